@@ -1,0 +1,71 @@
+# Needs Python >= 3.11, git and make; everything else is installed into $(VENV).
+#   make demo    see it run          make test    everything that must pass before a commit lands
+#   make bench   measure it          make docs    build the documentation
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+PYTEST_ARGS ?=
+BENCH_ARGS ?=
+
+.PHONY: help demo test lint types layers pytest slow bench docs format clean
+.DELETE_ON_ERROR:
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+demo: $(VENV)/.viz
+	$(BIN)/python -m linkwise.demo
+
+test: lint types layers pytest
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy --strict linkwise
+
+layers: $(VENV)/.dev
+	$(BIN)/lint-imports
+
+pytest: $(VENV)/.dev
+	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+
+slow: $(VENV)/.dev
+	$(BIN)/python -m pytest -n auto -m slow $(PYTEST_ARGS)
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m bench.core $(BENCH_ARGS)
+
+docs: $(VENV)/.dev
+	$(BIN)/sphinx-build -W --keep-going docs docs/_build/html
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find linkwise tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Each stamp is renewed when pyproject.toml changes; the developers' install includes the viewer's.
+$(VENV)/.viz: $(BIN)/python pyproject.toml
+	$(PIP) install --quiet --editable ".[viz]"
+	touch $@
+
+$(VENV)/.dev: $(BIN)/python pyproject.toml
+	$(PIP) install --quiet --editable ".[dev]"
+	touch $(VENV)/.viz $@
+
+$(BIN)/python:
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo "error: there is no command '$(PYTHON)'"; \
+	  echo "  allowed: Python 3.11 or newer"; \
+	  echo "  do:      install it, or name yours: make PYTHON=/path/to/python3.11"; exit 1; } >&2
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "error: $(PYTHON) is too old for linkwise"; \
+	  echo "  got:     $$($(PYTHON) --version 2>&1)"; \
+	  echo "  allowed: Python 3.11 or newer"; \
+	  echo "  do:      name a newer one: make PYTHON=python3.12"; exit 1; } >&2
+	$(PYTHON) -m venv $(VENV)

@@ -1,0 +1,49 @@
+"""`import linkwise` stays light: optional packages are imported only where they are used."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import linkwise
+
+OPTIONAL = {
+    *("casadi", "control", "cupy", "dask", "distributed", "jax", "matplotlib", "mujoco", "pyNastran", "sympy"),
+    *("torch", "trimesh", "viser", "xarray"),
+}
+# Needed by every install, but only once something is compiled or integrated.
+LATE = {"llvmlite", "scipy"}
+
+PACKAGE = Path(linkwise.__path__[0])
+
+
+def test_importing_linkwise_pulls_in_nothing_heavy():
+    code = "import sys, linkwise; print(*{name.partition('.')[0] for name in sys.modules})"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "linkwise" in loaded
+    assert not (OPTIONAL | LATE) & set(loaded)
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_optional_package_is_imported_at_module_level(path):
+    found = set(_imported_at_module_level(ast.parse(path.read_text(encoding="utf-8")).body))
+    assert not OPTIONAL & found, "import it inside the function, with linkwise.errors.require_extra"
+
+
+def _imported_at_module_level(body):
+    """The packages that a module imports as it is loaded: not inside functions, nor for type checkers only."""
+    for node in body:
+        match node:
+            case ast.Import():
+                yield from (alias.name.partition(".")[0] for alias in node.names)
+            case ast.ImportFrom(module=str(module), level=0):
+                yield module.partition(".")[0]
+            case ast.If(test=ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING")):
+                yield from _imported_at_module_level(node.orelse)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                pass
+            case _:
+                for field in ("body", "orelse", "finalbody", "handlers"):
+                    yield from _imported_at_module_level(getattr(node, field, []))
