@@ -1,0 +1,1 @@
+"""How fast linkwise is, beside other libraries, on the machine at hand."""
