@@ -1,0 +1,21 @@
+"""Model files: from the text of a file, through a checked plain description, to a model.
+
+========================  ===========================================================================
+``files``                 the bytes of a file, or why they cannot be had
+``xml``                   bytes to elements that know their line; nothing in a file can make it dangerous
+``values``                attributes to numbers and poses, with the file and line in every complaint
+``placement``             angles to rotations and poses
+``description``           what every format is read into: links and joints as plain data
+``urdf``                  one reader per format
+``tree``                  is this a tree; the joints from the root outwards
+``followers``             which joints follow which, and where the locked ones stand
+``bodies``                the bodies to be built: the root held or freed, joints locked
+``inertias``              can these masses exist
+``build``                 the bodies to calls on a builder
+``load``                  the public functions
+========================  ===========================================================================
+"""
+
+from linkwise.formats.load import load, loads
+
+__all__ = ["load", "loads"]

@@ -1,0 +1,190 @@
+"""`load` and `loads`: a model from a file, or from the text of one."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import ArrayLike
+
+from linkwise.errors import InputError, ModelFileError, ModelWarning
+from linkwise.formats.bodies import bodies_of
+from linkwise.formats.build import build
+from linkwise.formats.description import Description, JointType
+from linkwise.formats.files import LARGEST_FILE, read_bytes
+from linkwise.formats.inertias import check_inertias
+from linkwise.formats.placement import ANGLE_SNAP
+from linkwise.formats.tree import arrange
+from linkwise.formats.urdf import read_urdf
+from linkwise.formats.xml import Element, parse
+
+if TYPE_CHECKING:
+    from linkwise.dynamics import Model
+
+__all__ = ["load", "loads"]
+
+_SUFFIXES = (".urdf",)
+_NOT_YET = {
+    "mujoco": "MJCF (the format of MuJoCo)",
+    "mujocoinclude": "MJCF (the format of MuJoCo)",
+    "sdf": "SDF (the format of Gazebo)",
+}
+_NOT_TEXT = {".usd": "USD", ".usda": "USD", ".usdc": "USD", ".usdz": "USD", ".mjb": "compiled MuJoCo models"}
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    floating: bool = False,
+    locked: Iterable[str] | Mapping[str, float | None] = (),
+    gravity: Sequence[float] | None = None,
+    name: str | None = None,
+    frames: Mapping[str, tuple[str, ArrayLike]] | None = None,
+    mimic: bool = True,
+    angle_snap: float = ANGLE_SNAP,
+    allow_unphysical: bool = False,
+) -> Model:
+    """Read a mechanism from a URDF file.
+
+    >>> model = load("panda.urdf", locked=["panda_finger_joint1"])  # doctest: +SKIP
+
+    Args:
+        path: the file. The meshes that it names are not opened.
+        floating: free the root link: a joint "root_joint" of six degrees of freedom between it and the world.
+            Otherwise the root link is fixed to the world. Where the root link is named "world" it *is* the world,
+            and the one link fixed to it is freed.
+        locked: joints to hold still: names (held at zero) or a dict of values, in rad or m. Their links become part
+            of the bodies that carry them. A joint that mimics a locked one is locked with it; a joint that is locked
+            itself no longer mimics.
+        gravity: the acceleration of gravity in m/s²; ``(0, 0, -9.81)`` where it is not given.
+        name: the model's name; the file's own where it is not given.
+        frames: more named frames to put on the links: ``{"tool": ("hand", placement)}``, placement 4x4.
+        mimic: whether joints that mimic others follow them. With False each has its own coordinate.
+        angle_snap: an rpy angle this near (in rad) to a multiple of π/2 is taken to be that multiple, which turns
+            roundings into exact zeros that cost nothing. 1e-5 catches files that write 1.5708.
+        allow_unphysical: keep an inertia that no body can have, with a warning, where the file would be refused.
+
+    Raises:
+        ModelFileError: the file cannot be read as a mechanism; the message has the line.
+        UnknownNameError: `locked` names a joint that does not exist.
+
+    Warns:
+        ModelWarning: the file was read, but has an inertia that no body can have.
+    """
+    content = read_bytes(path, suffixes=_SUFFIXES)
+    file = os.fspath(path)
+    description, notes = _describe(content, file, angle_snap)
+    model, more = _model(description, floating, locked, gravity, name, frames, mimic, allow_unphysical)
+    for note in (*notes, *more):
+        warnings.warn(note, stacklevel=2)
+    return model
+
+
+def loads(
+    text: str | bytes,
+    *,
+    floating: bool = False,
+    locked: Iterable[str] | Mapping[str, float | None] = (),
+    gravity: Sequence[float] | None = None,
+    name: str | None = None,
+    frames: Mapping[str, tuple[str, ArrayLike]] | None = None,
+    mimic: bool = True,
+    angle_snap: float = ANGLE_SNAP,
+    allow_unphysical: bool = False,
+) -> Model:
+    """Read a mechanism from the text of a URDF file; the arguments are those of `load`."""
+    if not isinstance(text, (str, bytes)):
+        raise InputError("the text of a model must be a string or bytes", got=type(text).__name__)
+    content = _encoded(text) if isinstance(text, str) else text
+    if len(content) > LARGEST_FILE:
+        raise InputError("the text is too large to be a model", allowed=f"at most {LARGEST_FILE} bytes")
+    if not content.strip():
+        raise ModelFileError("the text is empty", file="<string>")
+    if b"<" not in content:
+        raise ModelFileError(
+            "this is not the text of a model", file="<string>", do="use linkwise.load(path) for a file"
+        )
+    description, notes = _describe(content, "<string>", angle_snap)
+    model, more = _model(description, floating, locked, gravity, name, frames, mimic, allow_unphysical)
+    for note in (*notes, *more):
+        warnings.warn(note, stacklevel=2)
+    return model
+
+
+def _describe(content: bytes, file: str, angle_snap: float) -> tuple[Description, list[ModelWarning]]:
+    """What the file says, read by the reader of its format."""
+    if not 0.0 <= angle_snap < math.pi / 4:
+        raise InputError("angle_snap is out of range", got=angle_snap, allowed="0 <= angle_snap < pi/4, in rad")
+    suffix = Path(file).suffix.lower()
+    if suffix in _NOT_TEXT:
+        raise _not_supported(_NOT_TEXT[suffix], file, None)
+    root = parse(content, file)
+    if root.tag in _NOT_YET:
+        raise _not_supported(_NOT_YET[root.tag], file, root)
+    if root.tag != "robot":
+        raise ModelFileError(
+            "this is not a model file: its root element is unknown",
+            file=file,
+            line=root.line,
+            got=f"<{root.tag[:40]}>",
+            allowed="<robot> (URDF)",
+        )
+    return read_urdf(root, file, name=_stem(file), snap=angle_snap)
+
+
+def _model(
+    description: Description,
+    floating: bool,
+    locked: Iterable[str] | Mapping[str, float | None],
+    gravity: Sequence[float] | None,
+    name: str | None,
+    frames: Mapping[str, tuple[str, ArrayLike]] | None,
+    mimic: bool,
+    allow_unphysical: bool,
+) -> tuple[Model, list[ModelWarning]]:
+    from linkwise.dynamics import ModelBuilder
+
+    bodies = bodies_of(arrange(description), floating=floating, locked=locked, mimic=mimic)
+    notes = check_inertias(bodies, description.file, allow_unphysical=allow_unphysical)
+    builder = ModelBuilder(name or description.name, gravity=(0.0, 0.0, -9.81) if gravity is None else gravity)
+    return build(builder, _joint, bodies, description.file, frames), notes
+
+
+def _joint(kind: JointType, axis: Sequence[float]) -> Any:
+    from linkwise.model import joints
+
+    x, y, z = axis
+    if kind == "revolute":
+        return joints.Revolute(axis=(x, y, z))
+    if kind == "prismatic":
+        return joints.Prismatic(axis=(x, y, z))
+    if kind == "planar":
+        return joints.Planar(normal=(x, y, z))
+    return joints.Free() if kind == "floating" else joints.Fixed()
+
+
+def _encoded(text: str) -> bytes:
+    """UTF-8 whatever encoding the text declares: once it is a string, the declaration is no longer true."""
+    if text.startswith("<?xml"):
+        declaration, end, rest = text.partition("?>")
+        if end:
+            text = "\n" * declaration.count("\n") + rest
+    return text.encode("utf-8", errors="surrogatepass")
+
+
+def _stem(file: str) -> str:
+    return "robot" if file == "<string>" else Path(file).stem or "robot"
+
+
+def _not_supported(what: str, file: str, at: Element | None) -> ModelFileError:
+    return ModelFileError(
+        f"not supported yet: {what}",
+        file=file,
+        line=None if at is None else at.line,
+        allowed="URDF",
+        do="convert the file to URDF, or describe the mechanism with ModelBuilder",
+    )

@@ -1,0 +1,192 @@
+"""Each thing that can be wrong with a file, by the message that it gets."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from linkwise.errors import InputError, ModelError, ModelFileError, UnknownNameError
+from linkwise.formats.bodies import bodies_of
+from linkwise.formats.build import build
+from linkwise.formats.tree import arrange
+from linkwise.formats.urdf import read_urdf
+from linkwise.formats.xml import parse
+from tests.formats.recording import Recorder, record
+from tests.formats.test_urdf_reads import followers, inertial, joint, link, robot, two
+
+
+def refusal(text: str, **options: Any) -> str:
+    with pytest.raises(ModelFileError) as caught:
+        record(text, **options)
+    assert caught.value.file == "robot.urdf"
+    assert caught.value.line is not None
+    return str(caught.value)
+
+
+ab = link("a") + link("b")
+MASS = '<mass value="1"/>'
+INERTIA = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        # names
+        (robot(link("a"), link("a")), 3, "two links are named 'a'"),
+        (robot(link("a"), link("a")), 3, "the first is on line 2"),
+        (robot(ab, link("c"), joint("j", "a", "b"), joint("j", "a", "c")), 6, "two joints are named 'j'"),
+        (robot("<link/>"), 2, "a link: <link> has no attribute 'name'"),
+        (robot('<link name=" "/>'), 2, "the attribute 'name' of <link> is empty"),
+        (robot(ab, '<joint type="fixed"/>'), 4, "a joint: <joint> has no attribute 'name'"),
+        # connections
+        (robot(link("hand"), link("arm"), joint("j", "arn", "hand")), 4, "the parent of joint 'j' is a link that"),
+        (robot(link("hand"), link("arm"), joint("j", "arn", "hand")), 4, "did you mean 'arm'?"),
+        (robot(link("hand"), link("arm"), joint("j", "arm", "Hand")), 4, "the child of joint 'j' is a link that"),
+        (robot(link("hand"), link("arm"), joint("j", "arm", "Hand")), 4, "did you mean 'hand'?"),
+        (robot(ab, link("c"), joint("j", "a", "c"), joint("k", "b", "c")), 6, "link 'c' has two parents"),
+        (robot(ab, link("c"), joint("j", "a", "c"), joint("k", "b", "c")), 6, "'a' by joint 'j' (line 5)"),
+        (robot(ab, joint("j", "a", "b"), joint("k", "b", "a")), 4, "the links form a circle"),
+        (robot(ab, joint("j", "a", "b"), joint("k", "b", "a")), 4, "'b' -> 'a' -> 'b' (parent -> child)"),
+        (robot(ab, joint("j", "a", "a")), 4, "the links form a circle"),
+        (robot(ab, link("c"), joint("j", "b", "c"), joint("k", "c", "b")), 5, "the links form a circle"),
+        (robot(ab), 3, "2 links have no parent"),
+        (robot(ab), 3, "'a' (line 2), 'b' (line 3)"),
+        (robot(), 1, "the model has no links"),
+        (robot(link("a"), link("world"), joint("j", "a", "world")), 4, "only the root link may be named 'world'"),
+        (robot(ab, '<joint name="j" type="fixed"><child link="b"/></joint>'), 4, "joint 'j' has no <parent>"),
+        (robot(ab, '<joint name="j" type="fixed"><parent link="b"/></joint>'), 4, "joint 'j' has no <child>"),
+        (robot(ab, '<joint name="j" type="fixed"><parent/></joint>'), 4, "<parent> has no attribute 'link'"),
+        # joints
+        (two(kind="revolut"), 4, "joint 'j' has an unknown type"),
+        (two(kind="revolut"), 4, "did you mean 'revolute'?"),
+        (two(kind="screw"), 4, "revolute, continuous, prismatic, fixed, floating, planar"),
+        (robot(ab, '<joint name="j"/>'), 4, "joint 'j': <joint> has no attribute 'type'"),
+        (two('<axis xyz="0 0 0"/>'), 4, "joint 'j' has a zero axis"),
+        (two("<axis/>"), 4, "<axis> has no attribute 'xyz'"),
+        (two('<axis xyz="1 0"/>'), 4, "the attribute 'xyz' of <axis> must be 3 numbers"),
+        (two('<axis xyz="1 0 0 0"/>'), 4, "the attribute 'xyz' of <axis> must be 3 numbers"),
+        (two('<origin xyz="1 0 zero"/>'), 4, "the attribute 'xyz' of <origin> is not a finite number"),
+        (two('<origin/><origin xyz="0 0 0"/>'), 4, "<joint> has 2 <origin> elements"),
+        (two('<limit lower="1" upper="0"/>'), 4, "lower limit above its upper limit"),
+        (two('<limit lower="nan" upper="0"/>'), 4, "is not a number"),
+        (two('<dynamics damping="inf"/>'), 4, "the attribute 'damping' of <dynamics> is not a finite number"),
+        # masses
+        (robot(link("a", '<inertial><mass value="-1"/></inertial>')), 2, "link 'a' has a negative mass"),
+        (robot(link("a", '<inertial><mass value="nan"/></inertial>')), 2, "is not a finite number"),
+        (robot(link("a", '<inertial><mass value="1e999"/></inertial>')), 2, "too large for any mechanism"),
+        (robot(link("a", "<inertial><mass/></inertial>")), 2, "<mass> has no attribute 'value'"),
+        (robot(link("a", f"<inertial>{INERTIA}</inertial>")), 2, "link 'a' has no <mass>"),
+        (robot(link("a", f"<inertial>{MASS}</inertial>")), 2, "link 'a' has no <inertia>"),
+        (robot(link("a", f'<inertial>{MASS}<inertia ixx="1"/></inertial>')), 2, "no attribute 'iyy'"),
+        (robot(link("a", f"<inertial>{MASS}{INERTIA}</inertial>" * 2)), 2, "<link> has 2 <inertial> elements"),
+        (robot(ab, link("c", inertial(1, 1, -0.1)), joint("j", "a", "b"), joint("k", "b", "c")), 4, "no body is like"),
+        # shapes
+        (robot(link("a", "<visual/>")), 2, "<visual> of link 'a' has no <geometry>"),
+        (robot(link("a", "<visual><geometry><mesh/></geometry></visual>")), 2, "no attribute 'filename'"),
+        (robot(link("a", "<visual><geometry><box/></geometry></visual>")), 2, "no attribute 'size'"),
+        # mimics
+        (followers("", "j3"), 6, "joint 'j1' mimics a joint that does not exist"),
+        (followers("", "J0"), 6, "did you mean 'j0'"),
+        (followers("", "j3"), 6, "mimic=False"),
+        (followers("j0"), 4, "joint 'j0' mimics itself"),
+        (followers("j1", "j2", "j0"), 6, "mimic each other in a circle"),
+        (followers("j1", "j2", "j0"), 6, "'j0' -> 'j1' -> 'j2' -> 'j0'"),
+        (followers("", "j2", "j1"), 7, "mimic each other in a circle"),
+        (followers("", "j0").replace('"j0" type="revolute"', '"j0" type="planar"'), 6, "'planar' cannot"),
+        (followers("", "j0").replace('"j0" type="revolute"', '"j0" type="fixed"'), 6, "'fixed' cannot"),
+        (followers("", "j0").replace('"j1" type="revolute"', '"j1" type="floating"'), 6, "'floating' cannot"),
+        # other things
+        ("<sdf/>", 1, "its root element is not <robot>"),
+        (robot('<xacro:macro name="x"/>'), 2, "this is a xacro file"),
+        (robot('<xacro:macro name="x"/>'), 2, "expand it first"),
+        (robot(link("${prefix}a")), 2, "this is a xacro file"),
+        (robot(link("$(arg prefix)a")), 2, "this is a xacro file"),
+    ],
+)
+def test_messages(text: str, line: int, words: str) -> None:
+    message = refusal(text)
+    assert words in message
+    assert message.startswith(f"robot.urdf:{line}: ")
+
+
+@pytest.mark.parametrize("number", ["1_0", "١", "0x10", "1,5", "one", "--1", "1e", ".", "1.2.3", "9" * 500, "1f"])
+def test_what_is_not_a_number(number: str) -> None:
+    message = refusal(two(f'<dynamics damping="{number}"/>'))
+    assert "is not a finite number" in message
+    assert len(message) < 500
+
+
+@pytest.mark.parametrize("number", ["1", "+1", "-1.", ".5", "1e3", "1.5E-3", " 2 ", "007"])
+def test_what_is_a_number(number: str) -> None:
+    assert record(two(f'<dynamics damping="{number}"/>')).bodies["b"]["damping"] == float(number)
+
+
+def test_a_comma_for_the_decimals_gets_a_hint() -> None:
+    assert "write a point" in refusal(two('<dynamics damping="0,5"/>'))
+
+
+def test_unphysical_inertias_can_be_kept() -> None:
+    text = robot(link("a"), link("b", inertial(1, 1, -0.5)), joint("j", "a", "b"))
+    assert "allow_unphysical=True" in refusal(text)
+    assert len(record(text, allow_unphysical=True).warnings) == 1
+    assert len(record(text, locked=["j"]).warnings) == 1  # it does not move then
+
+
+# -- the arguments
+
+
+def test_locked_names_must_exist() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'j'"):
+        record(two(), locked=["J"])
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, "one", [1, 2]])
+def test_locked_values_must_be_finite_numbers(value: object) -> None:
+    with pytest.raises(InputError, match="must be a finite number"):
+        record(two(), locked={"j": value})
+
+
+def test_locked_is_not_a_single_name() -> None:
+    with pytest.raises(InputError, match=r"do: +locked=\['j'\]"):
+        record(two(), locked="j")
+
+
+@pytest.mark.parametrize("kind", ["planar", "floating", "fixed"])
+def test_only_single_joints_are_locked_at_a_value(kind: str) -> None:
+    with pytest.raises(InputError, match="cannot be locked at a value"):
+        record(two(kind=kind), locked={"j": 1.0})
+
+
+@pytest.mark.parametrize("parts", [(), (joint("j", "world", "b", kind="revolute") + link("b"),)])
+def test_floating_needs_a_link_to_free(parts: tuple[str, ...]) -> None:
+    with pytest.raises(InputError, match="needs one link to free"):
+        record(robot(link("world", ""), *parts), floating=True)
+
+
+# -- what the builder refuses
+
+
+def built(text: str, refuse: ModelError) -> str:
+    description, _ = read_urdf(parse(text.encode(), "robot.urdf"), "robot.urdf", "robot")
+    with pytest.raises(ModelFileError) as caught:
+        build(Recorder(refuse=refuse), lambda *_: None, bodies_of(arrange(description)), "robot.urdf")
+    assert caught.value.__cause__ is refuse
+    return str(caught.value)
+
+
+def test_the_builders_refusal_gets_file_and_line_and_all_joints_to_lock() -> None:
+    text = robot(
+        link("a"), *(link(name, "") for name in "bcd"), joint("j", "a", "b"), joint("k", "b", "c", kind="fixed"),
+        joint("m", "a", "d"),
+    )  # fmt: skip
+    message = built(text, ModelError("nothing moves with joint 'j'", do="give it mass"))
+    assert message.startswith("robot.urdf:6: nothing moves with joint 'j'")
+    assert "locked=['j', 'm']" in message
+
+
+def test_a_joint_whose_followers_carry_mass_is_not_among_them() -> None:
+    text = robot(link("a"), link("b", ""), link("c"), joint("j", "a", "b"), joint("k", "a", "c", '<mimic joint="j"/>'))
+    message = built(text, ModelError("no", do="something else"))
+    assert "something else" in message
