@@ -86,19 +86,24 @@ def resolve(joints: Sequence[JointWritten], locked: Mapping[str, float], file: s
         if at.name not in found:
             found[at.name] = Coordinate(locked=locked.get(at.name))
         for follower in reversed(chain):
-            found[follower.name] = _after(found[at.name], at.name, follower)
+            found[follower.name] = _after(found[at.name], at.name, follower, file)
             at = follower
     return found
 
 
-def _after(leader: Coordinate, leader_name: str, follower: JointWritten) -> Coordinate:
+def _after(leader: Coordinate, leader_name: str, follower: JointWritten, file: str) -> Coordinate:
     mimic = follower.mimic
     assert mimic is not None  # only followers are on the chain
-    if leader.locked is not None:
-        return Coordinate(locked=mimic.multiplier * leader.locked + mimic.offset)
-    first = leader.mimic or Mimic(leader_name)
+    first = Mimic(leader_name, 0.0, leader.locked) if leader.locked is not None else leader.mimic or Mimic(leader_name)
     multiplier = mimic.multiplier * first.multiplier
     offset = mimic.multiplier * first.offset + mimic.offset
+    if not (math.isfinite(multiplier) and math.isfinite(offset)):
+        raise ModelFileError(
+            f"the numbers by which joint {follower.name!r} follows {first.joint!r} are too large",
+            file=file,
+            line=follower.line,
+            got=f"multiplier {multiplier}, offset {offset}",
+        )
     if multiplier == 0.0:
         return Coordinate(locked=offset)
     return Coordinate(mimic=Mimic(first.joint, multiplier, offset))

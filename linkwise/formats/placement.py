@@ -15,6 +15,7 @@ Array = NDArray[np.float64]
 ANGLE_SNAP = 1e-12
 """Radians. An angle this near to a multiple of π/2 is taken to be that multiple (see `cos_sin`)."""
 
+_MOST_QUARTERS = 1000  # beyond, the rounding of the multiples themselves comes near to the snap
 _QUARTERS = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
 
 
@@ -24,9 +25,8 @@ def cos_sin(angle: float, snap: float = ANGLE_SNAP) -> tuple[float, float]:
     ``math.cos(math.pi / 2)`` is 6e-17. That is harmless as a number but not as a structure: it turns a zero of the
     mechanism, which costs nothing once folded away, into a multiplication for every state.
     """
-    turns = angle / (math.pi / 2)
-    nearest = round(turns)
-    if abs(angle - nearest * (math.pi / 2)) <= snap:
+    nearest = round(angle / (math.pi / 2))
+    if abs(nearest) <= _MOST_QUARTERS and abs(angle - nearest * (math.pi / 2)) <= snap:
         return _QUARTERS[nearest % 4]
     return math.cos(angle), math.sin(angle)
 

@@ -134,6 +134,14 @@ def test_unphysical_inertias_can_be_kept() -> None:
     assert len(record(text, locked=["j"]).warnings) == 1  # it does not move then
 
 
+def test_a_chain_of_mimics_that_overflows() -> None:
+    text = followers("", *(f"j{k}" for k in range(6))).replace('<mimic joint="j', '<mimic multiplier="1e60" joint="j')
+    assert "too large for any mechanism" in refusal(text)
+    text = text.replace("1e60", "1e30")
+    assert len(record(text).bodies) == 8
+    assert "are too large" in refusal(text, locked={"j0": 1e200})
+
+
 # -- the arguments
 
 
