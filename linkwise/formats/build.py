@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from numpy.typing import ArrayLike
 
-from linkwise.errors import ModelError, ModelFileError
+from linkwise.errors import ModelError, ModelFileError, ModelWarning
 from linkwise.formats.bodies import Body
 from linkwise.formats.description import JointType
 from linkwise.model.description import Geometry, JointLimits, Mimic
@@ -35,8 +36,8 @@ class Builder(Protocol[ModelT_co]):
         damping: float,
         friction: float,
         mimic: Mimic | None,
-        visuals: Iterable[Geometry],
-        collisions: Iterable[Geometry],
+        visuals: Sequence[Geometry],
+        collisions: Sequence[Geometry],
     ) -> Any:
         """Add a body whose parent is there already."""
 
@@ -59,27 +60,11 @@ def build(
     frames: Mapping[str, tuple[str, ArrayLike]] | None = None,
 ) -> ModelT_co:
     """Add every body, each after its parent, then the frames, and build."""
-    for body in bodies:
-        link = body.link
-        try:
-            builder.add_body(
-                link.name,
-                parent=body.parent,
-                joint=joint(body.type, body.axis),
-                joint_name=body.joint_name,
-                placement=body.placement,
-                mass=link.mass,
-                com=link.com,
-                inertia=link.inertia,
-                limits=body.limits,
-                damping=body.damping,
-                friction=body.friction,
-                mimic=body.mimic,
-                visuals=link.visuals,
-                collisions=link.collisions,
-            )
-        except ModelError as error:
-            raise _located(error, file, body.line, error.do) from error
+    with warnings.catch_warnings():
+        # The links' inertias have been judged already, with file and line (`linkwise.formats.inertias`).
+        warnings.simplefilter("ignore", ModelWarning)
+        for body in bodies:
+            _add(builder, joint, body, file)
     for name, (frame_body, placement) in (frames or {}).items():
         builder.add_frame(name, frame_body, placement)
     try:
@@ -89,6 +74,29 @@ def build(
         massless = _massless_joints(bodies)
         do = f"give them mass, or hold them: load(..., locked={massless!r})" if massless else error.do
         raise _located(error, file, line, do) from error
+
+
+def _add(builder: Builder[Any], joint: JointMaker, body: Body, file: str) -> None:
+    link = body.link
+    try:
+        builder.add_body(
+            link.name,
+            parent=body.parent,
+            joint=joint(body.type, body.axis),
+            joint_name=body.joint_name,
+            placement=body.placement,
+            mass=link.mass,
+            com=link.com,
+            inertia=link.inertia,
+            limits=body.limits,
+            damping=body.damping,
+            friction=body.friction,
+            mimic=body.mimic,
+            visuals=link.visuals,
+            collisions=link.collisions,
+        )
+    except ModelError as error:
+        raise _located(error, file, body.line, error.do) from error
 
 
 def _located(error: ModelError, file: str, line: int | None, do: object) -> ModelFileError:

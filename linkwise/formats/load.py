@@ -155,7 +155,7 @@ def _model(
 
 
 def _joint(kind: JointType, axis: Sequence[float]) -> Any:
-    from linkwise.model import joints
+    import linkwise.model.joints as joints
 
     x, y, z = axis
     if kind == "revolute":

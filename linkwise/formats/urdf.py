@@ -7,6 +7,7 @@ the mechanics and is passed over in silence.
 Where files and the format's text part, this reader
 - takes a ``revolute`` or ``prismatic`` joint whose limit has neither lower nor upper as unlimited (the text would give
   it the range from 0 to 0, and the files that do this are wheels), and a missing effort or velocity as infinite;
+- takes an inertia below the rounding of the mass times a square metre as zero;
 - names a robot without a name after its file;
 - ignores the range of a ``continuous`` joint, and the mimic of a ``fixed`` one (grippers frozen by hand have it).
 """
@@ -15,6 +16,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+
+import numpy as np
 
 from linkwise.errors import ModelWarning, UnknownNameError
 from linkwise.formats.description import Description, JointType, JointWritten, LinkWritten
@@ -33,6 +36,7 @@ _TYPES: dict[str, JointType] = {
     "floating": "floating",
     "planar": "planar",
 }
+_ZERO_GYRATION = 1e-16  # m²: exporters write 5e-20 where they mean 0, with any sign
 _MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 
@@ -87,6 +91,8 @@ def _link(element: Element, values: Values, warnings: list[ModelWarning]) -> Lin
     R = X[:3, :3]
     inertia = R @ [[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]] @ R.T
     inertia = (inertia + inertia.T) / 2 + 0.0
+    if abs(inertia).max() < _ZERO_GYRATION * mass:
+        inertia = np.zeros((3, 3))
     com = (float(X[0, 3]), float(X[1, 3]), float(X[2, 3]))
     return LinkWritten(name, element.line, mass, com, inertia, visuals, collisions)
 
