@@ -1,0 +1,149 @@
+"""Compiled programs: the way into this package.
+
+:class:`BatchKernel` runs a program for a batch of states, :func:`single_state_function` makes a Python
+function for one state, :func:`llvm_source` shows what is compiled. All are immutable and may be used
+from any number of threads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from linkwise.codegen import cache, fastcall, jit, llvm, target, transcendental
+from linkwise.codegen import threads as split
+from linkwise.tracing.program import Program
+
+# Part of every cache key: raise it whenever the same program would be compiled to something else.
+CODEGEN_VERSION = 1
+
+_ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
+_NUMBER = ctypes.CFUNCTYPE(ctypes.c_int64)
+
+
+class _Scratch(threading.local):
+    """Memory for the lanes, one piece for each thread, kept and grown."""
+
+    def __init__(self) -> None:
+        self.buffer: Any = None
+        self.size = -1
+        self.address = 0
+
+    def at_least(self, size: int) -> int:
+        if self.size < size:
+            self.buffer = ctypes.create_string_buffer(size + 64)
+            address = ctypes.addressof(self.buffer)
+            self.size, self.address = size, address + -address % 64
+        return self.address
+
+
+_scratch = _Scratch()
+
+
+def _cache_key(program: Program, kind: str, dtype: str, machine: target.Machine) -> str:
+    import llvmlite
+
+    make = f"codegen {CODEGEN_VERSION}, llvmlite {llvmlite.__version__}"
+    return "\n".join((make, kind, dtype, machine.identity, program.fingerprint))
+
+
+def _bits(dtype: DTypeLike) -> int:
+    kind = np.dtype(dtype)
+    if kind not in (np.dtype(np.float64), np.dtype(np.float32)):
+        raise TypeError(f"kernels compute in float64 or float32; got {kind}")
+    return kind.itemsize * 8
+
+
+def _imports() -> dict[str, int]:
+    found = jit.library_addresses(tuple(transcendental.LIBRARY.values()))
+    return dict(zip(transcendental.LIBRARY, found, strict=True))
+
+
+class BatchKernel:
+    """A program compiled for batches of states in one precision."""
+
+    def __init__(self, program: Program, dtype: DTypeLike, library: jit.Library, lanes: int) -> None:
+        self.program = program
+        self.dtype = np.dtype(dtype)
+        self.lanes = lanes
+        self._library = library  # holds the code
+        self._call = _ENTRY(library[llvm.BATCH_ENTRY])
+        self._scratch_bytes = int(_NUMBER(library[llvm.SCRATCH_ENTRY])())
+        # Waking a thread takes some fifty microseconds, a node of a state some thirty picoseconds.
+        self._smallest_share = 2_500_000 // (len(program.nodes) + 1)
+        item = self.dtype.itemsize
+        self._in_strides = [array.size * item for array in program.inputs]
+        self._out_strides = [array.size * item for array in program.outputs]
+        self._in_type = ctypes.c_void_p * len(program.inputs)
+        self._out_type = ctypes.c_void_p * len(program.outputs)
+
+    @classmethod
+    def build(cls, program: Program, dtype: DTypeLike = np.float64) -> BatchKernel:
+        """From the cache or compiled, for the machine this runs on."""
+        machine, bits = target.host(), _bits(dtype)
+
+        def make() -> bytes:
+            return bytes(jit.compile_text(llvm.batch_module(program, machine, bits), machine))
+
+        obj = cache.get(_cache_key(program, "batch", f"float{bits}", machine), make)
+        library = jit.Library(obj, (llvm.BATCH_ENTRY, llvm.SCRATCH_ENTRY), _imports())
+        return cls(program, dtype, library, machine.lanes(dtype))
+
+    def run(
+        self,
+        inputs: Sequence[NDArray[Any]],
+        outputs: Sequence[NDArray[Any]],
+        count: int,
+        threads: int = 1,
+    ) -> None:
+        """Fill ``outputs`` from ``inputs``: C-contiguous ``(count, size)`` arrays of the kernel's dtype.
+
+        Shapes, dtypes and contiguity are the caller's to check. An output may be the same array as an
+        input of the same size; other overlaps are not allowed.
+        """
+        ins = [array.ctypes.data for array in inputs]
+        outs = [array.ctypes.data for array in outputs]
+        if threads == 1:
+            self._range(ins, outs, 0, count)
+        else:
+            split.run(lambda a, b: self._range(ins, outs, a, b), count, threads, self._smallest_share, 8 * self.lanes)
+
+    def _range(self, ins: Sequence[int], outs: Sequence[int], start: int, stop: int) -> None:
+        if start:
+            ins = [place + start * stride for place, stride in zip(ins, self._in_strides, strict=True)]
+            outs = [place + start * stride for place, stride in zip(outs, self._out_strides, strict=True)]
+        self._call(self._in_type(*ins), self._out_type(*outs), stop - start, _scratch.at_least(self._scratch_bytes))
+
+
+def single_state_function(
+    program: Program,
+    slow: Callable[..., Any],
+    name: str,
+    doc: str = "",
+    make_result: type | None = None,
+) -> Callable[..., Any] | None:
+    """A builtin function of one state's arrays, or None where this interpreter or machine does not allow it.
+
+    Its arguments are the program's inputs, float64 and of the program's shapes, in order. Whatever else it is called
+    with, it passes on to ``slow`` untouched. One output is returned as an array (a NumPy float64 if its shape
+    is empty), several as a tuple, or as a ``make_result`` (a ``tuple`` subclass such as a named tuple).
+    """
+    if not fastcall.available():
+        return None
+    machine = target.host()
+
+    def make() -> bytes:
+        return bytes(jit.compile_text(fastcall.single_module(program, machine), machine))
+
+    obj = cache.get(_cache_key(program, "single " + fastcall.identity(), "float64", machine), make)
+    return fastcall.make_function(obj, program, slow, name, doc, make_result, _imports())
+
+
+def llvm_source(program: Program, dtype: DTypeLike = np.float64) -> str:
+    """The LLVM text of a program's batch kernel on this machine."""
+    return llvm.batch_module(program, target.host(), _bits(dtype))

@@ -1,0 +1,109 @@
+"""Where CPython and NumPy keep things in memory, checked before anything relies on it.
+
+A single-state function reads an ndarray's fields in place. The layout it expects has been the same for
+every NumPy since 1.7, but it is not a promise we were given: it is compared with real arrays at first
+use, and where anything differs there is no such function and the ordinary path serves.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import struct
+import sys
+import sysconfig
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+# Offsets in bytes, 64-bit builds: PyObject_HEAD is a reference count and a type.
+TYPE, DATA, NDIM, DIMS, DESCR, FLAGS = 8, 16, 24, 32, 56, 64
+C_CONTIGUOUS, ALIGNED = 0x1, 0x100
+
+# Positions in NumPy's table of C functions.
+_NEW_FROM_DESCR, _RETURN = 94, 76
+
+_PYTHON = ("PyObject_Vectorcall", "PyTuple_New", "PyTuple_SetItem", "Py_IncRef", "Py_DecRef")
+
+
+@cache
+def available() -> bool:
+    """Whether this interpreter and this NumPy are laid out as expected."""
+    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return False
+    if struct.calcsize("P") != 8 or sys.byteorder != "little" or hasattr(sys, "gettotalrefcount"):
+        return False
+    try:
+        return all(map(_as_expected, _probes())) and _allocates()
+    except Exception:  # whatever goes wrong here means "not the layout we know"
+        return False
+
+
+def _probes() -> list[Any]:
+    grid = np.arange(24.0).reshape(2, 3, 4)
+    return [np.zeros(7), grid, grid.T, grid[:, ::2], np.array(3.0), np.zeros((0, 5)), np.zeros(3, "f4")]
+
+
+def _as_expected(array: Any) -> bool:
+    """One array's fields, read in place, against what Python says of it."""
+    raw = ctypes.string_at(id(array), FLAGS + 4)
+
+    def pointer(offset: int) -> int:
+        return int(struct.unpack_from("<Q", raw, offset)[0])
+
+    ndim, flags = (struct.unpack_from("<i", raw, offset)[0] for offset in (NDIM, FLAGS))
+    dims = struct.unpack(f"<{ndim}q", ctypes.string_at(pointer(DIMS), 8 * ndim)) if 0 < ndim <= 3 else ()
+    return (
+        pointer(TYPE) == id(type(array))
+        and pointer(DATA) == array.ctypes.data
+        and ndim == array.ndim
+        and dims == array.shape
+        and pointer(DESCR) == id(array.dtype)
+        and flags == array.flags.num
+        and bool(flags & C_CONTIGUOUS) == array.flags.c_contiguous
+        and bool(flags & ALIGNED) == array.flags.aligned
+    )
+
+
+def _allocates() -> bool:
+    """NumPy's table has at the expected place the function that makes an array."""
+    table = addresses()
+    head: list[Any] = [ctypes.py_object, ctypes.py_object, ctypes.c_int]
+    kinds = head + [ctypes.c_void_p] * 3 + [ctypes.c_int, ctypes.c_void_p]
+    new = ctypes.PYFUNCTYPE(ctypes.py_object, *kinds)(table["lw_array_new"])
+    descr = np.dtype(np.float64)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(descr))  # the call takes a reference of its own
+    dims = (ctypes.c_int64 * 2)(3, 2)
+    made: Any = new(np.ndarray, descr, 2, ctypes.addressof(dims), None, None, 0, None)
+    usual = type(made) is np.ndarray and made.shape == (3, 2) and made.dtype is descr and made.flags.owndata
+    scalar = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(table["lw_array_return"])
+    empty = np.array(2.5)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(empty))
+    number: Any = scalar(id(empty))
+    return usual and type(number) is np.float64 and number == 2.5 and np.zeros(1).dtype is descr
+
+
+@cache
+def addresses() -> dict[str, int]:
+    """What a single-state function links to: functions, types and constants of the running process."""
+    found = {name: _address(getattr(ctypes.pythonapi, name)) for name in _PYTHON}
+    home = "numpy._core" if int(np.__version__.split(".")[0]) >= 2 else "numpy.core"
+    core: Any = importlib.import_module(f"{home}._multiarray_umath")
+    get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
+    table = ctypes.cast(get(core._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
+    found["lw_array_new"] = int(table[_NEW_FROM_DESCR] or 0)
+    found["lw_array_return"] = int(table[_RETURN] or 0)
+    found["lw_ndarray"] = id(np.ndarray)
+    found["lw_float64"] = id(np.dtype(np.float64))  # a singleton of NumPy, never freed
+    found["lw_tuple_new"] = id(_TUPLE_NEW)
+    return found
+
+
+_TUPLE_NEW = tuple.__new__  # kept: each look-up may make a new object
+
+
+def _address(function: Any) -> int:
+    return int(ctypes.cast(function, ctypes.c_void_p).value or 0)

@@ -1,0 +1,142 @@
+"""Row-major states to lanes and back.
+
+A caller's array holds one state per row; a vector register holds one number of many states. A block of
+``W`` rows is a matrix to transpose: rows are read as vectors and exchanged in registers, since gathering
+single numbers costs several times as much. What does not fill a block goes number by number.
+"""
+
+from __future__ import annotations
+
+from linkwise.codegen.ir import Function, Shape, masked_load, masked_store
+from linkwise.codegen.target import Machine
+
+
+def _transposed(f: Function, shape: Shape, rows: list[str]) -> list[str]:
+    """Exchange blocks of 1, 2, 4 ... columns between rows as far apart: log2(W) steps of W shuffles."""
+    lanes = shape.lanes
+    distance = 1
+    while distance < lanes:
+        low = [j if not j & distance else lanes + j - distance for j in range(lanes)]
+        high = [j + distance if not j & distance else lanes + j for j in range(lanes)]
+        exchanged = list(rows)
+        for i in range(lanes):
+            if not i & distance:
+                for target, picks in ((i, low), (i + distance, high)):
+                    chosen = ", ".join(f"i32 {pick}" for pick in picks)
+                    exchanged[target] = f.emit(
+                        f"shufflevector {shape.real} {rows[i]}, {shape.real} {rows[i + distance]}, "
+                        f"<{lanes} x i32> <{chosen}>"
+                    )
+        rows = exchanged
+        distance *= 2
+    return rows
+
+
+def _column_mask(f: Function, shape: Shape, left: str) -> str:
+    """Lanes 0 .. left-1."""
+    lanes = shape.lanes
+    spread = f.emit(f"insertelement <{lanes} x i64> poison, i64 {left}, i64 0")
+    spread = f.emit(f"shufflevector <{lanes} x i64> {spread}, <{lanes} x i64> poison, <{lanes} x i32> zeroinitializer")
+    numbers = ", ".join(f"i64 {i}" for i in range(lanes))
+    return f.emit(f"icmp ult <{lanes} x i64> <{numbers}>, {spread}")
+
+
+def _row_places(f: Function, shape: Shape, base: str, column: str) -> list[str]:
+    first = f.address(shape.element, base, column)
+    places = [first]
+    for _ in range(shape.lanes - 1):
+        places.append(f.address(shape.element, places[-1], "%n"))
+    return places
+
+
+def _columns(f: Function, shape: Shape, inward: bool, mask: str | None, column: str) -> None:
+    """Transpose W columns of W rows, those the mask leaves."""
+    rows = _row_places(f, shape, "%rows", column)
+    start = f.emit(f"mul i64 {column}, {shape.lanes}")
+    lane = f.address(shape.element, "%lanes", start)
+    columns = [f.address(shape.real, lane, i) for i in range(shape.lanes)]
+    align = shape.bits // 8
+    if inward:
+        loaded = [f.load(shape.real, r, align) if mask is None else masked_load(f, shape, r, mask) for r in rows]
+        for value, place in zip(_transposed(f, shape, loaded), columns, strict=True):
+            f.store(shape.real, value, place, shape.size)
+        return
+    loaded = [f.load(shape.real, place, shape.size) for place in columns]
+    for value, place in zip(_transposed(f, shape, loaded), rows, strict=True):
+        if mask is None:
+            f.store(shape.real, value, place, align)
+        else:
+            masked_store(f, shape, value, place, mask)
+
+
+def _block(name: str, machine: Machine, shape: Shape, inward: bool) -> Function:
+    """A full block: whole groups of W columns in a loop, then the columns left over."""
+    f = Function(f"define internal void @{name}(ptr noalias %rows, ptr noalias %lanes, i64 %n) #0")
+    lanes = shape.lanes
+    f.label("entry")
+    f.do(f"%whole = and i64 %n, {-lanes}")
+    f.do("%some = icmp sgt i64 %whole, 0")
+    f.do("br i1 %some, label %loop, label %tail")
+    f.label("loop")
+    f.do("%c = phi i64 [ 0, %entry ], [ %next, %loop ]")
+    _columns(f, shape, inward, None, "%c")
+    f.do(f"%next = add i64 %c, {lanes}")
+    f.do("%more = icmp slt i64 %next, %whole")
+    f.do("br i1 %more, label %loop, label %tail")
+    f.label("tail")
+    f.do("%left = sub i64 %n, %whole")
+    f.do("%any = icmp sgt i64 %left, 0")
+    f.do("br i1 %any, label %rest, label %done")
+    f.label("rest")
+    if machine.masked:
+        _columns(f, shape, inward, _column_mask(f, shape, "%left"), "%whole")
+    else:
+        f.do(f"call void @{name}_some(ptr %rows, ptr %lanes, i64 %n, i64 %whole, i64 {lanes})")
+    f.do("br label %done")
+    f.label("done")
+    f.do("ret void")
+    return f
+
+
+def _some(name: str, shape: Shape, inward: bool) -> Function:
+    """Columns from ``first`` on, of ``count`` rows, number by number.
+
+    On the way in the lanes without a state repeat the last one: they compute something ordinary
+    (no infinities, no denormals, no rare branches) that nobody reads.
+    """
+    f = Function(
+        f"define internal void @{name}_some(ptr noalias %rows, ptr noalias %lanes, i64 %n, i64 %first, i64 %count) #0"
+    )
+    element, align = shape.element, shape.bits // 8
+    f.label("entry")
+    f.do("%last = sub i64 %count, 1")
+    f.do("br label %outer")
+    f.label("outer")
+    f.do("%c = phi i64 [ %first, %entry ], [ %c.next, %column ]")
+    f.do("br label %inner")
+    f.label("inner")
+    f.do("%r = phi i64 [ 0, %outer ], [ %r.next, %inner ]")
+    f.do("%r.over = icmp sgt i64 %r, %last")
+    row = f.emit("select i1 %r.over, i64 %last, i64 %r")
+    place = f.address(element, "%rows", f.emit(f"add i64 {f.emit(f'mul i64 {row}, %n')}, %c"))
+    lane = f.address(element, "%lanes", f.emit(f"add i64 {f.emit(f'mul i64 %c, {shape.lanes}')}, %r"))
+    source, target = (place, lane) if inward else (lane, place)
+    f.store(element, f.load(element, source, align), target, align)
+    f.do("%r.next = add i64 %r, 1")
+    f.do(f"%r.more = icmp slt i64 %r.next, {shape.lanes if inward else '%count'}")
+    f.do("%c.next = add i64 %c, 1")
+    f.do("br i1 %r.more, label %inner, label %column")
+    f.label("column")
+    f.do("%c.more = icmp slt i64 %c.next, %n")
+    f.do("br i1 %c.more, label %outer, label %done")
+    f.label("done")
+    f.do("ret void")
+    return f
+
+
+def functions(machine: Machine, shape: Shape) -> list[Function]:
+    """``rows_to_lanes`` and ``lanes_to_rows`` for a full block, and ``..._some`` for the rest."""
+    return [
+        *(_block(name, machine, shape, name == "rows_to_lanes") for name in ("rows_to_lanes", "lanes_to_rows")),
+        *(_some(name, shape, name == "rows_to_lanes") for name in ("rows_to_lanes", "lanes_to_rows")),
+    ]
