@@ -1,0 +1,36 @@
+"""linkwise: dynamics of multibody systems, at the speed of the machine."""
+
+from linkwise.compile import CompiledFunction, compile
+from linkwise.dynamics import Model, ModelBuilder
+from linkwise.errors import InputError, LinkwiseError, ModelError, ModelFileError, ModelWarning, UnknownNameError
+from linkwise.formats.load import load, loads
+from linkwise.model.description import Geometry, JointLimits, Mimic
+from linkwise.model.joints import (
+    CustomJoint,
+    Cylindrical,
+    Fixed,
+    Free,
+    Helical,
+    Joint,
+    Planar,
+    Prismatic,
+    Revolute,
+    Spherical,
+    Universal,
+)
+from linkwise.model.placement import transform
+from linkwise.spatial.scalar import atan2, cos, exp, log, sin, sqrt, tan, tanh, where
+
+__version__ = "0.1.0"
+
+__all__ = [  # noqa: RUF022  # in groups
+    # models
+    "load", "loads", "Model", "ModelBuilder", "transform",
+    # joints
+    "CustomJoint", "Cylindrical", "Fixed", "Free", "Helical", "Joint", "Planar", "Prismatic", "Revolute", "Spherical",
+    "Universal", "JointLimits", "Mimic", "Geometry",
+    # compiled functions, and scalar functions to write them with
+    "compile", "CompiledFunction", "atan2", "cos", "exp", "log", "sin", "sqrt", "tan", "tanh", "where",
+    # errors
+    "InputError", "LinkwiseError", "ModelError", "ModelFileError", "ModelWarning", "UnknownNameError",
+]  # fmt: skip

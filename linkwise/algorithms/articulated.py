@@ -1,0 +1,73 @@
+"""Articulated-body inertias and what is solved with them.
+
+P = M + E_ψ P E_ψ*, D = HPH*, G = PH*D⁻¹ (000 eq. 45; the Riccati equation of filtering), and with them
+𝓜⁻¹ = [I - HψK]* D⁻¹ [I - HψK] (000 eq. 57): one inward and one outward sweep per right-hand side.
+
+DIFFERS FROM PAPER: a joint with several freedoms is eliminated one axis after another instead of through the inverse
+of a block D. The axes' (d, g) together are the L D L* factors of that block, so the result is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from linkwise.algorithms.sweeps import Field, inward, outward
+from linkwise.model.tree import Link, Tree
+from linkwise.spatial.inertia import ArticulatedInertia, coordinate_axis
+from linkwise.spatial.scalar import Scalar, is_zero
+from linkwise.spatial.vectors import Force, Motion
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One eliminated joint axis: s, d⁻¹ = (s*Ps + armature)⁻¹ and g = P s d⁻¹."""
+
+    s: Motion
+    d_inverse: Scalar
+    g: Force
+
+
+def articulate(tree: Tree, q: Sequence[Scalar]) -> Field[list[Axis]]:
+    """The eliminated axes of every link: all that forward dynamics needs to know of the inertias."""
+
+    def step(link: Link, outboard: ArticulatedInertia) -> tuple[ArticulatedInertia, list[Axis]]:
+        P = ArticulatedInertia.rigid(link.inertia) + outboard
+        axes = []
+        for s, armature in zip(link.S(q), link.armature, strict=True):
+            u = P @ s
+            d_inverse = 1.0 / (s.dot(u) + armature)
+            g = u * d_inverse
+            axes.append(Axis(s, d_inverse, g))
+            P = P.without(u, g, coordinate_axis(s) if is_zero(armature) else None)
+        return link.phi(q).congruence(P), axes
+
+    return inward(tree, step, ArticulatedInertia.zero())
+
+
+def solve(
+    tree: Tree, q: Sequence[Scalar], axes: Field[list[Axis]], tau: Sequence[Scalar], b: Field[Force] | None
+) -> list[Scalar]:
+    """v̇ = [I - HψK]* D⁻¹ ([I - HψK] τ - Hψ b) for forces ``b`` on the links (000 eq. 60 with a = 0)."""
+
+    def innovate(link: Link, outboard: Force) -> tuple[Force, list[Scalar]]:
+        z = outboard if b is None else outboard + b[link]
+        nu = []
+        for axis, force in zip(axes[link], link.rates(tau), strict=True):
+            eps = force - axis.s.dot(z)
+            nu.append(eps * axis.d_inverse)
+            z = z + axis.g * eps  # z⁺ = z + Gε
+        return link.phi(q) @ z, nu
+
+    nu = inward(tree, innovate, Force.zero())
+
+    def accelerate(link: Link, parent: tuple[Motion, list[Scalar]]) -> tuple[Motion, list[Scalar]]:
+        alpha = link.phi(q).T @ parent[0]
+        vdot: list[Scalar] = [0.0] * len(axes[link])
+        for i in reversed(range(len(vdot))):
+            axis = axes[link][i]
+            vdot[i] = nu[link][i] - alpha.dot(axis.g)
+            alpha = alpha + axis.s * vdot[i]
+        return alpha, vdot
+
+    return tree.generalized([vdot for _, vdot in outward(tree, accelerate, (Motion.zero(), [])).values])

@@ -1,0 +1,121 @@
+"""Energies, momenta, the mass centre and what belongs to it.
+
+Sums over the moving bodies; what is welded to the world is left out. O(n).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linkwise.algorithms.kinematics import Placed, placed, velocities
+from linkwise.algorithms.mass_matrix import Matrix
+from linkwise.algorithms.sweeps import inward
+from linkwise.model.tree import Link, Tree
+from linkwise.spatial.inertia import RigidInertia
+from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.transforms import Shift, Transform
+from linkwise.spatial.vectors import Force, Motion, Vec
+
+
+def kinetic_energy(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scalar:
+    """½ v*𝓜v, in J."""
+    V = velocities(tree, q, v)
+    total: Scalar = 0.0
+    for link in tree:
+        total = total + V[link].dot(link.inertia @ V[link])
+        for J, rate in zip(link.armature, link.rates(v), strict=True):
+            total = total + J * rate * rate
+    return total * 0.5
+
+
+def potential_energy(tree: Tree, q: Sequence[Scalar]) -> Scalar:
+    """-Σ m g·p, in J: zero with all mass at the world's origin."""
+    _, h = _first_moment(tree, q)
+    return -tree.root.rotate(tree.gravity).dot(h)
+
+
+def center_of_mass(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
+    """The mass centre of all moving bodies in the world, m."""
+    m, h = _first_moment(tree, q)
+    return [x / m for x in h]
+
+
+def _composite(tree: Tree, q: Sequence[Scalar]) -> RigidInertia:
+    """The inertia of all moving bodies, about the world's origin and in world axes."""
+    total = tree.base_inertia
+
+    def gather(link: Link, outboard: RigidInertia) -> tuple[RigidInertia, None]:
+        nonlocal total
+        handed = link.phi(q).congruence(link.inertia + outboard)
+        if link.parent < 0:
+            total = total + handed
+        return handed, None
+
+    inward(tree, gather, RigidInertia.zero())
+    return tree.root.congruence(total)
+
+
+def _first_moment(tree: Tree, q: Sequence[Scalar]) -> tuple[Scalar, Vec]:
+    whole = _composite(tree, q)
+    return whole.m, whole.h
+
+
+def momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+    """Total momentum [angular about the world's origin; linear], world axes."""
+    V = velocities(tree, q, v)
+    total = Force.zero()
+
+    def gather(link: Link, outboard: Force) -> tuple[Force, None]:
+        nonlocal total
+        handed = link.phi(q) @ (link.inertia @ V[link] + outboard)
+        if link.parent < 0:
+            total = total + handed
+        return handed, None
+
+    inward(tree, gather, Force.zero())
+    return list(tree.root @ total)
+
+
+def centroidal_momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+    """Total momentum [angular about the mass centre; linear], world axes."""
+    m, h = _first_moment(tree, q)
+    p = Force.of(momentum(tree, q, v))
+    return [*(p.ang - (h * (1.0 / m)).cross(p.lin)), *p.lin]
+
+
+def centroidal_momentum_matrix(tree: Tree, q: Sequence[Scalar]) -> Matrix:
+    """A(q), 6 × nv: centroidal momentum is A v."""
+    composite = _composites(tree, q)
+    frames = placed(tree, q)
+    com = Vec.of(center_of_mass(tree, q))
+    A: Matrix = [[0.0] * tree.nv for _ in range(6)]
+    for link in tree:
+        to_com = _from_com(frames[link], com)
+        for i, s in enumerate(link.S(q)):
+            f = to_com @ (composite[link.index] @ s)
+            column = link.v_start + i
+            for row, value in enumerate(f):
+                A[row][column] = A[row][column] + value * link.multiplier
+    return A
+
+
+def centroidal_inertia(tree: Tree, q: Sequence[Scalar]) -> Matrix:
+    """The inertia of the whole as if it were frozen, 6 × 6, about the mass centre in world axes."""
+    whole = _composite(tree, q)
+    about = Transform(Shift(-(whole.h * (1.0 / whole.m)))).congruence(whole)
+    columns = [list(about @ Motion.unit(i)) for i in range(6)]
+    return [[columns[j][i] for j in range(6)] for i in range(6)]
+
+
+def _composites(tree: Tree, q: Sequence[Scalar]) -> list[RigidInertia]:
+    def gather(link: Link, outboard: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
+        R = link.inertia + outboard
+        return link.phi(q).congruence(R), R
+
+    return inward(tree, gather, RigidInertia.zero()).values
+
+
+def _from_com(frame: Placed, com: Vec) -> Transform:
+    """φ from the mass centre (world axes) to a frame."""
+    return Transform.rigid(Mat3(frame.R.m), frame.p - com)

@@ -1,0 +1,38 @@
+"""Forward dynamics: the accelerations that joint forces cause. O(n).
+
+v̇ = [I - HψK]* D⁻¹ [τ - Hψ(Kτ + b)], the articulated-body algorithm (000 §5).
+
+DIFFERS FROM PAPER: the velocity-dependent accelerations a are carried outwards first, α₀ = φ*a, and enter as the
+forces b₀ = Mα₀ + b of the inverse dynamics of v̇ = 0. That leaves a = 0 in the recursion (000 eq. 60), saves the
+products P a, and gravity comes along for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linkwise.algorithms.articulated import articulate, solve
+from linkwise.algorithms.inverse_dynamics import Forces, bias_force
+from linkwise.algorithms.mass_matrix import mass_matrix
+from linkwise.algorithms.rigid_motion import at_rest, next_motion, wrench
+from linkwise.algorithms.sparse_factor import factorize
+from linkwise.algorithms.sweeps import each, outward
+from linkwise.model.tree import Link, Tree
+from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.vectors import Force
+
+
+def forward_dynamics(
+    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar], f_ext: Forces = None
+) -> list[Scalar]:
+    """v̇, nv numbers. ``f_ext``: external forces in link frames, one for each link."""
+    if tree.has_mimics:  # a coordinate shared by two joints couples them: the tree's elimination order no longer exists
+        bias = bias_force(tree, q, v, f_ext)
+        return factorize(mass_matrix(tree, q)).solve([t - c for t, c in zip(tau, bias, strict=True)])
+    motion = outward(tree, lambda link, parent: next_motion(link, parent, q, v, None), at_rest(tree.gravity))
+
+    def b(link: Link) -> Force:
+        f = wrench(link.inertia, motion[link])
+        return f if f_ext is None else f - f_ext[link.index]
+
+    return solve(tree, q, articulate(tree, q), tau, each(tree, b))

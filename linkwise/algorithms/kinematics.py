@@ -1,0 +1,128 @@
+"""Where the links are and how fast: poses, velocities, Jacobians and their rates. O(n) each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from linkwise.algorithms.rigid_motion import combination
+from linkwise.algorithms.sweeps import Field, outward
+from linkwise.model.tree import Link, Tree
+from linkwise.spatial.dual import derivative
+from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.transforms import Shift, Transform
+from linkwise.spatial.vectors import Motion, Vec
+
+Matrix = list[list[Scalar]]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A frame in the world: R from its axes to the world's, p its origin."""
+
+    R: Mat3
+    p: Vec
+
+    def after(self, phi: Transform) -> Placed:
+        """The frame that ``phi`` leads to from this one."""
+        R, p = self.R, self.p
+        for factor in phi.factors:
+            if isinstance(factor, Shift):
+                p = p + R @ factor.l
+            else:
+                R = Mat3([list(factor.rotate_back(Vec.of(row))) for row in R.m])
+        return Placed(R, p)
+
+    def matrix(self) -> Matrix:
+        """4×4."""
+        return [[*row, x] for row, x in zip(self.R.m, self.p, strict=True)] + [[0.0, 0.0, 0.0, 1.0]]
+
+    def inverse_apply(self, point: Vec) -> Vec:
+        """A point of the world in this frame."""
+        return self.R.transpose_times(point - self.p)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A frame fixed to a link (None: to the world)."""
+
+    link: Link | None
+    offset: Transform
+
+    def within(self, frames: Field[Placed]) -> Placed:
+        """This place in the world, given where the links are."""
+        on = Placed(Mat3.identity(), Vec.zero()) if self.link is None else frames[self.link]
+        return on.after(self.offset)
+
+
+def placed(tree: Tree, q: Sequence[Scalar]) -> Field[Placed]:
+    """Every link's frame in the world."""
+    root = Placed(Mat3.identity(), Vec.zero()).after(tree.root)
+    return outward(tree, lambda link, parent: parent.after(link.phi(q)), root)
+
+
+def pose(tree: Tree, q: Sequence[Scalar], place: Place) -> Matrix:
+    """4×4 of one place."""
+    return place.within(placed(tree, q)).matrix()
+
+
+def poses(tree: Tree, q: Sequence[Scalar]) -> list[Matrix]:
+    """4×4 of every body."""
+    frames = placed(tree, q)
+    return [frames[link].after(link.to_body).matrix() for link in tree]
+
+
+def velocities(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Field[Motion]:
+    """V = φ*H*v: every link's velocity, at its origin and in its axes."""
+    return outward(
+        tree, lambda link, parent: link.phi(q).T @ parent + combination(link.S(q), link.rates(v)), Motion.zero()
+    )
+
+
+def velocity(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], place: Place) -> list[Scalar]:
+    """[ω; v] of a place, at its origin, in world axes."""
+    if place.link is None:
+        return [0.0] * 6
+    V = place.offset.T @ velocities(tree, q, v)[place.link]
+    R = place.within(placed(tree, q)).R
+    return [*(R @ V.ang), *(R @ V.lin)]
+
+
+def jacobian(tree: Tree, q: Sequence[Scalar], place: Place, point: Vec | None = None) -> Matrix:
+    """6 × nv in world axes, at the place's origin or at a ``point`` given in its frame: J v = [ω; v]."""
+    J: Matrix = [[0.0] * tree.nv for _ in range(6)]
+    if place.link is None:
+        return J
+    frames = placed(tree, q)
+    at = place.within(frames)
+    tip = at.p if point is None else at.p + at.R @ point
+    for link in tree.ancestors(place.link):
+        frame = frames[link]
+        for i, s in enumerate(link.S(q)):
+            turn = frame.R @ s.ang
+            move = frame.R @ s.lin + turn.cross(tip - frame.p)
+            column = link.v_start + i
+            for row, value in enumerate((*turn, *move)):
+                J[row][column] = J[row][column] + value * link.multiplier
+    return J
+
+
+def configuration_rate(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+    """q̇ from v."""
+    rate: list[Scalar] = [0.0] * tree.nq
+    for link in tree:
+        if not link.is_mimic:
+            for i, value in enumerate(link.joint.rate(link.coordinates(q), link.rates(v))):
+                rate[link.q_start + i] = value
+    return rate
+
+
+def jacobian_rate(
+    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], place: Place, point: Vec | None = None
+) -> Matrix:
+    """J̇ along the motion: the Jacobian's text, differentiated in the direction q̇."""
+    _, rate = derivative(
+        lambda x: [entry for row in jacobian(tree, x, place, point) for entry in row], q, configuration_rate(tree, q, v)
+    )
+    return [rate[i * tree.nv : (i + 1) * tree.nv] for i in range(6)]

@@ -1,0 +1,55 @@
+"""The inverse-dynamics regressor: τ = Y(q, v, v̇) π, linear in the inertial parameters of the bodies. O(n · depth).
+
+π lists for each body m, m c (3), and the second moment about the body's origin (Jxx, Jxy, Jyy, Jxz, Jyz, Jzz).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linkwise.algorithms.mass_matrix import Matrix
+from linkwise.algorithms.rigid_motion import at_rest, next_motion, wrench
+from linkwise.algorithms.sweeps import outward
+from linkwise.model.tree import Tree
+from linkwise.spatial.inertia import RigidInertia
+from linkwise.spatial.matrices import Sym3
+from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.vectors import Vec
+
+# Where each of the ten parameters goes: mass, first moment, then the six entries of J in the order xx, yy, zz, xy, xz, yz.
+_J_ORDER = (0, 3, 1, 4, 5, 2)
+
+
+def unit_inertias() -> list[RigidInertia]:
+    """The ten inertias with one parameter one and the others zero."""
+    units = [RigidInertia(1.0, Vec.zero(), Sym3.zero())]
+    units += [RigidInertia(0.0, Vec.unit(i), Sym3.zero()) for i in range(3)]
+    units += [RigidInertia(0.0, Vec.zero(), Sym3.of(*(1.0 if i == j else 0.0 for i in range(6)))) for j in _J_ORDER]
+    return units
+
+
+def regressor(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], vdot: Sequence[Scalar]) -> Matrix:
+    """Y, nv × 10 n. ``tree`` is in body frames. Armature is not in π: its part of τ is left out."""
+    motion = outward(tree, lambda link, parent: next_motion(link, parent, q, v, vdot), at_rest(tree.gravity))
+    Y: Matrix = [[0.0] * (10 * len(tree.links)) for _ in range(tree.nv)]
+    units = unit_inertias()
+    for link in tree:
+        for i, unit in enumerate(units):
+            f = wrench(unit, motion[link])
+            inner = None
+            for ancestor in tree.ancestors(link):
+                f = f if inner is None else inner.phi(q) @ f
+                inner = ancestor
+                for j, s in enumerate(ancestor.S(q)):
+                    row, column = ancestor.v_start + j, 10 * link.index + i
+                    Y[row][column] = Y[row][column] + s.dot(f) * ancestor.multiplier
+    return Y
+
+
+def inertial_parameters(tree: Tree) -> list[Scalar]:
+    """π of the tree's own inertias."""
+    values: list[Scalar] = []
+    for link in tree:
+        xx, yy, zz, xy, xz, yz = link.inertia.J.six()
+        values += [link.inertia.m, *link.inertia.h, xx, xy, yy, xz, yz, zz]
+    return values

@@ -1,0 +1,62 @@
+"""M = LᵀDL of a symmetric positive matrix, skipping structural zeros.
+
+Eliminating the last row first keeps the branch-induced zeros of a tree's mass matrix (Featherstone 2005).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from linkwise.spatial.scalar import Scalar, is_zero
+
+Matrix = list[list[Scalar]]
+
+
+@dataclass(frozen=True)
+class Factor:
+    """L unit lower triangular and the inverses of D."""
+
+    L: Matrix
+    d_inverse: list[Scalar]
+
+    def solve(self, b: Sequence[Scalar]) -> list[Scalar]:
+        """x with LᵀDL x = b."""
+        n = len(self.L)
+        x = list(b)
+        for i in reversed(range(n)):
+            for j in range(i):
+                if not is_zero(self.L[i][j]):
+                    x[j] = x[j] - self.L[i][j] * x[i]
+        x = [a * d for a, d in zip(x, self.d_inverse, strict=True)]
+        for i in range(n):
+            for j in range(i):
+                if not is_zero(self.L[i][j]):
+                    x[i] = x[i] - self.L[i][j] * x[j]
+        return x
+
+    def inverse(self) -> Matrix:
+        """M⁻¹, its upper half computed and mirrored."""
+        n = len(self.L)
+        columns = [self.solve([1.0 if i == j else 0.0 for i in range(n)]) for j in range(n)]
+        return [[columns[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
+
+
+def factorize(matrix: Matrix) -> Factor:
+    """Factor a symmetric positive matrix."""
+    n = len(matrix)
+    A = [list(row) for row in matrix]
+    d_inverse: list[Scalar] = [0.0] * n
+    for k in reversed(range(n)):
+        d_inverse[k] = 1.0 / A[k][k]
+        row = A[k]
+        for i in reversed(range(k)):  # downwards: row[j] for j <= i are still the old entries when they are used
+            if is_zero(row[i]):
+                continue
+            a = row[i] * d_inverse[k]
+            for j in range(i + 1):
+                if not is_zero(row[j]):
+                    A[i][j] = A[i][j] - a * row[j]
+            row[i] = a
+    L = [[A[i][j] if j < i else (1.0 if i == j else 0.0) for j in range(n)] for i in range(n)]
+    return Factor(L, d_inverse)

@@ -1,0 +1,208 @@
+"""From a Python function of the model to compiled code: the only file that knows both sides."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwise.arrays import Batch, results_like
+from linkwise.errors import InputError
+from linkwise.tracing.counts import Counts, count
+from linkwise.tracing.printer import to_text
+from linkwise.tracing.program import Program
+from linkwise.tracing.tracer import Traced, Tracer
+
+if TYPE_CHECKING:
+    from linkwise.dynamics import Model
+
+Array = Any
+Text = Callable[..., Any]  # takes flat lists of scalars, one for each input; returns scalars in nested sequences
+
+
+class CompiledFunction:
+    """A function of arrays, compiled for this machine when first called.
+
+    Takes one state or any leading batch axes, which broadcast like NumPy's; returns one array, or a named tuple of them.
+
+    Args:
+        name: shown in messages and used in emitted code.
+        text: the function over any scalar; called once, on traced scalars.
+        inputs: name and core shape (batch axes left out) of each input.
+        doc: docstring of the single-state function.
+    """
+
+    def __init__(self, name: str, text: Text, inputs: Sequence[tuple[str, tuple[int, ...]]], doc: str = "") -> None:
+        self.name = name
+        self.text = text
+        self.inputs = tuple(inputs)
+        self.__doc__ = doc or None
+        self._kernels: dict[np.dtype[Any], Any] = {}
+        self._lock = threading.Lock()
+        self._result_type: type[Any] | None = None
+
+    @cached_property
+    def program(self) -> Program:
+        """The straight-line program of this function."""
+        with self._lock:
+            tracer = Tracer()
+            arguments = [tracer.input(name, shape) for name, shape in self.inputs]
+            outputs, self._result_type = _named_outputs(self.text(*arguments))
+            return tracer.finish(self.name, outputs)
+
+    @property
+    def counts(self) -> Counts:
+        """Operations of one evaluation."""
+        return count(self.program)
+
+    def source(self, target: str = "llvm", dtype: Any = np.float64) -> str:
+        """The generated code for a target, as text: "llvm", or "program" for the program itself."""
+        if target == "program":
+            return to_text(self.program)
+        if target == "llvm":
+            from linkwise.codegen.kernel import llvm_source
+
+            return llvm_source(self.program, np.dtype(dtype))
+        raise InputError("no such target", got=repr(target), allowed='"llvm" or "program"')
+
+    def kernel(self, dtype: np.dtype[Any]) -> Any:
+        """The compiled batch kernel for float64 or float32."""
+        kernel = self._kernels.get(dtype)
+        if kernel is None:
+            from linkwise.codegen.kernel import BatchKernel
+
+            kernel = self._kernels[dtype] = BatchKernel.build(self.program, dtype)
+        return kernel
+
+    @cached_property
+    def single(self) -> Callable[..., Any] | None:
+        """The low-overhead function for one float64 state, or None where this interpreter does not allow it."""
+        from linkwise.codegen.kernel import single_state_function
+
+        program = self.program
+        result = self._result_type
+        return single_state_function(
+            program,
+            slow=self.general,
+            name=self.name,
+            doc=self.__doc__ or self.name,
+            make_result=None if result is None else result._make,  # type: ignore[attr-defined]
+        )
+
+    def __call__(self, *arrays: Array, out: Any = None, threads: int | None = None) -> Any:
+        """Evaluate. ``out``: array (or tuple of arrays) to fill; ``threads``: how many to split a batch over."""
+        if out is None and threads is None and self.single is not None:
+            return self.single(*arrays)
+        return self.general(*arrays, out=out, threads=threads)
+
+    def general(self, *arrays: Array, out: Any = None, threads: int | None = None) -> Any:
+        """The way for everything: batches, float32, other array types, ``out`` and ``threads``."""
+        batch = Batch(self.name, self.inputs, arrays)
+        if batch.is_symbolic:
+            return batch.each_state(self.text, self._symbolic_result)
+        program = self.program  # fixes the result type
+        kernel = self.kernel(batch.dtype)
+        results = batch.outputs(program.outputs, out)
+        kernel.run(batch.flat_inputs(), [flat for flat, _ in results], batch.size, _checked_threads(threads))
+        values = batch.finish(results, out)
+        if self._result_type is None:
+            return values[0]
+        return self._result_type._make(values)  # type: ignore[attr-defined]
+
+    def _symbolic_result(self, raw: Any) -> tuple[list[Any], type[Any] | None]:
+        outputs, result_type = _named_outputs(raw)
+        arrays = [results_like(shape, values) for _, shape, values in outputs]
+        return arrays, result_type
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name}{list(shape)}" for name, shape in self.inputs)
+        return f"<compiled {self.name}({shapes})>"
+
+
+def _checked_threads(threads: int | None) -> int:
+    if threads is None:
+        return 1
+    if not isinstance(threads, (int, np.integer)) or threads < 1:
+        raise InputError("threads is not a positive whole number", got=repr(threads), allowed="1, 2, 3, …")
+    return int(threads)
+
+
+Output = tuple[str, tuple[int, ...], list[Any]]
+
+
+def _named_outputs(raw: Any) -> tuple[list[Output], type[Any] | None]:
+    """Name, shape and flat values of each output, and the tuple type of the result (None: a single array)."""
+    from collections import namedtuple
+
+    if isinstance(raw, Mapping):
+        result_type: type[Any] | None = namedtuple("Result", list(raw))  # type: ignore[misc]
+        return [_output(name, value) for name, value in raw.items()], result_type
+    if isinstance(raw, tuple):
+        names = getattr(raw, "_fields", None) or [f"out{i}" for i in range(len(raw))]
+        result_type = type(raw) if hasattr(raw, "_fields") else namedtuple("Result", names)  # type: ignore[misc]
+        return [_output(name, value) for name, value in zip(names, raw, strict=True)], result_type
+    return [_output("out", raw)], None
+
+
+def _output(name: str, value: Any) -> Output:
+    array = np.asarray(value, dtype=object)
+    flat = list(array.reshape(-1))
+    for entry in flat:
+        if not isinstance(entry, (Traced, float, int, np.floating, np.integer)) and not _is_scalar(entry):
+            raise InputError(
+                f"the output {name!r} of a compiled function holds something that is not a number",
+                got=repr(entry),
+                allowed="scalars, arrays of them, or a tuple or dict of these",
+            )
+    return name, array.shape, flat
+
+
+def _is_scalar(entry: Any) -> bool:
+    return hasattr(entry, "__mul__") and not isinstance(entry, (str, bytes, list, tuple))
+
+
+def compile(
+    fn: Callable[..., Any],
+    model: Model,
+    inputs: Mapping[str, str | int | tuple[int, ...]],
+    name: str | None = None,
+) -> CompiledFunction:
+    """Compile any Python function of a model and vectors.
+
+    Args:
+        fn: called once as ``fn(model, *vectors)`` with NumPy object arrays of traced scalars; may call any method of the
+            model, use ``lw.sin`` and friends or NumPy arithmetic, and return a scalar, an array, or a tuple or dict of them.
+            It must not branch on values (use ``lw.where``).
+        model: the model handed to ``fn``.
+        inputs: for each argument of ``fn``, its kind: ``"q"``, ``"v"``, ``"p"`` (the model's run-time parameters),
+            ``"f_ext"``, ``"scalar"``, or a length or shape.
+        name: name of the function in messages and emitted code; that of ``fn`` if not given.
+
+    Example:
+        >>> f = lw.compile(lambda m, q, v: m.kinetic_energy(q, v), model, inputs={"q": "q", "v": "v"})  # doctest: +SKIP
+        >>> f(q, v)  # doctest: +SKIP
+    """
+    from linkwise.algorithms.catalogue import input_shape
+
+    shapes: list[tuple[str, tuple[int, ...]]] = []
+    for argument, kind in inputs.items():
+        if kind == "scalar":
+            shapes.append((argument, ()))
+        elif isinstance(kind, str):
+            if kind not in ("q", "v", "p", "f_ext"):
+                raise InputError(
+                    f"input {argument!r} has an unknown kind",
+                    got=repr(kind),
+                    allowed='"q", "v", "p", "f_ext", "scalar", a length or a shape',
+                )
+            shapes.append((argument, input_shape(model, kind)))
+        else:
+            shapes.append((argument, (kind,) if isinstance(kind, int) else tuple(kind)))
+
+    def text(*flat: Sequence[Any]) -> Any:
+        return fn(model, *(results_like(shape, values) for (_, shape), values in zip(shapes, flat, strict=True)))
+
+    return CompiledFunction(name or getattr(fn, "__name__", "function").strip("<>"), text, shapes)

@@ -1,0 +1,466 @@
+"""`Model`: a mechanism together with its functions, compiled on first use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwise.algorithms.catalogue import CATALOGUE, Trees, input_shape
+from linkwise.algorithms.regressor import inertial_parameters
+from linkwise.compile import CompiledFunction
+from linkwise.model.builder import Builder
+from linkwise.model.mechanism import Mechanism
+from linkwise.model.parameters import Parameter, check_names, parameters
+
+Array = NDArray[Any]
+
+
+class ModelBuilder(Builder):
+    """Builds a :class:`Model` body by body.
+
+    >>> import linkwise as lw
+    >>> b = lw.ModelBuilder("pendulum")
+    >>> b.add_body("rod", joint=lw.Revolute(axis=(0, 1, 0)), mass=1.0, com=(0, 0, -0.5), inertia=[[0.1, 0, 0], [0, 0.1, 0], [0, 0, 0]])
+    >>> b.build().nv
+    1
+    """
+
+    def build(self) -> Model:
+        """Check the whole and return the finished model; raises ModelError where something does not make sense."""
+        return Model(**self.mechanism())
+
+
+@dataclass(frozen=True, eq=True)
+class Model(Mechanism):
+    """A mechanism and its dynamics.
+
+    Frozen: every function is a pure function of its arguments, and the ``with_…`` methods return changed copies.
+
+    Every function takes one state or any leading batch axes, broadcasts like NumPy, and returns what it was given:
+    float64 in, float64 out; float32 if all inputs are float32; object arrays of symbols run the same text on the symbols.
+    ``out=`` takes an array to fill, ``threads=`` splits a batch, ``p=`` gives run-time parameters (nominal values if left
+    out). Quaternions need not have length one: only their direction counts.
+    """
+
+    # Inverse and forward dynamics.
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        vdot: ArrayLike,
+        f_ext: ArrayLike | None = None,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """Joint forces τ (..., nv) for a motion, in N m and N: τ = 𝓜(q) v̇ + c(q, v) - Σ J* f_ext.
+
+        Args:
+            q: configuration (..., nq).
+            v: velocity (..., nv).
+            vdot: acceleration (..., nv).
+            f_ext: external forces (..., n_bodies, 6) = [moment, force] on each body at its origin, in its own frame.
+            p: run-time parameters (..., np).
+            out: array to fill.
+            threads: threads to split a batch over.
+        """
+        return self._run("inverse_dynamics", q, v, vdot, f_ext=f_ext, p=p, out=out, threads=threads)
+
+    def forward_dynamics(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        f_ext: ArrayLike | None = None,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """Accelerations v̇ (..., nv) that joint forces ``tau`` (..., nv) cause; arguments as in :meth:`inverse_dynamics`."""
+        return self._run("forward_dynamics", q, v, tau, f_ext=f_ext, p=p, out=out, threads=threads)
+
+    def mass_matrix(
+        self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
+    ) -> Array:
+        """𝓜(q), (..., nv, nv), symmetric, armature on its diagonal."""
+        return self._run("mass_matrix", q, p=p, out=out, threads=threads)
+
+    def mass_matrix_inverse(
+        self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
+    ) -> Array:
+        """𝓜(q)⁻¹, (..., nv, nv), without inverting a matrix."""
+        return self._run("mass_matrix_inverse", q, p=p, out=out, threads=threads)
+
+    def bias_force(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        f_ext: ArrayLike | None = None,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """c(q, v), (..., nv): velocity-dependent and gravity forces, less external ones; the inverse dynamics of v̇ = 0."""
+        return self._run("bias_force", q, v, f_ext=f_ext, p=p, out=out, threads=threads)
+
+    def gravity_force(
+        self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
+    ) -> Array:
+        """g(q) = ∂U/∂q, (..., nv): the joint forces that hold the mechanism still."""
+        return self._run("gravity_force", q, p=p, out=out, threads=threads)
+
+    def coriolis_matrix(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """C(q, v), (..., nv, nv), with C v the velocity-dependent force and 𝓜̇ - 2C skew-symmetric."""
+        return self._run("coriolis_matrix", q, v, p=p, out=out, threads=threads)
+
+    # Kinematics.
+    def pose(
+        self,
+        q: ArrayLike,
+        body: str,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """4×4 pose (..., 4, 4) of a body or frame in the world."""
+        return self._run("pose", q, p=p, out=out, threads=threads, body=self._place(body))
+
+    def poses(
+        self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
+    ) -> Array:
+        """4×4 poses (..., n_bodies, 4, 4) of all moving bodies, in the order of ``model.bodies``."""
+        return self._run("poses", q, p=p, out=out, threads=threads)
+
+    def velocity(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        body: str,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """[ω; v] (..., 6) of a body or frame: world axes, at its origin."""
+        return self._run("velocity", q, v, p=p, out=out, threads=threads, body=self._place(body))
+
+    def jacobian(
+        self,
+        q: ArrayLike,
+        body: str,
+        point: ArrayLike | None = None,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """J (..., 6, nv) with J v = [ω; v] of a body or frame: world axes, at its origin or at ``point`` (..., 3) in its frame."""
+        return self._run("jacobian", q, point=point, p=p, out=out, threads=threads, body=self._place(body))
+
+    def jacobian_rate(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        body: str,
+        point: ArrayLike | None = None,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """dJ/dt (..., 6, nv) along the motion, of :meth:`jacobian`."""
+        return self._run("jacobian_rate", q, v, point=point, p=p, out=out, threads=threads, body=self._place(body))
+
+    def configuration_rate(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """q̇ (..., nq) from v; the two differ for planar, spherical and free joints."""
+        return self._run("configuration_rate", q, v, p=p, out=out, threads=threads)
+
+    # Energy, momentum, mass centre.
+    def kinetic_energy(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Any:
+        """½ v*𝓜v (...), in J."""
+        return self._run("kinetic_energy", q, v, p=p, out=out, threads=threads)
+
+    def potential_energy(
+        self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
+    ) -> Any:
+        """Energy of the moving bodies in the field of gravity (...), in J; zero with all mass at the world's origin."""
+        return self._run("potential_energy", q, p=p, out=out, threads=threads)
+
+    def center_of_mass(
+        self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
+    ) -> Array:
+        """Mass centre of the moving bodies (..., 3) in the world, m."""
+        return self._run("center_of_mass", q, p=p, out=out, threads=threads)
+
+    def momentum(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """Total momentum (..., 6) = [angular about the world's origin; linear], world axes."""
+        return self._run("momentum", q, v, p=p, out=out, threads=threads)
+
+    def centroidal_momentum(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """Total momentum (..., 6) = [angular about the mass centre; linear], world axes."""
+        return self._run("centroidal_momentum", q, v, p=p, out=out, threads=threads)
+
+    def centroidal_momentum_matrix(
+        self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
+    ) -> Array:
+        """A(q) (..., 6, nv): the centroidal momentum is A v."""
+        return self._run("centroidal_momentum_matrix", q, p=p, out=out, threads=threads)
+
+    def centroidal_inertia(
+        self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
+    ) -> Array:
+        """Inertia of the whole, frozen in this configuration (..., 6, 6), about the mass centre, world axes."""
+        return self._run("centroidal_inertia", q, p=p, out=out, threads=threads)
+
+    # Operational space and identification.
+    def operational_inertia(
+        self,
+        q: ArrayLike,
+        body: str,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """Λ = (J𝓜⁻¹J*)⁻¹ (..., 6, 6) at a body or frame, world axes.
+
+        Not finite where some direction cannot be moved (fewer than six freedoms, singular configurations):
+        :meth:`operational_admittance` always exists.
+        """
+        return self._run("operational_inertia", q, p=p, out=out, threads=threads, body=self._place(body))
+
+    def operational_admittance(
+        self,
+        q: ArrayLike,
+        body: str,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """Λ⁻¹ = J𝓜⁻¹J* (..., 6, 6) at a body or frame, world axes."""
+        return self._run("operational_admittance", q, p=p, out=out, threads=threads, body=self._place(body))
+
+    def regressor(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        vdot: ArrayLike,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """Y (..., nv, 10 n_bodies): inverse dynamics is Y π with π = :attr:`inertial_parameters` (armature aside)."""
+        return self._run("regressor", q, v, vdot, p=p, out=out, threads=threads)
+
+    @cached_property
+    def inertial_parameters(self) -> Array:
+        """π (10 n_bodies): for each body m, m c (3), and Jxx, Jxy, Jyy, Jxz, Jyz, Jzz about its origin, body axes."""
+        return np.array(inertial_parameters(Trees(self).in_body_frames), float)
+
+    # Configurations.
+    def neutral(self) -> Array:
+        """The zero configuration (nq)."""
+        q = np.zeros(self.nq)
+        for joint in self.joints:
+            if joint.mimic is None:
+                q[joint.q_slice] = joint.type.neutral()
+        return q
+
+    def random_configuration(self, rng: np.random.Generator | int | None = None) -> Array:
+        """A random configuration (nq) within the joint limits (±π rad, ±1 m where there are none)."""
+        generator = np.random.default_rng(rng)
+        q = np.zeros(self.nq)
+        for joint in self.joints:
+            if joint.mimic is None:
+                part = joint.q_slice
+                q[part] = joint.type.random(generator, self.lower[part].tolist(), self.upper[part].tolist())
+        return q
+
+    def integrate(
+        self, q: ArrayLike, dv: ArrayLike, *, out: Array | None = None, threads: int | None = None
+    ) -> Array:
+        """The configuration (..., nq) reached from q by the constant velocity dv (..., nv) in unit time."""
+        return self._run("integrate", q, dv, out=out, threads=threads)
+
+    def difference(
+        self, q0: ArrayLike, q1: ArrayLike, *, out: Array | None = None, threads: int | None = None
+    ) -> Array:
+        """The dv (..., nv) for which ``integrate(q0, dv)`` is q1."""
+        return self._run("difference", q0, q1, out=out, threads=threads)
+
+    # Run-time parameters.
+    def with_parameters(self, names: Iterable[str]) -> Self:
+        """A copy in which these constants are inputs: every function takes them as ``p=``, batched like the rest.
+
+        Args:
+            names: ``"body.mass"``, ``"body.com"``, ``"body.inertia"``, ``"body.xyz"``, ``"body.rpy"``,
+                ``"body.armature"`` or ``"gravity"``; see :mod:`linkwise.model.parameters`.
+        """
+        return replace(self, parameter_names=check_names(self, names))
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The declared run-time parameters, their places in p and their nominal values."""
+        return parameters(self)
+
+    @property
+    def nominal_parameters(self) -> Array:
+        """p (np) with the values the model was built with."""
+        return np.array([x for parameter in self.parameters for x in parameter.nominal], float)
+
+    # Compiled functions.
+    def function(self, name: str, *optional: str, **static: Any) -> CompiledFunction:
+        """The compiled function behind a method, to look at its counts, program and source.
+
+        Args:
+            name: of the method.
+            optional: names of optional arrays it takes (``"f_ext"``, ``"point"``).
+            static: arguments that are not arrays (``body="hand"``).
+        """
+        key = (name, optional, tuple(sorted(static.items())))
+        function = self._functions.get(key)
+        if function is None:
+            function = self._functions[key] = self._make(name, optional, static)
+        return function
+
+    def _make(self, name: str, optional: tuple[str, ...], static: dict[str, Any]) -> CompiledFunction:
+        text = CATALOGUE[name]
+        names = (*text.inputs, *(n for n in text.optional if n in optional), *(("p",) if self.parameter_names else ()))
+
+        def run(*flat: Sequence[Any]) -> Any:
+            given = dict(zip(names, flat, strict=True))
+            trees = Trees(self, given.pop("p", None)) if self.parameter_names else self._trees
+            arguments = [given.get(n) for n in (*text.inputs, *text.optional)]
+            return text.function(trees, *arguments, **static)
+
+        doc = getattr(type(self), name).__doc__ or ""
+        return CompiledFunction(name, run, [(n, input_shape(self, n)) for n in names], doc)
+
+    def _run(
+        self,
+        name: str,
+        *required: Any,
+        p: Any = None,
+        out: Any = None,
+        threads: int | None = None,
+        f_ext: Any = None,
+        point: Any = None,
+        **static: Any,
+    ) -> Any:
+        arrays, optional = list(required), []
+        for extra, value in (("f_ext", f_ext), ("point", point)):
+            if value is not None:
+                arrays.append(value)
+                optional.append(extra)
+        if self.parameter_names:
+            arrays.append(self.nominal_parameters if p is None else p)
+        elif p is not None:
+            raise _no_parameters(name)
+        function = self.function(name, *optional, **static)
+        result = function.general(*arrays, out=out, threads=threads)
+        if not optional and not static and not self.parameter_names and name not in self.__dict__:
+            self._install(name, function)
+        return result
+
+    def _install(self, name: str, function: CompiledFunction) -> None:
+        """Shadow the method, on this object, by the compiled single-state function; it hands the unusual back here."""
+        from linkwise.codegen.kernel import single_state_function
+
+        method: Callable[..., Any] = getattr(type(self), name).__get__(self)
+        fast = single_state_function(function.program, slow=method, name=name, doc=function.__doc__ or name)
+        if fast is not None:
+            self.__dict__[name] = fast
+
+    @cached_property
+    def _functions(self) -> dict[Any, CompiledFunction]:
+        return {}
+
+    @cached_property
+    def _trees(self) -> Trees:
+        return Trees(self)
+
+    def _place(self, body: str) -> str:
+        if not isinstance(body, str):
+            from linkwise.errors import InputError
+
+            raise InputError("body is a name", got=repr(body), allowed="the name of a body or frame, e.g. model.bodies[0].name")
+        return self.frame(body).name
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was compiled: it is made again (or read from the cache) where the copy is used."""
+        from dataclasses import fields
+
+        return {f.name: self.__dict__[f.name] for f in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self) -> str:
+        return f"<Model {self.name!r}: {len(self.bodies)} bodies, nq = {self.nq}, nv = {self.nv}>"
+
+    rnea = inverse_dynamics
+    aba = forward_dynamics
+    crba = mass_matrix
+
+
+def _no_parameters(name: str) -> Exception:
+    from linkwise.errors import InputError
+
+    return InputError(
+        f"{name} was given p, but this model has no run-time parameters",
+        do='declare them first: model.with_parameters(["body.mass", …])',
+    )

@@ -1,0 +1,240 @@
+"""Putting a mechanism together body by body. Nothing half-built comes out: ``build`` checks the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from linkwise.errors import InputError, ModelError, UnknownNameError
+from linkwise.model.checks import checked_inertia, checked_mass, checked_pose, checked_vector, per_freedom
+from linkwise.model.description import Geometry, JointLimits, Mimic
+from linkwise.model.joints import Fixed, Joint
+from linkwise.model.mechanism import Body, Frame, JointInstance, Mechanism, Part
+
+_IDENTITY = np.eye(4)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One ``add_body`` call, checked."""
+
+    name: str
+    parent: str
+    joint: Joint
+    joint_name: str
+    placement: Any
+    part: Part
+    limits: tuple[JointLimits, ...]
+    armature: tuple[float, ...]
+    damping: tuple[float, ...]
+    friction: tuple[float, ...]
+    mimic: Mimic | None
+    visuals: tuple[Geometry, ...]
+    collisions: tuple[Geometry, ...]
+
+
+class Builder:
+    """Collects bodies and frames; see :class:`linkwise.ModelBuilder` for the public face."""
+
+    def __init__(self, name: str = "model", gravity: Sequence[float] = (0.0, 0.0, -9.81)) -> None:
+        self.name = str(name)
+        self.gravity = checked_vector(gravity, "gravity")
+        self._entries: dict[str, _Entry] = {}
+        self._frames: dict[str, tuple[str, Any]] = {}
+
+    def add_body(
+        self,
+        name: str,
+        parent: str = "world",
+        joint: Joint | None = None,
+        placement: Any = _IDENTITY,
+        mass: float = 0.0,
+        com: Sequence[float] = (0.0, 0.0, 0.0),
+        inertia: Any = ((0.0,) * 3,) * 3,
+        *,
+        joint_name: str | None = None,
+        limits: JointLimits | Sequence[JointLimits] | None = None,
+        armature: float | Sequence[float] = 0.0,
+        damping: float | Sequence[float] = 0.0,
+        friction: float | Sequence[float] = 0.0,
+        mimic: Mimic | None = None,
+        visuals: Sequence[Geometry] = (),
+        collisions: Sequence[Geometry] = (),
+    ) -> None:
+        """Add a body and its inboard joint.
+
+        Args:
+            name: the body's name, unlike any other.
+            parent: name of a body added before, or "world".
+            joint: the joint type; ``Fixed()`` (the default) welds the body to its parent.
+            placement: 4×4 pose of the joint frame in the parent's frame; the body's frame coincides with it at q = neutral.
+            mass: kg.
+            com: mass centre in the body's frame, m.
+            inertia: 3×3 about the mass centre, body axes, kg m².
+            joint_name: the joint's name; the body's name with ``_joint`` if not given.
+            limits: position, velocity and effort limits, one for each freedom (or one for all).
+            armature: rotor inertia at the joint, kg m² or kg; part of the dynamics.
+            damping: viscous coefficient, N m s/rad or N s/m; used by simulation.
+            friction: dry friction, N m or N; used by simulation.
+            mimic: makes the joint follow another one instead of having a coordinate of its own.
+            visuals: shapes to draw.
+            collisions: shapes for contact.
+        """
+        joint = Fixed() if joint is None else joint
+        name = str(name)
+        joint_name = f"{name}_joint" if joint_name is None else str(joint_name)
+        if not isinstance(joint, Joint):
+            raise InputError(f"the joint of body {name!r} is not a joint", got=repr(joint), allowed="e.g. lw.Revolute(axis=(0, 0, 1))")
+        if name == "world" or name in self._entries or name in self._frames:
+            raise ModelError(f"the name {name!r} is taken", allowed="a name unlike any other body or frame", do="choose another name")
+        if any(e.joint_name == joint_name for e in self._entries.values()):
+            raise ModelError(f"the joint name {joint_name!r} is taken", allowed="a name unlike any other joint", do="give joint_name=…")
+        if parent != "world" and parent not in self._entries:
+            raise UnknownNameError("parent body", parent, ["world", *self._entries], do="add the parent before its children")
+        if mimic is not None and (joint.nq != 1 or joint.nv != 1):
+            raise ModelError(f"joint {joint_name!r} cannot follow another", got=repr(joint), allowed="a joint with one freedom")
+        each = (limits,) * joint.nv if isinstance(limits, JointLimits) else tuple(limits or ())
+        if each and len(each) != joint.nv:
+            raise InputError(f"joint {joint_name!r} has {joint.nv} freedoms", got=f"{len(each)} limits", allowed="one for each freedom, or one for all")
+        part = Part(
+            name,
+            checked_pose(_IDENTITY, name),
+            checked_mass(mass, name),
+            checked_vector(com, f"the mass centre of {name!r}"),
+            checked_inertia(inertia, name),
+        )
+        self._entries[name] = _Entry(
+            name,
+            str(parent),
+            joint,
+            joint_name,
+            checked_pose(placement, f"the placement of body {name!r}"),
+            part,
+            each,
+            per_freedom(armature, joint.nv, f"the armature of joint {joint_name!r}"),
+            per_freedom(damping, joint.nv, f"the damping of joint {joint_name!r}"),
+            per_freedom(friction, joint.nv, f"the friction of joint {joint_name!r}"),
+            mimic,
+            tuple(visuals),
+            tuple(collisions),
+        )
+
+    def add_frame(self, name: str, body: str, placement: Any = _IDENTITY) -> None:
+        """Name a place on a body, to be used wherever a body name is (poses, Jacobians)."""
+        name = str(name)
+        if name == "world" or name in self._entries or name in self._frames:
+            raise ModelError(f"the name {name!r} is taken", allowed="a name unlike any other body or frame", do="choose another name")
+        if body != "world" and body not in self._entries:
+            raise UnknownNameError("body", body, ["world", *self._entries])
+        self._frames[name] = (str(body), checked_pose(placement, f"the placement of frame {name!r}"))
+
+    def mechanism(self) -> dict[str, Any]:
+        """The fields of the finished :class:`Mechanism`."""
+        home: dict[str, tuple[int, np.ndarray]] = {"world": (-1, np.eye(4))}  # moving body and place on it, of each name
+        bodies: list[Body] = []
+        entries: list[_Entry] = []
+        base: list[Part] = []
+        base_visuals: list[Geometry] = []
+        frames: list[Frame] = []
+        for entry in self._entries.values():
+            parent, at = home[entry.parent]
+            placement = at @ np.array(entry.placement)
+            if isinstance(entry.joint, Fixed):
+                home[entry.name] = (parent, placement)
+                frames.append(Frame(entry.name, parent, _rows(placement)))
+                part = replace(entry.part, placement=_rows(placement))
+                visuals = tuple(_moved(g, placement) for g in entry.visuals)
+                collisions = tuple(_moved(g, placement) for g in entry.collisions)
+                if parent < 0:
+                    base.append(part)
+                    base_visuals.extend(visuals)
+                else:
+                    b = bodies[parent]
+                    bodies[parent] = replace(
+                        b, parts=(*b.parts, part), visuals=b.visuals + visuals, collisions=b.collisions + collisions
+                    )
+                continue
+            home[entry.name] = (len(bodies), np.eye(4))
+            bodies.append(
+                Body(entry.name, len(bodies), parent, _rows(placement), (entry.part,), entry.visuals, entry.collisions)
+            )
+            entries.append(entry)
+        for name, (body, place) in self._frames.items():
+            index, at = home[body]
+            frames.append(Frame(name, index, _rows(at @ np.array(place))))
+        _check_massless_leaves(bodies, entries)
+        return {
+            "name": self.name,
+            "gravity": self.gravity,
+            "bodies": tuple(bodies),
+            "joints": _number(entries),
+            "frames": tuple(frames),
+            "base_parts": tuple(base),
+            "base_visuals": tuple(base_visuals),
+        }
+
+    def build(self) -> Mechanism:
+        """The finished mechanism."""
+        return Mechanism(**self.mechanism())
+
+
+def _number(entries: list[_Entry]) -> tuple[JointInstance, ...]:
+    """Give each joint its place in q and v; a mimic takes the place of the joint it follows."""
+    slices: dict[str, tuple[slice, slice]] = {}
+    nq = nv = 0
+    for entry in entries:
+        if entry.mimic is None:
+            slices[entry.joint_name] = (slice(nq, nq + entry.joint.nq), slice(nv, nv + entry.joint.nv))
+            nq, nv = nq + entry.joint.nq, nv + entry.joint.nv
+    by_name = {entry.joint_name: entry for entry in entries}
+    joints = []
+    for index, entry in enumerate(entries):
+        mimic = entry.mimic and _resolved(entry, by_name)
+        q_slice, v_slice = slices[mimic.joint if mimic else entry.joint_name]
+        joints.append(
+            JointInstance(
+                entry.joint_name, index, entry.joint, q_slice, v_slice, entry.limits,
+                entry.armature, entry.damping, entry.friction, mimic,
+            )  # fmt: skip
+        )
+    return tuple(joints)
+
+
+def _resolved(entry: _Entry, by_name: dict[str, _Entry]) -> Mimic:
+    """Follow a chain of mimics to the joint that has a coordinate: q = m₁(m₂ q + o₂) + o₁."""
+    multiplier, offset, seen = 1.0, 0.0, [entry.joint_name]
+    while entry.mimic is not None:
+        multiplier, offset = multiplier * entry.mimic.multiplier, multiplier * entry.mimic.offset + offset
+        if entry.mimic.joint not in by_name:
+            raise UnknownNameError(f"joint for {seen[0]!r} to follow", entry.mimic.joint, by_name)
+        entry = by_name[entry.mimic.joint]
+        if entry.joint_name in seen:
+            raise ModelError("joints follow each other in a circle", got=" -> ".join([*seen, entry.joint_name]))
+        seen.append(entry.joint_name)
+    if entry.joint.nq != 1 or entry.joint.nv != 1:
+        raise ModelError(f"joint {seen[0]!r} cannot follow {entry.joint_name!r}", got=repr(entry.joint), allowed="a joint with one freedom")
+    return Mimic(entry.joint_name, multiplier, offset)
+
+
+def _check_massless_leaves(bodies: list[Body], entries: list[_Entry]) -> None:
+    parents = {body.parent for body in bodies}
+    for body, entry in zip(bodies, entries, strict=True):
+        empty = all(part.mass == 0.0 and not any(part.inertia) for part in body.parts)
+        if body.index not in parents and empty and not any(entry.armature) and entry.mimic is None:
+            raise ModelError(
+                f"body {body.name!r} can move but nothing in it or beyond it has mass, so its acceleration is not defined",
+                got="mass 0, inertia 0, no children",
+                allowed="a mass, an inertia, an armature, or a fixed joint",
+                do=f"give {body.name!r} a mass, weld it with lw.Fixed(), or lock joint {entry.joint_name!r}",
+            )
+
+
+def _rows(pose: np.ndarray) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(float(x) for x in row) for row in pose)
+
+
+def _moved(geometry: Geometry, placement: np.ndarray) -> Geometry:
+    return replace(geometry, placement=_rows(placement @ np.array(geometry.placement)))

@@ -1,0 +1,137 @@
+"""What every joint type says about itself, over any scalar.
+
+A joint moves the child's frame relative to the joint frame. Types with an axis are written about z; the model
+turns the axis the user gave into z once, when the tree is laid out. To add a type, write one file with the methods
+below, in this order, and name it in ``joints/__init__.py``: nothing else needs to know.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+from linkwise.errors import InputError
+from linkwise.spatial.inertia import RigidInertia
+from linkwise.spatial.matrices import Mat3, Sym3
+from linkwise.spatial.scalar import Scalar, cos, sin
+from linkwise.spatial.transforms import Rotation, Transform, Turn
+from linkwise.spatial.vectors import Motion, Vec
+
+
+class Joint(ABC):
+    """A joint type with its constants (axis, pitch). Immutable."""
+
+    nq: int
+    """Numbers in this joint's part of q."""
+    nv: int
+    """Numbers in this joint's part of v."""
+    freedom: ClassVar[Literal["axis", "direction", "none"]] = "none"
+    """Which moves of the child's frame leave the joint's formulas as they are: any turn about and shift along the
+    axis (``axis``), any shift and any turn about the direction (``direction``), or none."""
+
+    axis: tuple[float, float, float] | None = None
+    """The axis as the user gave it, of length one, in the joint frame; None for a type without."""
+
+    @abstractmethod
+    def neutral(self) -> tuple[float, ...]:
+        """The coordinates of the zero position."""
+
+    @abstractmethod
+    def transform(self, q: Sequence[Scalar], lead: float = 0.0) -> Transform:
+        """Joint frame to child frame, after a constant turn by ``lead`` about z."""
+
+    @abstractmethod
+    def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+        """The columns of S, in the child's frame: V = S v."""
+
+    def subspace_rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:
+        """Ṡ v, the rate of S's components in the child's frame."""
+        return Motion.zero()
+
+    def rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """q̇ from v."""
+        return tuple(v)
+
+    def integrate(self, q: Sequence[Scalar], dv: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """The coordinates reached from q by moving with the constant velocity dv for unit time."""
+        return tuple(a + b for a, b in zip(q, dv, strict=True))
+
+    def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """The dv for which ``integrate(q0, dv)`` is q1."""
+        return tuple(b - a for a, b in zip(q0, q1, strict=True))
+
+    def split(self, M: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
+        """The child's inertia as what it keeps and what may as well be fixed to the parent.
+
+        The second part is one that this joint's motion does not change and whose energy it does not feel.
+        """
+        return M, RigidInertia.zero()
+
+    def random(self, rng: Any, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
+        """Random coordinates, within the limits where they are finite."""
+        ends = ((a if math.isfinite(a) else -math.pi, b if math.isfinite(b) else math.pi) for a, b in zip(lower, upper, strict=True))
+        return tuple(float(rng.uniform(min(a, b), max(a, b))) for a, b in ends)
+
+    def __repr__(self) -> str:
+        constants = ", ".join(f"{name}={value!r}" for name, value in self._key())
+        return f"{type(self).__name__}({constants})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._key() == other._key()  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, self._key()))
+
+    def _key(self) -> tuple[tuple[str, Any], ...]:
+        return tuple(sorted((name, value) for name, value in vars(self).items() if not name.startswith("_")))
+
+
+def unit_axis(axis: Sequence[float], owner: str) -> tuple[float, float, float]:
+    """An axis of length one, or an error that names the joint type."""
+    try:
+        x, y, z = (float(a) for a in axis)
+        length = math.sqrt(x * x + y * y + z * z)
+    except (TypeError, ValueError):
+        raise InputError(f"the axis of {owner} is not three numbers", got=repr(axis), allowed="e.g. (0, 0, 1)") from None
+    if not math.isfinite(length) or length < 1e-12:
+        raise InputError(f"the axis of {owner} has no direction", got=repr(axis), allowed="three finite numbers, not all 0")
+    if abs(length - 1.0) < 4e-16:
+        return (x, y, z)
+    return (x / length, y / length, z / length)
+
+
+def turn_z(angle: Scalar, lead: float) -> Turn:
+    """The turn by ``angle + lead`` about z; a lead of quarter turns costs nothing."""
+    quarters = lead / (math.pi / 2)
+    if abs(quarters - round(quarters)) < 1e-15:
+        c, s = cos(angle), sin(angle)
+        return Turn(2, *((c, s), (-s, c), (-c, -s), (s, -c))[round(quarters) % 4])
+    return Turn(2, cos(angle + lead), sin(angle + lead))
+
+
+def lead_factor(lead: float) -> tuple[Turn, ...]:
+    """The constant turn by ``lead`` about z as a factor of its own, for types that cannot absorb it."""
+    return () if lead == 0.0 else (turn_z(0.0, lead),)
+
+
+def turn_about(axis: Sequence[float], angle: Scalar) -> Turn | Rotation:
+    """A turn about any unit axis: axial when it is a coordinate axis, by Rodrigues' formula otherwise."""
+    c, s = cos(angle), sin(angle)
+    for k in range(3):
+        if abs(axis[k]) == 1.0:
+            return Turn(k, c, s * axis[k])
+    u = Vec.of(axis)
+    K = Mat3.cross(u).m
+    return Rotation(Mat3.build(lambda i, j: (c if i == j else 0.0) + s * K[i][j] + (1.0 - c) * (u[i] * u[j])))
+
+
+def lamina_and_symmetric(J: Sym3) -> tuple[Sym3, Sym3]:
+    """J as that of a lamina in the x-y plane (Jxx + Jyy = Jzz exactly) plus diag(j, j, 0), which a turn about z leaves alone.
+
+    A lamina has a zero in Euler's tensor ½ tr(J) 1 - J, which the inverse dynamics can leave out.
+    """
+    xx, yy, zz, xy, xz, yz = J.six()
+    a, b, j = (zz + xx - yy) * 0.5, (zz - xx + yy) * 0.5, (xx + yy - zz) * 0.5
+    return Sym3.of(a, b, a + b, xy, xz, yz), Sym3.of(j, j, 0.0, 0.0, 0.0, 0.0)

@@ -1,0 +1,44 @@
+"""A slide along one direction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+from linkwise.model.joints.base import Joint, lead_factor, unit_axis
+from linkwise.spatial.inertia import RigidInertia
+from linkwise.spatial.matrices import Sym3
+from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.transforms import Shift, Transform
+from linkwise.spatial.vectors import Motion, Vec
+
+
+class Prismatic(Joint):
+    """A slide. q: distance in m; v: its rate.
+
+    Args:
+        axis: direction of the slide in the joint frame.
+    """
+
+    nq = 1
+    nv = 1
+    freedom: ClassVar[Literal["axis", "direction", "none"]] = "direction"
+
+    def __init__(self, axis: Sequence[float] = (0.0, 0.0, 1.0)) -> None:
+        self.axis = unit_axis(axis, "Prismatic")
+
+    def neutral(self) -> tuple[float, ...]:
+        return (0.0,)
+
+    def transform(self, q: Sequence[Scalar], lead: float = 0.0) -> Transform:
+        return Transform(*lead_factor(lead), Shift(Vec(0.0, 0.0, q[0])))
+
+    def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+        return (Motion.unit(5),)
+
+    def split(self, M: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
+        # The child turns with the parent: its second moment belongs to either.
+        return RigidInertia(M.m, M.h, Sym3.zero()), RigidInertia(0.0, Vec.zero(), M.J)
+
+    def random(self, rng: object, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
+        return super().random(rng, [max(x, -1.0) for x in lower], [min(x, 1.0) for x in upper])

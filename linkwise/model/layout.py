@@ -1,0 +1,332 @@
+"""Laying out the links: which internal frames make the recursions cheapest, and the inertias in them.
+
+The dynamics do not care where a link's frame sits, so we choose: z along the joint axis, x along the common normal
+to the next axis (Denavit and Hartenberg, whatever angles the file was written with), the origin at the foot of the
+normal from the previous axis. A joint's constant placement then is a shift (a, 0, b) and one turn about x. A leaf,
+with no next axis, turns its x towards its mass centre, which zeroes one more first moment. Then each link hands to
+its parent the part of its inertia that its joint does not move (base parameters): for a hinge the mass, one first
+moment and one second moment become structural zeros. Both steps are exact.
+
+``align=False`` keeps the frames of the bodies, ``regroup=False`` keeps the inertias: needed where a result is about
+each body, and handy for tests, since the answers must not change.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from linkwise.model.mechanism import Body, Mechanism
+from linkwise.model.parameters import Values
+from linkwise.model.tree import Link, Tree
+from linkwise.spatial.inertia import RigidInertia
+from linkwise.spatial.matrices import Mat3, Sym3
+from linkwise.spatial.scalar import Scalar, cos, sin
+from linkwise.spatial.transforms import Factor, Rotation, Shift, Transform, Turn
+from linkwise.spatial.vectors import Vec
+
+_SNAP = 2e-15  # what rounding leaves of an exact zero or one, relative to the largest number beside it
+_PARALLEL = 1e-14  # sine of the angle under which two axes are parallel
+_ILL_CONDITIONED = 1e-2  # sine under which the common normal of two axes runs too far away to be of use
+
+Array = Any
+
+
+def lay_out(mechanism: Mechanism, p: Sequence[Scalar] | None = None, *, align: bool = True, regroup: bool = True) -> Tree:
+    """The tree of a mechanism; ``p`` holds the run-time parameters, if the mechanism has any."""
+    values = Values(mechanism, p)
+    frames = _Frames(mechanism, values) if align else _BodyFrames(mechanism)
+    links: list[Link] = []
+    for body, joint in zip(mechanism.bodies, mechanism.joints, strict=True):
+        k = body.index
+        if values.placement_is_free(body):
+            placement, lead = _free_placement(values, body, frames), 0.0
+        else:
+            placement, lead = frames.placement(body)
+        links.append(
+            Link(
+                index=k,
+                name=body.name,
+                parent=body.parent,
+                joint=joint.type,
+                placement=placement,
+                lead=lead,
+                tail=frames.tail(body),
+                inertia=_inertia(values, body, frames.R[k], frames.o[k]),
+                to_body=_rigid(frames.R[k].T, -frames.R[k].T @ frames.o[k]),
+                armature=tuple(values.armature(body, joint.armature)),
+                q_start=joint.q_slice.start,
+                v_start=joint.v_slice.start,
+                multiplier=joint.mimic.multiplier if joint.mimic else 1.0,
+                offset=joint.mimic.offset if joint.mimic else 0.0,
+                is_mimic=joint.mimic is not None,
+            )
+        )
+    base = RigidInertia.zero()
+    if regroup:
+        links, base = _regrouped(links)
+    R, o = frames.R[-1], frames.o[-1]
+    gravity = _constant_rotation(R.T) @ Vec.of(list(values.gravity(mechanism.gravity)))
+    return Tree(tuple(links), mechanism.nq, mechanism.nv, gravity, _rigid(R, o), base)
+
+
+class _BodyFrames:
+    """Every link's frame is its body's; joints keep a tail that turns z back into the user's axis."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.mechanism = mechanism
+        n = len(mechanism.bodies)
+        self.R: dict[int, Array] = {k: np.eye(3) for k in range(-1, n)}
+        self.o: dict[int, Array] = {k: np.zeros(3) for k in range(-1, n)}
+
+    def axis_rotation(self, body: Body) -> Array:
+        """Joint frame to the frame whose z is the joint's axis."""
+        axis = self.mechanism.joints[body.index].type.axis
+        return np.eye(3) if axis is None else _turn_z_to(np.array(axis))
+
+    def placement(self, body: Body) -> tuple[Transform, float]:
+        """Parent's link frame to the joint's axis frame, and the lead of the joint."""
+        X = np.array(body.placement)
+        return _shift_and_turns(X[:3, 3], X[:3, :3] @ self.axis_rotation(body)), 0.0
+
+    def after_joint_frame(self, body: Body) -> Array:
+        """Rotation from the joint frame the user placed to the axis frame."""
+        return self.axis_rotation(body)
+
+    def tail(self, body: Body) -> Transform:
+        return _rigid(self.axis_rotation(body).T, np.zeros(3))
+
+
+class _Frames:
+    """Frames aligned with the joints. ``R[k]``, ``o[k]``: link frame k in body k's frame; k = -1 is the root in the world."""
+
+    def __init__(self, mechanism: Mechanism, values: Values) -> None:
+        self.mechanism = mechanism
+        self.free = {b.index for b in mechanism.bodies if values.placement_is_free(b)}
+        self.children: dict[int, list[Body]] = {k: [] for k in range(-1, len(mechanism.bodies))}
+        for body in mechanism.bodies:
+            self.children[body.parent].append(body)
+        self.R: dict[int, Array] = {-1: np.eye(3)}
+        self.o: dict[int, Array] = {-1: np.zeros(3)}
+        for body in mechanism.bodies:
+            self._choose_origin(body)
+        for body in mechanism.bodies:
+            self._choose_x(body)
+        self._choose_root()
+
+    def placement(self, body: Body) -> tuple[Transform, float]:
+        """Shift, turns, and the lead that the joint absorbs."""
+        X = np.array(body.placement)
+        R_parent, o_parent = self.R[body.parent], self.o[body.parent]
+        k = body.index
+        R = R_parent.T @ X[:3, :3] @ self.R[k]
+        l = R_parent.T @ (X[:3, 3] + X[:3, :3] @ self.o[k] - o_parent)  # noqa: E741
+        gamma, alpha, beta = _zxz(R)
+        factors: list[Factor] = []
+        l = _snapped(l, np.abs(X[:3, 3]).max() + np.abs(self.o[k]).max() + np.abs(o_parent).max())  # noqa: E741
+        if l.any():
+            factors.append(Shift(Vec.of(l.tolist())))
+        factors.extend(_turns(((2, gamma), (0, alpha))))
+        return Transform(*factors), beta
+
+    def after_joint_frame(self, body: Body) -> Array:
+        return self.R[body.index]
+
+    def tail(self, body: Body) -> Transform:
+        return Transform()
+
+    def _freedom(self, k: int) -> str:
+        return "none" if k < 0 else self.mechanism.joints[k].type.freedom
+
+    def _choose_origin(self, body: Body) -> None:
+        """The z axis and the origin of a link; x comes later, from its children."""
+        k, joint = body.index, self.mechanism.joints[body.index].type
+        X = np.array(body.placement)
+        axis = np.array(joint.axis if joint.axis is not None else (0.0, 0.0, 1.0))
+        self.R[k] = _turn_z_to(axis) if joint.axis is not None else np.eye(3)
+        self.o[k] = np.zeros(3)
+        if k in self.free or joint.freedom == "none":
+            return
+        parent_origin = X[:3, :3].T @ (self.o[body.parent] - X[:3, 3])  # the parent's origin in this joint's frame
+        if joint.freedom == "direction":
+            self.o[k] = parent_origin
+        elif body.parent >= 0:
+            u = X[:3, :3].T @ self.R[body.parent][:, 2] if self._freedom(body.parent) != "none" else None
+            self.o[k] = axis * _foot(parent_origin, u, axis)
+
+    def _choose_x(self, body: Body) -> None:
+        k = body.index
+        if self._freedom(k) == "none":
+            return
+        z = self.R[k][:, 2]
+        x = self._towards_child(k, z)
+        if x is None:
+            x = self._towards_mass(body, z)
+        if x is not None:
+            self.R[k] = np.column_stack((x, np.cross(z, x), z))
+
+    def _towards_child(self, k: int, z: Array) -> Array | None:
+        for child in self.children[k]:
+            if child.index in self.free:
+                continue
+            X = np.array(child.placement)
+            u = X[:3, :3] @ self.R[child.index][:, 2]
+            normal = np.cross(z, u)
+            if np.linalg.norm(normal) > _PARALLEL:
+                return normal / np.linalg.norm(normal)
+            if self._freedom(child.index) == "none":
+                x = X[:3, 0] - z * (z @ X[:3, 0])  # parallel to a frame we cannot turn: take its x
+                return x / np.linalg.norm(x)
+            apart = X[:3, 3] + X[:3, :3] @ self.o[child.index] - self.o[k]
+            apart = apart - z * (z @ apart)
+            if np.linalg.norm(apart) > 1e-12:
+                return apart / np.linalg.norm(apart)
+        return None
+
+    def _towards_mass(self, body: Body, z: Array) -> Array | None:
+        """Only a leaf may do so: a link with children keeps x for them."""
+        if self.children[body.index] or body.mass == 0.0:
+            return None
+        total = sum(p.mass * (np.array(p.placement)[:3] @ (*p.com, 1.0)) for p in body.parts) / body.mass
+        across = total - self.o[body.index]
+        across = across - z * (z @ across)
+        return across / np.linalg.norm(across) if np.linalg.norm(across) > 1e-12 else None
+
+    def _choose_root(self) -> None:
+        """The root frame sits where its first child's joint does: that joint then has no placement at all."""
+        for child in self.children[-1]:
+            if child.index not in self.free:
+                X, k = np.array(child.placement), child.index
+                self.R[-1] = X[:3, :3] @ self.R[k]
+                self.o[-1] = X[:3, 3] + X[:3, :3] @ self.o[k]
+                return
+
+
+def _free_placement(values: Values, body: Body, frames: _Frames | _BodyFrames) -> Transform:
+    """The parent's frame, undone; then the placement as the parameters give it; then the joint's axis."""
+    R_parent, o_parent = frames.R[body.parent], frames.o[body.parent]
+    roll, pitch, yaw = values.rpy(body)
+    factors: list[Factor] = [
+        *_rigid(R_parent.T, -R_parent.T @ o_parent).factors,
+        Shift(Vec.of(list(values.xyz(body)))),
+        *(Turn(axis, cos(angle), sin(angle)) for axis, angle in ((2, yaw), (1, pitch), (0, roll))),
+        *_rigid(frames.after_joint_frame(body), np.zeros(3)).factors,
+    ]
+    return Transform(*factors)
+
+
+def _foot(point: Array, u: Array | None, axis: Array) -> float:
+    """Where on the line ``t axis`` the common normal with the line ``point + s u`` stands (or the nearest place to
+    ``point``, when the two are too nearly parallel for the normal to be near, or ``u`` is unknown)."""
+    if u is not None:
+        c = float(axis @ u)
+        sine_squared = float(np.linalg.norm(np.cross(axis, u)) ** 2)
+        if sine_squared > _ILL_CONDITIONED**2:
+            return float(point @ axis - c * (point @ u)) / sine_squared
+    return float(point @ axis)
+
+
+def _turn_z_to(axis: Array) -> Array:
+    """A rotation whose z column is the axis; a permutation of axes where the axis is a coordinate axis."""
+    for k in range(3):
+        if abs(axis[k]) == 1.0:
+            R = np.zeros((3, 3))
+            R[(k + 1) % 3, 0] = 1.0
+            R[(k + 2) % 3, 1] = axis[k]
+            R[k, 2] = axis[k]
+            return R
+    x = np.cross(axis, np.eye(3)[int(np.argmin(np.abs(axis)))])
+    x /= np.linalg.norm(x)
+    return np.column_stack((x, np.cross(axis, x), axis))
+
+
+def _zxz(R: Array) -> tuple[float, float, float]:
+    """Angles of R = Rz(γ) Rx(α) Rz(β); γ = 0 where only γ ± β is defined."""
+    R = _snapped(R, 1.0)
+    sine = math.hypot(R[0, 2], R[1, 2])
+    alpha = math.atan2(sine, R[2, 2])
+    if sine < _PARALLEL:
+        alpha = 0.0 if R[2, 2] > 0 else math.pi
+        return 0.0, alpha, _nice(math.atan2(-R[0, 1], R[0, 0]))
+    gamma, beta = math.atan2(R[0, 2], -R[1, 2]), math.atan2(R[2, 0], R[2, 1])
+    if abs(abs(gamma) - math.pi) < 1e-14:  # Rz(π) Rx(α) Rz(β) = Rx(-α) Rz(β + π): one turn less
+        gamma, alpha, beta = 0.0, -alpha, beta + math.pi
+    return _nice(gamma), alpha, _nice(beta)
+
+
+def _nice(angle: float) -> float:
+    """A multiple of a quarter turn made exact."""
+    quarters = round(angle / (math.pi / 2))
+    return quarters * (math.pi / 2) if abs(angle - quarters * (math.pi / 2)) < 4e-15 else angle
+
+
+def _turns(turns: Sequence[tuple[int, float]]) -> list[Factor]:
+    factors: list[Factor] = []
+    for axis, angle in turns:
+        c, s = _snapped(np.array([math.cos(angle), math.sin(angle)]), 1.0).tolist()
+        if (c, s) != (1.0, 0.0):
+            factors.append(Turn(axis, c, s))
+    return factors
+
+
+def _shift_and_turns(l: Array, R: Array) -> Transform:  # noqa: E741
+    gamma, alpha, beta = _zxz(R)
+    shift: list[Factor] = [Shift(Vec.of(l.tolist()))] if l.any() else []
+    return Transform(*shift, *_turns(((2, gamma), (0, alpha), (2, beta))))
+
+
+def _constant_rotation(R: Array) -> Mat3:
+    return Mat3(_snapped(R, 1.0).tolist())
+
+
+def _rigid(R: Array, o: Array) -> Transform:
+    return Transform.rigid(_constant_rotation(R), Vec.of(_snapped(o, 1.0).tolist()))
+
+
+def _snapped(x: Array, scale: float) -> Array:
+    x = np.where(np.abs(x) < _SNAP * scale, 0.0, x)
+    return np.where(np.abs(np.abs(x) - 1.0) < _SNAP, np.sign(x), x) if scale == 1.0 else x
+
+
+def _inertia(values: Values, body: Body, R: Array, o: Array) -> RigidInertia:
+    """All parts of a body in its link's frame."""
+    total = RigidInertia.zero()
+    for part in body.parts:
+        X = np.array(part.placement)
+        to_link = _rigid(R.T @ X[:3, :3], R.T @ (X[:3, 3] - o))
+        (m,), com, six = values.part(part, "mass"), values.part(part, "com"), values.part(part, "inertia")
+        total = total + to_link.congruence(RigidInertia.from_com(m, Vec.of(list(com)), Sym3.of(*six)))
+    return _snapped_inertia(total)
+
+
+def _snapped_inertia(M: RigidInertia) -> RigidInertia:
+    """Numbers that rounding left where an exact zero belongs, made zero."""
+    h, J = list(M.h), list(M.J.six())
+
+    def snap(numbers: list[Scalar]) -> list[Scalar]:
+        if not all(isinstance(x, float) for x in numbers):
+            return numbers
+        return [float(x) for x in _snapped(np.array(numbers), max(map(abs, numbers)) * 0.5 + 1e-300)]
+
+    return RigidInertia(M.m, Vec.of(snap(h)), Sym3.of(*snap(J)))
+
+
+def _regrouped(links: list[Link]) -> tuple[list[Link], RigidInertia]:
+    """Hand inboard what each joint does not move, from the leaves to the root."""
+    inertias = [link.inertia for link in links]
+    base = RigidInertia.zero()
+    for link in reversed(links):
+        kept, shed = link.joint.split(_snapped_inertia(inertias[link.index]))
+        inertias[link.index] = kept
+        still = link.placement.then(link.joint.transform(link.joint.neutral(), link.lead))
+        if link.tail.factors:
+            raise ValueError("inertias are regrouped in aligned frames only")
+        if link.parent < 0:
+            base = base + still.congruence(shed)
+        else:
+            inertias[link.parent] = inertias[link.parent] + still.congruence(shed)
+    return [replace(link, inertia=inertias[link.index]) for link in links], base

@@ -1,0 +1,288 @@
+"""What a mechanism is: bodies, joints, frames, gravity. Frozen; every change gives a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from linkwise.errors import InputError, UnknownNameError
+from linkwise.model.description import Geometry, JointLimits, Mimic
+from linkwise.model.joints import Joint
+
+Pose = tuple[tuple[float, ...], ...]  # 4×4 as rows: hashable, comparable, and safe to share
+
+
+@dataclass(frozen=True)
+class Part:
+    """A rigid piece of a body: its own inertia, placed in the body's frame. Bodies welded together are parts of one."""
+
+    name: str
+    placement: Pose
+    mass: float
+    com: tuple[float, float, float]
+    inertia: tuple[float, float, float, float, float, float]
+    """About the mass centre, in the part's axes: xx, yy, zz, xy, xz, yz."""
+
+
+@dataclass(frozen=True)
+class Body:
+    """A moving body: where its inboard joint sits in the parent, and the parts that make it up."""
+
+    name: str
+    index: int
+    parent: int
+    """Index of the parent body; -1 for the world."""
+    placement: Pose
+    """The inboard joint's frame in the parent body's frame."""
+    parts: tuple[Part, ...]
+    visuals: tuple[Geometry, ...] = ()
+    collisions: tuple[Geometry, ...] = ()
+
+    @property
+    def mass(self) -> float:
+        """Mass in kg, welded parts included."""
+        return sum(part.mass for part in self.parts)
+
+
+@dataclass(frozen=True)
+class JointInstance:
+    """The inboard joint of one body: its type, its place in q and v, and what else is known of it.
+
+    ``armature`` (rotor inertia seen at the joint, kg m² or kg) enters every dynamics function. ``damping``, ``friction``
+    and ``limits`` do not: the equations of motion are those of the ideal joint. Simulation uses damping, friction and
+    limits; ``random_configuration`` uses the position limits.
+    """
+
+    name: str
+    index: int
+    type: Joint
+    q_slice: slice
+    """This joint's part of q; that of the joint it follows, for a mimic."""
+    v_slice: slice
+    limits: tuple[JointLimits, ...]
+    armature: tuple[float, ...]
+    damping: tuple[float, ...]
+    friction: tuple[float, ...]
+    mimic: Mimic | None = None
+
+    @property
+    def nq(self) -> int:
+        return self.q_slice.stop - self.q_slice.start
+
+    @property
+    def nv(self) -> int:
+        return self.v_slice.stop - self.v_slice.start
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A named place on a body (or on the world, ``body`` = -1)."""
+
+    name: str
+    body: int
+    placement: Pose
+
+
+class Named(tuple[Any, ...]):
+    """A tuple whose elements are also found by name."""
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            for element in self:
+                if element.name == key:
+                    return element
+            raise UnknownNameError("element", key, [e.name for e in self])
+        return super().__getitem__(key)
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A tree of bodies. Body ``k`` hangs on ``joints[k]``; ``parents[k] < k``."""
+
+    name: str
+    gravity: tuple[float, float, float]
+    bodies: tuple[Body, ...]
+    joints: tuple[JointInstance, ...]
+    frames: tuple[Frame, ...] = ()
+    base_parts: tuple[Part, ...] = ()
+    """What is welded to the world."""
+    base_visuals: tuple[Geometry, ...] = ()
+    closures: tuple[Any, ...] = ()
+    parameter_names: tuple[str, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bodies", Named(self.bodies))
+        object.__setattr__(self, "joints", Named(self.joints))
+
+    @cached_property
+    def nq(self) -> int:
+        """Numbers in a configuration q."""
+        return sum(j.nq for j in self.joints if j.mimic is None)
+
+    @cached_property
+    def nv(self) -> int:
+        """Numbers in a velocity v: the degrees of freedom of the tree."""
+        return sum(j.nv for j in self.joints if j.mimic is None)
+
+    @cached_property
+    def parents(self) -> tuple[int, ...]:
+        """Parent index of each body, -1 for the world."""
+        return tuple(body.parent for body in self.bodies)
+
+    @cached_property
+    def mass(self) -> float:
+        """Mass of all moving bodies in kg."""
+        return sum(body.mass for body in self.bodies)
+
+    def joint(self, name: str) -> JointInstance:
+        """The joint of this name."""
+        return self._find("joint", name, self.joints)
+
+    def body(self, name: str) -> Body:
+        """The moving body of this name."""
+        return self._find("body", name, self.bodies)
+
+    def frame(self, name: str) -> Frame:
+        """A body, a body welded to another, or a named frame: where it sits and on which moving body."""
+        if name == "world":
+            return Frame("world", -1, _IDENTITY)
+        known = self._frames_by_name
+        if name not in known:
+            raise UnknownNameError("body or frame", name, known)
+        return known[name]
+
+    @cached_property
+    def _frames_by_name(self) -> dict[str, Frame]:
+        own = {body.name: Frame(body.name, body.index, _IDENTITY) for body in self.bodies}
+        return own | {frame.name: frame for frame in self.frames}
+
+    @staticmethod
+    def _find(kind: str, name: str, elements: Iterable[Any]) -> Any:
+        for element in elements:
+            if element.name == name:
+                return element
+        raise UnknownNameError(kind, name, [e.name for e in elements])
+
+    @cached_property
+    def lower(self) -> np.ndarray:
+        """Lower position limits, one for each number of q (-inf where none)."""
+        return self._limits("lower", -np.inf)
+
+    @cached_property
+    def upper(self) -> np.ndarray:
+        """Upper position limits, one for each number of q (inf where none)."""
+        return self._limits("upper", np.inf)
+
+    def _limits(self, side: str, otherwise: float) -> np.ndarray:
+        values = np.full(self.nq, otherwise)
+        for joint in self.joints:
+            if joint.mimic is None and len(joint.limits) == joint.nq:
+                values[joint.q_slice] = [getattr(limit, side) for limit in joint.limits]
+        values.flags.writeable = False
+        return values
+
+    @cached_property
+    def velocity_limit(self) -> np.ndarray:
+        """Velocity limits, one for each number of v (inf where none)."""
+        return self._per_velocity(lambda joint: [limit.velocity for limit in joint.limits])
+
+    @cached_property
+    def effort_limit(self) -> np.ndarray:
+        """Effort limits, one for each number of v (inf where none)."""
+        return self._per_velocity(lambda joint: [limit.effort for limit in joint.limits])
+
+    @cached_property
+    def damping(self) -> np.ndarray:
+        """Viscous damping, one for each number of v; used by simulation only."""
+        return self._per_velocity(lambda joint: joint.damping, 0.0)
+
+    @cached_property
+    def friction(self) -> np.ndarray:
+        """Dry friction, one for each number of v; used by simulation only."""
+        return self._per_velocity(lambda joint: joint.friction, 0.0)
+
+    @cached_property
+    def armature(self) -> np.ndarray:
+        """Rotor inertia, one for each number of v; part of every dynamics function."""
+        return self._per_velocity(lambda joint: joint.armature, 0.0)
+
+    def _per_velocity(self, of: Any, otherwise: float = np.inf) -> np.ndarray:
+        values = np.full(self.nv, otherwise)
+        for joint in self.joints:
+            if joint.mimic is None and len(of(joint)) == joint.nv:
+                values[joint.v_slice] = of(joint)
+        values.flags.writeable = False
+        return values
+
+    # Changed copies.
+    def with_gravity(self, gravity: Sequence[float]) -> Self:
+        """A copy with another gravity vector, in m/s²."""
+        x, y, z = (float(g) for g in gravity)
+        return replace(self, gravity=(x, y, z))
+
+    def with_name(self, name: str) -> Self:
+        """A copy with another name."""
+        return replace(self, name=str(name))
+
+    def with_armature(self, armature: Sequence[float] | float) -> Self:
+        """A copy with other rotor inertias, one for each number of v (or one for all)."""
+        return self._with_per_velocity("armature", armature)
+
+    def with_damping(self, damping: Sequence[float] | float) -> Self:
+        """A copy with other viscous damping, one for each number of v (or one for all)."""
+        return self._with_per_velocity("damping", damping)
+
+    def with_friction(self, friction: Sequence[float] | float) -> Self:
+        """A copy with other dry friction, one for each number of v (or one for all)."""
+        return self._with_per_velocity("friction", friction)
+
+    def _with_per_velocity(self, what: str, values: Sequence[float] | float) -> Self:
+        try:
+            array = np.broadcast_to(np.asarray(values, float), (self.nv,))
+        except ValueError:
+            raise InputError(
+                f"{what} has the wrong length", got=f"shape {np.shape(values)}", allowed=f"one number, or nv = {self.nv}"
+            ) from None
+        if not (np.isfinite(array).all() and (array >= 0).all()):
+            raise InputError(f"{what} must be finite and not negative", got=str(array), allowed="numbers >= 0")
+        joints = tuple(
+            j if j.mimic else replace(j, **{what: tuple(float(x) for x in array[j.v_slice])}) for j in self.joints
+        )
+        return replace(self, joints=joints)
+
+    def with_body(
+        self,
+        name: str,
+        *,
+        mass: float | None = None,
+        com: Sequence[float] | None = None,
+        inertia: Any = None,
+    ) -> Self:
+        """A copy in which one body (or a body welded to another) has another mass, mass centre or inertia (3×3)."""
+        from linkwise.model.checks import checked_inertia, checked_mass, checked_vector
+
+        found = False
+
+        def changed(part: Part) -> Part:
+            nonlocal found
+            if part.name != name:
+                return part
+            found = True
+            new_mass = part.mass if mass is None else checked_mass(mass, name)
+            new_com = part.com if com is None else checked_vector(com, f"the mass centre of {name!r}")
+            new_inertia = part.inertia if inertia is None else checked_inertia(inertia, name)
+            return replace(part, mass=new_mass, com=new_com, inertia=new_inertia)
+
+        bodies = tuple(replace(b, parts=tuple(changed(p) for p in b.parts)) for b in self.bodies)
+        base = tuple(changed(p) for p in self.base_parts)
+        if not found:
+            raise UnknownNameError("body", name, [p.name for b in self.bodies for p in b.parts])
+        return replace(self, bodies=bodies, base_parts=base)
+
+
+_IDENTITY: Pose = ((1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0), (0.0, 0.0, 0.0, 1.0))

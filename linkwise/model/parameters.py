@@ -1,0 +1,123 @@
+"""Run-time parameters: constants of a mechanism turned into inputs of its functions.
+
+A parameter is named ``body.what``, or ``gravity``:
+
+=============  ====  ==========================================================================
+``mass``       1     kg
+``com``        3     mass centre in the body's frame, m
+``inertia``    6     about the mass centre, body axes: xx, yy, zz, xy, xz, yz, kg m²
+``xyz``        3     position of the body's inboard joint in the parent's frame, m
+``rpy``        3     orientation of that joint frame, R = Rz(yaw) Ry(pitch) Rx(roll), rad
+``armature``   nv    rotor inertia of the inboard joint
+``gravity``    3     m/s² (of the whole mechanism: no body)
+=============  ====  ==========================================================================
+
+``mass``, ``com`` and ``inertia`` also take the name of a body welded to another (a payload).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from linkwise.errors import InputError, UnknownNameError
+from linkwise.model.mechanism import Body, Mechanism, Part, Pose
+from linkwise.spatial.scalar import Scalar
+
+_OF_PART = ("mass", "com", "inertia")
+_OF_BODY = ("xyz", "rpy", "armature")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One named parameter, its place in p, and its nominal value."""
+
+    name: str
+    slice: slice
+    nominal: tuple[float, ...]
+
+
+class Values:
+    """Looks up constants of a mechanism: nominal, or replaced by scalars of a parameter array."""
+
+    def __init__(self, mechanism: Mechanism, p: Sequence[Scalar] | None = None) -> None:
+        self._given: dict[str, list[Scalar]] = {}
+        if p is not None:
+            for parameter in parameters(mechanism):
+                self._given[parameter.name] = [p[i] for i in range(parameter.slice.start, parameter.slice.stop)]
+
+    def part(self, part: Part, what: str) -> Sequence[Scalar]:
+        return self._given.get(f"{part.name}.{what}", _nominal_of_part(part, what))
+
+    def placement_is_free(self, body: Body) -> bool:
+        """Whether the joint's placement depends on parameters."""
+        return f"{body.name}.xyz" in self._given or f"{body.name}.rpy" in self._given
+
+    def xyz(self, body: Body) -> Sequence[Scalar]:
+        return self._given.get(f"{body.name}.xyz", _xyz(body.placement))
+
+    def rpy(self, body: Body) -> Sequence[Scalar]:
+        return self._given.get(f"{body.name}.rpy", _rpy(body.placement))
+
+    def armature(self, body: Body, nominal: Sequence[float]) -> Sequence[Scalar]:
+        return self._given.get(f"{body.name}.armature", nominal)
+
+    def gravity(self, nominal: Sequence[float]) -> Sequence[Scalar]:
+        return self._given.get("gravity", nominal)
+
+
+def parameters(mechanism: Mechanism) -> tuple[Parameter, ...]:
+    """The declared parameters in order, with their places in p."""
+    found, start = [], 0
+    for name in mechanism.parameter_names:
+        nominal = _nominal(mechanism, name)
+        found.append(Parameter(name, slice(start, start + len(nominal)), nominal))
+        start += len(nominal)
+    return tuple(found)
+
+
+def check_names(mechanism: Mechanism, names: Iterable[str]) -> tuple[str, ...]:
+    """The names, if every one is a parameter of this mechanism and none comes twice."""
+    if isinstance(names, str):
+        raise InputError("parameters are given as a list of names", got=repr(names), allowed=f"[{names!r}]")
+    checked: list[str] = []
+    for name in names:
+        _nominal(mechanism, name)
+        if name in checked:
+            raise InputError(f"parameter {name!r} is named twice", got=repr(list(names)), allowed="each name once")
+        checked.append(name)
+    return tuple(checked)
+
+
+def _nominal(mechanism: Mechanism, name: str) -> tuple[float, ...]:
+    if name == "gravity":
+        return mechanism.gravity
+    owner, _, what = str(name).rpartition(".")
+    parts = {part.name: part for body in mechanism.bodies for part in body.parts}
+    if what in _OF_PART and owner in parts:
+        return tuple(_nominal_of_part(parts[owner], what))
+    for body in mechanism.bodies:
+        if body.name == owner and what in _OF_BODY:
+            if what == "armature":
+                return mechanism.joints[body.index].armature
+            return _xyz(body.placement) if what == "xyz" else _rpy(body.placement)
+    known = ["gravity", *(f"{part}.{w}" for part in parts for w in _OF_PART)]
+    known += [f"{body.name}.{w}" for body in mechanism.bodies for w in _OF_BODY]
+    raise UnknownNameError("parameter", name, known)
+
+
+def _nominal_of_part(part: Part, what: str) -> tuple[float, ...]:
+    return (part.mass,) if what == "mass" else getattr(part, what)
+
+
+def _xyz(placement: Pose) -> tuple[float, ...]:
+    return tuple(placement[i][3] for i in range(3))
+
+
+def _rpy(placement: Pose) -> tuple[float, ...]:
+    R = placement
+    pitch = math.atan2(-R[2][0], math.hypot(R[0][0], R[1][0]))
+    if math.hypot(R[0][0], R[1][0]) < 1e-12:  # roll and yaw turn about one line: all of it is called yaw
+        return (0.0, pitch, math.atan2(-R[0][1], R[1][1]))
+    return (math.atan2(R[2][1], R[2][2]), pitch, math.atan2(R[1][0], R[0][0]))

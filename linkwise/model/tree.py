@@ -1,0 +1,100 @@
+"""The tree as the algorithms see it: links with frames of our choosing, joint transforms and inertias over any scalar.
+
+A link is a moving body in a frame that makes the mathematics cheap (see :mod:`linkwise.model.layout`); ``to_body``
+leads back to the frame the user knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from linkwise.model.joints import Joint
+from linkwise.spatial.inertia import RigidInertia
+from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.transforms import Transform
+from linkwise.spatial.vectors import Motion, Vec
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """One link and its inboard joint."""
+
+    index: int
+    name: str
+    parent: int
+    joint: Joint
+    placement: Transform
+    """Parent's link frame to joint frame (constant, or a function of run-time parameters)."""
+    lead: float
+    """Constant turn about z that the joint adds to its own."""
+    tail: Transform
+    """After the joint's motion, to the link's frame; the identity when the frame is aligned with the joint."""
+    inertia: RigidInertia
+    to_body: Transform
+    """Link frame to body frame, constant."""
+    armature: tuple[Scalar, ...]
+    q_start: int
+    v_start: int
+    multiplier: float = 1.0
+    offset: float = 0.0
+    is_mimic: bool = False
+
+    def coordinates(self, q: Sequence[Scalar]) -> list[Scalar]:
+        """This joint's part of q; computed from the joint it follows, for a mimic."""
+        own = [q[self.q_start + i] for i in range(self.joint.nq)]
+        return [x * self.multiplier + self.offset for x in own] if self.is_mimic else own
+
+    def rates(self, v: Sequence[Scalar]) -> list[Scalar]:
+        """This joint's part of v (or of v̇)."""
+        own = [v[self.v_start + i] for i in range(self.joint.nv)]
+        return [x * self.multiplier for x in own] if self.is_mimic else own
+
+    def phi(self, q: Sequence[Scalar]) -> Transform:
+        """φ(parent, link)."""
+        return self.placement.then(self.joint.transform(self.coordinates(q), self.lead)).then(self.tail)
+
+    def S(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:  # noqa: N802
+        """The columns of the joint's map, in the link's frame."""
+        return tuple(self.tail.T @ column for column in self.joint.subspace(self.coordinates(q)))
+
+    def S_rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:  # noqa: N802
+        """Ṡ v, in the link's frame."""
+        return self.tail.T @ self.joint.subspace_rate(self.coordinates(q), self.rates(v))
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Links, parents first, and the frame they stand on."""
+
+    links: tuple[Link, ...]
+    nq: int
+    nv: int
+    gravity: Vec
+    """In the root frame."""
+    root: Transform
+    """World to root frame, constant."""
+    base_inertia: RigidInertia
+    """What the links handed to the root frame because no joint moves it."""
+
+    def __iter__(self) -> Iterator[Link]:
+        return iter(self.links)
+
+    def ancestors(self, link: Link) -> Iterator[Link]:
+        """The link itself, its parent, and so on to the root."""
+        index = link.index
+        while index >= 0:
+            yield self.links[index]
+            index = self.links[index].parent
+
+    def generalized(self, per_link: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+        """One number for each freedom from one for each joint axis; what acts on a mimic acts on the joint it follows."""
+        total: list[Scalar] = [0.0] * self.nv
+        for link, values in zip(self.links, per_link, strict=True):
+            for i, value in enumerate(values):
+                total[link.v_start + i] = total[link.v_start + i] + value * link.multiplier
+        return total
+
+    @property
+    def has_mimics(self) -> bool:
+        return any(link.is_mimic for link in self.links)

@@ -1,0 +1,156 @@
+"""Dual numbers over any scalar: forward-mode differentiation while the text runs.
+
+User-defined joints give only their transform; S and its rate come from here. Levels keep nested
+derivatives apart: a number of a lower level is a constant to a higher one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+
+from linkwise.spatial import scalar
+from linkwise.spatial.scalar import Scalar
+
+_levels = count(1)
+
+
+class Dual:
+    """value + ε · tangent, with ε² = 0, of one level of differentiation."""
+
+    __slots__ = ("level", "tangent", "value")
+
+    def __init__(self, value: Scalar, tangent: Scalar, level: int) -> None:
+        self.value = value
+        self.tangent = tangent
+        self.level = level
+
+    @staticmethod
+    def lift(x: Scalar, like: Dual) -> Dual:
+        """``x`` as a constant of the same level."""
+        return Dual(x, 0.0, like.level)
+
+    def _pair(self, other: Scalar) -> tuple[Scalar, Scalar] | None:
+        """Value and tangent of the other operand at this level; None when the other level must lead."""
+        if isinstance(other, Dual):
+            if other.level == self.level:
+                return other.value, other.tangent
+            if other.level > self.level:
+                return None
+        return other, 0.0
+
+    def _chain(self, value: Scalar, slope: Scalar) -> Dual:
+        return Dual(value, slope * self.tangent, self.level)
+
+    def __add__(self, other: Scalar) -> Scalar:
+        pair = self._pair(other)
+        if pair is None:
+            return NotImplemented
+        return Dual(self.value + pair[0], self.tangent + pair[1], self.level)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Scalar) -> Scalar:
+        pair = self._pair(other)
+        if pair is None:
+            return NotImplemented
+        return Dual(self.value - pair[0], self.tangent - pair[1], self.level)
+
+    def __rsub__(self, other: Scalar) -> Scalar:
+        return -self + other
+
+    def __mul__(self, other: Scalar) -> Scalar:
+        pair = self._pair(other)
+        if pair is None:
+            return NotImplemented
+        return Dual(self.value * pair[0], self.tangent * pair[0] + self.value * pair[1], self.level)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Scalar) -> Scalar:
+        pair = self._pair(other)
+        if pair is None:
+            return NotImplemented
+        quotient = self.value / pair[0]
+        return Dual(quotient, (self.tangent - quotient * pair[1]) / pair[0], self.level)
+
+    def __rtruediv__(self, other: Scalar) -> Scalar:
+        return Dual.lift(other, self) / self
+
+    def __neg__(self) -> Dual:
+        return Dual(-self.value, -self.tangent, self.level)
+
+    def __pow__(self, exponent: float) -> Dual:
+        return self._chain(self.value**exponent, exponent * self.value ** (exponent - 1))
+
+    def sin(self) -> Dual:
+        return self._chain(scalar.sin(self.value), scalar.cos(self.value))
+
+    def cos(self) -> Dual:
+        return self._chain(scalar.cos(self.value), -scalar.sin(self.value))
+
+    def tan(self) -> Scalar:
+        return self.sin() / self.cos()
+
+    def sqrt(self) -> Dual:
+        root = scalar.sqrt(self.value)
+        return self._chain(root, 0.5 / root)
+
+    def exp(self) -> Dual:
+        value = scalar.exp(self.value)
+        return self._chain(value, value)
+
+    def log(self) -> Dual:
+        return self._chain(scalar.log(self.value), 1.0 / self.value)
+
+    def tanh(self) -> Dual:
+        value = scalar.tanh(self.value)
+        return self._chain(value, 1.0 - value * value)
+
+    def arctan2(self, x: Scalar) -> Scalar:
+        pair = self._pair(x)
+        if pair is None:
+            return Dual.lift(self, x).arctan2(x)
+        square = self.value * self.value + pair[0] * pair[0]
+        slope = (self.tangent * pair[0] - self.value * pair[1]) / square
+        return Dual(scalar.atan2(self.value, pair[0]), slope, self.level)
+
+    def blend(self, condition: Scalar, a: Scalar, b: Scalar) -> Dual:
+        """``where`` on values and tangents alike."""
+        (av, at), (bv, bt) = (
+            (x.value, x.tangent) if isinstance(x, Dual) and x.level == self.level else (x, 0.0) for x in (a, b)
+        )
+        return Dual(scalar.where(condition, av, bv), scalar.where(condition, at, bt), self.level)
+
+    def __lt__(self, other: Scalar) -> Scalar:
+        return self.value < _value(other)
+
+    def __le__(self, other: Scalar) -> Scalar:
+        return self.value <= _value(other)
+
+    def __gt__(self, other: Scalar) -> Scalar:
+        return self.value > _value(other)
+
+    def __ge__(self, other: Scalar) -> Scalar:
+        return self.value >= _value(other)
+
+    def __repr__(self) -> str:
+        return f"Dual({self.value!r}, {self.tangent!r})"
+
+
+def _value(x: Scalar) -> Scalar:
+    return x.value if isinstance(x, Dual) else x
+
+
+def derivative(
+    function: Callable[[Sequence[Scalar]], Sequence[Scalar]], at: Sequence[Scalar], direction: Sequence[Scalar]
+) -> tuple[list[Scalar], list[Scalar]]:
+    """Value and directional derivative of a function of several scalars."""
+    level = next(_levels)
+    results = function([Dual(x, d, level) for x, d in zip(at, direction, strict=True)])
+    values, tangents = [], []
+    for r in results:
+        own = isinstance(r, Dual) and r.level == level
+        values.append(r.value if own else r)
+        tangents.append(r.tangent if own else 0.0)
+    return values, tangents

@@ -1,0 +1,75 @@
+"""Unit quaternions [w, x, y, z] over any scalar."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.scalar import Scalar, atan2, cos, sin, sqrt, where
+from linkwise.spatial.vectors import Vec
+
+
+def rotation_matrix(quat_wxyz: Sequence[Scalar]) -> Mat3:
+    """The rotation of a quaternion of any length but zero: only its direction counts."""
+    w, x, y, z = quat_wxyz
+    s = 2.0 / (w * w + x * x + y * y + z * z)
+    xs, ys, zs = x * s, y * s, z * s
+    wx, wy, wz, xx, xy, xz, yy, yz, zz = w * xs, w * ys, w * zs, x * xs, x * ys, x * zs, y * ys, y * zs, z * zs
+    return Mat3(
+        (
+            (1.0 - (yy + zz), xy - wz, xz + wy),
+            (xy + wz, 1.0 - (xx + zz), yz - wx),
+            (xz - wy, yz + wx, 1.0 - (xx + yy)),
+        )
+    )
+
+
+def multiply(a: Sequence[Scalar], b: Sequence[Scalar]) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+    """The quaternion product a b: first b's rotation, then a's."""
+    aw, ax, ay, az = a
+    bw, bx, by, bz = b
+    return (
+        aw * bw - ax * bx - ay * by - az * bz,
+        aw * bx + ax * bw + ay * bz - az * by,
+        aw * by - ax * bz + ay * bw + az * bx,
+        aw * bz + ax * by - ay * bx + az * bw,
+    )
+
+
+def conjugate(a: Sequence[Scalar]) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+    """The reverse rotation."""
+    return (a[0], -a[1], -a[2], -a[3])
+
+
+def normalized(a: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    """The same direction with length one."""
+    scale = 1.0 / sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2] + a[3] * a[3])
+    return tuple(x * scale for x in a)
+
+
+def exponential(rotation: Vec) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+    """The quaternion of a rotation vector (axis times angle); a series near zero, where sin(θ)/θ loses its digits."""
+    square = rotation.dot(rotation) * 0.25  # (θ/2)²
+    small = square < 1e-4
+    half = sqrt(where(small, 1.0, square))
+    sinc = where(small, 1.0 - square * (1.0 / 6.0 - square * (1.0 / 120.0 - square * (1.0 / 5040.0))), sin(half) / half)
+    w = where(small, 1.0 - square * (0.5 - square * (1.0 / 24.0 - square * (1.0 / 720.0))), cos(half))
+    v = rotation * (sinc * 0.5)
+    return (w, v.x, v.y, v.z)
+
+
+def logarithm(quat_wxyz: Sequence[Scalar]) -> Vec:
+    """The rotation vector of a unit quaternion, of length at most π."""
+    w, x, y, z = quat_wxyz
+    sign = where(w < 0.0, -1.0, 1.0)
+    w, v = w * sign, Vec(x * sign, y * sign, z * sign)
+    square = v.dot(v)
+    small = square < 1e-12
+    length = sqrt(where(small, 1.0, square))
+    # 2 atan2(|v|, w)/|v|; near zero, w = 1 - |v|²/2 + … and the quotient is 2 (1 + |v|²/6 + …).
+    return v * where(small, 2.0 * (1.0 + square * (1.0 / 6.0)), 2.0 * atan2(length, w) / length)
+
+
+def rate(quat_wxyz: Sequence[Scalar], omega_body: Vec) -> tuple[Scalar, ...]:
+    """q̇ = ½ q ω for a body-frame angular velocity."""
+    return tuple(x * 0.5 for x in multiply(quat_wxyz, (0.0, omega_body.x, omega_body.y, omega_body.z)))

@@ -1,0 +1,113 @@
+"""Functions of one scalar, whatever the scalar is.
+
+A float goes to :mod:`math`; a scalar of a library (SymPy, CasADi, mpmath, JAX, NumPy) goes to that
+library's function of the same name; anything else (traced scalars, duals) is asked for a method of that name.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+Scalar = Any  # float, traced scalar, dual, casadi.SX, sympy expression, JAX tracer, mpmath.mpf, ...
+
+# Where each library keeps its elementary functions, and the names it spells differently.
+_LIBRARIES: dict[str, tuple[str, dict[str, str]]] = {
+    "numpy": ("numpy", {}),
+    "sympy": ("sympy", {"arctan2": "atan2"}),
+    "casadi": ("casadi", {"arctan2": "atan2"}),
+    "mpmath": ("mpmath", {"arctan2": "atan2"}),
+    "jax": ("jax.numpy", {}),
+    "jaxlib": ("jax.numpy", {}),
+}
+
+
+def _library_function(x: Scalar, name: str) -> Any:
+    library = type(x).__module__.partition(".")[0]
+    if library not in _LIBRARIES:
+        return None
+    module, spelled = _LIBRARIES[library]
+    return getattr(sys.modules[module], spelled.get(name, name))
+
+
+def _apply(name: str, x: Scalar) -> Scalar:
+    if isinstance(x, (float, int)):
+        return getattr(math, name)(x)
+    function = _library_function(x, name)
+    return getattr(x, name)() if function is None else function(x)
+
+
+def sin(x: Scalar) -> Scalar:
+    """Sine."""
+    return _apply("sin", x)
+
+
+def cos(x: Scalar) -> Scalar:
+    """Cosine."""
+    return _apply("cos", x)
+
+
+def tan(x: Scalar) -> Scalar:
+    """Tangent."""
+    return _apply("tan", x)
+
+
+def sqrt(x: Scalar) -> Scalar:
+    """Square root."""
+    return _apply("sqrt", x)
+
+
+def exp(x: Scalar) -> Scalar:
+    """Exponential."""
+    return _apply("exp", x)
+
+
+def log(x: Scalar) -> Scalar:
+    """Natural logarithm."""
+    return _apply("log", x)
+
+
+def tanh(x: Scalar) -> Scalar:
+    """Hyperbolic tangent."""
+    return _apply("tanh", x)
+
+
+def atan2(y: Scalar, x: Scalar) -> Scalar:
+    """Angle of the point (x, y), in (-π, π]."""
+    for value in (y, x):
+        if not isinstance(value, (float, int)):
+            function = _library_function(value, "arctan2")
+            if function is not None:
+                return function(y, x)
+            return value.arctan2(x) if value is y else type(value).lift(y, value).arctan2(x)
+    return math.atan2(y, x)
+
+
+def where(condition: Any, a: Scalar, b: Scalar) -> Scalar:
+    """``a`` where the condition holds, else ``b``; the only branch that traced code can take."""
+    if isinstance(condition, bool):
+        return a if condition else b
+    for value in (a, b):
+        if hasattr(value, "blend"):  # a dual number: both of its parts branch alike
+            return value.blend(condition, a, b)
+    if hasattr(condition, "where"):
+        return condition.where(a, b)
+    library = type(condition).__module__.partition(".")[0]
+    if library == "casadi":
+        return sys.modules["casadi"].if_else(condition, a, b)
+    if library == "sympy":
+        return sys.modules["sympy"].Piecewise((a, condition), (b, True))
+    if library in ("jax", "jaxlib"):
+        return sys.modules["jax.numpy"].where(condition, a, b)
+    return a if condition else b
+
+
+def is_zero(x: Scalar) -> bool:
+    """Whether ``x`` is known to be zero while the text runs: a constant, not a value to be computed."""
+    return isinstance(x, (float, int)) and x == 0
+
+
+def is_one(x: Scalar) -> bool:
+    """Whether ``x`` is known to be one while the text runs."""
+    return isinstance(x, (float, int)) and x == 1

@@ -1,0 +1,319 @@
+"""φ: how forces, motions and inertias cross from one frame to the next.
+
+A transform is a product of simple factors, each cheap to apply: shifts along the parent's axes, turns
+about one coordinate axis, and (for joints that need it) a full rotation. A turn about an axis costs 4
+multiplications on a vector and 8 on a symmetric matrix, where a full 3×3 rotation costs 9 and 30 or
+more (the "successive axial screws" of McMillan and Orin, cited in Featherstone and Orin 2000).
+
+For the frame C placed at l in the parent P with rotation R (child to parent axes):
+``φ @ f`` takes a force to the parent, [R N + l × R F; R F]; ``φ.T @ V`` takes a motion to the child,
+[Rᵀω; Rᵀ(v + ω × l)]; ``φ.congruence(P)`` is φ P φ*.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
+from linkwise.spatial.matrices import Mat3, Sym3
+from linkwise.spatial.scalar import Scalar, is_one, is_zero
+from linkwise.spatial.vectors import Force, Motion, Vec
+
+_NEXT = ((0, 1, 2), (1, 2, 0), (2, 0, 1))  # cyclic orders; the last entry below is the axis itself
+
+
+class Factor(Protocol):
+    """One simple transform. ``R`` and ``l`` in the module's text are this factor's own."""
+
+    def rotate(self, v: Vec) -> Vec:
+        """R v: child axes to parent axes."""
+
+    def rotate_back(self, v: Vec) -> Vec:
+        """Rᵀ v: parent axes to child axes."""
+
+    def force_in(self, f: Force) -> Force:
+        """φ f."""
+
+    def motion_out(self, V: Motion) -> Motion:
+        """φ* V."""
+
+    def motion_in(self, V: Motion) -> Motion:
+        """φ*⁻¹ V: a motion of the child seen at the parent's origin."""
+
+    def rigid_in(self, M: RigidInertia) -> RigidInertia:
+        """φ M φ*."""
+
+    def articulated_in(self, P: ArticulatedInertia) -> ArticulatedInertia:
+        """φ P φ*."""
+
+    def matrix(self) -> tuple[Mat3, Vec]:
+        """R and l."""
+
+
+class Turn:
+    """Rotation about coordinate axis 0, 1 or 2 by an angle given through its cosine and sine."""
+
+    __slots__ = ("axis", "c", "s")
+
+    def __init__(self, axis: int, c: Scalar, s: Scalar) -> None:
+        self.axis = axis
+        self.c = c
+        self.s = s
+
+    def rotate(self, v: Vec) -> Vec:
+        i, j, k = _plane(self.axis)
+        out: list[Scalar] = [0.0] * 3
+        out[i] = self.c * v[i] - self.s * v[j]
+        out[j] = self.s * v[i] + self.c * v[j]
+        out[k] = v[k]
+        return Vec(*out)
+
+    def rotate_back(self, v: Vec) -> Vec:
+        return Turn(self.axis, self.c, -self.s).rotate(v)
+
+    def force_in(self, f: Force) -> Force:
+        return Force(self.rotate(f.ang), self.rotate(f.lin))
+
+    def motion_out(self, V: Motion) -> Motion:
+        return Motion(self.rotate_back(V.ang), self.rotate_back(V.lin))
+
+    def motion_in(self, V: Motion) -> Motion:
+        return Motion(self.rotate(V.ang), self.rotate(V.lin))
+
+    def rigid_in(self, M: RigidInertia) -> RigidInertia:
+        return RigidInertia(M.m, self.rotate(M.h), self._symmetric(M.J))
+
+    def articulated_in(self, P: ArticulatedInertia) -> ArticulatedInertia:
+        return ArticulatedInertia(self._symmetric(P.J), self._general(P.B), self._symmetric(P.M))
+
+    def matrix(self) -> tuple[Mat3, Vec]:
+        return Mat3([list(self.rotate(Vec.unit(i))) for i in range(3)]).T, Vec.zero()
+
+    def _in_plane(self, A: Mat3) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+        """R A Rᵀ in the plane of rotation. The trace and A_ij - A_ji do not change, which leaves two numbers:
+        with e = s (A_ii - A_jj) + c (A_ij + A_ji), the diagonal changes by ∓ s e and the rest is c e - A_ji, c e - A_ij.
+        """
+        i, j, _ = _plane(self.axis)
+        a = A.m
+        e = self.s * (a[i][i] - a[j][j]) + self.c * (a[i][j] + a[j][i])
+        se, ce = self.s * e, self.c * e
+        return a[i][i] - se, a[j][j] + se, ce - a[j][i], ce - a[i][j]
+
+    def _symmetric(self, A: Sym3) -> Sym3:
+        i, j, k = _plane(self.axis)
+        m: list[list[Scalar]] = [[0.0] * 3 for _ in range(3)]
+        m[i][i], m[j][j], m[i][j], m[j][i] = self._in_plane(A)
+        m[j][i] = m[i][j]
+        m[i][k] = m[k][i] = self.c * A.m[i][k] - self.s * A.m[j][k]
+        m[j][k] = m[k][j] = self.s * A.m[i][k] + self.c * A.m[j][k]
+        m[k][k] = A.m[k][k]
+        return Sym3(m)
+
+    def _general(self, A: Mat3) -> Mat3:
+        i, j, k = _plane(self.axis)
+        m: list[list[Scalar]] = [[0.0] * 3 for _ in range(3)]
+        m[i][i], m[j][j], m[i][j], m[j][i] = self._in_plane(A)
+        for row, column, a, b in ((i, k, A.m[i][k], A.m[j][k]), (k, i, A.m[k][i], A.m[k][j])):
+            m[row][column] = self.c * a - self.s * b
+        for row, column, a, b in ((j, k, A.m[i][k], A.m[j][k]), (k, j, A.m[k][i], A.m[k][j])):
+            m[row][column] = self.s * a + self.c * b
+        m[k][k] = A.m[k][k]
+        return Mat3(m)
+
+
+class Rotation:
+    """A rotation with no preferred axis, by its matrix."""
+
+    __slots__ = ("R",)
+
+    def __init__(self, R: Mat3) -> None:
+        self.R = R
+
+    def rotate(self, v: Vec) -> Vec:
+        return self.R @ v
+
+    def rotate_back(self, v: Vec) -> Vec:
+        return self.R.transpose_times(v)
+
+    def force_in(self, f: Force) -> Force:
+        return Force(self.rotate(f.ang), self.rotate(f.lin))
+
+    def motion_out(self, V: Motion) -> Motion:
+        return Motion(self.rotate_back(V.ang), self.rotate_back(V.lin))
+
+    def motion_in(self, V: Motion) -> Motion:
+        return Motion(self.rotate(V.ang), self.rotate(V.lin))
+
+    def rigid_in(self, M: RigidInertia) -> RigidInertia:
+        return RigidInertia(M.m, self.rotate(M.h), self._symmetric(M.J))
+
+    def articulated_in(self, P: ArticulatedInertia) -> ArticulatedInertia:
+        B = self.R.times(P.B).times(self.R.T)
+        return ArticulatedInertia(self._symmetric(P.J), B, self._symmetric(P.M))
+
+    def matrix(self) -> tuple[Mat3, Vec]:
+        return self.R, Vec.zero()
+
+    def _symmetric(self, A: Sym3) -> Sym3:
+        R, RA = self.R.m, self.R.times(A).m
+        return Sym3.build_symmetric(lambda i, j: RA[i][0] * R[j][0] + RA[i][1] * R[j][1] + RA[i][2] * R[j][2])
+
+
+class Shift:
+    """A translation by l, given in parent axes."""
+
+    __slots__ = ("l",)
+
+    def __init__(self, l: Vec) -> None:  # noqa: E741  # the papers' letter for this vector
+        self.l = l
+
+    def rotate(self, v: Vec) -> Vec:
+        return v
+
+    def rotate_back(self, v: Vec) -> Vec:
+        return v
+
+    def force_in(self, f: Force) -> Force:
+        return Force(f.ang + self.l.cross(f.lin), f.lin)
+
+    def motion_out(self, V: Motion) -> Motion:
+        return Motion(V.ang, V.lin + V.ang.cross(self.l))
+
+    def motion_in(self, V: Motion) -> Motion:
+        return Motion(V.ang, V.lin + self.l.cross(V.ang))
+
+    def rigid_in(self, M: RigidInertia) -> RigidInertia:
+        # J' = J - h~l~ - l~h'~ with h' = h + m l;  -a~b~ = (a·b) 1 - b aᵀ.
+        l, h = self.l, M.h  # noqa: E741
+        h_new = h + l * M.m
+        s = [l[i] * (h[i] + h_new[i]) for i in range(3)]
+
+        def entry(i: int, j: int) -> Scalar:
+            if i == j:
+                return M.J.m[i][i] + (s[(i + 1) % 3] + s[(i + 2) % 3])
+            return M.J.m[i][j] - (l[i] * h[j] + h_new[i] * l[j])
+
+        return RigidInertia(M.m, h_new, Sym3.build_symmetric(entry))
+
+    def articulated_in(self, P: ArticulatedInertia) -> ArticulatedInertia:
+        for axis in range(3):
+            if not is_zero(self.l[axis]):
+                P = _shift_along(axis, self.l[axis], P)
+        return P
+
+    def matrix(self) -> tuple[Mat3, Vec]:
+        return Mat3.identity(), self.l
+
+
+def _shift_along(axis: int, d: Scalar, P: ArticulatedInertia) -> ArticulatedInertia:
+    """φ P φ* for a shift d along one axis: B' = B + l~M, J' = J + l~B'* + B l~*, written out."""
+    i, j, k = _plane(axis)
+    J, B, M = P.J.m, P.B.m, P.M.m
+    B_new = [list(row) for row in B]
+    for column in range(3):
+        B_new[i][column] = B[i][column] - d * M[j][column]
+        B_new[j][column] = B[j][column] + d * M[i][column]
+    J_new = [list(row) for row in J]
+    J_new[i][i] = J[i][i] - d * (B_new[i][j] + B[i][j])
+    J_new[j][j] = J[j][j] + d * (B_new[j][i] + B[j][i])
+    J_new[i][j] = J_new[j][i] = J[i][j] + d * (B[i][i] - B_new[j][j])
+    J_new[i][k] = J_new[k][i] = J[i][k] - d * B[k][j]
+    J_new[j][k] = J_new[k][j] = J[j][k] + d * B[k][i]
+    return ArticulatedInertia(Sym3(J_new), Mat3(B_new), P.M)
+
+
+def _plane(axis: int) -> tuple[int, int, int]:
+    """The two axes of the plane of rotation, in right-handed order, then the axis itself."""
+    k, i, j = _NEXT[axis]
+    return i, j, k
+
+
+class Transform:
+    """φ(parent, child): the product of its factors, the parent's side first."""
+
+    __slots__ = ("factors",)
+
+    def __init__(self, *factors: Factor) -> None:
+        self.factors = factors
+
+    @classmethod
+    def rigid(cls, R: Mat3, p: Vec) -> Transform:
+        """From a rotation matrix and a position, factors that are identities left out."""
+        factors: list[Factor] = []
+        if not all(is_zero(x) for x in p):
+            factors.append(Shift(p))
+        if not all(is_one(R.m[i][i]) for i in range(3)):
+            factors.append(Rotation(R))
+        return cls(*factors)
+
+    def then(self, other: Transform) -> Transform:
+        """This transform followed by a further one on the child's side."""
+        return Transform(*self.factors, *other.factors)
+
+    @property
+    def T(self) -> _Adjoint:  # noqa: N802
+        """φ*, to be applied to motions with ``@``."""
+        return _Adjoint(self)
+
+    def __matmul__(self, f: Force) -> Force:
+        for factor in reversed(self.factors):
+            f = factor.force_in(f)
+        return f
+
+    def motion_to_child(self, V: Motion) -> Motion:
+        for factor in self.factors:
+            V = factor.motion_out(V)
+        return V
+
+    def motion_to_parent(self, V: Motion) -> Motion:
+        """φ*⁻¹ V."""
+        for factor in reversed(self.factors):
+            V = factor.motion_in(V)
+        return V
+
+    def congruence(self, inertia: Any) -> Any:
+        """φ X φ* for a rigid or an articulated inertia, of the same kind again."""
+        method = "rigid_in" if isinstance(inertia, RigidInertia) else "articulated_in"
+        for factor in reversed(self.factors):
+            inertia = getattr(factor, method)(inertia)
+        return inertia
+
+    def rotate(self, v: Vec) -> Vec:
+        """R v."""
+        for factor in reversed(self.factors):
+            v = factor.rotate(v)
+        return v
+
+    def rotate_back(self, v: Vec) -> Vec:
+        """Rᵀ v."""
+        for factor in self.factors:
+            v = factor.rotate_back(v)
+        return v
+
+    def matrix(self) -> tuple[Mat3, Vec]:
+        """R and l of the whole product."""
+        R, p = Mat3.identity(), Vec.zero()
+        for factor in reversed(self.factors):
+            p = factor.rotate(p) + factor.matrix()[1]
+            R = Mat3([list(factor.rotate(R.column(j))) for j in range(3)]).T
+        return R, p
+
+    @property
+    def R(self) -> Mat3:
+        """The rotation from child to parent axes."""
+        return self.matrix()[0]
+
+    @property
+    def l(self) -> Vec:  # noqa: E743
+        """The child's origin in the parent's frame."""
+        return self.matrix()[1]
+
+
+class _Adjoint:
+    __slots__ = ("transform",)
+
+    def __init__(self, transform: Transform) -> None:
+        self.transform = transform
+
+    def __matmul__(self, V: Motion) -> Motion:
+        return self.transform.motion_to_child(V)

@@ -1,0 +1,47 @@
+"""Operation counts, as the papers print them: multiplications and divisions (M), additions and subtractions (A)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from linkwise.tracing.program import Program
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many operations of each kind one evaluation takes."""
+
+    mul: int
+    add: int
+    div: int
+    trig: int
+    other: dict[str, int]
+
+    @property
+    def M(self) -> int:  # noqa: N802  # the papers' letter
+        """Multiplications and divisions together, the papers' M."""
+        return self.mul + self.div
+
+    @property
+    def A(self) -> int:  # noqa: N802  # the papers' letter
+        """Additions and subtractions together, the papers' A."""
+        return self.add
+
+    def __str__(self) -> str:
+        rest = "".join(f", {count} {name}" for name, count in sorted(self.other.items()))
+        return f"{self.mul} mul, {self.div} div, {self.add} add, {self.trig} sin/cos{rest}"
+
+
+def count(program: Program) -> Counts:
+    """Count the operations of a program; sign changes are free (they fold into the neighbouring operation)."""
+    tally = Counter(node[0] for node in program.nodes)
+    for free in ("const", "input", "neg"):
+        tally.pop(free, None)
+    return Counts(
+        mul=tally.pop("mul", 0),
+        add=tally.pop("add", 0) + tally.pop("sub", 0),
+        div=tally.pop("div", 0),
+        trig=tally.pop("sin", 0) + tally.pop("cos", 0),
+        other=dict(tally),
+    )
