@@ -187,6 +187,10 @@ class Value:
             return self.shape.integer_constant(int(other))
         return self.shape.constant(other)
 
+    def constant(self, value: float) -> Value:
+        """A real constant of the same shape."""
+        return Value(self.function, self.shape, self.shape.constant(value))
+
     def _real(self, op: str, other: Value | float, swap: bool = False) -> Value:
         a, b = self.name, self.lift(other)
         if swap:

@@ -131,8 +131,8 @@ def _sincos(x: Value) -> tuple[Value, Value, Value]:
 
 def _exp(x: Value) -> Value:
     # Beyond these the result is 0 or infinity; NaN fails both comparisons and passes through.
-    x = x.compare("olt", -750.0).choose(x * 0.0 - 750.0, x)
-    x = x.compare("ogt", 710.0).choose(x * 0.0 + 710.0, x)
+    x = x.compare("olt", -750.0).choose(x.constant(-750.0), x)
+    x = x.compare("ogt", 710.0).choose(x.constant(710.0), x)
     k, bits = _nearest(x * _LOG2_E)
     r = (x - k * _LN2_HIGH) - k * _LN2_LOW
     value = (r * r) * _polynomial(r, _EXP) + r + 1.0
@@ -150,7 +150,7 @@ def _log(x: Value) -> Value:
     bits = scaled.as_integer()
     # Exponent such that the rest m lies in [sqrt(1/2), sqrt(2)): add 1 where the fraction is below sqrt(2).
     above = bits - 0x3FE6A09E667F3BCD
-    exponent = (above >> 52).convert() - tiny.choose(x * 0.0 + 54.0, 0.0)
+    exponent = (above >> 52).convert() - tiny.choose(x.constant(54.0), 0.0)
     m = ((above & 0x000FFFFFFFFFFFFF) + 0x3FE6A09E667F3BCD).as_real()
     f = m - 1.0
     s = f / (f + 2.0)
@@ -160,8 +160,8 @@ def _log(x: Value) -> Value:
     # log(1+f) = f - f^2/2 + s (f^2/2 + series): the large term f stays exact to the end.
     value = (f - (half_square - (s * (half_square + series) + exponent * _LN2_LOW))) + exponent * _LN2_HIGH
     value = x.compare("oeq", float("inf")).choose(x, value)
-    value = x.compare("ult", 0.0).choose(x * 0.0 + float("nan"), value)
-    return x.compare("oeq", 0.0).choose(x * 0.0 - float("inf"), value)
+    value = x.compare("ult", 0.0).choose(x.constant(float("nan")), value)
+    return x.compare("oeq", 0.0).choose(x.constant(-float("inf")), value)
 
 
 def _atan2(y: Value, x: Value) -> Value:
@@ -171,7 +171,7 @@ def _atan2(y: Value, x: Value) -> Value:
     # Finite and away from overflow, with the same quotient: infinity counts as 1 against 0, or against 1.
     infinite = large.compare("oeq", float("inf"))
     both = small.compare("oeq", float("inf"))
-    one = Value(x.function, x.shape, x.shape.constant(1.0))
+    one = x.constant(1.0)
     small = infinite.choose(both.choose(one, 0.0), small)
     large = infinite.choose(one, large)
     huge = large.compare("ogt", 2.0**1000)
@@ -186,17 +186,17 @@ def _atan2(y: Value, x: Value) -> Value:
     angle_low = turn.choose(bend + _PI_LOW / 4, bend)
     # The angle is c + g (t + low) with c one of 0, pi/4, pi/2, 3pi/4, pi and g a sign; c is kept in two parts.
     negative = x.as_integer().compare("slt", 0)
-    high = turn.choose(one * (_PI / 4), 0.0)
-    mirrored = steep.choose(one * (_PI / 2), 0.0)
-    mirrored_low = steep.choose(one * (_PI_LOW / 2), 0.0)
+    high = turn.choose(x.constant(_PI / 4), 0.0)
+    mirrored = steep.choose(x.constant(_PI / 2), 0.0)
+    mirrored_low = steep.choose(x.constant(_PI_LOW / 2), 0.0)
     # steep: pi/2 - angle
     high = steep.choose(mirrored - high, high)
     t = steep.choose(-t, t)
     angle_low = steep.choose(mirrored_low - angle_low, angle_low)
     # negative: pi - angle
-    high = negative.choose(one * _PI - high, high)
+    high = negative.choose(_PI - high, high)
     t = negative.choose(-t, t)
-    angle_low = negative.choose(one * _PI_LOW - angle_low, angle_low)
+    angle_low = negative.choose(_PI_LOW - angle_low, angle_low)
     angle = high + (t + angle_low)
     signed = ((y.as_integer() & -(1 << 63)) ^ angle.as_integer()).as_real()
     return x.compare("uno", y).choose(x + y, signed)
