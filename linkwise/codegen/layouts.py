@@ -47,7 +47,7 @@ def _probes() -> list[Any]:
 
 def _as_expected(array: Any) -> bool:
     """One array's fields, read in place, against what Python says of it."""
-    raw = ctypes.string_at(id(array), FLAGS + 4)
+    raw = ctypes.string_at(id(array), FLAGS + 8)
 
     def pointer(offset: int) -> int:
         return int(struct.unpack_from("<Q", raw, offset)[0])
