@@ -34,14 +34,14 @@ def identity() -> str:
     return "ndarray at " + " ".join(map(str, offsets))
 
 
-def single_module(program: Program, machine: Machine) -> str:
+def single_module(program: Program, machine: Machine, as_tuple: bool) -> str:
     """The module's text: the body on scalars, and the function that Python calls."""
     plan = make_plan(program)
     vector = Shape(64, machine.vector_bytes // 8)
     body = Body(program, plan, Shape(64, 1), vector, masked=machine.masked)
     grouped = [f for entry in entries_used(plan) for f in transcendental.functions(entry, machine, 64)]
     outside = [f"@{name} = external global i8" for name in _OBJECTS]
-    made = [*grouped, *body.functions, _entry(program, body.frame_bytes)]
+    made = [*grouped, *body.functions, _entry(program, body.frame_bytes, as_tuple)]
     return f"; {program.name}, one state\n" + module_text(
         made, [*outside, _dims(program), attributes(machine), *_WEIGHTS]
     )
@@ -50,7 +50,7 @@ def single_module(program: Program, machine: Machine) -> str:
 # Branches of checks: nearly always passed, nearly never failed.
 _WEIGHTS = ('!0 = !{!"branch_weights", i32 2000, i32 1}', '!1 = !{!"branch_weights", i32 1, i32 2000}')
 
-_OBJECTS = ("lw_ndarray", "lw_float64", "lw_tuple_new", "lw_slow", "lw_result_type")
+_OBJECTS = ("lw_ndarray", "lw_float64", "lw_slow", "lw_result")
 
 
 def _dims(program: Program) -> str:
@@ -86,10 +86,12 @@ def _check(f: Function, argument: str, array: ArraySpec) -> str:
     return field("ptr", layouts.DATA, 8)
 
 
-def _entry(program: Program, frame_bytes: int) -> Function:
+def _entry(program: Program, frame_bytes: int, as_tuple: bool) -> Function:
     f = Function(f"define ptr @{ENTRY}(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) #0")
     f.label("entry")
     frame = f.emit(f"alloca [{max(frame_bytes, 1)} x i8], align 64")
+    if as_tuple:
+        f.do("%pair = alloca [2 x ptr], align 8")
     # Arguments.
     few = f.emit(f"icmp eq i64 %nargs, {len(program.inputs)}")
     plain = f.emit("icmp eq ptr %kwnames, null")
@@ -108,10 +110,10 @@ def _entry(program: Program, frame_bytes: int) -> Function:
         f.call("ptr", "lw_array_return", [("ptr", array)]) if not spec.shape else array
         for array, spec in zip(made, program.outputs, strict=True)
     ]
-    if len(returned) == 1:
-        f.do(f"ret ptr {returned[0]}")
-    else:
+    if as_tuple:
         _return_tuple(f, returned)
+    else:
+        f.do(f"ret ptr {returned[0]}")
     f.label("slow")
     slow = [("ptr", "@lw_slow"), ("ptr", "%args"), ("i64", "%nargs"), ("ptr", "%kwnames")]
     f.do(f"ret ptr {f.call('ptr', 'PyObject_Vectorcall', slow)}")
@@ -134,7 +136,7 @@ def _new_array(f: Function, k: int, ndim: int, earlier: list[str]) -> str:
 
 
 def _return_tuple(f: Function, values: list[str]) -> None:
-    """A tuple of the values, or of the class asked for. ``tuple.__new__`` knows how to lay out subclasses."""
+    """A tuple of the values, or what the callable asked for makes of one."""
     plain = f.call("ptr", "PyTuple_New", [("i64", str(len(values)))])
     f.do(f"br i1 {f.emit(f'icmp eq ptr {plain}, null')}, label %no_tuple, label %tuple, !prof !1")
     f.label("no_tuple")
@@ -144,16 +146,18 @@ def _return_tuple(f: Function, values: list[str]) -> None:
     f.label("tuple")
     for k, value in enumerate(values):
         f.call("i32", "PyTuple_SetItem", [("ptr", plain), ("i64", str(k)), ("ptr", value)])
-    # Null where a plain tuple will do.
-    kind = f.load("ptr", "@lw_result_type", 8)
-    f.do(f"br i1 {f.emit(f'icmp eq ptr {kind}, null')}, label %is_plain, label %named")
+    # Three words: the callable, or null where a plain tuple will do; its first argument, if it takes two; how many.
+    callee = f.load("ptr", "@lw_result", 8)
+    f.do(f"br i1 {f.emit(f'icmp eq ptr {callee}, null')}, label %is_plain, label %named")
     f.label("is_plain")
     f.do(f"ret ptr {plain}")
     f.label("named")
-    pair = f.emit("alloca [2 x ptr], align 8")
-    f.store("ptr", kind, pair, 8)
-    f.store("ptr", plain, f.address("ptr", pair, 1), 8)
-    call = [("ptr", "@lw_tuple_new"), ("ptr", pair), ("i64", "2"), ("ptr", "null")]
+    first = f.load("ptr", f.address("ptr", "@lw_result", 1), 8)
+    count = f.load("i64", f.address("ptr", "@lw_result", 2), 8)
+    f.store("ptr", first, "%pair", 8)
+    f.store("ptr", plain, f.address("ptr", "%pair", 1), 8)
+    start = f.address("ptr", "%pair", f.emit(f"sub i64 2, {count}"))
+    call = [("ptr", callee), ("ptr", start), ("i64", count), ("ptr", "null")]
     result = f.call("ptr", "PyObject_Vectorcall", call)
     _call_void(f, "Py_DecRef", plain)
     f.do(f"ret ptr {result}")
@@ -162,6 +166,19 @@ def _return_tuple(f: Function, values: list[str]) -> None:
 def _call_void(f: Function, name: str, argument: str) -> None:
     f.declare(f"declare void @{name}(ptr)")
     f.do(f"call void @{name}(ptr {argument})")
+
+
+def _result_call(make_result: Callable[..., Any] | None) -> tuple[Any, ...]:
+    """What to call with the plain tuple, and what to put before it.
+
+    Named tuples are made by ``tuple.__new__`` itself, which is what their ``_make`` does in Python.
+    """
+    if make_result is None or make_result is tuple:
+        return (None,)
+    kind = getattr(make_result, "__self__", None) if getattr(make_result, "__name__", "") == "_make" else make_result
+    if isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return layouts.TUPLE_NEW, kind
+    return (make_result,)
 
 
 class _MethodDef(ctypes.Structure):
@@ -188,19 +205,19 @@ def make_function(
     slow: Callable[..., Any],
     name: str,
     doc: str,
-    make_result: type | None,
+    make_result: Callable[..., Any] | None,
     imports: Mapping[str, int],
 ) -> Callable[..., Any]:
     """Load an object made from :func:`single_module` and wrap its entry as a builtin function."""
-    if make_result is not None and not issubclass(make_result, tuple):
-        raise TypeError(f"make_result must be a subclass of tuple, such as a named tuple; got {make_result!r}")
-    wanted = None if make_result in (None, tuple) else make_result
-    result_type = ctypes.c_void_p(id(wanted) if wanted is not None else None)
+    callee, *first = _result_call(make_result)
+    result = (ctypes.c_void_p * 3)(
+        *(None if x is None else id(x) for x in (callee, *(first or [None]))), 1 + len(first)
+    )
     linked = {
         **imports,
         **layouts.addresses(),
         "lw_slow": id(slow),
-        "lw_result_type": ctypes.addressof(result_type),
+        "lw_result": ctypes.addressof(result),
     }
     library = jit.Library(obj, (ENTRY,), linked)
     signature = f"{name}({', '.join(array.name for array in program.inputs)})\n--\n\n{doc}"
@@ -209,6 +226,6 @@ def make_function(
         ("PyCFunction_NewEx", ctypes.pythonapi)
     )
     # The function holds the tuple and so everything its code refers to by address.
-    function: Any = new(ctypes.addressof(method), (slow, wanted), "linkwise")
-    weakref.finalize(function, _retired.append, (library, method, result_type)).atexit = False
+    function: Any = new(ctypes.addressof(method), (slow, callee, *first), "linkwise")
+    weakref.finalize(function, _retired.append, (library, method, result)).atexit = False
     return function  # type: ignore[no-any-return]

@@ -125,22 +125,25 @@ def single_state_function(
     slow: Callable[..., Any],
     name: str,
     doc: str = "",
-    make_result: type | None = None,
+    make_result: Callable[..., Any] | None = None,
 ) -> Callable[..., Any] | None:
     """A builtin function of one state's arrays, or None where this interpreter or machine does not allow it.
 
     Its arguments are the program's inputs, float64 and of the program's shapes, in order. Whatever else it is called
     with, it passes on to ``slow`` untouched. One output is returned as an array (a NumPy float64 if its shape
-    is empty), several as a tuple, or as a ``make_result`` (a ``tuple`` subclass such as a named tuple).
+    is empty), several as a tuple. With ``make_result``, a named tuple class or any callable, the tuple of the
+    outputs (also of a single one) is turned into one of those, or handed to the callable.
     """
     if not fastcall.available():
         return None
     machine = target.host()
+    as_tuple = make_result is not None or len(program.outputs) != 1
 
     def make() -> bytes:
-        return bytes(jit.compile_text(fastcall.single_module(program, machine), machine))
+        return bytes(jit.compile_text(fastcall.single_module(program, machine, as_tuple), machine))
 
-    obj = cache.get(_cache_key(program, "single " + fastcall.identity(), "float64", machine), make)
+    kind = f"single {'tuple' if as_tuple else 'bare'}, {fastcall.identity()}"
+    obj = cache.get(_cache_key(program, kind, "float64", machine), make)
     return fastcall.make_function(obj, program, slow, name, doc, make_result, _imports())
 
 

@@ -100,11 +100,10 @@ def addresses() -> dict[str, int]:
     found["lw_array_return"] = int(table[_RETURN] or 0)
     found["lw_ndarray"] = id(np.ndarray)
     found["lw_float64"] = id(np.dtype(np.float64))  # a singleton of NumPy, never freed
-    found["lw_tuple_new"] = id(_TUPLE_NEW)
     return found
 
 
-_TUPLE_NEW = tuple.__new__  # kept: each look-up may make a new object
+TUPLE_NEW = tuple.__new__  # kept: each look-up may make a new object
 
 
 def _address(function: Any) -> int:

@@ -90,8 +90,17 @@ def test_named_tuple():
     assert type(got) is Pair
     assert np.array_equal(got.first, function()(*x)[0])
     assert hash(Pair(1, 2)) == hash((1, 2))
-    with pytest.raises(TypeError, match="tuple"):
-        function(make_result=list)
+    assert type(function(make_result=Pair._make)(*x)) is Pair
+    assert type(function(make_result=list)(*x)) is list
+    assert function(make_result=len)(*x) == 2
+    with pytest.raises(TypeError):
+        function(make_result=int)(*x)
+
+
+def test_single_output_in_a_named_tuple():
+    one = collections.namedtuple("One", "value")
+    f = single_state_function(shaped(2), slow=slow, name="s", make_result=one._make)
+    assert f(np.array([1.0, 2.0])) == one(3.0)
 
 
 class Sub(np.ndarray):
@@ -151,7 +160,7 @@ def test_looks_like_a_function():
     assert list(inspect.signature(f).parameters) == ["x0", "x1", "x2"]
 
 
-@pytest.mark.parametrize("kind", [None, Pair])
+@pytest.mark.parametrize("kind", [None, Pair, list])
 def test_references(kind):
     """Counts stay, and calls take no memory."""
     f = function(make_result=kind)
