@@ -60,6 +60,7 @@ def build(
     frames: Mapping[str, tuple[str, ArrayLike]] | None = None,
 ) -> ModelT_co:
     """Add every body, each after its parent, then the frames, and build."""
+    _refuse_massless(bodies, file)
     with warnings.catch_warnings():
         # The links' inertias have been judged already, with file and line (`linkwise.formats.inertias`).
         warnings.simplefilter("ignore", ModelWarning)
@@ -70,10 +71,7 @@ def build(
     try:
         return builder.build()
     except ModelError as error:
-        line = _line_named_in(str(error), bodies)
-        massless = _massless_joints(bodies)
-        do = f"give them mass, or hold them: load(..., locked={massless!r})" if massless else error.do
-        raise _located(error, file, line, do) from error
+        raise _located(error, file, _line_named_in(str(error), bodies)) from error
 
 
 def _add(builder: Builder[Any], joint: JointMaker, body: Body, file: str) -> None:
@@ -96,11 +94,11 @@ def _add(builder: Builder[Any], joint: JointMaker, body: Body, file: str) -> Non
             collisions=link.collisions,
         )
     except ModelError as error:
-        raise _located(error, file, body.line, error.do) from error
+        raise _located(error, file, body.line) from error
 
 
-def _located(error: ModelError, file: str, line: int | None, do: object) -> ModelFileError:
-    return ModelFileError(error.what, file=file, line=line, got=error.got, allowed=error.allowed, do=do)
+def _located(error: ModelError, file: str, line: int | None) -> ModelFileError:
+    return ModelFileError(error.what, file=file, line=line, got=error.got, allowed=error.allowed, do=error.do)
 
 
 def _line_named_in(text: str, bodies: Sequence[Body]) -> int | None:
@@ -108,18 +106,29 @@ def _line_named_in(text: str, bodies: Sequence[Body]) -> int | None:
     return next((body.line for body in bodies if repr(body.joint_name) in text or repr(body.link.name) in text), None)
 
 
-def _massless_joints(bodies: Sequence[Body]) -> list[str]:
+def _refuse_massless(bodies: Sequence[Body], file: str) -> None:
+    """Refuse joints that move nothing, all of them at once, so that they can be locked in one go."""
+    massless = _massless(bodies)
+    if massless:
+        names = [body.joint_name for body in massless]
+        raise ModelFileError(
+            f"joint {names[0]!r} can move, but nothing that it moves has mass, so its acceleration is not defined",
+            file=file,
+            line=massless[0].line,
+            got=f"joints that move no mass: {', '.join(map(repr, names[:20]))}{', ...' if len(names) > 20 else ''}",
+            do=f"give their links an <inertial>, or hold them still: load(..., locked={names!r})",
+        )
+
+
+def _massless(bodies: Sequence[Body]) -> list[Body]:
     """The free joints that move no mass and no inertia at all, by themselves, further out or through followers."""
-    moving: set[str] = set()
     carries = {body.link.name: body.link.mass > 0.0 or bool(body.link.inertia.any()) for body in bodies}
     for body in reversed(bodies):
         if carries[body.link.name]:
             carries[body.parent] = True
-    for body in bodies:  # what a joint's followers carry, it moves too
-        if body.mimic is not None and carries[body.link.name]:
-            moving.add(body.mimic.joint)
+    led = {body.mimic.joint for body in bodies if body.mimic is not None and carries[body.link.name]}
     return [
-        body.joint_name
+        body
         for body in bodies
-        if body.type != "fixed" and body.mimic is None and not carries[body.link.name] and body.joint_name not in moving
+        if body.type != "fixed" and body.mimic is None and not carries[body.link.name] and body.joint_name not in led
     ]

@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 
 from linkwise.errors import ModelFileError
+from linkwise.formats.bodies import bodies_of
+from linkwise.formats.tree import arrange
+from linkwise.formats.urdf import read_urdf
+from linkwise.formats.xml import parse
 from tests.formats.recording import Recorded, record, robot_file, robot_files
 
 REFUSED = {
@@ -14,6 +18,10 @@ REFUSED = {
     "falcon.urdf": "the child of joint 'top_propeller_joint' is a link that does not exist",
     "romeo_laas_small.urdf": "is negative about some axis",
     "ur3.urdf": "the model has no links",
+    "bluevolta_bravo7_gripper.urdf": "nothing that it moves has mass",
+    "bravo7_gripper.urdf": "nothing that it moves has mass",
+    "falcon_bravo7_gripper.urdf": "nothing that it moves has mass",
+    "romeo.urdf": "nothing that it moves has mass",
 }
 
 
@@ -41,16 +49,22 @@ def test_masses_agree_with_pinocchio(file: Path) -> None:
             pin.buildModelFromUrdf(str(file))
         return
     expected = pin.buildModelFromUrdf(str(file), pin.JointModelFreeFlyer())
-    bodies = read(file, mimic=False, allow_unphysical=True).bodies
-    mass = sum(body["mass"] for body in bodies.values())
+    description, _ = read_urdf(parse(file.read_bytes(), file.name), file.name, "robot")
+    bodies = bodies_of(arrange(description), mimic=False)
+    mass = sum(body.link.mass for body in bodies)
     assert mass == pytest.approx(pin.computeTotalMass(expected), rel=1e-12, abs=1e-15)
-    moving = {body["joint_name"] for body in bodies.values() if body["joint"][0] != "fixed"}
+    moving = {body.joint_name for body in bodies if body.type != "fixed"}
     assert moving == set(expected.names) - {"universe", "root_joint"}
 
 
 def test_the_refused_ones_can_be_had() -> None:
     assert read(robot_file("alex_psyonic_hands.urdf"), mimic=False).bodies
-    assert read(robot_file("romeo_laas_small.urdf"), allow_unphysical=True).bodies
+    grippers = ["l_gripper_joint", "r_gripper_joint"]
+    assert read(robot_file("romeo_laas_small.urdf"), allow_unphysical=True, locked=grippers).bodies
+    fingers = ["bravo_finger1_joint", "bravo_finger2_joint"]
+    for name in ("bluevolta_bravo7_gripper.urdf", "bravo7_gripper.urdf", "falcon_bravo7_gripper.urdf"):
+        assert read(robot_file(name), locked=fingers).bodies
+    assert read(robot_file("romeo.urdf"), locked=["LHand", "RHand"]).bodies
 
 
 def test_panda() -> None:

@@ -184,17 +184,31 @@ def built(text: str, refuse: ModelError) -> str:
     return str(caught.value)
 
 
-def test_the_builders_refusal_gets_file_and_line_and_all_joints_to_lock() -> None:
+def test_the_builders_refusal_gets_file_and_line() -> None:
+    message = built(two(), ModelError("something about joint 'j'", got="this", do="give it up"))
+    assert message.startswith("robot.urdf:4: something about joint 'j'")
+    assert "got:     this" in message
+    assert "give it up" in message
+
+
+# -- joints that move nothing
+
+
+def test_joints_that_move_nothing_are_refused_all_at_once() -> None:
     text = robot(
         link("a"), *(link(name, "") for name in "bcd"), joint("j", "a", "b"), joint("k", "b", "c", kind="fixed"),
         joint("m", "a", "d"),
     )  # fmt: skip
-    message = built(text, ModelError("nothing moves with joint 'j'", do="give it mass"))
-    assert message.startswith("robot.urdf:6: nothing moves with joint 'j'")
+    message = refusal(text)
+    assert message.startswith("robot.urdf:6: joint 'j' can move, but nothing that it moves has mass")
     assert "locked=['j', 'm']" in message
+    assert record(text, locked=["j", "m"]).bodies
+    assert "'root_joint'" in refusal(robot(link("a", "")), floating=True)
 
 
-def test_a_joint_whose_followers_carry_mass_is_not_among_them() -> None:
+def test_a_joint_moves_what_its_followers_move() -> None:
     text = robot(link("a"), link("b", ""), link("c"), joint("j", "a", "b"), joint("k", "a", "c", '<mimic joint="j"/>'))
-    message = built(text, ModelError("no", do="something else"))
-    assert "something else" in message
+    assert record(text).bodies
+    assert "locked=['j']" in refusal(text, mimic=False)
+    nothing = text.replace(link("c"), link("c", ""))
+    assert "locked=['j']" in refusal(nothing)
