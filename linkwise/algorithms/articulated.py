@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwise.algorithms.sweeps import Field, inward, outward
+from linkwise.algorithms.sweeps import Field, generalized, inward, outward
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, coordinate_axis
 from linkwise.spatial.scalar import Scalar, is_zero
@@ -61,8 +61,8 @@ def solve(
 
     nu = inward(tree, innovate, Force.zero())
 
-    def accelerate(link: Link, parent: tuple[Motion, list[Scalar]]) -> tuple[Motion, list[Scalar]]:
-        alpha = link.phi(q).T @ parent[0]
+    def accelerate(link: Link, parent: Motion) -> tuple[Motion, list[Scalar]]:
+        alpha = link.phi(q).T @ parent
         vdot: list[Scalar] = [0.0] * len(axes[link])
         for i in reversed(range(len(vdot))):
             axis = axes[link][i]
@@ -70,4 +70,4 @@ def solve(
             alpha = alpha + axis.s * vdot[i]
         return alpha, vdot
 
-    return tree.generalized([vdot for _, vdot in outward(tree, accelerate, (Motion.zero(), [])).values])
+    return generalized(tree, outward(tree, accelerate, Motion.zero(), keeps=True))

@@ -12,14 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwise.algorithms.articulated import articulate, solve
-from linkwise.algorithms.inverse_dynamics import Forces, bias_force
+from linkwise.algorithms.inverse_dynamics import Forces, bias_force, needed_forces
 from linkwise.algorithms.mass_matrix import mass_matrix
-from linkwise.algorithms.rigid_motion import at_rest, next_motion, wrench
 from linkwise.algorithms.sparse_factor import factorize
-from linkwise.algorithms.sweeps import each, outward
-from linkwise.model.tree import Link, Tree
+from linkwise.model.tree import Tree
 from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.vectors import Force
 
 
 def forward_dynamics(
@@ -29,10 +26,4 @@ def forward_dynamics(
     if tree.has_mimics:  # a coordinate shared by two joints couples them: the tree's elimination order no longer exists
         bias = bias_force(tree, q, v, f_ext)
         return factorize(mass_matrix(tree, q)).solve([t - c for t, c in zip(tau, bias, strict=True)])
-    motion = outward(tree, lambda link, parent: next_motion(link, parent, q, v, None), at_rest(tree.gravity))
-
-    def b(link: Link) -> Force:
-        f = wrench(link.inertia, motion[link])
-        return f if f_ext is None else f - f_ext[link.index]
-
-    return solve(tree, q, articulate(tree, q), tau, each(tree, b))
+    return solve(tree, q, articulate(tree, q), tau, needed_forces(tree, q, v, None, f_ext))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwise.algorithms.rigid_motion import RigidMotion, at_rest, next_motion, wrench
-from linkwise.algorithms.sweeps import inward, outward
+from linkwise.algorithms.sweeps import Field, generalized, inward, outward
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force
@@ -19,26 +19,30 @@ Forces = Sequence[Force] | None
 def inverse_dynamics(
     tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], vdot: Sequence[Scalar] | None, f_ext: Forces = None
 ) -> list[Scalar]:
-    """τ, nv numbers. ``f_ext``: external forces in link frames, one for each link."""
-    motion = outward(tree, lambda link, parent: next_motion(link, parent, q, v, vdot), at_rest(tree.gravity))
+    """τ, nv numbers. ``f_ext``: external forces in link frames, one for each link. ``vdot`` None means zero."""
+    needed = needed_forces(tree, q, v, vdot, f_ext)
 
     def balance(link: Link, outboard: Force) -> tuple[Force, list[Scalar]]:
-        f = outboard + _inertial(link, motion[link], f_ext)
-        return link.phi(q) @ f, [column.dot(f) for column in link.S(q)]
+        f = outboard + needed[link]
+        tau = [column.dot(f) for column in link.S(q)]
+        if vdot is not None:  # rotors turn with the joint and feel nothing else
+            tau = [t + J * x for t, J, x in zip(tau, link.armature, link.rates(vdot), strict=True)]
+        return link.phi(q) @ f, tau
 
-    tau = tree.generalized(inward(tree, balance, Force.zero()).values)
-    return tau if vdot is None else _with_armature(tree, tau, vdot)
-
-
-def _inertial(link: Link, motion: RigidMotion, f_ext: Forces) -> Force:
-    f = wrench(link.inertia, motion)
-    return f if f_ext is None else f - f_ext[link.index]
+    return generalized(tree, inward(tree, balance, Force.zero()))
 
 
-def _with_armature(tree: Tree, tau: list[Scalar], vdot: Sequence[Scalar]) -> list[Scalar]:
-    """Rotors turn with the joint speed and feel nothing else."""
-    rotor = [[J * x for J, x in zip(link.armature, link.rates(vdot), strict=True)] for link in tree]
-    return [t + r for t, r in zip(tau, tree.generalized(rotor), strict=True)]
+def needed_forces(
+    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], vdot: Sequence[Scalar] | None, f_ext: Forces
+) -> Field[Force]:
+    """Mα + b - f_ext for every link: the force its own motion takes."""
+
+    def move(link: Link, parent: RigidMotion) -> tuple[RigidMotion, Force]:
+        motion = next_motion(link, parent, q, v, vdot)
+        f = wrench(link.inertia, motion)
+        return motion, f if f_ext is None else f - f_ext[link.index]
+
+    return outward(tree, move, at_rest(tree.gravity), keeps=True)
 
 
 def bias_force(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], f_ext: Forces = None) -> list[Scalar]:

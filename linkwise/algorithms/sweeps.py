@@ -1,15 +1,18 @@
 """The only control flow an algorithm needs: from the base outwards, and from the tips inwards.
 
-An algorithm states its step for one link; the sweep decides how it runs. A step must treat all links alike: it may
-look at what the link says of itself and at what the sweep hands it, and at nothing else.
+An algorithm states its step for one link; the tree decides how the sweep runs: link after link for a tree of ordinary
+links (**unrolled**), or once for each kind of link, as the body of a loop (**rolled**, :mod:`linkwise.rolled`).
+A step must treat all links alike: it may look at what the link says of itself, at what the sweep hands it, and at
+fields, ``field[link]``, that earlier sweeps made; and at nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from linkwise.model.tree import Link, Tree
+from linkwise.spatial.scalar import Scalar
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -25,24 +28,32 @@ class Field(Generic[T]):
         return self.values[link.index]
 
 
-def each(tree: Tree, step: Callable[[Link], T]) -> Field[T]:
-    """A value for each link from the link alone."""
-    return Field([step(link) for link in tree])
+def outward(tree: Tree, step: Callable[[Link, Any], Any], root: Any, *, keeps: bool = False) -> Field[Any]:
+    """Base to tips: ``step(link, state of its parent)`` gives the link's state; the base's is ``root``.
 
-
-def outward(tree: Tree, step: Callable[[Link, Any], T], root: Any) -> Field[T]:
-    """Base to tips: ``step(link, state of its parent)`` gives the link's state; the base's is ``root``."""
-    states: list[Any] = []
+    With ``keeps``, the step gives two things: what it hands to its children, and what it keeps; the field is of the latter.
+    """
+    rolled = getattr(tree, "outward", None)
+    if rolled is not None:
+        return rolled(step, root, keeps)  # type: ignore[no-any-return]
+    handed: list[Any] = []
+    kept: list[Any] = []
     for link in tree:
-        states.append(step(link, root if link.parent < 0 else states[link.parent]))
-    return Field(states)
+        result = step(link, root if link.parent < 0 else handed[link.parent])
+        state, own = result if keeps else (result, result)
+        handed.append(state)
+        kept.append(own)
+    return Field(kept)
 
 
 def inward(tree: Tree, step: Callable[[Link, Any], tuple[Any, K]], nothing: Any) -> Field[K]:
     """Tips to base: ``step(link, sum over its children)`` gives what it hands to its parent, and what it keeps.
 
-    ``nothing`` is the sum over no children. A step may return None to hand nothing on.
+    ``nothing`` is the sum over no children. A step may hand on None: nothing.
     """
+    rolled = getattr(tree, "inward", None)
+    if rolled is not None:
+        return rolled(step, nothing)  # type: ignore[no-any-return]
     sums: list[Any] = [nothing] * len(tree.links)
     kept: list[Any] = [None] * len(tree.links)
     for link in reversed(tree.links):
@@ -51,3 +62,16 @@ def inward(tree: Tree, step: Callable[[Link, Any], tuple[Any, K]], nothing: Any)
             known = sums[link.parent]
             sums[link.parent] = handed if known is nothing else known + handed
     return Field(kept)
+
+
+def each(tree: Tree, step: Callable[[Link], T]) -> Field[T]:
+    """A value for each link from the link alone."""
+    return outward(tree, lambda link, _: (None, step(link)), None, keeps=True)
+
+
+def generalized(tree: Tree, field: Field[Sequence[Scalar]]) -> list[Scalar]:
+    """One number for each freedom from one for each joint axis; what acts on a mimic acts on the joint it follows."""
+    rolled = getattr(tree, "generalized_output", None)
+    if rolled is not None:
+        return rolled(field)  # type: ignore[no-any-return]
+    return tree.generalized(field.values)
