@@ -80,8 +80,21 @@ class Dual:
     def __neg__(self) -> Dual:
         return Dual(-self.value, -self.tangent, self.level)
 
-    def __pow__(self, exponent: float) -> Dual:
+    def __pos__(self) -> Dual:
+        return self
+
+    def __abs__(self) -> Scalar:
+        return scalar.where(self.value < 0.0, -self, self)
+
+    def __pow__(self, exponent: Scalar) -> Scalar:
+        if not isinstance(exponent, (float, int)):
+            return scalar.exp(scalar.log(self) * exponent)
+        if exponent == 0:
+            return 1.0
         return self._chain(self.value**exponent, exponent * self.value ** (exponent - 1))
+
+    def __rpow__(self, base: Scalar) -> Scalar:
+        return scalar.exp(self * scalar.log(base))
 
     def sin(self) -> Dual:
         return self._chain(scalar.sin(self.value), scalar.cos(self.value))
@@ -133,6 +146,14 @@ class Dual:
 
     def __ge__(self, other: Scalar) -> Scalar:
         return self.value >= _value(other)
+
+    def __eq__(self, other: object) -> Scalar:  # type: ignore[override]  # what the values' own library says
+        return self.value == _value(other)
+
+    def __ne__(self, other: object) -> Scalar:  # type: ignore[override]
+        return self.value != _value(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"Dual({self.value!r}, {self.tangent!r})"

@@ -75,7 +75,7 @@ def tanh(x: Scalar) -> Scalar:
 
 def atan2(y: Scalar, x: Scalar) -> Scalar:
     """Angle of the point (x, y), in (-π, π]."""
-    for value in (y, x):
+    for value in sorted((y, x), key=_level, reverse=True):
         if not isinstance(value, (float, int)):
             function = _library_function(value, "arctan2")
             if function is not None:
@@ -84,13 +84,19 @@ def atan2(y: Scalar, x: Scalar) -> Scalar:
     return math.atan2(y, x)
 
 
+def _level(x: Scalar) -> int:
+    """Which of two scalars must lead an operation: the dual of the highest level, then any other."""
+    level: int = getattr(x, "level", 0)
+    return level
+
+
 def where(condition: Any, a: Scalar, b: Scalar) -> Scalar:
     """``a`` where the condition holds, else ``b``; the only branch that traced code can take."""
     if isinstance(condition, bool):
         return a if condition else b
-    for value in (a, b):
-        if hasattr(value, "blend"):  # a dual number: both of its parts branch alike
-            return value.blend(condition, a, b)
+    leader = max(a, b, key=_level)
+    if hasattr(leader, "blend"):  # a dual number: both of its parts branch alike
+        return leader.blend(condition, a, b)
     if hasattr(condition, "where"):
         return condition.where(a, b)
     library = type(condition).__module__.partition(".")[0]

@@ -68,6 +68,11 @@ class Traced:
         self.tracer = tracer
         self.number = number
 
+    @staticmethod
+    def lift(x: Number, like: Traced) -> Traced:
+        """``x`` as a value of the same program."""
+        return Traced(like.tracer, like.tracer.number(x))
+
     # Arithmetic: the exact rewrites, then a node.
     def __add__(self, other: Number) -> Number:
         if isinstance(other, Traced):
@@ -78,7 +83,7 @@ class Traced:
             a = nodes[self.number]
             if a[0] == "neg":
                 return _emit(self.tracer, "sub", other.number, a[1])
-        elif _is_array(other):
+        elif _is_foreign(other):
             return NotImplemented
         elif other == 0.0:
             return self
@@ -97,14 +102,14 @@ class Traced:
             a = nodes[self.number]
             if a[0] == "neg":
                 return -(Traced(self.tracer, a[1]) + other)
-        elif _is_array(other):
+        elif _is_foreign(other):
             return NotImplemented
         elif other == 0.0:
             return self
         return _emit(self.tracer, "sub", self.number, self.tracer.number(other))
 
     def __rsub__(self, other: Number) -> Number:
-        if _is_array(other):
+        if _is_foreign(other):
             return NotImplemented
         if other == 0.0:
             return -self
@@ -120,7 +125,7 @@ class Traced:
             b = nodes[other.number]
             if b[0] == "neg":
                 return -(self * Traced(self.tracer, b[1]))
-        elif _is_array(other):
+        elif _is_foreign(other):
             return NotImplemented
         elif other == 0.0:
             return 0.0
@@ -135,7 +140,7 @@ class Traced:
     __rmul__ = __mul__
 
     def __truediv__(self, other: Number) -> Number:
-        if _is_array(other):
+        if _is_foreign(other):
             return NotImplemented
         a = self.tracer.nodes[self.number]
         if a[0] == "neg":
@@ -153,7 +158,7 @@ class Traced:
         return _emit(self.tracer, "div", self.number, self.tracer.number(other))
 
     def __rtruediv__(self, other: Number) -> Number:
-        if _is_array(other):
+        if _is_foreign(other):
             return NotImplemented
         if other == 0.0:
             return 0.0
@@ -177,10 +182,13 @@ class Traced:
         return _emit(self.tracer, "abs", self.number)
 
     def __pow__(self, exponent: Number) -> Number:
-        if exponent == 0.5:
-            return self.sqrt()
-        if isinstance(exponent, (int, float)) and float(exponent).is_integer():
-            return _power(self, int(exponent))
+        if isinstance(exponent, (int, float)):
+            if exponent == 0.5:
+                return self.sqrt()
+            if float(exponent).is_integer():
+                return _power(self, int(exponent))
+        elif _is_foreign(exponent):
+            return NotImplemented
         return (self.log() * exponent).exp()
 
     def __rpow__(self, base: float) -> Number:
@@ -238,7 +246,8 @@ class Traced:
         return _compare(self.tracer, "eq", self, other)
 
     def __ne__(self, other: object) -> TracedBool:  # type: ignore[override]
-        return ~_compare(self.tracer, "eq", self, other)
+        equal = _compare(self.tracer, "eq", self, other)
+        return equal if equal is NotImplemented else ~equal
 
     def __hash__(self) -> int:
         return hash((id(self.tracer), self.number))
@@ -319,11 +328,16 @@ def _emit(tracer: Tracer, op: str, *arguments: int) -> Traced:
 
 
 def _compare(tracer: Tracer, op: str, a: Number, b: Number) -> TracedBool:
+    if any(not isinstance(x, Traced) and _is_foreign(x) for x in (a, b)):
+        return NotImplemented
     return TracedBool(tracer, tracer.node((op, tracer.number(a), tracer.number(b))))
 
 
-def _is_array(value: Any) -> bool:
-    return getattr(value, "ndim", 0) > 0
+def _is_foreign(value: Any) -> bool:
+    """Whether a value is no number to us: an array, a dual of traced scalars. Its own operators must lead."""
+    if value.__class__ is float:
+        return False
+    return getattr(value, "ndim", 0) > 0 or not hasattr(value, "__float__")
 
 
 def _power(base: Number, exponent: int) -> Number:
