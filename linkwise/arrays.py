@@ -62,7 +62,9 @@ class Batch:
         """For each output a flat (batch, size) array to fill and the array in the caller's shape."""
         given = [None] * len(specs) if out is None else list(out) if isinstance(out, tuple) else [out]
         if len(given) != len(specs):
-            raise InputError(f"out of {self.name} has the wrong length", got=str(len(given)), allowed=f"{len(specs)} arrays")
+            raise InputError(
+                f"out of {self.name} has the wrong length", got=str(len(given)), allowed=f"{len(specs)} arrays"
+            )
         results = []
         for spec, target in zip(specs, given, strict=True):
             shape = self.shape + spec.shape
@@ -94,7 +96,8 @@ class Batch:
     def each_state(self, text: Callable[..., Any], collect: Callable[[Any], tuple[list[Any], type[Any] | None]]) -> Any:
         """Run a text eagerly on symbols, one state after another."""
         whole = [
-            np.broadcast_to(array, self.shape + shape) for (_, shape), array in zip(self.specs, self.arrays, strict=True)
+            np.broadcast_to(array, self.shape + shape)
+            for (_, shape), array in zip(self.specs, self.arrays, strict=True)
         ]
         stacks: list[np.ndarray[Any, Any]] = []
         result_type = None
@@ -105,7 +108,7 @@ class Batch:
             for stack, array in zip(stacks, arrays, strict=True):
                 stack[index] = array
         values = [stack[()] if stack.ndim == 0 else stack for stack in stacks]
-        return values[0] if result_type is None else result_type._make(values)  # type: ignore[attr-defined]
+        return values[0] if result_type is None else result_type._make(values)
 
 
 def results_like(shape: tuple[int, ...], values: Sequence[Any]) -> Any:
@@ -126,13 +129,21 @@ def _as_array(function: str, name: str, value: Any) -> Any:
     try:
         array = np.asarray(value)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name} of {function} is not an array", got=f"{type(value).__name__}: {error}", allowed="numbers") from None
+        raise InputError(
+            f"{name} of {function} is not an array", got=f"{type(value).__name__}: {error}", allowed="numbers"
+        ) from None
     if array.dtype.kind not in "fiubO":
-        raise InputError(f"{name} of {function} is not made of real numbers", got=f"dtype {array.dtype}", allowed="float64, float32 or integers")
+        raise InputError(
+            f"{name} of {function} is not made of real numbers",
+            got=f"dtype {array.dtype}",
+            allowed="float64, float32 or integers",
+        )
     if array.dtype.kind == "O":
         for entry in array.reshape(-1):
             if isinstance(entry, (str, bytes, list, tuple, dict, complex)) or entry is None:
-                raise InputError(f"{name} of {function} is not made of real numbers", got=repr(entry), allowed="numbers or symbols")
+                raise InputError(
+                    f"{name} of {function} is not made of real numbers", got=repr(entry), allowed="numbers or symbols"
+                )
     return array
 
 

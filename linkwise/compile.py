@@ -26,7 +26,7 @@ Text = Callable[..., Any]  # takes flat lists of scalars, one for each input; re
 class CompiledFunction:
     """A function of arrays, compiled for this machine when first called.
 
-    Takes one state or any leading batch axes, which broadcast like NumPy's; returns one array, or a named tuple of them.
+    Takes one state or any leading batch axes, which broadcast like NumPy's; returns one array, or a named tuple.
 
     Args:
         name: shown in messages and used in emitted code.
@@ -89,7 +89,7 @@ class CompiledFunction:
             slow=self.general,
             name=self.name,
             doc=self.__doc__ or self.name,
-            make_result=None if result is None else result._make,  # type: ignore[attr-defined]
+            make_result=None if result is None else result._make,
         )
 
     def __call__(self, *arrays: Array, out: Any = None, threads: int | None = None) -> Any:
@@ -110,7 +110,7 @@ class CompiledFunction:
         values = batch.finish(results, out)
         if self._result_type is None:
             return values[0]
-        return self._result_type._make(values)  # type: ignore[attr-defined]
+        return self._result_type._make(values)
 
     def _symbolic_result(self, raw: Any) -> tuple[list[Any], type[Any] | None]:
         outputs, result_type = _named_outputs(raw)
@@ -122,10 +122,10 @@ class CompiledFunction:
         return f"<compiled {self.name}({shapes})>"
 
 
-def _checked_threads(threads: int | None) -> int:
+def _checked_threads(threads: object) -> int:
     if threads is None:
         return 1
-    if not isinstance(threads, (int, np.integer)) or threads < 1:
+    if isinstance(threads, (bool, np.bool_)) or not isinstance(threads, (int, np.integer)) or threads < 1:
         raise InputError("threads is not a positive whole number", got=repr(threads), allowed="1, 2, 3, …")
     return int(threads)
 
@@ -138,11 +138,10 @@ def _named_outputs(raw: Any) -> tuple[list[Output], type[Any] | None]:
     from collections import namedtuple
 
     if isinstance(raw, Mapping):
-        result_type: type[Any] | None = namedtuple("Result", list(raw))  # type: ignore[misc]
-        return [_output(name, value) for name, value in raw.items()], result_type
+        return [_output(name, value) for name, value in raw.items()], namedtuple("Result", list(raw))
     if isinstance(raw, tuple):
         names = getattr(raw, "_fields", None) or [f"out{i}" for i in range(len(raw))]
-        result_type = type(raw) if hasattr(raw, "_fields") else namedtuple("Result", names)  # type: ignore[misc]
+        result_type = type(raw) if hasattr(raw, "_fields") else namedtuple("Result", names)
         return [_output(name, value) for name, value in zip(names, raw, strict=True)], result_type
     return [_output("out", raw)], None
 
@@ -173,8 +172,9 @@ def compile(
     """Compile any Python function of a model and vectors.
 
     Args:
-        fn: called once as ``fn(model, *vectors)`` with NumPy object arrays of traced scalars; may call any method of the
-            model, use ``lw.sin`` and friends or NumPy arithmetic, and return a scalar, an array, or a tuple or dict of them.
+        fn: called once as ``fn(model, *vectors)`` with NumPy object arrays of traced scalars; may call any method of
+            the model, use ``lw.sin`` and friends or NumPy arithmetic, and return a scalar, an array, or a tuple or
+            dict of them.
             It must not branch on values (use ``lw.where``).
         model: the model handed to ``fn``.
         inputs: for each argument of ``fn``, its kind: ``"q"``, ``"v"``, ``"p"`` (the model's run-time parameters),

@@ -25,7 +25,7 @@ class ModelBuilder(Builder):
 
     >>> import linkwise as lw
     >>> b = lw.ModelBuilder("pendulum")
-    >>> b.add_body("rod", joint=lw.Revolute(axis=(0, 1, 0)), mass=1.0, com=(0, 0, -0.5), inertia=[[0.1, 0, 0], [0, 0.1, 0], [0, 0, 0]])
+    >>> b.add_body("rod", joint=lw.Revolute(axis=(0, 1, 0)), mass=1.0, com=(0, 0, -0.5))
     >>> b.build().nv
     1
     """
@@ -42,9 +42,9 @@ class Model(Mechanism):
     Frozen: every function is a pure function of its arguments, and the ``with_…`` methods return changed copies.
 
     Every function takes one state or any leading batch axes, broadcasts like NumPy, and returns what it was given:
-    float64 in, float64 out; float32 if all inputs are float32; object arrays of symbols run the same text on the symbols.
-    ``out=`` takes an array to fill, ``threads=`` splits a batch, ``p=`` gives run-time parameters (nominal values if left
-    out). Quaternions need not have length one: only their direction counts.
+    float64 in, float64 out; float32 if all inputs are float32; object arrays of symbols run the same text on them.
+    ``out=`` takes an array to fill, ``threads=`` splits a batch, ``p=`` gives run-time parameters (nominal values if
+    left out). Quaternions need not have length one: only their direction counts.
     """
 
     # Inverse and forward dynamics.
@@ -83,7 +83,7 @@ class Model(Mechanism):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """Accelerations v̇ (..., nv) that joint forces ``tau`` (..., nv) cause; arguments as in :meth:`inverse_dynamics`."""
+        """Accelerations v̇ (..., nv) that joint forces ``tau`` (..., nv) cause; see :meth:`inverse_dynamics`."""
         return self._run("forward_dynamics", q, v, tau, f_ext=f_ext, p=p, out=out, threads=threads)
 
     def mass_matrix(
@@ -108,7 +108,7 @@ class Model(Mechanism):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """c(q, v), (..., nv): velocity-dependent and gravity forces, less external ones; the inverse dynamics of v̇ = 0."""
+        """c(q, v), (..., nv): velocity-dependent and gravity forces, less external ones; what v̇ = 0 takes."""
         return self._run("bias_force", q, v, f_ext=f_ext, p=p, out=out, threads=threads)
 
     def gravity_force(
@@ -171,7 +171,10 @@ class Model(Mechanism):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """J (..., 6, nv) with J v = [ω; v] of a body or frame: world axes, at its origin or at ``point`` (..., 3) in its frame."""
+        """J (..., 6, nv) with J v = [ω; v] of a body or frame, in world axes.
+
+        At its origin, or at ``point`` (..., 3) given in its frame.
+        """
         return self._run("jacobian", q, point=point, p=p, out=out, threads=threads, body=self._place(body))
 
     def jacobian_rate(
@@ -327,9 +330,7 @@ class Model(Mechanism):
                 q[part] = joint.type.random(generator, self.lower[part].tolist(), self.upper[part].tolist())
         return q
 
-    def integrate(
-        self, q: ArrayLike, dv: ArrayLike, *, out: Array | None = None, threads: int | None = None
-    ) -> Array:
+    def integrate(self, q: ArrayLike, dv: ArrayLike, *, out: Array | None = None, threads: int | None = None) -> Array:
         """The configuration (..., nq) reached from q by the constant velocity dv (..., nv) in unit time."""
         return self._run("integrate", q, dv, out=out, threads=threads)
 
@@ -356,7 +357,7 @@ class Model(Mechanism):
 
     @property
     def nominal_parameters(self) -> Array:
-        """p (np) with the values the model was built with."""
+        """P (np) with the values the model was built with."""
         return np.array([x for parameter in self.parameters for x in parameter.nominal], float)
 
     # Compiled functions.
@@ -397,7 +398,7 @@ class Model(Mechanism):
         f_ext: Any = None,
         point: Any = None,
         **static: Any,
-    ) -> Any:
+    ) -> Array:
         arrays, optional = list(required), []
         for extra, value in (("f_ext", f_ext), ("point", point)):
             if value is not None:
@@ -408,7 +409,7 @@ class Model(Mechanism):
         elif p is not None:
             raise _no_parameters(name)
         function = self.function(name, *optional, **static)
-        result = function.general(*arrays, out=out, threads=threads)
+        result: Array = function.general(*arrays, out=out, threads=threads)
         if not optional and not static and not self.parameter_names and name not in self.__dict__:
             self._install(name, function)
         return result
@@ -430,11 +431,13 @@ class Model(Mechanism):
     def _trees(self) -> Trees:
         return Trees(self)
 
-    def _place(self, body: str) -> str:
+    def _place(self, body: object) -> str:
         if not isinstance(body, str):
             from linkwise.errors import InputError
 
-            raise InputError("body is a name", got=repr(body), allowed="the name of a body or frame, e.g. model.bodies[0].name")
+            raise InputError(
+                "body is a name", got=repr(body), allowed="the name of a body or frame, e.g. model.bodies[0].name"
+            )
         return self.frame(body).name
 
     def __getstate__(self) -> dict[str, Any]:

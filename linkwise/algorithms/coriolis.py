@@ -96,9 +96,7 @@ def _own_rates(link: Link, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Mot
     q_dot = link.joint.rate(coordinates, rates)
     if n == 0:
         return []
-    _, flat = derivative(
-        lambda x: [c for s in link.joint.subspace(x) for c in s], coordinates, q_dot
-    )
+    _, flat = derivative(lambda x: [c for s in link.joint.subspace(x) for c in s], coordinates, q_dot)
     return [link.tail.T @ Motion.of(flat[6 * j : 6 * j + 6]) for j in range(n)]
 
 

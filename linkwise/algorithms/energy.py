@@ -53,7 +53,8 @@ def _composite(tree: Tree, q: Sequence[Scalar]) -> RigidInertia:
         return handed, None
 
     inward(tree, gather, RigidInertia.zero())
-    return tree.root.congruence(total)
+    in_world: RigidInertia = tree.root.congruence(total)
+    return in_world
 
 
 def _first_moment(tree: Tree, q: Sequence[Scalar]) -> tuple[Scalar, Vec]:

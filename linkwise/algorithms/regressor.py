@@ -16,7 +16,7 @@ from linkwise.spatial.matrices import Sym3
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Vec
 
-# Where each of the ten parameters goes: mass, first moment, then the six entries of J in the order xx, yy, zz, xy, xz, yz.
+# Which of J's entries (in the order xx, yy, zz, xy, xz, yz) each of the last six parameters is.
 _J_ORDER = (0, 3, 1, 4, 5, 2)
 
 

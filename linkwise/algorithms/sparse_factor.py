@@ -21,7 +21,7 @@ class Factor:
     d_inverse: list[Scalar]
 
     def solve(self, b: Sequence[Scalar]) -> list[Scalar]:
-        """x with LᵀDL x = b."""
+        """X with LᵀDL x = b."""
         n = len(self.L)
         x = list(b)
         for i in reversed(range(n)):

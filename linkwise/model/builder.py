@@ -70,7 +70,7 @@ class Builder:
             name: the body's name, unlike any other.
             parent: name of a body added before, or "world".
             joint: the joint type; ``Fixed()`` (the default) welds the body to its parent.
-            placement: 4×4 pose of the joint frame in the parent's frame; the body's frame coincides with it at q = neutral.
+            placement: 4×4 pose of the joint frame in the parent's frame; the body's frame at q = neutral.
             mass: kg.
             com: mass centre in the body's frame, m.
             inertia: 3×3 about the mass centre, body axes, kg m².
@@ -87,18 +87,36 @@ class Builder:
         name = str(name)
         joint_name = f"{name}_joint" if joint_name is None else str(joint_name)
         if not isinstance(joint, Joint):
-            raise InputError(f"the joint of body {name!r} is not a joint", got=repr(joint), allowed="e.g. lw.Revolute(axis=(0, 0, 1))")
+            raise InputError(
+                f"the joint of body {name!r} is not a joint",
+                got=repr(joint),
+                allowed="e.g. lw.Revolute(axis=(0, 0, 1))",
+            )
         if name == "world" or name in self._entries or name in self._frames:
-            raise ModelError(f"the name {name!r} is taken", allowed="a name unlike any other body or frame", do="choose another name")
+            raise ModelError(
+                f"the name {name!r} is taken", allowed="a name unlike any other body or frame", do="choose another name"
+            )
         if any(e.joint_name == joint_name for e in self._entries.values()):
-            raise ModelError(f"the joint name {joint_name!r} is taken", allowed="a name unlike any other joint", do="give joint_name=…")
+            raise ModelError(
+                f"the joint name {joint_name!r} is taken",
+                allowed="a name unlike any other joint",
+                do="give joint_name=…",
+            )
         if parent != "world" and parent not in self._entries:
-            raise UnknownNameError("parent body", parent, ["world", *self._entries], do="add the parent before its children")
+            raise UnknownNameError(
+                "parent body", parent, ["world", *self._entries], do="add the parent before its children"
+            )
         if mimic is not None and (joint.nq != 1 or joint.nv != 1):
-            raise ModelError(f"joint {joint_name!r} cannot follow another", got=repr(joint), allowed="a joint with one freedom")
+            raise ModelError(
+                f"joint {joint_name!r} cannot follow another", got=repr(joint), allowed="a joint with one freedom"
+            )
         each = (limits,) * joint.nv if isinstance(limits, JointLimits) else tuple(limits or ())
         if each and len(each) != joint.nv:
-            raise InputError(f"joint {joint_name!r} has {joint.nv} freedoms", got=f"{len(each)} limits", allowed="one for each freedom, or one for all")
+            raise InputError(
+                f"joint {joint_name!r} has {joint.nv} freedoms",
+                got=f"{len(each)} limits",
+                allowed="one for each freedom, or one for all",
+            )
         part = Part(
             name,
             checked_pose(_IDENTITY, name),
@@ -126,14 +144,18 @@ class Builder:
         """Name a place on a body, to be used wherever a body name is (poses, Jacobians)."""
         name = str(name)
         if name == "world" or name in self._entries or name in self._frames:
-            raise ModelError(f"the name {name!r} is taken", allowed="a name unlike any other body or frame", do="choose another name")
+            raise ModelError(
+                f"the name {name!r} is taken", allowed="a name unlike any other body or frame", do="choose another name"
+            )
         if body != "world" and body not in self._entries:
             raise UnknownNameError("body", body, ["world", *self._entries])
         self._frames[name] = (str(body), checked_pose(placement, f"the placement of frame {name!r}"))
 
     def mechanism(self) -> dict[str, Any]:
         """The fields of the finished :class:`Mechanism`."""
-        home: dict[str, tuple[int, np.ndarray]] = {"world": (-1, np.eye(4))}  # moving body and place on it, of each name
+        home: dict[str, tuple[int, np.ndarray]] = {
+            "world": (-1, np.eye(4))
+        }  # moving body and place on it, of each name
         bodies: list[Body] = []
         entries: list[_Entry] = []
         base: list[Part] = []
@@ -196,9 +218,17 @@ def _number(entries: list[_Entry]) -> tuple[JointInstance, ...]:
         q_slice, v_slice = slices[mimic.joint if mimic else entry.joint_name]
         joints.append(
             JointInstance(
-                entry.joint_name, index, entry.joint, q_slice, v_slice, entry.limits,
-                entry.armature, entry.damping, entry.friction, mimic,
-            )  # fmt: skip
+                entry.joint_name,
+                index,
+                entry.joint,
+                q_slice,
+                v_slice,
+                entry.limits,
+                entry.armature,
+                entry.damping,
+                entry.friction,
+                mimic,
+            )
         )
     return tuple(joints)
 
@@ -215,7 +245,11 @@ def _resolved(entry: _Entry, by_name: dict[str, _Entry]) -> Mimic:
             raise ModelError("joints follow each other in a circle", got=" -> ".join([*seen, entry.joint_name]))
         seen.append(entry.joint_name)
     if entry.joint.nq != 1 or entry.joint.nv != 1:
-        raise ModelError(f"joint {seen[0]!r} cannot follow {entry.joint_name!r}", got=repr(entry.joint), allowed="a joint with one freedom")
+        raise ModelError(
+            f"joint {seen[0]!r} cannot follow {entry.joint_name!r}",
+            got=repr(entry.joint),
+            allowed="a joint with one freedom",
+        )
     return Mimic(entry.joint_name, multiplier, offset)
 
 
@@ -225,7 +259,7 @@ def _check_massless_leaves(bodies: list[Body], entries: list[_Entry]) -> None:
         empty = all(part.mass == 0.0 and not any(part.inertia) for part in body.parts)
         if body.index not in parents and empty and not any(entry.armature) and entry.mimic is None:
             raise ModelError(
-                f"body {body.name!r} can move but nothing in it or beyond it has mass, so its acceleration is not defined",
+                f"body {body.name!r} can move but nothing in it or beyond it has mass: its acceleration is not defined",
                 got="mass 0, inertia 0, no children",
                 allowed="a mass, an inertia, an armature, or a fixed joint",
                 do=f"give {body.name!r} a mass, weld it with lw.Fixed(), or lock joint {entry.joint_name!r}",

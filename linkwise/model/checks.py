@@ -33,7 +33,12 @@ def checked_pose(value: Any, what: str) -> tuple[tuple[float, ...], ...]:
     except (TypeError, ValueError):
         pose = np.empty(0)
     if pose.shape != (4, 4) or not np.isfinite(pose).all():
-        raise InputError(f"{what} is not a 4x4 transform", got=repr(value), allowed="4x4 finite numbers", do="use lw.transform(xyz=…, rpy=…)")
+        raise InputError(
+            f"{what} is not a 4x4 transform",
+            got=repr(value),
+            allowed="4x4 finite numbers",
+            do="use lw.transform(xyz=…, rpy=…)",
+        )
     error = np.abs(pose[:3, :3] @ pose[:3, :3].T - np.eye(3)).max()
     if error > _ROTATION_TOLERANCE or np.linalg.det(pose[:3, :3]) < 0 or np.abs(pose[3] - (0, 0, 0, 1)).max() > 1e-12:
         raise ModelError(
@@ -53,7 +58,9 @@ def checked_mass(value: Any, name: str) -> float:
     try:
         mass = float(value)
     except (TypeError, ValueError):
-        raise InputError(f"the mass of body {name!r} is not a number", got=repr(value), allowed="kilograms, >= 0") from None
+        raise InputError(
+            f"the mass of body {name!r} is not a number", got=repr(value), allowed="kilograms, >= 0"
+        ) from None
     if not math.isfinite(mass) or mass < 0.0:
         raise ModelError(f"the mass of body {name!r} is not possible", got=repr(value), allowed="finite, >= 0 kg")
     return mass
@@ -62,16 +69,22 @@ def checked_mass(value: Any, name: str) -> float:
 def checked_inertia(value: Any, name: str) -> tuple[float, float, float, float, float, float]:
     """A 3×3 inertia about the mass centre as six numbers; a warning where no rigid body could have it."""
     try:
-        I = np.array(value, dtype=float)  # noqa: E741
+        I = np.array(value, dtype=float)
     except (TypeError, ValueError):
-        I = np.empty(0)  # noqa: E741
+        I = np.empty(0)
     if I.shape != (3, 3):
-        raise InputError(f"the inertia of body {name!r} is not 3x3", got=repr(value), allowed="3x3, about the mass centre, kg m²")
+        raise InputError(
+            f"the inertia of body {name!r} is not 3x3", got=repr(value), allowed="3x3, about the mass centre, kg m²"
+        )
     if not np.isfinite(I).all():
-        raise ModelError(f"the inertia of body {name!r} is not finite", got=str(I.tolist()), allowed="3x3 finite numbers")
+        raise ModelError(
+            f"the inertia of body {name!r} is not finite", got=str(I.tolist()), allowed="3x3 finite numbers"
+        )
     scale = np.abs(I).max()
     if np.abs(I - I.T).max() > 1e-6 * scale:
-        raise ModelError(f"the inertia of body {name!r} is not symmetric", got=str(I.tolist()), allowed="a symmetric 3x3")
+        raise ModelError(
+            f"the inertia of body {name!r} is not symmetric", got=str(I.tolist()), allowed="a symmetric 3x3"
+        )
     moments = np.linalg.eigvalsh((I + I.T) / 2)
     if moments[0] < -1e-6 * scale:
         raise ModelError(
@@ -90,7 +103,7 @@ def checked_inertia(value: Any, name: str) -> tuple[float, float, float, float, 
             ),
             stacklevel=3,
         )
-    I = (I + I.T) / 2  # noqa: E741
+    I = (I + I.T) / 2
     return (float(I[0, 0]), float(I[1, 1]), float(I[2, 2]), float(I[0, 1]), float(I[0, 2]), float(I[1, 2]))
 
 

@@ -26,7 +26,7 @@ from linkwise.model.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
 from linkwise.spatial.scalar import Scalar, cos, sin
-from linkwise.spatial.transforms import Factor, Rotation, Shift, Transform, Turn
+from linkwise.spatial.transforms import Factor, Shift, Transform, Turn
 from linkwise.spatial.vectors import Vec
 
 _SNAP = 2e-15  # what rounding leaves of an exact zero or one, relative to the largest number beside it
@@ -36,7 +36,9 @@ _ILL_CONDITIONED = 1e-2  # sine under which the common normal of two axes runs t
 Array = Any
 
 
-def lay_out(mechanism: Mechanism, p: Sequence[Scalar] | None = None, *, align: bool = True, regroup: bool = True) -> Tree:
+def lay_out(
+    mechanism: Mechanism, p: Sequence[Scalar] | None = None, *, align: bool = True, regroup: bool = True
+) -> Tree:
     """The tree of a mechanism; ``p`` holds the run-time parameters, if the mechanism has any."""
     values = Values(mechanism, p)
     frames = _Frames(mechanism, values) if align else _BodyFrames(mechanism)
@@ -102,7 +104,7 @@ class _BodyFrames:
 
 
 class _Frames:
-    """Frames aligned with the joints. ``R[k]``, ``o[k]``: link frame k in body k's frame; k = -1 is the root in the world."""
+    """Frames aligned with the joints. ``R[k]``, ``o[k]``: link frame k in body k's frame; -1: root in world."""
 
     def __init__(self, mechanism: Mechanism, values: Values) -> None:
         self.mechanism = mechanism
@@ -124,10 +126,10 @@ class _Frames:
         R_parent, o_parent = self.R[body.parent], self.o[body.parent]
         k = body.index
         R = R_parent.T @ X[:3, :3] @ self.R[k]
-        l = R_parent.T @ (X[:3, 3] + X[:3, :3] @ self.o[k] - o_parent)  # noqa: E741
+        l = R_parent.T @ (X[:3, 3] + X[:3, :3] @ self.o[k] - o_parent)
         gamma, alpha, beta = _zxz(R)
         factors: list[Factor] = []
-        l = _snapped(l, np.abs(X[:3, 3]).max() + np.abs(self.o[k]).max() + np.abs(o_parent).max())  # noqa: E741
+        l = _snapped(l, np.abs(X[:3, 3]).max() + np.abs(self.o[k]).max() + np.abs(o_parent).max())
         if l.any():
             factors.append(Shift(Vec.of(l.tolist())))
         factors.extend(_turns(((2, gamma), (0, alpha))))
@@ -220,8 +222,10 @@ def _free_placement(values: Values, body: Body, frames: _Frames | _BodyFrames) -
 
 
 def _foot(point: Array, u: Array | None, axis: Array) -> float:
-    """Where on the line ``t axis`` the common normal with the line ``point + s u`` stands (or the nearest place to
-    ``point``, when the two are too nearly parallel for the normal to be near, or ``u`` is unknown)."""
+    """Where on the line ``t axis`` the common normal with the line ``point + s u`` stands.
+
+    The place nearest to ``point`` when the two are too nearly parallel for the normal to be near, or ``u`` is unknown.
+    """
     if u is not None:
         c = float(axis @ u)
         sine_squared = float(np.linalg.norm(np.cross(axis, u)) ** 2)
@@ -273,7 +277,7 @@ def _turns(turns: Sequence[tuple[int, float]]) -> list[Factor]:
     return factors
 
 
-def _shift_and_turns(l: Array, R: Array) -> Transform:  # noqa: E741
+def _shift_and_turns(l: Array, R: Array) -> Transform:
     gamma, alpha, beta = _zxz(R)
     shift: list[Factor] = [Shift(Vec.of(l.tolist()))] if l.any() else []
     return Transform(*shift, *_turns(((2, gamma), (0, alpha), (2, beta))))

@@ -52,9 +52,9 @@ class Body:
 class JointInstance:
     """The inboard joint of one body: its type, its place in q and v, and what else is known of it.
 
-    ``armature`` (rotor inertia seen at the joint, kg m² or kg) enters every dynamics function. ``damping``, ``friction``
-    and ``limits`` do not: the equations of motion are those of the ideal joint. Simulation uses damping, friction and
-    limits; ``random_configuration`` uses the position limits.
+    ``armature`` (rotor inertia seen at the joint, kg m² or kg) enters every dynamics function. ``damping``,
+    ``friction`` and ``limits`` do not: the equations of motion are those of the ideal joint. Simulation uses damping,
+    friction and limits; ``random_configuration`` uses the position limits.
     """
 
     name: str
@@ -71,11 +71,13 @@ class JointInstance:
 
     @property
     def nq(self) -> int:
-        return self.q_slice.stop - self.q_slice.start
+        """Numbers in this joint's part of q."""
+        return self.type.nq
 
     @property
     def nv(self) -> int:
-        return self.v_slice.stop - self.v_slice.start
+        """Numbers in this joint's part of v."""
+        return self.type.nv
 
 
 @dataclass(frozen=True)
@@ -141,11 +143,13 @@ class Mechanism:
 
     def joint(self, name: str) -> JointInstance:
         """The joint of this name."""
-        return self._find("joint", name, self.joints)
+        found: JointInstance = self._find("joint", name, self.joints)
+        return found
 
     def body(self, name: str) -> Body:
         """The moving body of this name."""
-        return self._find("body", name, self.bodies)
+        found: Body = self._find("body", name, self.bodies)
+        return found
 
     def frame(self, name: str) -> Frame:
         """A body, a body welded to another, or a named frame: where it sits and on which moving body."""
@@ -222,8 +226,9 @@ class Mechanism:
     # Changed copies.
     def with_gravity(self, gravity: Sequence[float]) -> Self:
         """A copy with another gravity vector, in m/s²."""
-        x, y, z = (float(g) for g in gravity)
-        return replace(self, gravity=(x, y, z))
+        from linkwise.model.checks import checked_vector
+
+        return replace(self, gravity=checked_vector(gravity, "gravity"))
 
     def with_name(self, name: str) -> Self:
         """A copy with another name."""
@@ -246,13 +251,14 @@ class Mechanism:
             array = np.broadcast_to(np.asarray(values, float), (self.nv,))
         except ValueError:
             raise InputError(
-                f"{what} has the wrong length", got=f"shape {np.shape(values)}", allowed=f"one number, or nv = {self.nv}"
+                f"{what} has the wrong length",
+                got=f"shape {np.shape(values)}",
+                allowed=f"one number, or nv = {self.nv}",
             ) from None
         if not (np.isfinite(array).all() and (array >= 0).all()):
             raise InputError(f"{what} must be finite and not negative", got=str(array), allowed="numbers >= 0")
-        joints = tuple(
-            j if j.mimic else replace(j, **{what: tuple(float(x) for x in array[j.v_slice])}) for j in self.joints
-        )
+        changes: list[dict[str, Any]] = [{what: tuple(float(x) for x in array[j.v_slice])} for j in self.joints]
+        joints = tuple(j if j.mimic else replace(j, **c) for j, c in zip(self.joints, changes, strict=True))
         return replace(self, joints=joints)
 
     def with_body(

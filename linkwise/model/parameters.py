@@ -48,6 +48,7 @@ class Values:
                 self._given[parameter.name] = [p[i] for i in range(parameter.slice.start, parameter.slice.stop)]
 
     def part(self, part: Part, what: str) -> Sequence[Scalar]:
+        """Mass, mass centre or inertia of a part."""
         return self._given.get(f"{part.name}.{what}", _nominal_of_part(part, what))
 
     def placement_is_free(self, body: Body) -> bool:
@@ -55,15 +56,19 @@ class Values:
         return f"{body.name}.xyz" in self._given or f"{body.name}.rpy" in self._given
 
     def xyz(self, body: Body) -> Sequence[Scalar]:
+        """Position of a body's joint in its parent."""
         return self._given.get(f"{body.name}.xyz", _xyz(body.placement))
 
     def rpy(self, body: Body) -> Sequence[Scalar]:
+        """Orientation of a body's joint in its parent."""
         return self._given.get(f"{body.name}.rpy", _rpy(body.placement))
 
     def armature(self, body: Body, nominal: Sequence[float]) -> Sequence[Scalar]:
+        """Rotor inertia of a body's joint."""
         return self._given.get(f"{body.name}.armature", nominal)
 
     def gravity(self, nominal: Sequence[float]) -> Sequence[Scalar]:
+        """The field of gravity."""
         return self._given.get("gravity", nominal)
 
 

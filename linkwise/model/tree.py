@@ -54,11 +54,11 @@ class Link:
         """φ(parent, link)."""
         return self.placement.then(self.joint.transform(self.coordinates(q), self.lead)).then(self.tail)
 
-    def S(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:  # noqa: N802
+    def S(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """The columns of the joint's map, in the link's frame."""
         return tuple(self.tail.T @ column for column in self.joint.subspace(self.coordinates(q)))
 
-    def S_rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:  # noqa: N802
+    def S_rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:
         """Ṡ v, in the link's frame."""
         return self.tail.T @ self.joint.subspace_rate(self.coordinates(q), self.rates(v))
 
@@ -88,7 +88,7 @@ class Tree:
             index = self.links[index].parent
 
     def generalized(self, per_link: Sequence[Sequence[Scalar]]) -> list[Scalar]:
-        """One number for each freedom from one for each joint axis; what acts on a mimic acts on the joint it follows."""
+        """One number for each freedom from one for each joint axis; what acts on a mimic acts on its leader."""
         total: list[Scalar] = [0.0] * self.nv
         for link, values in zip(self.links, per_link, strict=True):
             for i, value in enumerate(values):
@@ -97,4 +97,5 @@ class Tree:
 
     @property
     def has_mimics(self) -> bool:
+        """Whether some joint follows another."""
         return any(link.is_mimic for link in self.links)

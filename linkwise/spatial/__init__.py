@@ -1,0 +1,1 @@
+"""Six-dimensional algebra over any scalar: vectors, rotations, transforms, inertias."""

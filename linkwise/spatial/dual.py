@@ -147,10 +147,10 @@ class Dual:
     def __ge__(self, other: Scalar) -> Scalar:
         return self.value >= _value(other)
 
-    def __eq__(self, other: object) -> Scalar:  # type: ignore[override]  # what the values' own library says
+    def __eq__(self, other: object) -> Scalar:  # what the values' own library says
         return self.value == _value(other)
 
-    def __ne__(self, other: object) -> Scalar:  # type: ignore[override]
+    def __ne__(self, other: object) -> Scalar:
         return self.value != _value(other)
 
     __hash__ = None  # type: ignore[assignment]

@@ -40,7 +40,7 @@ class Mat3:
         return Vec(self.m[0][j], self.m[1][j], self.m[2][j])
 
     @property
-    def T(self) -> Mat3:  # noqa: N802
+    def T(self) -> Mat3:
         return Mat3(tuple(zip(*self.m, strict=True)))
 
     def __add__(self, other: Mat3) -> Mat3:

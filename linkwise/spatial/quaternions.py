@@ -67,7 +67,8 @@ def logarithm(quat_wxyz: Sequence[Scalar]) -> Vec:
     small = square < 1e-12
     length = sqrt(where(small, 1.0, square))
     # 2 atan2(|v|, w)/|v|; near zero, w = 1 - |v|²/2 + … and the quotient is 2 (1 + |v|²/6 + …).
-    return v * where(small, 2.0 * (1.0 + square * (1.0 / 6.0)), 2.0 * atan2(length, w) / length)
+    scale = where(small, 2.0 * (1.0 + square * (1.0 / 6.0)), 2.0 * atan2(length, w) / length)
+    return Vec(v.x * scale, v.y * scale, v.z * scale)
 
 
 def rate(quat_wxyz: Sequence[Scalar], omega_body: Vec) -> tuple[Scalar, ...]:

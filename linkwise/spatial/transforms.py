@@ -90,8 +90,10 @@ class Turn:
         return Mat3([list(self.rotate(Vec.unit(i))) for i in range(3)]).T, Vec.zero()
 
     def _in_plane(self, A: Mat3) -> tuple[Scalar, Scalar, Scalar, Scalar]:
-        """R A Rᵀ in the plane of rotation. The trace and A_ij - A_ji do not change, which leaves two numbers:
-        with e = s (A_ii - A_jj) + c (A_ij + A_ji), the diagonal changes by ∓ s e and the rest is c e - A_ji, c e - A_ij.
+        """R A Rᵀ in the plane of rotation.
+
+        The trace and A_ij - A_ji do not change, which leaves two numbers: with e = s (A_ii - A_jj) + c (A_ij + A_ji),
+        the diagonal changes by ∓ s e and the rest is c e - A_ji, c e - A_ij.
         """
         i, j, _ = _plane(self.axis)
         a = A.m
@@ -164,7 +166,7 @@ class Shift:
 
     __slots__ = ("l",)
 
-    def __init__(self, l: Vec) -> None:  # noqa: E741  # the papers' letter for this vector
+    def __init__(self, l: Vec) -> None:  # the papers' letter for this vector
         self.l = l
 
     def rotate(self, v: Vec) -> Vec:
@@ -184,7 +186,7 @@ class Shift:
 
     def rigid_in(self, M: RigidInertia) -> RigidInertia:
         # J' = J - h~l~ - l~h'~ with h' = h + m l;  -a~b~ = (a·b) 1 - b aᵀ.
-        l, h = self.l, M.h  # noqa: E741
+        l, h = self.l, M.h
         h_new = h + l * M.m
         s = [l[i] * (h[i] + h_new[i]) for i in range(3)]
 
@@ -251,7 +253,7 @@ class Transform:
         return Transform(*self.factors, *other.factors)
 
     @property
-    def T(self) -> _Adjoint:  # noqa: N802
+    def T(self) -> _Adjoint:
         """φ*, to be applied to motions with ``@``."""
         return _Adjoint(self)
 

@@ -1,0 +1,1 @@
+"""From Python text to straight-line programs. Knows no robots."""

@@ -19,12 +19,12 @@ class Counts:
     other: dict[str, int]
 
     @property
-    def M(self) -> int:  # noqa: N802  # the papers' letter
+    def M(self) -> int:  # the papers' letter
         """Multiplications and divisions together, the papers' M."""
         return self.mul + self.div
 
     @property
-    def A(self) -> int:  # noqa: N802  # the papers' letter
+    def A(self) -> int:  # the papers' letter
         """Additions and subtractions together, the papers' A."""
         return self.add
 

@@ -230,22 +230,22 @@ class Traced:
         return self
 
     # Comparisons give a truth value that only ``where`` can use.
-    def __lt__(self, other: Number) -> TracedBool:
+    def __lt__(self, other: Number) -> Any:
         return _compare(self.tracer, "lt", self, other)
 
-    def __le__(self, other: Number) -> TracedBool:
+    def __le__(self, other: Number) -> Any:
         return _compare(self.tracer, "le", self, other)
 
-    def __gt__(self, other: Number) -> TracedBool:
+    def __gt__(self, other: Number) -> Any:
         return _compare(self.tracer, "lt", other, self)
 
-    def __ge__(self, other: Number) -> TracedBool:
+    def __ge__(self, other: Number) -> Any:
         return _compare(self.tracer, "le", other, self)
 
-    def __eq__(self, other: object) -> TracedBool:  # type: ignore[override]  # a truth value of the program, as in NumPy
+    def __eq__(self, other: object) -> Any:  # a truth value of the program, as in NumPy
         return _compare(self.tracer, "eq", self, other)
 
-    def __ne__(self, other: object) -> TracedBool:  # type: ignore[override]
+    def __ne__(self, other: object) -> Any:
         equal = _compare(self.tracer, "eq", self, other)
         return equal if equal is NotImplemented else ~equal
 
@@ -327,7 +327,7 @@ def _emit(tracer: Tracer, op: str, *arguments: int) -> Traced:
     return Traced(tracer, tracer.node((op, *arguments)))
 
 
-def _compare(tracer: Tracer, op: str, a: Number, b: Number) -> TracedBool:
+def _compare(tracer: Tracer, op: str, a: Number, b: Number) -> Any:
     if any(not isinstance(x, Traced) and _is_foreign(x) for x in (a, b)):
         return NotImplemented
     return TracedBool(tracer, tracer.node((op, tracer.number(a), tracer.number(b))))

@@ -71,7 +71,10 @@ class Joint(ABC):
 
     def random(self, rng: Any, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
         """Random coordinates, within the limits where they are finite."""
-        ends = ((a if math.isfinite(a) else -math.pi, b if math.isfinite(b) else math.pi) for a, b in zip(lower, upper, strict=True))
+        ends = (
+            (a if math.isfinite(a) else -math.pi, b if math.isfinite(b) else math.pi)
+            for a, b in zip(lower, upper, strict=True)
+        )
         return tuple(float(rng.uniform(min(a, b), max(a, b))) for a, b in ends)
 
     def __repr__(self) -> str:
@@ -79,7 +82,7 @@ class Joint(ABC):
         return f"{type(self).__name__}({constants})"
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._key() == other._key()  # type: ignore[attr-defined]
+        return type(self) is type(other) and self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash((type(self).__name__, self._key()))
@@ -94,9 +97,13 @@ def unit_axis(axis: Sequence[float], owner: str) -> tuple[float, float, float]:
         x, y, z = (float(a) for a in axis)
         length = math.sqrt(x * x + y * y + z * z)
     except (TypeError, ValueError):
-        raise InputError(f"the axis of {owner} is not three numbers", got=repr(axis), allowed="e.g. (0, 0, 1)") from None
+        raise InputError(
+            f"the axis of {owner} is not three numbers", got=repr(axis), allowed="e.g. (0, 0, 1)"
+        ) from None
     if not math.isfinite(length) or length < 1e-12:
-        raise InputError(f"the axis of {owner} has no direction", got=repr(axis), allowed="three finite numbers, not all 0")
+        raise InputError(
+            f"the axis of {owner} has no direction", got=repr(axis), allowed="three finite numbers, not all 0"
+        )
     if abs(length - 1.0) < 4e-16:
         return (x, y, z)
     return (x / length, y / length, z / length)
@@ -128,7 +135,7 @@ def turn_about(axis: Sequence[float], angle: Scalar) -> Turn | Rotation:
 
 
 def lamina_and_symmetric(J: Sym3) -> tuple[Sym3, Sym3]:
-    """J as that of a lamina in the x-y plane (Jxx + Jyy = Jzz exactly) plus diag(j, j, 0), which a turn about z leaves alone.
+    """J as that of a lamina in the x-y plane (Jxx + Jyy = Jzz exactly) plus diag(j, j, 0), which turns about z keep.
 
     A lamina has a zero in Euler's tensor ½ tr(J) 1 - J, which the inverse dynamics can leave out.
     """

@@ -39,7 +39,9 @@ class CustomJoint(Joint):
         self.pose = transform
         self.name = name
         R, _ = self._pose([0.1 * (i + 1) for i in range(n)])
-        error = max(abs(float(sum(R.m[i][k] * R.m[j][k] for k in range(3))) - (i == j)) for i in range(3) for j in range(3))
+        error = max(
+            abs(float(sum(R.m[i][k] * R.m[j][k] for k in range(3))) - (i == j)) for i in range(3) for j in range(3)
+        )
         if not error < 1e-9:
             raise InputError(
                 f"the transform of the joint {name!r} is not a rotation and a shift",

@@ -13,8 +13,10 @@ from linkwise.spatial.vectors import Motion, Vec
 
 
 class Free(Joint):
-    """Six freedoms. q: [w, x, y, z, px, py, pz], quaternion and position in the joint frame;
-    v: [ω, v] of the child's origin, in the child's frame.
+    """Six freedoms.
+
+    q: [w, x, y, z, px, py, pz], quaternion and position in the joint frame; v: [ω, v] of the child's origin, in the
+    child's frame.
     """
 
     nq = 7
@@ -66,7 +68,11 @@ def _screw_coefficients(turn: Vec) -> tuple[Scalar, Scalar]:
     small = square < 1e-3
     angle = sqrt(where(small, 1.0, square))
     half_sine = sin(angle * 0.5) / angle
-    a = where(small, 0.5 - square * (1.0 / 24.0 - square * (1.0 / 720.0 - square * (1.0 / 40320.0))), 2.0 * half_sine * half_sine)
+    a = where(
+        small,
+        0.5 - square * (1.0 / 24.0 - square * (1.0 / 720.0 - square * (1.0 / 40320.0))),
+        2.0 * half_sine * half_sine,
+    )
     b = where(
         small,
         1.0 / 6.0 - square * (1.0 / 120.0 - square * (1.0 / 5040.0 - square * (1.0 / 362880.0))),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwise.model.joints.base import Joint, lead_factor, lamina_and_symmetric, turn_z, unit_axis
+from linkwise.model.joints.base import Joint, lamina_and_symmetric, lead_factor, turn_z, unit_axis
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.scalar import Scalar, atan2, cos, sin, where
 from linkwise.spatial.transforms import Shift, Transform
@@ -65,7 +65,7 @@ class Planar(Joint):
 
 
 def _arc(turn: Scalar) -> tuple[Scalar, Scalar]:
-    """sin θ/θ and (1 - cos θ)/θ, by their series near zero."""
+    """Sin θ/θ and (1 - cos θ)/θ, by their series near zero."""
     square = turn * turn
     small = square < 1e-4
     t = where(small, 1.0, turn)

@@ -14,8 +14,10 @@ from linkwise.spatial.vectors import Motion, Vec
 
 
 class Spherical(Joint):
-    """A ball joint. q: quaternion [w, x, y, z] of any length but zero (only its direction counts);
-    v: angular velocity in the child's frame.
+    """A ball joint.
+
+    q: quaternion [w, x, y, z] of any length but zero (only its direction counts); v: angular velocity in the child's
+    frame.
     """
 
     nq = 4
