@@ -38,6 +38,7 @@ def random_tree(
     mimic: float = 0.0,
     armature: float = 0.5,
     structured: float = 0.5,
+    almost: float = 0.1,
     gravity: Sequence[float] | None = None,
     name: str = "random",
 ) -> lw.Model:
@@ -51,6 +52,7 @@ def random_tree(
         mimic: chance that a joint with one freedom follows an earlier one.
         armature: chance that a joint has rotor inertia.
         structured: chance of each constant being a special one: a coordinate axis, a quarter turn, no shift.
+        almost: chance of a placement being off by a turn between 1e-16 and 1e-2 rad: axes that are nearly parallel.
         gravity: three numbers; random if not given.
         name: of the model.
     """
@@ -72,7 +74,7 @@ def random_tree(
             f"body{k}",
             parent,
             joint,
-            random_placement(rng, structured),
+            random_placement(rng, structured) @ (small_turn(rng) if rng.random() < almost else np.eye(4)),
             **random_inertia(rng, structured),
             joint_name=f"joint{k}",
             armature=rng.uniform(0.01, 0.5, size=joint.nv) if rng.random() < armature else 0.0,
@@ -138,6 +140,11 @@ def random_placement(rng: Rng, structured: float = 0.5) -> np.ndarray:
     if rng.random() < structured:
         rpy = rng.integers(-2, 3, size=3) * (math.pi / 2)
     return lw.transform(xyz.tolist(), rpy.tolist())
+
+
+def small_turn(rng: Rng) -> np.ndarray:
+    """A turn by 1e-16 to 1e-2 rad."""
+    return lw.transform(rpy=(rng.normal(size=3) * 10.0 ** rng.uniform(-16, -2)).tolist())
 
 
 def random_inertia(rng: Rng, structured: float = 0.5) -> dict[str, Any]:

@@ -176,17 +176,15 @@ class _Frames:
             if child.index in self.free:
                 continue
             X = np.array(child.placement)
-            u = X[:3, :3] @ self.R[child.index][:, 2]
-            normal = np.cross(z, u)
+            frame = X[:3, :3] @ self.R[child.index]
+            normal = np.cross(z, frame[:, 2])
             if np.linalg.norm(normal) > _PARALLEL:
-                return normal / np.linalg.norm(normal)
+                return _across(normal / np.linalg.norm(normal), z)
             if self._freedom(child.index) == "none":
-                x = X[:3, 0] - z * (z @ X[:3, 0])  # parallel to a frame we cannot turn: take its x
-                return x / np.linalg.norm(x)
+                return _across(frame[:, 0], z)  # parallel to a frame we cannot turn: take its x
             apart = X[:3, 3] + X[:3, :3] @ self.o[child.index] - self.o[k]
-            apart = apart - z * (z @ apart)
-            if np.linalg.norm(apart) > 1e-12:
-                return apart / np.linalg.norm(apart)
+            if np.linalg.norm(np.cross(z, apart)) > 1e-12:
+                return _across(apart, z)
         return None
 
     def _towards_mass(self, body: Body, z: Array) -> Array | None:
@@ -194,9 +192,8 @@ class _Frames:
         if self.children[body.index] or body.mass == 0.0:
             return None
         total = sum(p.mass * (np.array(p.placement)[:3] @ (*p.com, 1.0)) for p in body.parts) / body.mass
-        across = total - self.o[body.index]
-        across = across - z * (z @ across)
-        return across / np.linalg.norm(across) if np.linalg.norm(across) > 1e-12 else None
+        arm = total - self.o[body.index]
+        return _across(arm, z) if np.linalg.norm(np.cross(z, arm)) > 1e-12 else None
 
     def _choose_root(self) -> None:
         """The root frame sits where its first child's joint does: that joint then has no placement at all."""
@@ -234,6 +231,14 @@ def _foot(point: Array, u: Array | None, axis: Array) -> float:
     return float(point @ axis)
 
 
+def _across(x: Array, z: Array) -> Array:
+    """The direction of ``x`` at right angles to ``z``, to rounding also where ``x`` is nearly along ``z``."""
+    for _ in range(2):
+        x = x - z * (z @ x)
+        x = x / np.linalg.norm(x)
+    return x
+
+
 def _turn_z_to(axis: Array) -> Array:
     """A rotation whose z column is the axis; a permutation of axes where the axis is a coordinate axis."""
     for k in range(3):
@@ -256,7 +261,10 @@ def _zxz(R: Array) -> tuple[float, float, float]:
     if sine < _PARALLEL:
         alpha = 0.0 if R[2, 2] > 0 else math.pi
         return 0.0, alpha, _nice(math.atan2(-R[0, 1], R[0, 0]))
-    gamma, beta = math.atan2(R[0, 2], -R[1, 2]), math.atan2(R[2, 0], R[2, 1])
+    gamma = math.atan2(R[0, 2], -R[1, 2])
+    # β not from R's last row but from Rz(-γ) R: where α is small only γ + β is well defined, and must come out right.
+    first = math.cos(gamma) * R[0] + math.sin(gamma) * R[1]
+    beta = math.atan2(-first[1], first[0])
     if abs(abs(gamma) - math.pi) < 1e-14:  # Rz(π) Rx(α) Rz(β) = Rx(-α) Rz(β + π): one turn less
         gamma, alpha, beta = 0.0, -alpha, beta + math.pi
     return _nice(gamma), alpha, _nice(beta)

@@ -122,7 +122,11 @@ def _xyz(placement: Pose) -> tuple[float, ...]:
 
 def _rpy(placement: Pose) -> tuple[float, ...]:
     R = placement
-    pitch = math.atan2(-R[2][0], math.hypot(R[0][0], R[1][0]))
-    if math.hypot(R[0][0], R[1][0]) < 1e-12:  # roll and yaw turn about one line: all of it is called yaw
+    flat = math.hypot(R[0][0], R[1][0])
+    pitch = math.atan2(-R[2][0], flat)
+    if flat < 1e-12:  # roll and yaw turn about one line: all of it is called yaw
         return (0.0, pitch, math.atan2(-R[0][1], R[1][1]))
-    return (math.atan2(R[2][1], R[2][2]), pitch, math.atan2(R[1][0], R[0][0]))
+    # Roll from Rz(-yaw) R: near that line only roll ± yaw is well defined, and must come out right.
+    c, s = R[0][0] / flat, R[1][0] / flat
+    roll = math.atan2(s * R[0][2] - c * R[1][2], c * R[1][1] - s * R[0][1])
+    return (roll, pitch, math.atan2(R[1][0], R[0][0]))

@@ -244,7 +244,7 @@ class Transform:
         factors: list[Factor] = []
         if not all(is_zero(x) for x in p):
             factors.append(Shift(p))
-        if not all(is_one(R.m[i][i]) for i in range(3)):
+        if not all(is_one(R.m[i][j]) if i == j else is_zero(R.m[i][j]) for i in range(3) for j in range(3)):
             factors.append(Rotation(R))
         return cls(*factors)
 

@@ -70,5 +70,6 @@ def _arc(turn: Scalar) -> tuple[Scalar, Scalar]:
     small = square < 1e-4
     t = where(small, 1.0, turn)
     a = where(small, 1.0 - square * (1.0 / 6.0 - square * (1.0 / 120.0 - square * (1.0 / 5040.0))), sin(t) / t)
-    b = where(small, turn * (0.5 - square * (1.0 / 24.0 - square * (1.0 / 720.0))), (1.0 - cos(t)) / t)
+    half = sin(t * 0.5)
+    b = where(small, turn * (0.5 - square * (1.0 / 24.0 - square * (1.0 / 720.0))), 2.0 * half * half / t)
     return a, b
