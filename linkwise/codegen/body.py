@@ -18,9 +18,18 @@ class Body:
     """Emits the functions of one program for one shape of value."""
 
     def __init__(
-        self, program: Program, plan: Plan, shape: Shape, vector: Shape, name: str = "body", masked: bool = False
+        self,
+        program: Program,
+        plan: Plan,
+        shape: Shape,
+        vector: Shape,
+        name: str = "body",
+        masked: bool = False,
+        uniform: frozenset[int] = frozenset(),
+        apart: bool = True,
     ) -> None:
         self.program, self.plan, self.shape, self.vector, self.name = program, plan, shape, vector, name
+        self.uniform = uniform  # inputs that hold one number for all lanes, not one for each
         self.masked = masked  # vectors may be loaded with lanes left out
         self.frame_slots = 0
         self.slots: dict[int, int] = {}  # crossing value -> its place in the frame
@@ -31,7 +40,8 @@ class Body:
                 self.destinations.setdefault(value, []).append((array, element))
         pointers = [f"%in{i}" for i in range(len(program.inputs))]
         pointers += [f"%out{i}" for i in range(len(program.outputs))] + ["%frame"]
-        self.parameters = ", ".join(f"ptr noalias {pointer}" for pointer in pointers)
+        promise = "noalias " if apart else ""  # arrays that may be one and the same promise nothing
+        self.parameters = ", ".join(f"ptr {promise}{pointer}" for pointer in pointers)
         self.passed = ", ".join(f"ptr {pointer}" for pointer in pointers)
         self.functions = self._all()
 
@@ -73,7 +83,8 @@ class _PieceWriter:
     def __init__(self, body: Body, name: str, piece: Piece, last: bool) -> None:
         self.body, self.shape = body, body.shape
         self.nodes = body.program.nodes
-        self.function = Function(f"define internal void @{name}({body.parameters}) noinline #0")
+        attributes = "#1" if body.shape.lanes > 1 else "#0"
+        self.function = Function(f"define internal void @{name}({body.parameters}) noinline {attributes}")
         self.known: dict[int, str] = {}
         for step in piece.steps:
             if isinstance(step, Group):
@@ -92,6 +103,8 @@ class _PieceWriter:
         node = self.nodes[number]
         if node[0] == "const":
             name = self.shape.constant(node[1])
+        elif node[0] == "input" and node[1] in self.body.uniform:
+            name = self._spread(f"%in{node[1]}", node[2])
         elif node[0] == "input":
             name = self._load(f"%in{node[1]}", node[2])
         elif number in self.body.plan.item_of:
@@ -106,6 +119,17 @@ class _PieceWriter:
 
     def _load(self, base: str, slot: int) -> str:
         return self.function.load(self.shape.real, self._place(base, slot), self._align())
+
+    def _spread(self, base: str, slot: int) -> str:
+        """One number for all lanes; folds into the operand of the instruction that uses it."""
+        f, shape = self.function, self.shape
+        place = base if slot == 0 else f.address(shape.element, base, slot)
+        one = f.load(shape.element, place, shape.bits // 8)
+        if shape.lanes == 1:
+            return one
+        first = f.emit(f"insertelement {shape.real} poison, {shape.element} {one}, i64 0")
+        zeros = f"<{shape.lanes} x i32> zeroinitializer"
+        return f.emit(f"shufflevector {shape.real} {first}, {shape.real} poison, {zeros}")
 
     def _store(self, value: str, base: str, slot: int) -> None:
         self.function.store(self.shape.real, value, self._place(base, slot), self._align())
@@ -160,7 +184,9 @@ class _PieceWriter:
         nodes = [self.nodes[value] for value in values]
         array, first = (nodes[0][1], nodes[0][2]) if nodes[0][0] == "input" else (-1, 0)
         whole_vectors = self.shape.lanes == self.body.vector.lanes
-        consecutive = all(node == ("input", array, first + k) for k, node in enumerate(nodes))
+        consecutive = array not in self.body.uniform and all(
+            node == ("input", array, first + k) for k, node in enumerate(nodes)
+        )
         if whole_vectors and consecutive:
             return f"%in{array}", first
         start = self.body._reserve(len(values))

@@ -18,6 +18,7 @@ from numpy.typing import DTypeLike, NDArray
 from linkwise.codegen import cache, fastcall, jit, llvm, target, transcendental
 from linkwise.codegen import threads as split
 from linkwise.tracing.program import Program
+from linkwise.tracing.rolled_program import RolledProgram
 
 # Part of every cache key: raise it whenever the same program would be compiled to something else.
 CODEGEN_VERSION = 1
@@ -45,7 +46,8 @@ class _Scratch(threading.local):
 _scratch = _Scratch()
 
 
-def _cache_key(program: Program, kind: str, dtype: str, machine: target.Machine) -> str:
+def cache_key(program: Program | RolledProgram, kind: str, dtype: str, machine: target.Machine) -> str:
+    """What an object in the cache was made from, by what, and for which machine."""
     import llvmlite
 
     make = f"codegen {CODEGEN_VERSION}, llvmlite {llvmlite.__version__}"
@@ -59,7 +61,8 @@ def _bits(dtype: DTypeLike) -> int:
     return kind.itemsize * 8
 
 
-def _imports() -> dict[str, int]:
+def imports() -> dict[str, int]:
+    """Functions of the C library that compiled code calls."""
     found = jit.library_addresses(tuple(transcendental.LIBRARY.values()))
     return dict(zip(transcendental.LIBRARY, found, strict=True))
 
@@ -90,8 +93,8 @@ class BatchKernel:
         def make() -> bytes:
             return bytes(jit.compile_text(llvm.batch_module(program, machine, bits), machine))
 
-        obj = cache.get(_cache_key(program, "batch", f"float{bits}", machine), make)
-        library = jit.Library(obj, (llvm.BATCH_ENTRY, llvm.SCRATCH_ENTRY), _imports())
+        obj = cache.get(cache_key(program, "batch", f"float{bits}", machine), make)
+        library = jit.Library(obj, (llvm.BATCH_ENTRY, llvm.SCRATCH_ENTRY), imports())
         return cls(program, dtype, library, machine.lanes(dtype))
 
     def run(
@@ -143,8 +146,8 @@ def single_state_function(
         return bytes(jit.compile_text(fastcall.single_module(program, machine, as_tuple), machine))
 
     kind = f"single {'tuple' if as_tuple else 'bare'}, {fastcall.identity()}"
-    obj = cache.get(_cache_key(program, kind, "float64", machine), make)
-    return fastcall.make_function(obj, program, slow, name, doc, make_result, _imports())
+    obj = cache.get(cache_key(program, kind, "float64", machine), make)
+    return fastcall.make_function(obj, program, slow, name, doc, make_result, imports())
 
 
 def llvm_source(program: Program, dtype: DTypeLike = np.float64) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from linkwise.tracing.program import Node, Program
+from collections.abc import Mapping, Sequence
+
+from linkwise.tracing.program import ArraySpec, Node, Program
 
 
 def remove_dead(program: Program) -> Program:
@@ -36,3 +38,39 @@ def remove_dead(program: Program) -> Program:
             kept.append((node[0], *(new_number[a] for a in node[1:])))
     results = tuple(tuple(new_number[number] for number in result) for result in program.results)
     return Program(program.name, tuple(kept), program.inputs, program.outputs, results)
+
+
+def extract(
+    name: str,
+    nodes: Sequence[Node],
+    inputs: Sequence[ArraySpec],
+    outputs: Sequence[tuple[str, Sequence[int]]],
+    known: Mapping[int, tuple[str, int]],
+) -> Program:
+    """The part of a trace that some of its values need, as a program of its own with only the inputs it reads.
+
+    Args:
+        name: of the new program.
+        nodes: the whole trace.
+        inputs: its input arrays.
+        outputs: name and node numbers of each output array.
+        known: nodes that are found in memory instead of computed: input array name and element.
+    """
+    found = {array: i for i, array in enumerate(dict.fromkeys(where for where, _ in known.values()))}
+    sizes = {array: 1 + max(e for a, e in known.values() if a == array) for array in found}
+    every = [*inputs, *(ArraySpec(array, (sizes[array],)) for array in found)]
+    replaced = list(nodes)
+    for number, (array, element) in known.items():
+        replaced[number] = ("input", len(inputs) + found[array], element)
+    specs = tuple(ArraySpec(output, (len(numbers),)) for output, numbers in outputs)
+    whole = Program(name, tuple(replaced), tuple(every), specs, tuple(tuple(numbers) for _, numbers in outputs))
+    return remove_unused_inputs(remove_dead(whole))
+
+
+def remove_unused_inputs(program: Program) -> Program:
+    """Drop the input arrays that no node reads."""
+    used = sorted({node[1] for node in program.nodes if node[0] == "input"})
+    new = {old: i for i, old in enumerate(used)}
+    nodes = tuple(("input", new[node[1]], node[2]) if node[0] == "input" else node for node in program.nodes)
+    inputs = tuple(program.inputs[i] for i in used)
+    return Program(program.name, nodes, inputs, program.outputs, program.results)

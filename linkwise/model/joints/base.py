@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 from linkwise.errors import InputError
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
-from linkwise.spatial.scalar import Scalar, cos, sin
+from linkwise.spatial.scalar import Scalar, cos, is_zero, sin
 from linkwise.spatial.transforms import Rotation, Transform, Turn
 from linkwise.spatial.vectors import Motion, Vec
 
@@ -109,18 +109,19 @@ def unit_axis(axis: Sequence[float], owner: str) -> tuple[float, float, float]:
     return (x / length, y / length, z / length)
 
 
-def turn_z(angle: Scalar, lead: float) -> Turn:
+def turn_z(angle: Scalar, lead: Scalar) -> Turn:
     """The turn by ``angle + lead`` about z; a lead of quarter turns costs nothing."""
-    quarters = lead / (math.pi / 2)
-    if abs(quarters - round(quarters)) < 1e-15:
-        c, s = cos(angle), sin(angle)
-        return Turn(2, *((c, s), (-s, c), (-c, -s), (s, -c))[round(quarters) % 4])
+    if isinstance(lead, (float, int)):
+        quarters = lead / (math.pi / 2)
+        if abs(quarters - round(quarters)) < 1e-15:
+            c, s = cos(angle), sin(angle)
+            return Turn(2, *((c, s), (-s, c), (-c, -s), (s, -c))[round(quarters) % 4])
     return Turn(2, cos(angle + lead), sin(angle + lead))
 
 
-def lead_factor(lead: float) -> tuple[Turn, ...]:
+def lead_factor(lead: Scalar) -> tuple[Turn, ...]:
     """The constant turn by ``lead`` about z as a factor of its own, for types that cannot absorb it."""
-    return () if lead == 0.0 else (turn_z(0.0, lead),)
+    return () if is_zero(lead) else (turn_z(0.0, lead),)
 
 
 def turn_about(axis: Sequence[float], angle: Scalar) -> Turn | Rotation:

@@ -1,0 +1,144 @@
+"""A program with loops: what a sweep over many links becomes when its step is traced once for each kind of link.
+
+Memory is a set of **spaces**, each an array of values (a value is one number, or a vector of one number of many states).
+A **loop** runs over the links in order or in reverse; for link ``k`` it runs the straight-line body of the link's kind,
+whose inputs and outputs are stretches of the spaces. Where each stretch begins is data: column ``c`` of row ``k`` of
+``offsets``. So one piece of code serves any tree, and only tables grow with the number of links.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from linkwise.tracing.interpreter import interpret
+from linkwise.tracing.program import ArraySpec, Program
+
+PARAMETERS = "parameters"
+"""The space of link constants: plain numbers, the same for all states."""
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Where a body's array lies: ``spaces[space]`` from ``offsets[k, column]`` on."""
+
+    space: str
+    column: int
+
+
+@dataclass(frozen=True)
+class LoopBody:
+    """The step of one kind of link: a program, and where each of its arrays lies."""
+
+    program: Program
+    inputs: tuple[Stretch, ...]
+    outputs: tuple[Stretch, ...]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One pass over the links. ``bodies[i]`` is for links of kind ``i``; None: nothing to do there."""
+
+    bodies: tuple[LoopBody | None, ...]
+    reverse: bool = False
+
+
+@dataclass(frozen=True)
+class Angles:
+    """sin and cos of a whole space at once, between two loops."""
+
+    arguments: str
+    sines: str
+    cosines: str
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A value stored before the loops: in ``spaces[space][offset]``."""
+
+    space: str
+    offset: int
+    value: float
+
+
+@dataclass(frozen=True, eq=False)
+class RolledProgram:
+    """Loops, their memory, and the tables that steer them."""
+
+    name: str
+    inputs: tuple[ArraySpec, ...]
+    outputs: tuple[ArraySpec, ...]
+    kinds: Any = field(repr=False)
+    """Kind of each link, int64 (n,)."""
+    offsets: Any = field(repr=False)
+    """int64 (n, columns)."""
+    parameters: Any = field(repr=False)
+    """float64: the space PARAMETERS."""
+    spaces: dict[str, int] = field(repr=False)
+    """Sizes of the working spaces, in values. Inputs and outputs are spaces under ``in:name`` and ``out:name``."""
+    constants: tuple[Constant, ...] = field(repr=False)
+    steps: tuple[Loop | Angles, ...] = field(repr=False)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of what decides the code; the tables are data and do not count."""
+        digest = hashlib.sha256(repr((self.name, self.inputs, self.outputs, self._structure)).encode())
+        return digest.hexdigest()
+
+    @property
+    def _structure(self) -> Any:
+        found = []
+        for step in self.steps:
+            if isinstance(step, Angles):
+                found.append(repr(step))
+                continue
+            bodies = [b and (b.program.fingerprint, b.inputs, b.outputs) for b in step.bodies]
+            found.append(repr((step.reverse, bodies)))
+        return (tuple(self.spaces), self.offsets.shape[1], tuple(found))
+
+    @property
+    def operations(self) -> int:
+        """Nodes over all bodies: what there is to compile, whatever the number of links."""
+        loops = (step for step in self.steps if isinstance(step, Loop))
+        return sum(len(body.program.nodes) for loop in loops for body in loop.bodies if body)
+
+
+def interpret_rolled(program: RolledProgram, inputs: list[list[float]]) -> list[list[float]]:
+    """The definition: one state, one link after the other, in Python."""
+    import math
+
+    spaces: dict[str, list[float]] = {name: [math.nan] * size for name, size in program.spaces.items()}
+    spaces[PARAMETERS] = [float(x) for x in program.parameters]
+    for spec, values in zip(program.inputs, inputs, strict=True):
+        spaces[f"in:{spec.name}"] = [float(x) for x in values]
+    for spec in program.outputs:
+        spaces[f"out:{spec.name}"] = [math.nan] * spec.size
+    for constant in program.constants:
+        spaces[constant.space][constant.offset] = constant.value
+    for step in program.steps:
+        if isinstance(step, Angles):
+            spaces[step.sines] = [math.sin(x) for x in spaces[step.arguments]]
+            spaces[step.cosines] = [math.cos(x) for x in spaces[step.arguments]]
+            continue
+        order = range(len(program.kinds))
+        for k in reversed(order) if step.reverse else order:
+            body = step.bodies[int(program.kinds[k])]
+            if body is None:
+                continue
+            arrays = []
+            for stretch, spec in zip(body.inputs, body.program.inputs, strict=True):
+                start = int(program.offsets[k, stretch.column])
+                arrays.append(spaces[stretch.space][start : start + spec.size])
+            for stretch, values in zip(body.outputs, interpret(body.program, arrays), strict=True):
+                start = int(program.offsets[k, stretch.column])
+                spaces[stretch.space][start : start + len(values)] = values
+    return [spaces[f"out:{spec.name}"] for spec in program.outputs]
+
+
+def int_table(columns: list[list[int]]) -> Any:
+    """Columns as an int64 table."""
+    return np.ascontiguousarray(np.array(columns, np.int64).T)
