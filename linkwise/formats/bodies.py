@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from linkwise.errors import InputError
 from linkwise.formats.description import JointType, JointWritten, LinkWritten
 from linkwise.formats.followers import Coordinate, locked_values, resolve
-from linkwise.formats.placement import Array, axis_rotation, pose
+from linkwise.model.placement import Array, axis_rotation, pose
 from linkwise.formats.tree import WORLD, Tree
 from linkwise.model.description import JointLimits, Mimic
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from numpy.typing import ArrayLike
 
-from linkwise.errors import ModelError, ModelFileError, ModelWarning
+from linkwise.errors import ModelError, ModelFileError
 from linkwise.formats.bodies import Body
 from linkwise.formats.description import JointType
 from linkwise.model.description import Geometry, JointLimits, Mimic
@@ -38,6 +37,7 @@ class Builder(Protocol[ModelT_co]):
         mimic: Mimic | None,
         visuals: Sequence[Geometry],
         collisions: Sequence[Geometry],
+        check_inertia: bool,
     ) -> Any:
         """Add a body whose parent is there already."""
 
@@ -61,11 +61,8 @@ def build(
 ) -> ModelT_co:
     """Add every body, each after its parent, then the frames, and build."""
     _refuse_massless(bodies, file)
-    with warnings.catch_warnings():
-        # The links' inertias have been judged already, with file and line (`linkwise.formats.inertias`).
-        warnings.simplefilter("ignore", ModelWarning)
-        for body in bodies:
-            _add(builder, joint, body, file)
+    for body in bodies:
+        _add(builder, joint, body, file)
     for name, (frame_body, placement) in (frames or {}).items():
         builder.add_frame(name, frame_body, placement)
     try:
@@ -92,6 +89,7 @@ def _add(builder: Builder[Any], joint: JointMaker, body: Body, file: str) -> Non
             mimic=body.mimic,
             visuals=link.visuals,
             collisions=link.collisions,
+            check_inertia=False,  # judged already, with file and line (`linkwise.formats.inertias`)
         )
     except ModelError as error:
         raise _located(error, file, body.line) from error

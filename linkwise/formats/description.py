@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from linkwise.formats.placement import Array, pose
+from linkwise.model.placement import Array, pose
 from linkwise.model.description import Geometry, JointLimits, Mimic
 
 __all__ = ["Description", "JointType", "JointWritten", "LinkWritten"]

@@ -16,7 +16,7 @@ import numpy as np
 from linkwise.errors import ModelFileError, ModelWarning
 from linkwise.formats.bodies import Body
 from linkwise.formats.description import LinkWritten
-from linkwise.formats.placement import Array, pose
+from linkwise.model.placement import Array, pose
 from linkwise.formats.tree import WORLD
 
 __all__ = ["check_inertias"]

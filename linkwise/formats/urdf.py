@@ -21,7 +21,7 @@ import numpy as np
 
 from linkwise.errors import ModelWarning, UnknownNameError
 from linkwise.formats.description import Description, JointType, JointWritten, LinkWritten
-from linkwise.formats.placement import ANGLE_SNAP, Array
+from linkwise.model.placement import ANGLE_SNAP, Array
 from linkwise.formats.values import Values, shown
 from linkwise.formats.xml import Element
 from linkwise.model.description import Geometry, JointLimits, Mimic
@@ -47,7 +47,7 @@ def read_urdf(root: Element, file: str, name: str, snap: float = ANGLE_SNAP) -> 
         root: the root element.
         file: the file's name in the messages.
         name: the robot's name where the file gives none.
-        snap: see `linkwise.formats.placement.cos_sin`.
+        snap: see `linkwise.model.placement.cos_sin`.
     """
     values = Values(file, snap)
     _refuse_xacro(root, values)

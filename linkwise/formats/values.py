@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from linkwise.errors import ModelFileError
-from linkwise.formats.placement import ANGLE_SNAP, Array, pose, rotation_rpy
+from linkwise.model.placement import ANGLE_SNAP, Array, pose, rotation_rpy
 from linkwise.formats.xml import Element
 
 __all__ = ["Values", "shown"]
@@ -33,7 +33,7 @@ class Values:
 
     Args:
         file: the file's name in the messages.
-        snap: see `linkwise.formats.placement.cos_sin`.
+        snap: see `linkwise.model.placement.cos_sin`.
     """
 
     file: str

@@ -15,6 +15,7 @@ from linkwise.model.joints import Fixed, Joint
 from linkwise.model.mechanism import Body, Frame, JointInstance, Mechanism, Part
 
 _IDENTITY = np.eye(4)
+_IDENTITY_ROWS = tuple(tuple(float(x) for x in row) for row in _IDENTITY)
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Builder:
         self.gravity = checked_vector(gravity, "gravity")
         self._entries: dict[str, _Entry] = {}
         self._frames: dict[str, tuple[str, Any]] = {}
+        self._joint_names: set[str] = set()
 
     def add_body(
         self,
@@ -63,6 +65,7 @@ class Builder:
         mimic: Mimic | None = None,
         visuals: Sequence[Geometry] = (),
         collisions: Sequence[Geometry] = (),
+        check_inertia: bool = True,
     ) -> None:
         """Add a body and its inboard joint.
 
@@ -82,6 +85,8 @@ class Builder:
             mimic: makes the joint follow another one instead of having a coordinate of its own.
             visuals: shapes to draw.
             collisions: shapes for contact.
+            check_inertia: whether to refuse a negative principal moment and warn of an impossible one; False where
+                the numbers are to be used as they are.
         """
         joint = Fixed() if joint is None else joint
         name = str(name)
@@ -96,7 +101,7 @@ class Builder:
             raise ModelError(
                 f"the name {name!r} is taken", allowed="a name unlike any other body or frame", do="choose another name"
             )
-        if any(e.joint_name == joint_name for e in self._entries.values()):
+        if joint_name in self._joint_names:
             raise ModelError(
                 f"the joint name {joint_name!r} is taken",
                 allowed="a name unlike any other joint",
@@ -119,11 +124,12 @@ class Builder:
             )
         part = Part(
             name,
-            checked_pose(_IDENTITY, name),
+            _IDENTITY_ROWS,
             checked_mass(mass, name),
             checked_vector(com, f"the mass centre of {name!r}"),
-            checked_inertia(inertia, name),
+            checked_inertia(inertia, name, check_inertia),
         )
+        self._joint_names.add(joint_name)
         self._entries[name] = _Entry(
             name,
             str(parent),

@@ -66,7 +66,7 @@ def checked_mass(value: Any, name: str) -> float:
     return mass
 
 
-def checked_inertia(value: Any, name: str) -> tuple[float, float, float, float, float, float]:
+def checked_inertia(value: Any, name: str, physical: bool = True) -> tuple[float, float, float, float, float, float]:
     """A 3×3 inertia about the mass centre as six numbers; a warning where no rigid body could have it."""
     try:
         I = np.array(value, dtype=float)
@@ -85,7 +85,10 @@ def checked_inertia(value: Any, name: str) -> tuple[float, float, float, float, 
         raise ModelError(
             f"the inertia of body {name!r} is not symmetric", got=str(I.tolist()), allowed="a symmetric 3x3"
         )
-    moments = np.linalg.eigvalsh((I + I.T) / 2)
+    I = (I + I.T) / 2
+    if not physical:
+        return _six(I)
+    moments = np.linalg.eigvalsh(I)
     if moments[0] < -1e-6 * scale:
         raise ModelError(
             f"the inertia of body {name!r} has a negative principal moment",
@@ -103,7 +106,10 @@ def checked_inertia(value: Any, name: str) -> tuple[float, float, float, float, 
             ),
             stacklevel=3,
         )
-    I = (I + I.T) / 2
+    return _six(I)
+
+
+def _six(I: Any) -> tuple[float, float, float, float, float, float]:
     return (float(I[0, 0]), float(I[1, 1]), float(I[2, 2]), float(I[0, 1]), float(I[0, 2]), float(I[1, 2]))
 
 

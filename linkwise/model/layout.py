@@ -169,7 +169,7 @@ class _Frames:
         if x is None:
             x = self._towards_mass(body, z)
         if x is not None:
-            self.R[k] = np.column_stack((x, np.cross(z, x), z))
+            self.R[k] = np.column_stack((x, _cross(z, x), z))
 
     def _towards_child(self, k: int, z: Array) -> Array | None:
         for child in self.children[k]:
@@ -177,13 +177,13 @@ class _Frames:
                 continue
             X = np.array(child.placement)
             frame = X[:3, :3] @ self.R[child.index]
-            normal = np.cross(z, frame[:, 2])
-            if np.linalg.norm(normal) > _PARALLEL:
-                return _across(normal / np.linalg.norm(normal), z)
+            normal = _cross(z, frame[:, 2])
+            if _length(normal) > _PARALLEL:
+                return _across(normal / _length(normal), z)
             if self._freedom(child.index) == "none":
                 return _across(frame[:, 0], z)  # parallel to a frame we cannot turn: take its x
             apart = X[:3, 3] + X[:3, :3] @ self.o[child.index] - self.o[k]
-            if np.linalg.norm(np.cross(z, apart)) > 1e-12:
+            if _length(_cross(z, apart)) > 1e-12:
                 return _across(apart, z)
         return None
 
@@ -193,7 +193,7 @@ class _Frames:
             return None
         total = sum(p.mass * (np.array(p.placement)[:3] @ (*p.com, 1.0)) for p in body.parts) / body.mass
         arm = total - self.o[body.index]
-        return _across(arm, z) if np.linalg.norm(np.cross(z, arm)) > 1e-12 else None
+        return _across(arm, z) if _length(_cross(z, arm)) > 1e-12 else None
 
     def _choose_root(self) -> None:
         """The root frame sits where its first child's joint does: that joint then has no placement at all."""
@@ -218,6 +218,17 @@ def _free_placement(values: Values, body: Body, frames: _Frames | _BodyFrames) -
     return Transform(*factors)
 
 
+def _cross(a: Array, b: Array) -> Array:
+    """a × b; NumPy's own takes twenty times as long for one pair, which tells with a hundred thousand links."""
+    ax, ay, az = a.tolist()
+    bx, by, bz = b.tolist()
+    return np.array((ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx))
+
+
+def _length(a: Array) -> float:
+    return math.sqrt(float(a @ a))
+
+
 def _foot(point: Array, u: Array | None, axis: Array) -> float:
     """Where on the line ``t axis`` the common normal with the line ``point + s u`` stands.
 
@@ -225,7 +236,7 @@ def _foot(point: Array, u: Array | None, axis: Array) -> float:
     """
     if u is not None:
         c = float(axis @ u)
-        sine_squared = float(np.linalg.norm(np.cross(axis, u)) ** 2)
+        sine_squared = float(_length(_cross(axis, u)) ** 2)
         if sine_squared > _ILL_CONDITIONED**2:
             return float(point @ axis - c * (point @ u)) / sine_squared
     return float(point @ axis)
@@ -235,7 +246,7 @@ def _across(x: Array, z: Array) -> Array:
     """The direction of ``x`` at right angles to ``z``, to rounding also where ``x`` is nearly along ``z``."""
     for _ in range(2):
         x = x - z * (z @ x)
-        x = x / np.linalg.norm(x)
+        x = x / _length(x)
     return x
 
 
@@ -248,9 +259,9 @@ def _turn_z_to(axis: Array) -> Array:
             R[(k + 2) % 3, 1] = axis[k]
             R[k, 2] = axis[k]
             return R
-    x = np.cross(axis, np.eye(3)[int(np.argmin(np.abs(axis)))])
-    x /= np.linalg.norm(x)
-    return np.column_stack((x, np.cross(axis, x), axis))
+    x = _cross(axis, np.eye(3)[int(np.argmin(np.abs(axis)))])
+    x /= _length(x)
+    return np.column_stack((x, _cross(axis, x), axis))
 
 
 def _zxz(R: Array) -> tuple[float, float, float]:
@@ -300,8 +311,14 @@ def _rigid(R: Array, o: Array) -> Transform:
 
 
 def _snapped(x: Array, scale: float) -> Array:
-    x = np.where(np.abs(x) < _SNAP * scale, 0.0, x)
-    return np.where(np.abs(np.abs(x) - 1.0) < _SNAP, np.sign(x), x) if scale == 1.0 else x
+    small = np.abs(x) < _SNAP * scale
+    if small.any():
+        x = np.where(small, 0.0, x)
+    if scale == 1.0:
+        ones = np.abs(np.abs(x) - 1.0) < _SNAP
+        if ones.any():
+            x = np.where(ones, np.sign(x), x)
+    return x
 
 
 def _inertia(values: Values, body: Body, R: Array, o: Array) -> RigidInertia:
@@ -322,7 +339,8 @@ def _snapped_inertia(M: RigidInertia) -> RigidInertia:
     def snap(numbers: list[Scalar]) -> list[Scalar]:
         if not all(isinstance(x, float) for x in numbers):
             return numbers
-        return [float(x) for x in _snapped(np.array(numbers), max(map(abs, numbers)) * 0.5 + 1e-300)]
+        least = _SNAP * 0.5 * max(map(abs, numbers))
+        return [0.0 if abs(x) < least else x for x in numbers]
 
     return RigidInertia(M.m, Vec.of(snap(h)), Sym3.of(*snap(J)))
 

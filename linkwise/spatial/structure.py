@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any
 
 from linkwise.spatial.matrices import Sym3
@@ -43,6 +44,7 @@ def _walk(value: Any, leaves: list[Scalar]) -> Callable[[Any], Any]:
 _OF_SPATIAL = "linkwise.spatial."
 
 
+@cache
 def _part_names(kind: type[Any]) -> tuple[str, ...] | None:
     """The parts of a spatial value or a dataclass; None for a scalar."""
     if is_dataclass(kind):

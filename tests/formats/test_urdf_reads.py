@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from linkwise.formats.placement import pose, rotation_rpy
+from linkwise.model.placement import pose, rotation_rpy
 from linkwise.model.description import Geometry, JointLimits, Mimic
 from tests.formats.recording import record
 
