@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from linkwise.codegen import cache, fastcall, jit, llvm, target, transcendental
+from linkwise.codegen import cache, fastcall, jit, layouts, llvm, target, transcendental
 from linkwise.codegen import threads as split
 from linkwise.tracing.program import Program
 from linkwise.tracing.rolled_program import RolledProgram
 
 # Part of every cache key: raise it whenever the same program would be compiled to something else.
-CODEGEN_VERSION = 1
+CODEGEN_VERSION = 2
 
 _ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
 _NUMBER = ctypes.CFUNCTYPE(ctypes.c_int64)
@@ -109,8 +109,9 @@ class BatchKernel:
         Shapes, dtypes and contiguity are the caller's to check. An output may be the same array as an
         input of the same size; other overlaps are not allowed.
         """
-        ins = [array.ctypes.data for array in inputs]
-        outs = [array.ctypes.data for array in outputs]
+        address = layouts.data_address()
+        ins = [address(array) for array in inputs]
+        outs = [address(array) for array in outputs]
         if threads == 1:
             self._range(ins, outs, 0, count)
         else:

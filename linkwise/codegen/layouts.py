@@ -12,6 +12,7 @@ import importlib
 import struct
 import sys
 import sysconfig
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -84,6 +85,23 @@ def _allocates() -> bool:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(empty))
     number: Any = scalar(id(empty))
     return usual and type(number) is np.float64 and number == 2.5 and np.zeros(1).dtype is descr
+
+
+def _careful_data_address(array: Any) -> int:
+    return int(array.ctypes.data)
+
+
+def _quick_data_address(array: Any) -> int:
+    return _word_at(id(array) + DATA).value or 0
+
+
+_word_at = ctypes.c_void_p.from_address
+
+
+@cache
+def data_address() -> Callable[[Any], int]:
+    """A function that tells where an array's numbers lie; read in place, that takes a tenth of NumPy's way."""
+    return _quick_data_address if available() else _careful_data_address
 
 
 @cache

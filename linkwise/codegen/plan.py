@@ -19,7 +19,7 @@ from linkwise.codegen.transcendental import ENTRY_OF
 from linkwise.tracing.ops import OPS
 from linkwise.tracing.program import Node, Program
 
-PIECE = 6000  # nodes in one function; beyond this compile time per node grows
+PIECE = 12000  # nodes in one function; beyond this compile time per node grows
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,24 @@ from linkwise.codegen.ir import Function, Shape, masked_load, masked_store
 from linkwise.codegen.target import Machine
 
 
-def _transposed(f: Function, shape: Shape, rows: list[str]) -> list[str]:
-    """Exchange blocks of 1, 2, 4 ... columns between rows as far apart: log2(W) steps of W shuffles."""
+def _joined(f: Function, half: Shape, low: str, high: str) -> str:
+    """Two halves as one vector."""
+    if half.lanes == 1:
+        first = f.emit(f"insertelement <2 x {half.element}> poison, {half.element} {low}, i64 0")
+        return f.emit(f"insertelement <2 x {half.element}> {first}, {half.element} {high}, i64 1")
+    everything = ", ".join(f"i32 {i}" for i in range(2 * half.lanes))
+    return f.emit(f"shufflevector {half.real} {low}, {half.real} {high}, <{2 * half.lanes} x i32> <{everything}>")
+
+
+def _exchanged(f: Function, shape: Shape, rows: list[str]) -> list[str]:
+    """Transpose the two square halves of W/2 vectors: exchange blocks of 1, 2, 4 ... between vectors as far apart."""
     lanes = shape.lanes
     distance = 1
-    while distance < lanes:
+    while distance < lanes // 2:
         low = [j if not j & distance else lanes + j - distance for j in range(lanes)]
         high = [j + distance if not j & distance else lanes + j for j in range(lanes)]
         exchanged = list(rows)
-        for i in range(lanes):
+        for i in range(lanes // 2):
             if not i & distance:
                 for target, picks in ((i, low), (i + distance, high)):
                     chosen = ", ".join(f"i32 {pick}" for pick in picks)
@@ -32,13 +41,13 @@ def _transposed(f: Function, shape: Shape, rows: list[str]) -> list[str]:
     return rows
 
 
-def _column_mask(f: Function, shape: Shape, left: str) -> str:
-    """Lanes 0 .. left-1."""
+def _below(f: Function, shape: Shape, first: int, limit: str) -> str:
+    """A mask of the lanes whose column, counted from ``first``, is below the limit."""
     lanes = shape.lanes
-    spread = f.emit(f"insertelement <{lanes} x i64> poison, i64 {left}, i64 0")
+    spread = f.emit(f"insertelement <{lanes} x i64> poison, i64 {limit}, i64 0")
     spread = f.emit(f"shufflevector <{lanes} x i64> {spread}, <{lanes} x i64> poison, <{lanes} x i32> zeroinitializer")
-    numbers = ", ".join(f"i64 {i}" for i in range(lanes))
-    return f.emit(f"icmp ult <{lanes} x i64> <{numbers}>, {spread}")
+    numbers = ", ".join(f"i64 {first + i}" for i in range(lanes))
+    return f.emit(f"icmp slt <{lanes} x i64> <{numbers}>, {spread}")
 
 
 def _row_places(f: Function, shape: Shape, base: str, column: str) -> list[str]:
@@ -49,24 +58,45 @@ def _row_places(f: Function, shape: Shape, base: str, column: str) -> list[str]:
     return places
 
 
-def _columns(f: Function, shape: Shape, inward: bool, mask: str | None, column: str) -> None:
-    """Transpose W columns of W rows, those the mask leaves."""
+def _announce(f: Function, rows: list[str], shape: Shape, write: bool) -> None:
+    """Ask for the same columns of the next block: rows are far apart, and memory is slow to see the pattern."""
+    f.declare("declare void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)")
+    ahead = f.emit(f"mul i64 %n, {shape.lanes * shape.bits // 8}")
+    for row in rows:
+        place = f.address("i8", row, ahead)
+        f.do(f"call void @llvm.prefetch.p0(ptr {place}, i32 {int(write)}, i32 3, i32 1)")
+
+
+def _columns(f: Function, shape: Shape, inward: bool, left: str | None, column: str) -> None:
+    """Transpose W columns of W rows; if ``left`` is given, only so many columns exist.
+
+    The first step of the exchange, between halves of vectors, is free: each vector is put together from two
+    halves read from memory. One half of the result at a time keeps few registers busy.
+    """
+    half = Shape(shape.bits, shape.lanes // 2)
+    align = shape.bits // 8
     rows = _row_places(f, shape, "%rows", column)
     start = f.emit(f"mul i64 {column}, {shape.lanes}")
     lane = f.address(shape.element, "%lanes", start)
     columns = [f.address(shape.real, lane, i) for i in range(shape.lanes)]
-    align = shape.bits // 8
-    if inward:
-        loaded = [f.load(shape.real, r, align) if mask is None else masked_load(f, shape, r, mask) for r in rows]
-        for value, place in zip(_transposed(f, shape, loaded), columns, strict=True):
-            f.store(shape.real, value, place, shape.size)
-        return
-    loaded = [f.load(shape.real, place, shape.size) for place in columns]
-    for value, place in zip(_transposed(f, shape, loaded), rows, strict=True):
-        if mask is None:
-            f.store(shape.real, value, place, align)
-        else:
-            masked_store(f, shape, value, place, mask)
+    sources, targets = (rows, columns) if inward else (columns, rows)
+    whole = None if left is None or inward else _below(f, shape, 0, left)
+    _announce(f, rows, shape, write=not inward)
+    for first in (0, half.lanes):
+        mask = None if left is None or not inward else _below(f, half, first, left)
+
+        def read(k: int, first: int = first, mask: str | None = mask) -> str:
+            place = f.address(shape.element, sources[k], first)
+            if mask is not None:
+                return masked_load(f, half, place, mask)
+            return f.load(half.real, place, align if inward else half.size)
+
+        joined = [_joined(f, half, read(k), read(k + half.lanes)) for k in range(half.lanes)]
+        for k, value in enumerate(_exchanged(f, shape, joined)):
+            if whole is not None:
+                masked_store(f, shape, value, targets[first + k], whole)
+            else:
+                f.store(shape.real, value, targets[first + k], shape.size if inward else align)
 
 
 def _block(name: str, machine: Machine, shape: Shape, inward: bool) -> Function:
@@ -89,7 +119,7 @@ def _block(name: str, machine: Machine, shape: Shape, inward: bool) -> Function:
     f.do("br i1 %any, label %rest, label %done")
     f.label("rest")
     if machine.masked:
-        _columns(f, shape, inward, _column_mask(f, shape, "%left"), "%whole")
+        _columns(f, shape, inward, "%left", "%whole")
     else:
         f.do(f"call void @{name}_some(ptr %rows, ptr %lanes, i64 %n, i64 %whole, i64 {lanes})")
     f.do("br label %done")

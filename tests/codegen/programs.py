@@ -79,7 +79,7 @@ def _run(built, program, inputs, dtype, threads=1):
 def evaluate_on(machine: target.Machine, program: Program, inputs, dtype=np.float64) -> list[np.ndarray]:
     """As compiled for another machine that this one can stand in for."""
     text = llvm.batch_module(program, machine, np.dtype(dtype).itemsize * 8)
-    library = jit.Library(jit.compile_text(text, machine), (llvm.BATCH_ENTRY, llvm.SCRATCH_ENTRY), kernel._imports())
+    library = jit.Library(jit.compile_text(text, machine), (llvm.BATCH_ENTRY, llvm.SCRATCH_ENTRY), kernel.imports())
     return _run(kernel.BatchKernel(program, dtype, library, machine.lanes(dtype)), program, inputs, dtype)
 
 
