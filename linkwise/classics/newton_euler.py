@@ -1,0 +1,74 @@
+"""Inverse dynamics by Newton and Euler: 000 eq. 17 (Luh, Walker and Paul 1980) and 003 eq. 3-8. O(n).
+
+Two texts: with the inertial rates of [ω; v] as 000 has them, and with spatial accelerations as 003 has them, the
+latter in link coordinates. Trees, all joints.
+"""
+
+from __future__ import annotations
+
+from linkwise.algorithms.rigid_motion import combination
+from linkwise.algorithms.sweeps import inward, outward
+from linkwise.classics.terms import Flat, base_acceleration, spatial_terms, velocity_terms
+from linkwise.model.tree import Link, Tree
+from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.vectors import Force, Motion
+
+
+def inverse_dynamics(tree: Tree, q: Flat, v: Flat, vdot: Flat) -> list[Scalar]:
+    """T = Hφ(Mα + b), α = φ*(H*β' + a) (000 eq. 17)."""
+    terms = velocity_terms(tree, q, v)
+
+    def accelerate(link: Link, alpha: Motion) -> Motion:
+        return link.phi(q).T @ alpha + combination(link.S(q), link.rates(vdot)) + terms[link].a
+
+    alpha = outward(tree, accelerate, base_acceleration(tree))
+
+    def balance(link: Link, f: Force) -> tuple[Force, list[Scalar]]:
+        f = f + link.inertia @ alpha[link] + terms[link].b
+        return link.phi(q) @ f, [s.dot(f) for s in link.S(q)]
+
+    return with_rotors(tree, inward(tree, balance, Force.zero()).values, vdot)
+
+
+def inverse_dynamics_spatial(tree: Tree, q: Flat, v: Flat, vdot: Flat) -> list[Scalar]:
+    """τ = h*f, f = Ia + v ×* Iv + Σ f(children) (003 eq. 3, 4, 7, 8, in link coordinates)."""
+    terms = spatial_terms(tree, q, v)
+
+    def accelerate(link: Link, a: Motion) -> Motion:
+        return link.phi(q).T @ a + terms[link].c + combination(link.S(q), link.rates(vdot))
+
+    a = outward(tree, accelerate, base_acceleration(tree))
+
+    def balance(link: Link, f: Force) -> tuple[Force, list[Scalar]]:
+        f = link.inertia @ a[link] + terms[link].p + f
+        return link.phi(q) @ f, [s.dot(f) for s in link.S(q)]
+
+    return with_rotors(tree, inward(tree, balance, Force.zero()).values, vdot)
+
+
+def mass_times(tree: Tree, q: Flat, x: Flat) -> list[Scalar]:
+    """𝓜x = HφMφ*H*x: the inverse dynamics of a mechanism at rest, without gravity (000 eq. 21)."""
+    alpha = outward(
+        tree, lambda link, parent: link.phi(q).T @ parent + combination(link.S(q), link.rates(x)), Motion.zero()
+    )
+
+    def balance(link: Link, f: Force) -> tuple[Force, list[Scalar]]:
+        f = f + link.inertia @ alpha[link]
+        return link.phi(q) @ f, [s.dot(f) for s in link.S(q)]
+
+    return with_rotors(tree, inward(tree, balance, Force.zero()).values, x)
+
+
+def with_rotors(tree: Tree, per_link: list[list[Scalar]], vdot: Flat) -> list[Scalar]:
+    """One number for each freedom, with what the rotors take."""
+    forces = [
+        [f + J * x for f, J, x in zip(values, link.armature, link.rates(vdot), strict=True)]
+        for link, values in zip(tree, per_link, strict=True)
+    ]
+    return tree.generalized(forces)
+
+
+def bias_free(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
+    """T̄ = T - C: the joint forces less what velocities and gravity take (000 eq. 22)."""
+    C = inverse_dynamics(tree, q, v, [0.0] * tree.nv)
+    return [t - c for t, c in zip(tau, C, strict=True)]

@@ -1,0 +1,212 @@
+"""The classical algorithms by name: what each computes, where it is printed, what it can treat, and how to call it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwise.classics import (
+    armstrong,
+    articulated_body,
+    bae_haug,
+    brandl_johanni_otter,
+    composite_inverse_dynamics,
+    conjugate_gradient,
+    constraint_force,
+    denoc,
+    divide_and_conquer,
+    featherstone,
+    innovations,
+    mass_matrix_composite,
+    mass_matrix_direct,
+    mass_matrix_symmetry,
+    newton_euler,
+    noc,
+    rodriguez,
+    rosenthal,
+    sparse_kkt,
+    vereshchagin,
+)
+from linkwise.errors import InputError, UnknownNameError
+from linkwise.model.layout import lay_out
+from linkwise.model.mechanism import Mechanism
+from linkwise.model.tree import Tree
+
+Kind = Literal["inverse", "forward", "mass matrix"]
+
+ALL_JOINTS = "all"
+FIXED_AXES = "with axes fixed in their links"
+ONE_FREEDOM = "of one freedom"
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """One algorithm of the papers.
+
+    ``function`` takes ``(tree, q, v, vdot)``, ``(tree, q, v, tau)`` or ``(tree, q)``, by its kind, with flat sequences of any scalar.
+    """
+
+    name: str
+    kind: Kind
+    paper: str
+    equations: str
+    order: str
+    function: Callable[..., Any]
+    joints: str = ALL_JOINTS
+    topology: Literal["tree", "chain"] = "tree"
+    needs: tuple[str, ...] = ()
+    """What else it asks for: "mass" (every link has mass of its own), "no armature", "no mimics"."""
+
+    @property
+    def summary(self) -> str:
+        """The first line of the algorithm's file."""
+        text = __import__(self.function.__module__, fromlist=["__doc__"]).__doc__ or ""
+        return text.partition("\n")[0]
+
+
+class Algorithms(Mapping[str, Algorithm]):
+    """Algorithms by name; a name that does not exist is answered with the nearest ones."""
+
+    def __init__(self, algorithms: Sequence[Algorithm]) -> None:
+        self._by_name = {algorithm.name: algorithm for algorithm in algorithms}
+
+    def __getitem__(self, name: str) -> Algorithm:
+        try:
+            return self._by_name[name]
+        except KeyError:
+            raise UnknownNameError("classical algorithm", name, self._by_name) from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def of_kind(self, kind: Kind) -> list[Algorithm]:
+        """All that compute the same thing."""
+        return [algorithm for algorithm in self.values() if algorithm.kind == kind]
+
+
+_NO_MIMICS = ("no mimics",)
+_MASS = ("mass", "no mimics")
+_BODIES = ("mass", "no armature", "no mimics")
+
+ALGORITHMS = Algorithms(
+    [
+        # inverse dynamics
+        Algorithm("newton_euler", "inverse", "000", "17", "n", newton_euler.inverse_dynamics),
+        Algorithm("newton_euler_spatial", "inverse", "003", "3-8", "n", newton_euler.inverse_dynamics_spatial),
+        Algorithm("composite_inverse", "inverse", "000", "29", "n", composite_inverse_dynamics.inverse_dynamics),
+        Algorithm("denoc_inverse", "inverse", "002", "31, 32", "n", denoc.inverse_dynamics, needs=("mass",)),
+        # mass matrix
+        Algorithm("direct", "mass matrix", "000", "23", "n²", mass_matrix_direct.mass_matrix),
+        Algorithm("symmetry", "mass matrix", "000", "23", "n²", mass_matrix_symmetry.mass_matrix, needs=_NO_MIMICS),
+        Algorithm("composite", "mass matrix", "000", "24-28", "n²", mass_matrix_composite.mass_matrix, needs=_NO_MIMICS),
+        Algorithm("noc", "mass matrix", "002", "16-20", "n³", noc.mass_matrix, needs=_MASS),
+        Algorithm("denoc", "mass matrix", "002", "21-24", "n²", denoc.generalized_inertia, needs=_MASS),
+        # forward dynamics, O(n³)
+        Algorithm("direct_cholesky", "forward", "000", "22, 23", "n³", mass_matrix_direct.forward_dynamics),
+        Algorithm(
+            "symmetry_cholesky", "forward", "000", "22, 23", "n³", mass_matrix_symmetry.forward_dynamics, needs=_NO_MIMICS
+        ),
+        Algorithm(
+            "composite_cholesky", "forward", "000", "22, 28", "n³", mass_matrix_composite.forward_dynamics, needs=_NO_MIMICS
+        ),
+        Algorithm("noc_cholesky", "forward", "002", "6-20", "n³", noc.forward_dynamics, joints=FIXED_AXES, needs=_MASS),
+        Algorithm(
+            "denoc_explicit", "forward", "002", "20-33, 40-55", "n³", denoc.forward_dynamics_explicit,
+            joints=FIXED_AXES, needs=_MASS,
+        ),
+        # O(n²)
+        Algorithm("conjugate_gradient", "forward", "000", "30", "n²", conjugate_gradient.forward_dynamics),
+        Algorithm(
+            "preconditioned_conjugate_gradient", "forward", "000", "30", "n²",
+            conjugate_gradient.forward_dynamics_preconditioned, needs=_NO_MIMICS,
+        ),
+        Algorithm("innovations", "forward", "000", "lemma 6.2", "n²", innovations.forward_dynamics, needs=_NO_MIMICS),
+        # O(n)
+        Algorithm("articulated_body", "forward", "000", "45, 46, 60", "n", articulated_body.forward_dynamics, needs=_NO_MIMICS),
+        Algorithm("vereshchagin", "forward", "000", "§5", "n", vereshchagin.forward_dynamics, needs=_NO_MIMICS),
+        Algorithm(
+            "armstrong", "forward", "000", "47-49", "n", armstrong.forward_dynamics,
+            joints="spherical", needs=("no armature",),
+        ),
+        Algorithm(
+            "featherstone_absolute", "forward", "003", "11-14", "n", featherstone.forward_dynamics_absolute, needs=_NO_MIMICS
+        ),
+        Algorithm(
+            "featherstone_link", "forward", "003", "11-14", "n", featherstone.forward_dynamics_link_coordinates,
+            needs=_NO_MIMICS,
+        ),
+        Algorithm("rodriguez", "forward", "000", "§5, §6", "n", rodriguez.forward_dynamics, needs=_NO_MIMICS),
+        Algorithm(
+            "brandl_johanni_otter", "forward", "000", "table 1", "n", brandl_johanni_otter.forward_dynamics, needs=_NO_MIMICS
+        ),
+        Algorithm(
+            "bae_haug", "forward", "000", "50-52", "n", bae_haug.forward_dynamics,
+            joints="revolute, prismatic, helical, cylindrical", needs=_NO_MIMICS,
+        ),
+        Algorithm(
+            "rosenthal", "forward", "000", "§5, table 1", "n", rosenthal.forward_dynamics,
+            joints=ONE_FREEDOM, needs=_NO_MIMICS,
+        ),
+        Algorithm("denoc_forward", "forward", "002", "33-37, 46-50", "n", denoc.forward_dynamics, needs=_MASS),
+        Algorithm("sparse_kkt", "forward", "003", "27", "n", sparse_kkt.forward_dynamics, needs=_BODIES),
+        Algorithm(
+            "constraint_force", "forward", "003", "28", "n", constraint_force.forward_dynamics,
+            topology="chain", needs=_BODIES,
+        ),
+        Algorithm(
+            "divide_and_conquer", "forward", "003", "§3.5", "n", divide_and_conquer.forward_dynamics,
+            topology="chain", needs=_MASS,
+        ),
+    ]
+)  # fmt: skip
+
+
+def run(
+    name: str, model: Mechanism | Tree, q: ArrayLike, v: ArrayLike | None = None, x: ArrayLike | None = None
+) -> NDArray[Any]:
+    """Run a classical algorithm on one state, in the frames of the bodies: a slow, obvious reference.
+
+    Args:
+        name: of the algorithm, see :data:`ALGORITHMS`.
+        model: a model, or a tree laid out by hand.
+        q: configuration (nq), numbers or symbols.
+        v: velocity (nv); zero if not given. A mass matrix takes none.
+        x: accelerations for inverse dynamics, joint forces for forward dynamics (nv); zero if not given.
+
+    Returns:
+        joint forces (nv), accelerations (nv), or the mass matrix (nv, nv).
+    """
+    algorithm = ALGORITHMS[name]
+    tree = model if isinstance(model, Tree) else lay_out(model, align=False, regroup=False)
+    q = _flat("q", q, tree.nq)
+    if algorithm.kind == "mass matrix":
+        result = algorithm.function(tree, q)
+    else:
+        zero = [0.0] * tree.nv
+        result = algorithm.function(
+            tree, q, zero if v is None else _flat("v", v, tree.nv), zero if x is None else _flat("x", x, tree.nv)
+        )
+    array = np.array(result, dtype=object)
+    return array.astype(float) if all(isinstance(entry, (int, float)) for entry in array.flat) else array
+
+
+def _flat(name: str, values: ArrayLike, size: int) -> list[Any]:
+    array = np.asarray(values)
+    if array.shape != (size,):
+        raise InputError(
+            f"{name} has the wrong shape",
+            got=str(array.shape),
+            allowed=f"({size},)",
+            do="classical algorithms take one state at a time",
+        )
+    return list(array.tolist())

@@ -1,0 +1,75 @@
+"""The velocity-dependent terms that the methods share, in the two meanings of "acceleration".
+
+000 takes the rate of [ω; v] in the inertial frame: α = φ*α(parent) + H*β' + a, f = Mα + b (eq. 13-16).
+003 takes Featherstone's spatial acceleration: a = a(parent) + hq̈ + ḣq̇, f = Ia + v ×* Iv (eq. 4, 5).
+A method uses the one or the other, never both. In either a base at rest in a field of gravity accelerates upwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from linkwise.algorithms.rigid_motion import RigidMotion, at_rest, combination, next_motion, wrench
+from linkwise.algorithms.sweeps import Field, each, outward
+from linkwise.model.tree import Link, Tree
+from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.vectors import Force, Motion, Vec
+
+Flat = Sequence[Scalar]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """ω of a link, its Coriolis and centrifugal acceleration a and its gyroscopic force b."""
+
+    omega: Vec
+    a: Motion
+    b: Force
+
+
+def velocity_terms(tree: Tree, q: Flat, v: Flat) -> Field[Terms]:
+    """A and b of 000 eq. 14 and 16 for every link, in its axes."""
+
+    def step(link: Link, parent: Terms) -> Terms:
+        alone = next_motion(link, RigidMotion(parent.omega, Vec.zero(), Vec.zero()), q, v, None)
+        a = Motion(alone.omega_dot, alone.a)
+        return Terms(alone.omega, a, wrench(link.inertia, RigidMotion(alone.omega, Vec.zero(), Vec.zero())))
+
+    return outward(tree, step, Terms(Vec.zero(), Motion.zero(), Force.zero()))
+
+
+@dataclass(frozen=True, slots=True)
+class SpatialTerms:
+    """Velocity v, velocity-product acceleration c = ḣq̇ and bias force p = v ×* Iv (003 eq. 13)."""
+
+    v: Motion
+    c: Motion
+    p: Force
+
+
+def spatial_terms(tree: Tree, q: Flat, v: Flat) -> Field[SpatialTerms]:
+    """v, c and p of 003 §3 for every link, in its axes at its origin."""
+
+    def step(link: Link, parent: SpatialTerms) -> SpatialTerms:
+        joint = combination(link.S(q), link.rates(v))
+        V = link.phi(q).T @ parent.v + joint
+        return SpatialTerms(V, V.cross(joint) + link.S_rate(q, v), V.cross_force(link.inertia @ V))
+
+    return outward(tree, step, SpatialTerms(Motion.zero(), Motion.zero(), Force.zero()))
+
+
+def base_acceleration(tree: Tree) -> Motion:
+    """Of a base at rest in the field of gravity."""
+    return Motion(Vec.zero(), -tree.gravity)
+
+
+def gravity_in_links(tree: Tree, q: Flat) -> Field[Vec]:
+    """The vector of gravity in the axes of every link."""
+    return outward(tree, lambda link, parent: link.phi(q).rotate_back(parent), tree.gravity)
+
+
+def remainder_forces(tree: Tree, q: Flat, v: Flat) -> Field[Force]:
+    """Mα + b of every link when no joint accelerates, gravity included."""
+    motion = outward(tree, lambda link, parent: next_motion(link, parent, q, v, None), at_rest(tree.gravity))
+    return each(tree, lambda link: wrench(link.inertia, motion[link]))
