@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -23,6 +24,19 @@ Array = Any
 Text = Callable[..., Any]  # takes flat lists of scalars, one for each input; returns scalars in nested sequences
 
 
+@dataclass(frozen=True)
+class Chart:
+    """The tangent space of an input that is a configuration.
+
+    Args:
+        size: its dimension, nv.
+        rate: ``rate(q, v)`` gives q̇, over any scalar.
+    """
+
+    size: int
+    rate: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
+
+
 class CompiledFunction:
     """A function of arrays, compiled for this machine when first called.
 
@@ -33,10 +47,19 @@ class CompiledFunction:
         text: the function over any scalar; called once, on traced scalars.
         inputs: name and core shape (batch axes left out) of each input.
         doc: docstring of the single-state function.
+        charts: for inputs that are configurations, their tangent spaces, in which derivatives are taken.
     """
 
-    def __init__(self, name: str, text: Text, inputs: Sequence[tuple[str, tuple[int, ...]]], doc: str = "") -> None:
+    def __init__(
+        self,
+        name: str,
+        text: Text,
+        inputs: Sequence[tuple[str, tuple[int, ...]]],
+        doc: str = "",
+        charts: Mapping[str, Chart] | None = None,
+    ) -> None:
         self.name = name
+        self.charts = dict(charts or {})
         self.text = text
         self.inputs = tuple(inputs)
         self.__doc__ = doc or None
@@ -52,6 +75,12 @@ class CompiledFunction:
             arguments = [tracer.input(name, shape) for name, shape in self.inputs]
             outputs, self._result_type = _named_outputs(self.text(*arguments))
             return tracer.finish(self.name, outputs)
+
+    @property
+    def result_type(self) -> type[Any] | None:
+        """The kind of named tuple that is returned; None for a single array."""
+        _ = self.program
+        return self._result_type
 
     @property
     def counts(self) -> Counts:
@@ -106,11 +135,51 @@ class CompiledFunction:
         program = self.program  # fixes the result type
         kernel = self.kernel(batch.dtype)
         results = batch.outputs(program.outputs, out)
-        kernel.run(batch.flat_inputs(), [flat for flat, _ in results], batch.size, _checked_threads(threads))
+        kernel.run(batch.flat_inputs(), [flat for flat, _ in results], batch.size, checked_threads(threads))
         values = batch.finish(results, out)
         if self._result_type is None:
             return values[0]
         return self._result_type._make(values)
+
+    # Derivatives, each a compiled function again; see linkwise.differentiation.
+    def jacobian(self, name: str, mode: Literal["forward", "reverse"] | None = None) -> CompiledFunction:
+        """∂f/∂(input ``name``): takes what f takes; every output of shape s becomes one of shape s + (n,).
+
+        An input of kind "q" is differentiated in its tangent space (nv columns, as in ``model.integrate(q, dv)``), any other
+        number by number. ``mode`` None takes reverse mode where there are fewer outputs than inputs, else forward mode.
+        """
+        return self._derived("jacobian", name, mode)
+
+    def gradient(self, name: str) -> CompiledFunction:
+        """∇f with respect to an input: (n,) for a scalar output, else the transposed Jacobian, (n,) + s."""
+        return self._derived("gradient", name)
+
+    def hessian(self, name: str, other: str | None = None) -> CompiledFunction:
+        """∂²f/∂(``name``)∂(``other``), s + (n, m): how the Jacobian changes along the tangent of ``other`` (or ``name`` again).
+
+        With respect to a configuration with quaternions it is not symmetric: directions in body frames do not commute.
+        """
+        return self._derived("hessian", name, other)
+
+    def jvp(self, *names: str) -> CompiledFunction:
+        """The derivative along a direction: takes f's inputs, then one direction for each name (for all inputs, if none)."""
+        return self._derived("jvp", names)
+
+    def vjp(self, *names: str) -> CompiledFunction:
+        """Weights times the Jacobian: takes f's inputs, then one weight for each output; returns one array for each name."""
+        return self._derived("vjp", names)
+
+    def _derived(self, kind: str, *arguments: Any) -> CompiledFunction:
+        from linkwise import differentiation
+
+        key = (kind, *arguments)
+        if key not in self._derivatives:
+            self._derivatives[key] = getattr(differentiation, kind)(self, *arguments)
+        return self._derivatives[key]
+
+    @cached_property
+    def _derivatives(self) -> dict[Any, CompiledFunction]:
+        return {}
 
     def _symbolic_result(self, raw: Any) -> tuple[list[Any], type[Any] | None]:
         outputs, result_type = _named_outputs(raw)
@@ -122,7 +191,8 @@ class CompiledFunction:
         return f"<compiled {self.name}({shapes})>"
 
 
-def _checked_threads(threads: object) -> int:
+def checked_threads(threads: object) -> int:
+    """A number of threads; one if not given."""
     if threads is None:
         return 1
     if isinstance(threads, (bool, np.bool_)) or not isinstance(threads, (int, np.integer)) or threads < 1:
@@ -205,4 +275,5 @@ def compile(
     def text(*flat: Sequence[Any]) -> Any:
         return fn(model, *(results_like(shape, values) for (_, shape), values in zip(shapes, flat, strict=True)))
 
-    return CompiledFunction(name or getattr(fn, "__name__", "function").strip("<>"), text, shapes)
+    charts = {argument: model.chart for argument, kind in inputs.items() if kind == "q"}
+    return CompiledFunction(name or getattr(fn, "__name__", "function").strip("<>"), text, shapes, charts=charts)

@@ -5,19 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.algorithms.catalogue import CATALOGUE, Trees, input_shape
+from linkwise.algorithms.catalogue import CATALOGUE, Trees, input_shape, link_start
 from linkwise.algorithms.regressor import inertial_parameters
-from linkwise.compile import CompiledFunction
+from linkwise.algorithms.kinematics import configuration_rate
+from linkwise.compile import Chart, CompiledFunction
+from linkwise.errors import InputError
+from linkwise.linearization import Linearization
 from linkwise.model.builder import Builder
 from linkwise.model.mechanism import Mechanism
 from linkwise.model.parameters import Parameter, check_names, parameters
 
 Array = NDArray[Any]
+
+ROLLED_ABOVE = 60
+"""Bodies above which sweeps are rolled: where unrolled code begins to outgrow the instruction cache."""
+
+_BY_COLUMNS = {"mass_matrix": "mass_product", "mass_matrix_inverse": "mass_solve"}
+
+
+class _RolledTrees(Trees):
+    """Stands in for the layouts while a text is rolled."""
+
+    def __init__(self, tree: Any) -> None:
+        self.tree = tree
+
+    @property
+    def fast(self) -> Any:
+        return self.tree
 
 
 class ModelBuilder(Builder):
@@ -36,7 +55,7 @@ class ModelBuilder(Builder):
 
 
 @dataclass(frozen=True, eq=True)
-class Model(Mechanism):
+class Model(Linearization, Mechanism):
     """A mechanism and its dynamics.
 
     Frozen: every function is a pure function of its arguments, and the ``with_…`` methods return changed copies.
@@ -46,6 +65,8 @@ class Model(Mechanism):
     ``out=`` takes an array to fill, ``threads=`` splits a batch, ``p=`` gives run-time parameters (nominal values if
     left out). Quaternions need not have length one: only their direction counts.
     """
+
+    sweeps: Literal["auto", "rolled", "unrolled"] = "auto"
 
     # Inverse and forward dynamics.
     def inverse_dynamics(
@@ -91,6 +112,42 @@ class Model(Mechanism):
     ) -> Array:
         """𝓜(q), (..., nv, nv), symmetric, armature on its diagonal."""
         return self._run("mass_matrix", q, p=p, out=out, threads=threads)
+
+    def mass_product(
+        self,
+        q: ArrayLike,
+        x: ArrayLike,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """𝓜(q) x (..., nv) for x (..., nv), in O(n), without the matrix."""
+        return self._run("mass_product", q, x, p=p, out=out, threads=threads)
+
+    def mass_solve(
+        self,
+        q: ArrayLike,
+        x: ArrayLike,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """𝓜(q)⁻¹ x (..., nv) for x (..., nv), in O(n), without a matrix."""
+        return self._run("mass_solve", q, x, p=p, out=out, threads=threads)
+
+    def external_force(
+        self,
+        q: ArrayLike,
+        f_ext: ArrayLike,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """J*f (..., nv): the joint forces that external forces (..., n_bodies, 6), in body frames, amount to."""
+        return self._run("external_force", q, f_ext, p=p, out=out, threads=threads)
 
     def mass_matrix_inverse(
         self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
@@ -386,7 +443,52 @@ class Model(Mechanism):
             return text.function(trees, *arguments, **static)
 
         doc = getattr(type(self), name).__doc__ or ""
-        return CompiledFunction(name, run, [(n, input_shape(self, n)) for n in names], doc)
+        inputs = [(n, input_shape(self, n)) for n in names]
+        charts = {n: self.chart for n in names if link_start(n) == "q"}
+        return self._rolled(name, run, inputs, doc) or CompiledFunction(name, run, inputs, doc, charts)
+
+    def _rolled(
+        self, name: str, run: Callable[..., Any], inputs: list[tuple[str, tuple[int, ...]]], doc: str
+    ) -> CompiledFunction | None:
+        """The function as loops over the links, where the model is large (or asked to) and its text is sweeps."""
+        if not self.rolls:
+            return None
+        from linkwise.rolled.function import ColumnsFunction, RolledFunction
+        from linkwise.rolled.tree import RolledTree
+
+        if name in _BY_COLUMNS:
+            column = self.function(_BY_COLUMNS[name])
+            return ColumnsFunction(name, run, inputs, doc, column=column, size=self.nv)
+        text = CATALOGUE[name]
+        if not text.rolls:
+            return None
+
+        def rolled(tree: RolledTree, *handles: Any) -> Any:
+            given = {handle.name: handle for handle in handles}
+            arguments = [given.get(n) for n in (*text.inputs, *text.optional)]
+            return text.function(_RolledTrees(tree), *arguments)
+
+        starts = [link_start(n) for n, _ in inputs]
+        make = lambda: RolledTree(self._trees.fast)  # noqa: E731
+        return RolledFunction(name, run, inputs, doc, starts=starts, rolled_text=rolled, tree=make)
+
+    @property
+    def rolls(self) -> bool:
+        """Whether sweeps run as loops: constant compile time, for many links. See :meth:`with_sweeps`."""
+        if self.sweeps != "auto":
+            return self.sweeps == "rolled"
+        plain = not self.parameter_names and all(joint.mimic is None for joint in self.joints)
+        return plain and len(self.bodies) > ROLLED_ABOVE
+
+    def with_sweeps(self, sweeps: Literal["auto", "rolled", "unrolled"]) -> Self:
+        """A copy whose functions run their sweeps as loops ("rolled") or written out ("unrolled").
+
+        Unrolled code is faster and takes longer to compile; "auto" rolls models of more than some sixty bodies.
+        Rolled sweeps take neither run-time parameters nor mimic joints.
+        """
+        if sweeps not in ("auto", "rolled", "unrolled"):
+            raise InputError("no such way to run sweeps", got=repr(sweeps), allowed='"auto", "rolled" or "unrolled"')
+        return replace(self, sweeps=sweeps)
 
     def _run(
         self,
@@ -410,7 +512,8 @@ class Model(Mechanism):
             raise _no_parameters(name)
         function = self.function(name, *optional, **static)
         result: Array = function.general(*arrays, out=out, threads=threads)
-        if not optional and not static and not self.parameter_names and name not in self.__dict__:
+        plain = not optional and not static and not self.parameter_names and type(function) is CompiledFunction
+        if plain and name not in self.__dict__:
             self._install(name, function)
         return result
 
@@ -419,7 +522,9 @@ class Model(Mechanism):
         from linkwise.codegen.kernel import single_state_function
 
         method: Callable[..., Any] = getattr(type(self), name).__get__(self)
-        fast = single_state_function(function.program, slow=method, name=name, doc=function.__doc__ or name)
+        kind = function.result_type
+        make = None if kind is None else kind._make  # type: ignore[attr-defined]
+        fast = single_state_function(function.program, method, name, function.__doc__ or name, make)
         if fast is not None:
             self.__dict__[name] = fast
 
@@ -428,13 +533,17 @@ class Model(Mechanism):
         return {}
 
     @cached_property
+    def chart(self) -> Chart:
+        """The tangent space of the configuration: q̇ from v, over any scalar; derivatives with respect to q are taken in it."""
+        tree = self._trees.fast
+        return Chart(self.nv, lambda q, v: configuration_rate(tree, q, v))
+
+    @cached_property
     def _trees(self) -> Trees:
         return Trees(self)
 
     def _place(self, body: object) -> str:
         if not isinstance(body, str):
-            from linkwise.errors import InputError
-
             raise InputError(
                 "body is a name", got=repr(body), allowed="the name of a body or frame, e.g. model.bodies[0].name"
             )
@@ -461,8 +570,6 @@ class Model(Mechanism):
 
 
 def _no_parameters(name: str) -> Exception:
-    from linkwise.errors import InputError
-
     return InputError(
         f"{name} was given p, but this model has no run-time parameters",
         do='declare them first: model.with_parameters(["body.mass", …])',

@@ -17,11 +17,15 @@ from linkwise.algorithms import (
     forward_dynamics,
     inverse_dynamics,
     kinematics,
+    linearized_forward,
+    linearized_inverse,
     mass_matrix,
     operational,
+    perturbed,
     regressor,
 )
 from linkwise.algorithms.kinematics import Place
+from linkwise.algorithms.sweeps import Field, each
 from linkwise.model.layout import lay_out
 from linkwise.model.mechanism import Mechanism
 from linkwise.model.parameters import parameters
@@ -66,20 +70,20 @@ class Trees:
         link = tree.links[frame.body]
         return Place(link, link.to_body.then(offset))
 
-    def link_forces(self, f_ext: Flat | None, tree: Tree) -> list[Force] | None:
+    def link_forces(self, f_ext: Flat | None, tree: Tree) -> Field[Force] | None:
         """External forces, given in body frames, in link frames."""
-        if f_ext is None:
-            return None
-        return [link.to_body @ Force.of(f_ext[6 * link.index : 6 * link.index + 6]) for link in tree]
+        return None if f_ext is None else each(tree, lambda link: link.external(f_ext))
 
 
 @dataclass(frozen=True)
 class Text:
-    """One public function: input names (optional ones after the bar), output names, and the text."""
+    """One public function: its inputs, and its text ``function(trees, *inputs, *optional or None, **static)``."""
 
     inputs: tuple[str, ...]
     function: Callable[..., Any]
     optional: tuple[str, ...] = ()
+    rolls: bool = False
+    """Whether the text is made of sweeps alone, so that it can run as loops over the links."""
 
 
 def input_shape(mechanism: Mechanism, name: str) -> tuple[int, ...]:
@@ -96,7 +100,12 @@ def input_shape(mechanism: Mechanism, name: str) -> tuple[int, ...]:
     return sizes[_KIND.get(name, name)]
 
 
-_KIND = {"q0": "q", "q1": "q", "vdot": "v", "tau": "v", "dv": "v", "dq": "v", "dvdot": "v", "dtau": "v"}
+_KIND = {"x": "v", "q0": "q", "q1": "q", "vdot": "v", "tau": "v", "dv": "v", "dq": "v", "dvdot": "v", "dtau": "v"}
+
+
+def link_start(name: str) -> str:
+    """How an input is divided among the links: by their place in ``q``, in ``v``, or by ``body``."""
+    return {"f_ext": "body"}.get(name, _KIND.get(name, name))
 
 
 def _id(t: Trees, q: Flat, v: Flat, vdot: Flat, f_ext: Flat | None) -> Any:
@@ -111,19 +120,50 @@ def _bias(t: Trees, q: Flat, v: Flat, f_ext: Flat | None) -> Any:
     return inverse_dynamics.bias_force(t.fast, q, v, t.link_forces(f_ext, t.fast))
 
 
+def _linearized_inverse(t: Trees, q: Flat, v: Flat, vdot: Flat, f_ext: Flat | None) -> Any:
+    return linearized_inverse.linearized_inverse(t.fast, q, v, vdot, t.link_forces(f_ext, t.fast))
+
+
+def _linearized_forward(t: Trees, q: Flat, v: Flat, tau: Flat, f_ext: Flat | None) -> Any:
+    return linearized_forward.linearized_forward(t.fast, q, v, tau, t.link_forces(f_ext, t.fast))
+
+
+def _perturbed_inverse(
+    t: Trees, q: Flat, v: Flat, vdot: Flat, dq: Flat, dv: Flat, dvdot: Flat, f_ext: Flat | None
+) -> Any:
+    return perturbed.perturbed_inverse(t.fast, q, v, vdot, dq, dv, dvdot, t.link_forces(f_ext, t.fast)).dtau
+
+
+def _perturbed_forward(
+    t: Trees, q: Flat, v: Flat, tau: Flat, dq: Flat, dv: Flat, dtau: Flat, f_ext: Flat | None
+) -> Any:
+    return perturbed.perturbed_forward(t.fast, q, v, tau, dq, dv, dtau, t.link_forces(f_ext, t.fast)).dvdot
+
+
 def _point(point: Flat | None) -> Vec | None:
     return None if point is None else Vec.of(list(point))
 
 
 CATALOGUE: dict[str, Text] = {
-    "inverse_dynamics": Text(("q", "v", "vdot"), _id, ("f_ext",)),
-    "forward_dynamics": Text(("q", "v", "tau"), _fd, ("f_ext",)),
-    "bias_force": Text(("q", "v"), _bias, ("f_ext",)),
-    "gravity_force": Text(("q",), lambda t, q: inverse_dynamics.gravity_force(t.fast, q)),
+    "inverse_dynamics": Text(("q", "v", "vdot"), _id, ("f_ext",), rolls=True),
+    "forward_dynamics": Text(("q", "v", "tau"), _fd, ("f_ext",), rolls=True),
+    "bias_force": Text(("q", "v"), _bias, ("f_ext",), rolls=True),
+    "linearize_inverse": Text(("q", "v", "vdot"), _linearized_inverse, ("f_ext",)),
+    "linearize_forward": Text(("q", "v", "tau"), _linearized_forward, ("f_ext",)),
+    "perturb_inverse": Text(("q", "v", "vdot", "dq", "dv", "dvdot"), _perturbed_inverse, ("f_ext",)),
+    "perturb_forward": Text(("q", "v", "tau", "dq", "dv", "dtau"), _perturbed_forward, ("f_ext",)),
+    "gravity_force": Text(("q",), lambda t, q: inverse_dynamics.gravity_force(t.fast, q), rolls=True),
+    "external_force": Text(
+        ("q", "f_ext"),
+        lambda t, q, f_ext: inverse_dynamics.external_force(t.fast, q, t.link_forces(f_ext, t.fast)),
+        rolls=True,
+    ),
+    "mass_product": Text(("q", "x"), lambda t, q, x: inverse_dynamics.mass_product(t.fast, q, x), rolls=True),
+    "mass_solve": Text(("q", "x"), lambda t, q, x: mass_matrix.mass_solve(t.fast, q, x), rolls=True),
     "mass_matrix": Text(("q",), lambda t, q: mass_matrix.mass_matrix(t.fast, q)),
     "mass_matrix_inverse": Text(("q",), lambda t, q: mass_matrix.mass_matrix_inverse(t.fast, q)),
     "coriolis_matrix": Text(("q", "v"), lambda t, q, v: coriolis.coriolis_matrix(t.fast, q, v)),
-    "poses": Text(("q",), lambda t, q: kinematics.poses(t.fast, q)),
+    "poses": Text(("q",), lambda t, q: kinematics.poses(t.fast, q), rolls=True),
     "pose": Text(("q",), lambda t, q, *, body: kinematics.pose(t.fast, q, t.place(body, t.fast))),
     "velocity": Text(("q", "v"), lambda t, q, v, *, body: kinematics.velocity(t.fast, q, v, t.place(body, t.fast))),
     "jacobian": Text(
@@ -136,7 +176,7 @@ CATALOGUE: dict[str, Text] = {
         lambda t, q, v, point, *, body: kinematics.jacobian_rate(t.fast, q, v, t.place(body, t.fast), _point(point)),
         ("point",),
     ),
-    "configuration_rate": Text(("q", "v"), lambda t, q, v: kinematics.configuration_rate(t.fast, q, v)),
+    "configuration_rate": Text(("q", "v"), lambda t, q, v: kinematics.configuration_rate(t.fast, q, v), rolls=True),
     "kinetic_energy": Text(("q", "v"), lambda t, q, v: energy.kinetic_energy(t.fast, q, v)),
     "potential_energy": Text(("q",), lambda t, q: energy.potential_energy(t.fast, q)),
     "center_of_mass": Text(("q",), lambda t, q: energy.center_of_mass(t.fast, q)),
@@ -151,6 +191,6 @@ CATALOGUE: dict[str, Text] = {
         ("q",), lambda t, q, *, body: operational.operational_admittance(t.fast, q, t.place(body, t.fast))
     ),
     "regressor": Text(("q", "v", "vdot"), lambda t, q, v, vdot: regressor.regressor(t.in_body_frames, q, v, vdot)),
-    "integrate": Text(("q", "dv"), lambda t, q, dv: configuration.integrate(t.fast, q, dv)),
-    "difference": Text(("q0", "q1"), lambda t, q0, q1: configuration.difference(t.fast, q0, q1)),
+    "integrate": Text(("q", "dv"), lambda t, q, dv: configuration.integrate(t.fast, q, dv), rolls=True),
+    "difference": Text(("q0", "q1"), lambda t, q0, q1: configuration.difference(t.fast, q0, q1), rolls=True),
 }

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwise.model.tree import Tree
+from linkwise.algorithms.sweeps import configured, each, generalized
+from linkwise.model.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar
 
 
 def integrate(tree: Tree, q: Sequence[Scalar], dv: Sequence[Scalar]) -> list[Scalar]:
     """The configuration reached from q with constant velocity dv in unit time."""
-    out: list[Scalar] = [0.0] * tree.nq
-    for link in tree:
-        if not link.is_mimic:
-            for i, x in enumerate(link.joint.integrate(link.coordinates(q), link.rates(dv))):
-                out[link.q_start + i] = x
-    return out
+    moved = each(tree, lambda link: link.joint.integrate(link.coordinates(q), link.rates(dv)))
+    return configured(tree, moved)
 
 
 def difference(tree: Tree, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
     """The dv that leads from q0 to q1 in unit time."""
-    out: list[Scalar] = [0.0] * tree.nv
-    for link in tree:
-        if not link.is_mimic:
-            for i, x in enumerate(link.joint.difference(link.coordinates(q0), link.coordinates(q1))):
-                out[link.v_start + i] = x
-    return out
+    def step(link: Link) -> Sequence[Scalar]:
+        if link.is_mimic:  # moves with the joint it follows, which has the coordinate
+            return [0.0] * link.joint.nv
+        return link.joint.difference(link.coordinates(q0), link.coordinates(q1))
+
+    return generalized(tree, each(tree, step))

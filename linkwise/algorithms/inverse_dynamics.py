@@ -13,13 +13,13 @@ from linkwise.model.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force
 
-Forces = Sequence[Force] | None
+Forces = Field[Force] | None
 
 
 def inverse_dynamics(
     tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], vdot: Sequence[Scalar] | None, f_ext: Forces = None
 ) -> list[Scalar]:
-    """τ, nv numbers. ``f_ext``: external forces in link frames, one for each link. ``vdot`` None means zero."""
+    """τ, nv numbers. ``f_ext``: external forces in link frames. ``vdot`` None means zero."""
     needed = needed_forces(tree, q, v, vdot, f_ext)
 
     def balance(link: Link, outboard: Force) -> tuple[Force, list[Scalar]]:
@@ -40,7 +40,7 @@ def needed_forces(
     def move(link: Link, parent: RigidMotion) -> tuple[RigidMotion, Force]:
         motion = next_motion(link, parent, q, v, vdot)
         f = wrench(link.inertia, motion)
-        return motion, f if f_ext is None else f - f_ext[link.index]
+        return motion, f if f_ext is None else f - f_ext[link]
 
     return outward(tree, move, at_rest(tree.gravity), keeps=True)
 
@@ -53,3 +53,18 @@ def bias_force(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], f_ext: Forc
 def gravity_force(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
     """∂U/∂q: the joint forces that hold the mechanism still."""
     return inverse_dynamics(tree, q, [0.0] * tree.nv, None)
+
+
+def external_force(tree: Tree, q: Sequence[Scalar], f_ext: Field[Force]) -> list[Scalar]:
+    """J*f: the joint forces that external forces amount to, Hφf (nv)."""
+
+    def gather(link: Link, outboard: Force) -> tuple[Force, list[Scalar]]:
+        f = outboard + f_ext[link]
+        return link.phi(q) @ f, [column.dot(f) for column in link.S(q)]
+
+    return generalized(tree, inward(tree, gather, Force.zero()))
+
+
+def mass_product(tree: Tree, q: Sequence[Scalar], x: Sequence[Scalar]) -> list[Scalar]:
+    """𝓜(q) x without the matrix: the inverse dynamics of the acceleration x, at rest and without gravity. O(n)."""
+    return inverse_dynamics(tree.without_gravity(), q, [0.0] * tree.nv, x)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linkwise.algorithms.rigid_motion import combination
-from linkwise.algorithms.sweeps import Field, outward
+from linkwise.algorithms.sweeps import Field, configured, each, outward, per_body
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.matrices import Mat3
@@ -58,8 +58,11 @@ class Place:
 
 def placed(tree: Tree, q: Sequence[Scalar]) -> Field[Placed]:
     """Every link's frame in the world."""
-    root = Placed(Mat3.identity(), Vec.zero()).after(tree.root)
-    return outward(tree, lambda link, parent: parent.after(link.phi(q)), root)
+    return outward(tree, lambda link, parent: parent.after(link.phi(q)), _root(tree))
+
+
+def _root(tree: Tree) -> Placed:
+    return Placed(Mat3.identity(), Vec.zero()).after(tree.root)
 
 
 def pose(tree: Tree, q: Sequence[Scalar], place: Place) -> Matrix:
@@ -69,8 +72,12 @@ def pose(tree: Tree, q: Sequence[Scalar], place: Place) -> Matrix:
 
 def poses(tree: Tree, q: Sequence[Scalar]) -> list[Matrix]:
     """4×4 of every body."""
-    frames = placed(tree, q)
-    return [frames[link].after(link.to_body).matrix() for link in tree]
+
+    def move(link: Link, parent: Placed) -> tuple[Placed, Matrix]:
+        frame = parent.after(link.phi(q))
+        return frame, frame.after(link.to_body).matrix()
+
+    return per_body(tree, outward(tree, move, _root(tree), keeps=True), (4, 4))
 
 
 def velocities(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Field[Motion]:
@@ -110,12 +117,8 @@ def jacobian(tree: Tree, q: Sequence[Scalar], place: Place, point: Vec | None = 
 
 def configuration_rate(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
     """q̇ from v."""
-    rate: list[Scalar] = [0.0] * tree.nq
-    for link in tree:
-        if not link.is_mimic:
-            for i, value in enumerate(link.joint.rate(link.coordinates(q), link.rates(v))):
-                rate[link.q_start + i] = value
-    return rate
+    rates = each(tree, lambda link: link.joint.rate(link.coordinates(q), link.rates(v)))
+    return configured(tree, rates)
 
 
 def jacobian_rate(

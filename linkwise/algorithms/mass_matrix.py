@@ -59,3 +59,10 @@ def mass_matrix_inverse(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     columns = [solve(tree, q, axes, [1.0 if i == j else 0.0 for i in range(n)], None) for j in range(n)]
     # Symmetric: entry (i, j) is taken from the column of the outer of the two, whose inward sweep is the shorter.
     return [[columns[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
+
+
+def mass_solve(tree: Tree, q: Sequence[Scalar], x: Sequence[Scalar]) -> list[Scalar]:
+    """𝓜(q)⁻¹ x without the matrix. O(n)."""
+    if tree.has_mimics:
+        return factorize(mass_matrix(tree, q)).solve(x)
+    return solve(tree, q, articulate(tree, q), x, None)

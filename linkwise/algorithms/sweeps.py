@@ -25,13 +25,14 @@ class Field(Generic[T]):
         self.values = values
 
     def __getitem__(self, link: Link) -> T:
-        return self.values[link.index]
+        return self.values[link if isinstance(link, int) else link.index]
 
 
 def outward(tree: Tree, step: Callable[[Link, Any], Any], root: Any, *, keeps: bool = False) -> Field[Any]:
     """Base to tips: ``step(link, state of its parent)`` gives the link's state; the base's is ``root``.
 
-    With ``keeps``, the step gives two things: what it hands to its children, and what it keeps; the field is of the latter.
+    With ``keeps``, the step gives two things: what it hands to its children, and what it keeps; the field has the
+    latter.
     """
     rolled = getattr(tree, "outward", None)
     if rolled is not None:
@@ -71,7 +72,24 @@ def each(tree: Tree, step: Callable[[Link], T]) -> Field[T]:
 
 def generalized(tree: Tree, field: Field[Sequence[Scalar]]) -> list[Scalar]:
     """One number for each freedom from one for each joint axis; what acts on a mimic acts on the joint it follows."""
-    rolled = getattr(tree, "generalized_output", None)
+    rolled = getattr(tree, "output", None)
+    return tree.generalized(field.values) if rolled is None else rolled(field, "v", tree.nv)
+
+
+def configured(tree: Tree, field: Field[Sequence[Scalar]]) -> list[Scalar]:
+    """The configuration that each joint's own coordinates make up; mimics have none."""
+    rolled = getattr(tree, "output", None)
     if rolled is not None:
-        return rolled(field)  # type: ignore[no-any-return]
-    return tree.generalized(field.values)
+        return rolled(field, "q", tree.nq)  # type: ignore[no-any-return]
+    whole: list[Scalar] = [0.0] * tree.nq
+    for link in tree:
+        if not link.is_mimic:
+            for i, value in enumerate(field[link]):
+                whole[link.q_start + i] = value
+    return whole
+
+
+def per_body(tree: Tree, field: Field[T], shape: tuple[int, ...]) -> list[T]:
+    """One value of this shape for each body, in order."""
+    rolled = getattr(tree, "output", None)
+    return field.values if rolled is None else rolled(field, "body", (len(tree.links), *shape))

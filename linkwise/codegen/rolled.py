@@ -41,6 +41,7 @@ def _lent(size: int) -> Iterator[int]:
             _kept.buffer = buffer
     yield int(buffer.ctypes.data) + -int(buffer.ctypes.data) % 64
 
+
 # The table that every call brings: eight fixed words, then for each space its place and for each array its size.
 _LINKS, _KINDS, _OFFSETS, _PARAMETERS, _CONSTANTS, _CONSTANT_PLACES, _CONSTANT_VALUES, _ANGLES, _FRAME = range(9)
 _FIXED = 9
@@ -195,9 +196,8 @@ class _Module:
         for side, index, name in self._arrays():
             rows = f.load("ptr", f.address("ptr", f"%{side}", index), 8)
             start = f.emit(f"mul i64 %i, {self._word(f, self._size_word(name))}")
-            f.do(
-                f"store ptr {f.address(self.shape.element, rows, start)}, ptr {f.address('ptr', bases, self.place[name])}"
-            )
+            row, base = f.address(self.shape.element, rows, start), f.address("ptr", bases, self.place[name])
+            f.do(f"store ptr {row}, ptr {base}")
         frame = f.emit(f"getelementptr i8, ptr %scratch, i64 {self._word(f, _FRAME)}")
         f.do(f"call void @sweep(ptr {bases}, ptr %table, ptr {frame})")
         f.do("%next = add i64 %i, 1")

@@ -11,7 +11,7 @@ from linkwise.codegen.ir import Function, Shape, masked_load, masked_store
 from linkwise.codegen.target import Machine
 
 
-def _joined(f: Function, half: Shape, low: str, high: str) -> str:
+def joined(f: Function, half: Shape, low: str, high: str) -> str:
     """Two halves as one vector."""
     if half.lanes == 1:
         first = f.emit(f"insertelement <2 x {half.element}> poison, {half.element} {low}, i64 0")
@@ -20,7 +20,7 @@ def _joined(f: Function, half: Shape, low: str, high: str) -> str:
     return f.emit(f"shufflevector {half.real} {low}, {half.real} {high}, <{2 * half.lanes} x i32> <{everything}>")
 
 
-def _exchanged(f: Function, shape: Shape, rows: list[str]) -> list[str]:
+def exchanged(f: Function, shape: Shape, rows: list[str]) -> list[str]:
     """Transpose the two square halves of W/2 vectors: exchange blocks of 1, 2, 4 ... between vectors as far apart."""
     lanes = shape.lanes
     distance = 1
@@ -91,8 +91,8 @@ def _columns(f: Function, shape: Shape, inward: bool, left: str | None, column: 
                 return masked_load(f, half, place, mask)
             return f.load(half.real, place, align if inward else half.size)
 
-        joined = [_joined(f, half, read(k), read(k + half.lanes)) for k in range(half.lanes)]
-        for k, value in enumerate(_exchanged(f, shape, joined)):
+        halves = [joined(f, half, read(k), read(k + half.lanes)) for k in range(half.lanes)]
+        for k, value in enumerate(exchanged(f, shape, halves)):
             if whole is not None:
                 masked_store(f, shape, value, targets[first + k], whole)
             else:

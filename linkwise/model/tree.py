@@ -7,13 +7,13 @@ leads back to the frame the user knows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from linkwise.model.joints import Joint
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.transforms import Transform
-from linkwise.spatial.vectors import Motion, Vec
+from linkwise.spatial.vectors import Force, Motion, Vec
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +49,10 @@ class Link:
         """This joint's part of v (or of v̇)."""
         own = [v[self.v_start + i] for i in range(self.joint.nv)]
         return [x * self.multiplier for x in own] if self.is_mimic else own
+
+    def external(self, f_ext: Sequence[Scalar]) -> Force:
+        """The external force on this link, from six numbers for each body in its own frame."""
+        return self.to_body @ Force.of(f_ext[6 * self.index : 6 * self.index + 6])
 
     def phi(self, q: Sequence[Scalar]) -> Transform:
         """φ(parent, link)."""
@@ -94,6 +98,10 @@ class Tree:
             for i, value in enumerate(values):
                 total[link.v_start + i] = total[link.v_start + i] + value * link.multiplier
         return total
+
+    def without_gravity(self) -> Tree:
+        """The same tree, weightless."""
+        return replace(self, gravity=Vec.zero())
 
     @property
     def has_mimics(self) -> bool:

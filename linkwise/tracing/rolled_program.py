@@ -1,6 +1,6 @@
 """A program with loops: what a sweep over many links becomes when its step is traced once for each kind of link.
 
-Memory is a set of **spaces**, each an array of values (a value is one number, or a vector of one number of many states).
+Memory is a set of **spaces**, arrays of values (a value is one number, or a vector of one number of many states).
 A **loop** runs over the links in order or in reverse; for link ``k`` it runs the straight-line body of the link's kind,
 whose inputs and outputs are stretches of the spaces. Where each stretch begins is data: column ``c`` of row ``k`` of
 ``offsets``. So one piece of code serves any tree, and only tables grow with the number of links.

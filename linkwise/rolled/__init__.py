@@ -1,0 +1,1 @@
+"""Sweeps as loops: for mechanisms of many links."""
