@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,9 @@ from linkwise.linearization import Linearization
 from linkwise.model.builder import Builder
 from linkwise.model.mechanism import Mechanism
 from linkwise.model.parameters import Parameter, check_names, parameters
+
+if TYPE_CHECKING:
+    from linkwise.operators import Operators
 
 Array = NDArray[Any]
 
@@ -367,6 +370,31 @@ class Model(Linearization, Mechanism):
     def inertial_parameters(self) -> Array:
         """π (10 n_bodies): for each body m, m c (3), and Jxx, Jxy, Jyy, Jxz, Jyz, Jzz about its origin, body axes."""
         return np.array(inertial_parameters(Trees(self).in_body_frames), float)
+
+    # Spatial operators.
+    def operators(
+        self, q: ArrayLike, v: ArrayLike | None = None, *, p: ArrayLike | None = None, frames: Literal["body", "link"] = "body"
+    ) -> Operators:
+        """The spatial operators φ, ψ, H, M, P, D, … of a state (or a batch), to be written in expressions.
+
+        Each application of an expression runs as O(n) sweeps. On object arrays of symbols, as inside
+        :func:`linkwise.compile`, the sweeps are traced and a whole expression becomes one kernel.
+
+        Args:
+            q: configuration (..., nq).
+            v: velocity (..., nv); needed for ``V``, ``a``, ``b`` and ``f`` only.
+            p: run-time parameters (np), one set for all states.
+            frames: ``"body"`` gives blocks in the bodies' frames. ``"link"`` gives them in frames that we choose along the
+                joints, with what of an inertia a joint does not feel handed to its parent: cheaper when compiled. Joint-space
+                results (D, HφMφ*H*, its inverse, HψK, Hφf, …) are the same; vectors and blocks over the links are not the
+                bodies', and M, R, P and b differ from theirs by parts with H M = 0.
+        """
+        from linkwise.operators import operators
+
+        if p is not None and not self.parameter_names:
+            raise _no_parameters("operators")
+        trees = self._trees if p is None else Trees(self, list(np.asarray(p)))
+        return operators(trees, q, v, frames)
 
     # Configurations.
     def neutral(self) -> Array:

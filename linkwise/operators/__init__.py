@@ -1,0 +1,27 @@
+"""The spatial operator algebra: operators that run as sweeps, expressions of them, and the identities between them.
+
+    ops = model.operators(q, v)
+    I, H, phi, psi, M, K, D = ops.I, ops.H, ops.phi, ops.psi, ops.M, ops.K, ops.D
+    (H @ phi @ M @ phi.T @ H.T).inv()          # (I − HψK)* D⁻¹ (I − HψK)
+"""
+
+from linkwise.operators.base import Operator
+from linkwise.operators.operators import Operators, operators
+from linkwise.operators.rewrite import Step, expand, explain, inverse, rewrite, simplify
+from linkwise.operators.rules import RULES, Rule
+from linkwise.operators.vectors import Vector
+
+__all__ = [
+    "RULES",
+    "Operator",
+    "Operators",
+    "Rule",
+    "Step",
+    "Vector",
+    "expand",
+    "explain",
+    "inverse",
+    "operators",
+    "rewrite",
+    "simplify",
+]

@@ -1,0 +1,143 @@
+"""The letters of the papers: operators that are not made of others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, final
+
+import numpy as np
+
+from linkwise.algorithms.kinematics import Place
+from linkwise.operators.base import Array, Operator
+from linkwise.operators.engine import Engine, Value
+from linkwise.operators.expressions import Transposed
+from linkwise.operators.notation import letter
+from linkwise.operators.spaces import Space
+
+
+class Atom(Operator):
+    """A letter. ``word`` is its name here, as in ``ops.E_phi``."""
+
+    is_symmetric = False
+
+    def __init__(self, engine: Engine, word: str, rows: Space, cols: Space) -> None:
+        super().__init__(engine, rows, cols)
+        self.word = word
+
+    def transposed(self) -> Operator:
+        return self if self.is_symmetric else Transposed(self)
+
+    @property
+    def key(self) -> str:
+        return self.word
+
+    @property
+    def name(self) -> str:
+        return letter(self.word)
+
+
+@final
+class Diagonal(Atom):
+    """Block diagonal: H, M, R, P, D, G, τ, τ̄, Υ, the rotor inertias, and inverses of these. O(n)."""
+
+    def __init__(self, engine: Engine, word: str, rows: Space, cols: Space, is_symmetric: bool) -> None:
+        super().__init__(engine, word, rows, cols)
+        self.is_symmetric = is_symmetric
+
+    def forward(self, x: Value) -> Value:
+        return self.engine.diagonal(self.word, x, False)
+
+    def adjoint(self, y: Value) -> Value:
+        return self.engine.diagonal(self.word, y, True)
+
+
+@final
+class Shift(Atom):
+    """Blocks (parent(k), k) only, nilpotent on a tree: E_φ, E_ψ = E_φτ̄, K = E_φG (000 eq. 19, 53). O(n)."""
+
+    def forward(self, x: Value) -> Value:
+        return self.engine.shift(self.word, x, False)
+
+    def adjoint(self, y: Value) -> Value:
+        return self.engine.shift(self.word, y, True)
+
+
+@final
+class Sweep(Atom):
+    """φ = (I - E_φ)⁻¹ and ψ = (I - E_ψ)⁻¹ (000 eq. 20, 54): tips to base, their adjoints base to tips. O(n)."""
+
+    def forward(self, x: Value) -> Value:
+        return self.engine.sweep(self.word, x, False)
+
+    def adjoint(self, y: Value) -> Value:
+        return self.engine.sweep(self.word, y, True)
+
+
+@final
+class Tilde(Atom):
+    """φ~ = φ - I = φE_φ and ψ~ = ψ - I = ψE_ψ (000 lemma 3.1). O(n)."""
+
+    def forward(self, x: Value) -> Value:
+        return self.engine.tilde(self.word.removesuffix("_tilde"), x, False)
+
+    def adjoint(self, y: Value) -> Value:
+        return self.engine.tilde(self.word.removesuffix("_tilde"), y, True)
+
+
+@final
+class Omega(Atom):
+    """Ω = ψ*H*D⁻¹Hψ (004 eq. 3.10): one sweep in, one out. O(n), common ancestors included."""
+
+    is_symmetric = True
+
+    def forward(self, x: Value) -> Value:
+        e = self.engine
+        y = e.diagonal("H", e.sweep("psi", x, False), False)
+        return e.sweep("psi", e.diagonal("H", e.diagonal("D_inverse", y, False), True), True)
+
+    def adjoint(self, y: Value) -> Value:
+        return self.forward(y)
+
+    def block(self, i: int, j: int) -> Array:
+        """Ω(i, j) = ψ*(c, i) Υ(c) ψ(c, j), c the nearest common ancestor: O(depth), and O(1) for i = j.
+
+        DIFFERS FROM PAPER: the appendix of 004 has Υ(k, m+1) where Ω(k, m+1) is meant, and zero for links on
+        different branches, which holds only when the base is all they have in common.
+        """
+        self._check_block("row", i, self.rows)
+        self._check_block("column", j, self.cols)
+        tree = self.engine.tree
+        above = {link.index for link in tree.ancestors(tree.links[i])}
+        common = next((link.index for link in tree.ancestors(tree.links[j]) if link.index in above), None)
+        if common is None:
+            return np.zeros((*self.engine.batch, 6, 6))
+        left, right = self._through(common, i), self._through(common, j)
+        middle = self.engine.block("Upsilon", common)
+        return left.swapaxes(-1, -2) @ middle @ right
+
+    def _through(self, c: int, k: int) -> Array:
+        """ψ(c, k), the product of ψ(parent, link) on the way from c out to k."""
+        psi: Any = np.broadcast_to(np.eye(6), (*self.engine.batch, 6, 6))
+        while k != c:
+            psi = self.engine.block("E_psi", k) @ psi
+            k = self.engine.tree.links[k].parent
+        return psi
+
+
+@final
+class PickOff(Atom):
+    """B(m, k) = φ(O_m, C_k) where the point C_k is on link m (004 eq. 2.13). O(n)."""
+
+    def __init__(self, engine: Engine, places: Sequence[Place], cols: Space) -> None:
+        super().__init__(engine, "B", engine.links, cols)
+        self.places = tuple(places)
+
+    def forward(self, x: Value) -> Value:
+        return self.engine.pick(self.places, x, False)
+
+    def adjoint(self, y: Value) -> Value:
+        return self.engine.pick(self.places, y, True)
+
+    @property
+    def key(self) -> str:
+        return f"B[{self.cols.name}]"

@@ -1,0 +1,311 @@
+"""`Operators`: the spatial operators of one state, or of a batch of states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from linkwise.algorithms.catalogue import Trees
+from linkwise.algorithms.kinematics import Place
+from linkwise.errors import InputError
+from linkwise.model.mechanism import Mechanism
+from linkwise.model.tree import Tree
+from linkwise.operators.array_engine import ArrayEngine
+from linkwise.operators.atoms import Diagonal, Omega, PickOff, Shift, Sweep, Tilde
+from linkwise.operators.base import Operator
+from linkwise.operators.engine import Engine
+from linkwise.operators.expressions import Identity
+from linkwise.operators.points import Point, places
+from linkwise.operators.scalar_engine import ScalarEngine
+from linkwise.operators.spaces import Space
+from linkwise.operators.vectors import Given, Moving, Vector
+from linkwise.spatial.scalar import is_zero
+
+Frames = Literal["body", "link"]
+
+
+class Operators:
+    """The operators of the papers for one state (or a batch), under the papers' names.
+
+    With n links and N = nv freedoms: H is N × 6n, G and K are 6n × N, D is N × N with one nv_k × nv_k block for each
+    joint, all others are 6n × 6n. Links are numbered base to tip; block (parent(k), k) of E_φ is φ(parent(k), k).
+
+    Rotor inertias (:attr:`armature`, J_r) add to the joints' inertia: 𝓜 = HφMφ*H* + J_r and D = HPH* + J_r. Then τ̄ is no
+    projection any more and P = M + E_ψPE_φ* replaces M + E_ψPE_ψ*; all other identities stay as they are.
+    """
+
+    def __init__(self, engine: Engine, find: Callable[[str], Place], has_velocity: bool) -> None:
+        self.engine = engine
+        self._find = find
+        self._has_velocity = has_velocity
+
+    # Composite bodies.
+    @cached_property
+    def E_phi(self) -> Operator:
+        """E_φ, 6n × 6n: blocks φ(parent(k), k) (000 eq. 19)."""
+        return self._on_links(Shift, "E_phi")
+
+    @cached_property
+    def phi(self) -> Operator:
+        """φ = (I - E_φ)⁻¹, 6n × 6n: forces summed towards the base (000 eq. 20)."""
+        return self._on_links(Sweep, "phi")
+
+    @cached_property
+    def phi_tilde(self) -> Operator:
+        """φ~ = φ - I, 6n × 6n (000 lemma 3.1)."""
+        return self._on_links(Tilde, "phi_tilde")
+
+    @cached_property
+    def H(self) -> Operator:
+        """H, N × 6n, block diagonal: H*(k) = S maps a joint's rates to its relative motion (000 eq. 18)."""
+        return Diagonal(self.engine, "H", self.engine.joints, self.engine.links, False)
+
+    @cached_property
+    def M(self) -> Operator:
+        """M, 6n × 6n, block diagonal: the links' own inertias (000 eq. 10)."""
+        return self._diagonal("M")
+
+    @cached_property
+    def R(self) -> Operator:
+        """R = M + E_φRE_φ*, 6n × 6n, block diagonal: inertias of composite bodies (000 eq. 25)."""
+        return self._diagonal("R")
+
+    @cached_property
+    def armature(self) -> Operator:
+        """J_r, N × N, diagonal: rotor inertias seen at the joints."""
+        return Diagonal(self.engine, "armature", self.engine.joints, self.engine.joints, True)
+
+    @cached_property
+    def mass_matrix(self) -> Operator:
+        """𝓜 = HφMφ*H*, N × N, and J_r added where there are rotor inertias (000 eq. 21)."""
+        bare = self.H @ self.phi @ self.M @ self.phi.T @ self.H.T
+        whole: Operator = bare + self.armature if self.has_armature else bare
+        return whole
+
+    # Articulated bodies.
+    @cached_property
+    def P(self) -> Operator:
+        """P, 6n × 6n, block diagonal: inertias of articulated bodies (000 eq. 40, 42)."""
+        return self._diagonal("P")
+
+    @cached_property
+    def D(self) -> Operator:
+        """D = HPH* (+ J_r), N × N, block diagonal: nv_k × nv_k for each joint (000 eq. 53)."""
+        return Diagonal(self.engine, "D", self.engine.joints, self.engine.joints, True)
+
+    @cached_property
+    def G(self) -> Operator:
+        """G = PH*D⁻¹, 6n × N, block diagonal: the Kalman gain (000 eq. 53)."""
+        return Diagonal(self.engine, "G", self.engine.links, self.engine.joints, False)
+
+    @cached_property
+    def K(self) -> Operator:
+        """K = E_φG, 6n × N: the predictor gain (000 eq. 53)."""
+        return Shift(self.engine, "K", self.engine.links, self.engine.joints)
+
+    @cached_property
+    def tau(self) -> Operator:
+        """τ = GH, 6n × 6n, block diagonal: the papers' projection (000 eq. 53). Not a joint force."""
+        return self._diagonal("tau", False)
+
+    @cached_property
+    def tau_bar(self) -> Operator:
+        """τ̄ = I - GH, 6n × 6n, block diagonal: what of a force the joint passes on (000 eq. 53)."""
+        return self._diagonal("tau_bar", False)
+
+    @cached_property
+    def E_psi(self) -> Operator:
+        """E_ψ = E_φτ̄, 6n × 6n (000 eq. 53)."""
+        return self._on_links(Shift, "E_psi")
+
+    @cached_property
+    def psi(self) -> Operator:
+        """ψ = (I - E_ψ)⁻¹, 6n × 6n: forces summed towards the base across free joints (000 eq. 54)."""
+        return self._on_links(Sweep, "psi")
+
+    @cached_property
+    def psi_tilde(self) -> Operator:
+        """ψ~ = ψ - I, 6n × 6n (004 lemma 5)."""
+        return self._on_links(Tilde, "psi_tilde")
+
+    @cached_property
+    def Upsilon(self) -> Operator:
+        """Υ, 6n × 6n, block diagonal: the links' own admittances, the diagonal blocks of Ω.
+
+        Υ(k) = H*(k)D⁻¹(k)H(k) + ψ*(p,k)Υ(p)ψ(p,k), p the parent of k (004 eq. A.3).
+        """
+        return self._diagonal("Upsilon")
+
+    @cached_property
+    def Omega(self) -> Operator:
+        """Ω = ψ*H*D⁻¹Hψ, 6n × 6n: accelerations of all links from forces on all links (004 eq. 3.10)."""
+        return self._on_links(Omega, "Omega")
+
+    # Identities, points.
+    @cached_property
+    def I(self) -> Operator:  # noqa: E743
+        """I, of whatever size the expression around it asks for."""
+        return Identity(self.engine)
+
+    def identity(self, space: Literal["links", "joints"]) -> Operator:
+        """I over the links (6n × 6n) or over the joints (N × N)."""
+        return Identity(self.engine, {"links": self.engine.links, "joints": self.engine.joints}[space])
+
+    def B(self, points: Point | Sequence[Point]) -> Operator:
+        """B, 6n × 6c: forces at c points, summed on their links (004 eq. 2.13).
+
+        Args:
+            points: names of bodies or frames, each alone or as ``(name, (x, y, z))`` for a place in that frame. Forces
+                and motions at a point are in the axes of its frame.
+        """
+        labels, found = places(points, self._find)
+        return PickOff(self.engine, found, Space(f"points {labels}", (6,) * len(found)))
+
+    def J(self, points: Point | Sequence[Point]) -> Operator:
+        """J = B*φ*H*, 6c × N: the points' spatial velocities from joint rates (004 eq. 2.14), in their frames' axes."""
+        jacobian: Operator = self.B(points).T @ self.phi.T @ self.H.T
+        return jacobian
+
+    # Velocity terms.
+    @cached_property
+    def V(self) -> Vector:
+        """V = φ*H*v, 6n: the links' spatial velocities."""
+        return self._moving("V")
+
+    @cached_property
+    def a(self) -> Vector:
+        """a, 6n: Coriolis and centrifugal accelerations (000 eq. 14).
+
+        Gravity is in it: a base at rest in the field g is one that accelerates by -g, so φ*(base, k)[0; -g] is added for the
+        links on the base. ``model.with_gravity((0, 0, 0))`` leaves it out.
+        """
+        return self._moving("a")
+
+    @cached_property
+    def b(self) -> Vector:
+        """b = [ω~Jω; ω~ω~h], 6n: gyroscopic forces (000 eq. 16)."""
+        return self._moving("b")
+
+    @cached_property
+    def f(self) -> Vector:
+        """f = Mφ*a + b, 6n: the force that each link needs for v̇ = 0; 𝓒 = Hφf."""
+        return self._moving("f")
+
+    def vector(self, values: Any, name: str = "T") -> Vector:
+        """An array as a stacked vector (over joints or links, by its length) whose expressions run as one.
+
+        Args:
+            values: (..., N) or (..., 6n).
+            name: how it is shown.
+        """
+        size = np.shape(values)[-1:]
+        spaces = [s for s in (self.engine.joints, self.engine.links) if size == (s.size,)]
+        if not spaces:
+            raise InputError(
+                "a vector fits neither the joints nor the links",
+                got=str(np.shape(values)),
+                allowed=f"(..., {self.engine.joints.size}) or (..., {self.engine.links.size})",
+            )
+        return Given(self.engine, spaces[0], values, name)
+
+    @cached_property
+    def has_armature(self) -> bool:
+        """Whether any joint has rotor inertia."""
+        return any(not is_zero(x) for link in self.engine.tree for x in link.armature)
+
+    @cached_property
+    def has_branches(self) -> bool:
+        """Whether any link has more than one child."""
+        parents = [link.parent for link in self.engine.tree if link.parent >= 0]
+        return len(set(parents)) < len(parents)
+
+    @cached_property
+    def sides(self) -> dict[Any, tuple[Operator, Operator]]:
+        """The two sides of every rule that was asked for, as operators of this state."""
+        return {}
+
+    def _moving(self, word: str) -> Vector:
+        if not self._has_velocity:
+            raise InputError(
+                f"ops.{word} needs the velocity", got="v = None", do="ask for the operators with it: model.operators(q, v)"
+            )
+        return Moving(self.engine, word)
+
+    def _on_links(self, kind: Any, word: str) -> Operator:
+        made: Operator = kind(self.engine, word, self.engine.links, self.engine.links)
+        return made
+
+    def _diagonal(self, word: str, is_symmetric: bool = True) -> Operator:
+        return Diagonal(self.engine, word, self.engine.links, self.engine.links, is_symmetric)
+
+    def __repr__(self) -> str:
+        batch = f", batch {self.engine.batch}" if self.engine.batch else ""
+        return f"<operators: {len(self.engine.tree.links)} links, nv = {self.engine.tree.nv}{batch}>"
+
+
+def operators(trees: Trees, q: Any, v: Any = None, frames: Frames = "body") -> Operators:
+    """The operators of a mechanism at q (..., nq) and v (..., nv); see ``Model.operators``."""
+    if frames not in ("body", "link"):
+        raise InputError("no such frames", got=repr(frames), allowed='"body" or "link"')
+    tree = trees.in_body_frames if frames == "body" else trees.fast
+    _refuse_mimics(trees.mechanism)
+    q, v = _state(tree, q, v)
+    symbolic = q.dtype == object or (v is not None and v.dtype == object) or _has_symbols(tree)
+    if symbolic and q.ndim > 1:
+        raise InputError("operators of symbols are made for one state", got=f"q {q.shape}", allowed=f"({tree.nq})")
+    engine: Engine
+    if symbolic:
+        engine = ScalarEngine(tree, _scalars(q), None if v is None else _scalars(v))
+    else:
+        engine = ArrayEngine(tree, q, v)
+    made = Operators(engine, lambda name: trees.place(name, tree), v is not None)
+    engine.owner = made
+    return made
+
+
+def _refuse_mimics(mechanism: Mechanism) -> None:
+    followers = [joint.name for joint in mechanism.joints if joint.mimic is not None]
+    if followers:
+        raise InputError(
+            "the operators need independent joints, and some of this model follow others",
+            got=f"mimic joints {', '.join(map(repr, followers[:8]))}",
+            allowed="a model without mimic joints: a shared coordinate couples branches, and 𝓜 has no tree factors",
+            do="lock them: lw.load(file, locked=[…])",
+        )
+
+
+def _state(tree: Tree, q: Any, v: Any) -> tuple[Any, Any]:
+    """Arrays of one batch shape; object arrays stay what they are, numbers become floats."""
+    arrays = []
+    for name, value, size in (("q", q, tree.nq), ("v", v, tree.nv)):
+        if value is None:
+            continue
+        array = np.asarray(value)
+        if array.dtype not in (np.float32, object):
+            array = array.astype(float)
+        if array.shape[-1:] != (size,):
+            raise InputError(f"{name} has the wrong shape for operators", got=str(array.shape), allowed=f"(..., {size})")
+        arrays.append(array)
+    if len({a.dtype for a in arrays} - {np.dtype(object)}) > 1:
+        arrays = [a.astype(float) if a.dtype != object else a for a in arrays]
+    try:
+        batch = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
+    except ValueError:
+        raise InputError(
+            "the batches of q and v do not fit together", got=", ".join(str(a.shape) for a in arrays)
+        ) from None
+    arrays = [np.broadcast_to(a, (*batch, a.shape[-1])) for a in arrays]
+    return arrays[0], arrays[1] if v is not None else None
+
+
+def _has_symbols(tree: Tree) -> bool:
+    """Whether run-time parameters made the tree symbolic."""
+    numbers = (x for link in tree for x in (link.inertia.m, *link.inertia.h, *link.inertia.J.six(), *link.armature))
+    return not all(isinstance(x, (float, int, np.floating)) for x in (*numbers, *tree.gravity))
+
+
+def _scalars(array: Any) -> list[Any]:
+    return [float(x) if isinstance(x, (int, np.floating, np.integer)) else x for x in array]

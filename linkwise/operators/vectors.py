@@ -1,0 +1,190 @@
+"""Stacked vectors that are not yet computed: V, a, b, and what operators make of them.
+
+``A @ x`` of an array is computed at once. ``A @ x`` of a :class:`Vector` is not: the whole expression is run when its
+numbers are asked for (``numpy.asarray``, or ``.value``), which lets the sweeps of its parts be joined.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+
+from linkwise.errors import InputError
+from linkwise.operators import notation
+from linkwise.operators.base import _SCALARS, Array, Operator
+from linkwise.operators.engine import Engine, Value
+from linkwise.operators.spaces import Space
+
+
+class Vector(ABC):
+    """A stacked vector of one state or a batch. ``numpy.asarray`` gives its numbers (..., size)."""
+
+    __array_ufunc__ = None  # arrays leave `array - vector` to us
+
+    def __init__(self, engine: Engine, space: Space) -> None:
+        self.engine = engine
+        self.space = space
+
+    @abstractmethod
+    def evaluate(self) -> Value:
+        """The numbers as the engine keeps them."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """In the papers' notation."""
+
+    @cached_property
+    def stacked(self) -> Value:
+        """The numbers as the engine keeps them, computed once."""
+        return self.evaluate()
+
+    @property
+    def value(self) -> Array:
+        """The numbers (..., size)."""
+        return self.engine.leave(self.space, self.stacked)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Batch and size."""
+        return (*self.engine.batch, self.space.size)
+
+    def blocks(self) -> Array:
+        """(..., n, 6): one row for each link or point."""
+        if self.space == self.engine.joints:
+            raise InputError(f"{self.name} has blocks of different sizes", got="a vector in joint space", do="use .value")
+        return self.value.reshape(*self.engine.batch, len(self.space.sizes), 6)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.asarray(self.value, dtype)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.value[index]
+
+    def __add__(self, other: Any) -> Vector:
+        return Combination(((1.0, self), (1.0, self._like(other))))
+
+    def __radd__(self, other: Any) -> Vector:
+        return self._like(other) + self
+
+    def __sub__(self, other: Any) -> Vector:
+        return Combination(((1.0, self), (-1.0, self._like(other))))
+
+    def __rsub__(self, other: Any) -> Vector:
+        return self._like(other) - self
+
+    def __mul__(self, scale: Any) -> Vector:
+        return Combination(((float(scale) if isinstance(scale, _SCALARS) else scale, self),))
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Vector:
+        return self * -1.0
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def _like(self, other: Any) -> Vector:
+        if not isinstance(other, Vector):
+            return Given(self.engine, self.space, other)
+        if other.engine is not self.engine or other.space != self.space:
+            raise InputError(
+                f"{self.name} and {other.name} cannot be added",
+                got=f"{self.name} ({self.space.size} {self.space.name}) and {other.name} "
+                f"({other.space.size} {other.space.name})",
+                allowed="vectors of one state and one space",
+            )
+        return other
+
+
+@final
+class Given(Vector):
+    """A vector of known numbers."""
+
+    def __init__(self, engine: Engine, space: Space, array: Any, name: str = "x") -> None:
+        super().__init__(engine, space)
+        self.array = np.asarray(array)
+        self._name = name
+        if self.array.shape[-1:] != (space.size,) or self.array.ndim not in (1, len(engine.batch) + 1):
+            raise InputError(
+                f"a vector over the {space.name} has the wrong shape",
+                got=str(self.array.shape),
+                allowed=str((*engine.batch, space.size)),
+            )
+
+    def evaluate(self) -> Value:
+        return self.engine.enter(self.space, self.array)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+
+@final
+class Moving(Vector):
+    """V, a, b, or f = Mφ*a + b, from the state's velocity."""
+
+    def __init__(self, engine: Engine, word: str) -> None:
+        super().__init__(engine, engine.links)
+        self.word = word
+
+    def evaluate(self) -> Value:
+        return self.engine.motion(self.word)
+
+    @property
+    def name(self) -> str:
+        return {"f": "(Mφ*a + b)"}.get(self.word, self.word)
+
+
+@final
+class Applied(Vector):
+    """A x."""
+
+    def __init__(self, operator: Operator, vector: Vector) -> None:
+        super().__init__(operator.engine, operator.rows)
+        if operator.cols != vector.space or operator.engine is not vector.engine:
+            raise InputError(
+                f"{operator.name} cannot be applied to {vector.name}",
+                got=f"{operator.name} {operator.shape} and {vector.name} ({vector.space.size} {vector.space.name})",
+                allowed=f"a vector of {operator.cols.size} {operator.cols.name}, of the same state",
+            )
+        self.operator = operator
+        self.vector = vector
+
+    def evaluate(self) -> Value:
+        return self.operator.forward(self.vector.stacked)
+
+    @property
+    def name(self) -> str:
+        return f"{notation.juxtaposed([(self.operator.name, ' ' in self.operator.name)])} {_wrapped(self.vector)}"
+
+
+@final
+class Combination(Vector):
+    """a x + b y + …"""
+
+    def __init__(self, terms: tuple[tuple[Any, Vector], ...]) -> None:
+        super().__init__(terms[0][1].engine, terms[0][1].space)
+        self.terms = terms
+
+    def evaluate(self) -> Value:
+        total: Value = None
+        for coefficient, vector in self.terms:
+            one = isinstance(coefficient, float) and coefficient == 1.0
+            x = vector.stacked if one else self.engine.scale(coefficient, vector.stacked)
+            total = x if total is None else self.engine.add(total, x)
+        return total
+
+    @property
+    def name(self) -> str:
+        return notation.added([(c, v.name, isinstance(v, Combination)) for c, v in self.terms])
+
+
+def _wrapped(vector: Vector) -> str:
+    return f"({vector.name})" if isinstance(vector, Combination) else vector.name
