@@ -31,7 +31,10 @@ class Dual:
         return Dual(x, 0.0, like.level)
 
     def _pair(self, other: Scalar) -> tuple[Scalar, Scalar] | None:
-        """Value and tangent of the other operand at this level; None when the other level must lead."""
+        """Value and tangent of the other operand at this level; None when the other level must lead.
+
+        Then its reflected method is asked for by name: Python itself does not, where both operands are of one type.
+        """
         if isinstance(other, Dual):
             if other.level == self.level:
                 return other.value, other.tangent
@@ -45,7 +48,7 @@ class Dual:
     def __add__(self, other: Scalar) -> Scalar:
         pair = self._pair(other)
         if pair is None:
-            return NotImplemented
+            return other.__radd__(self)
         return Dual(self.value + pair[0], self.tangent + pair[1], self.level)
 
     __radd__ = __add__
@@ -53,7 +56,7 @@ class Dual:
     def __sub__(self, other: Scalar) -> Scalar:
         pair = self._pair(other)
         if pair is None:
-            return NotImplemented
+            return other.__rsub__(self)
         return Dual(self.value - pair[0], self.tangent - pair[1], self.level)
 
     def __rsub__(self, other: Scalar) -> Scalar:
@@ -62,7 +65,7 @@ class Dual:
     def __mul__(self, other: Scalar) -> Scalar:
         pair = self._pair(other)
         if pair is None:
-            return NotImplemented
+            return other.__rmul__(self)
         return Dual(self.value * pair[0], self.tangent * pair[0] + self.value * pair[1], self.level)
 
     __rmul__ = __mul__
@@ -70,7 +73,7 @@ class Dual:
     def __truediv__(self, other: Scalar) -> Scalar:
         pair = self._pair(other)
         if pair is None:
-            return NotImplemented
+            return other.__rtruediv__(self)
         quotient = self.value / pair[0]
         return Dual(quotient, (self.tangent - quotient * pair[1]) / pair[0], self.level)
 
