@@ -373,7 +373,12 @@ class Model(Linearization, Mechanism):
 
     # Spatial operators.
     def operators(
-        self, q: ArrayLike, v: ArrayLike | None = None, *, p: ArrayLike | None = None, frames: Literal["body", "link"] = "body"
+        self,
+        q: ArrayLike,
+        v: ArrayLike | None = None,
+        *,
+        p: ArrayLike | None = None,
+        frames: Literal["body", "link"] = "body",
     ) -> Operators:
         """The spatial operators φ, ψ, H, M, P, D, … of a state (or a batch), to be written in expressions.
 
@@ -384,10 +389,10 @@ class Model(Linearization, Mechanism):
             q: configuration (..., nq).
             v: velocity (..., nv); needed for ``V``, ``a``, ``b`` and ``f`` only.
             p: run-time parameters (np), one set for all states.
-            frames: ``"body"`` gives blocks in the bodies' frames. ``"link"`` gives them in frames that we choose along the
-                joints, with what of an inertia a joint does not feel handed to its parent: cheaper when compiled. Joint-space
-                results (D, HφMφ*H*, its inverse, HψK, Hφf, …) are the same; vectors and blocks over the links are not the
-                bodies', and M, R, P and b differ from theirs by parts with H M = 0.
+            frames: ``"body"`` gives blocks in the bodies' frames. ``"link"`` gives them in frames chosen along the joints,
+                with what of an inertia a joint does not feel handed to its parent: cheaper when compiled. Joint-space
+                results (D, HφMφ*H*, its inverse, HψK, Hφf, …) are the same; vectors and blocks over the links are not
+                the bodies', and M, R, P, b and f differ from theirs by parts that the joints do not feel.
         """
         from linkwise.operators import operators
 

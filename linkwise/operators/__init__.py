@@ -1,5 +1,7 @@
 """The spatial operator algebra: operators that run as sweeps, expressions of them, and the identities between them.
 
+Example::
+
     ops = model.operators(q, v)
     I, H, phi, psi, M, K, D = ops.I, ops.H, ops.phi, ops.psi, ops.M, ops.K, ops.D
     (H @ phi @ M @ phi.T @ H.T).inv()          # (I − HψK)* D⁻¹ (I − HψK)

@@ -108,8 +108,8 @@ class ArrayEngine(Engine):
 
     def shift(self, name: str, x: Value, adjoint: bool) -> Value:
         inner, cells = self.levels.inner, self.cells(name)
-        shape = (self.n, *np.broadcast_shapes(cells.shape[1:2], x.shape[1:2]), cells.shape[3 if adjoint else 2], x.shape[3])
-        y = np.zeros(shape, np.result_type(cells, x))
+        batch = max(cells.shape[1], x.shape[1])
+        y = np.zeros((self.n, batch, cells.shape[3 if adjoint else 2], x.shape[3]), np.result_type(cells, x))
         if adjoint:
             y[inner] = cells[inner].swapaxes(-1, -2) @ x[self.levels.parents]
             return y
@@ -121,7 +121,7 @@ class ArrayEngine(Engine):
 
     def sweep(self, name: str, x: Value, adjoint: bool) -> Value:
         cells = self.cells("E_" + name)
-        shape = (self.n, *np.broadcast_shapes(cells.shape[1:2], x.shape[1:2]), 6, x.shape[3])
+        shape = (self.n, max(cells.shape[1], x.shape[1]), 6, x.shape[3])
         z = np.array(np.broadcast_to(x, shape), np.result_type(cells, x))
         if adjoint:
             turned = cells.swapaxes(-1, -2)
@@ -168,9 +168,7 @@ class ArrayEngine(Engine):
         return self._by_kind((6, 6), lambda kind: _phi_rows(kind.link.phi(kind.coordinates(self.q))))
 
     def _h(self) -> Array:
-        return self._by_kind(
-            (self.width, 6), lambda kind: [list(s) for s in kind.link.S(kind.coordinates(self.q))]
-        )
+        return self._by_kind((self.width, 6), lambda kind: [list(s) for s in kind.link.S(kind.coordinates(self.q))])
 
     def _m(self) -> Array:
         return self._by_kind((6, 6), _inertia_rows, constant=True)
@@ -228,7 +226,7 @@ class ArrayEngine(Engine):
 
     # Velocity terms.
     def motion(self, name: str) -> Value:
-        return {"V": self._velocity, "a": self._coriolis, "b": self._gyroscopic, "f": self._bias}[name]
+        return getattr(self, {"V": "_velocity", "a": "_coriolis", "b": "_gyroscopic", "f": "_bias"}[name])
 
     @cached_property
     def _velocity(self) -> Array:

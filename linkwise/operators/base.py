@@ -121,9 +121,8 @@ class Operator(ABC):
 
     def _check_block(self, what: str, k: int, space: Space) -> None:
         if not 0 <= k < len(space.sizes):
-            raise InputError(
-                f"{self.name} has no such block {what}", got=str(k), allowed=f"0 … {len(space.sizes) - 1} ({space.name})"
-            )
+            allowed = f"0 … {len(space.sizes) - 1} ({space.name})"
+            raise InputError(f"{self.name} has no such block {what}", got=str(k), allowed=allowed)
 
     def _apply(self, x: Any, function: Any, cols: Space, rows: Space) -> Array:
         x = np.asarray(x)

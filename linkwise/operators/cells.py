@@ -15,9 +15,10 @@ from typing import final
 from linkwise.algorithms.articulated import Axis
 from linkwise.algorithms.rigid_motion import combination
 from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.vectors import Force, Motion
+from linkwise.spatial.vectors import Force, Motion, SpatialVector
 
-Part = Sequence[Scalar]  # one block of a stacked vector: 6 numbers, or nv
+Part = Sequence[Scalar] | SpatialVector
+"""One block of a stacked vector: 6 numbers, or nv."""
 
 
 class Cell(ABC):
@@ -54,7 +55,7 @@ class JointMap(Cell):
         return [s.dot(f) for s in self.S]
 
     def adjoint(self, y: Part) -> Part:
-        return list(combination(self.S, y))
+        return combination(self.S, list(y))
 
 
 @final
@@ -82,7 +83,7 @@ class Gain(Cell):
         total = Force.zero()
         for axis, y in zip(self.axes, innovations(self.axes, x), strict=True):
             total = total + axis.g * y
-        return list(total)
+        return total
 
     def adjoint(self, y: Part) -> Part:
         alpha = motion(y)

@@ -123,7 +123,7 @@ class Product(Operator):
         return Product(tuple(factor.T for factor in reversed(self.factors)))
 
     @cached_property
-    def key(self) -> str:  # type: ignore[override]
+    def key(self) -> str:
         return " ".join(factor.key for factor in self.factors)
 
     @property
@@ -160,7 +160,7 @@ class Sum(Operator):
         return Transposed(self)
 
     @cached_property
-    def key(self) -> str:  # type: ignore[override]
+    def key(self) -> str:
         return "{" + " + ".join(sorted(f"{_coefficient_key(c)}·{op.key}" for c, op in self.terms)) + "}"
 
     @property
@@ -186,7 +186,7 @@ class Transposed(Operator):
         return self.operator
 
     @cached_property
-    def key(self) -> str:  # type: ignore[override]
+    def key(self) -> str:
         if isinstance(self.operator, Sum):  # (A + B)* and A* + B* are written differently and mean one thing
             return total(*((c, op.T) for c, op in self.operator.terms)).key
         return f"{self.operator.key}*"
@@ -225,7 +225,7 @@ class Inverse(Operator):
         return Inverse(self.operator.T)
 
     @cached_property
-    def key(self) -> str:  # type: ignore[override]
+    def key(self) -> str:
         return f"inv({self.operator.key})"
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 LETTERS = {
@@ -55,7 +56,7 @@ def juxtaposed(factors: Sequence[tuple[str, bool]]) -> str:
 def _spaced(texts: Sequence[str]) -> list[str]:
     """Letters with an index or in parentheses need a space to stay apart; plain letters do not."""
     out = [texts[0]]
-    for before, text in zip(texts, texts[1:], strict=False):
+    for before, text in pairwise(texts):
         apart = "_" in before or "_" in text or "(" in before or "(" in text
         out.append(f" {text}" if apart else text)
     return out

@@ -33,8 +33,8 @@ class Operators:
     With n links and N = nv freedoms: H is N × 6n, G and K are 6n × N, D is N × N with one nv_k × nv_k block for each
     joint, all others are 6n × 6n. Links are numbered base to tip; block (parent(k), k) of E_φ is φ(parent(k), k).
 
-    Rotor inertias (:attr:`armature`, J_r) add to the joints' inertia: 𝓜 = HφMφ*H* + J_r and D = HPH* + J_r. Then τ̄ is no
-    projection any more and P = M + E_ψPE_φ* replaces M + E_ψPE_ψ*; all other identities stay as they are.
+    Rotor inertias (:attr:`armature`, J_r) add to the joints' inertia: 𝓜 = HφMφ*H* + J_r and D = HPH* + J_r. Then τ̄ is
+    no projection any more and P = M + E_ψPE_φ* replaces M + E_ψPE_ψ*; all other identities stay as they are.
     """
 
     def __init__(self, engine: Engine, find: Callable[[str], Place], has_velocity: bool) -> None:
@@ -179,20 +179,26 @@ class Operators:
     def a(self) -> Vector:
         """a, 6n: Coriolis and centrifugal accelerations (000 eq. 14).
 
-        Gravity is in it: a base at rest in the field g is one that accelerates by -g, so φ*(base, k)[0; -g] is added for the
-        links on the base. ``model.with_gravity((0, 0, 0))`` leaves it out.
+        Gravity is in it: a base at rest in the field g is one that accelerates by -g, so φ*(base, k)[0; -g] is added
+        for the links on the base. ``model.with_gravity((0, 0, 0))`` leaves it out.
         """
         return self._moving("a")
 
     @cached_property
     def b(self) -> Vector:
-        """b = [ω~Jω; ω~ω~h], 6n: gyroscopic forces (000 eq. 16)."""
+        """Gyroscopic forces b = [ω~Jω; ω~ω~h], 6n (000 eq. 16)."""
         return self._moving("b")
 
     @cached_property
     def f(self) -> Vector:
-        """f = Mφ*a + b, 6n: the force that each link needs for v̇ = 0; 𝓒 = Hφf."""
+        """The force f = Mφ*a + b that each link needs for v̇ = 0, 6n; 𝓒 = Hφf (000 eq. 21)."""
         return self._moving("f")
+
+    @cached_property
+    def C(self) -> Vector:
+        """𝓒 = Hφ(Mφ*a + b), N: velocity-dependent and gravity forces at the joints (000 eq. 21)."""
+        bias: Vector = self.H @ self.phi @ self.f
+        return bias
 
     def vector(self, values: Any, name: str = "T") -> Vector:
         """An array as a stacked vector (over joints or links, by its length) whose expressions run as one.
@@ -230,7 +236,7 @@ class Operators:
     def _moving(self, word: str) -> Vector:
         if not self._has_velocity:
             raise InputError(
-                f"ops.{word} needs the velocity", got="v = None", do="ask for the operators with it: model.operators(q, v)"
+                f"ops.{word} needs the velocity", got="v = None", do="ask for the operators with it: operators(q, v)"
             )
         return Moving(self.engine, word)
 
@@ -287,7 +293,8 @@ def _state(tree: Tree, q: Any, v: Any) -> tuple[Any, Any]:
         if array.dtype not in (np.float32, object):
             array = array.astype(float)
         if array.shape[-1:] != (size,):
-            raise InputError(f"{name} has the wrong shape for operators", got=str(array.shape), allowed=f"(..., {size})")
+            allowed = f"(..., {size})"
+            raise InputError(f"{name} has the wrong shape for operators", got=str(array.shape), allowed=allowed)
         arrays.append(array)
     if len({a.dtype for a in arrays} - {np.dtype(object)}) > 1:
         arrays = [a.astype(float) if a.dtype != object else a for a in arrays]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product as every
 from typing import Any
@@ -116,9 +116,8 @@ def _exhausted(
 ) -> Operator:
     seen = {expression.key}
     for _ in range(most):
-        found = next(
-            (f for r in replacements for f in (_replaced(expression, r),) if f is not None and f[0].key not in seen), None
-        )
+        tried = (_replaced(expression, replacement) for replacement in replacements)
+        found = next((new for new in tried if new is not None and new[0].key not in seen), None)
         if found is None:
             return expression
         expression, replacement = found
@@ -267,8 +266,8 @@ def _no_sides(ops: Any) -> tuple[Operator, Operator]:
     raise NotImplementedError("a rule of all matrices has no sides of its own")
 
 
-_PRODUCT = Rule("product_inverse", "any product", "(AB)⁻¹ = B⁻¹A⁻¹", "inverse", _no_sides)
-_DISTRIBUTED = Rule("distributed", "any sum", "A(B + C) = AB + AC", "derive", _no_sides)
+_PRODUCT = Rule("product_inverse", "(AB)⁻¹ = B⁻¹A⁻¹", "(AB)⁻¹ = B⁻¹A⁻¹", "inverse", _no_sides)
+_DISTRIBUTED = Rule("distributed", "A(B + C) = AB + AC", "A(B + C) = AB + AC", "derive", _no_sides)
 
 
 # Multiplying out.
@@ -279,7 +278,7 @@ def _expanded(expression: Operator) -> Operator:
         return total(*((c, _expanded(op)) for c, op in expression.terms))
     if isinstance(expression, Product):
         choices = [_terms(_expanded(factor)) for factor in expression.factors]
-        return total(*((_number(c for c, _ in choice), product(*(op for _, op in choice))) for choice in every(*choices)))
+        return total(*(_multiplied_out(choice) for choice in every(*choices)))
     return expression
 
 
@@ -287,11 +286,11 @@ def _terms(expression: Operator) -> Sequence[Term]:
     return expression.terms if isinstance(expression, Sum) else ((1.0, expression),)
 
 
-def _number(coefficients: Iterable[Any]) -> Any:
-    result: Any = 1.0
-    for c in coefficients:
-        result = result * c
-    return result
+def _multiplied_out(choice: Sequence[Term]) -> Term:
+    number: Any = 1.0
+    for coefficient, _ in choice:
+        number = number * coefficient
+    return number, product(*(op for _, op in choice))
 
 
 # Keeping the steps.

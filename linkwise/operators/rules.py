@@ -11,10 +11,10 @@ of its two sides.
 DIFFERS FROM PAPER: with rotor inertias J_r on the joints, D = HPH* + J_r and 𝓜 = HφMφ*H* + J_r. The rules that this
 touches have J_r on their left side when the mechanism has any, or are not used (``needs`` says so).
 
-DIFFERS FROM PAPER: 004 states eq. A.3 and lemma 5 for trees with a block-diagonal Υ. E_ψ*ΥE_ψ then also has blocks between
-the children of one parent, which Υ has not, and Υ + ψ~*Υ + Υψ~ lacks the blocks of Ω between branches. As equations
-between operators the two hold where no link has two children; on any tree they hold for the diagonal blocks, and
-Ω = ψ*H*D⁻¹Hψ holds whole.
+DIFFERS FROM PAPER: 004 states eq. A.3 and lemma 5 for trees with a block-diagonal Υ. E_ψ*ΥE_ψ then also has blocks
+between the children of one parent, which Υ has not, and Υ + ψ~*Υ + Υψ~ lacks the blocks of Ω between branches. As
+equations between operators the two hold where no link has two children; on any tree they hold for the diagonal
+blocks, and Ω = ψ*H*D⁻¹Hψ holds whole.
 """
 
 from __future__ import annotations

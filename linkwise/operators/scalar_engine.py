@@ -52,9 +52,9 @@ from linkwise.spatial.vectors import Force, Motion, Vec
 class Stack:
     """A stacked vector: one part for each block, and what still has to cross the joints."""
 
-    direct: list[Part]
-    across: list[Part] | None = None
-    innovations: list[Part] | None = None
+    direct: Sequence[Part]
+    across: Sequence[Part] | None = None
+    innovations: Sequence[Part] | None = None
 
 
 class ScalarEngine(Engine):
@@ -109,10 +109,14 @@ class ScalarEngine(Engine):
         )
 
     def scale(self, c: Any, x: Stack) -> Stack:
-        def scaled(parts: list[Part] | None) -> list[Part] | None:
-            return None if parts is None else [[_times(c, a) for a in part] for part in parts]
+        def scaled(parts: Sequence[Part]) -> list[Part]:
+            return [[_times(c, a) for a in part] for part in parts]
 
-        return Stack(scaled(x.direct) or [], scaled(x.across), scaled(x.innovations))
+        return Stack(
+            scaled(x.direct),
+            None if x.across is None else scaled(x.across),
+            None if x.innovations is None else scaled(x.innovations),
+        )
 
     # Operators.
     def diagonal(self, name: str, x: Stack, adjoint: bool) -> Stack:
@@ -162,7 +166,7 @@ class ScalarEngine(Engine):
 
         return list(inward(self.tree, step, Force.zero()).values)
 
-    def _sweep_outward(self, inner: str | None, parts: list[Part]) -> Stack:
+    def _sweep_outward(self, inner: str | None, parts: Sequence[Part]) -> Stack:
         def step(link: Link, parent: Motion | None) -> Motion:
             own = motion(parts[link.index])
             if parent is None:
@@ -176,7 +180,7 @@ class ScalarEngine(Engine):
             return [0.0] * (link.joint.nv if inner == "G" else 6)
         return y if inner is None else self.cells(inner)[link.index].adjoint(y)
 
-    def _from_parent(self, link: Link, parts: list[Part]) -> Part | None:
+    def _from_parent(self, link: Link, parts: Sequence[Part]) -> Part | None:
         return None if link.parent < 0 else self.phi[link].T @ motion(parts[link.parent])
 
     def _settled(self, x: Stack) -> Stack:
@@ -191,13 +195,13 @@ class ScalarEngine(Engine):
                 if x.innovations is not None:
                     f = f + force(self.cells("G")[k].forward(x.innovations[k]))
                 handed[link.parent] = handed[link.parent] + self.phi[link] @ f
-        return Stack([plus(a, b) for a, b in zip(x.direct, list(map(list, handed)), strict=True)])
+        return Stack([plus(a, b) for a, b in zip(x.direct, handed, strict=True)])
 
     def pick(self, places: Sequence[Place], x: Stack, adjoint: bool) -> Stack:
         parts = self._settled(x).direct
         if adjoint:
             return Stack([list(p.offset.T @ motion(parts[p.link.index])) for p in places if p.link is not None])
-        total: list[Part] = self.zero(self.links).direct
+        total = list(self.zero(self.links).direct)
         for place, part in zip(places, parts, strict=True):
             if place.link is not None:
                 k = place.link.index
@@ -284,13 +288,8 @@ class ScalarEngine(Engine):
 
     # Velocity terms.
     def motion(self, name: str) -> Stack:
-        values: Field[Any] = {
-            "V": lambda: self._velocity,
-            "a": lambda: self._coriolis,
-            "b": lambda: each(self.tree, lambda link: wrench(link.inertia, self._turning(link))),
-            "f": lambda: self._bias,
-        }[name]()
-        return Stack([list(x) for x in values.values])
+        field = {"V": "_velocity", "a": "_coriolis", "b": "_gyroscopic", "f": "_bias"}[name]
+        return Stack(getattr(self, field).values)
 
     @cached_property
     def _velocity(self) -> Field[Motion]:
@@ -311,6 +310,10 @@ class ScalarEngine(Engine):
             return a if parent else a + self.phi[link].T @ Motion(Vec.zero(), -self.tree.gravity)
 
         return each(self.tree, of)
+
+    @cached_property
+    def _gyroscopic(self) -> Field[Force]:
+        return each(self.tree, lambda link: wrench(link.inertia, self._turning(link)))
 
     @cached_property
     def _bias(self) -> Field[Force]:
@@ -357,7 +360,7 @@ _MAKE: dict[str, Callable[[ScalarEngine, Link], Cell]] = {
 }
 
 
-def _sum(x: list[Part] | None, y: list[Part] | None) -> list[Part] | None:
+def _sum(x: Sequence[Part] | None, y: Sequence[Part] | None) -> Sequence[Part] | None:
     if x is None or y is None:
         return y if x is None else x
     return [plus(a, b) for a, b in zip(x, y, strict=True)]

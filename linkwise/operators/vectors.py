@@ -16,6 +16,7 @@ from linkwise.errors import InputError
 from linkwise.operators import notation
 from linkwise.operators.base import _SCALARS, Array, Operator
 from linkwise.operators.engine import Engine, Value
+from linkwise.operators.expressions import Sum
 from linkwise.operators.spaces import Space
 
 
@@ -55,7 +56,7 @@ class Vector(ABC):
     def blocks(self) -> Array:
         """(..., n, 6): one row for each link or point."""
         if self.space == self.engine.joints:
-            raise InputError(f"{self.name} has blocks of different sizes", got="a vector in joint space", do="use .value")
+            raise InputError(f"{self.name} has blocks of different sizes", got="a vector over joints", do="use .value")
         return self.value.reshape(*self.engine.batch, len(self.space.sizes), 6)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
@@ -162,12 +163,12 @@ class Applied(Vector):
 
     @property
     def name(self) -> str:
-        return f"{notation.juxtaposed([(self.operator.name, ' ' in self.operator.name)])} {_wrapped(self.vector)}"
+        return f"{notation.juxtaposed([(self.operator.name, isinstance(self.operator, Sum))])} {_wrapped(self.vector)}"
 
 
 @final
 class Combination(Vector):
-    """a x + b y + …"""
+    """A weighted sum of vectors."""
 
     def __init__(self, terms: tuple[tuple[Any, Vector], ...]) -> None:
         super().__init__(terms[0][1].engine, terms[0][1].space)
