@@ -1,0 +1,114 @@
+"""How the motion of a link varies with its own joint: the columns that every linearised model is made of.
+
+Moving a joint by δq along its axis η displaces all that is outboard rigidly by the twist η δq. What is left, once that
+rigid displacement is taken off, is the same for every outboard link m (001 (2.13), (A.6), for any joint):
+
+    ∂V(m)/∂v = η         ∂α(m)/∂v + V(m)×η = Θ
+    ∂V(m)/∂q + V(m)×η = Ψ'        ∂α(m)/∂q + α(m)×η + V(m)×Ψ' = Ψ''
+
+For one hinge Θ = 2Ḣ, Ψ' = Ḣ and Ψ'' = Ḧ of the paper. In general, with p the parent, k the link, S(q) the joint's map,
+c = Ṡv, and e = (∂S/∂q) v, e' = (∂S/∂q) v̇ along the axis in question:
+
+    Θ   = (V(p) + V(k))×η + ∂c/∂v
+    Ψ'  = V(p)×η + e
+    Ψ'' = α(p)×η + V(p)×(V(p)×η) + (V(p) + V(k))×e + e' + ∂c/∂q
+
+DIFFERS FROM PAPER: the paper refers all to one inertially fixed point. Here every link has an inertial frame of its own that
+at this instant moves with its origin, so that no linear velocity is needed: V = [ω; 0] and α = [ω'; a], the quantities of
+:mod:`linkwise.algorithms.rigid_motion`. Where the axes of a joint do not commute, that frame moves instead with
+the point of the parent there, so that V(p) = [ω(p); 0]; otherwise V(k) may stand for V(p).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from linkwise.algorithms.rigid_motion import RigidMotion, carried, combination
+from linkwise.model.tree import Link
+from linkwise.spatial.dual import derivative
+from linkwise.spatial.scalar import Scalar, is_zero
+from linkwise.spatial.vectors import Motion, Vec
+
+
+@dataclass(frozen=True, slots=True)
+class AxisVariation:
+    """η, Θ, Ψ', Ψ'' of one joint axis, and the columns ∂S/∂q along it, in the link's frame."""
+
+    eta: Motion
+    theta: Motion
+    psi_dot: Motion
+    psi_ddot: Motion
+    dS: tuple[Motion, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JointVariation:
+    """The axes of one joint, and the velocity of the link's origin in the frame they are meant in."""
+
+    axes: tuple[AxisVariation, ...]
+    speed_within: Vec
+    """Zero where the frame moves with the link's origin."""
+    speed_beyond: Vec
+    """Velocity of that frame as seen from the point of the parent at this origin."""
+
+
+def joint_variation(
+    link: Link,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    vdot: Sequence[Scalar] | None,
+    parent: RigidMotion,
+    motion: RigidMotion,
+) -> JointVariation:
+    """All columns of one joint; ``parent`` and ``motion`` are how the parent and the link move."""
+    S = link.S(q)
+    v_J = combination(S, link.rates(v)).lin
+    dS = [_derivative_of_S(link, q, i) for i in range(len(S))]
+    commuting = _commute(S, dS)
+    base = motion if commuting else carried(link.phi(q), parent)
+    V_base = Motion(base.omega, Vec.zero())
+    V_both = V_base + Motion(motion.omega, Vec.zero() if commuting else v_J)
+    axes = []
+    for i, eta in enumerate(S):
+        e = combination(dS[i], link.rates(v))
+        dc_dq, dc_dv = _derivatives_of_rate(link, q, v, i)
+        psi_ddot = Motion(base.E @ eta.ang, base.a.cross(eta.ang) + base.E @ eta.lin) + V_both.cross(e) + dc_dq
+        if vdot is not None:
+            psi_ddot = psi_ddot + combination(dS[i], link.rates(vdot))
+        axes.append(AxisVariation(eta, V_both.cross(eta) + dc_dv, V_base.cross(eta) + e, psi_ddot, dS[i]))
+    still = Vec.zero()
+    return JointVariation(tuple(axes), still if commuting else v_J, v_J if commuting else still)
+
+
+def _commute(S: Sequence[Motion], dS: Sequence[Sequence[Motion]]) -> bool:
+    """Whether V(k)×η = V(p)×η for all axes, and V(k) may take the place of V(p)."""
+    if len(S) <= 1:
+        return True
+    brackets = [a.cross(b) for i, a in enumerate(S) for b in S[:i]]
+    return all(is_zero(x) for motion in (*brackets, *(m for row in dS for m in row)) for x in motion)
+
+
+def tangent_direction(link: Link, q: Sequence[Scalar], i: int) -> tuple[Scalar, ...]:
+    """How the joint's coordinates change along its i-th axis."""
+    unit = [1.0 if i == j else 0.0 for j in range(link.joint.nv)]
+    return link.joint.rate(link.coordinates(q), unit)
+
+
+def _derivative_of_S(link: Link, q: Sequence[Scalar], i: int) -> tuple[Motion, ...]:
+    """∂S/∂q along the i-th axis, by columns; zero for all but a few joint types."""
+    n = link.joint.nv
+    coordinates = link.coordinates(q)
+    _, flat = derivative(
+        lambda x: [c for s in link.joint.subspace(x) for c in s], coordinates, tangent_direction(link, q, i)
+    )
+    return tuple(link.tail.T @ Motion.of(flat[6 * j : 6 * j + 6]) for j in range(n))
+
+
+def _derivatives_of_rate(link: Link, q: Sequence[Scalar], v: Sequence[Scalar], i: int) -> tuple[Motion, Motion]:
+    """∂(Ṡv)/∂q and ∂(Ṡv)/∂v along the i-th axis."""
+    joint, coordinates, rates = link.joint, link.coordinates(q), link.rates(v)
+    unit = [1.0 if i == j else 0.0 for j in range(joint.nv)]
+    _, by_q = derivative(lambda x: list(joint.subspace_rate(x, rates)), coordinates, tangent_direction(link, q, i))
+    _, by_v = derivative(lambda w: list(joint.subspace_rate(coordinates, w)), rates, unit)
+    return link.tail.T @ Motion.of(by_q), link.tail.T @ Motion.of(by_v)

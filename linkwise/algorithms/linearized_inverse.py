@@ -1,0 +1,248 @@
+"""The linearised inverse dynamics δτ = 𝓜 δv̇ + A_D δv + B_D δq: all three matrices together. O(n · depth).
+
+𝓜 = HφMφ*H*,  A_D = Hφ[2M̂φ*H* + Mφ*Θ],  B_D = Hφ[H̃f + 2M̂φ*Ψ' + Mφ*Ψ'']  (001 lemmas 3.1 and 3.2), for trees and joints of
+any type; Θ, Ψ', Ψ'' are those of :mod:`linkwise.algorithms.joint_variation`. As in the paper's algorithm 2, composite
+bodies R = ΣM and R̂ = ΣM̂ are gathered inwards, and each joint axis walks from its link to the base.
+
+M̂ = ½(Ṁ - Q[MV]) = [[A, 0], [-c~, 0]], c being the linear momentum (001, algorithm 1): twelve numbers.
+
+DIFFERS FROM PAPER: in link frames rather than in one inertial frame. There H* is a coordinate direction, so that products
+with it cost nothing, and a force crosses a joint for a dozen multiplications; for trees as deep as robots are that is the
+cheaper way. Each frame moves with its link's origin: from one to the next, R̂ and R̂*H* change as a change of inertial
+frame demands (:meth:`Subtree.seen_faster`), while 𝓜, A_D and B_D do not notice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol, Self
+
+from linkwise.algorithms.inverse_dynamics import Forces
+from linkwise.algorithms.joint_variation import AxisVariation, JointVariation, joint_variation
+from linkwise.algorithms.mass_matrix import Matrix
+from linkwise.algorithms.rigid_motion import RigidMotion, at_rest, next_motion, wrench
+from linkwise.algorithms.sweeps import Field, each, inward, outward
+from linkwise.model.tree import Link, Tree
+from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
+from linkwise.spatial.matrices import Mat3, Sym3
+from linkwise.spatial.scalar import Scalar, is_zero
+from linkwise.spatial.transforms import Factor, Shift
+from linkwise.spatial.vectors import Force, Motion, Vec
+
+
+class LinearizedInverse(NamedTuple):
+    """τ (nv) and its derivatives (nv × nv each): dq = ∂τ/∂q, dv = ∂τ/∂v, dvdot = ∂τ/∂v̇ = 𝓜."""
+
+    tau: Any
+    dq: Any
+    dv: Any
+    dvdot: Any
+
+
+class _Carried(Protocol):
+    """What can be taken from a link's frame to its parent's."""
+
+    def turned(self, factor: Factor) -> Self:
+        """Into the parent side's axes."""
+
+    def shifted(self, l: Vec) -> Self:
+        """To the parent side's origin."""
+
+    def seen_faster(self, d: Vec) -> Self:
+        """From an inertial frame in which all velocities are greater by d."""
+
+
+class Subtree:
+    """A link with all that hangs outboard: R, the two parts 2A and 2c of 2R̂, and the force f it takes."""
+
+    __slots__ = ("A", "M", "c", "f")
+
+    def __init__(self, M: RigidInertia, A: Mat3, c: Vec, f: Force) -> None:
+        self.M = M
+        self.A = A
+        self.c = c
+        self.f = f
+
+    @classmethod
+    def of_link(cls, inertia: RigidInertia, motion: RigidMotion, f_ext: Force | None) -> Subtree:
+        """One link alone, seen from the inertial frame that moves with its origin: A = ω~(J - ½ tr(J) 1), c = ω×h.
+
+        DIFFERS FROM PAPER: algorithm 1 prints A with the opposite sign; M̂V = ṀV (2.7) decides.
+        """
+        xx, yy, zz, xy, xz, yz = inertia.J.six()
+        sigma = Sym3.of(xx - (yy + zz), yy - (xx + zz), zz - (xx + yy), xy * 2.0, xz * 2.0, yz * 2.0)
+        A = Mat3([list(motion.omega.cross(sigma.column(j))) for j in range(3)]).T
+        f = wrench(inertia, motion)
+        return cls(inertia, A, motion.omega.cross(inertia.h * 2.0), f if f_ext is None else f - f_ext)
+
+    def __add__(self, other: Subtree) -> Subtree:
+        return Subtree(self.M + other.M, self.A + other.A, self.c + other.c, self.f + other.f)
+
+    def twice_M_hat(self, y: Motion) -> Force:
+        """2R̂ y."""
+        return Force(self.A @ y.ang, y.ang.cross(self.c))
+
+    def twice_M_hat_transposed(self, y: Motion) -> Vec:
+        """2R̂* y: a pure couple."""
+        return self.A.transpose_times(y.ang) + self.c.cross(y.lin)
+
+    def turned(self, factor: Factor) -> Subtree:
+        block = ArticulatedInertia(Sym3.zero(), self.A, Sym3.zero())  # its mixed block turns as any matrix does
+        A = factor.articulated_in(block).B
+        return Subtree(factor.rigid_in(self.M), A, factor.rotate(self.c), factor.force_in(self.f))
+
+    def shifted(self, l: Vec) -> Subtree:
+        shift = Shift(l)
+        return Subtree(shift.rigid_in(self.M), _minus_cross_cross(self.A, l, self.c), self.c, shift.force_in(self.f))
+
+    def seen_faster(self, d: Vec) -> Subtree:
+        if all(is_zero(x) for x in d):
+            return self
+        twice = d * 2.0
+        return Subtree(self.M, _minus_cross_cross(self.A, self.M.h, twice), self.c + twice * self.M.m, self.f)
+
+
+def _minus_cross_cross(A: Mat3, a: Vec, b: Vec) -> Mat3:
+    """A - a~b~ = A + (a·b) 1 - b aᵀ."""
+    own = [a[i] * b[i] for i in range(3)]
+
+    def entry(i: int, j: int) -> Scalar:
+        if i == j:
+            return A.m[i][i] + (own[(i + 1) % 3] + own[(i + 2) % 3])
+        return A.m[i][j] - b[i] * a[j]
+
+    return Mat3.build(entry)
+
+
+class _Column:
+    """One joint axis on its walk to the base: X = RH*, X_A and X_B (forces), and X̂ = 2R̂*H* (a couple)."""
+
+    __slots__ = ("X", "X_A", "X_B", "X_hat")
+
+    def __init__(self, X: Force, X_A: Force, X_B: Force, X_hat: Vec) -> None:
+        self.X = X
+        self.X_A = X_A
+        self.X_B = X_B
+        self.X_hat = X_hat
+
+    def turned(self, factor: Factor) -> _Column:
+        forces = (factor.force_in(f) for f in (self.X, self.X_A, self.X_B))
+        return _Column(*forces, factor.rotate(self.X_hat))
+
+    def shifted(self, l: Vec) -> _Column:
+        return _Column(*(Shift(l).force_in(f) for f in (self.X, self.X_A, self.X_B)), self.X_hat)
+
+    def seen_faster(self, d: Vec) -> _Column:
+        if all(is_zero(x) for x in d):
+            return self
+        return _Column(self.X, self.X_A, self.X_B, self.X_hat + (d * 2.0).cross(self.X.lin))
+
+
+def linearized_inverse(
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    vdot: Sequence[Scalar] | None,
+    f_ext: Forces = None,
+) -> LinearizedInverse:
+    """τ, ∂τ/∂q, ∂τ/∂v and 𝓜. ``f_ext``: forces fixed in link frames, one for each link; ``vdot`` None means zero."""
+    rest = at_rest(tree.gravity)
+    motion = outward(tree, lambda link, parent: next_motion(link, parent, q, v, vdot), rest)
+
+    def of_parent(link: Link) -> RigidMotion:
+        return rest if link.parent < 0 else motion.values[link.parent]
+
+    joints = each(tree, lambda link: joint_variation(link, q, v, vdot, of_parent(link), motion[link]))
+
+    def leave(link: Link, thing: Any) -> Any:
+        """Over the joint, to the parent's origin."""
+        return to_parent(link, q, of_parent(link).omega, thing.seen_faster(joints[link].speed_beyond))
+
+    def gather(link: Link, outboard: Subtree | None) -> tuple[Subtree | None, Subtree]:
+        own = Subtree.of_link(link.inertia, motion[link], None if f_ext is None else f_ext[link])
+        whole = (own if outboard is None else own + outboard).seen_faster(joints[link].speed_within)
+        return (None if link.parent < 0 else leave(link, whole)), whole
+
+    whole = inward(tree, gather, None)
+    result = _Matrices(tree)
+    for link in tree:
+        for i in range(len(joints[link].axes)):
+            column = _within_joint(result, link, joints[link], i, whole[link], vdot)
+            inner = link
+            for ancestor in list(tree.ancestors(link))[1:]:
+                column = leave(inner, column).seen_faster(joints[ancestor].speed_within)
+                inner = ancestor
+                _across(result, link, i, ancestor, joints, column)
+    return LinearizedInverse(result.tau, result.B_D, result.A_D, result.M)
+
+
+def to_parent(link: Link, q: Sequence[Scalar], omega: Vec, thing: Any) -> Any:
+    """Take something from a link's frame to its parent's, whose origin moves by ω×l slower."""
+    factors = link.phi(q).factors
+    omegas = []
+    for factor in factors:
+        omegas.append(omega)
+        omega = factor.rotate_back(omega)
+    for factor, turning in zip(reversed(factors), reversed(omegas), strict=True):
+        if isinstance(factor, Shift):
+            thing = thing.shifted(factor.l).seen_faster(turning.cross(factor.l))
+        else:
+            thing = thing.turned(factor)
+    return thing
+
+
+class _Matrices:
+    """τ, 𝓜, A_D and B_D, filled link by link; what concerns a mimic goes to the joint it follows."""
+
+    def __init__(self, tree: Tree) -> None:
+        n = tree.nv
+        self.tau: list[Scalar] = [0.0] * n
+        self.M: Matrix = [[0.0] * n for _ in range(n)]
+        self.A_D: Matrix = [[0.0] * n for _ in range(n)]
+        self.B_D: Matrix = [[0.0] * n for _ in range(n)]
+
+    @staticmethod
+    def add(matrix: Matrix, row: Link, i: int, column: Link, j: int, value: Scalar) -> None:
+        r, c = row.v_start + i, column.v_start + j
+        matrix[r][c] = matrix[r][c] + value * (row.multiplier * column.multiplier)
+
+
+def _within_joint(
+    result: _Matrices, link: Link, joint: JointVariation, i: int, whole: Subtree, vdot: Sequence[Scalar] | None
+) -> _Column:
+    """The block of one joint with itself, and its column ready to walk."""
+    axis = joint.axes[i]
+    X = whole.M @ axis.eta
+    X_A = whole.M @ axis.theta + whole.twice_M_hat(axis.eta)
+    X_B = whole.M @ axis.psi_ddot + whole.twice_M_hat(axis.psi_dot)
+    for j, row in enumerate(joint.axes):
+        result.add(result.M, link, j, link, i, row.eta.dot(X))
+        result.add(result.A_D, link, j, link, i, row.eta.dot(X_A))
+        result.add(result.B_D, link, j, link, i, row.eta.dot(X_B) + axis.dS[j].dot(whole.f))
+    result.add(result.M, link, i, link, i, link.armature[i])
+    tau = axis.eta.dot(whole.f)
+    if vdot is not None:
+        tau = tau + link.armature[i] * link.rates(vdot)[i]
+    result.tau[link.v_start + i] = result.tau[link.v_start + i] + tau * link.multiplier
+    return _Column(X, X_A, X_B + axis.eta.cross_force(whole.f), whole.twice_M_hat_transposed(axis.eta))
+
+
+def _across(
+    result: _Matrices, link: Link, i: int, ancestor: Link, joints: Field[JointVariation], column: _Column
+) -> None:
+    """The entries of one axis with every axis of an ancestor, both ways."""
+    for j, axis in enumerate(joints[ancestor].axes):
+        mass = axis.eta.dot(column.X)
+        result.add(result.M, ancestor, j, link, i, mass)
+        result.add(result.M, link, i, ancestor, j, mass)
+        result.add(result.A_D, ancestor, j, link, i, axis.eta.dot(column.X_A))
+        result.add(result.B_D, ancestor, j, link, i, axis.eta.dot(column.X_B))
+        result.add(result.A_D, link, i, ancestor, j, axis.theta.dot(column.X) + _couple(axis.eta, column))
+        result.add(result.B_D, link, i, ancestor, j, axis.psi_ddot.dot(column.X) + _couple(axis.psi_dot, column))
+
+
+def _couple(motion: Motion, column: _Column) -> Scalar:
+    return motion.ang.dot(column.X_hat)
+
+
+__all__ = ["AxisVariation", "LinearizedInverse", "Subtree", "linearized_inverse", "to_parent"]
