@@ -1,0 +1,246 @@
+"""Write operation_counts.md and its plot: `python docs/generate_counts.py`. Takes some minutes."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+
+from linkwise.classics import ALGORITHMS
+from linkwise.counting import FRAMES, OWN, PUBLISHED, Published, count
+from linkwise.errors import InputError
+
+HERE = Path(__file__).parent
+SHOWN = (6, 12, 30)
+SAMPLED = (3, 4, 5, 6, 7, 8, 9, 12, 20, 30)  # where a formula is fitted and checked
+BEST_INVERSE, BEST_FORWARD = "Balafoutis et al. 1988", "Featherstone 1983"
+
+HEAD = """# Operation counts
+
+Every algorithm of the library runs on any scalar. Run on traced scalars it leaves a straight-line program, and the operations of that
+program can be counted: this page sets those counts beside the ones that the papers print. It is generated
+(`python docs/generate_counts.py`); `linkwise.classics.count(name, n, kind)` gives any of the numbers.
+
+**What is counted.** A serial chain of n links on revolute joints with nothing special about it: every length, angle, mass and moment is
+there, gravity points anywhere, the base is at rest. M is multiplications and divisions, A additions and
+subtractions. Constants and products of constants are folded, common subexpressions are shared, results that nobody uses are
+dropped, signs are free. Sines and cosines (2n) and square roots (n, in Cholesky's method) are not in M.
+
+**Frames.** *general*: the link frames as some file has them. *DH*: the frames of Denavit and Hartenberg, which the library
+chooses for itself whatever the file says. *regrouped*: these, and the inertias regrouped across the joints (base
+parameters); this is what `model.inverse_dynamics` and the others run. A dash: the algorithm needs links that have mass of their own.
+"""
+
+
+@cache
+def counted(name: str, n: int, kind: str) -> tuple[int, int] | None:
+    """M and A, or None where the algorithm refuses."""
+    try:
+        counts = count(name, n, kind)
+    except InputError:
+        return None
+    return counts.M, counts.A
+
+
+@cache
+def formula(name: str, kind: str, which: int) -> str:
+    """The polynomial in n that gives M (0) or A (1) exactly for all sampled n >= 3; a dash where there is none."""
+    values: dict[int, int] = {}
+    for n in SAMPLED:
+        both = counted(name, n, kind)
+        if both is None:
+            return "–"
+        values[n] = both[which]
+    for degree in (1, 2, 3):
+        nodes = [n for n in SAMPLED][: degree + 1]
+        if all(_interpolate(nodes, values, n) == value for n, value in values.items()):
+            return _text(_coefficients(nodes, values))
+    return "–"
+
+
+def _interpolate(nodes: list[int], values: dict[int, int], n: int) -> Fraction:
+    total = Fraction(0)
+    for i in nodes:
+        term = Fraction(values[i])
+        for j in nodes:
+            if j != i:
+                term *= Fraction(n - j, i - j)
+        total += term
+    return total
+
+
+def _coefficients(nodes: list[int], values: dict[int, int]) -> list[Fraction]:
+    """Lowest first."""
+    result = [Fraction(0)] * len(nodes)
+    for i in nodes:
+        term = [Fraction(values[i])]
+        for j in nodes:
+            if j != i:
+                shifted = [Fraction(0), *term]
+                term = [(s - j * t) / (i - j) for s, t in zip(shifted, [*term, Fraction(0)], strict=True)]
+        result = [a + b for a, b in zip(result, term, strict=True)]
+    return result
+
+
+def _text(coefficients: list[Fraction]) -> str:
+    parts = []
+    for power, c in reversed(list(enumerate(coefficients))):
+        if c:
+            unknown = ("", "n", "n²", "n³")[power]
+            size = abs(c)
+            number = "" if size.numerator == 1 and unknown else str(size.numerator)
+            over = f"/{size.denominator}" if size.denominator > 1 else ""
+            parts.append(("- " if c < 0 else "+ ") + number + unknown + over)
+    return " ".join(parts).removeprefix("+ ") or "0"
+
+
+def _pair(both: tuple[float, float] | None) -> str:
+    return "–" if both is None else f"{both[0]:.0f} / {both[1]:.0f}"
+
+
+def row(name: str) -> str:
+    """One line of a table: an algorithm of ours or of the papers, run and counted."""
+    where = "" if name in OWN else f"{ALGORITHMS[name].paper} {ALGORITHMS[name].equations}"
+    cells = [f"`{name}`", where, f"{formula(name, 'dh', 0)} ; {formula(name, 'dh', 1)}"]
+    for kind in FRAMES:
+        cells += [_pair(counted(name, n, kind)) for n in ((6,) if kind != "dh" else SHOWN)]
+    return "| " + " | ".join(cells) + " |"
+
+
+def published_row(p: Published) -> str:
+    """One line as a paper prints it."""
+    remark = f" ({p.remark})" if p.remark else ""
+    cells = [p.name + remark, p.source, f"{p.M_text} ; {p.A_text}", "", *(_pair((p.M(n), p.A(n))) for n in SHOWN), ""]
+    return "| " + " | ".join(cells) + " |"
+
+
+COLUMNS = """| | where | M ; A, DH frames, n ≥ 3 | general, n = 6 | DH, 6 | DH, 12 | DH, 30 | regrouped, 6 |
+|---|---|---|---|---|---|---|---|"""
+
+
+def table(kind: str) -> str:
+    """All rows of one kind: printed, ours, and the classics."""
+    own = [row(name) for name, (what, _) in OWN.items() if what == kind]
+    classic = [row(a.name) for a in ALGORITHMS.values() if a.kind == kind]
+    printed = [published_row(p) for p in PUBLISHED if p.kind == kind]
+    return "\n".join([COLUMNS, *printed, *own, *classic])
+
+
+def series_table() -> str:
+    """n = 1 … 30 for what the library runs, beside the best printed rows."""
+    best = {p.name: p for p in PUBLISHED if (p.name, p.kind) in ((BEST_INVERSE, "inverse"), (BEST_FORWARD, "forward"))}
+    lines = [
+        "| n | inverse, ours | Balafoutis et al. | forward, ours | Featherstone | `composite_cholesky`, DH | mass matrix, ours |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for n in range(1, 31):
+        cells = [
+            str(n),
+            _pair(counted("linkwise_inverse", n, "regrouped")),
+            _pair((best[BEST_INVERSE].M(n), best[BEST_INVERSE].A(n))),
+            _pair(counted("linkwise_forward", n, "regrouped")),
+            _pair((best[BEST_FORWARD].M(n), best[BEST_FORWARD].A(n))),
+            _pair(counted("composite_cholesky", n, "dh")),
+            _pair(counted("linkwise_mass_matrix", n, "regrouped")),
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def operations(name: str, n: int, kind: str) -> int:
+    """M + A."""
+    both = counted(name, n, kind)
+    assert both is not None
+    return sum(both)
+
+
+def crossovers() -> str:
+    """From which n on one algorithm takes fewer operations than another."""
+    lines = ["| fewer operations (M + A, DH frames) | than | from n = |", "|---|---|---|"]
+    pairs = [
+        ("articulated_body", "composite_cholesky"),
+        ("articulated_body", "innovations"),
+        ("innovations", "composite_cholesky"),
+        ("articulated_body", "direct_cholesky"),
+        ("sparse_kkt", "composite_cholesky"),
+        ("constraint_force", "composite_cholesky"),
+        ("divide_and_conquer", "composite_cholesky"),
+        ("sparse_kkt", "conjugate_gradient"),
+        ("denoc", "composite"),
+    ]
+    for a, b in pairs:
+        wins = [n for n in range(1, 31) if operations(a, n, "dh") < operations(b, n, "dh")]
+        first = next((n for n in wins if all(m in wins for m in range(n, 31))), None)
+        lines.append(f"| `{a}` | `{b}` | {first if first is not None else 'beyond 30'} |")
+    return "\n".join(lines)
+
+
+def plot(path: Path) -> None:
+    """Operations per link against n, forward dynamics."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "linkwise"
+    from matplotlib import pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5))
+    ns = range(1, 31)
+    for name, kind, style in (
+        ("newton_euler", "dh", "-"),
+        ("newton_euler_spatial", "dh", "-"),
+        ("composite_inverse", "dh", "-"),
+        ("denoc_inverse", "dh", "-"),
+        ("linkwise_inverse", "dh", "--"),
+        ("linkwise_inverse", "regrouped", "-"),
+    ):
+        left.plot(ns, [operations(name, n, kind) / n for n in ns], style, label=f"{name} ({kind})")
+    for name, kind, style in (
+        ("composite_cholesky", "dh", "-"),
+        ("direct_cholesky", "dh", "-"),
+        ("conjugate_gradient", "dh", "-"),
+        ("innovations", "dh", "-"),
+        ("articulated_body", "dh", "-"),
+        ("sparse_kkt", "dh", "-"),
+        ("constraint_force", "dh", "-"),
+        ("divide_and_conquer", "dh", "-"),
+        ("linkwise_forward", "regrouped", "-"),
+    ):
+        right.plot(ns, [operations(name, n, kind) / n for n in ns], style, label=f"{name} ({kind})")
+    for axes, kind, names in (
+        (left, "inverse", (BEST_INVERSE, "Khalil et al. 1986", "Luh, Walker, Paul 1980")),
+        (right, "forward", (BEST_FORWARD,)),
+    ):
+        for p in PUBLISHED:
+            if p.kind == kind and p.name in names:
+                axes.plot(ns, [(p.M(n) + p.A(n)) / n for n in ns], ":", color="black", lw=1)
+                axes.annotate(p.name, (ns[-1], (p.M(30) + p.A(30)) / 30), fontsize=7, ha="right", va="bottom")
+        axes.set_xlabel("links n")
+        axes.set_ylabel("operations per link, (M + A) / n")
+        axes.set_title(f"{kind} dynamics of a revolute chain")
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=7)
+    right.set_yscale("log")
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
+
+
+def page() -> str:
+    """The whole text."""
+    why = (HERE / "operation_counts_why.md").read_text(encoding="utf-8")
+    return "\n".join(
+        [
+            HEAD,
+            "## Inverse dynamics\n\n" + table("inverse") + "\n",
+            "## Forward dynamics\n\n" + table("forward") + "\n",
+            "## Mass matrix\n\n" + table("mass matrix") + "\n",
+            why,
+            "## Crossovers\n\n![Operations per link](operation_counts.svg)\n\n" + crossovers() + "\n",
+            "## n = 1 … 30\n\nM / A.\n\n" + series_table() + "\n",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    (HERE / "operation_counts.md").write_text(page(), encoding="utf-8")
+    plot(HERE / "operation_counts.svg")
