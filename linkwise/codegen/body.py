@@ -8,8 +8,11 @@ grouped functions, so a piece is one basic block.
 
 from __future__ import annotations
 
+from collections import deque
+
 from linkwise.codegen import llvm_ops, transcendental
 from linkwise.codegen.ir import Function, Shape, masked_load
+from linkwise.codegen.overlap import Overlap
 from linkwise.codegen.plan import Group, Piece, Plan, arguments, is_truth
 from linkwise.tracing.program import Program
 
@@ -27,10 +30,12 @@ class Body:
         masked: bool = False,
         uniform: frozenset[int] = frozenset(),
         apart: bool = True,
+        woven: Overlap | None = None,
     ) -> None:
         self.program, self.plan, self.shape, self.vector, self.name = program, plan, shape, vector, name
         self.uniform = uniform  # inputs that hold one number for all lanes, not one for each
         self.masked = masked  # vectors may be loaded with lanes left out
+        self.woven = woven  # other work to do between the operations; for programs in one piece
         self.frame_slots = 0
         self.slots: dict[int, int] = {}  # crossing value -> its place in the frame
         self.group_slots: dict[int, tuple[list[tuple[str, int]], list[int]]] = {}  # id of group -> arguments, results
@@ -40,6 +45,7 @@ class Body:
                 self.destinations.setdefault(value, []).append((array, element))
         pointers = [f"%in{i}" for i in range(len(program.inputs))]
         pointers += [f"%out{i}" for i in range(len(program.outputs))] + ["%frame"]
+        pointers += woven.parameters if woven else ()
         promise = "noalias " if apart else ""  # arrays that may be one and the same promise nothing
         self.parameters = ", ".join(f"ptr {promise}{pointer}" for pointer in pointers)
         self.passed = ", ".join(f"ptr {pointer}" for pointer in pointers)
@@ -86,14 +92,28 @@ class _PieceWriter:
         attributes = "#1" if body.shape.lanes > 1 else "#0"
         self.function = Function(f"define internal void @{name}({body.parameters}) noinline {attributes}")
         self.known: dict[int, str] = {}
-        for step in piece.steps:
+        woven = body.woven
+        self.fragments = deque((*woven.outward, *woven.inward) if woven else ())
+        self.before_results = len(woven.inward) if woven else 0  # fragments that may be left when a result is stored
+        spacing = len(piece.steps) / (len(self.fragments) + 1)
+        due = spacing
+        for done, step in enumerate(piece.steps):
             if isinstance(step, Group):
                 self._group(step)
             else:
                 self._node(step)
+            if done >= due:
+                due += spacing
+                self._weave(len(self.fragments) - 1)
+        self._weave(0)
         if last:
             self._results_from_memory()
         self.function.do("ret void")
+
+    def _weave(self, left: int) -> None:
+        """Emit other work until at most ``left`` fragments of it are left."""
+        while len(self.fragments) > max(left, 0):
+            self.fragments.popleft()(self.function)
 
     def _value(self, number: int) -> str:
         """The name of a value, loaded first where it lives in memory."""
@@ -157,6 +177,7 @@ class _PieceWriter:
         if number in self.body.slots:
             self._store(self._as_real(number), "%frame", self.body.slots[number])
         for array, element in self.body.destinations.get(number, ()):
+            self._weave(self.before_results)
             self._store(self._as_real(number), f"%out{array}", element)
 
     def _results_from_memory(self) -> None:

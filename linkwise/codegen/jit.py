@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from linkwise.codegen.target import Machine
 
 _names = itertools.count()
+_compiling = threading.Lock()
 
 
 @cache
@@ -40,16 +42,29 @@ def _target_machine(machine: Machine) -> Any:
     )
 
 
-def compile_text(text: str, machine: Machine, *, assembly: bool = False) -> Any:
+def compile_text(text: str, machine: Machine, *, in_order: bool = False, assembly: bool = False) -> Any:
     """The object file (or assembly) of a module.
 
     No optimisation passes are run: a program arrives without anything left to simplify. LLVM's instruction
-    selection, scheduling and register allocation do the rest, which is linear in time for blocks of moderate length.
+    selection, scheduling and register allocation do the rest.
+
+    Args:
+        text: the module.
+        machine: what it is compiled for.
+        in_order: keep instructions in the order they are written, where that order was chosen with care.
+        assembly: return assembly text instead of an object.
     """
     llvm = _llvm()
     module = llvm.parse_assembly(text, llvm.create_context())
     made = _target_machine(machine)
-    return made.emit_assembly(module) if assembly else made.emit_object(module)
+    with _compiling:
+        if in_order:  # a switch of the process, not of the module; put back below
+            llvm.set_option("linkwise", "-enable-misched=false")
+        try:
+            return made.emit_assembly(module) if assembly else made.emit_object(module)
+        finally:
+            if in_order:
+                llvm.set_option("linkwise", "-enable-misched=true")
 
 
 class Library:

@@ -21,7 +21,7 @@ from linkwise.tracing.program import Program
 from linkwise.tracing.rolled_program import RolledProgram
 
 # Part of every cache key: raise it whenever the same program would be compiled to something else.
-CODEGEN_VERSION = 2
+CODEGEN_VERSION = 3
 
 _ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
 _NUMBER = ctypes.CFUNCTYPE(ctypes.c_int64)
@@ -91,7 +91,8 @@ class BatchKernel:
         machine, bits = target.host(), _bits(dtype)
 
         def make() -> bytes:
-            return bytes(jit.compile_text(llvm.batch_module(program, machine, bits), machine))
+            module = llvm.batch_module(program, machine, bits)
+            return bytes(jit.compile_text(module.text, machine, in_order=module.in_order))
 
         obj = cache.get(cache_key(program, "batch", f"float{bits}", machine), make)
         library = jit.Library(obj, (llvm.BATCH_ENTRY, llvm.SCRATCH_ENTRY), imports())
@@ -153,4 +154,4 @@ def single_state_function(
 
 def llvm_source(program: Program, dtype: DTypeLike = np.float64) -> str:
     """The LLVM text of a program's batch kernel on this machine."""
-    return llvm.batch_module(program, target.host(), _bits(dtype))
+    return llvm.batch_module(program, target.host(), _bits(dtype)).text

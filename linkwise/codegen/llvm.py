@@ -2,19 +2,23 @@
 
 ``batch(in, out, count, scratch)`` takes blocks of as many states as a vector has lanes: transposes their
 rows into the scratch memory, runs the body on it, transposes the results back. All of a block's inputs are
-read before any of its outputs is written, so an output may be the same array as an input.
+read before any of its outputs is written, so an output may be the same array as an input. Where the machine has
+masks, the transposes of neighbouring blocks are woven into the body, see :mod:`linkwise.codegen.overlap`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from linkwise.codegen import transcendental, transpose
 from linkwise.codegen.body import Body
 from linkwise.codegen.ir import Function, Shape, module_text
+from linkwise.codegen.overlap import overlap
 from linkwise.codegen.plan import Group, Plan, make_plan
 from linkwise.codegen.target import Machine
-from linkwise.tracing.program import Program
+from linkwise.tracing.program import ArraySpec, Program
 
 BATCH_ENTRY = "linkwise_batch"
 SCRATCH_ENTRY = "linkwise_scratch_bytes"
@@ -22,21 +26,32 @@ SCRATCH_ENTRY = "linkwise_scratch_bytes"
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each array's lanes lie in the scratch memory, in vectors; whole groups of W for the transposes."""
+    """Where things lie in the scratch memory, in vectors; lanes come in whole groups of W for the transposes."""
 
     inputs: tuple[int, ...]
+    second: tuple[int, ...]  # a second place for each input's lanes, if there is one
     outputs: tuple[int, ...]
+    nowhere: int  # room for a block of rows that nobody needs
     frame: int
 
     @classmethod
-    def of(cls, program: Program, lanes: int) -> Layout:
+    def of(cls, program: Program, lanes: int, double: bool = False) -> Layout:
         """All arrays one behind the other."""
-        places, position = [], 0
-        for array in (*program.inputs, *program.outputs):
-            places.append(position)
-            position += -(-array.size // lanes) * lanes
-        cut = len(program.inputs)
-        return cls(tuple(places[:cut]), tuple(places[cut:]), position)
+        position = 0
+
+        def place(arrays: Sequence[ArraySpec]) -> tuple[int, ...]:
+            nonlocal position
+            places = []
+            for array in arrays:
+                places.append(position)
+                position += -(-array.size // lanes) * lanes
+            return tuple(places)
+
+        inputs, outputs = place(program.inputs), place(program.outputs)
+        second = place(program.inputs) if double else ()
+        sizes = [array.size for array in (*program.inputs, *program.outputs)]
+        nowhere, room = position, max(sizes, default=0) if double else 0
+        return cls(inputs, second, outputs, nowhere, nowhere + room)
 
 
 def attributes(machine: Machine) -> str:
@@ -56,61 +71,136 @@ def entries_used(plan: Plan) -> list[str]:
     return sorted({step.entry for piece in plan.pieces for step in piece.steps if isinstance(step, Group)})
 
 
-def batch_module(program: Program, machine: Machine, bits: int) -> str:
-    """The module's text."""
+class Module(NamedTuple):
+    """LLVM text, and whether its instructions are to stay in their order."""
+
+    text: str
+    in_order: bool
+
+
+def batch_module(program: Program, machine: Machine, bits: int) -> Module:
+    """The module for a program in one precision."""
     shape = Shape(bits, machine.vector_bytes * 8 // bits)
     plan = make_plan(program)
-    layout = Layout.of(program, shape.lanes)
-    body = Body(program, plan, shape, shape)
+    woven = overlap(program, machine, shape) if len(plan.pieces) == 1 else None
+    layout = Layout.of(program, shape.lanes, double=woven is not None)
+    body = Body(program, plan, shape, shape, woven=woven)
     grouped = [f for entry in entries_used(plan) for f in transcendental.functions(entry, machine, bits)]
     scratch = Function(f"define i64 @{SCRATCH_ENTRY}()")
     scratch.do(f"ret i64 {layout.frame * shape.size + body.frame_bytes}")
-    entry = _entry(program, shape, layout)
+    entry = _Entry(program, shape, layout).write(woven=woven is not None)
     made = [*transpose.functions(machine, shape), *grouped, *body.functions, entry, scratch]
-    return f"; {program.name}, {shape.lanes} states at a time, float{bits}\n" + module_text(made, [attributes(machine)])
+    title = f"; {program.name}, {shape.lanes} states at a time, float{bits}\n"
+    # LLVM's scheduler would sort the woven work back into heaps; without that work it does a little better than we do.
+    return Module(title + module_text(made, [attributes(machine)]), in_order=woven is not None)
 
 
-def _entry(program: Program, shape: Shape, layout: Layout) -> Function:
-    f = Function(f"define void @{BATCH_ENTRY}(ptr %in, ptr %out, i64 %count, ptr noalias %scratch) #0")
-    f.label("entry")
-    lanes = [f.address(shape.real, "%scratch", place) for place in (*layout.inputs, *layout.outputs)]
-    frame = f.address(shape.real, "%scratch", layout.frame)
-    sizes = [array.size for array in (*program.inputs, *program.outputs)]
-    cut = len(program.inputs)
-    bases = []
-    for k in range(len(sizes)):
-        side, index = ("%in", k) if k < cut else ("%out", k - cut)
-        bases.append(f.load("ptr", f.address("ptr", side, index), 8))
-    body = f"call void @body({', '.join(f'ptr {place}' for place in [*lanes, frame])})"
+class _Entry:
+    """Writes the loop over blocks."""
 
-    def arrays(first: str, function: str, extra: str, chosen: range) -> None:
-        for k in chosen:
-            if sizes[k]:
-                start = f.emit(f"mul i64 {first}, {sizes[k]}")
-                rows = f.address(shape.element, bases[k], start)
-                f.do(f"call void @{function}(ptr {rows}, ptr {lanes[k]}, i64 {sizes[k]}{extra})")
+    def __init__(self, program: Program, shape: Shape, layout: Layout) -> None:
+        self.shape, self.layout = shape, layout
+        self.f = f = Function(f"define void @{BATCH_ENTRY}(ptr %in, ptr %out, i64 %count, ptr noalias %scratch) #0")
+        f.label("entry")
+        self.in_sizes = [array.size for array in program.inputs]
+        self.out_sizes = [array.size for array in program.outputs]
+        self.in_rows = [f.load("ptr", f.address("ptr", "%in", k), 8) for k in range(len(self.in_sizes))]
+        self.out_rows = [f.load("ptr", f.address("ptr", "%out", k), 8) for k in range(len(self.out_sizes))]
+        self.in_lanes = self._in_scratch(layout.inputs)
+        self.out_lanes = self._in_scratch(layout.outputs)
+        self.frame = f.address(shape.real, "%scratch", layout.frame)
 
-    inward, outward = range(cut), range(cut, len(sizes))
-    f.do(f"%left = and i64 %count, {shape.lanes - 1}")
-    f.do("%whole = sub i64 %count, %left")
-    f.do("%some = icmp sgt i64 %whole, 0")
-    f.do("br i1 %some, label %loop, label %tail")
-    f.label("loop")
-    f.do("%i = phi i64 [ 0, %entry ], [ %next, %loop ]")
-    arrays("%i", "rows_to_lanes", "", inward)
-    f.do(body)
-    arrays("%i", "lanes_to_rows", "", outward)
-    f.do(f"%next = add i64 %i, {shape.lanes}")
-    f.do("%more = icmp slt i64 %next, %whole")
-    f.do("br i1 %more, label %loop, label %tail")
-    f.label("tail")
-    f.do("%any = icmp sgt i64 %left, 0")
-    f.do("br i1 %any, label %rest, label %done")
-    f.label("rest")
-    arrays("%whole", "rows_to_lanes_some", ", i64 0, i64 %left", inward)
-    f.do(body)
-    arrays("%whole", "lanes_to_rows_some", ", i64 0, i64 %left", outward)
-    f.do("br label %done")
-    f.label("done")
-    f.do("ret void")
-    return f
+    def _in_scratch(self, places: Sequence[int]) -> list[str]:
+        return [self.f.address(self.shape.real, "%scratch", place) for place in places]
+
+    def _rows(self, bases: list[str], sizes: list[int], state: str) -> list[str]:
+        """Where each array's row of a state begins."""
+        starts = [self.f.emit(f"mul i64 {state}, {size}") for size in sizes]
+        return [self.f.address(self.shape.element, base, s) for base, s in zip(bases, starts, strict=True)]
+
+    def _transpose(
+        self, function: str, bases: list[str], lanes: list[str], sizes: list[int], state: str, extra: str
+    ) -> None:
+        for rows, place, size in zip(self._rows(bases, sizes, state), lanes, sizes, strict=True):
+            if size:
+                self.f.do(f"call void @{function}(ptr {rows}, ptr {place}, i64 {size}{extra})")
+
+    def _take(self, state: str, function: str = "rows_to_lanes", extra: str = "") -> None:
+        self._transpose(function, self.in_rows, self.in_lanes, self.in_sizes, state, extra)
+
+    def _give(self, state: str, function: str = "lanes_to_rows", extra: str = "") -> None:
+        self._transpose(function, self.out_rows, self.out_lanes, self.out_sizes, state, extra)
+
+    def _body(self, lanes: list[str], woven: Sequence[str]) -> None:
+        places = [*lanes, *self.out_lanes, self.frame, *woven]
+        self.f.do(f"call void @body({', '.join(f'ptr {place}' for place in places)})")
+
+    def write(self, woven: bool) -> Function:
+        """Whole blocks, then what is left over."""
+        f, lanes = self.f, self.shape.lanes
+        f.do(f"%left = and i64 %count, {lanes - 1}")
+        f.do("%whole = sub i64 %count, %left")
+        f.do("%some = icmp sgt i64 %whole, 0")
+        f.do("br i1 %some, label %blocks, label %tail")
+        f.label("blocks")
+        if woven:
+            self._woven_blocks()
+        else:
+            self._blocks()
+        f.label("tail")
+        f.do("%any = icmp sgt i64 %left, 0")
+        f.do("br i1 %any, label %rest, label %done")
+        f.label("rest")
+        some = ", i64 0, i64 %left"
+        self._take("%whole", "rows_to_lanes_some", some)
+        nowhere = self._in_scratch([self.layout.nowhere])[0]
+        idle = [nowhere] * len(self.in_sizes) + self._in_scratch(self.layout.second) + [nowhere] * len(self.out_sizes)
+        self._body(self.in_lanes, idle if woven else ())
+        self._give("%whole", "lanes_to_rows_some", some)
+        f.do("br label %done")
+        f.label("done")
+        f.do("ret void")
+        return f
+
+    def _blocks(self) -> None:
+        f = self.f
+        f.do("br label %loop")
+        f.label("loop")
+        f.do("%i = phi i64 [ 0, %blocks ], [ %next, %loop ]")
+        self._take("%i")
+        self._body(self.in_lanes, ())
+        self._give("%i")
+        f.do(f"%next = add i64 %i, {self.shape.lanes}")
+        f.do("%more = icmp slt i64 %next, %whole")
+        f.do("br i1 %more, label %loop, label %tail")
+
+    def _woven_blocks(self) -> None:
+        """Inputs have two places, used by turns. The first block empties lanes to nowhere, the last refills its own."""
+        f = self.f
+        self._take("0")
+        second = self._in_scratch(self.layout.second)
+        nowhere = self._in_scratch([self.layout.nowhere])[0]
+        f.do(f"%last = sub i64 %whole, {self.shape.lanes}")
+        f.do("br label %loop")
+        f.label("loop")
+        f.do("%i = phi i64 [ 0, %blocks ], [ %next, %loop ]")
+        here = [f"%here{k}" for k in range(len(self.in_lanes))]
+        there = [f"%there{k}" for k in range(len(self.in_lanes))]
+        for k, (one, two) in enumerate(zip(self.in_lanes, second, strict=True)):
+            f.do(f"{here[k]} = phi ptr [ {one}, %blocks ], [ {there[k]}, %loop ]")
+            f.do(f"{there[k]} = phi ptr [ {two}, %blocks ], [ {here[k]}, %loop ]")
+        f.do(f"%next = add i64 %i, {self.shape.lanes}")
+        f.do("%more = icmp slt i64 %next, %whole")
+        following = f.emit("select i1 %more, i64 %next, i64 %last")
+        coming = self._rows(self.in_rows, self.in_sizes, following)
+        first = f.emit("icmp eq i64 %i, 0")
+        before = f.emit(f"sub i64 %i, {self.shape.lanes}")
+        gone = [
+            f.emit(f"select i1 {first}, ptr {nowhere}, ptr {rows}")
+            for rows in self._rows(self.out_rows, self.out_sizes, before)
+        ]
+        self._body(here, [*coming, *there, *gone])
+        f.do("br i1 %more, label %loop, label %drain")
+        f.label("drain")
+        self._give("%last")
+        f.do("br label %tail")

@@ -1,8 +1,6 @@
 """The order in which a program is emitted, and how it is cut.
 
-Operations keep the order in which they were traced: it follows the links, which is close to what a
-register allocator could wish for (see ``bench/codegen_micro.py`` for the orders that were tried).
-Two things are arranged on top of that:
+Inside a piece operations are ordered by :mod:`linkwise.codegen.schedule`. Two things are arranged above that:
 
 * **Groups.** sin, cos, exp, log and atan2 are computed for many values by one call. All those whose
   arguments can be known at the same time form a group; what the arguments need comes before it.
@@ -15,11 +13,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from linkwise.codegen.schedule import schedule
 from linkwise.codegen.transcendental import ENTRY_OF
 from linkwise.tracing.ops import OPS
 from linkwise.tracing.program import Node, Program
 
-PIECE = 12000  # nodes in one function; beyond this compile time per node grows
+# LLVM's time per node doubles at some ten thousand nodes in one function: up to here a program stays whole, above it
+# is cut into pieces small enough to be cheap. 120 000 nodes then take five seconds, uncut they take fourteen.
+WHOLE = 12000
+PIECE = 4000
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,11 @@ def _depths(nodes: Sequence[Node]) -> list[int]:
         depth = max((depths[a] for a in arguments(node)), default=0)
         depths.append(depth + (node[0] in ENTRY_OF))
     return depths
+
+
+def _position(nodes: Sequence[Node], number: int) -> tuple[int, ...]:
+    node = nodes[number]
+    return (0, node[1], node[2]) if node[0] == "input" else (1, number)
 
 
 def _live(program: Program) -> list[bool]:
@@ -109,20 +116,27 @@ def _sequence(program: Program) -> tuple[list[int | Group], dict[int, tuple[Grou
                 number
             )
         for entry, items in entries.items():
-            group = Group(entry, tuple(sorted(items)))
+            # Elements of an input in their order: where they are neighbours they can be used where they lie.
+            group = Group(entry, tuple(sorted(items, key=lambda members: [_position(nodes, a) for a in members])))
             steps.append(group)
             for item, members in enumerate(group.members):
                 for number in items[members]:
                     placed[number] = True
                     item_of[number] = (group, item, ENTRY_OF[nodes[number][0]][1])
-    steps.extend(number for number in range(len(nodes)) if live[number] and not placed[number])
+    rest = [number for number in range(len(nodes)) if live[number] and not placed[number]]
+    if len(rest) <= WHOLE:
+        operations = [number for number in rest if nodes[number][0] not in ("const", "input")]
+        rest = schedule(nodes, operations, [value for row in program.results for value in row])
+    steps.extend(rest)
     return steps, item_of
 
 
-def make_plan(program: Program, piece: int = PIECE) -> Plan:
-    """Groups and pieces for one program."""
+def make_plan(program: Program, piece: int | None = None) -> Plan:
+    """Groups and pieces (of at most ``piece`` nodes, if given) for one program."""
     nodes = program.nodes
     steps, item_of = _sequence(program)
+    if piece is None:
+        piece = WHOLE if len(steps) <= WHOLE else PIECE
     count = max(1, -(-len(steps) // piece))
     size = max(1, -(-len(steps) // count))
     pieces = tuple(Piece(tuple(steps[k * size : (k + 1) * size])) for k in range(count))

@@ -76,11 +76,16 @@ def _run(built, program, inputs, dtype, threads=1):
     return outputs
 
 
+def kernel_on(machine: target.Machine, program: Program, dtype=np.float64) -> kernel.BatchKernel:
+    """As compiled, never from the cache, for another machine that this one can stand in for."""
+    module = llvm.batch_module(program, machine, np.dtype(dtype).itemsize * 8)
+    made = jit.compile_text(module.text, machine, in_order=module.in_order)
+    library = jit.Library(made, (llvm.BATCH_ENTRY, llvm.SCRATCH_ENTRY), kernel.imports())
+    return kernel.BatchKernel(program, dtype, library, machine.lanes(dtype))
+
+
 def evaluate_on(machine: target.Machine, program: Program, inputs, dtype=np.float64) -> list[np.ndarray]:
-    """As compiled for another machine that this one can stand in for."""
-    text = llvm.batch_module(program, machine, np.dtype(dtype).itemsize * 8)
-    library = jit.Library(jit.compile_text(text, machine), (llvm.BATCH_ENTRY, llvm.SCRATCH_ENTRY), kernel.imports())
-    return _run(kernel.BatchKernel(program, dtype, library, machine.lanes(dtype)), program, inputs, dtype)
+    return _run(kernel_on(machine, program, dtype), program, inputs, dtype)
 
 
 def lesser_machines() -> list[target.Machine]:

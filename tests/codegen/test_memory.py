@@ -6,9 +6,10 @@ import mmap
 import numpy as np
 import pytest
 
+from linkwise.codegen import overlap, target
 from linkwise.codegen.kernel import BatchKernel
 from linkwise.tracing.program import ArraySpec, Program
-from tests.codegen.programs import evaluate, interpret, mixture
+from tests.codegen.programs import evaluate, interpret, kernel_on, mixture
 
 PAGE = mmap.PAGESIZE
 
@@ -54,6 +55,32 @@ def test_fences(dtype, at_end):
                 assert np.allclose(got, expected, rtol=tolerance, atol=tolerance)
         for f in fenced:
             f.open()
+
+
+@pytest.mark.skipif(not hasattr(mmap, "PROT_READ"), reason="needs memory protection")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("spacing", [0, 10**9], ids=["woven", "apart"])
+def test_transposes_woven_or_apart(dtype, spacing, monkeypatch):
+    """All blocks, first, last and left over, and all widths; outputs stored early and late."""
+    monkeypatch.setattr(overlap, "_SPACING", spacing)
+    rng = np.random.default_rng(4)
+    for sizes, outputs in [((1,), (1,)), ((4, 8), (3, 16)), ((7, 9, 17), (5, 33, 2)), ((16, 5), (15,))]:
+        program = mixture(sizes, outputs)
+        kernel = kernel_on(target.host(), program, dtype)
+        for count in (1, 7, 8, 16, 17, 24, 32, 33, 71):
+            for at_end in (True, False):
+                fenced = [Fenced((count, a.size), dtype, at_end) for a in (*program.inputs, *program.outputs)]
+                arrays = [f.array for f in fenced]
+                inputs, results = arrays[: len(sizes)], arrays[len(sizes) :]
+                for array in inputs:
+                    array[...] = rng.uniform(-1, 1, array.shape)
+                kernel.run(inputs, results, count)
+                if at_end:
+                    tolerance = 1e-12 if dtype is np.float64 else 1e-3
+                    for got, expected in zip(results, interpret(program, inputs), strict=True):
+                        assert np.allclose(got, expected, rtol=tolerance, atol=tolerance)
+                for f in fenced:
+                    f.open()
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -103,12 +130,14 @@ def test_a_state_does_not_depend_on_its_place():
             assert np.array_equal(a[0], b[k])
 
 
-def test_in_place():
+@pytest.mark.parametrize("spacing", [0, 10**9], ids=["woven", "apart"])
+def test_in_place(spacing, monkeypatch):
+    monkeypatch.setattr(overlap, "_SPACING", spacing)
     nodes = tuple(("input", 0, k) for k in range(7)) + tuple(("mul", k, 6 - k) for k in range(7))
     program = Program("p", nodes, (ArraySpec("x", (7,)),), (ArraySpec("y", (7,)),), (tuple(range(7, 14)),))
     x = np.random.default_rng(0).normal(size=(53, 7))
     expected = x * x[:, ::-1]
-    BatchKernel.build(program).run([x], [x], 53)
+    kernel_on(target.host(), program).run([x], [x], 53)
     assert np.array_equal(x, expected)
 
 

@@ -74,7 +74,7 @@ def exact_programs(draw):
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(exact_programs(), st.integers(1, 19), st.integers(0, 2**32 - 1), st.sampled_from([np.float64, np.float32]))
 def test_random_programs(program, count, seed, dtype):
     x = np.random.default_rng(seed).integers(-4, 5, (count, 3)).astype(float)
