@@ -1,8 +1,8 @@
 """Pinocchio's answers in our conventions.
 
 Pinocchio puts linear before angular, [x, y, z, w] in quaternions, (cos, sin) for joints without limits, and sorts
-children by name; it knows joints that follow others only through the matrix G of v_independent = G v. All of that is
-in two maps: ``q`` of ours to theirs, and a constant matrix ``A`` with v_theirs = A v. Then M = A* M_theirs A, and so on.
+children by name; joints that follow others enter through the matrix G of v_independent = G v. All of that is in two
+maps: ``q`` of ours to theirs, and a constant matrix ``A`` with v_theirs = A v. Then M = A* M_theirs A, and so on.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pinocchio as pin
@@ -25,11 +26,12 @@ _IDENTITY = pin.SE3.Identity()
 
 @dataclass(frozen=True)
 class _Joint:
-    """One of our joints over there: where it is, which type, and our body's frame in its child frame."""
+    """One of our joints over there: its number, our body's frame in its child frame, our joint frame in its own."""
 
     index: int
     ours: Any
     to_body: Any
+    from_joint: Any = _IDENTITY
 
 
 class Oracle:
@@ -62,7 +64,7 @@ class Oracle:
             x = np.asarray(q, float)[own.q_slice]
             if own.mimic:
                 x = own.mimic.multiplier * x + own.mimic.offset
-            out[theirs.idx_q : theirs.idx_q + theirs.nq] = _coordinates(own.type, x, theirs, joint.to_body)
+            out[theirs.idx_q : theirs.idx_q + theirs.nq] = _coordinates(own.type, x, theirs, joint)
         return out
 
     # The quantities, under the names of our methods.
@@ -153,12 +155,12 @@ def _velocity_block(kind: lw.Joint, to_body: Any) -> Array:
     return np.eye(kind.nv)
 
 
-def _coordinates(kind: lw.Joint, x: Array, theirs: Any, to_body: Any) -> Array:
+def _coordinates(kind: lw.Joint, x: Array, theirs: Any, joint: _Joint) -> Array:
     if isinstance(kind, lw.Spherical):
         return np.roll(x / np.linalg.norm(x), -1)
     if isinstance(kind, lw.Free):
         pose = pin.SE3(pin.Quaternion(np.roll(x[:4] / np.linalg.norm(x[:4]), -1)), x[4:])
-        return np.array(pin.SE3ToXYZQUAT(pose * to_body.inverse()))
+        return np.array(pin.SE3ToXYZQUAT(joint.from_joint * pose * joint.to_body.inverse()))
     if isinstance(kind, lw.Planar):
         return np.array([x[1], x[2], np.cos(x[0]), np.sin(x[0])])
     if theirs.nq == 2 and kind.nq == 1:
@@ -166,23 +168,35 @@ def _coordinates(kind: lw.Joint, x: Array, theirs: Any, to_body: Any) -> Array:
     return x
 
 
-def from_urdf(model: lw.Model, file: Path, *, floating: bool, locked: dict[str, float] | None = None) -> Oracle:
-    """Pinocchio's own reading of the file; joints are paired by name."""
+def from_urdf(model: lw.Model, file: Path, *, floating: bool) -> Oracle:
+    """Pinocchio's own reading of the file; joints are paired by name, those that we do not have are held."""
     root = (pin.JointModelFreeFlyer(),) if floating else ()
     theirs = pin.buildModelFromUrdf(str(file), *root)
-    if locked:
-        at_zero = pin.neutral(theirs)
-        theirs = pin.buildReducedModel(theirs, [theirs.getJointId(name) for name in locked], at_zero)
+    ours = {joint.name for joint in model.joints}
+    held = [name for name in theirs.names if name != "universe" and name not in ours]
+    if held:
+        q = pin.neutral(theirs)
+        for name, offset in _mimic_offsets(file).items():
+            if name in held:  # it follows a joint held at zero
+                q[theirs.joints[theirs.getJointId(name)].idx_q] = offset
+        theirs = pin.buildReducedModel(theirs, [theirs.getJointId(name) for name in held], q)
     theirs.gravity.linear = np.array(model.gravity)
     joints = []
     for body, joint in zip(model.bodies, model.joints, strict=True):
         index = theirs.getJointId(joint.name)
-        assert index < theirs.njoints, joint.name
         frame = theirs.frames[theirs.getFrameId(body.name, pin.BODY)]
         assert frame.parentJoint == index, (body.name, joint.name)
-        joints.append(_Joint(index, joint, frame.placement))
+        # Where the link "world" is the root, Pinocchio frees it, and we free the link that is fixed to it.
+        place = pin.SE3(np.array(body.placement)) if body.parent < 0 and floating else _IDENTITY
+        joints.append(_Joint(index, joint, frame.placement, place))
     assert len(joints) == theirs.njoints - 1
     return Oracle(model, theirs, joints)
+
+
+def _mimic_offsets(file: Path) -> dict[str, float]:
+    joints = ElementTree.fromstring(file.read_bytes()).iter("joint")
+    found = {joint.get("name", ""): joint.find("mimic") for joint in joints}
+    return {name: float(mimic.get("offset", 0)) for name, mimic in found.items() if mimic is not None}
 
 
 def from_model(model: lw.Model) -> Oracle:
