@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from linkwise.errors import InputError
-from linkwise.model.tree import Link
+from linkwise.model.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
+from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.structure import flatten
 from linkwise.spatial.transforms import Factor, Rotation, Shift, Transform, Turn
@@ -77,23 +79,35 @@ class SymbolicLink(Link):
         return list(self.kind.array(f"in:{whole.name}", size))
 
 
-def sorted_into_kinds(links: Sequence[Link]) -> list[Kind]:
-    """The kinds of these links, each with its members; a link of its own stands for all of them."""
-    found: dict[Any, Kind] = {}
+def sorted_into_kinds(tree: Tree) -> list[Kind]:
+    """The kinds of a tree's links, each with its members; a link of its own stands for all of them."""
+    groups = _groups.get(tree)
+    if groups is None:
+        groups = _groups[tree] = _grouped(tree.links)
+    kinds = []
+    for index, (template, first, members, rows) in enumerate(groups):
+        kinds.append(Kind(index, template, first, members))
+        _make_symbolic(kinds[-1], rows)
+    return kinds
+
+
+def _grouped(links: Sequence[Link]) -> list[tuple[Link, bool, list[int], Any]]:
+    """For each kind: a link that shows its shape, whether its links come first, their numbers, and their constants."""
+    found: dict[Any, tuple[Link, bool, list[int]]] = {}
     last_child = {link.parent: link.index for link in links}  # an inward sweep meets the last child first
     for link in links:
         first = last_child[link.parent] == link.index
         key = (type(link.joint), _joint_key(link), _pattern(link), any(link.armature), first)
-        found.setdefault(key, Kind(len(found), link, first)).members.append(link.index)
-    kinds = list(found.values())
-    for kind in kinds:
-        _make_symbolic(kind, links)
-    return kinds
+        found.setdefault(key, (link, first, []))[2].append(link.index)
+    return [(*group, np.array([_constants(links[k]) for k in group[2]])) for group in found.values()]
 
 
-def _make_symbolic(kind: Kind, links: Sequence[Link]) -> None:
+# The tables of a tree serve all of its functions.
+_groups: WeakKeyDictionary[Tree, list[tuple[Link, bool, list[int], Any]]] = WeakKeyDictionary()
+
+
+def _make_symbolic(kind: Kind, rows: Any) -> None:
     """Constants that all members share stay constants, the others become entries of the kind's parameter rows."""
-    rows = np.array([_constants(links[k]) for k in kind.members])
     varying = np.flatnonzero(~(rows == rows[0]).all(axis=0))
     kind.rows = rows[:, varying]
     array = kind.array(PARAMETERS, max(1, len(varying)))
@@ -131,17 +145,40 @@ def _padded(link: Link) -> tuple[Factor, ...]:
 
 
 def _whole(transform: Transform) -> Transform:
-    """A constant transform with both its factors, also where one is the identity."""
-    R, p = transform.matrix()
-    return Transform(Shift(p), Rotation(R))
+    """A constant transform as a shift and a rotation, also where one is the identity and was left out."""
+    shift: Factor = Shift(Vec.zero())
+    rotation: Factor = Rotation(Mat3.identity())
+    for factor in transform.factors:
+        if isinstance(factor, Shift):
+            shift = factor
+        else:
+            rotation = factor
+    return Transform(shift, rotation)
 
 
 def _constants(link: Link) -> list[float]:
-    numbers = [*flatten(list(_padded(link)))[0], link.lead, *flatten(link.inertia)[0], *link.armature]
-    numbers += flatten(_whole(link.to_body))[0]
-    if not all(isinstance(x, (int, float)) for x in numbers):
-        raise InputError("rolled sweeps take no run-time parameters", do='use sweeps="unrolled"')
-    return [float(x) for x in numbers]
+    """All constants of a link, in the order in which :func:`_with_constants` takes them back.
+
+    Written out, since it runs for every one of a hundred thousand links: ``flatten`` of each part would give the same.
+    """
+    numbers: list[float] = []
+    for factor in _padded(link):
+        if isinstance(factor, Shift):
+            numbers += factor.l
+        elif isinstance(factor, Turn):
+            numbers += (factor.c, factor.s)
+        else:
+            numbers += flatten(factor)[0]
+    M = link.inertia
+    shift, rotation = _whole(link.to_body).factors
+    numbers += (link.lead, *M.J.six(), *M.h, M.m, *link.armature, *shift.l)  # type: ignore[attr-defined]
+    for row in rotation.R.m:  # type: ignore[attr-defined]
+        numbers += row
+    if not all(type(x) is float for x in numbers):
+        numbers = [x + 0.0 for x in numbers]
+        if not all(isinstance(x, float) for x in numbers):
+            raise InputError("rolled sweeps take no run-time parameters", do='use sweeps="unrolled"')
+    return numbers
 
 
 def _with_constants(kind: Kind, values: list[Scalar]) -> SymbolicLink:

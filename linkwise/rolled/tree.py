@@ -40,7 +40,7 @@ class RolledTree:
         self.has_mimics = False
         self.recorded: list[Recorded] = []
         self.constants: list[tuple[str, int, float]] = []
-        self.kinds = sorted_into_kinds(tree.links)
+        self.kinds = sorted_into_kinds(tree)
 
     # What sweeps.py asks for.
     def outward(self, step: Callable[[Any, Any], Any], root: Any, keeps: bool) -> RolledField:
