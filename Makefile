@@ -15,7 +15,8 @@ help:
 	@sed -n 's/^#   //p' Makefile
 
 demo: $(VENV)/.viz
-	$(BIN)/python -m linkwise.demo
+	@mkdir -p build
+	$(BIN)/linkwise demo -o build/demo.html
 
 test: lint types layers pytest
 
@@ -39,7 +40,8 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m bench.core $(BENCH_ARGS)
 
 docs: $(VENV)/.dev
-	$(BIN)/sphinx-build -W --keep-going docs docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
+	@echo "The documentation is docs/_build/html/index.html"
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .

@@ -1,0 +1,7 @@
+"""``python -m linkwise.cli``."""
+
+import sys
+
+from linkwise.cli import main
+
+sys.exit(main())

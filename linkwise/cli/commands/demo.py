@@ -1,0 +1,19 @@
+"""``linkwise demo``: the worked examples of the papers, as a report."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from linkwise.cli.motion_files import check_suffix
+from linkwise.demo import make_report
+
+
+def run(options: Namespace) -> None:
+    """Write the report, and open it if asked to."""
+    check_suffix(options.output, (".html",), "--output")
+    path = make_report(options.output)
+    print(path)
+    if options.open:
+        import webbrowser
+
+        webbrowser.open(path.resolve().as_uri())

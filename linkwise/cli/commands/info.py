@@ -1,0 +1,146 @@
+"""``linkwise info``: what a model is."""
+
+from __future__ import annotations
+
+import warnings
+from argparse import Namespace
+from typing import Any
+
+from linkwise.cli.inputs import load_model
+from linkwise.cli.run import one_line
+from linkwise.cli.tables import number, print_json, table
+from linkwise.dynamics import Model
+from linkwise.model.description import JointLimits
+from linkwise.model.mechanism import JointInstance
+
+
+def run(options: Namespace) -> None:
+    """Print the tree, the joints and what looks odd."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = load_model(options)
+    notes = [one_line(Exception(str(note.message))) for note in caught] + _notes(model)
+    if options.json:
+        print_json(_facts(model, notes))
+        return
+    print(
+        f"{model.name}: {len(model.bodies)} moving bodies, nq = {model.nq}, nv = {model.nv}, {number(model.mass, 6)} kg"
+    )
+    print("gravity " + ", ".join(number(g, 6) for g in model.gravity) + " m/s²")
+    print()
+    print("\n".join(_tree(model)))
+    print()
+    print(_joints(model))
+    for note in notes:
+        print(f"\nwarning: {note}")
+
+
+def _tree(model: Model) -> list[str]:
+    children: dict[int, list[int]] = {k: [] for k in range(-1, len(model.bodies))}
+    for body in model.bodies:
+        children[body.parent].append(body.index)
+    lines = ["world"]
+    roots = children[-1]
+    stack = [(k, "", i == len(roots) - 1) for i, k in enumerate(roots)][::-1]
+    while stack:  # by hand: a chain of a thousand links is deeper than Python recurses
+        k, indent, last = stack.pop()
+        body, joint = model.bodies[k], model.joints[k]
+        welded = [part.name for part in body.parts if part.name != body.name]
+        with_parts = f" + {', '.join(welded[:3])}{' …' if len(welded) > 3 else ''}" if welded else ""
+        lines.append(
+            f"{indent}{'└─' if last else '├─'} {body.name}{with_parts}  {number(body.mass)} kg"
+            f"  ({joint.name}: {type(joint.type).__name__.lower()})"
+        )
+        below = children[k]
+        deeper = indent + ("   " if last else "│  ")
+        if len(below) == 1 and len(deeper) > 60:
+            deeper = indent  # a long chain need not run off the page
+        stack += [(child, deeper, i == len(below) - 1) for i, child in enumerate(below)][::-1]
+    return lines
+
+
+def _joints(model: Model) -> str:
+    rows = []
+    for joint in model.joints:
+        limits = joint.limits if joint.limits and joint.mimic is None else (None,)
+        for i, limit in enumerate(limits):
+            first = i == 0
+            rows.append([
+                joint.name if first else "",
+                _kind(joint) if first else "",
+                _range(joint.q_slice) if first else "",
+                _range(joint.v_slice) if first else "",
+                *(["-"] * 4 if limit is None else _limits(limit)),
+            ])  # fmt: skip
+    return table(["joint", "type", "q", "v", "lower", "upper", "speed", "effort"], rows)
+
+
+def _limits(limit: JointLimits) -> list[str]:
+    return [number(x) for x in (limit.lower, limit.upper, limit.velocity, limit.effort)]
+
+
+def _kind(joint: JointInstance) -> str:
+    name = type(joint.type).__name__.lower()
+    return name if joint.mimic is None else f"{name}, follows {joint.mimic.joint}"
+
+
+def _range(part: slice) -> str:
+    return str(part.start) if part.stop - part.start == 1 else f"{part.start}-{part.stop - 1}"
+
+
+def _notes(model: Model) -> list[str]:
+    """What is allowed but seldom meant."""
+    notes = []
+    massless = [body.name for body in model.bodies if body.mass == 0.0]
+    if massless:
+        notes.append(f"bodies without mass: {', '.join(massless)}")
+    points = [b.name for b in model.bodies if b.mass > 0.0 and not any(any(p.inertia) for p in b.parts)]
+    if points:
+        notes.append(f"point masses (no moment of inertia): {', '.join(points)}")
+    backwards = [j.name for j in model.joints if any(limit.lower > limit.upper for limit in j.limits)]
+    if backwards:
+        notes.append(f"lower limit above the upper one: {', '.join(backwards)}")
+    stuck = [j.name for j in model.joints if any(limit.effort == 0.0 for limit in j.limits)]
+    if stuck:
+        notes.append(f"effort limit of zero, so that no actuator can move them: {', '.join(stuck)}")
+    return notes
+
+
+def _facts(model: Model, notes: list[str]) -> dict[str, Any]:
+    return {
+        "name": model.name,
+        "nq": model.nq,
+        "nv": model.nv,
+        "mass": model.mass,
+        "gravity": model.gravity,
+        "bodies": [
+            {
+                "name": body.name,
+                "parent": "world" if body.parent < 0 else model.bodies[body.parent].name,
+                "joint": model.joints[body.index].name,
+                "mass": body.mass,
+                "parts": [part.name for part in body.parts],
+            }
+            for body in model.bodies
+        ],
+        "joints": [
+            {
+                "name": joint.name,
+                "type": type(joint.type).__name__,
+                "axis": joint.type.axis,
+                "q": [joint.q_slice.start, joint.q_slice.stop],
+                "v": [joint.v_slice.start, joint.v_slice.stop],
+                "mimic": None if joint.mimic is None else joint.mimic.joint,
+                "limits": [
+                    {"lower": a.lower, "upper": a.upper, "velocity": a.velocity, "effort": a.effort}
+                    for a in joint.limits
+                ],
+                "armature": joint.armature,
+                "damping": joint.damping,
+                "friction": joint.friction,
+            }
+            for joint in model.joints
+        ],
+        "frames": [frame.name for frame in model.frames],
+        "warnings": notes,
+    }

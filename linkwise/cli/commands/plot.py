@@ -1,0 +1,47 @@
+"""``linkwise plot``: draw a motion that was saved."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+import numpy as np
+
+from linkwise.cli.motion_files import QUANTITIES, Table, check_suffix, read
+from linkwise.cli.results import PICTURES, draw
+from linkwise.errors import InputError, UnknownNameError, require_extra
+from linkwise.sim.trajectory import Trajectory
+
+
+def run(options: Namespace) -> None:
+    """Draw to a file, or open a window."""
+    check_suffix(options.output, PICTURES, "--output")
+    table = read(options.file)
+    present = [quantity for quantity in QUANTITIES if quantity in table.columns]
+    if not present:
+        raise InputError(f"{options.file} has nothing to draw beside t", allowed=", ".join(QUANTITIES))
+    what = present if options.what is None else options.what.split(",")
+    for quantity in what:
+        if quantity not in present:
+            raise UnknownNameError(f"quantity in {options.file}", quantity, present)
+    joints = None if options.joints is None else options.joints.split(",")
+    for joint in joints or ():
+        known = dict.fromkeys(name for quantity in present for name in table.columns[quantity][0] if name)
+        if joint not in known:
+            raise UnknownNameError(f"joint in {options.file}", joint, known)
+    motion = _trajectory(table)
+    if options.output is not None:
+        draw(motion, options.output, tuple(what), options.file, joints)
+        print(options.output)
+        return
+    motion.plot(what=what, joints=joints).suptitle(options.file)
+    require_extra("matplotlib.pyplot", "viz").show()
+
+
+def _trajectory(table: Table) -> Trajectory:
+    empty = np.empty((len(table.t), 0))
+    values = {quantity: array for quantity, (_, array) in table.columns.items()}
+    if "energy" in values:
+        values["energy"] = values["energy"][:, 0]
+    q, v = values.pop("q", empty), values.pop("v", empty)
+    columns = {quantity: names for quantity, (names, _) in table.columns.items()}
+    return Trajectory(table.t, q, v, derived=values, columns=columns)

@@ -1,0 +1,77 @@
+"""``linkwise simulate``: the motion that joint forces cause (RFDSIM)."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linkwise.cli.inputs import Array, configuration, load_model, per_freedom
+from linkwise.cli.motion_files import FILES, in_order, read
+from linkwise.cli.results import check_targets, deliver
+from linkwise.dynamics import Model
+from linkwise.errors import InputError
+from linkwise.sim.simulate import simulate
+
+
+def run(options: Namespace) -> None:
+    """Simulate and deliver the trajectory."""
+    check_targets(options)
+    if options.samples < 2:
+        raise InputError("--samples is too small", got=options.samples, allowed="at least 2")
+    if not (np.isfinite(options.duration) and options.duration > 0.0):
+        raise InputError("--duration is not a time", got=options.duration, allowed="seconds, more than 0")
+    model = load_model(options)
+    q0, v0 = configuration(model, options.q0, "--q0"), per_freedom(model, options.v0, "--v0")
+    motion = simulate(
+        model,
+        q0,
+        v0,
+        duration=options.duration,
+        dt=options.dt,
+        method=options.method,
+        rtol=options.rtol,
+        control=_control(model, options, q0),
+        output_times=np.linspace(0.0, options.duration, options.samples),
+    )
+    deliver(options, motion, ("q", "v", "tau", "energy"), f"{model.name}: {options.duration:g} s, {options.method}")
+
+
+def _control(model: Model, options: Namespace, q0: Array) -> Callable[..., Any] | None:
+    if options.hold:
+        return holding(model, q0)
+    if options.tau is None:
+        return None
+    if Path(options.tau).suffix in FILES:
+        table = read(options.tau)
+        tau = in_order(model, table, "tau", options.tau)
+        if tau is None:
+            raise InputError(f"{options.tau} has no joint forces", allowed="columns tau:joint")
+        return between(table.t, tau)
+    constant = per_freedom(model, options.tau, "--tau")
+    return lambda t, q, v, p: constant
+
+
+def holding(model: Model, q0: Array) -> Callable[..., Any]:
+    """PD control around a configuration, of ten rad/s and critical damping at each joint's own inertia there."""
+    inertia = np.diag(model.mass_matrix(q0))
+    stiffness, damping = 100.0 * inertia, 20.0 * inertia
+
+    def control(t: Any, q: Any, v: Any, p: Any) -> Any:
+        return model.gravity_force(q) - stiffness * model.difference(q0, q) - damping * v
+
+    return control
+
+
+def between(times: Array, values: Array) -> Callable[..., Any]:
+    """Joint forces between the instants of a table: straight lines; the ends outside."""
+    if len(times) < 2 or not (np.diff(times) > 0).all():
+        raise InputError("the times of the joint forces do not increase", allowed="at least two, in increasing order")
+
+    def control(t: Any, q: Any, v: Any, p: Any) -> Any:
+        return np.array([np.interp(float(t), times, column) for column in values.T])
+
+    return control

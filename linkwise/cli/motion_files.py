@@ -1,0 +1,153 @@
+"""Motions in files, as :class:`linkwise.sim.trajectory.Trajectory` writes them, or as people do.
+
+CSV has a header ``t,q:joint,…,v:joint,…``; npz has arrays t, q, v, vdot, tau, of which any but t may be missing.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwise.cli.inputs import q_names, v_names
+from linkwise.errors import InputError
+
+if TYPE_CHECKING:
+    from linkwise.dynamics import Model
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+QUANTITIES = ("q", "v", "vdot", "tau", "energy")
+FILES = (".csv", ".npz")
+
+
+@dataclass
+class Table:
+    """Times, and for each quantity its names and its numbers (instants, names)."""
+
+    t: Array
+    columns: dict[str, tuple[list[str], Array]] = field(default_factory=dict)
+
+    def add(self, quantity: str, names: Sequence[str], values: Any) -> None:
+        """Put a quantity beside the others."""
+        self.columns[quantity] = (list(names), np.asarray(values, float).reshape(len(self.t), len(names)))
+
+    def values(self, quantity: str) -> Array | None:
+        """The numbers of a quantity, None if it is not there."""
+        return self.columns[quantity][1] if quantity in self.columns else None
+
+
+def check_suffix(path: str | None, allowed: Sequence[str], what: str) -> None:
+    """Refuse a file that we could not write, before the work is done."""
+    if path is None:
+        return
+    if Path(path).suffix not in allowed:
+        raise InputError(f"{what} has an unknown kind of file", got=path, allowed=", ".join(allowed))
+    if not Path(path).resolve().parent.is_dir():
+        raise InputError(f"the folder of {what} does not exist", got=path, do=f"mkdir {Path(path).parent}")
+
+
+def read(path: str) -> Table:
+    """A file that `write` (or a careful person) wrote."""
+    if Path(path).suffix == ".npz":
+        return _read_npz(path)
+    if Path(path).suffix == ".csv":
+        return _read_csv(path)
+    raise InputError("this kind of motion file is not known", got=path, allowed=", ".join(FILES))
+
+
+def _read_npz(path: str) -> Table:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: np.array(file[name]) for name in file.files}
+    except (ValueError, EOFError, KeyError) as error:
+        raise InputError(f"{path} is not an npz file", got=str(error)) from None
+    if "t" not in arrays:
+        raise InputError(f"{path} has no times", got=", ".join(arrays) or "nothing", allowed="arrays t, q, v, …")
+    table = Table(_finite(arrays["t"].reshape(-1), path))
+    for quantity in QUANTITIES:
+        if quantity not in arrays:
+            continue
+        values = arrays[quantity]
+        if values.shape[:1] != table.t.shape:
+            raise InputError(
+                f"{path}: {quantity} does not fit t", got=str(values.shape), allowed=f"({len(table.t)}, …)"
+            )
+        values = values.reshape(len(table.t), -1)
+        names = _names(arrays).get(quantity, [str(i) for i in range(values.shape[1])])
+        table.add(quantity, names, _finite(values, path))
+    return table
+
+
+def _names(arrays: dict[str, Any]) -> dict[str, list[str]]:
+    """The names that a trajectory's own file has for its columns."""
+    try:
+        found = json.loads(str(arrays["about"]))["columns"]
+    except (KeyError, TypeError, ValueError):
+        return {}
+    return {str(quantity): [str(name) for name in names] for quantity, names in found.items()}
+
+
+def _read_csv(path: str) -> Table:
+    with Path(path).open(newline="", encoding="utf-8-sig") as file:
+        try:
+            rows = [row for row in csv.reader(file) if row and not row[0].startswith("#")]
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise InputError(f"{path} cannot be read as CSV", got=str(error)) from None
+    if len(rows) < 2:
+        raise InputError(f"{path} has no data", got=f"{len(rows)} lines", allowed="a header and at least one line")
+    header = [cell.strip() for cell in rows[0]]
+    if header[0] != "t":
+        raise InputError(
+            f"{path}: the first column is not the time", got=repr(header[0]), allowed="t,q:joint1,q:joint2,…"
+        )
+    for number, row in enumerate(rows[1:], 2):
+        if len(row) != len(header):
+            raise InputError(f"{path}:{number}: wrong number of columns", got=len(row), allowed=str(len(header)))
+    try:
+        values = np.array([[float(cell) for cell in row] for row in rows[1:]])
+    except ValueError as error:
+        raise InputError(f"{path} has something that is not a number", got=str(error)) from None
+    _finite(values, path)
+    table = Table(values[:, 0])
+    found: dict[str, list[tuple[str, int]]] = {}
+    for place, cell in enumerate(header[1:], 1):
+        quantity, _, name = cell.partition(":")
+        if quantity not in QUANTITIES:
+            raise InputError(
+                f"{path}: unknown column", got=repr(cell), allowed=", ".join(f"{q}:joint" for q in QUANTITIES)
+            )
+        found.setdefault(quantity, []).append((name, place))
+    for quantity, places in found.items():
+        table.add(quantity, [name for name, _ in places], values[:, [place for _, place in places]])
+    return table
+
+
+def _finite(values: Array, path: str) -> Array:
+    if not np.issubdtype(values.dtype, np.number) or not np.isfinite(values).all():
+        raise InputError(f"{path} has numbers that are not finite", do="remove the lines with inf or nan")
+    return values.astype(float)
+
+
+def in_order(model: Model, table: Table, quantity: str, path: str) -> Array | None:
+    """The numbers of a quantity in the model's own order: by name, or as they stand if the file has no names."""
+    if quantity not in table.columns:
+        return None
+    names, values = table.columns[quantity]
+    wanted = q_names(model) if quantity == "q" else v_names(model)
+    if set(names) == set(wanted):
+        return values[:, [names.index(name) for name in wanted]]
+    if len(names) == len(wanted) and all(name == "" or name.isdigit() for name in names):
+        return values
+    missing = [name for name in wanted if name not in names]
+    unknown = [name for name in names if name not in wanted]
+    raise InputError(
+        f"{path}: the columns of {quantity} are not those of model {model.name!r}",
+        got="no " + ", ".join(missing) if missing else "unknown " + ", ".join(unknown),
+        allowed=", ".join(f"{quantity}:{name}" for name in wanted),
+    )

@@ -1,0 +1,245 @@
+"""What the command line takes: one function per command, in the order of the help. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+_EPILOG = """\
+examples:
+  linkwise info panda.urdf                       what is in a file
+  linkwise simulate panda.urdf --duration 2 --plot fall.png
+  linkwise emit panda.urdf forward_dynamics --target c -o panda_c
+  linkwise demo                                  the worked examples of the papers, as a report
+
+A model is a file, or the name of a built-in one: planar_arm, stanford_arm.
+`linkwise COMMAND --help` has examples for each command."""
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=32)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line."""
+    from linkwise import __version__
+
+    parser = argparse.ArgumentParser(
+        "linkwise",
+        description="Dynamics of robots, spacecraft and mechanisms, compiled for each model.",
+        epilog=_EPILOG,
+        formatter_class=_Help,
+    )
+    parser.add_argument("--version", action="version", version=f"linkwise {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for add in (_info, _inverse, _simulate, _linearize, _counts, _bench, _emit, _plot, _demo, _completion):
+        add(commands)
+    return parser
+
+
+def _command(commands: Any, name: str, summary: str, examples: str, *, model: bool = True) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=summary, description=summary[0].upper() + summary[1:] + ".", formatter_class=_Help,
+        epilog="examples:\n" + "\n".join(f"  linkwise {line}" for line in examples.strip().splitlines()),
+    )  # fmt: skip
+    if model:
+        parser.add_argument("model", help="a model file, or planar_arm or stanford_arm")
+        group = parser.add_argument_group("how the model is read")
+        group.add_argument("--floating", action="store_true", help="free the root link (six more freedoms)")
+        group.add_argument(
+            "--lock", action="append", default=[], metavar="JOINT[=VALUE]",
+            help="hold a joint still, at zero or at a value in rad or m; may be repeated",
+        )  # fmt: skip
+        group.add_argument("--gravity", metavar="X,Y,Z", help="acceleration of gravity in m/s² (default 0,0,-9.81)")
+        group.add_argument("--no-mimic", action="store_true", help="give joints that mimic others their own coordinate")
+        group.add_argument(
+            "--allow-unphysical", action="store_true", help="keep inertias that no body can have, with a warning"
+        )
+    return parser
+
+
+def _json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON, for scripts")
+
+
+_STATE = "numbers (0,1.57,0), joints (elbow=1.57), `neutral` or `random:SEED`"
+
+
+def _info(commands: Any) -> None:
+    parser = _command(
+        commands, "info", "show a model: its tree, freedoms, masses and limits",
+        """
+info panda.urdf
+info --floating --json g1.urdf
+info panda.urdf --lock panda_finger_joint1 --lock panda_finger_joint2=0.04""",
+    )  # fmt: skip
+    _json(parser)
+
+
+def _inverse(commands: Any) -> None:
+    parser = _command(
+        commands, "inverse", "joint forces that a motion takes (inverse dynamics, RIDIM)",
+        """
+inverse planar_arm --to 3.14159,3.14159,3.14159 --duration 10 --plot torques.png
+inverse panda.urdf --motion recorded.csv -o forces.csv
+inverse panda.urdf --from neutral --to panda_joint2=0.5,panda_joint4=-1.5 --json""",
+    )  # fmt: skip
+    motion = parser.add_argument_group("the motion: a file, or a cycloidal one between two configurations")
+    motion.add_argument(
+        "--motion", metavar="FILE",
+        help="CSV or npz with t, q and perhaps v and vdot; without those, a spline through q gives them",
+    )  # fmt: skip
+    motion.add_argument("--to", metavar="Q", help=f"where the cycloidal motion ends: {_STATE}")
+    motion.add_argument("--from", dest="start", default="neutral", metavar="Q", help="where it starts (neutral)")
+    motion.add_argument("--duration", type=float, default=10.0, metavar="S", help="its length in s (10)")
+    motion.add_argument("--samples", type=int, default=201, metavar="N", help="instants to compute (201)")
+    _results(parser)
+
+
+def _simulate(commands: Any) -> None:
+    parser = _command(
+        commands, "simulate", "motion under given joint forces (forward dynamics, RFDSIM)",
+        """
+simulate stanford_arm --q0 0,1.5708,0,0,0,0 --duration 3.5 --plot fall.png
+simulate panda.urdf --tau forces.csv -o motion.csv
+simulate panda.urdf --q0 random:1 --hold --duration 5 -o motion.npz
+simulate panda.urdf --method rk4 --dt 0.001 --json""",
+    )  # fmt: skip
+    start = parser.add_argument_group("the start")
+    start.add_argument("--q0", default="neutral", metavar="Q", help=f"configuration: {_STATE}")
+    start.add_argument("--v0", default="0", metavar="V", help="velocity: one number for all, numbers, or joints (0)")
+    force = parser.add_argument_group("what acts beside gravity").add_mutually_exclusive_group()
+    force.add_argument(
+        "--tau", metavar="FORCES", help="joint forces: numbers, joints, or a CSV or npz file of t and tau"
+    )
+    force.add_argument("--hold", action="store_true", help="PD control around the start, with gravity compensated")
+    how = parser.add_argument_group("how it is integrated")
+    how.add_argument("--duration", type=float, default=10.0, metavar="S", help="s to simulate (10)")
+    how.add_argument("--method", default="dop853", help="integrator (dop853); a wrong name lists them all")
+    how.add_argument("--dt", type=float, metavar="S", help="step of a fixed-step method")
+    how.add_argument("--rtol", type=float, default=1e-9, help="relative tolerance of an adaptive method (1e-9)")
+    how.add_argument("--samples", type=int, default=501, metavar="N", help="instants to keep (501)")
+    _results(parser)
+
+
+def _results(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("results (CSV to standard output if nothing else is asked for)")
+    group.add_argument("-o", "--output", metavar="FILE", help="write them to a .csv or .npz file")
+    group.add_argument("--plot", metavar="FILE", help="draw them: .png, .svg or .pdf")
+    group.add_argument("--json", action="store_true", help="print them as JSON, for scripts")
+
+
+def _linearize(commands: Any) -> None:
+    parser = _command(
+        commands, "linearize", "linear model about a state: d(v̇) = A_q dq + A_v dv + B dτ",
+        """
+linearize planar_arm --q 0.5,0,0
+linearize panda.urdf --q neutral -o panda_linear.npz
+linearize panda.urdf --inverse --json""",
+    )  # fmt: skip
+    parser.add_argument("--q", default="neutral", metavar="Q", help=f"configuration: {_STATE}")
+    parser.add_argument("--v", default="0", metavar="V", help="velocity (0)")
+    parser.add_argument(
+        "--tau", default="hold", metavar="FORCES", help="joint forces, or `hold`: those that v̇ = 0 takes"
+    )
+    parser.add_argument("--inverse", action="store_true", help="of inverse dynamics about v̇ = 0: dτ = … instead")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the matrices to an .npz file")
+    _json(parser)
+
+
+def _counts(commands: Any) -> None:
+    parser = _command(
+        commands, "counts", "operations that the functions of a model, or the classical algorithms, take",
+        """
+counts panda.urdf
+counts panda.urdf forward_dynamics mass_matrix --json
+counts --chain 6                               the papers' table, for a general chain of six links
+counts --chain 12 articulated_body linkwise_forward --frames regrouped""",
+        model=False,
+    )  # fmt: skip
+    parser.add_argument(
+        "names", nargs="*", metavar="MODEL-OR-NAME", help="a model, then functions; with --chain, algorithms"
+    )
+    parser.add_argument("--chain", type=int, metavar="N", help="count the classical algorithms on a chain of N links")
+    parser.add_argument("--frames", default="dh", help="link frames of the chain: general, dh or regrouped (dh)")
+    parser.add_argument("--body", metavar="NAME", help="for functions of a body: which (the last one)")
+    parser.add_argument("--floating", action="store_true", help="free the root link of the model")
+    parser.add_argument("--lock", action="append", default=[], metavar="JOINT[=VALUE]", help="hold a joint still")
+    _json(parser)
+
+
+def _bench(commands: Any) -> None:
+    parser = _command(
+        commands, "bench", "how fast a model's functions run on this machine",
+        """
+bench panda.urdf
+bench panda.urdf forward_dynamics linearize_forward --batch 65536 --threads 2
+bench stanford_arm --json""",
+    )  # fmt: skip
+    parser.add_argument("functions", nargs="*", help="which (inverse_dynamics, forward_dynamics, mass_matrix)")
+    parser.add_argument("--batch", type=int, default=8192, metavar="N", help="states in a batch (8192)")
+    parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads for a batch (1)")
+    parser.add_argument(
+        "--rounds", type=int, default=20, metavar="N", help="repetitions, of which the best counts (20)"
+    )
+    parser.add_argument("--body", metavar="NAME", help="for functions of a body: which (the last one)")
+    _json(parser)
+
+
+def _emit(commands: Any) -> None:
+    parser = _command(
+        commands, "emit", "source code of a model's function, for a target",
+        """
+emit panda.urdf forward_dynamics --target c -o panda_c
+emit panda.urdf inverse_dynamics --target program | head
+emit panda.urdf jacobian --body panda_hand --target cuda --dtype float32""",
+    )  # fmt: skip
+    parser.add_argument("function", help="a method of the model: forward_dynamics, inverse_dynamics, mass_matrix, …")
+    parser.add_argument("--target", default="c", help="c, cuda, llvm, or program (the operations themselves) (c)")
+    parser.add_argument("--dtype", default="float64", choices=["float64", "float32"], help="precision (float64)")
+    parser.add_argument("--body", metavar="NAME", help="for functions of a body: which (the last one)")
+    parser.add_argument("-o", "--output", metavar="FOLDER", help="write files there; without it, print the source")
+
+
+def _plot(commands: Any) -> None:
+    parser = _command(
+        commands, "plot", "draw a motion that was saved",
+        """
+plot motion.npz -o motion.png
+plot forces.csv --what tau -o forces.svg
+plot motion.npz --joints elbow,wrist""",
+        model=False,
+    )  # fmt: skip
+    parser.add_argument("file", help="what `simulate -o` or `inverse -o` wrote: .npz or .csv")
+    parser.add_argument(
+        "--what", metavar="NAMES", help="of q, v, vdot, tau, energy: which, with commas (all there are)"
+    )
+    parser.add_argument("--joints", metavar="NAMES", help="joints to draw, with commas (all)")
+    parser.add_argument("-o", "--output", metavar="FILE", help=".png, .svg or .pdf; without it, a window opens")
+
+
+def _demo(commands: Any) -> None:
+    parser = _command(
+        commands, "demo", "the worked examples of the papers, as a report for the browser",
+        """
+demo
+demo -o report.html --open""",
+        model=False,
+    )  # fmt: skip
+    parser.add_argument(
+        "-o", "--output", default="linkwise_demo.html", metavar="FILE", help="the report (linkwise_demo.html)"
+    )
+    parser.add_argument("--open", action="store_true", help="open it in the browser")
+
+
+def _completion(commands: Any) -> None:
+    parser = _command(
+        commands, "completion", "print a script that completes commands and options in your shell",
+        """
+completion bash > ~/.local/share/bash-completion/completions/linkwise
+completion zsh > "${fpath[1]}/_linkwise"
+completion fish > ~/.config/fish/completions/linkwise.fish""",
+        model=False,
+    )  # fmt: skip
+    parser.add_argument("shell", choices=["bash", "zsh", "fish"])

@@ -1,0 +1,1 @@
+"""Reports for the browser: motions, figures, and pages that hold them."""
