@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from linkwise.codegen.schedule import schedule
+from linkwise.codegen import schedule
 from linkwise.codegen.transcendental import ENTRY_OF
 from linkwise.tracing.ops import OPS
 from linkwise.tracing.program import Node, Program
@@ -126,7 +126,7 @@ def _sequence(program: Program) -> tuple[list[int | Group], dict[int, tuple[Grou
     rest = [number for number in range(len(nodes)) if live[number] and not placed[number]]
     if len(rest) <= WHOLE:
         operations = [number for number in rest if nodes[number][0] not in ("const", "input")]
-        rest = schedule(nodes, operations, [value for row in program.results for value in row])
+        rest = schedule.schedule(nodes, operations, [value for row in program.results for value in row])
     steps.extend(rest)
     return steps, item_of
 
