@@ -106,7 +106,7 @@ def _sequence(program: Program) -> tuple[list[int | Group], dict[int, tuple[Grou
                 placed[a] = True
                 needed.append(a)
                 todo.extend(arguments(nodes[a]))
-        steps.extend(sorted(needed))
+        steps.extend(sorted(number for number in needed if nodes[number][0] not in ("const", "input")))
 
     for depth in sorted(waiting):
         place_before(waiting[depth])
@@ -124,9 +124,9 @@ def _sequence(program: Program) -> tuple[list[int | Group], dict[int, tuple[Grou
                     placed[number] = True
                     item_of[number] = (group, item, ENTRY_OF[nodes[number][0]][1])
     rest = [number for number in range(len(nodes)) if live[number] and not placed[number]]
+    rest = [number for number in rest if nodes[number][0] not in ("const", "input")]
     if len(rest) <= WHOLE:
-        operations = [number for number in rest if nodes[number][0] not in ("const", "input")]
-        rest = schedule.schedule(nodes, operations, [value for row in program.results for value in row])
+        rest = schedule.schedule(nodes, rest, [value for row in program.results for value in row])
     steps.extend(rest)
     return steps, item_of
 
