@@ -3,8 +3,8 @@
 Each derivative is a program made from the program of the function by :mod:`linkwise.tracing.forward` or
 :mod:`linkwise.tracing.reverse`; values that both need are computed once, values that nothing needs are dropped.
 
-An input that is a configuration is differentiated in its tangent space: a direction is a velocity, so a derivative has nv
-columns, also where q has more numbers (quaternions) or other ones (planar joints).
+An input that is a configuration is differentiated in its tangent space: a direction is a velocity, so a derivative has
+nv columns, also where q has more numbers (quaternions) or other ones (planar joints).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def jacobian(f: CompiledFunction, name: str, mode: Mode | None = None) -> Compil
 
 
 def gradient(f: CompiledFunction, name: str) -> CompiledFunction:
-    """∇f: for a scalar output the vector of its derivatives; for any other the transposed Jacobian, derivatives first."""
+    """∇f: for a scalar output the vector of its derivatives, for any other the transposed Jacobian."""
     whole = jacobian(f, name)
     axes = len(_tangent_shape(f, name))
 
@@ -132,6 +132,7 @@ def vjp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
     names = tuple(names) or tuple(name for name, _ in f.inputs)
     _check(f, names)
     cut = len(f.inputs)
+    kind = namedtuple("Cotangents", names)
 
     def text(*flat: Flat) -> Any:
         weights: list[list[Cotangent]] = [[{0: x} for x in array] for array in flat[cut:]]
@@ -141,7 +142,7 @@ def vjp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
             position = _position(f, name)
             flat_back = [x.get(0, 0.0) for x in back[position]]
             results.append(_shaped(_pulled(f, name, flat, flat_back), _tangent_shape(f, name)))
-        return results[0] if len(names) == 1 else namedtuple("Cotangents", names)._make(results)  # type: ignore[misc]
+        return results[0] if len(names) == 1 else kind(*results)
 
     inputs = [*f.inputs, *((f"w_{array.name}", array.shape) for array in f.program.outputs)]
     doc = _doc("Weights carried back", f, ", ".join(names))

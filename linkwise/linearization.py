@@ -97,8 +97,8 @@ class Linearization:
     ) -> Any:
         """The derivatives of :meth:`inverse_dynamics`: a named tuple ``tau, dq, dv, dvdot``, the last the mass matrix.
 
-        ``dq[..., i, j]`` is the change of τ_i when joint axis j moves by a small amount: a derivative in the tangent space,
-        nv × nv, as in ``integrate(q, dv)``. External forces keep their components in body frames.
+        ``dq[..., i, j]`` is the change of τ_i when joint axis j moves by a small amount: a derivative in the tangent
+        space, nv × nv, as in ``integrate(q, dv)``. External forces keep their components in body frames.
 
         Args:
             q: configuration (..., nq).
@@ -114,7 +114,7 @@ class Linearization:
             return self._run("linearize_inverse", q, v, vdot, f_ext=f_ext, p=p, out=out, threads=threads)
         first, rates = self._second_order("linearize_inverse", order, (q, v, vdot), f_ext, p, out, threads)
         along_q, along_v, along_vdot = rates
-        return SecondOrderInverse(*first, along_q.dq, along_v.dq, along_v.dv, along_vdot.dq)
+        return SecondOrderInverse._make((*first, along_q.dq, along_v.dq, along_v.dv, along_vdot.dq))
 
     def linearize_forward(
         self,
@@ -136,7 +136,7 @@ class Linearization:
             return self._run("linearize_forward", q, v, tau, f_ext=f_ext, p=p, out=out, threads=threads)
         first, rates = self._second_order("linearize_forward", order, (q, v, tau), f_ext, p, out, threads)
         along_q, along_v, along_tau = rates
-        return SecondOrderForward(*first, along_q.dq, along_v.dq, along_v.dv, along_tau.dq)
+        return SecondOrderForward._make((*first, along_q.dq, along_v.dq, along_v.dv, along_tau.dq))
 
     def perturb_inverse(
         self,
@@ -153,7 +153,9 @@ class Linearization:
         threads: int | None = None,
     ) -> Array:
         """δτ (..., nv) for small changes dq (tangent), dv and dvdot (..., nv each), in O(n), without a matrix."""
-        return self._run("perturb_inverse", q, v, vdot, dq, dv, dvdot, f_ext=f_ext, p=p, out=out, threads=threads)
+        changes = (dq, dv, dvdot)
+        result: Array = self._run("perturb_inverse", q, v, vdot, *changes, f_ext=f_ext, p=p, out=out, threads=threads)
+        return result
 
     def perturb_forward(
         self,
@@ -170,7 +172,9 @@ class Linearization:
         threads: int | None = None,
     ) -> Array:
         """δv̇ (..., nv) for small changes dq (tangent), dv and dtau (..., nv each), in O(n), without a mass matrix."""
-        return self._run("perturb_forward", q, v, tau, dq, dv, dtau, f_ext=f_ext, p=p, out=out, threads=threads)
+        changes = (dq, dv, dtau)
+        result: Array = self._run("perturb_forward", q, v, tau, *changes, f_ext=f_ext, p=p, out=out, threads=threads)
+        return result
 
     def state_space(
         self,
@@ -327,7 +331,8 @@ class Linearization:
         """Ad x (..., nv, nv), the matrix of y -> [x, y]; zero unless there are quaternion or planar joints."""
         i, j, k, c = self._structure
         matrix = np.zeros((*x.shape, self.nv))
-        np.add.at(matrix, (..., i, k), c * x[..., j])
+        for row, a, column, constant in zip(i, j, k, c, strict=True):
+            matrix[..., row, column] += constant * x[..., a]
         return matrix
 
     def _by_parameters(self, q: Array, v: Array, vdot: Array, p: Any) -> Array:

@@ -13,8 +13,8 @@ c = Ṡv, and e = (∂S/∂q) v, e' = (∂S/∂q) v̇ along the axis in question
     Ψ'  = V(p)×η + e
     Ψ'' = α(p)×η + V(p)×(V(p)×η) + (V(p) + V(k))×e + e' + ∂c/∂q
 
-DIFFERS FROM PAPER: the paper refers all to one inertially fixed point. Here every link has an inertial frame of its own that
-at this instant moves with its origin, so that no linear velocity is needed: V = [ω; 0] and α = [ω'; a], the quantities of
+DIFFERS FROM PAPER: the paper refers all to one inertially fixed point. Here every link has an inertial frame of its own
+that at this instant moves with its origin, so that no linear velocity is needed: V = [ω; 0] and α = [ω'; a], those of
 :mod:`linkwise.algorithms.rigid_motion`. Where the axes of a joint do not commute, that frame moves instead with
 the point of the parent there, so that V(p) = [ω(p); 0]; otherwise V(k) may stand for V(p).
 """

@@ -1,16 +1,16 @@
 """The linearised forward dynamics δv̇ = 𝓜⁻¹ δτ - A_C δv - B_C δq: all three matrices together.
 
-A_C = 𝓜⁻¹A_D and B_C = 𝓜⁻¹B_D (001 lemma 4.1), with A_D and B_D of :mod:`linkwise.algorithms.linearized_inverse` at the v̇
-that τ causes. Two ways, the same numbers:
+A_C = 𝓜⁻¹A_D and B_C = 𝓜⁻¹B_D (001 lemma 4.1), with A_D and B_D of :mod:`linkwise.algorithms.linearized_inverse` at the
+v̇ that τ causes. Two ways, the same numbers:
 
 * ``articulated``: 𝓜⁻¹ = [I - HψK]* D⁻¹ [I - HψK] (001 lemma 4.4) is run over the columns as inward and outward sweeps;
   neither 𝓜 nor its inverse is used. O(n²).
-* ``factored``: 𝓜 = LᵀDL, which A_D's composite bodies give for nothing, and products with its inverse. O(n · depth²) at
-  most for what branches, O(n³) for a chain, but with so small a factor that it is the cheaper way up to some forty
-  freedoms (24 % fewer operations for 7 of a Panda, 32 % for 29 of a G1).
+* ``factored``: 𝓜 = LᵀDL, which A_D's composite bodies give for nothing, and products with its inverse, or with its
+  factors where these have more zeros. O(n² · depth), but with so small a factor that it is the cheaper way as long as a
+  freedom has fewer than some twenty others inboard of it (40 % fewer operations for a Panda, 43 % for a G1).
 
 DIFFERS FROM PAPER: algorithm 6 walks rows of ψ from every link and needs Υ, P̂ and Ĵ besides; see
-:mod:`linkwise.classics.linearized_6_inverse_mass_matrix`. In link frames the sweeps here take fewer operations.
+:mod:`linkwise.classics.linearized_6_forward_matrices`, which is the cheapest for chains of more than some ten links.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from linkwise.algorithms.sparse_factor import factorize
 from linkwise.model.tree import Tree
 from linkwise.spatial.scalar import Scalar, is_zero
 
-FACTORED_UP_TO = 40
-"""Freedoms up to which the factored way is taken."""
+FACTORED_UP_TO = 20
+"""Freedoms inboard of a freedom, on average, up to which the factored way is taken."""
 
 
 class LinearizedForward(NamedTuple):
@@ -55,7 +55,8 @@ def linearized_forward(
     the tree and is always factored.
     """
     if articulated is None:
-        articulated = tree.nv > FACTORED_UP_TO
+        inboard = sum(link.joint.nv * ancestor.joint.nv for link in tree for ancestor in tree.ancestors(link))
+        articulated = inboard > FACTORED_UP_TO * tree.nv
     way = _articulated if articulated and not tree.has_mimics else _factored
     return way(tree, q, v, tau, f_ext)
 

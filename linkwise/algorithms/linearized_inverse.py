@@ -1,21 +1,21 @@
 """The linearised inverse dynamics δτ = 𝓜 δv̇ + A_D δv + B_D δq: all three matrices together. O(n · depth).
 
-𝓜 = HφMφ*H*,  A_D = Hφ[2M̂φ*H* + Mφ*Θ],  B_D = Hφ[H̃f + 2M̂φ*Ψ' + Mφ*Ψ'']  (001 lemmas 3.1 and 3.2), for trees and joints of
-any type; Θ, Ψ', Ψ'' are those of :mod:`linkwise.algorithms.joint_variation`. As in the paper's algorithm 2, composite
+𝓜 = HφMφ*H*,  A_D = Hφ[2M̂φ*H* + Mφ*Θ],  B_D = Hφ[H̃f + 2M̂φ*Ψ' + Mφ*Ψ'']  (001 lemmas 3.1 and 3.2), for trees and
+joints of any type; Θ, Ψ', Ψ'' are those of :mod:`linkwise.algorithms.joint_variation`. As in the paper's algorithm 2, composite
 bodies R = ΣM and R̂ = ΣM̂ are gathered inwards, and each joint axis walks from its link to the base.
 
 M̂ = ½(Ṁ - Q[MV]) = [[A, 0], [-c~, 0]], c being the linear momentum (001, algorithm 1): twelve numbers.
 
-DIFFERS FROM PAPER: in link frames rather than in one inertial frame. There H* is a coordinate direction, so that products
-with it cost nothing, and a force crosses a joint for a dozen multiplications; for trees as deep as robots are that is the
-cheaper way. Each frame moves with its link's origin: from one to the next, R̂ and R̂*H* change as a change of inertial
+DIFFERS FROM PAPER: in link frames rather than in one inertial frame. There H* is a coordinate direction, so that
+products with it cost nothing, and a force crosses a joint for a dozen multiplications; up to some ten links between base
+and tip that is the cheaper way. Each frame moves with its link's origin: from one to the next, R̂ and R̂*H* change as a change of inertial
 frame demands (:meth:`Subtree.seen_faster`), while 𝓜, A_D and B_D do not notice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple
 
 from linkwise.algorithms.inverse_dynamics import Forces
 from linkwise.algorithms.joint_variation import AxisVariation, JointVariation, joint_variation
@@ -37,19 +37,6 @@ class LinearizedInverse(NamedTuple):
     dq: Any
     dv: Any
     dvdot: Any
-
-
-class _Carried(Protocol):
-    """What can be taken from a link's frame to its parent's."""
-
-    def turned(self, factor: Factor) -> Self:
-        """Into the parent side's axes."""
-
-    def shifted(self, l: Vec) -> Self:
-        """To the parent side's origin."""
-
-    def seen_faster(self, d: Vec) -> Self:
-        """From an inertial frame in which all velocities are greater by d."""
 
 
 class Subtree:
@@ -87,15 +74,18 @@ class Subtree:
         return self.A.transpose_times(y.ang) + self.c.cross(y.lin)
 
     def turned(self, factor: Factor) -> Subtree:
+        """In the parent side's axes."""
         block = ArticulatedInertia(Sym3.zero(), self.A, Sym3.zero())  # its mixed block turns as any matrix does
         A = factor.articulated_in(block).B
         return Subtree(factor.rigid_in(self.M), A, factor.rotate(self.c), factor.force_in(self.f))
 
     def shifted(self, l: Vec) -> Subtree:
+        """About the parent side's origin."""
         shift = Shift(l)
         return Subtree(shift.rigid_in(self.M), _minus_cross_cross(self.A, l, self.c), self.c, shift.force_in(self.f))
 
     def seen_faster(self, d: Vec) -> Subtree:
+        """From an inertial frame in which all velocities are greater by d."""
         if all(is_zero(x) for x in d):
             return self
         twice = d * 2.0
@@ -126,11 +116,12 @@ class _Column:
         self.X_hat = X_hat
 
     def turned(self, factor: Factor) -> _Column:
-        forces = (factor.force_in(f) for f in (self.X, self.X_A, self.X_B))
-        return _Column(*forces, factor.rotate(self.X_hat))
+        X, X_A, X_B = (factor.force_in(f) for f in (self.X, self.X_A, self.X_B))
+        return _Column(X, X_A, X_B, factor.rotate(self.X_hat))
 
     def shifted(self, l: Vec) -> _Column:
-        return _Column(*(Shift(l).force_in(f) for f in (self.X, self.X_A, self.X_B)), self.X_hat)
+        X, X_A, X_B = (Shift(l).force_in(f) for f in (self.X, self.X_A, self.X_B))
+        return _Column(X, X_A, X_B, self.X_hat)
 
     def seen_faster(self, d: Vec) -> _Column:
         if all(is_zero(x) for x in d):

@@ -1,7 +1,7 @@
 """The tangent space of the configuration: how its directions fail to commute.
 
-A small displacement δ of a joint whose velocities are quasi-velocities (spherical, free, planar) is given in the child's
-frame, which itself turns: δ' = δv - [v, δ], with S [x, y] = (S x)×(S y). For all other joints δ' = δv.
+A small displacement δ of a joint whose velocities are quasi-velocities (spherical, free, planar) is given in the
+child's frame, which itself turns: δ' = δv - [v, δ], with S [x, y] = (S x)×(S y). For all other joints δ' = δv.
 """
 
 from __future__ import annotations
