@@ -132,7 +132,7 @@ def vjp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
     names = tuple(names) or tuple(name for name, _ in f.inputs)
     _check(f, names)
     cut = len(f.inputs)
-    kind = namedtuple("Cotangents", names)
+    kind = namedtuple("Cotangents", list(names))
 
     def text(*flat: Flat) -> Any:
         weights: list[list[Cotangent]] = [[{0: x} for x in array] for array in flat[cut:]]

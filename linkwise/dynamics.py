@@ -389,8 +389,8 @@ class Model(Linearization, Mechanism):
             q: configuration (..., nq).
             v: velocity (..., nv); needed for ``V``, ``a``, ``b`` and ``f`` only.
             p: run-time parameters (np), one set for all states.
-            frames: ``"body"`` gives blocks in the bodies' frames. ``"link"`` gives them in frames chosen along the joints,
-                with what of an inertia a joint does not feel handed to its parent: cheaper when compiled. Joint-space
+            frames: ``"body"`` gives blocks in the bodies' frames. ``"link"`` gives them in frames chosen along the
+                joints, with what of an inertia a joint does not feel handed to its parent: cheaper when compiled. Joint-space
                 results (D, HφMφ*H*, its inverse, HψK, Hφf, …) are the same; vectors and blocks over the links are not
                 the bodies', and M, R, P, b and f differ from theirs by parts that the joints do not feel.
         """
@@ -556,7 +556,7 @@ class Model(Linearization, Mechanism):
 
         method: Callable[..., Any] = getattr(type(self), name).__get__(self)
         kind = function.result_type
-        make = None if kind is None else kind._make  # type: ignore[attr-defined]
+        make = None if kind is None else kind._make
         fast = single_state_function(function.program, method, name, function.__doc__ or name, make)
         if fast is not None:
             self.__dict__[name] = fast
@@ -568,8 +568,7 @@ class Model(Linearization, Mechanism):
     @cached_property
     def chart(self) -> Chart:
         """The tangent space of the configuration: q̇ from v, over any scalar; derivatives with respect to q are taken in it."""
-        tree = self._trees.fast
-        return Chart(self.nv, lambda q, v: configuration_rate(tree, q, v))
+        return Chart(self.nv, lambda q, v: configuration_rate(self._trees.fast, q, v))
 
     @cached_property
     def _trees(self) -> Trees:

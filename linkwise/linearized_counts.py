@@ -23,7 +23,7 @@ OWN: dict[int, tuple[Callable[..., Any], int]] = {
     5: (lambda tree, q, v, x, dq, dv, dx: (perturbed_forward(tree, q, v, x, dq, dv, dx).dvdot,), 6),
     6: (lambda tree, q, v, x: linearized_forward(tree, q, v, x)[1:], 3),
 }
-"""The library's own way to what an algorithm of 001 computes, and how many vectors it takes; forward ones start from τ."""
+"""The library's own way to what an algorithm of 001 computes, and how many vectors it takes (forward: from τ)."""
 
 
 @dataclass(frozen=True)

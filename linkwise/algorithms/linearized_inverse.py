@@ -1,15 +1,15 @@
 """The linearised inverse dynamics δτ = 𝓜 δv̇ + A_D δv + B_D δq: all three matrices together. O(n · depth).
 
-𝓜 = HφMφ*H*,  A_D = Hφ[2M̂φ*H* + Mφ*Θ],  B_D = Hφ[H̃f + 2M̂φ*Ψ' + Mφ*Ψ'']  (001 lemmas 3.1 and 3.2), for trees and
-joints of any type; Θ, Ψ', Ψ'' are those of :mod:`linkwise.algorithms.joint_variation`. As in the paper's algorithm 2, composite
-bodies R = ΣM and R̂ = ΣM̂ are gathered inwards, and each joint axis walks from its link to the base.
+𝓜 = HφMφ*H*, A_D = Hφ[2M̂φ*H* + Mφ*Θ], B_D = Hφ[H̃f + 2M̂φ*Ψ' + Mφ*Ψ''] (001 lemmas 3.1 and 3.2), for trees and joints
+of any type; Θ, Ψ', Ψ'' are those of :mod:`linkwise.algorithms.joint_variation`. As in the paper's algorithm 2,
+composite bodies R = ΣM and R̂ = ΣM̂ are gathered inwards, and each joint axis walks from its link to the base.
 
 M̂ = ½(Ṁ - Q[MV]) = [[A, 0], [-c~, 0]], c being the linear momentum (001, algorithm 1): twelve numbers.
 
 DIFFERS FROM PAPER: in link frames rather than in one inertial frame. There H* is a coordinate direction, so that
-products with it cost nothing, and a force crosses a joint for a dozen multiplications; up to some ten links between base
-and tip that is the cheaper way. Each frame moves with its link's origin: from one to the next, R̂ and R̂*H* change as a change of inertial
-frame demands (:meth:`Subtree.seen_faster`), while 𝓜, A_D and B_D do not notice.
+products with it cost nothing, and a force crosses a joint for a dozen multiplications; up to some ten links between
+base and tip that is the cheaper way. Each frame moves with its link's origin: from one to the next, R̂ and R̂*H*
+change as a change of inertial frame demands (:meth:`Subtree.seen_faster`), while 𝓜, A_D and B_D do not notice.
 """
 
 from __future__ import annotations

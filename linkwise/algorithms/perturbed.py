@@ -1,8 +1,8 @@
 """What a small change of the state does to forces and accelerations: δτ and δv̇ as vectors. O(n) each.
 
 δτ = 𝓜 δv̇ + A_D δv + B_D δq is Newton and Euler's recursion with every step varied (001 algorithm 1; Murray and
-Johnson). δv̇ = 𝓜⁻¹(δτ - A_D δv - B_D δq) is the innovations' solve with the same D, G as the forward dynamics itself (001
-algorithm 5): no mass matrix.
+Johnson). δv̇ = 𝓜⁻¹(δτ - A_D δv - B_D δq) is the innovations' solve with the same D, G as the forward dynamics itself
+(001 algorithm 5): no mass matrix.
 
 DIFFERS FROM PAPER: what is carried is the change of components in link frames. A joint that moves by D = S δq changes
 the components of what crosses it: those of a motion V by -D×V outwards, those of a force f by D×*f inwards.
