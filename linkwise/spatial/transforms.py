@@ -96,9 +96,15 @@ class Turn:
         the diagonal changes by ∓ s e and the rest is c e - A_ji, c e - A_ij.
         """
         i, j, _ = _plane(self.axis)
-        a = A.m
-        e = self.s * (a[i][i] - a[j][j]) + self.c * (a[i][j] + a[j][i])
-        se, ce = self.s * e, self.c * e
+        a, c, s = A.m, self.c, self.s
+        difference = a[i][i] - a[j][j]
+        # twice a symmetric entry: the factor takes the two, shared between matrices, or folded when constant
+        both, weight = (a[i][j], c + c) if isinstance(A, Sym3) else (a[i][j] + a[j][i], c)
+        if isinstance(c, float) and isinstance(s, float) and is_zero(both):
+            se, ce = (s * s) * difference, (s * c) * difference
+        else:
+            e = s * difference + weight * both
+            se, ce = s * e, c * e
         return a[i][i] - se, a[j][j] + se, ce - a[j][i], ce - a[i][j]
 
     def _symmetric(self, A: Sym3) -> Sym3:
