@@ -36,6 +36,7 @@ def random_tree(
     *,
     branching: float = 0.4,
     mimic: float = 0.0,
+    floating: bool = False,
     armature: float = 0.5,
     structured: float = 0.5,
     almost: float = 0.1,
@@ -50,6 +51,7 @@ def random_tree(
         types: joint types to draw from, any of ``ALL``. The first body never is welded to the world.
         branching: chance that a body hangs on any earlier one (or the world) instead of on the last.
         mimic: chance that a joint with one freedom follows an earlier one.
+        floating: make the first body free, without rotors, and hang all others on it: nothing else touches the world.
         armature: chance that a joint has rotor inertia.
         structured: chance of each constant being a special one: a coordinate axis, a quarter turn, no shift.
         almost: chance of a placement being off by a turn between 1e-16 and 1e-2 rad: axes that are nearly parallel.
@@ -63,9 +65,11 @@ def random_tree(
     leaders: list[str] = []
     for k in range(n):
         kind = str(rng.choice([t for t in types if k or t != "fixed"] or ["revolute"]))
+        free_root = floating and k == 0
+        kind = "free" if free_root else kind
         parent = "world" if not names else names[-1]
         if names and rng.random() < branching:
-            parent = str(rng.choice(["world", *names] if kind != "fixed" else names))
+            parent = str(rng.choice(names if kind == "fixed" or floating else ["world", *names]))
         joint = random_joint(rng, kind, structured)
         follows = None
         if leaders and kind in (*SINGLE, "rolling") and rng.random() < mimic:
@@ -77,7 +81,7 @@ def random_tree(
             random_placement(rng, structured) @ (small_turn(rng) if rng.random() < almost else np.eye(4)),
             **random_inertia(rng, structured),
             joint_name=f"joint{k}",
-            armature=rng.uniform(0.01, 0.5, size=joint.nv) if rng.random() < armature else 0.0,
+            armature=rng.uniform(0.01, 0.5, size=joint.nv) if rng.random() < armature and not free_root else 0.0,
             mimic=follows,
         )
         names.append(f"body{k}")
