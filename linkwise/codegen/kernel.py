@@ -139,7 +139,7 @@ def single_state_function(
     is empty), several as a tuple. With ``make_result``, a named tuple class or any callable, the tuple of the
     outputs (also of a single one) is turned into one of those, or handed to the callable.
     """
-    if not fastcall.available():
+    if not fastcall.available() or len(program.nodes) > fastcall.LARGEST:
         return None
     machine = target.host()
     as_tuple = make_result is not None or len(program.outputs) != 1
