@@ -19,9 +19,9 @@ from linkwise.algorithms.rigid_motion import RigidMotion, next_motion, wrench
 from linkwise.errors import InputError
 from linkwise.model.tree import Tree
 from linkwise.operators.engine import Engine, Value
-from linkwise.operators.kinds import Kind, kinds
+from linkwise.operators.kinds import Kind
 from linkwise.operators.lanes import Lanes, numbers
-from linkwise.operators.levels import Levels
+from linkwise.operators.plan import plan
 from linkwise.operators.spaces import Space
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.transforms import Transform
@@ -46,10 +46,9 @@ class ArrayEngine(Engine):
         self.q = q.reshape(math.prod(self.batch), tree.nq)
         self.v = None if v is None else v.reshape(len(self.q), tree.nv)
         self.n = len(tree.links)
-        self.levels = Levels([link.parent for link in tree])
-        self.links = Space("links", (6,) * self.n)
-        self.joints = Space("joints", tuple(link.joint.nv for link in tree))
-        self.width = max(self.joints.sizes, default=0)
+        self.plan = plan(tree)
+        self.levels, self.width = self.plan.levels, self.plan.width
+        self.links, self.joints = self.plan.links, self.plan.joints
         self._cells: dict[str, Array] = {}
 
     # Stacked vectors in and out.
@@ -69,14 +68,14 @@ class ArrayEngine(Engine):
         x = np.broadcast_to(array, self.batch + core).reshape(len(self.q), space.size, math.prod(core[1:]))
         if space == self.joints:
             padded = np.zeros((self.n, len(self.q), self.width, x.shape[-1]), x.dtype)
-            padded[self._joint_places[0], :, self._joint_places[1]] = x.transpose(1, 0, 2)
+            padded[self.plan.link_of, :, self.plan.axis_of] = x.transpose(1, 0, 2)
             return padded
         blocks = x.reshape(len(self.q), len(space.sizes), 6, x.shape[-1]).swapaxes(0, 1)
         return blocks[self.levels.order] if space == self.links else blocks
 
     def _left(self, space: Space, value: Value) -> Array:
         if space == self.joints:
-            x = value[self._joint_places[0], :, self._joint_places[1]].transpose(1, 0, 2)
+            x = value[self.plan.link_of, :, self.plan.axis_of].transpose(1, 0, 2)
         else:
             blocks = value[self.levels.position] if space == self.links else value
             x = blocks.swapaxes(0, 1).reshape(blocks.shape[1], space.size, blocks.shape[3])
@@ -91,15 +90,6 @@ class ArrayEngine(Engine):
 
     def scale(self, c: Any, x: Value) -> Value:
         return -x if isinstance(c, float) and c == -1.0 else x * c
-
-    @cached_property
-    def _joint_places(self) -> tuple[Array, Array]:
-        """Position of the link and number of the axis, for each entry of v."""
-        link_at, axis_at = np.empty(self.tree.nv, int), np.empty(self.tree.nv, int)
-        for kind in kinds(self.tree):
-            link_at[kind.v] = self.levels.position[kind.indices][:, None]
-            axis_at[kind.v] = np.arange(kind.v.shape[1])
-        return link_at, axis_at
 
     # Operators.
     def diagonal(self, name: str, x: Value, adjoint: bool) -> Value:
@@ -158,7 +148,7 @@ class ArrayEngine(Engine):
     def _by_kind(self, shape: tuple[int, int], of: Callable[[Kind], Any], constant: bool = False) -> Array:
         """An array (n, B, *shape), or (n, 1, *shape) of constants, from rows of lanes; entries left out are zero."""
         out = np.zeros((self.n, 1 if constant else len(self.q), *shape), self.dtype)
-        for kind in kinds(self.tree):
+        for kind in self.plan.kinds:
             at = self.levels.position[kind.indices]
             for index, entry in _entries(of(kind)):
                 out[(at, slice(None), *index)] = numbers(entry)
@@ -188,10 +178,8 @@ class ArrayEngine(Engine):
     def _articulate(self) -> dict[str, Array]:
         """P, D, D⁻¹ and G (000 eq. 45), tips to base."""
         phi, H = self.cells("E_phi"), self.cells("H")
-        spare = np.array([[axis >= size for axis in range(self.width)] for size in self.joints.sizes])
-        pad = spare[self.levels.order][:, None, :, None] * np.eye(self.width)  # keeps the padded D invertible
         P = np.array(np.broadcast_to(self.cells("M"), phi.shape))
-        D = np.array(np.broadcast_to(self.cells("armature") + pad, (*H.shape[:3], self.width)))
+        D = np.array(np.broadcast_to(self.cells("armature") + self.plan.pad, (*H.shape[:3], self.width)))
         D_inverse, G = np.empty_like(D), np.empty((*phi.shape[:3], self.width), phi.dtype)
 
         def eliminate(here: slice) -> Array:
@@ -230,7 +218,8 @@ class ArrayEngine(Engine):
 
     @cached_property
     def _velocity(self) -> Array:
-        v = self.enter(self.joints, np.zeros(self.tree.nv) if self.v is None else self.v.reshape(*self.batch, -1))
+        rates = np.zeros(self.tree.nv) if self.v is None else self.v.reshape(*self.batch, self.tree.nv)
+        v = self.enter(self.joints, rates)
         return self.sweep("phi", self.diagonal("H", v, True), True)
 
     def _omega(self, positions: Array, V: Array) -> Vec:

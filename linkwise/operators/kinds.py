@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -44,20 +43,14 @@ class Kind:
         return [Lanes(state[:, column].T) for column in self.v.T]
 
 
-_known: WeakKeyDictionary[Tree, tuple[Kind, ...]] = WeakKeyDictionary()
-
-
 def kinds(tree: Tree) -> tuple[Kind, ...]:
-    """The kinds of a tree's links, found once for each tree."""
-    found = _known.get(tree)
-    if found is None:
-        groups: dict[Any, list[Link]] = {}
-        for link in tree:
-            # An axis is turned into z by the layout, so joints that differ in the axis only are of one kind.
-            constants = tuple(item for item in link.joint._key() if item[0] != "axis" or link.joint.axis is None)
-            groups.setdefault((type(link.joint), constants, link.lead), []).append(link)
-        found = _known[tree] = tuple(_kind(links) for links in groups.values())
-    return found
+    """The kinds of a tree's links."""
+    groups: dict[Any, list[Link]] = {}
+    for link in tree:
+        # An axis is turned into z by the layout, so joints that differ in the axis only are of one kind.
+        constants = tuple(item for item in link.joint._key() if item[0] != "axis" or link.joint.axis is None)
+        groups.setdefault((type(link.joint), constants, link.lead), []).append(link)
+    return tuple(_kind(links) for links in groups.values())
 
 
 def _kind(links: Sequence[Link]) -> Kind:

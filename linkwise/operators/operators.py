@@ -259,7 +259,9 @@ def operators(trees: Trees, q: Any, v: Any = None, frames: Frames = "body") -> O
     tree = trees.in_body_frames if frames == "body" else trees.fast
     _refuse_mimics(trees.mechanism)
     q, v = _state(tree, q, v)
-    symbolic = q.dtype == object or (v is not None and v.dtype == object) or _has_symbols(tree)
+    symbolic = (
+        q.dtype == object or (v is not None and v.dtype == object) or (trees.p is not None and _has_symbols(tree))
+    )
     if symbolic and q.ndim > 1:
         raise InputError("operators of symbols are made for one state", got=f"q {q.shape}", allowed=f"({tree.nq})")
     engine: Engine

@@ -238,6 +238,18 @@ def articulated_shift(o: Operators) -> Sides:
     return o.E_phi @ o.tau_bar, o.E_psi
 
 
+@_rule("000 eq. 53")
+def swept_gain(o: Operators) -> Sides:
+    """φ~ G = φ K."""
+    return o.phi_tilde @ o.G, o.phi @ o.K
+
+
+@_rule("000 eq. 53")
+def swept_projection(o: Operators) -> Sides:
+    """φ~ τ̄ = φ E_ψ."""
+    return o.phi_tilde @ o.tau_bar, o.phi @ o.E_psi
+
+
 @_rule("000 eq. 53", "derive")
 def gain_weighted(o: Operators) -> Sides:
     """D⁻¹ H P = G*."""
