@@ -272,8 +272,8 @@ def stanford_fall_checks(model: Model, fall: Trajectory) -> Checks:
 def _cost_section(page: Page, arms: Sequence[Model]) -> None:
     page.heading("What it costs")
     page.text(
-        "Both programs are straight-line code made for the arm at hand: constants are folded, structural zeros gone. "
-        "The paper's formulas for a general arm of n = 6 revolute joints give 676 multiplications and 527 additions for "
+        "Both programs are straight-line code made for the arm at hand: constants folded, structural zeros gone. "
+        "The paper's formulas for a general arm of six revolute joints give 676 multiplications and 527 additions for "
         "inverse dynamics (120n − 44, 97n − 55), 871 and 797 for forward dynamics (201n − 335, 193n − 361)."
     )
     rows = []

@@ -1,0 +1,130 @@
+"""Each command does what its help says, and agrees with the library."""
+
+import json
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.sim.trajectory import Trajectory
+
+
+def test_info_shows_tree_joints_and_limits(ok):
+    out = ok("info robot.urdf")
+    assert "two links: 2 moving bodies, nq = 2, nv = 2, 3 kg" in out
+    assert out.index("└─ upper  1 kg  (shoulder: revolute)") < out.index("   └─ lower  2 kg  (elbow: revolute)")
+    assert "shoulder  revolute  0  0     -2      2      3      40" in out
+
+
+def test_info_as_json(ok):
+    facts = json.loads(ok("info robot.urdf --json --floating --gravity 0,0,-1"))
+    assert (facts["nq"], facts["nv"], facts["gravity"]) == (9, 8, [0.0, 0.0, -1.0])
+    assert facts["joints"][1]["limits"][0] == {"lower": -2.0, "upper": 2.0, "velocity": 3.0, "effort": 40.0}
+    assert facts["joints"][2]["limits"] == []
+
+
+def test_info_tells_of_oddities(ok, tmp_path):
+    text = (tmp_path / "robot.urdf").read_text()
+    (tmp_path / "odd.urdf").write_text(text.replace('lower="-2" upper="2"', 'lower="0" upper="0"').replace("40", "0"))
+    assert "effort limit of zero" in ok("info odd.urdf")
+
+
+def test_locked_joints(ok):
+    assert json.loads(ok("info robot.urdf --lock elbow=0.5 --json"))["nv"] == 1
+
+
+def test_inverse_along_a_cycloid(ok):
+    lines = ok("inverse planar_arm --to 3.14159265358979,3.14159265358979,3.14159265358979 --samples 3").splitlines()
+    assert lines[0].startswith("t,q:joint1,q:joint2,q:joint3,v:joint1")
+    table = np.array([[float(x) for x in line.split(",")] for line in lines[1:]])
+    columns = lines[0].split(",")
+    assert table[1, columns.index("q:joint1")] == pytest.approx(np.pi / 2)
+    assert table[0, columns.index("tau:joint1")] == pytest.approx(4.5 * 0.2 * 9.81 * 0.5)
+
+
+def test_inverse_of_a_file_undoes_simulate(ok):
+    ok("simulate robot.urdf --q0 0.3,-0.2 --duration 0.5 --samples 101 -o fall.npz")
+    ok("inverse robot.urdf --motion fall.npz -o forces.csv")
+    assert np.abs(Trajectory.load("forces.csv").tau).max() < 1e-9
+
+
+def test_inverse_of_positions_only(ok, tmp_path):
+    t = np.linspace(0, 1, 200)
+    rows = "\n".join(f"{x},{0.1 * np.cos(3 * x)},{np.sin(2 * x)}" for x in t)
+    (tmp_path / "motion.csv").write_text("t,q:elbow,q:shoulder\n" + rows)
+    found = json.loads(ok("inverse robot.urdf --motion motion.csv --json"))
+    model = lw.load("robot.urdf")
+    i = 100
+    q = np.array([np.sin(2 * t[i]), 0.1 * np.cos(3 * t[i])])
+    v = np.array([2 * np.cos(2 * t[i]), -0.3 * np.sin(3 * t[i])])
+    vdot = np.array([-4 * np.sin(2 * t[i]), -0.9 * np.cos(3 * t[i])])
+    assert np.allclose(found["tau"][i], model.inverse_dynamics(q, v, vdot), atol=1e-5)
+
+
+def test_simulate_conserves_energy(ok):
+    found = json.loads(ok("simulate planar_arm --q0 -1,0.5,0 --duration 1 --samples 11 --json"))
+    assert found["method"] == "dop853"
+    assert found["status"] == "done"
+    assert len(found["t"]) == 11
+    assert np.ptp(found["energy"]) < 1e-7
+
+
+def test_simulate_under_forces_of_a_file(ok):
+    ok("inverse planar_arm --from 0,0,0 --to 0.5,0.2,0.1 --duration 1 --samples 401 -o forces.npz")
+    found = json.loads(
+        ok("simulate planar_arm --tau forces.npz --method rk4 --dt 0.005 --duration 1 --samples 2 --json")
+    )
+    assert np.allclose(found["q"][-1], [0.5, 0.2, 0.1], atol=1e-3)
+
+
+def test_simulate_holds(ok):
+    found = json.loads(ok("simulate robot.urdf --q0 shoulder=0.4 --hold --duration 1 --samples 2 --json"))
+    assert np.allclose(found["q"][-1], [0.4, 0.0], atol=1e-9)
+
+
+def test_simulate_under_constant_forces(ok):
+    found = json.loads(ok("simulate robot.urdf --gravity 0,0,0 --tau elbow=1 --duration 0.1 --samples 2 --json"))
+    model = lw.load("robot.urdf")
+    assert np.allclose(found["vdot"][0], model.mass_matrix_inverse([0.0, 0.0])[:, 1])
+
+
+def test_plots(ok, tmp_path):
+    ok("simulate planar_arm --duration 0.2 --samples 5 -o m.csv --plot m.svg")
+    ok("plot m.csv -o a.png")
+    ok("plot m.csv --what q,energy --joints joint2 -o b.svg")
+    assert (tmp_path / "m.svg").read_text().startswith("<?xml")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "b.svg").exists()
+
+
+def test_linearize(ok):
+    facts = json.loads(ok("linearize robot.urdf --q 0.1,0.2 --v 0.3 --json"))
+    model = lw.load("robot.urdf")
+    q, v = np.array([0.1, 0.2]), np.full(2, 0.3)
+    lin = model.linearize_forward(q, v, model.bias_force(q, v))
+    assert np.allclose(facts["dq"], lin.dq)
+    assert np.allclose(np.array(facts["A"])[2:, 2:], lin.dv)
+    assert len(facts["eigenvalues"]) == 4
+    inverse = json.loads(ok("linearize robot.urdf --q 0.1,0.2 --inverse --json"))
+    assert np.allclose(inverse["dvdot"], model.mass_matrix(q))
+    assert "∂v̇/∂q" in ok("linearize robot.urdf -o linear.npz")
+    assert np.load("linear.npz")["B"].shape == (4, 2)
+
+
+def test_counts(ok):
+    facts = json.loads(ok("counts robot.urdf inverse_dynamics jacobian --json"))
+    counts = lw.load("robot.urdf").function("inverse_dynamics").counts
+    assert facts["inverse_dynamics"]["M"] == counts.M
+    assert "articulated_body" in ok("counts --chain 2 articulated_body linkwise_forward")
+
+
+def test_bench(ok):
+    facts = json.loads(ok("bench robot.urdf inverse_dynamics pose --batch 64 --rounds 1 --json"))
+    assert set(facts["functions"]) == {"inverse_dynamics", "pose"}
+    assert all(x["batch_ns_per_state"] > 0 for x in facts["functions"].values())
+
+
+def test_emit(ok, tmp_path):
+    assert ok("emit robot.urdf gravity_force --target program").startswith("program gravity_force(q[2])")
+    ok("emit robot.urdf pose --body lower --target llvm -o code")
+    assert "define" in (tmp_path / "code" / "pose.ll").read_text()

@@ -1,0 +1,36 @@
+"""Every example runs, and finds what it says."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+HOLDS = {
+    "planar_arm": lambda r: r["least"] > -2.0 and r["peak"] < 5.0 and r["drift"] < 1e-8 and r["q1"] < 0.0,
+    "stanford_arm": lambda r: abs(r["slide_force"] + 6.1 * 9.81 / 2) < 1e-9 and r["drift"] < 1e-8,
+    "double_pendulum": lambda r: r["drift"] < 1e-8 and r["last_spread"] > 100 * r["first_spread"],
+    "satellite": lambda r: max(r.values()) < 1e-10,
+    "quadruped": lambda r: r["off_path"] < 1e-9 and r["lost"] < 1e-8 and r["after"] > 1.2 * r["before"],
+    "lqr": lambda r: 30 <= r["most"] < 75,
+    "random_search": lambda r: r["last"] < 0.1 < r["first"],
+    "identification": lambda r: r["error"] < 2e-3 * r["rms"],
+}
+
+
+def test_every_example_is_tested_and_listed():
+    files = {path.stem for path in EXAMPLES.glob("*.py")}
+    assert files == set(HOLDS)
+    listed = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    assert all(f"[{name}.py]({name}.py)" in listed for name in files)
+
+
+@pytest.mark.parametrize("name", sorted(HOLDS))
+def test_example(name, capsys):
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found = module.main(quick=True)
+    assert capsys.readouterr().out
+    assert HOLDS[name](found), found
