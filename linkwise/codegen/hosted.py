@@ -1,0 +1,86 @@
+"""A routine run with NumPy, statement by statement: the definition of what it does, and the way for Python functions.
+
+Programs run as batch kernels; the loops, the tables and the records are NumPy. One pass costs some ten microseconds
+for each statement, whatever the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from linkwise.codegen.kernel import BatchKernel
+from linkwise.codegen.routine import Call, Copy, Host, IfAny, Lookup, Record, Routine, Statement, WhileAny
+
+Array = NDArray[Any]
+
+
+class HostedRoutine:
+    """A routine that the interpreter steps through."""
+
+    def __init__(self, routine: Routine, dtype: DTypeLike = np.float64) -> None:
+        self.routine = routine
+        self.dtype = np.dtype(dtype)
+        self._kernels: dict[int, BatchKernel] = {}
+
+    def run(
+        self,
+        rows: Mapping[str, Array],
+        tables: Mapping[str, Array],
+        records: Mapping[str, Array],
+        count: int,
+        threads: int = 1,
+    ) -> None:
+        """As :meth:`linkwise.codegen.rollout.RolloutKernel.run`."""
+        memory = {buffer.name: np.zeros((count, buffer.size), self.dtype) for buffer in self.routine.buffers}
+        for buffer in self.routine.buffers:
+            if buffer.load:
+                memory[buffer.name][...] = rows[buffer.name]
+        try:
+            self._all(self.routine.statements, memory, tables, records, count, threads)
+        finally:  # an interrupt between two statements leaves the last whole state
+            for buffer in self.routine.buffers:
+                if buffer.store:
+                    rows[buffer.name][...] = memory[buffer.name]
+
+    def _all(
+        self,
+        statements: Sequence[Statement],
+        memory: dict[str, Array],
+        tables: Mapping[str, Array],
+        records: Mapping[str, Array],
+        count: int,
+        threads: int,
+    ) -> None:
+        states = np.arange(count)
+        for statement in statements:
+            match statement:
+                case Call(program, inputs, outputs):
+                    kernel = self._kernel(program)
+                    kernel.run([memory[n] for n in inputs], [memory[n] for n in outputs], count, threads)
+                case Host(function, inputs, outputs):
+                    results = function(*(memory[n] for n in inputs))
+                    for name, result in zip(outputs, results, strict=True):
+                        memory[name][...] = result
+                case Copy(source, target):
+                    memory[target][...] = memory[source]
+                case Lookup(table, index, target):
+                    memory[target][:, 0] = tables[table][memory[index][:, 0].astype(np.int64)]
+                case Record(record, value, index, mask):
+                    chosen = memory[mask][:, 0] != 0.0
+                    records[record][memory[index][chosen, 0].astype(np.int64), states[chosen]] = memory[value][chosen]
+                case WhileAny(flag, body):
+                    while (memory[flag] != 0.0).any():
+                        self._all(body, memory, tables, records, count, threads)
+                case IfAny(flag, body):
+                    if (memory[flag] != 0.0).any():
+                        self._all(body, memory, tables, records, count, threads)
+
+    def _kernel(self, program: Any) -> BatchKernel:
+        kernel = self._kernels.get(id(program))
+        if kernel is None:
+            kernel = self._kernels[id(program)] = BatchKernel.build(program, self.dtype)
+        return kernel

@@ -1,0 +1,195 @@
+"""Loops around programs: a small structured language whose leaves are straight-line programs.
+
+A :class:`Routine` works on named buffers, each a few real numbers for every state of a batch. Its statements call
+programs on them, loop and branch on flags, look up shared tables and record rows. All that is arithmetic is in the
+programs; a routine only says what runs after what. States in different lanes run side by side: a loop goes on while
+*any* of them has its flag up, and programs use ``where`` to leave the others as they are.
+
+:mod:`linkwise.codegen.rollout` compiles a routine; :mod:`linkwise.codegen.hosted` runs it with NumPy, which is also its
+definition.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from linkwise.tracing.program import Program
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """``size`` numbers for each state. What is kept is read from the caller's ``(count, size)`` rows at the start."""
+
+    name: str
+    size: int
+    load: bool = False
+    store: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """Run a program from buffers to buffers; no output may be one of the inputs."""
+
+    program: Program
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Host:
+    """Run a Python function of ``(count, size)`` arrays; a routine with one of these cannot be compiled."""
+
+    function: Callable[..., Any]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Copy:
+    """One buffer to another of the same size."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """``target = table[index]``, each state with its own index (a whole number)."""
+
+    table: str
+    index: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Record:
+    """``record[index, state] = value`` for the states whose mask is not zero."""
+
+    record: str
+    value: str
+    index: str
+    mask: str
+
+
+@dataclass(frozen=True)
+class WhileAny:
+    """Repeat while the flag of any state is not zero; tested before each pass."""
+
+    flag: str
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class IfAny:
+    """Run if the flag of any state is not zero."""
+
+    flag: str
+    body: tuple[Statement, ...]
+
+
+Statement = Call | Host | Copy | Lookup | Record | WhileAny | IfAny
+
+
+@dataclass(frozen=True, eq=False)
+class Routine:
+    """Buffers, shared tables, records ``(capacity, count, size)``, and the statements over them."""
+
+    name: str
+    buffers: tuple[Buffer, ...]
+    statements: tuple[Statement, ...] = field(repr=False)
+    tables: tuple[str, ...] = ()
+    records: tuple[tuple[str, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        sizes = self.sizes
+        for statement in self.walk():
+            for name, size in _uses(statement):
+                if name not in sizes:
+                    raise ValueError(f"{statement} of {self.name} uses the buffer {name!r}; there are {sorted(sizes)}")
+                if size is not None and sizes[name] != size:
+                    raise ValueError(
+                        f"buffer {name!r} of {self.name} has {sizes[name]} numbers where {size} are passed"
+                    )
+            if isinstance(statement, Call) and set(statement.inputs) & set(statement.outputs):
+                raise ValueError(f"the call of {statement.program.name} in {self.name} writes what it reads")
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """Numbers in each buffer."""
+        return {buffer.name: buffer.size for buffer in self.buffers}
+
+    @property
+    def loads(self) -> tuple[Buffer, ...]:
+        """The buffers that have rows in the caller's memory."""
+        return tuple(buffer for buffer in self.buffers if buffer.load or buffer.store)
+
+    def walk(self) -> Iterator[Statement]:
+        """All statements, outer ones first."""
+        todo = list(reversed(self.statements))
+        while todo:
+            statement = todo.pop()
+            yield statement
+            if isinstance(statement, (WhileAny, IfAny)):
+                todo.extend(reversed(statement.body))
+
+    @cached_property
+    def programs(self) -> tuple[Program, ...]:
+        """Each program once, in the order of first use."""
+        found: dict[int, Program] = {}
+        for statement in self.walk():
+            if isinstance(statement, Call):
+                found.setdefault(id(statement.program), statement.program)
+        return tuple(found.values())
+
+    @property
+    def is_compilable(self) -> bool:
+        """Whether no Python function is called."""
+        return not any(isinstance(statement, Host) for statement in self.walk())
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of everything that decides what the routine does."""
+        digest = hashlib.sha256()
+        numbers = {id(program): k for k, program in enumerate(self.programs)}
+        for program in self.programs:
+            digest.update(program.fingerprint.encode())
+        digest.update(repr((self.name, self.buffers, self.tables, self.records)).encode())
+        for text in _lines(self.statements, numbers):
+            digest.update(text.encode() + b"\n")
+        return digest.hexdigest()
+
+
+def _uses(statement: Statement) -> Iterator[tuple[str, int | None]]:
+    """Buffers of one statement, with the size they must have where that is known."""
+    match statement:
+        case Call(program, inputs, outputs):
+            specs = (*program.inputs, *program.outputs)
+            for name, spec in zip((*inputs, *outputs), specs, strict=True):
+                yield name, spec.size
+        case Host(_, inputs, outputs):
+            yield from ((name, None) for name in (*inputs, *outputs))
+        case Copy(source, target):
+            yield from ((source, None), (target, None))
+        case Lookup(_, index, target):
+            yield from ((index, 1), (target, 1))
+        case Record(_, value, index, mask):
+            yield from ((value, None), (index, 1), (mask, 1))
+        case WhileAny(flag, _) | IfAny(flag, _):
+            yield flag, 1
+
+
+def _lines(statements: tuple[Statement, ...], numbers: dict[int, int]) -> Iterator[str]:
+    for statement in statements:
+        match statement:
+            case Call(program, inputs, outputs):
+                yield f"call {numbers[id(program)]} {inputs} {outputs}"
+            case WhileAny(flag, body) | IfAny(flag, body):
+                yield f"{type(statement).__name__} {flag} ("
+                yield from _lines(body, numbers)
+                yield ")"
+            case _:
+                yield repr(statement)

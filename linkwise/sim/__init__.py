@@ -1,0 +1,1 @@
+"""Simulation: integrators, actuators and sensors, trajectories."""

@@ -1,0 +1,89 @@
+"""What acts on a mechanism beside gravity: the interface of actuators, springs and thrusters.
+
+An element says, over any scalar, which joint forces and which forces on bodies it exerts, how its own states change and
+which energy it stores. Elements are traced into the simulation's kernel, so the rules of compiled functions hold: no
+``if`` on values (``lw.where`` instead), no ``math`` (``lw.sin`` and friends), no randomness inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwise.errors import InputError
+
+Scalar = Any
+Vector = Any  # an object array or a sequence of scalars
+
+
+class Element:
+    """One thing that acts. Subclasses override what applies to them; all methods are pure functions.
+
+    Arguments, everywhere: ``t`` time in s, ``q`` (nq), ``v`` (nv), ``x`` (nx) the element's own states, ``p`` the run-time
+    parameters that ``simulate`` was given.
+    """
+
+    nx: int = 0
+    """Numbers in the element's own state."""
+    is_actuator: bool = True
+    """Whether the model's effort limits hold for its joint forces; not for springs and other passive parts."""
+
+    def initial(self) -> Sequence[float]:
+        """The own states at the start, nx numbers."""
+        return [0.0] * self.nx
+
+    def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector | None:
+        """Joint forces (nv) in N m or N; None for none."""
+        return None
+
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector] | None:
+        """For each body named, [moment, force] (6) at its origin in its own frame; None for none."""
+        return None
+
+    def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
+        """How the own states change, nx numbers."""
+        return [0.0] * self.nx
+
+    def energy(self, q: Vector, x: Vector, p: Vector) -> Scalar:
+        """Energy stored in the element in J; counted in ``Trajectory.energy``."""
+        return 0.0
+
+
+class Function(Element):
+    """A plain ``control(t, q, v, p)`` that returns joint forces (nv)."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
+        """Whatever the function says."""
+        return self.function(t, q, v, p)
+
+
+def as_elements(control: Any) -> tuple[Element, ...]:
+    """None, one element or function, or several of them, as elements."""
+    if control is None:
+        return ()
+    if isinstance(control, Element):
+        return (control,)
+    if isinstance(control, (list, tuple)):
+        return tuple(element for part in control for element in as_elements(part))
+    if callable(control):
+        return (Function(control),)
+    raise InputError(
+        "control is neither a function nor an element",
+        got=repr(control),
+        allowed="a function (t, q, v, p) -> tau, an element such as lw.PD(...), or a list of these",
+    )
+
+
+def per_joint(model: Any, values: Any, what: str) -> np.ndarray:
+    """One number for each freedom, from one for all or one for each."""
+    try:
+        return np.array(np.broadcast_to(np.asarray(values, float), (model.nv,)))
+    except ValueError:
+        raise InputError(
+            f"{what} has the wrong length", got=f"shape {np.shape(values)}", allowed=f"one number, or nv = {model.nv}"
+        ) from None

@@ -1,0 +1,153 @@
+"""Events: functions of the state whose sign changes are found, to the last digit, while a simulation runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.errors import InputError
+from linkwise.sim.motion import Flat, Motion, objects
+from linkwise.sim.stepping import program
+from linkwise.tracing.program import Program
+
+Array = NDArray[Any]
+
+_CANDIDATES = 16  # places inside a step that are tried side by side
+
+
+@dataclass(frozen=True)
+class Event:
+    """A sign change to look for.
+
+    Args:
+        function: ``(t, q, v, p) -> number``, traced into the kernel (so ``lw.where`` instead of ``if``).
+        direction: 1 for changes from minus to plus, -1 for plus to minus, 0 for both.
+        terminal: whether the simulation ends there.
+        action: ``(t, q, v) -> (q, v)``, called in Python at the event with arrays (nq) and (nv); what it returns is where
+            the simulation goes on (a bounce, a catch).
+        name: found again in ``Trajectory.events``.
+    """
+
+    function: Callable[..., Any]
+    direction: int = 0
+    terminal: bool = False
+    action: Callable[..., Any] | None = None
+    name: str = "event"
+
+
+class Occurrence(NamedTuple):
+    """An event that happened: its name, when (s), in which state of the batch (its index, () for one), and where."""
+
+    name: str
+    t: float
+    state: tuple[int, ...]
+    q: Array
+    v: Array
+
+
+def as_events(events: Any) -> tuple[Event, ...]:
+    """One event or function, or several of them."""
+    if events is None:
+        return ()
+    if isinstance(events, Event):
+        return (events,)
+    if isinstance(events, (list, tuple)):
+        return tuple(event for part in events for event in as_events(part))
+    if callable(events):
+        return (Event(events, name=getattr(events, "__name__", "event").strip("<>")),)
+    raise InputError(
+        "events holds something that is not an event",
+        got=repr(events),
+        allowed="lw.Event(function, ...) or a function (t, q, v, p) -> number, or a list of these",
+    )
+
+
+def limit_events(motion: Motion) -> tuple[Event, ...]:
+    """Reaching a joint limit ends the simulation."""
+
+    def reach(q_index: int, bound: float, side: float) -> Callable[..., Any]:
+        return lambda t, q, v, p: (q[q_index] - bound) * side
+
+    return tuple(
+        Event(
+            reach(limit.q, limit.bound, limit.side),
+            direction=1,
+            terminal=True,
+            name=f"{limit.joint}: {'upper' if limit.side > 0 else 'lower'} limit",
+        )
+        for limit in motion.limits
+    )
+
+
+def event_program(motion: Motion, events: Sequence[Event]) -> Program:
+    """All event functions at once: (t, y, p) to their values g, and the directions that count."""
+
+    def text(t: Flat, y: Flat, p: Flat) -> dict[str, Any]:
+        q, v, _ = motion.parts(y)
+        values = []
+        for event in events:
+            try:
+                values.append(event.function(t[0], objects(q), objects(v), objects(p)))
+            except TypeError as error:
+                raise InputError(
+                    f"the event {event.name!r} cannot be compiled",
+                    got=str(error),
+                    allowed="a function of (t, q, v, p) that does not branch on values",
+                    do="use lw.where, lw.sin and NumPy arithmetic instead of `if` and math.*",
+                ) from error
+        return {"g": values, "directions": [float(event.direction) for event in events]}
+
+    return program("events", text, {"t": 1, "y": motion.ny, "p": motion.np})
+
+
+def crossed(events: Sequence[Event], before: Array, after: Array) -> Array:
+    """Which events happened between two sets of values (..., n), as truth values."""
+    direction = np.array([event.direction for event in events])
+    up = (before < 0.0) & (after >= 0.0) & (direction >= 0)
+    down = (before > 0.0) & (after <= 0.0) & (direction <= 0)
+    return np.asarray(up | down)
+
+
+class Locator:
+    """Finds the first event inside one step by making shorter steps from its start, many side by side."""
+
+    def __init__(self, kernel: Any, events: Sequence[Event]) -> None:
+        self.kernel, self.events = kernel, tuple(events)
+
+    def at(self, t: float, y: Array, p: Array, h: Array) -> tuple[Array, Array]:
+        """States (n, ny) and event values (n, ·) after steps of sizes h (n)."""
+        n = len(h)
+        rows = {
+            "y": np.ascontiguousarray(np.broadcast_to(y, (n, len(y)))),
+            "p": np.ascontiguousarray(np.broadcast_to(p, (n, len(p)))),
+            "t": np.full((n, 1), t),
+            "h": np.ascontiguousarray(h, float).reshape(n, 1),
+            "y_new": np.empty((n, len(y))),
+            "g_new": np.empty((n, len(self.events))),
+        }
+        self.kernel.run(rows, {}, {}, n)
+        return rows["y_new"], rows["g_new"]
+
+    def first(self, t: float, y: Array, p: Array, h: float) -> tuple[float, Array, list[int]] | None:
+        """The first event in (t, t + h]: its step size, the state just after it and which events; None if there is none."""
+        low, high = 0.0, h
+        before = self.at(t, y, p, np.zeros(1))[1][0]
+        state, values = (a[0] for a in self.at(t, y, p, np.array([h])))
+        if not crossed(self.events, before, values).any():
+            return None
+        resolution = 4.0 * np.finfo(float).eps * max(abs(t), abs(t + h), h)
+        while high - low > resolution:
+            tries = low + (high - low) * np.arange(1, _CANDIDATES + 1) / (_CANDIDATES + 1)
+            states, found = self.at(t, y, p, tries)
+            hits = crossed(self.events, before, found).any(axis=1)
+            if hits.any():
+                k = int(np.argmax(hits))
+                high, state, values = float(tries[k]), states[k], found[k]
+                low = float(tries[k - 1]) if k else low
+            else:
+                low = float(tries[-1])
+        return high, state, [int(i) for i in np.flatnonzero(crossed(self.events, before, values))]

@@ -1,0 +1,279 @@
+"""The equations of motion that a simulation integrates: the mechanism's, with everything that acts on it.
+
+Written over any scalar, in terms of the model's public functions. The state is ``y = [q, v, x]``, with x the states of
+actuators. A step works in the chart around its start: ``z = [u, v, x]`` with ``q = q₀ ∘ exp(u)``, so every Runge–Kutta
+method is a Lie-group method (Runge–Kutta–Munthe-Kaas), quaternions keep length one, and all numbers of z are free.
+For joints with q̇ = v this is the ordinary method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from linkwise.dynamics import Model
+from linkwise.model.joints import Joint
+from linkwise.sim.elements import Element
+from linkwise.spatial.dual import derivative
+from linkwise.spatial.scalar import Scalar, tanh, where
+
+Flat = Sequence[Scalar]
+
+
+@dataclass(frozen=True)
+class JointRules:
+    """How simulation treats what a model says of its joints.
+
+    Args:
+        damping: whether ``model.damping`` acts: -d v.
+        friction: whether ``model.friction`` acts: -f tanh(v / friction_speed), dry friction made smooth.
+        friction_speed: rad/s or m/s at which friction has three quarters of its full size.
+        effort: whether actuators stop at ``model.effort_limit``.
+        limits: ``"spring"``, ``"stop"`` or ``"ignore"``.
+        limit_time: s; a limit's spring has stiffness (inertia at the joint) / limit_time².
+        limit_loss: s/rad or s/m; a limit pushes with k δ (1 + limit_loss δ̇) at depth δ, and never pulls.
+    """
+
+    damping: bool = True
+    friction: bool = True
+    friction_speed: float = 1e-2
+    effort: bool = True
+    limits: str = "spring"
+    limit_time: float = 0.02
+    limit_loss: float = 2.0
+
+
+def objects(values: Flat) -> Any:
+    """Scalars in an object array, as the model's functions take them."""
+    array = np.empty(len(values), object)
+    array[:] = list(values)
+    return array
+
+
+class Motion:
+    """A model, the elements that act on it, and the rules for its joints."""
+
+    def __init__(self, model: Model, elements: Sequence[Element], rules: JointRules, n_parameters: int) -> None:
+        self.model, self.elements, self.rules = model, tuple(elements), rules
+        self.nq, self.nv = model.nq, model.nv
+        self.nx = sum(element.nx for element in elements)
+        self.np = n_parameters
+        self._model_parameters = sum(parameter.slice.stop - parameter.slice.start for parameter in model.parameters)
+
+    @property
+    def ny(self) -> int:
+        """Numbers in the state y."""
+        return self.nq + self.nv + self.nx
+
+    @property
+    def nz(self) -> int:
+        """Numbers in the chart's state z."""
+        return 2 * self.nv + self.nx
+
+    # States.
+    def parts(self, y: Flat) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+        """Q, v and x of a state y."""
+        a, b = self.nq, self.nq + self.nv
+        return list(y[:a]), list(y[a:b]), list(y[b:])
+
+    def chart_parts(self, z: Flat) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+        """U, v and x of a chart's state z."""
+        return list(z[: self.nv]), list(z[self.nv : 2 * self.nv]), list(z[2 * self.nv :])
+
+    def chart_origin(self, y: Flat) -> list[Scalar]:
+        """The z of the chart's own centre."""
+        _, v, x = self.parts(y)
+        return [0.0] * self.nv + v + x
+
+    def from_chart(self, y: Flat, z: Flat) -> list[Scalar]:
+        """The state at z in the chart around y."""
+        q, _, _ = self.parts(y)
+        u, v, x = self.chart_parts(z)
+        return [*self.moved(q, u), *v, *x]
+
+    def moved(self, q: Flat, u: Flat) -> list[Scalar]:
+        """Q ∘ exp(u)."""
+        out: list[Scalar] = [0.0] * self.nq
+        for joint in self._own_joints:
+            out[joint.q_slice] = joint.type.integrate(q[joint.q_slice], u[joint.v_slice])
+        return out
+
+    def chart_rate(self, u: Flat, v: Flat) -> list[Scalar]:
+        """U̇ = dexp⁻¹(u) v, from the joint's own exponential and logarithm by dual numbers."""
+        out: list[Scalar] = [0.0] * self.nv
+        for joint in self._own_joints:
+            part, kind = joint.v_slice, joint.type
+            if is_linear(kind):
+                out[part] = v[part]
+                continue
+            start = kind.integrate(kind.neutral(), u[part])
+            own = v[part]
+
+            def chart(e: Flat, kind: Joint = kind, start: Flat = start, own: Flat = own) -> Flat:
+                return kind.difference(kind.neutral(), kind.integrate(start, [e[0] * x for x in own]))
+
+            out[part] = derivative(chart, [0.0], [1.0])[1]
+        return out
+
+    @cached_property
+    def _own_joints(self) -> list[Any]:
+        return [joint for joint in self.model.joints if joint.mimic is None and joint.nv]
+
+    # Forces.
+    def _element_states(self, x: Flat) -> list[Any]:
+        places = np.cumsum([0, *(element.nx for element in self.elements)])
+        return [objects(x[places[k] : places[k + 1]]) for k in range(len(self.elements))]
+
+    def joint_forces(
+        self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None = None
+    ) -> tuple[list[Scalar], list[Scalar]]:
+        """What actuators exert, within their limits, and what passive elements exert; nv numbers each.
+
+        ``hosted`` are joint forces found elsewhere, by functions that could not be traced; they count as actuators'.
+        """
+        given = objects(q), objects(v)
+        active: list[Scalar] = [0.0] * self.nv if hosted is None else list(hosted)
+        passive: list[Scalar] = [0.0] * self.nv
+        for element, own in zip(self.elements, self._element_states(x), strict=True):
+            force = element.force(t, *given, own, objects(p))
+            if force is None:
+                continue
+            total = active if element.is_actuator else passive
+            for i, value in enumerate(self._checked(force, element)):
+                total[i] = total[i] + value
+        if self.rules.effort:
+            active = [clipped(force, limit) for force, limit in zip(active, self.model.effort_limit, strict=True)]
+        return active, passive
+
+    def _checked(self, force: Any, element: Element) -> list[Scalar]:
+        from linkwise.errors import InputError
+
+        values = list(np.asarray(force, dtype=object).reshape(-1))
+        if len(values) != self.nv:
+            raise InputError(
+                f"the joint forces of {element!r} have the wrong length",
+                got=f"{len(values)} numbers",
+                allowed=f"nv = {self.nv}: one for each freedom",
+            )
+        return [float(value) if isinstance(value, (int, np.floating, np.integer)) else value for value in values]
+
+    def joint_losses(self, q: Flat, v: Flat) -> list[Scalar]:
+        """Damping, dry friction and the springs of joint limits; nv numbers."""
+        model, rules = self.model, self.rules
+        out: list[Scalar] = [0.0] * self.nv
+        for i in range(self.nv):
+            if rules.damping and model.damping[i]:
+                out[i] = out[i] - v[i] * float(model.damping[i])
+            if rules.friction and model.friction[i]:
+                out[i] = out[i] - tanh(v[i] * (1.0 / rules.friction_speed)) * float(model.friction[i])
+        if rules.limits == "spring":
+            for limit in self.limits:
+                depth = (q[limit.q] - limit.bound) * limit.side
+                push = depth * limit.stiffness * (1.0 + v[limit.v] * (limit.side * rules.limit_loss))
+                push = where(push < 0.0, 0.0, push)
+                out[limit.v] = out[limit.v] - where(depth > 0.0, push, 0.0) * limit.side
+        return out
+
+    @cached_property
+    def limits(self) -> list[Limit]:
+        """The finite position limits of joints with q̇ = v."""
+        model, found = self.model, []
+        if not (np.isfinite(model.lower).any() or np.isfinite(model.upper).any()):
+            return []
+        inertia = np.diagonal(model.mass_matrix(model.neutral()))
+        for joint in self._own_joints:
+            if not is_linear(joint.type) or len(joint.limits) != joint.nq:
+                continue
+            for k in range(joint.nq):
+                i, j = joint.q_slice.start + k, joint.v_slice.start + k
+                for bound, side in ((model.lower[i], -1.0), (model.upper[i], 1.0)):
+                    if np.isfinite(bound):
+                        stiffness = float(inertia[j]) / self.rules.limit_time**2
+                        found.append(Limit(joint.name, i, j, float(bound), side, stiffness))
+        return found
+
+    def body_forces(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat) -> Any:
+        """External forces (n_bodies, 6) in body frames, or None."""
+        total: Any = None
+        given = objects(q), objects(v)
+        for element, own in zip(self.elements, self._element_states(x), strict=True):
+            wrenches = element.wrench(t, *given, own, objects(p))
+            for body, wrench in (wrenches or {}).items():
+                if total is None:
+                    total = np.zeros((len(self.model.bodies), 6), object) + 0.0
+                total[self.model.body(body).index] += np.asarray(wrench, dtype=object)
+        return total
+
+    # Motion.
+    def acceleration(
+        self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None = None
+    ) -> tuple[list[Scalar], list[Scalar]]:
+        """V̇ and the actuators' joint forces."""
+        active, passive = self.joint_forces(t, q, v, x, p, hosted)
+        losses = self.joint_losses(q, v)
+        tau = [a + b + c for a, b, c in zip(active, passive, losses, strict=True)]
+        vdot = self.model.forward_dynamics(
+            objects(q), objects(v), objects(tau), self.body_forces(t, q, v, x, p), p=self.model_parameters(p)
+        )
+        return list(vdot), list(active)
+
+    def model_parameters(self, p: Flat) -> Any:
+        """The part of p that is the model's, or None."""
+        return objects(p[: self._model_parameters]) if self._model_parameters else None
+
+    def element_rates(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat) -> list[Scalar]:
+        """Ẋ, nx numbers."""
+        out: list[Scalar] = []
+        for element, own in zip(self.elements, self._element_states(x), strict=True):
+            if element.nx:
+                out.extend(element.rate(t, objects(q), objects(v), own, objects(p)))
+        return out
+
+    def rates(self, y: Flat, z: Flat, t: Scalar, p: Flat, hosted: Flat | None = None) -> list[Scalar]:
+        """Ż in the chart around y."""
+        u, v, x = self.chart_parts(z)
+        q = self.moved(self.parts(y)[0], u)
+        vdot, _ = self.acceleration(t, q, v, x, p, hosted)
+        return [*self.chart_rate(u, v), *vdot, *self.element_rates(t, q, v, x, p)]
+
+    def energy(self, q: Flat, v: Flat, x: Flat, p: Flat) -> Scalar:
+        """Kinetic and potential energy and what springs hold, in J."""
+        model, own = self.model, self.model_parameters(p)
+        total = model.kinetic_energy(objects(q), objects(v), p=own) + model.potential_energy(objects(q), p=own)
+        for element, states in zip(self.elements, self._element_states(x), strict=True):
+            total = total + element.energy(objects(q), states, objects(p))
+        if self.rules.limits == "spring":
+            for limit in self.limits:
+                depth = (q[limit.q] - limit.bound) * limit.side
+                total = total + where(depth > 0.0, depth * depth * (0.5 * limit.stiffness), 0.0)
+        return total
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One end of one coordinate's range; ``side`` is 1 at the upper end, -1 at the lower."""
+
+    joint: str
+    q: int
+    v: int
+    bound: float
+    side: float
+    stiffness: float
+
+
+def is_linear(kind: Joint) -> bool:
+    """Whether q̇ = v and moving is adding."""
+    return type(kind).integrate is Joint.integrate
+
+
+def clipped(value: Scalar, limit: float) -> Scalar:
+    """``value``, at most ``limit`` in size."""
+    limit = float(limit)
+    if not np.isfinite(limit):
+        return value
+    value = where(value > limit, limit, value)
+    return where(value < -limit, -limit, value)

@@ -1,0 +1,227 @@
+"""Which routine a simulation runs, compiled once and kept with the model."""
+
+from __future__ import annotations
+
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.codegen.routine import Routine
+from linkwise.compile import CompiledFunction
+from linkwise.dynamics import Model
+from linkwise.errors import InputError
+from linkwise.sim import stepping
+from linkwise.sim.elements import Element, Function
+from linkwise.sim.events import Event, Locator, event_program
+from linkwise.sim.motion import Flat, JointRules, Motion, objects
+from linkwise.sim.stepping import Step, Work
+from linkwise.sim.tableaux import TABLEAUX
+from linkwise.tracing.tracer import Tracer
+
+Array = NDArray[Any]
+
+_KEPT = 32  # plans for each model
+
+ALIASES = {"rkmk4": "rk4", "rk45": "dopri5", "semi_implicit_euler": "euler", "implicit": "rodas4", "symplectic": "variational"}
+FIXED = ("euler", "rk4", "variational")
+ADAPTIVE = ("dop853", "dopri5", "rk56", "cash_karp", "rodas4")
+
+
+def checked_method(method: str) -> str:
+    """A method's own name."""
+    name = ALIASES.get(method, method)
+    if name not in (*FIXED, *ADAPTIVE):
+        raise InputError(
+            "no such method",
+            got=repr(method),
+            allowed=f"fixed step: {', '.join(FIXED)}; adaptive: {', '.join(ADAPTIVE)}; also {', '.join(ALIASES)}",
+        )
+    return name
+
+
+@dataclass(eq=False)
+class Plan:
+    """Everything that is compiled for one way of simulating one model."""
+
+    motion: Motion
+    method: str
+    every_step: bool
+    events: tuple[Event, ...]
+    hosted: tuple[Function, ...] = ()
+    note: str = ""
+    _kernels: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether steps are as long as the tolerance allows."""
+        return self.method in ADAPTIVE
+
+    def _work(self) -> tuple[Work, Step]:
+        work = Work(self.motion, host=self.host_forces if self.hosted else None)
+        if self.method in TABLEAUX:
+            return work, stepping.runge_kutta(work, TABLEAUX[self.method])
+        if self.method == "euler":
+            return work, stepping.semi_implicit_euler(work)
+        if self.method == "variational":
+            from linkwise.sim.variational import variational
+
+            return work, variational(work)
+        from linkwise.sim.implicit import rosenbrock
+
+        return work, rosenbrock(work)
+
+    @cached_property
+    def routine(self) -> Routine:
+        """The whole loop."""
+        work, step = self._work()
+        events = event_program(self.motion, self.events) if self.events else None
+        if self.is_adaptive:
+            return stepping.adaptive_loop(work, step, every_step=self.every_step, events=events)
+        return stepping.fixed_loop(work, step, events)
+
+    def kernel(self, count: int, dtype: Any = np.float64) -> Any:
+        """The compiled loop, for few states or for many; run by the interpreter where Python must be asked."""
+        scalar = count < 3
+        key = ("loop", np.dtype(dtype), scalar)
+        if key not in self._kernels:
+            self._kernels[key] = _built(self.routine, dtype, scalar)
+        return self._kernels[key]
+
+    @cached_property
+    def locator(self) -> Locator:
+        """What finds events inside a step."""
+        work, step = self._work()
+        routine = stepping.one_step(work, step, event_program(self.motion, self.events))
+        return Locator(_built(routine, np.float64, scalar=False), self.events)
+
+    def host_forces(self, t: Array, y: Array, p: Array) -> tuple[Array]:
+        """Joint forces of the functions that could not be traced, state by state."""
+        m = self.motion
+        tau = np.zeros((len(y), m.nv))
+        for k in range(len(y)):
+            q, v, _ = (np.array(part, float) for part in m.parts(y[k]))
+            for element in self.hosted:
+                tau[k] += np.asarray(element.function(float(t[k, 0]), q, v, p[k]), float)
+        return (tau,)
+
+    @cached_property
+    def observer(self) -> CompiledFunction:
+        """(t, y, p, joint forces from Python) to v̇, τ and energy."""
+        m = self.motion
+
+        def text(t: Flat, y: Flat, p: Flat, hosted: Flat) -> dict[str, Any]:
+            q, v, x = m.parts(y)
+            vdot, tau = m.acceleration(t[0], q, v, x, p, hosted if self.hosted else None)
+            return {"vdot": vdot, "tau": tau, "energy": m.energy(q, v, x, p)}
+
+        shapes = [("t", ()), ("y", (m.ny,)), ("p", (m.np,)), ("hosted", (m.nv,))]
+        return CompiledFunction("observe", text, shapes)
+
+    def observe(self, t: Array, y: Array, p: Array, threads: int) -> dict[str, Array]:
+        """Derived quantities of samples y (..., T, ny) at times t (T) with p (..., np)."""
+        p = np.broadcast_to(p[..., None, :], (*y.shape[:-1], self.motion.np))
+        hosted = np.zeros((*y.shape[:-1], self.motion.nv))
+        if self.hosted:
+            rows = y.reshape(-1, self.motion.ny)
+            times = np.broadcast_to(t, y.shape[:-1]).reshape(-1, 1)
+            hosted = self.host_forces(times, rows, p.reshape(len(rows), -1))[0].reshape(hosted.shape)
+        return dict(self.observer.general(t, y, p, hosted, threads=threads)._asdict())
+
+
+def _built(routine: Routine, dtype: Any, scalar: bool) -> Any:
+    if routine.is_compilable:
+        from linkwise.codegen.rollout import RolloutKernel
+
+        return RolloutKernel.build(routine, dtype, scalar=scalar)
+    from linkwise.codegen.hosted import HostedRoutine
+
+    return HostedRoutine(routine, dtype)
+
+
+_plans: weakref.WeakKeyDictionary[Model, OrderedDict[Any, Plan]] = weakref.WeakKeyDictionary()
+
+
+def plan_for(
+    model: Model,
+    elements: Sequence[Element],
+    rules: JointRules,
+    n_parameters: int,
+    method: str,
+    every_step: bool,
+    events: tuple[Event, ...],
+) -> Plan:
+    """The plan for these choices, made or found: the same functions and elements give the same plan."""
+    parts = tuple(element.function if isinstance(element, Function) else element for element in elements)
+    key = (parts, rules, n_parameters, method, every_step, events)
+    known = _plans.setdefault(model, OrderedDict())
+    plan = known.get(key)
+    if plan is None:
+        plan = known[key] = _made(model, elements, rules, n_parameters, method, every_step, events)
+        while len(known) > _KEPT:
+            known.popitem(last=False)
+    known.move_to_end(key)
+    return plan
+
+
+def _made(
+    model: Model,
+    elements: Sequence[Element],
+    rules: JointRules,
+    n_parameters: int,
+    method: str,
+    every_step: bool,
+    events: tuple[Event, ...],
+) -> Plan:
+    traced: list[Element] = []
+    hosted: list[Function] = []
+    reasons: list[str] = []
+    for element in elements:
+        reason = _why_not_traced(model, element, n_parameters) if isinstance(element, Function) else ""
+        if reason:
+            assert isinstance(element, Function)
+            hosted.append(element)
+            reasons.append(f"{getattr(element.function, '__name__', repr(element.function))}: {reason}")
+        else:
+            traced.append(element)
+    note = ""
+    if hosted:
+        if method == "rodas4" or method == "variational":
+            raise InputError(
+                f"the method {method!r} needs a control that can be traced",
+                got="; ".join(reasons),
+                allowed="functions of (t, q, v, p) with lw.where instead of `if` and lw.sin instead of math.sin",
+                do="rewrite the control, or use an explicit method",
+            )
+        note = "control runs in Python, once for each evaluation and each state, since it cannot be traced: " + "; ".join(reasons)
+    motion = Motion(model, traced, rules, n_parameters)
+    return Plan(motion, method, every_step, events, tuple(hosted), note)
+
+
+def _why_not_traced(model: Model, element: Function, n_parameters: int) -> str:
+    """Try it on traced scalars; the reason where it cannot be done, else nothing.
+
+    Mistakes that have nothing to do with tracing come up again when the function runs in Python.
+    """
+    tracer = Tracer()
+    t, q, v, p = (
+        tracer.input(name, (size,)) for name, size in (("t", 1), ("q", model.nq), ("v", model.nv), ("p", n_parameters))
+    )
+    try:
+        force = element.function(t[0], objects(q), objects(v), objects(p))
+        values = list(np.asarray(force, dtype=object).reshape(-1))
+        for value in values:
+            tracer.number(value)
+    except InputError:
+        raise
+    except Exception as error:  # whatever a user's function raises
+        return f"{type(error).__name__}: {error}".splitlines()[0][:300]
+    return ""
+
+
+HostFunction = Callable[..., Any]

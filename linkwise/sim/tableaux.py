@@ -1,0 +1,222 @@
+"""Runge–Kutta methods as data.
+
+A :class:`Tableau` is all there is to an explicit method: the loops in :mod:`linkwise.sim.stepping` run any of them. Add
+a method by adding its numbers to :data:`TABLEAUX`; its order is measured in ``tests/sim/test_orders.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from linkwise.sim import dop853
+
+Row = dict[int, float]
+
+
+@dataclass(frozen=True)
+class Tableau:
+    """An explicit Runge–Kutta method: k_i = f(t + c_i h, y + h Σ a_ij k_j), y₁ = y + h Σ b_i k_i.
+
+    Args:
+        name: what it is called in ``simulate(method=...)``.
+        order: order of the step.
+        nodes: c, one for each stage.
+        rows: a, sparse, one row for each stage; a last row equal to the weights makes it first-same-as-last.
+        weights: b, sparse.
+        error: rows whose combination h Σ e_i k_i estimates the error; empty for a fixed step. Two rows are blended as
+            in DOP853: the first is the fifth-order estimate, the second the third-order one.
+        error_order: order of the estimate; step sizes go with err^(-1/(error_order + 1)).
+        dense: the interpolant y(θ) = y + h Σ_i k_i Σ_j P[i][j] θ^(j+1); None: steps end on output times instead.
+        nested: DOP853's interpolant, with its extra stages and rows of D.
+    """
+
+    name: str
+    order: int
+    nodes: tuple[float, ...]
+    rows: tuple[Row, ...]
+    weights: Row
+    error: tuple[Row, ...] = ()
+    error_order: int = 0
+    dense: dict[int, tuple[float, ...]] | None = None
+    nested: tuple[Row, ...] = ()
+    extra_nodes: tuple[float, ...] = ()
+    extra_rows: tuple[Row, ...] = ()
+
+    @property
+    def stages(self) -> int:
+        """How often the equations of motion are evaluated in one step, the reused first stage included."""
+        return len(self.nodes)
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether the method estimates its error."""
+        return bool(self.error)
+
+    @property
+    def first_same_as_last(self) -> bool:
+        """Whether the last stage is the derivative at the end of the step."""
+        return self.nodes[-1] == 1.0 and self.rows[-1] == self.weights
+
+
+def _row(values: Any) -> Row:
+    return {j: float(Fraction(value)) for j, value in enumerate(values) if Fraction(value) != 0}
+
+
+def _difference(a: Any, b: Any) -> Row:
+    return _row([Fraction(x) - Fraction(y) for x, y in zip(a, b, strict=True)])
+
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+_RK4 = Tableau(
+    "rk4",
+    order=4,
+    nodes=(0.0, 0.5, 0.5, 1.0),
+    rows=({}, {0: 0.5}, {1: 0.5}, {2: 1.0}),
+    weights=_row(_words("1/6 1/3 1/3 1/6")),
+)
+
+# Dormand and Prince (1980); the interpolant is Shampine's, as in SciPy.
+_DOPRI_B5 = _words("35/384 0 500/1113 125/192 -2187/6784 11/84 0")
+_DOPRI_B4 = _words("5179/57600 0 7571/16695 393/640 -92097/339200 187/2100 1/40")
+_DOPRI5 = Tableau(
+    "dopri5",
+    order=5,
+    nodes=(0.0, 0.2, 0.3, 0.8, 8.0 / 9.0, 1.0, 1.0),
+    rows=(
+        {},
+        _row(_words("1/5")),
+        _row(_words("3/40 9/40")),
+        _row(_words("44/45 -56/15 32/9")),
+        _row(_words("19372/6561 -25360/2187 64448/6561 -212/729")),
+        _row(_words("9017/3168 -355/33 46732/5247 49/176 -5103/18656")),
+        _row(_DOPRI_B5),
+    ),
+    weights=_row(_DOPRI_B5),
+    error=(_difference(_DOPRI_B5, _DOPRI_B4),),
+    error_order=4,
+    dense={
+        i: tuple(float(Fraction(x)) for x in _words(row))
+        for i, row in {
+            0: "1 -8048581381/2820520608 8663915743/2820520608 -12715105075/11282082432",
+            2: "0 131558114200/32700410799 -68118460800/10900136933 87487479700/32700410799",
+            3: "0 -1754552775/470086768 14199869525/1410260304 -10690763975/1880347072",
+            4: "0 127303824393/49829197408 -318862633887/49829197408 701980252875/199316789632",
+            5: "0 -282668133/205662961 2019193451/616988883 -1453857185/822651844",
+            6: "0 40617522/29380423 -110615467/29380423 69997945/29380423",
+        }.items()
+    },
+)
+
+# Verner's pair of orders 6 and 5 (the subroutine DVERK); steps go with the sixth-order result.
+_VERNER_B6 = _words("3/40 0 875/2244 23/72 264/1955 0 125/11592 43/616")
+_VERNER_B5 = _words("13/160 0 2375/5984 5/16 12/85 3/44 0 0")
+_RK56 = Tableau(
+    "rk56",
+    order=6,
+    nodes=tuple(float(Fraction(c)) for c in _words("0 1/6 4/15 2/3 5/6 1 1/15 1")),
+    rows=(
+        {},
+        _row(_words("1/6")),
+        _row(_words("4/75 16/75")),
+        _row(_words("5/6 -8/3 5/2")),
+        _row(_words("-165/64 55/6 -425/64 85/96")),
+        _row(_words("12/5 -8 4015/612 -11/36 88/255")),
+        _row(_words("-8263/15000 124/75 -643/680 -81/250 2484/10625 0")),
+        _row(_words("3501/1720 -300/43 297275/52632 -319/2322 24068/84065 0 3850/26703")),
+    ),
+    weights=_row(_VERNER_B6),
+    error=(_difference(_VERNER_B6, _VERNER_B5),),
+    error_order=5,
+)
+
+# Cash and Karp's pair of orders 5 and 4, the method of Press et al., Numerical Recipes.
+_CASH_B5 = _words("37/378 0 250/621 125/594 0 512/1771")
+_CASH_B4 = _words("2825/27648 0 18575/48384 13525/55296 277/14336 1/4")
+_CASH_KARP = Tableau(
+    "cash_karp",
+    order=5,
+    nodes=tuple(float(Fraction(c)) for c in _words("0 1/5 3/10 3/5 1 7/8")),
+    rows=(
+        {},
+        _row(_words("1/5")),
+        _row(_words("3/40 9/40")),
+        _row(_words("3/10 -9/10 6/5")),
+        _row(_words("-11/54 5/2 -70/27 35/27")),
+        _row(_words("1631/55296 175/512 575/13824 44275/110592 253/4096")),
+    ),
+    weights=_row(_CASH_B5),
+    error=(_difference(_CASH_B5, _CASH_B4),),
+    error_order=4,
+)
+
+_DOP853 = Tableau(
+    "dop853",
+    order=8,
+    nodes=dop853.NODES[:13],
+    rows=dop853.ROWS[:13],
+    weights=dop853.WEIGHTS,
+    error=(dop853.ERROR_5, dop853.ERROR_3),
+    error_order=7,
+    nested=dop853.DENSE,
+    extra_nodes=dop853.NODES[13:],
+    extra_rows=dop853.ROWS[13:],
+)
+
+TABLEAUX: dict[str, Tableau] = {t.name: t for t in (_RK4, _DOPRI5, _RK56, _CASH_KARP, _DOP853)}
+
+
+@dataclass(frozen=True)
+class Rosenbrock:
+    """A linearly implicit method: (I/(hγ) - J) u_i = f(t + α_i h, y + Σ a_ij u_j) + Σ (c_ij/h) u_j + γ_i h ∂f/∂t.
+
+    No iteration: the exact Jacobian J enters the method itself. The last two stages are stiffly accurate: each adds its
+    u to the state, and the last u is the error estimate.
+    """
+
+    name: str
+    order: int
+    gamma: float
+    alpha: tuple[float, ...]
+    gammas: tuple[float, ...]
+    a: tuple[Row, ...]
+    c: tuple[Row, ...]
+    error_order: int
+
+
+# Hairer and Wanner's RODAS, order 4(3), L-stable (Solving ODEs II, IV.7 and the code of the same name).
+_RODAS_A5 = {0: 1.221224509226641, 1: 6.019134481288629, 2: 12.53708332932087, 3: -0.6878860361058950}
+RODAS4 = Rosenbrock(
+    "rodas4",
+    order=4,
+    gamma=0.25,
+    alpha=(0.0, 0.386, 0.21, 0.63, 1.0, 1.0),
+    gammas=(0.25, -0.1043, 0.1035, -0.03620000000000023, 0.0, 0.0),
+    a=(
+        {},
+        {0: 1.544},
+        {0: 0.9466785280815826, 1: 0.2557011698983284},
+        {0: 3.314825187068521, 1: 2.896124015972201, 2: 0.9986419139977817},
+        _RODAS_A5,
+        {**_RODAS_A5, 4: 1.0},
+    ),
+    c=(
+        {},
+        {0: -5.6688},
+        {0: -2.430093356833875, 1: -0.2063599157091915},
+        {0: -0.1073529058151375, 1: -9.594562251023355, 2: -20.47028614809616},
+        {0: 7.496443313967647, 1: -10.24680431464352, 2: -33.99990352819905, 3: 11.70890893206160},
+        {
+            0: 8.083246795921522,
+            1: -7.981132988064893,
+            2: -31.52159432874371,
+            3: 16.31930543123136,
+            4: -6.058818238834054,
+        },
+    ),
+    error_order=3,
+)

@@ -1,0 +1,343 @@
+"""What a simulation returns: states over time, and everything that follows from them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwise.errors import InputError, LinkwiseError, require_extra
+
+if TYPE_CHECKING:
+    from linkwise.dynamics import Model
+    from linkwise.sim.events import Occurrence
+
+Array = NDArray[Any]
+Observe = Callable[[], Mapping[str, Array]]
+
+_DERIVED = ("vdot", "tau", "energy")
+_FORMAT = "linkwise trajectory 1"
+
+
+class Trajectory:
+    """States of one mechanism over time; T samples, any leading batch axes.
+
+    Attributes:
+        t: times (T), s.
+        q: configurations (..., T, nq).
+        v: velocities (..., T, nv).
+        x: states of actuators (..., T, nx).
+        vdot: accelerations (..., T, nv).
+        tau: joint forces of the actuators, after their limits (..., T, nv), in N m or N. Damping, friction, springs and
+            joint limits are not in it.
+        energy: kinetic, potential and spring energy (..., T), in J.
+        events: what happened, in the order of time for each state.
+        status: ``"done"``, ``"event"`` (a terminal one), ``"failed"`` or ``"interrupted"``; for a batch an array of them.
+            Samples after the end of a state are NaN.
+        steps, rejected: how many steps were made and how many were tried in vain, for each state.
+        note: why something ran slower than it could, or empty.
+        method: the integrator's name.
+    """
+
+    def __init__(
+        self,
+        t: ArrayLike,
+        q: ArrayLike,
+        v: ArrayLike,
+        x: ArrayLike | None = None,
+        *,
+        model: Model | None = None,
+        derived: Mapping[str, Array] | Observe | None = None,
+        events: Sequence[Occurrence] = (),
+        status: Any = "done",
+        steps: Any = 0,
+        rejected: Any = 0,
+        note: str = "",
+        method: str = "",
+        columns: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        self.t, self.q, self.v = np.asarray(t), np.asarray(q), np.asarray(v)
+        self.x = np.empty((*self.q.shape[:-1], 0)) if x is None else np.asarray(x)
+        self.model = model
+        self.events = list(events)
+        self.status, self.steps, self.rejected = status, steps, rejected
+        self.note, self.method = note, method
+        self._derived = derived if derived is not None else {}
+        self._columns = columns
+
+    # What follows from the states, computed when first asked for.
+    @cached_property
+    def _values(self) -> Mapping[str, Array]:
+        return self._derived() if callable(self._derived) else self._derived
+
+    def _value(self, name: str) -> Array:
+        values = self._values
+        if name not in values:
+            raise LinkwiseError(f"this trajectory has no {name}", got=f"only {', '.join(['t', 'q', 'v', *values])}")
+        return values[name]
+
+    @property
+    def vdot(self) -> Array:
+        """Accelerations (..., T, nv)."""
+        return self._value("vdot")
+
+    @property
+    def tau(self) -> Array:
+        """Joint forces of the actuators, after their limits (..., T, nv), in N m or N."""
+        return self._value("tau")
+
+    @property
+    def energy(self) -> Array:
+        """Kinetic, potential and spring energy (..., T), in J."""
+        return self._value("energy")
+
+    @cached_property
+    def poses(self) -> Array:
+        """4×4 poses of all bodies (..., T, n_bodies, 4, 4) in the world."""
+        return self._with_model("poses").poses(self.q)
+
+    def pose(self, body: str) -> Array:
+        """4×4 pose of one body or frame (..., T, 4, 4) in the world."""
+        return self._with_model("pose").pose(self.q, body)
+
+    def _with_model(self, what: str) -> Model:
+        if self.model is None:
+            raise LinkwiseError(
+                f"{what} needs the model, which a file does not hold", do="give it to Trajectory.load(path, model=…)"
+            )
+        return self.model
+
+    # Shapes.
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """The leading axes: () for one state."""
+        return self.q.shape[:-2]
+
+    def __len__(self) -> int:
+        """Samples."""
+        return len(self.t)
+
+    def __getitem__(self, index: Any) -> Trajectory:
+        """One state of a batch, or some of them; a single one is cut where it ends."""
+        if not self.batch_shape:
+            raise InputError("this trajectory is not a batch", got=f"index {index!r}", do="take samples from traj.q")
+        q = self.q[index]
+        if q.ndim < 2 or q.shape[-2] != len(self.t):
+            raise InputError("not an index of the batch", got=repr(index), allowed=f"axes {self.batch_shape}")
+        keep = slice(None)
+        if q.ndim == 2:
+            ends = np.flatnonzero(np.isfinite(q).all(axis=1))
+            keep = slice(0, int(ends[-1]) + 1 if len(ends) else 0)
+        values = {name: value[index][..., keep] if name == "energy" else value[index][..., keep, :] for name, value in self._values.items()}
+        pick = lambda value: value[index] if isinstance(value, np.ndarray) else value  # noqa: E731
+        chosen = np.arange(int(np.prod(self.batch_shape))).reshape(self.batch_shape)[index]
+        places = {tuple(int(i) for i in np.unravel_index(k, self.batch_shape)) for k in np.ravel(chosen)}
+        status = pick(self.status)
+        return Trajectory(
+            self.t[keep],
+            q[..., keep, :],
+            self.v[index][..., keep, :],
+            self.x[index][..., keep, :],
+            model=self.model,
+            derived=values,
+            events=[event for event in self.events if event.state in places],
+            status=str(status) if np.ndim(status) == 0 else status,
+            steps=pick(self.steps),
+            rejected=pick(self.rejected),
+            note=self.note,
+            method=self.method,
+            columns=self._columns,
+        )
+
+    def __repr__(self) -> str:
+        span = f"{self.t[0]:g} … {self.t[-1]:g} s" if len(self.t) else "empty"
+        batch = f", batch {self.batch_shape}" if self.batch_shape else ""
+        state = self.status if isinstance(self.status, str) else ", ".join(sorted(set(np.ravel(self.status).tolist())))
+        return f"<Trajectory: {len(self.t)} samples, {span}{batch}, {state}>"
+
+    # Resampling.
+    def at(self, t: ArrayLike) -> Trajectory:
+        """The motion at other times (n), between the samples.
+
+        Joints with q̇ = v follow the fifth-degree polynomial through q, v and v̇ of the neighbouring samples, quaternion
+        joints a third-degree one in the chart around the sample before; v is of third degree. For full precision ask
+        ``simulate`` for the times you need.
+        """
+        from linkwise.sim.resample import resampled
+
+        times = np.atleast_1d(np.asarray(t, float))
+        slack = 1e-9 * max(1.0, float(np.ptp(self.t)) if len(self.t) else 0.0)
+        if len(self.t) < 2 or times.min(initial=np.inf) < self.t[0] - slack or times.max(initial=-np.inf) > self.t[-1] + slack:
+            raise InputError(
+                "these times are outside the trajectory",
+                got=f"{times.min():g} … {times.max():g} s",
+                allowed=f"{self.t[0]:g} … {self.t[-1]:g} s" if len(self.t) else "none: it has no samples",
+            )
+        return resampled(self, self._with_model("at"), times)
+
+    # Tables and files.
+    @cached_property
+    def columns(self) -> dict[str, list[str]]:
+        """A name for each number of q, v, x, vdot, tau."""
+        if self._columns is not None:
+            return {name: list(values) for name, values in self._columns.items()}
+        q = [f"{k}" for k in range(self.q.shape[-1])]
+        v = [f"{k}" for k in range(self.v.shape[-1])]
+        if self.model is not None:
+            for joint in self.model.joints:
+                if joint.mimic is None:
+                    for names, part in ((q, joint.q_slice), (v, joint.v_slice)):
+                        size = part.stop - part.start
+                        names[part] = [joint.name] if size == 1 else [f"{joint.name}[{k}]" for k in range(size)]
+        return {"q": q, "v": v, "x": [f"{k}" for k in range(self.x.shape[-1])], "vdot": v, "tau": v}
+
+    def _arrays(self) -> dict[str, Array]:
+        """Everything with a time axis but t, vectors last."""
+        found = {"q": self.q, "v": self.v, "x": self.x}
+        return found | {name: self._values[name] for name in _DERIVED if name in self._values}
+
+    def save(self, path: str | Path) -> Path:
+        """Write to ``.npz`` (exact) or ``.csv`` (exact too: shortest digits that read back the same).
+
+        The model, events and statistics: npz keeps status and method, csv the columns only.
+        """
+        target = Path(path)
+        if target.suffix == ".npz":
+            about = {"format": _FORMAT, "method": self.method, "note": self.note, "columns": self.columns}
+            arrays: dict[str, Any] = {"t": self.t, **self._arrays(), "status": np.asarray(self.status, dtype=np.str_)}
+            np.savez_compressed(target, about=np.array(json.dumps(about)), **arrays)
+        elif target.suffix == ".csv":
+            self._save_csv(target)
+        else:
+            raise InputError("no such file type", got=repr(target.suffix), allowed=".npz or .csv")
+        return target
+
+    def _save_csv(self, target: Path) -> None:
+        arrays = self._arrays()
+        columns = self.columns
+        head = ["t"] if not self.batch_shape else [f"state {'x'.join(map(str, self.batch_shape))}", "t"]
+        flat = []
+        for name, array in arrays.items():
+            if name == "energy":
+                head.append("energy")
+                array = array[..., None]
+            else:
+                head += [f"{name}:{column}" for column in columns[name]]
+            flat.append(array.reshape(-1, len(self.t), array.shape[-1]))
+        with target.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(head)
+            table = np.concatenate(flat, axis=-1)
+            for state in range(table.shape[0]):
+                for time, row in zip(self.t.tolist(), table[state].tolist(), strict=True):
+                    numbers = [repr(float(x)) for x in (time, *row)]
+                    writer.writerow([state, *numbers] if self.batch_shape else numbers)
+
+    @classmethod
+    def load(cls, path: str | Path, model: Model | None = None) -> Trajectory:
+        """Read what :meth:`save` wrote. ``model`` is needed for poses and resampling only."""
+        source = Path(path)
+        if source.suffix == ".npz":
+            try:
+                with np.load(source, allow_pickle=False) as file:
+                    about = json.loads(str(file["about"]))
+                    arrays = {name: file[name] for name in file.files}
+            except (OSError, KeyError, ValueError) as error:
+                raise InputError("this file is not a trajectory", got=f"{source}: {error}") from error
+            status = arrays["status"]
+            return cls(
+                arrays["t"],
+                arrays["q"],
+                arrays["v"],
+                arrays["x"],
+                model=model,
+                derived={name: arrays[name] for name in _DERIVED if name in arrays},
+                status=str(status) if status.ndim == 0 else status,
+                note=about["note"],
+                method=about["method"],
+                columns=about["columns"],
+            )
+        if source.suffix == ".csv":
+            return cls._load_csv(source, model)
+        raise InputError("no such file type", got=repr(source.suffix), allowed=".npz or .csv")
+
+    @classmethod
+    def _load_csv(cls, source: Path, model: Model | None) -> Trajectory:
+        with source.open(newline="", encoding="utf-8") as file:
+            head, *rows = csv.reader(file)
+        try:
+            table = np.array(rows, float).reshape(len(rows), len(head))
+            batch: tuple[int, ...] = ()
+            if head[0].startswith("state "):
+                batch = tuple(int(n) for n in head[0].removeprefix("state ").split("x"))
+                head, table = head[1:], table[:, 1:]
+            if head[0] != "t":
+                raise ValueError(f"the first column is {head[0]!r}")
+            table = table.reshape(*batch, -1, len(head))
+        except (ValueError, IndexError) as error:
+            raise InputError("this file is not a trajectory", got=f"{source}: {error}") from error
+        arrays: dict[str, Array] = {}
+        columns: dict[str, list[str]] = {}
+        for name in ("q", "v", "x", "vdot", "tau"):
+            places = [k for k, column in enumerate(head) if column.startswith(f"{name}:")]
+            columns[name] = [head[k].split(":", 1)[1] for k in places]
+            arrays[name] = table[..., places]
+        derived = {name: arrays[name] for name in ("vdot", "tau") if columns[name]}
+        if "energy" in head:
+            derived["energy"] = table[..., head.index("energy")]
+        t = table[(0,) * len(batch)][:, 0]
+        return cls(t, arrays["q"], arrays["v"], arrays["x"], model=model, derived=derived, columns=columns)
+
+    def to_xarray(self) -> Any:
+        """An ``xarray.Dataset`` with the dimensions time, joint coordinates and freedoms (needs the package xarray)."""
+        try:
+            import xarray
+        except ImportError as error:
+            raise LinkwiseError("to_xarray needs the package xarray", do="pip install xarray") from error
+        axes = [f"batch{k}" for k in range(len(self.batch_shape))]
+        ends = {"q": "coordinate", "x": "state"}
+        data = {
+            name: ((*axes, "time") if name == "energy" else (*axes, "time", ends.get(name, "freedom")), array)
+            for name, array in self._arrays().items()
+        }
+        names = {"coordinate": self.columns["q"], "freedom": self.columns["v"], "state": self.columns["x"]}
+        return xarray.Dataset(data, coords={"time": self.t, **names}, attrs={"method": self.method})
+
+    def plot(self, what: Sequence[str] = ("q", "v", "tau", "energy"), joints: Sequence[str] | None = None) -> Any:
+        """A matplotlib figure, one panel for each quantity; the states of a batch are drawn over each other.
+
+        Args:
+            what: some of q, v, x, vdot, tau, energy.
+            joints: names of columns to draw, e.g. joints; all if not given.
+        """
+        require_extra("matplotlib", "viz")
+        from matplotlib import pyplot as plt
+
+        units = {"q": "q [rad, m]", "v": "v [rad/s, m/s]", "vdot": "v̇ [rad/s², m/s²]", "tau": "τ [N m, N]", "x": "x"}
+        figure, axes = plt.subplots(
+            len(what), 1, sharex=True, squeeze=False, figsize=(8.0, 2.2 * len(what) + 0.6), layout="constrained"
+        )
+        for axis, name in zip(axes[:, 0], what, strict=True):
+            if name == "energy":
+                axis.plot(self.t, self.energy.reshape(-1, len(self.t)).T, color="C0", lw=1.0)
+                axis.set_ylabel("energy [J]")
+            else:
+                array = getattr(self, name).reshape(-1, len(self.t), len(self.columns[name]))
+                shown = [k for k, column in enumerate(self.columns[name]) if joints is None or column in joints]
+                if joints is not None and not shown:
+                    raise InputError(f"no column of {name} has such a name", got=str(list(joints)), allowed=str(self.columns[name]))
+                for n, k in enumerate(shown):
+                    lines = axis.plot(self.t, array[:, :, k].T, color=f"C{n % 10}", lw=1.0)
+                    lines[0].set_label(self.columns[name][k])
+                axis.set_ylabel(units.get(name, name))
+                if 1 < len(shown) <= 12:
+                    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small", frameon=False)
+            axis.grid(alpha=0.3)
+        axes[-1, 0].set_xlabel("t [s]")
+        return figure
