@@ -1,0 +1,343 @@
+"""Actuators and controllers: elements that fuse into the simulation's kernel.
+
+Targets and gains may be numbers, vectors, or functions: ``target=lambda t, p: ...`` is traced like everything else, so a
+batch can follow as many targets as it has states by reading them from ``p``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwise.dynamics import Model
+from linkwise.errors import InputError
+from linkwise.sim.elements import Element, Scalar, Vector, per_joint
+from linkwise.sim.motion import is_linear, objects
+
+Target = Any  # a vector, or a function (t, p) -> vector
+
+
+def _at(target: Target, t: Scalar, p: Vector) -> Any:
+    return target(t, p) if callable(target) else target
+
+
+def _vector(value: Any, size: int, what: str) -> list[Scalar]:
+    values = list(np.broadcast_to(np.asarray(value, dtype=object), (size,)) if np.ndim(value) == 0 else np.asarray(value, dtype=object).reshape(-1))
+    if len(values) != size:
+        raise InputError(f"{what} has the wrong length", got=str(len(values)), allowed=str(size))
+    return [float(x) if isinstance(x, (int, float, np.floating, np.integer)) else x for x in values]
+
+
+def _difference(model: Model, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
+    """q1 less q0 as a velocity, joint by joint."""
+    return list(model.difference(objects(list(q0)), objects(list(q1))))
+
+
+class Torque(Element):
+    """Joint forces given over time.
+
+    Args:
+        model: the mechanism.
+        tau: joint forces (nv) in N m or N, or a function (t, p) of them.
+    """
+
+    def __init__(self, model: Model, tau: Target) -> None:
+        self.model, self.tau = model, tau
+
+    def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
+        """As given."""
+        return _vector(_at(self.tau, t, p), self.model.nv, "tau")
+
+
+class PD(Element):
+    """A spring and a damper towards a target: τ = kp (q_d ⊖ q) + kd (v_d - v), with gravity compensated if wanted.
+
+    Args:
+        model: the mechanism.
+        q: target configuration (nq), or a function (t, p) of it.
+        v: target velocity (nv), or a function (t, p) of it.
+        kp: N m/rad or N/m, one for all or one for each freedom.
+        kd: N m s/rad or N s/m.
+        gravity: whether to add g(q).
+    """
+
+    def __init__(
+        self, model: Model, q: Target, v: Target = 0.0, *, kp: Any = 100.0, kd: Any = 10.0, gravity: bool = False
+    ) -> None:
+        self.model, self.q, self.v, self.gravity = model, q, v, gravity
+        self.kp, self.kd = per_joint(model, kp, "kp"), per_joint(model, kd, "kd")
+
+    def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
+        """Towards the target."""
+        model = self.model
+        error = _difference(model, q, _vector(_at(self.q, t, p), model.nq, "the target q"))
+        rate = [d - a for d, a in zip(_vector(_at(self.v, t, p), model.nv, "the target v"), v, strict=True)]
+        tau = [float(a) * e + float(b) * r for a, e, b, r in zip(self.kp, error, self.kd, rate, strict=True)]
+        if not self.gravity:
+            return tau
+        return [a + b for a, b in zip(tau, _model_force(model, "gravity_force", p, q), strict=True)]
+
+
+class ComputedTorque(Element):
+    """Inverse dynamics of the target's acceleration and a PD law: the error obeys ë + kd ė + kp e = 0.
+
+    Args:
+        model: the mechanism the controller believes in.
+        q: target configuration (nq), or a function (t, p) of it.
+        v: target velocity (nv), or a function (t, p).
+        vdot: target acceleration (nv), or a function (t, p).
+        kp: 1/s², one for all or one for each freedom.
+        kd: 1/s.
+    """
+
+    def __init__(
+        self, model: Model, q: Target, v: Target = 0.0, vdot: Target = 0.0, *, kp: Any = 100.0, kd: Any = 20.0
+    ) -> None:
+        self.model, self.q, self.v, self.vdot = model, q, v, vdot
+        self.kp, self.kd = per_joint(model, kp, "kp"), per_joint(model, kd, "kd")
+
+    def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
+        """What moves the model as wanted."""
+        model = self.model
+        error = _difference(model, q, _vector(_at(self.q, t, p), model.nq, "the target q"))
+        rate = [d - a for d, a in zip(_vector(_at(self.v, t, p), model.nv, "the target v"), v, strict=True)]
+        vdot = [
+            a + float(kp) * e + float(kd) * r
+            for a, kp, e, kd, r in zip(
+                _vector(_at(self.vdot, t, p), model.nv, "the target vdot"), self.kp, error, self.kd, rate, strict=True
+            )
+        ]
+        return _model_force(model, "inverse_dynamics", p, q, v, objects(vdot))
+
+
+def _model_force(model: Model, function: str, p: Vector, *arguments: Any) -> list[Scalar]:
+    size = len(model.nominal_parameters)
+    own = objects(list(p[:size])) if size else None
+    return list(getattr(model, function)(*(objects(list(a)) for a in arguments), p=own))
+
+
+class JointSprings(Element):
+    """Springs and dampers at joints: -k (q ⊖ rest) - c v. Passive: effort limits do not hold for them.
+
+    Args:
+        model: the mechanism.
+        stiffness: N m/rad or N/m, one for all or one for each freedom (0 where there is no spring).
+        damping: N m s/rad or N s/m.
+        rest: configuration (nq) in which the springs are relaxed; the neutral one if not given.
+    """
+
+    is_actuator = False
+
+    def __init__(self, model: Model, stiffness: Any, damping: Any = 0.0, rest: Any = None) -> None:
+        self.model = model
+        self.k, self.c = per_joint(model, stiffness, "stiffness"), per_joint(model, damping, "damping")
+        self.rest = np.array(model.neutral() if rest is None else rest, float)
+        for joint in model.joints:
+            part = self.k[joint.v_slice]
+            if not is_linear(joint.type) and part.any() and np.ptp(part[:3]) > 0:
+                raise InputError(
+                    f"a spring at {joint.name!r} must be equally stiff about all axes",
+                    got=str(part),
+                    allowed="equal numbers: the energy of other springs is not a function of the rotation vector",
+                )
+
+    def _stretch(self, q: Vector) -> list[Scalar]:
+        """How far each freedom is from rest; not asked of joints without a spring."""
+        out: list[Scalar] = [0.0] * self.model.nv
+        for joint in self.model.joints:
+            if joint.mimic is None and self.k[joint.v_slice].any():
+                out[joint.v_slice] = joint.type.difference(self.rest[joint.q_slice].tolist(), list(q[joint.q_slice]))
+        return out
+
+    def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
+        """Back to rest."""
+        return [
+            -(float(k) * d + float(c) * rate)
+            for k, c, d, rate in zip(self.k, self.c, self._stretch(q), v, strict=True)
+        ]
+
+    def energy(self, q: Vector, x: Vector, p: Vector) -> Scalar:
+        """½ Σ k d²."""
+        total: Scalar = 0.0
+        for k, d in zip(self.k, self._stretch(q), strict=True):
+            total = total + 0.5 * float(k) * (d * d)
+        return total
+
+
+class SeriesElastic(Element):
+    """Series-elastic actuators: a motor behind a gear pushes the joint through a spring.
+
+    The states are the motors' positions and velocities, on the joint's side of the gear: θ̈ J = τ_m - b θ̇ - k (θ - q),
+    τ = k (θ - q). The motor follows ``command`` by its own torque τ_m = kp (command - θ) - kd θ̇.
+
+    Args:
+        model: the mechanism.
+        joints: names of the joints (with one freedom each) that are driven.
+        command: motor positions (n), or a function (t, p) of them.
+        stiffness: of the springs, N m/rad or N/m.
+        inertia: of the motors behind their gears, kg m² or kg.
+        kp: motor position gain.
+        kd: motor damping gain.
+        friction: b, viscous friction in the gear.
+        start: motor positions at the start (n).
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        joints: Sequence[str],
+        command: Target,
+        *,
+        stiffness: float = 1000.0,
+        inertia: float = 0.1,
+        kp: float = 1000.0,
+        kd: float = 20.0,
+        friction: float = 0.0,
+        start: Sequence[float] | None = None,
+    ) -> None:
+        self.model = model
+        found = [model.joint(name) for name in joints]
+        for joint in found:
+            if joint.nv != 1 or joint.nq != 1 or joint.mimic is not None:
+                raise InputError(f"joint {joint.name!r} has not one freedom of its own", got=repr(joint.type))
+        self.q_places = [joint.q_slice.start for joint in found]
+        self.v_places = [joint.v_slice.start for joint in found]
+        self.command, self.k, self.inertia, self.b = command, float(stiffness), float(inertia), float(friction)
+        self.kp, self.kd = float(kp), float(kd)
+        self.n = len(found)
+        self.nx = 2 * self.n
+        self.start = [0.0] * self.n if start is None else [float(x) for x in start]
+
+    def initial(self) -> Sequence[float]:
+        """Motors at rest."""
+        return [*self.start, *([0.0] * self.n)]
+
+    def _stretch(self, q: Vector, x: Vector) -> list[Scalar]:
+        return [x[k] - q[place] for k, place in enumerate(self.q_places)]
+
+    def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
+        """The springs'."""
+        tau: list[Scalar] = [0.0] * self.model.nv
+        for place, stretch in zip(self.v_places, self._stretch(q, x), strict=True):
+            tau[place] = self.k * stretch
+        return tau
+
+    def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
+        """The motors' velocities and accelerations."""
+        wanted = _vector(_at(self.command, t, p), self.n, "the command")
+        theta, omega = list(x[: self.n]), list(x[self.n :])
+        out = list(omega)
+        for goal, a, w, stretch in zip(wanted, theta, omega, self._stretch(q, x), strict=True):
+            out.append((self.kp * (goal - a) - (self.kd + self.b) * w - self.k * stretch) * (1.0 / self.inertia))
+        return out
+
+    def energy(self, q: Vector, x: Vector, p: Vector) -> Scalar:
+        """Of the springs and the motors."""
+        total: Scalar = 0.0
+        for stretch in self._stretch(q, x):
+            total = total + (0.5 * self.k) * (stretch * stretch)
+        for w in x[self.n :]:
+            total = total + (0.5 * self.inertia) * (w * w)
+        return total
+
+
+class ReactionWheel(Element):
+    """A wheel on a body, driven by a motor: its reaction turns the body, its spin adds gyroscopic moments.
+
+    The wheel's mass and its inertia across the axis belong to the body. The state is the spin momentum relative to the
+    body, h = J Ω; the body feels -ḣ n - ω × (n h), and ḣ = motor torque. Total momentum is kept when J is small against the
+    body's inertia along the axis (the body's own share of the spin is left out).
+
+    Args:
+        model: the mechanism.
+        body: name of the body that carries the wheel.
+        axis: spin axis in the body's frame.
+        torque: motor torque in N m, a number or a function ``(t, q, v, p)``.
+        limit: largest motor torque, N m.
+        start: spin momentum at the start, N m s.
+    """
+
+    nx = 1
+
+    def __init__(
+        self,
+        model: Model,
+        body: str,
+        axis: Sequence[float],
+        torque: float | Callable[..., Any],
+        *,
+        limit: float = np.inf,
+        start: float = 0.0,
+    ) -> None:
+        self.model, self.body = model, model.body(body).name
+        n = np.asarray(axis, float)
+        self.axis = (n / np.linalg.norm(n)).tolist()
+        self.torque, self.limit, self.start = torque, float(limit), float(start)
+
+    def initial(self) -> Sequence[float]:
+        """The spin given."""
+        return [self.start]
+
+    def _torque(self, t: Scalar, q: Vector, v: Vector, p: Vector) -> Scalar:
+        from linkwise.sim.motion import clipped
+
+        return clipped(self.torque(t, q, v, p) if callable(self.torque) else float(self.torque), self.limit)
+
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector]:
+        """Reaction and gyroscopic moment on the body."""
+        R = self.model.pose(objects(list(q)), self.body)[:3, :3]
+        omega = R.T @ self.model.velocity(objects(list(q)), objects(list(v)), self.body)[:3]
+        n, h = self.axis, x[0]
+        spin = [h * a for a in n]
+        gyro = [
+            omega[1] * spin[2] - omega[2] * spin[1],
+            omega[2] * spin[0] - omega[0] * spin[2],
+            omega[0] * spin[1] - omega[1] * spin[0],
+        ]
+        push = self._torque(t, q, v, p)
+        return {self.body: [*(-(push * a) - g for a, g in zip(n, gyro, strict=True)), 0.0, 0.0, 0.0]}
+
+    def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
+        """The motor's torque."""
+        return [self._torque(t, q, v, p)]
+
+
+class Thruster(Element):
+    """A force on a body, fixed in the body.
+
+    Args:
+        model: the mechanism.
+        body: name of the body.
+        direction: of the force, in the body's frame.
+        thrust: N, a number or a function ``(t, q, v, p)``.
+        point: where it acts, in the body's frame, m.
+        limits: smallest and largest thrust, N; nozzles push only by default.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        body: str,
+        direction: Sequence[float],
+        thrust: float | Callable[..., Any],
+        *,
+        point: Sequence[float] = (0.0, 0.0, 0.0),
+        limits: tuple[float, float] = (0.0, np.inf),
+    ) -> None:
+        self.body = model.body(body).name
+        d = np.asarray(direction, float)
+        d = d / np.linalg.norm(d)
+        self.unit = [*np.cross(np.asarray(point, float), d).tolist(), *d.tolist()]
+        self.thrust, self.limits = thrust, limits
+
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector]:
+        """The force and its moment about the body's origin."""
+        from linkwise.spatial.scalar import where
+
+        size = self.thrust(t, q, v, p) if callable(self.thrust) else float(self.thrust)
+        low, high = self.limits
+        size = where(size < low, low, size) if np.isfinite(low) else size
+        size = where(size > high, high, size) if np.isfinite(high) else size
+        return {self.body: [size * a for a in self.unit]}
