@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
 from linkwise.classics import ALGORITHMS
-from linkwise.counting import FRAMES, OWN, PUBLISHED, Published, count
+from linkwise.counting import FRAMES, OWN, PUBLISHED, Published, chain, count, count_on
 from linkwise.errors import InputError
+from linkwise.model.joints import Revolute
+from linkwise.model.layout import lay_out
+from linkwise.model.tree import Link, Tree
+from linkwise.spatial.transforms import Transform
 
 HERE = Path(__file__).parent
 SHOWN = (6, 12, 30)
@@ -17,18 +22,21 @@ BEST_INVERSE, BEST_FORWARD = "Balafoutis et al. 1988", "Featherstone 1983"
 
 HEAD = """# Operation counts
 
-Every algorithm of the library runs on any scalar. Run on traced scalars it leaves a straight-line program, and the operations of that
-program can be counted: this page sets those counts beside the ones that the papers print. It is generated
-(`python docs/generate_counts.py`); `linkwise.classics.count(name, n, kind)` gives any of the numbers.
+Every algorithm of the library runs on any scalar. Run on traced scalars it leaves a straight-line program, and the
+operations of that program can be counted: this page sets those counts beside the ones that the papers print. It is
+generated (`python docs/generate_counts.py`); `linkwise.classics.count(name, n, kind)` gives any of the numbers.
 
-**What is counted.** A serial chain of n links on revolute joints with nothing special about it: every length, angle, mass and moment is
-there, gravity points anywhere, the base is at rest. M is multiplications and divisions, A additions and
-subtractions. Constants and products of constants are folded, common subexpressions are shared, results that nobody uses are
-dropped, signs are free. Sines and cosines (2n) and square roots (n, in Cholesky's method) are not in M.
+**What is counted.** A serial chain of n links on revolute joints (`armstrong`: on ball joints) with nothing special
+about it: every length, angle, mass and moment is there, gravity points anywhere, the base is at rest. M is
+multiplications and divisions, A additions and subtractions. Constants and products of constants are folded, common
+subexpressions are shared, results that nobody uses are dropped, signs are free. Sines and cosines (2n) and square
+roots (n, in Cholesky's method) are not in M. A formula is given where one holds exactly for all n from 5 (3, where not
+said otherwise) to 30.
 
-**Frames.** *general*: the link frames as some file has them. *DH*: the frames of Denavit and Hartenberg, which the library
-chooses for itself whatever the file says. *regrouped*: these, and the inertias regrouped across the joints (base
-parameters); this is what `model.inverse_dynamics` and the others run. A dash: the algorithm needs links that have mass of their own.
+**Frames.** *general*: the link frames as some file has them. *DH*: the frames of Denavit and Hartenberg, which the
+library chooses for itself whatever the file says. *regrouped*: these, and the inertias regrouped across the joints
+(base parameters); this is what `model.inverse_dynamics` and the others run. A dash: the algorithm needs links that
+have mass of their own, or its counts follow no polynomial.
 """
 
 
@@ -51,10 +59,12 @@ def formula(name: str, kind: str, which: int) -> str:
         if both is None:
             return "–"
         values[n] = both[which]
-    for degree in (1, 2, 3):
-        nodes = [n for n in SAMPLED][: degree + 1]
-        if all(_interpolate(nodes, values, n) == value for n, value in values.items()):
-            return _text(_coefficients(nodes, values))
+    for first in (3, 4, 5):
+        sampled = [n for n in SAMPLED if n >= first]
+        for degree in (1, 2, 3):
+            nodes = sampled[: degree + 1]
+            if all(_interpolate(nodes, values, n) == values[n] for n in sampled):
+                return _text(_coefficients(nodes, values)) + (f" (n ≥ {first})" if first > 3 else "")
     return "–"
 
 
@@ -114,7 +124,7 @@ def published_row(p: Published) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-COLUMNS = """| | where | M ; A, DH frames, n ≥ 3 | general, n = 6 | DH, 6 | DH, 12 | DH, 30 | regrouped, 6 |
+COLUMNS = """| | where | M ; A, DH frames | general, n = 6 | DH, 6 | DH, 12 | DH, 30 | regrouped, 6 |
 |---|---|---|---|---|---|---|---|"""
 
 
@@ -130,7 +140,8 @@ def series_table() -> str:
     """n = 1 … 30 for what the library runs, beside the best printed rows."""
     best = {p.name: p for p in PUBLISHED if (p.name, p.kind) in ((BEST_INVERSE, "inverse"), (BEST_FORWARD, "forward"))}
     lines = [
-        "| n | inverse, ours | Balafoutis et al. | forward, ours | Featherstone | `composite_cholesky`, DH | mass matrix, ours |",
+        "| n | inverse, ours | Balafoutis et al. | forward, ours | Featherstone | `composite_cholesky`, DH "
+        "| mass matrix, ours |",
         "|---|---|---|---|---|---|---|",
     ]
     for n in range(1, 31):
@@ -144,6 +155,48 @@ def series_table() -> str:
             _pair(counted("linkwise_mass_matrix", n, "regrouped")),
         ]
         lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+class FullRotationLink(Link):
+    """A link whose transform is one shift and one full 3×3 rotation, not a product of axial turns."""
+
+    def phi(self, q):
+        return Transform.rigid(*super().phi(q).matrix())
+
+
+def with_full_rotations(tree: Tree) -> Tree:
+    """The same tree without axial turns."""
+    links = tuple(FullRotationLink(**{f.name: getattr(link, f.name) for f in fields(Link)}) for link in tree)
+    return replace(tree, links=links)
+
+
+def ladder(n: int = 6) -> str:
+    """What each step of ours saves."""
+    mechanism = chain(n, Revolute(axis=(0.0, 0.0, 1.0)))
+    trees = {
+        "general": lay_out(mechanism, align=False, regroup=False),
+        "dh": lay_out(mechanism, regroup=False),
+        "regrouped": lay_out(mechanism),
+    }
+    steps = [
+        ("as printed, file's frames, full 3×3 rotations", "newton_euler", "articulated_body", "general", True),
+        ("DH frames", "newton_euler", "articulated_body", "dh", True),
+        ("a rotation is two axial turns", "newton_euler", "articulated_body", "dh", False),
+        (
+            "one matrix for all that is quadratic in ω; bias carried outwards",
+            "linkwise_inverse",
+            "linkwise_forward",
+            "dh",
+            False,
+        ),
+        ("inertias regrouped across the joints", "linkwise_inverse", "linkwise_forward", "regrouped", False),
+    ]
+    lines = [f"| step (each on top of the ones before), n = {n} | inverse, M / A | forward, M / A |", "|---|---|---|"]
+    for text, inverse, forward, frames, full in steps:
+        tree = with_full_rotations(trees[frames]) if full else trees[frames]
+        pairs = [count_on(name, tree) for name in (inverse, forward)]
+        lines.append(f"| {text} | " + " | ".join(_pair((c.M, c.A)) for c in pairs) + " |")
     return "\n".join(lines)
 
 
@@ -234,7 +287,7 @@ def page() -> str:
             "## Inverse dynamics\n\n" + table("inverse") + "\n",
             "## Forward dynamics\n\n" + table("forward") + "\n",
             "## Mass matrix\n\n" + table("mass matrix") + "\n",
-            why,
+            why.replace("{ladder}", ladder()),
             "## Crossovers\n\n![Operations per link](operation_counts.svg)\n\n" + crossovers() + "\n",
             "## n = 1 … 30\n\nM / A.\n\n" + series_table() + "\n",
         ]

@@ -3,9 +3,10 @@
     count("articulated_body", 6)                 # a revolute chain of six links, in DH frames
     count("linkwise_inverse", 6, "regrouped")    # what model.inverse_dynamics runs
 
-The chain is generic: every length, angle, mass and moment of inertia is there, and gravity points anywhere. Constants (also
-products of constants) are folded, structural zeros and ones cost nothing, common subexpressions are shared, signs are free.
-Divisions count as multiplications, as in the papers; sines, cosines and square roots are counted apart.
+The chain is generic: every length, angle, mass and moment of inertia is there, and gravity points anywhere.
+Constants (also products of constants) are folded, structural zeros and ones cost nothing, common subexpressions are
+shared, signs are free. Divisions count as multiplications, as in the papers; sines, cosines and square roots are
+counted apart.
 """
 
 from __future__ import annotations
@@ -28,15 +29,13 @@ from linkwise.model.placement import transform
 from linkwise.model.tree import Tree
 from linkwise.tracing.counts import Counts
 from linkwise.tracing.counts import count as count_program
+from linkwise.tracing.program import Program
 from linkwise.tracing.tracer import trace
 
 Frames = Literal["general", "dh", "regrouped"]
-FRAMES: dict[str, dict[str, bool]] = {
-    "general": {"align": False, "regroup": False},
-    "dh": {"align": True, "regroup": False},
-    "regrouped": {"align": True, "regroup": True},
-}
-"""The link frames as the file has them; Denavit and Hartenberg's; these, with the inertias regrouped across the joints."""
+FRAMES: dict[Frames, tuple[bool, bool]] = {"general": (False, False), "dh": (True, False), "regrouped": (True, True)}
+"""The link frames as the file has them; Denavit and Hartenberg's; these, with inertias regrouped across the joints."""
+
 
 def _solve(tree: Tree, q: Any, v: Any, tau: Any) -> list[Any]:
     return articulated.solve(tree, q, articulated.articulate(tree, q), tau, None)
@@ -48,7 +47,7 @@ OWN: dict[str, tuple[Kind, Callable[..., Any]]] = {
     "linkwise_solve": ("forward", _solve),
     "linkwise_mass_matrix": ("mass matrix", mass_matrix.mass_matrix),
 }
-"""The library's own algorithms, which the model's methods compile; "linkwise_solve" is 𝓜⁻¹T̄ for a T̄ already free of bias."""
+"""The library's own algorithms, which the model's methods compile; "linkwise_solve" is 𝓜⁻¹T̄ for a given T̄."""
 
 
 def count(name: str, n: int, kind: Frames = "dh") -> Counts:
@@ -61,25 +60,28 @@ def count(name: str, n: int, kind: Frames = "dh") -> Counts:
     """
     if kind not in FRAMES:
         raise InputError("no such kind of frames", got=repr(kind), allowed=", ".join(map(repr, FRAMES)))
-    if not isinstance(n, int) or n < 1:
+    if n < 1:
         raise InputError("n is not a positive whole number", got=repr(n), allowed="1, 2, 3, …")
+    joint = Spherical() if name == "armstrong" else Revolute(axis=(0.0, 0.0, 1.0))
+    align, regroup = FRAMES[kind]
+    return count_on(name, lay_out(chain(n, joint), align=align, regroup=regroup))
+
+
+def count_on(name: str, tree: Tree) -> Counts:
+    """Operations of an algorithm on a tree of your own."""
     if name in OWN:
         quantity, function = OWN[name]
     elif name in ALGORITHMS:
         quantity, function = ALGORITHMS[name].kind, ALGORITHMS[name].function
     else:
         raise UnknownNameError("algorithm", name, [*OWN, *ALGORITHMS])
-    joint = Spherical() if name == "armstrong" else Revolute(axis=(0.0, 0.0, 1.0))
-    tree = lay_out(chain(n, joint), **FRAMES[kind])
     return count_program(_program(name, quantity, function, tree))
 
 
-def _program(name: str, quantity: Kind, function: Callable[..., Any], tree: Tree) -> Any:
+def _program(name: str, quantity: Kind, function: Callable[..., Any], tree: Tree) -> Program:
     nq, nv = (tree.nq,), (tree.nv,)
     if quantity == "mass matrix":
-        return trace(
-            name, lambda q: [("out", (*nv, *nv), [x for row in function(tree, q) for x in row])], [("q", nq)]
-        )
+        return trace(name, lambda q: [("out", (*nv, *nv), [x for row in function(tree, q) for x in row])], [("q", nq)])
     return trace(name, lambda q, v, x: [("out", nv, function(tree, q, v, x))], [("q", nq), ("v", nv), ("x", nv)])
 
 

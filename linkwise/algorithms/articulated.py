@@ -93,9 +93,7 @@ def solve(
 
 
 def _bare_axes(link: Link, q: Sequence[Scalar]) -> list[int | None]:
-    """For each axis of a joint its index 0-5, when it is a coordinate direction and no rotor turns with it: then s*g = 1
-    and P⁺s = 0 exactly. None otherwise.
-    """
+    """For each axis its index 0-5, if it is a coordinate direction without a rotor: then s*g = 1, P⁺s = 0 exactly."""
     return [coordinate_axis(s) if is_zero(rotor) else None for s, rotor in zip(link.S(q), link.armature, strict=True)]
 
 

@@ -1,16 +1,16 @@
 """Armstrong 1979: forward dynamics of links on ball joints, in vectors of three. O(n).
 
-000 eq. 47-49. Moments N(k) at the joints are given; the angular acceleration and the force through a joint are affine in
-the acceleration v̇ of the joint's centre:
+000 eq. 47-49. Moments N(k) at the joints are given; the angular acceleration and the force through a joint are affine
+in the acceleration v̇ of the joint's centre:
 
     ω'(k) = Ω_ω(k) v̇(k) + β_ω(k),    F(k) = Ω_F(k) v̇(k) + β_F(k).
 
-Eliminating ω' link by link from the tips gives Λ, L, Ω_ω, Ω_F, β_ω, β_F (eq. 48), which are the parts of the partitioned
-articulated inertia: P₁₁ = Λ⁻¹, P₁₂ = -L, P₂₂ = ΣΩ_F + m (eq. 49).
+Eliminating ω' link by link from the tips gives Λ, L, Ω_ω, Ω_F, β_ω, β_F (eq. 48), which are the parts of the
+partitioned articulated inertia: P₁₁ = Λ⁻¹, P₁₂ = -L, P₂₂ = ΣΩ_F + m (eq. 49).
 
 DIFFERS FROM PAPER: eq. 48 prints β_F(k) = L*β_ω(k) and, in the next line, β_F(k-1) - L*Λ[…]; the second is right,
-β_F(k) = β_F(k-1) - L*β_ω(k), as eq. 49 says too (a test shows it). The paper leaves out velocities; they enter as
-the forces ω~Jω, mω~ω~p and Ω_F ω~ω~l. Trees of spherical joints, without rotors.
+β_F(k) = β_F(k-1) - L*β_ω(k), as eq. 49 says too (a test shows it). The paper leaves out velocities; they enter as the
+forces ω~Jω, mω~ω~p and Ω_F ω~ω~l. Trees of spherical joints, without rotors.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Forward dynamics by conjugate gradients: 𝓜p is one inverse dynamics, and n steps are enough. O(n²).
 
-000 §4 eq. 30: plain (Walker and Orin 1982, method 4), and preconditioned by Γ = HRH*, the block diagonal of 𝓜.
-On floats the iteration stops where the residual has vanished; on other scalars it takes all n steps, without
-rounding an exact solver. Trees, all joints, mimics too (plain).
+000 §4 eq. 30: plain (Walker and Orin 1982, method 4), and preconditioned by Γ = HRH*, the block diagonal of 𝓜. On
+floats the iteration stops where the residual has vanished; on other scalars it takes all n steps, without rounding an
+exact solver. Trees, all joints, mimics too (plain).
 
-DIFFERS FROM PAPER: eq. 30 prints γ_k = z*_{k-1}z_{k-1} / r*_{k-2}r_{k-2}, which loses conjugacy as soon as Γ ≠ I; with
-γ_k = r*_{k-1}z_{k-1} / r*_{k-2}z_{k-2} the directions are conjugate (a test shows both). And n steps end the search only
-in exact arithmetic: on floats we go on, up to 10 n, until the residual is at rounding.
+DIFFERS FROM PAPER: eq. 30 prints γ_k = z*_{k-1}z_{k-1} / r*_{k-2}r_{k-2}, which loses conjugacy as soon as Γ ≠ I;
+with γ_k = r*_{k-1}z_{k-1} / r*_{k-2}z_{k-2} the directions are conjugate (a test shows both). And n steps end the
+search only in exact arithmetic: on floats we go on, up to 10 n, until the residual is at rounding.
 """
 
 from __future__ import annotations

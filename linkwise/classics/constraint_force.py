@@ -94,7 +94,7 @@ def odd_even_reduction(diagonal: list[Matrix], beside: list[Matrix], right: list
     new_diagonal, new_beside, new_right = [], [], []
     for i in kept:
         D, b = diagonal[i], right[i]
-        for j, link in _neighbours(i, n, beside):  # link: the block (i, j)
+        for j, link in _neighbours(i, diagonal, beside):  # link: the block (i, j)
             weighted = _product(link, inverses[j], len(diagonal[j]))
             D = matrix_minus(D, _product(weighted, transposed(link, len(diagonal[j])), len(D)))
             b = minus(b, times(weighted, right[j]))
@@ -106,24 +106,20 @@ def odd_even_reduction(diagonal: list[Matrix], beside: list[Matrix], right: list
     solved = dict(zip(kept, odd_even_reduction(new_diagonal, new_beside, new_right), strict=True))
     for j, D_inverse in inverses.items():
         b = right[j]
-        for i, link in _neighbours(j, n, beside):
+        for i, link in _neighbours(j, diagonal, beside):
             b = minus(b, times(link, solved[i]))
         solved[j] = times(D_inverse, b)
     return [solved[i] for i in range(n)]
 
 
-def _neighbours(i: int, n: int, beside: list[Matrix]) -> list[tuple[int, Matrix]]:
+def _neighbours(i: int, diagonal: list[Matrix], beside: list[Matrix]) -> list[tuple[int, Matrix]]:
     """The unknowns beside i, and the blocks (i, j) that lead to them."""
     result = []
     if i > 0:
-        result.append((i - 1, transposed(beside[i - 1], _columns(beside, i - 1))))
-    if i + 1 < n:
+        result.append((i - 1, transposed(beside[i - 1], len(diagonal[i]))))
+    if i + 1 < len(diagonal):
         result.append((i + 1, beside[i]))
     return result
-
-
-def _columns(beside: list[Matrix], i: int) -> int:
-    return len(beside[i][0]) if beside[i] else 0
 
 
 def _product(A: Matrix, B: Matrix, columns: int) -> Matrix:

@@ -1,11 +1,12 @@
 """The decoupled natural orthogonal complement (Saha 1999): t = N_l N_d θ̇. All of 002.
 
-Explicit matrices N_l, N_d, I, C and the vector τ (eq. 17, 24, 29, 30), the reverse Gaussian elimination I = UDU* (appendix B), and the
-two recursions: inverse dynamics (RIDIM, eq. 31, 32) and forward dynamics (RFDSIM, eq. 34-37, 46-50), O(n) each.
-Reference points are the mass centres; N_l and N_d are in the axes of the root, the recursions in those of the links.
+Explicit matrices N_l, N_d, I, C and the vector τ (eq. 17, 24, 29, 30), the reverse Gaussian elimination I = UDU*
+(appendix B), and the two recursions: inverse dynamics (RIDIM, eq. 31, 32) and forward dynamics (RFDSIM, eq. 34-37,
+46-50), O(n) each. Reference points are the mass centres; N_l and N_d are in the axes of the root, the recursions in
+those of the links.
 
-DIFFERS FROM PAPER: trees ("k = i+1 … n" is "all k outboard of i"); a joint of several freedoms is as many joints in a row,
-as the paper suggests, with no body between them. Explicit C for joints with axes fixed in their links.
+DIFFERS FROM PAPER: trees ("k = i+1 … n" is "all k outboard of i"); a joint of several freedoms is as many joints in a
+row, as the paper suggests, with no body between them. Explicit C for joints with axes fixed in their links.
 """
 
 from __future__ import annotations
@@ -219,7 +220,7 @@ def _lags(tree: Tree, bodies: Field[Body], composite: Field[RigidInertia]) -> Fi
 
 
 def inverse_dynamics(tree: Tree, q: Flat, v: Flat, vdot: Flat) -> list[Scalar]:
-    """RIDIM (002 §5.1): ν̇_i = p_iθ̈_i + Ω_ip_iθ̇_i + Bν̇ + Ḃν outwards, γ_i = M_iν̇_i + Ṁ_iν_i + ΣB*γ inwards, τ_i = p_i*γ_i."""
+    """RIDIM (002 §5.1): ν̇_i = p_iθ̈_i + Ω_ip_iθ̇_i + Bν̇ + Ḃν outwards; γ_i = M_iν̇_i + Ṁ_iν_i + ΣB*γ, τ_i = p_i*γ_i."""
     centred = at_mass_centres(tree, "DeNOC")
     terms = velocity_terms(centred, q, v)  # a = Ωpθ̇ + Ḃν and b = Ṁν
 

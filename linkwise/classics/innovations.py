@@ -1,7 +1,7 @@
 """Forward dynamics from triangular systems: 𝓜 = [I + HφK] D [I + HφK]*, the innovations factorisation. O(n²).
 
-000 §4, lemma 6.2: K and D by the recursions of eq. 45, the factor [I + HφK] entry by entry, then
-(a) [I + HφK] D x = T̄ and (b) [I + HφK]* β' = x. Rosenthal's O(n²) form of Kane's equations (ref. 6 of 000) is the same.
+000 §4, lemma 6.2: K and D by the recursions of eq. 45, the factor [I + HφK] entry by entry, then (a) [I + HφK] D x =
+T̄ and (b) [I + HφK]* β' = x. Rosenthal's O(n²) form of Kane's equations (ref. 6 of 000) is the same.
 
 DIFFERS FROM PAPER: 000 says that Rosenthal's m_kk correspond to D⁻¹(k); they are D(k), as its own table 1 has it.
 Trees, all joints.

@@ -9,7 +9,7 @@ DIFFERS FROM PAPER: N has a column for each freedom of a joint where 002 has one
 
 from __future__ import annotations
 
-from linkwise.algorithms.sweeps import Field, outward
+from linkwise.algorithms.sweeps import Field, each, outward
 from linkwise.classics.dense import Matrix, solve_cholesky, zeros
 from linkwise.classics.mass_centres import Body, in_root_axes
 from linkwise.classics.requirements import fixed_axes, no_mimics
@@ -92,10 +92,11 @@ def _convective(tree: Tree, v: Flat, bodies: Field[Body]) -> Field[Force]:
             t_dot = t_dot + Motion(spin.cross(p.ang), spin.cross(p.lin)) * x
         return here, t_dot
 
-    def force(link: Link, _: None) -> Force:
-        here, t_dot = rates[link]
-        w = here.t.ang
-        return here.M @ t_dot + Force(w.cross(here.M.J @ w), Vec.zero())
-
     rates = outward(tree, rate, None)
-    return Field([force(link, None) for link in tree])
+
+    def force(link: Link) -> Force:
+        t_dot: Motion = rates[link][1]
+        M, w = bodies[link].M, bodies[link].t.ang
+        return M @ t_dot + Force(w.cross(M.J @ w), Vec.zero())
+
+    return each(tree, force)

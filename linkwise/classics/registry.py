@@ -47,7 +47,8 @@ ONE_FREEDOM = "of one freedom"
 class Algorithm:
     """One algorithm of the papers.
 
-    ``function`` takes ``(tree, q, v, vdot)``, ``(tree, q, v, tau)`` or ``(tree, q)``, by its kind, with flat sequences of any scalar.
+    ``function`` takes ``(tree, q, v, vdot)``, ``(tree, q, v, tau)`` or ``(tree, q)``, by its kind: flat sequences of
+    any scalar.
     """
 
     name: str
@@ -94,7 +95,7 @@ class Algorithms(Mapping[str, Algorithm]):
         return [algorithm for algorithm in self.values() if algorithm.kind == kind]
 
 
-_NO_MIMICS = ("no mimics",)
+_TREE = ("no mimics",)
 _MASS = ("mass", "no mimics")
 _BODIES = ("mass", "no armature", "no mimics")
 
@@ -107,17 +108,17 @@ ALGORITHMS = Algorithms(
         Algorithm("denoc_inverse", "inverse", "002", "31, 32", "n", denoc.inverse_dynamics, needs=("mass",)),
         # mass matrix
         Algorithm("direct", "mass matrix", "000", "23", "n²", mass_matrix_direct.mass_matrix),
-        Algorithm("symmetry", "mass matrix", "000", "23", "n²", mass_matrix_symmetry.mass_matrix, needs=_NO_MIMICS),
-        Algorithm("composite", "mass matrix", "000", "24-28", "n²", mass_matrix_composite.mass_matrix, needs=_NO_MIMICS),
+        Algorithm("symmetry", "mass matrix", "000", "23", "n²", mass_matrix_symmetry.mass_matrix, needs=_TREE),
+        Algorithm("composite", "mass matrix", "000", "24-28", "n²", mass_matrix_composite.mass_matrix, needs=_TREE),
         Algorithm("noc", "mass matrix", "002", "16-20", "n³", noc.mass_matrix, needs=_MASS),
         Algorithm("denoc", "mass matrix", "002", "21-24", "n²", denoc.generalized_inertia, needs=_MASS),
         # forward dynamics, O(n³)
         Algorithm("direct_cholesky", "forward", "000", "22, 23", "n³", mass_matrix_direct.forward_dynamics),
         Algorithm(
-            "symmetry_cholesky", "forward", "000", "22, 23", "n³", mass_matrix_symmetry.forward_dynamics, needs=_NO_MIMICS
+            "symmetry_cholesky", "forward", "000", "22, 23", "n³", mass_matrix_symmetry.forward_dynamics, needs=_TREE
         ),
         Algorithm(
-            "composite_cholesky", "forward", "000", "22, 28", "n³", mass_matrix_composite.forward_dynamics, needs=_NO_MIMICS
+            "composite_cholesky", "forward", "000", "22, 28", "n³", mass_matrix_composite.forward_dynamics, needs=_TREE
         ),
         Algorithm("noc_cholesky", "forward", "002", "6-20", "n³", noc.forward_dynamics, joints=FIXED_AXES, needs=_MASS),
         Algorithm(
@@ -128,34 +129,36 @@ ALGORITHMS = Algorithms(
         Algorithm("conjugate_gradient", "forward", "000", "30", "n²", conjugate_gradient.forward_dynamics),
         Algorithm(
             "preconditioned_conjugate_gradient", "forward", "000", "30", "n²",
-            conjugate_gradient.forward_dynamics_preconditioned, needs=_NO_MIMICS,
+            conjugate_gradient.forward_dynamics_preconditioned, needs=_TREE,
         ),
-        Algorithm("innovations", "forward", "000", "lemma 6.2", "n²", innovations.forward_dynamics, needs=_NO_MIMICS),
+        Algorithm("innovations", "forward", "000", "lemma 6.2", "n²", innovations.forward_dynamics, needs=_TREE),
         # O(n)
-        Algorithm("articulated_body", "forward", "000", "45, 46, 60", "n", articulated_body.forward_dynamics, needs=_NO_MIMICS),
-        Algorithm("vereshchagin", "forward", "000", "§5", "n", vereshchagin.forward_dynamics, needs=_NO_MIMICS),
+        Algorithm(
+            "articulated_body", "forward", "000", "45, 46, 60", "n", articulated_body.forward_dynamics, needs=_TREE
+        ),
+        Algorithm("vereshchagin", "forward", "000", "§5", "n", vereshchagin.forward_dynamics, needs=_TREE),
         Algorithm(
             "armstrong", "forward", "000", "47-49", "n", armstrong.forward_dynamics,
             joints="spherical", needs=("no armature",),
         ),
         Algorithm(
-            "featherstone_absolute", "forward", "003", "11-14", "n", featherstone.forward_dynamics_absolute, needs=_NO_MIMICS
+            "featherstone_absolute", "forward", "003", "11-14", "n", featherstone.forward_dynamics_absolute, needs=_TREE
         ),
         Algorithm(
             "featherstone_link", "forward", "003", "11-14", "n", featherstone.forward_dynamics_link_coordinates,
-            needs=_NO_MIMICS,
+            needs=_TREE,
         ),
-        Algorithm("rodriguez", "forward", "000", "§5, §6", "n", rodriguez.forward_dynamics, needs=_NO_MIMICS),
+        Algorithm("rodriguez", "forward", "000", "§5, §6", "n", rodriguez.forward_dynamics, needs=_TREE),
         Algorithm(
-            "brandl_johanni_otter", "forward", "000", "table 1", "n", brandl_johanni_otter.forward_dynamics, needs=_NO_MIMICS
+            "brandl_johanni_otter", "forward", "000", "table 1", "n", brandl_johanni_otter.forward_dynamics, needs=_TREE
         ),
         Algorithm(
             "bae_haug", "forward", "000", "50-52", "n", bae_haug.forward_dynamics,
-            joints="revolute, prismatic, helical, cylindrical", needs=_NO_MIMICS,
+            joints="revolute, prismatic, helical, cylindrical", needs=_TREE,
         ),
         Algorithm(
             "rosenthal", "forward", "000", "§5, table 1", "n", rosenthal.forward_dynamics,
-            joints=ONE_FREEDOM, needs=_NO_MIMICS,
+            joints=ONE_FREEDOM, needs=_TREE,
         ),
         Algorithm("denoc_forward", "forward", "002", "33-37, 46-50", "n", denoc.forward_dynamics, needs=_MASS),
         Algorithm("sparse_kkt", "forward", "003", "27", "n", sparse_kkt.forward_dynamics, needs=_BODIES),

@@ -1,16 +1,16 @@
 """Rodriguez 1987: forward dynamics as a Kalman filter (inward) and a Bryson-Frazier smoother (outward). O(n).
 
-000 §5, §6. The spatial forces are the state of a linear process driven by white noise of covariance M, with transition φ
-and observation H, observed as T: 𝓜 = HφMφ*H* is the covariance of the observations. Then z is the one-step
-prediction of the state, P its error covariance (the Riccati equation 42), K the predictor gain, ψ the filter's transition,
-ε the innovations, D their covariance, and the smoother's co-state is the spatial acceleration:
+000 §5, §6. The spatial forces are the state of a linear process driven by white noise of covariance M, with
+transition φ and observation H, observed as T: 𝓜 = HφMφ*H* is the covariance of the observations. Then z is the
+one-step prediction of the state, P its error covariance (the Riccati equation 42), K the predictor gain, ψ the
+filter's transition, ε the innovations, D their covariance, and the smoother's co-state is the spatial acceleration:
 
     filter, inward      z(p) = Σ ψ(p,k) z(k) + K(p,k) T(k) + …,   P(p) = Σ ψPψ* + M
     smoother, outward   λ(k) = ψ*(p,k) λ(p) + H* D⁻¹ε + …,        β'(k) = D⁻¹ε(k) - K*(p,k) λ(p)
     smoothed state      f(k) = z(k) + P(k) λ(k)
 
-A rotor is noise of the measurement: its inertia J stands beside HPH* in D and as KJK* in the covariance.
-Known inputs b and Pa (lemma 6.5) carry the velocities: what λ leaves out of α is the joint's own a. Trees, all joints.
+A rotor is noise of the measurement: its inertia J stands beside HPH* in D and as KJK* in the covariance. Known inputs
+b and Pa (lemma 6.5) carry the velocities: what λ leaves out of α is the joint's own a. Trees, all joints.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Rosenthal 1990: Kane's equations, order n, for joints of one freedom. O(n).
 
 000 §5, table 1 (ref. 13), in Kane's words: generalised speeds u, partial velocities (ω_r, v_r) of a link for its own
-speed, remainder accelerations (those when every u̇ vanishes), and momenta instead of forces. Inwards the mass m_kk met by
-u̇_k and the remainder force X; outwards u̇. All velocity terms sit in the remainder accelerations, which are carried out
-once, so the recursion itself has none: the core's own forward dynamics does the same.
-Trees, joints of one freedom.
+speed, remainder accelerations (those when every u̇ vanishes), and momenta instead of forces. Inwards the mass m_kk
+met by u̇_k and the remainder force X; outwards u̇. All velocity terms sit in the remainder accelerations, which are
+carried out once, so the recursion itself has none: the core's own forward dynamics does the same. Trees, joints of
+one freedom.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Subsystem:
 
 @dataclass(frozen=True, slots=True)
 class _Speed:
-    """One generalised speed: its partial velocity, the momentum it gives per m_kk, and u̇ if the link below stood still."""
+    """One generalised speed: its partial velocity, the momentum it gives over m_kk, u̇ if its parent stood still."""
 
     partial: Motion
     momentum: Force

@@ -7,12 +7,13 @@
 The least 𝒢 that the links outboard of a joint can reach is a quadratic function of the acceleration handed to them,
 ½α*P⁺α + z⁺*α + …; Bellman's recursion for it is the articulated-body recursion.
 
-Constrained end effectors: where A α = u is asked of some links, 𝒢 gains ν*(A α - u). The optimum stays quadratic in α and
-affine in ν: the recursion carries the constraint forces E = A* inwards with the projection τ̄, and gathers the
+Constrained end effectors: where A α = u is asked of some links, 𝒢 gains ν*(A α - u). The optimum stays quadratic in α
+and affine in ν: the recursion carries the constraint forces E = A* inwards with the projection τ̄, and gathers the
 acceleration they cause (the matrix L) and the one that happens anyway (the vector U). At the base L ν = u - U.
 
-DIFFERS FROM PAPER: the original has one chain of one-freedom joints and a tip; here trees, all joints, and constraints
-on any number of links. Gravity is a force on every link, so that α in the constraints is the true acceleration.
+DIFFERS FROM PAPER: the original has one chain of one-freedom joints and a tip; here trees, all joints, and
+constraints on any number of links. Gravity is a force on every link, so that α in the constraints is the true
+acceleration.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from linkwise.spatial.vectors import Force, Motion, Vec
 
 @dataclass(frozen=True)
 class EndEffectorConstraint:
-    """A α(link) = u: rows of A as forces at the link's origin in its axes, α the rate of [ω; v] in the inertial frame."""
+    """A α(link) = u: rows of A at the link's origin in its axes, α the rate of [ω; v] in the inertial frame."""
 
     link: int
     A: Sequence[Sequence[Scalar]]
