@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from linkwise.algorithms.kinematics import Placed, placed, velocities
 from linkwise.algorithms.mass_matrix import Matrix
-from linkwise.algorithms.sweeps import inward
+from linkwise.algorithms.sweeps import Field, inward
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3
@@ -43,18 +43,7 @@ def center_of_mass(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
 
 def _composite(tree: Tree, q: Sequence[Scalar]) -> RigidInertia:
     """The inertia of all moving bodies, about the world's origin and in world axes."""
-    total = tree.base_inertia
-
-    def gather(link: Link, outboard: RigidInertia) -> tuple[RigidInertia, None]:
-        nonlocal total
-        handed = link.phi(q).congruence(link.inertia + outboard)
-        if link.parent < 0:
-            total = total + handed
-        return handed, None
-
-    inward(tree, gather, RigidInertia.zero())
-    in_world: RigidInertia = tree.root.congruence(total)
-    return in_world
+    return tree.root.congruence(tree.base_inertia + _composites(tree, q).root)
 
 
 def _first_moment(tree: Tree, q: Sequence[Scalar]) -> tuple[Scalar, Vec]:
@@ -65,17 +54,11 @@ def _first_moment(tree: Tree, q: Sequence[Scalar]) -> tuple[Scalar, Vec]:
 def momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
     """Total momentum [angular about the world's origin; linear], world axes."""
     V = velocities(tree, q, v)
-    total = Force.zero()
 
     def gather(link: Link, outboard: Force) -> tuple[Force, None]:
-        nonlocal total
-        handed = link.phi(q) @ (link.inertia @ V[link] + outboard)
-        if link.parent < 0:
-            total = total + handed
-        return handed, None
+        return link.phi(q) @ (link.inertia @ V[link] + outboard), None
 
-    inward(tree, gather, Force.zero())
-    return list(tree.root @ total)
+    return list(tree.root @ inward(tree, gather, Force.zero()).root)
 
 
 def centroidal_momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
@@ -94,7 +77,7 @@ def centroidal_momentum_matrix(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     for link in tree:
         to_com = _from_com(frames[link], com)
         for i, s in enumerate(link.S(q)):
-            f = to_com @ (composite[link.index] @ s)
+            f = to_com @ (composite[link] @ s)
             column = link.v_start + i
             for row, value in enumerate(f):
                 A[row][column] = A[row][column] + value * link.multiplier
@@ -109,12 +92,12 @@ def centroidal_inertia(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     return [[columns[j][i] for j in range(6)] for i in range(6)]
 
 
-def _composites(tree: Tree, q: Sequence[Scalar]) -> list[RigidInertia]:
+def _composites(tree: Tree, q: Sequence[Scalar]) -> Field[RigidInertia]:
     def gather(link: Link, outboard: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
         R = link.inertia + outboard
         return link.phi(q).congruence(R), R
 
-    return inward(tree, gather, RigidInertia.zero()).values
+    return inward(tree, gather, RigidInertia.zero())
 
 
 def _from_com(frame: Placed, com: Vec) -> Transform:

@@ -33,16 +33,21 @@ def inverse_dynamics(
 
 
 def needed_forces(
-    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], vdot: Sequence[Scalar] | None, f_ext: Forces
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    vdot: Sequence[Scalar] | None,
+    f_ext: Forces = None,
+    base: RigidMotion | None = None,
 ) -> Field[Force]:
-    """Mα + b - f_ext for every link: the force its own motion takes."""
+    """Mα + b - f_ext for every link: the force its own motion takes. ``base``: how the base moves, if not at rest."""
 
     def move(link: Link, parent: RigidMotion) -> tuple[RigidMotion, Force]:
         motion = next_motion(link, parent, q, v, vdot)
         f = wrench(link.inertia, motion)
         return motion, f if f_ext is None else f - f_ext[link]
 
-    return outward(tree, move, at_rest(tree.gravity), keeps=True)
+    return outward(tree, move, at_rest(tree.gravity) if base is None else base, keeps=True)
 
 
 def bias_force(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], f_ext: Forces = None) -> list[Scalar]:

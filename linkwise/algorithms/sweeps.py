@@ -19,10 +19,11 @@ K = TypeVar("K")
 
 
 class Field(Generic[T]):
-    """One value for each link: ``field[link]``."""
+    """One value for each link: ``field[link]``. Of an inward sweep, ``root`` is the sum of what reached the base."""
 
-    def __init__(self, values: list[T]) -> None:
+    def __init__(self, values: list[T], root: Any = None) -> None:
         self.values = values
+        self.root = root
 
     def __getitem__(self, link: Link) -> T:
         return self.values[link if isinstance(link, int) else link.index]
@@ -55,14 +56,14 @@ def inward(tree: Tree, step: Callable[[Link, Any], tuple[Any, K]], nothing: Any)
     rolled = getattr(tree, "inward", None)
     if rolled is not None:
         return rolled(step, nothing)  # type: ignore[no-any-return]
-    sums: list[Any] = [nothing] * len(tree.links)
+    sums: list[Any] = [nothing] * (len(tree.links) + 1)  # the last is the base's, whose index is -1
     kept: list[Any] = [None] * len(tree.links)
     for link in reversed(tree.links):
         handed, kept[link.index] = step(link, sums[link.index])
-        if link.parent >= 0 and handed is not None:
+        if handed is not None:
             known = sums[link.parent]
             sums[link.parent] = handed if known is nothing else known + handed
-    return Field(kept)
+    return Field(kept, sums[-1])
 
 
 def each(tree: Tree, step: Callable[[Link], T]) -> Field[T]:
@@ -87,6 +88,18 @@ def configured(tree: Tree, field: Field[Sequence[Scalar]]) -> list[Scalar]:
             for i, value in enumerate(field[link]):
                 whole[link.q_start + i] = value
     return whole
+
+
+def at_tip(tree: Tree, field: Field[T], size: int) -> T:
+    """The value of the last link: the tip's, of a chain."""
+    rolled = getattr(tree, "output", None)
+    return field.values[-1] if rolled is None else rolled(field, "last", size)
+
+
+def at_base(tree: Tree, field: Field[Any], size: int) -> Any:
+    """What an inward sweep brought to the base."""
+    rolled = getattr(tree, "base_output", None)
+    return field.root if rolled is None else rolled(field, size)
 
 
 def per_body(tree: Tree, field: Field[T], shape: tuple[int, ...]) -> list[T]:

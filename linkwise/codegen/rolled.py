@@ -23,7 +23,7 @@ from linkwise.codegen.ir import Function, Shape, module_text
 from linkwise.codegen.llvm import attributes, entries_used
 from linkwise.codegen.plan import make_plan
 from linkwise.codegen.target import Machine
-from linkwise.tracing.rolled_program import PARAMETERS, Angles, Loop, LoopBody, RolledProgram
+from linkwise.tracing.rolled_program import PARAMETERS, Angles, Constant, Copy, Loop, LoopBody, RolledProgram
 
 ENTRY = "linkwise_rolled"
 
@@ -63,11 +63,14 @@ class _Module:
         self.loops: list[Function] = []
 
     def text(self) -> str:
-        loops = [self._step(number, step) for number, step in enumerate(self.program.steps)]
         sweep = Function("define internal void @sweep(ptr %bases, ptr %table, ptr %frame) noinline #0")
         self._store_constants(sweep)
-        for name in loops:
-            sweep.do(f"call void @{name}(ptr %bases, ptr %table, ptr %frame)")
+        for number, step in enumerate(self.program.steps):
+            if isinstance(step, (Copy, Constant)):
+                self._move_value(sweep, step)
+            else:
+                name = self._step(number, step)
+                sweep.do(f"call void @{name}(ptr %bases, ptr %table, ptr %frame)")
         sweep.do("ret void")
         entry = self._batch_entry() if self.shape.lanes > 1 else self._single_entry()
         grouped = [f for e in sorted(self.entries) for f in transcendental.functions(e, self.machine, self.bits)]
@@ -80,6 +83,14 @@ class _Module:
     # One step of the program: a loop over the links, or all sines and cosines.
     def _step(self, number: int, step: Loop | Angles) -> str:
         return self._angles(number, step) if isinstance(step, Angles) else self._loop(number, step)
+
+    def _move_value(self, f: Function, step: Copy | Constant) -> None:
+        kind, size = self.shape.real, self.shape.size
+        if isinstance(step, Copy):
+            value = f.load(kind, f.address(kind, self._base(f, step.source), step.source_offset), size)
+        else:
+            value = self.shape.constant(step.value)
+        f.store(kind, value, f.address(kind, self._base(f, step.space), step.offset), size)
 
     def _angles(self, number: int, step: Angles) -> str:
         name = f"angles{number}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwise.model.tree import Link
 from linkwise.rolled.kinds import GlobalInput, Kind
-from linkwise.rolled.record import Output
+from linkwise.rolled.record import BaseOutput, Output
 from linkwise.spatial.scalar import Scalar
 from linkwise.tracing.passes import extract
 from linkwise.tracing.program import ArraySpec
@@ -18,6 +18,7 @@ from linkwise.tracing.rolled_program import (
     PARAMETERS,
     Angles,
     Constant,
+    Copy,
     Loop,
     LoopBody,
     RolledProgram,
@@ -35,7 +36,7 @@ class Finisher:
         tree: Any,
         name: str,
         inputs: Sequence[GlobalInput],
-        outputs: Mapping[str, Output],
+        outputs: Mapping[str, Output | BaseOutput],
     ) -> None:
         self.tree = tree
         self.inputs = inputs
@@ -46,15 +47,17 @@ class Finisher:
         self.column_of: dict[str, int] = {}
         self.spaces: dict[str, int] = {}
         for output_name, output in outputs.items():
-            self._add_output(f"out:{output_name}", output)
+            if isinstance(output, Output):
+                self._add_output(f"out:{output_name}", output)
         self.stored_size = self._sizes()
         self._input_columns()
         self._parameter_column()
         self._slots()
         for output_name, output in outputs.items():
-            self._place_array(f"out:{output_name}", output.per_link, output.shape)
+            if isinstance(output, Output):
+                self._place_array(f"out:{output_name}", output.per_link, output.shape)
         hoisted = self._hoisted()
-        steps: list[Loop | Angles] = []
+        steps: list[Loop | Angles | Copy | Constant] = []
         if any(hoisted):
             self._angle_space(hoisted)
             arguments = [{"angles": list(self._arguments(k, h))} for k, h in zip(tree.kinds, hoisted, strict=True)]
@@ -70,15 +73,37 @@ class Finisher:
             int_table(self.columns) if self.columns else np.zeros((len(tree.links), 0), np.int64),
             self.parameters,
             self.spaces,
-            tuple(Constant(s, place, value) for s, place, value in tree.constants if s in self.spaces),
-            tuple(steps),
+            tuple(Constant(s, i, float(x)) for s, i, x in tree.starts if s in self.spaces and _is_number(x)),
+            (*self._given(), *steps, *self._brought(outputs)),
         )
 
     def _place_array(self, name: str, per_link: str, shape: tuple[int, ...]) -> None:
         """Where each link's part of an input or an output begins."""
         width = math.prod(shape[1:])
+        if per_link in ("none", "last"):  # not divided; of values stored in one place, the last link's stays
+            self._column(name, [0] * len(self.tree.links))
+            return
         attribute = {"q": "q_start", "v": "v_start", "body": "index"}[per_link]
         self._column(name, [getattr(link, attribute) * width for link in self.tree.links])
+
+    def _given(self) -> list[Copy]:
+        """What the base or the tips are given by inputs."""
+        starts = [(s, i, x) for s, i, x in self.tree.starts if s in self.spaces and not _is_number(x)]
+        return [Copy(f"in:{x.name}", x.element, s, i) for s, i, x in starts]
+
+    def _brought(self, outputs: Mapping[str, Output | BaseOutput]) -> list[Copy | Constant]:
+        """What inward sweeps brought to the base: slot 1 of their memory."""
+        found: list[Copy | Constant] = []
+        for name, output in outputs.items():
+            if isinstance(output, BaseOutput):
+                space = output.field.space.replace("kept", "handed")
+                size = self.stored_size[f"{space}:to"]
+                for i, leaf in enumerate(output.field.handed):
+                    if isinstance(leaf, int):
+                        found.append(Copy(space, size + leaf, f"out:{name}", i))
+                    else:
+                        found.append(Constant(f"out:{name}", i, leaf))
+        return found
 
     def _add_output(self, space: str, output: Output) -> None:
         """The sweep that keeps the field also stores it as a result."""
@@ -104,13 +129,15 @@ class Finisher:
             self._place_array(f"in:{item.name}", item.per_link, item.spec.shape)
 
     def _parameter_column(self) -> None:
+        if self.tree.constants_are_inputs:  # each state brings its own
+            self.parameters = np.zeros(1)
+            return
         starts = np.zeros(len(self.tree.links), np.int64)
         rows, position = [], 0
         for kind in self.tree.kinds:
-            table = kind.rows
-            starts[kind.members] = position + table.shape[1] * np.arange(len(kind.members))
-            rows.append(table.reshape(-1))
-            position += table.size
+            starts[kind.members] = position + kind.rows.shape[1] * np.arange(len(kind.members))
+            rows.append(kind.rows.reshape(-1))
+            position += kind.rows.size
         self.parameters = np.concatenate([*rows, [0.0]])
         self._column(PARAMETERS, starts.tolist())
 
@@ -194,6 +221,10 @@ class Finisher:
     def _stretch(self, name: str) -> Stretch:
         space = name.rsplit(":", 1)[0] if name.startswith("handed:") else name
         return Stretch(space, self.column_of[name])
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, (int, float))
 
 
 def outward_slots(links: Sequence[Link]) -> tuple[list[int], list[int], int]:

@@ -45,12 +45,25 @@ class Kind:
 
 
 @dataclass(frozen=True)
+class InputElement:
+    """One element of an input array of the whole program: part of what the base or the tips are given."""
+
+    name: str
+    element: int
+
+
+@dataclass(frozen=True)
 class GlobalInput:
     """An input array of the whole program, read link by link."""
 
     name: str
     spec: ArraySpec
-    per_link: str  # "q", "v" or "body": where a link's part begins
+    per_link: str
+    """How links find their parts: by their place in ``q`` or ``v``, by ``body``; ``none``: it is the base's or the tips'."""
+
+    def elements(self) -> list[InputElement]:
+        """All elements, to be handed to the base or the tips."""
+        return [InputElement(self.name, i) for i in range(self.spec.size)]
 
 
 @dataclass(frozen=True, eq=False)

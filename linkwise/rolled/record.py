@@ -27,6 +27,8 @@ class RolledField:
         self.space = space
         self.loop = loop
         self.per_kind = per_kind
+        self.handed: list[int | float] = []
+        """Of an inward sweep: for each number handed on, its place in memory (int) or its constant value (float)."""
 
     def __getitem__(self, link: SymbolicLink) -> Any:
         leaves, rebuild = self.per_kind[link.kind.index]
@@ -44,4 +46,12 @@ class Output:
     def __init__(self, field_: RolledField, per_link: str, shape: tuple[int, ...]) -> None:
         self.field = field_
         self.per_link = per_link
+        self.shape = shape
+
+
+class BaseOutput:
+    """What an inward sweep hands to the base, as a result of the program."""
+
+    def __init__(self, field_: RolledField, shape: tuple[int, ...]) -> None:
+        self.field = field_
         self.shape = shape

@@ -18,8 +18,8 @@ from typing import Any
 from linkwise.errors import InputError
 from linkwise.model.tree import Tree
 from linkwise.rolled.finish import Finisher
-from linkwise.rolled.kinds import GlobalInput, Kind, sorted_into_kinds
-from linkwise.rolled.record import Output, Recorded, RolledField
+from linkwise.rolled.kinds import GlobalInput, InputElement, Kind, sorted_into_kinds
+from linkwise.rolled.record import BaseOutput, Output, Recorded, RolledField
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.structure import flatten
 from linkwise.spatial.vectors import Vec
@@ -38,8 +38,9 @@ class RolledTree:
         self.nq, self.nv = tree.nq, tree.nv
         self.gravity, self.root, self.base_inertia = tree.gravity, tree.root, tree.base_inertia
         self.has_mimics = False
+        self.constants_are_inputs = False
         self.recorded: list[Recorded] = []
-        self.constants: list[tuple[str, int, float]] = []
+        self.starts: list[tuple[str, int, float | InputElement]] = []
         self.kinds = sorted_into_kinds(tree)
 
     # What sweeps.py asks for.
@@ -57,8 +58,7 @@ class RolledTree:
 
         known, runs = self._until_stable(run, known)
         places = [i for i, c in enumerate(known) if c is None]
-        for place, i in enumerate(places):
-            self.constants.append((space, place, float(root_leaves[i])))
+        self.starts += [(space, place, root_leaves[i]) for place, i in enumerate(places)]
         return self._record(space, places, runs, reverse=False)
 
     def inward(self, step: Callable[[Any, Any], tuple[Any, Any]], nothing: Any) -> RolledField:
@@ -74,18 +74,23 @@ class RolledTree:
 
         known, runs = self._until_stable(run, known)
         places = [i for i, c in enumerate(known) if c is None]
-        for place, i in enumerate(places):
-            self.constants.append((space, place, float(leaves[i])))
+        self.starts += [(space, place, leaves[i]) for place, i in enumerate(places)]
         for kind, (handed, _) in zip(self.kinds, runs, strict=True):
             if not kind.first:
                 there = kind.array(f"{space}:to", max(1, len(places)))
                 for place, i in enumerate(places):
                     handed[i] = handed[i] + there[place]
-        return self._record(space, places, runs, reverse=True)
+        made = self._record(space, places, runs, reverse=True)
+        made.handed = [places.index(i) if c is None else c for i, c in enumerate(known)]
+        return made
 
     def output(self, field_: RolledField, per_link: str, shape: int | tuple[int, ...]) -> Output:
         """A field as a result: placed by each link's part of q or of v, or one after another by body."""
         return Output(field_, per_link, (shape,) if isinstance(shape, int) else shape)
+
+    def base_output(self, field_: RolledField, size: int) -> BaseOutput:
+        """What an inward sweep brought to the base, as a result."""
+        return BaseOutput(field_, (size,))
 
     def without_gravity(self) -> RolledTree:
         """The same tree, weightless."""
@@ -135,7 +140,7 @@ class RolledTree:
         return RolledField(kept_space, loop, per_kind)
 
     # From records to a program.
-    def finish(self, name: str, inputs: Sequence[GlobalInput], outputs: Mapping[str, Output]) -> RolledProgram:
+    def finish(self, name: str, inputs: Sequence[GlobalInput], outputs: Mapping[str, Output | BaseOutput]) -> RolledProgram:
         """The program with these inputs and outputs."""
         return Finisher(self, name, inputs, outputs).program
 

@@ -65,6 +65,16 @@ class Constant:
     value: float
 
 
+@dataclass(frozen=True)
+class Copy:
+    """A value from one place to another, before or after the loops."""
+
+    source: str
+    source_offset: int
+    space: str
+    offset: int
+
+
 @dataclass(frozen=True, eq=False)
 class RolledProgram:
     """Loops, their memory, and the tables that steer them."""
@@ -81,7 +91,7 @@ class RolledProgram:
     spaces: dict[str, int] = field(repr=False)
     """Sizes of the working spaces, in values. Inputs and outputs are spaces under ``in:name`` and ``out:name``."""
     constants: tuple[Constant, ...] = field(repr=False)
-    steps: tuple[Loop | Angles, ...] = field(repr=False)
+    steps: tuple[Loop | Angles | Copy | Constant, ...] = field(repr=False)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -93,7 +103,7 @@ class RolledProgram:
     def _structure(self) -> Any:
         found = []
         for step in self.steps:
-            if isinstance(step, Angles):
+            if not isinstance(step, Loop):
                 found.append(repr(step))
                 continue
             bodies = [b and (b.program.fingerprint, b.inputs, b.outputs) for b in step.bodies]
@@ -123,6 +133,12 @@ def interpret_rolled(program: RolledProgram, inputs: list[list[float]]) -> list[
         if isinstance(step, Angles):
             spaces[step.sines] = [math.sin(x) for x in spaces[step.arguments]]
             spaces[step.cosines] = [math.cos(x) for x in spaces[step.arguments]]
+            continue
+        if isinstance(step, Copy):
+            spaces[step.space][step.offset] = spaces[step.source][step.source_offset]
+            continue
+        if isinstance(step, Constant):
+            spaces[step.space][step.offset] = step.value
             continue
         order = range(len(program.kinds))
         for k in reversed(order) if step.reverse else order:
