@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import InputError
+from linkwise.symbols import taken_apart
 from linkwise.tracing.program import ArraySpec
 
 _FLOAT64 = np.dtype(np.float64)
@@ -27,6 +28,9 @@ class Batch:
                 got=f"{len(arrays)}",
                 allowed=", ".join(f"{n} {_core(s)}" for n, s in inputs),
             )
+        parts = [taken_apart(a) for a in arrays]
+        self._assemble = next((part[1] for part in parts if part is not None), None)
+        arrays = [a if part is None else part[0] for a, part in zip(arrays, parts, strict=True)]
         self.arrays = [_as_array(name, n, a) for (n, _), a in zip(inputs, arrays, strict=True)]
         for (input_name, shape), array in zip(inputs, self.arrays, strict=True):
             if array.ndim < len(shape) or array.shape[array.ndim - len(shape) :] != shape:
@@ -108,6 +112,8 @@ class Batch:
             for stack, array in zip(stacks, arrays, strict=True):
                 stack[index] = array
         values = [stack[()] if stack.ndim == 0 else stack for stack in stacks]
+        if self._assemble is not None:  # a symbolic library's own vectors in, the same out
+            values = [self._assemble(value) for value in values]
         return values[0] if result_type is None else result_type._make(values)
 
 

@@ -10,7 +10,7 @@ from linkwise.algorithms.linearized_forward import linearized_forward
 from linkwise.algorithms.linearized_inverse import linearized_inverse
 from linkwise.algorithms.perturbed import perturbed_forward, perturbed_inverse
 from linkwise.classics.linearized_registry import LINEARIZED
-from linkwise.counting import FRAMES, Frames, chain
+from linkwise.counting import chain
 from linkwise.model.joints import Revolute
 from linkwise.model.layout import lay_out
 from linkwise.model.tree import Tree
@@ -42,9 +42,9 @@ def linearized_counts(n: int) -> list[Row]:
     """The six algorithms for a generic chain of n revolute joints (Denavit–Hartenberg frames; own: regrouped)."""
     rows = []
     for algorithm in LINEARIZED:
-        counts = _count(algorithm.function, 3 + len(algorithm.changes), n, "dh")
+        counts = _count(algorithm.function, 3 + len(algorithm.changes), n, regroup=False)
         own = OWN.get(algorithm.number)
-        ours = None if own is None else _count(*own, n, "regrouped")
+        ours = None if own is None else _count(*own, n, regroup=True)
         rows.append(
             Row(
                 algorithm.number,
@@ -58,9 +58,8 @@ def linearized_counts(n: int) -> list[Row]:
     return rows
 
 
-def _count(function: Callable[..., Any], vectors: int, n: int, frames: Frames) -> Counts:
-    choice = FRAMES[frames]
-    tree: Tree = lay_out(chain(n, Revolute(axis=(0.0, 0.0, 1.0))), align=choice["align"], regroup=choice["regroup"])
+def _count(function: Callable[..., Any], vectors: int, n: int, regroup: bool) -> Counts:
+    tree: Tree = lay_out(chain(n, Revolute(axis=(0.0, 0.0, 1.0))), regroup=regroup)
 
     def text(*flat: Any) -> Any:
         results = function(tree, *flat)
