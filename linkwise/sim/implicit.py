@@ -1,0 +1,181 @@
+"""For stiff springs, dampers and friction: a Rosenbrock method with the exact Jacobian.
+
+Linearly implicit: each stage solves one linear system with the same matrix I/(hγ) - J, so there is no iteration that
+could fail, and a step is a straight line of programs like any other. J comes from the library's linearised forward
+dynamics and, for what acts on the joints, from dual numbers; entries that are constant are folded before the matrix is
+factored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from linkwise.codegen.routine import Statement
+from linkwise.sim.motion import Flat, Motion, objects
+from linkwise.sim.stepping import SPAN, Step, Work, _weighted_square, program
+from linkwise.sim.tableaux import RODAS4, Rosenbrock
+from linkwise.spatial.dual import derivative
+from linkwise.spatial.scalar import Scalar, is_zero, sqrt
+
+Matrix = list[list[Scalar]]
+
+
+def jacobian(m: Motion, y: Flat, t: Scalar, p: Flat) -> tuple[Matrix, list[Scalar]]:
+    """∂ż/∂z (nz × nz) at the chart's centre, and ∂ż/∂t (nz)."""
+    nv, nz = m.nv, m.nz
+    q, v, x = m.parts(y)
+    at = [0.0] * nv + v + x + [t]
+    directions = [[1.0 if i == j else 0.0 for i in range(nz + 1)] for j in range(nz + 1)]
+    outside = m.body_forces(t, q, v, x, p)
+    if outside is not None:  # forces on bodies change with the state in ways only the whole text knows
+        columns = [
+            derivative(lambda s: m.rates(y, s[:nz], s[nz], p), at, direction)[1] for direction in directions
+        ]
+    else:
+        active, passive = m.joint_forces(t, q, v, x, p)
+        losses = m.joint_losses(q, v)
+        tau = [a + b + c for a, b, c in zip(active, passive, losses, strict=True)]
+        lin = m.model.linearize_forward(objects(q), objects(v), objects(tau), p=m.model_parameters(p))
+
+        def forces(s: Flat) -> list[Scalar]:
+            turned, rate, own = m.moved(q, s[:nv]), list(s[nv : 2 * nv]), list(s[2 * nv : nz])
+            a, b = m.joint_forces(s[nz], turned, rate, own, p)
+            c = m.joint_losses(turned, rate)
+            return [
+                *(e + f + g for e, f, g in zip(a, b, c, strict=True)),
+                *m.element_rates(s[nz], turned, rate, own, p),
+            ]
+
+        columns = []
+        for j, direction in enumerate(directions):
+            moved = derivative(forces, at, direction)[1]
+            chart = derivative(lambda s: m.chart_rate(s[:nv], s[nv:]), at[: 2 * nv], direction[: 2 * nv])[1]
+            vdot = []
+            for i in range(nv):
+                total: Scalar = lin.dq[i, j] if j < nv else lin.dv[i, j - nv] if j < 2 * nv else 0.0
+                for k in range(nv):
+                    if not is_zero(moved[k]):
+                        total = total + lin.dtau[i, k] * moved[k]
+                vdot.append(total)
+            columns.append([*chart, *vdot, *moved[nv:]])
+    J = [[columns[j][i] for j in range(nz)] for i in range(nz)]
+    return J, list(columns[nz])
+
+
+def factorized(A: Matrix) -> Matrix:
+    """L (below the diagonal, unit) and U, without pivoting, with the diagonal of U inverted.
+
+    The coordinates come first, with 1/(hγ) on their diagonal; what is left for the velocities is 𝓜⁻¹ times
+    𝓜/(hγ) + D + hγ K, which is positive where springs and dampers are.
+    """
+    n = len(A)
+    A = [list(row) for row in A]
+    for k in range(n):
+        A[k][k] = 1.0 / A[k][k]
+        for i in range(k + 1, n):
+            if is_zero(A[i][k]):
+                continue
+            A[i][k] = A[i][k] * A[k][k]
+            for j in range(k + 1, n):
+                if not is_zero(A[k][j]):
+                    A[i][j] = A[i][j] - A[i][k] * A[k][j]
+    return A
+
+
+def solved(LU: Matrix, b: Sequence[Scalar]) -> list[Scalar]:
+    """The solution of A x = b."""
+    n = len(b)
+    x = list(b)
+    for i in range(n):
+        for j in range(i):
+            if not is_zero(LU[i][j]):
+                x[i] = x[i] - LU[i][j] * x[j]
+    for i in reversed(range(n)):
+        for j in range(i + 1, n):
+            if not is_zero(LU[i][j]):
+                x[i] = x[i] - LU[i][j] * x[j]
+        x[i] = x[i] * LU[i][i]
+    return x
+
+
+def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> Step:
+    """One step of a stiffly accurate Rosenbrock method."""
+    m, nz = work.motion, work.motion.nz
+    rates = work.rates
+    names = [f"u{i}" for i in range(len(method.alpha))]
+    origin = program("origin", lambda y: {"z": m.chart_origin(y)}, {"y": m.ny})
+    pattern: list[list[float | None]] = [[None] * nz for _ in range(nz)]  # constants of the factors
+
+    def linear(y: Flat, t: Flat, h: Flat, p: Flat) -> dict[str, Any]:
+        J, slope = jacobian(m, y, t[0], p)
+        diagonal = 1.0 / (h[0] * method.gamma)
+        LU = factorized([[(diagonal if i == j else 0.0) - J[i][j] for j in range(nz)] for i in range(nz)])
+        packed = []
+        for i in range(nz):
+            for j in range(nz):
+                if isinstance(LU[i][j], (int, float)):
+                    pattern[i][j] = float(LU[i][j])
+                else:
+                    packed.append(LU[i][j])
+        return {"factors": packed, "slope": slope}
+
+    factoring = program("linearize", linear, {"y": m.ny, "t": 1, "h": 1, "p": m.np})
+    n_factors = factoring.outputs[0].size
+    advance: list[Statement] = [work.call(factoring)]
+
+    def unpacked(packed: Flat) -> Matrix:
+        entries = iter(packed)
+        return [[next(entries) if c is None else c for c in row] for row in pattern]
+
+    def combined(i: int, rows: dict[int, float], u: Sequence[Flat], component: int) -> Scalar:
+        total: Scalar = 0.0
+        for j, weight in rows.items():
+            total = total + u[j][component] * weight
+        return total
+
+    for i in range(len(method.alpha)):
+        if i:
+
+            def place(y: Flat, t: Flat, h: Flat, *u: Flat, i: int = i) -> dict[str, Any]:
+                start = m.chart_origin(y)
+                z = [start[k] + combined(i, method.a[i], u, k) for k in range(nz)]
+                return {"z": z, "t_stage": t[0] + h[0] * method.alpha[i]}
+
+            sizes = {"y": m.ny, "t": 1, "h": 1, **{name: nz for name in names[:i]}}
+            advance += [work.call(program(f"place{i}", place, sizes)), *rates("y", "z", "t_stage", "f_stage")]
+
+        def solve(factors: Flat, slope: Flat, h: Flat, f: Flat, *u: Flat, i: int = i) -> dict[str, Any]:
+            over = 1.0 / h[0]
+            right = [
+                f[k] + over * combined(i, method.c[i], u, k) + (h[0] * method.gammas[i]) * slope[k] for k in range(nz)
+            ]
+            return {names[i]: solved(unpacked(factors), right)}
+
+        sizes = {"factors": n_factors, "slope": nz, "h": 1, "f_stage": nz, **{name: nz for name in names[:i]}}
+        call = work.call(program(f"solve{i}", solve, sizes), {"f_stage": "f_stage" if i else "k0"})
+        advance.append(call)
+
+    last = len(names) - 1
+
+    def finish(y: Flat, *u: Flat) -> dict[str, Any]:
+        start = m.chart_origin(y)
+        z = [start[k] + combined(last, method.a[last], u, k) + u[last][k] for k in range(nz)]
+        return {"y_new": m.from_chart(y, z)}
+
+    advance.append(work.call(program("finish", finish, {"y": m.ny, **{name: nz for name in names}})))
+
+    def judge(y: Flat, y_new: Flat, span: Flat, u: Flat) -> dict[str, Any]:
+        return {"err": sqrt(_weighted_square(m, y, y_new, span, u) * (1.0 / nz))}
+
+    judging = program("judge", judge, {"y": m.ny, "y_new": m.ny, "span": len(SPAN), names[last]: nz})
+    fresh = program("origin", lambda y_new: {"z": m.chart_origin(y_new)}, {"y_new": m.ny})
+    return Step(
+        (work.call(origin), *rates("y", "z", "t", "k0")),
+        tuple(advance),
+        (work.call(judging),),
+        (work.call(fresh), *rates("y_new", "z", "t_new", "k_next")),
+        None,
+        (),
+        method.error_order,
+    )
