@@ -187,7 +187,8 @@ class ArrayEngine(Engine):
             D[here] += H[here] @ u
             D_inverse[here] = self._inverted(D[here], here)
             G[here] = u @ D_inverse[here]
-            return phi[here] @ (P[here] - G[here] @ u.swapaxes(-1, -2)) @ phi[here].swapaxes(-1, -2)
+            P_plus = phi[here] @ (P[here] - G[here] @ u.swapaxes(-1, -2)) @ phi[here].swapaxes(-1, -2)
+            return 0.5 * (P_plus + P_plus.swapaxes(-1, -2))  # an asymmetry of rounding would grow from link to link
 
         self.levels.accumulate(P, eliminate)
         eliminate(self.levels.roots)

@@ -84,10 +84,20 @@ def test_identities_that_need_a_condition_fail_without_it(seed):
             assert difference(left, right, x) > 1e-6, rule.name
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_forward_dynamics_with_velocity_terms(seed):
+@pytest.mark.parametrize(("seed", "n"), [(seed, 3 + 3 * seed) for seed in range(6)])
+def test_forward_dynamics_with_velocity_terms(seed, n):
+    check_forward_dynamics(seed, n)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1000, 1200))
+def test_forward_dynamics_on_200_trees_of_up_to_40_bodies(seed):
+    check_forward_dynamics(seed, 1 + (seed * 7) % 40)
+
+
+def check_forward_dynamics(seed, n):
     """β' = [I-HψK]*D⁻¹[T - Hψ(KT + b + Pa)] - K*ψ*a (000 lemma 6.5)."""
-    model, ops, (q, v, _) = tree_and_operators(seed, 3 + 3 * seed, armature=0.5)
+    model, ops, (q, v, _) = tree_and_operators(seed, n, armature=0.5)
     T = np.random.default_rng(seed).normal(size=model.nv)
     I, H, psi, K, D, P, a, b = ops.I, ops.H, ops.psi, ops.K, ops.D, ops.P, ops.a, ops.b
     white = I - H @ psi @ K
