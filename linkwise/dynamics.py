@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.algorithms.catalogue import CATALOGUE, Trees, input_shape, link_start
-from linkwise.algorithms.regressor import inertial_parameters
 from linkwise.algorithms.kinematics import configuration_rate
+from linkwise.algorithms.regressor import inertial_parameters
 from linkwise.compile import Chart, CompiledFunction
 from linkwise.errors import InputError
 from linkwise.linearization import Linearization
 from linkwise.model.builder import Builder
 from linkwise.model.mechanism import Mechanism
 from linkwise.model.parameters import Parameter, check_names, parameters
+from linkwise.spatial.scalar import is_exact
 
 if TYPE_CHECKING:
     from linkwise.operators import Operators
@@ -447,7 +448,7 @@ class Model(Linearization, Mechanism):
 
     @property
     def nominal_parameters(self) -> Array:
-        """P (np) with the values the model was built with."""
+        """Parameters p (np) with the values the model was built with."""
         return np.array([x for parameter in self.parameters for x in parameter.nominal], float)
 
     # Compiled functions.
@@ -471,7 +472,9 @@ class Model(Linearization, Mechanism):
 
         def run(*flat: Sequence[Any]) -> Any:
             given = dict(zip(names, flat, strict=True))
-            trees = Trees(self, given.pop("p", None)) if self.parameter_names else self._trees
+            exact = any(is_exact(x) for array in flat for x in array)
+            plain = self._exact_trees if exact else self._trees
+            trees = Trees(self, given.pop("p", None), exact) if self.parameter_names else plain
             arguments = [given.get(n) for n in (*text.inputs, *text.optional)]
             return text.function(trees, *arguments, **static)
 
@@ -546,7 +549,7 @@ class Model(Linearization, Mechanism):
         function = self.function(name, *optional, **static)
         result: Array = function.general(*arrays, out=out, threads=threads)
         plain = not optional and not static and not self.parameter_names and type(function) is CompiledFunction
-        if plain and name not in self.__dict__:
+        if plain and name not in self.__dict__ and _is_one_state(arrays):
             self._install(name, function)
         return result
 
@@ -574,6 +577,10 @@ class Model(Linearization, Mechanism):
     def _trees(self) -> Trees:
         return Trees(self)
 
+    @cached_property
+    def _exact_trees(self) -> Trees:
+        return Trees(self, exact=True)
+
     def _place(self, body: object) -> str:
         if not isinstance(body, str):
             raise InputError(
@@ -591,7 +598,7 @@ class Model(Linearization, Mechanism):
         self.__dict__.update(state)
 
     def __hash__(self) -> int:
-        return id(self)
+        return hash((self.name, self.gravity, self.parents))  # equal models have equal hashes; slices have none
 
     def __repr__(self) -> str:
         return f"<Model {self.name!r}: {len(self.bodies)} bodies, nq = {self.nq}, nv = {self.nv}>"
@@ -599,6 +606,11 @@ class Model(Linearization, Mechanism):
     rnea = inverse_dynamics
     aba = forward_dynamics
     crba = mass_matrix
+
+
+def _is_one_state(arrays: Sequence[Any]) -> bool:
+    """Whether a call is one for the single-state function, so that the next one can go straight to it."""
+    return all(isinstance(a, np.ndarray) and a.ndim == 1 and a.dtype == np.float64 for a in arrays)
 
 
 def _no_parameters(name: str) -> Exception:

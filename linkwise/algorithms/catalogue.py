@@ -39,21 +39,29 @@ Flat = Sequence[Scalar]
 
 
 class Trees:
-    """The layouts of one mechanism for given parameter values, made when first asked for."""
+    """The layouts of one mechanism for given parameter values, made when first asked for.
 
-    def __init__(self, mechanism: Mechanism, p: Flat | None = None) -> None:
+    Args:
+        mechanism: what is laid out.
+        p: values of its run-time parameters.
+        exact: whether to keep the user's frames throughout. A change of frame rounds the model's constants like floats,
+            which scalars with more digits than a float would show.
+    """
+
+    def __init__(self, mechanism: Mechanism, p: Flat | None = None, exact: bool = False) -> None:
         self.mechanism = mechanism
         self.p = p
+        self.exact = exact
 
     @cached_property
     def fast(self) -> Tree:
         """Aligned frames, regrouped inertias: for sums over the whole mechanism."""
-        return lay_out(self.mechanism, self.p)
+        return self.in_body_frames if self.exact else lay_out(self.mechanism, self.p)
 
     @cached_property
     def aligned(self) -> Tree:
         """Aligned frames, each body's own inertia."""
-        return lay_out(self.mechanism, self.p, regroup=False)
+        return self.in_body_frames if self.exact else lay_out(self.mechanism, self.p, regroup=False)
 
     @cached_property
     def in_body_frames(self) -> Tree:

@@ -109,6 +109,11 @@ def where(condition: Any, a: Scalar, b: Scalar) -> Scalar:
     return a if condition else b
 
 
+def is_exact(x: Scalar) -> bool:
+    """Whether ``x`` may hold more digits than a float: of SymPy or mpmath."""
+    return type(x).__module__.partition(".")[0] in ("sympy", "mpmath")
+
+
 def is_zero(x: Scalar) -> bool:
     """Whether ``x`` is known to be zero while the text runs: a constant, not a value to be computed."""
     return isinstance(x, (float, int)) and x == 0
