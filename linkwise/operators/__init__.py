@@ -8,9 +8,9 @@ Example::
 """
 
 from linkwise.operators.base import Operator
-from linkwise.operators.operators import Operators, operators
 from linkwise.operators.rewrite import Step, expand, explain, inverse, rewrite, simplify
 from linkwise.operators.rules import RULES, Rule
+from linkwise.operators.state import Operators, operators
 from linkwise.operators.vectors import Vector
 
 __all__ = [

@@ -179,7 +179,8 @@ class ArrayEngine(Engine):
         """P, D, D⁻¹ and G (000 eq. 45), tips to base."""
         phi, H = self.cells("E_phi"), self.cells("H")
         P = np.array(np.broadcast_to(self.cells("M"), phi.shape))
-        D = np.array(np.broadcast_to(self.cells("armature") + self.plan.pad, (*H.shape[:3], self.width)))
+        rotors = self.cells("armature") + self.plan.pad.astype(self.dtype)
+        D = np.array(np.broadcast_to(rotors, (*H.shape[:3], self.width)))
         D_inverse, G = np.empty_like(D), np.empty((*phi.shape[:3], self.width), phi.dtype)
 
         def eliminate(here: slice) -> Array:
@@ -266,7 +267,7 @@ _MAKE: dict[str, Callable[[ArrayEngine], Array]] = {
     "armature": ArrayEngine._armature,
     "R": ArrayEngine._composite,
     "tau": lambda e: e.cells("G") @ e.cells("H"),
-    "tau_bar": lambda e: np.eye(6) - e.cells("tau"),
+    "tau_bar": lambda e: np.eye(6, dtype=e.dtype) - e.cells("tau"),
     "E_psi": lambda e: e.cells("E_phi") @ e.cells("tau_bar"),
     "K": lambda e: e.cells("E_phi") @ e.cells("G"),
     "Upsilon": ArrayEngine._upsilon,

@@ -27,7 +27,7 @@ from linkwise.operators.base import Operator
 from linkwise.operators.expressions import Inverse, Zero, total
 
 if TYPE_CHECKING:
-    from linkwise.operators.operators import Operators
+    from linkwise.operators.state import Operators
 
 Use = Literal["simplify", "inverse", "derive"]
 Need = Literal["no rotor inertia", "no branches"]

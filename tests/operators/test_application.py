@@ -103,9 +103,27 @@ def test_single_precision_stays_single():
     model, ops, (q, v, _) = tree_and_operators(7, 5)
     single = model.operators(q.astype(np.float32), v.astype(np.float32))
     x = np.ones(model.nv, np.float32)
-    y = single.mass_matrix @ x
-    assert y.dtype == np.float32
-    assert near(y, ops.mass_matrix @ np.ones(model.nv), 1e-4)
+    for of in (lambda o: o.mass_matrix @ x, lambda o: o.mass_matrix.inv() @ x, lambda o: o.C.value):
+        assert of(single).dtype == np.float32
+        assert near(of(single), of(ops), 1e-3)
+
+
+def test_joints_that_move_nothing():
+    builder = lw.ModelBuilder("point")
+    builder.add_body("a", joint=lw.Revolute(), mass=1.0, com=(1.0, 0.0, 0.0))
+    builder.add_body("b", "a", lw.Revolute(), mass=2.0)  # a point on its own axis
+    model = builder.build()
+    ops = model.operators(np.zeros(2))
+    assert near(ops.mass_matrix.dense(), np.diag([1.0, 0.0]))
+    with pytest.raises(InputError, match="moves no inertia"):
+        ops.mass_matrix.inv() @ np.ones(2)
+
+
+def test_a_mechanism_without_joints():
+    ops = lw.ModelBuilder("nothing").build().operators(np.zeros(0), np.zeros(0))
+    assert (ops.phi @ np.zeros(0)).shape == (0,)
+    assert ops.mass_matrix.inv().dense().shape == (0, 0)
+    assert ops.C.value.shape == (0,)
 
 
 def test_empty_batches():
