@@ -30,13 +30,14 @@ generated (`python docs/generate_counts.py`); `linkwise.classics.count(name, n, 
 about it: every length, angle, mass and moment is there, gravity points anywhere, the base is at rest. M is
 multiplications and divisions, A additions and subtractions. Constants and products of constants are folded, common
 subexpressions are shared, results that nobody uses are dropped, signs are free. Sines and cosines (2n) and square
-roots (n, in Cholesky's method) are not in M. A formula is given where one holds exactly for all n from 5 (3, where not
-said otherwise) to 30.
+roots (n, in Cholesky's method) are not in M. A formula is exact for n = 3 (or as said) to 9, 12, 20 and 30; after ≈
+it is the line through n = 12 and 30. (The signs of constants decide which terms can be shared: some algorithms count a
+few operations more or fewer at other n.)
 
 **Frames.** *general*: the link frames as some file has them. *DH*: the frames of Denavit and Hartenberg, which the
 library chooses for itself whatever the file says. *regrouped*: these, and the inertias regrouped across the joints
 (base parameters); this is what `model.inverse_dynamics` and the others run. A dash: the algorithm needs links that
-have mass of their own, or its counts follow no polynomial.
+have mass of their own.
 """
 
 
@@ -52,7 +53,7 @@ def counted(name: str, n: int, kind: str) -> tuple[int, int] | None:
 
 @cache
 def formula(name: str, kind: str, which: int) -> str:
-    """The polynomial in n that gives M (0) or A (1) exactly for all sampled n >= 3; a dash where there is none."""
+    """The polynomial in n that gives M (0) or A (1) exactly for all sampled n; a line through n = 12, 30 otherwise."""
     values: dict[int, int] = {}
     for n in SAMPLED:
         both = counted(name, n, kind)
@@ -65,7 +66,8 @@ def formula(name: str, kind: str, which: int) -> str:
             nodes = sampled[: degree + 1]
             if all(_interpolate(nodes, values, n) == values[n] for n in sampled):
                 return _text(_coefficients(nodes, values)) + (f" (n ≥ {first})" if first > 3 else "")
-    return "–"
+    slope = round((values[30] - values[12]) / 18)
+    return f"≈ {_text([Fraction(values[30] - 30 * slope), Fraction(slope)])}"
 
 
 def _interpolate(nodes: list[int], values: dict[int, int], n: int) -> Fraction:
