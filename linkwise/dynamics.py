@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from linkwise.algorithms.catalogue import CATALOGUE, Trees, input_shape, link_start
 from linkwise.algorithms.kinematics import configuration_rate
 from linkwise.algorithms.regressor import inertial_parameters
-from linkwise.compile import Chart, CompiledFunction
+from linkwise.arrays import Batch
+from linkwise.compile import Chart, CompiledFunction, checked_threads
 from linkwise.errors import InputError
 from linkwise.linearization import Linearization
 from linkwise.model.builder import Builder
@@ -110,6 +111,38 @@ class Model(Linearization, Mechanism):
     ) -> Array:
         """Accelerations v̇ (..., nv) that joint forces ``tau`` (..., nv) cause; see :meth:`inverse_dynamics`."""
         return self._run("forward_dynamics", q, v, tau, f_ext=f_ext, p=p, out=out, threads=threads)
+
+    def parallel_forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, threads: int = 1) -> Array:
+        """Forward dynamics of **one** state of a long serial chain, cut into segments that run side by side.
+
+        Fills the lanes of vectors and, with ``threads``, several cores with one chain, where
+        :meth:`forward_dynamics` goes from link to link. Pays from some ten thousand links on. Rounding grows faster:
+        see docs/guides/long_chains for the measured difference. Serial chains of one joint type only.
+
+        Args:
+            q: configuration (nq).
+            v: velocity (nv).
+            tau: joint forces (nv).
+            threads: threads to use.
+        """
+        from linkwise.codegen.target import host
+        from linkwise.rolled.segments import ParallelForwardDynamics
+
+        segments = host().lanes(np.float64) * checked_threads(threads)
+        key = ("parallel_forward_dynamics", segments)
+        if key not in self._functions:
+            self._functions[key] = ParallelForwardDynamics(self._trees.fast, segments)
+        inputs = [(n, input_shape(self, n)) for n in ("q", "v", "tau")]
+        batch = Batch("parallel_forward_dynamics", inputs, (q, v, tau))
+        if batch.shape or batch.is_symbolic:
+            raise InputError(
+                "parallel_forward_dynamics takes one state",
+                got=f"batch {batch.shape}",
+                do="use forward_dynamics for batches",
+            )
+        states = [np.ascontiguousarray(a, np.float64) for a in batch.arrays]
+        vdot: Array = self._functions[key](*states, threads=checked_threads(threads))
+        return vdot
 
     def mass_matrix(
         self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
@@ -393,7 +426,7 @@ class Model(Linearization, Mechanism):
             frames: ``"body"`` gives blocks in the bodies' frames. ``"link"`` gives them in frames chosen along the
                 joints, with what of an inertia a joint does not feel handed to its parent: cheaper when compiled. Joint-space
                 results (D, HφMφ*H*, its inverse, HψK, Hφf, …) are the same; vectors and blocks over the links are not
-                the bodies', and M, R, P, b and f differ from theirs by parts that the joints do not feel.
+                the bodies', and M, R, P, b and f are regrouped: H M H* alone, say, is not that of the bodies.
         """
         from linkwise.operators import operators
 
@@ -489,6 +522,12 @@ class Model(Linearization, Mechanism):
         """The function as loops over the links, where the model is large (or asked to) and its text is sweeps."""
         if not self.rolls:
             return None
+        if self.parameter_names:
+            raise InputError(
+                "rolled sweeps take no run-time parameters",
+                got=f"{len(self.parameter_names)} parameters",
+                do='use model.with_sweeps("unrolled")',
+            )
         from linkwise.rolled.function import ColumnsFunction, RolledFunction
         from linkwise.rolled.tree import RolledTree
 
@@ -565,7 +604,7 @@ class Model(Linearization, Mechanism):
             self.__dict__[name] = fast
 
     @cached_property
-    def _functions(self) -> dict[Any, CompiledFunction]:
+    def _functions(self) -> dict[Any, Any]:
         return {}
 
     @cached_property

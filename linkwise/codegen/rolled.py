@@ -256,6 +256,9 @@ class _Module:
             rows = f.load("ptr", f.address("ptr", f"%{side}", index), 8)
             start = f.emit(f"mul i64 %i, {size}")
             place = f.address(self.shape.element, rows, start)
+            if name.removeprefix("in:") in self.program.in_lanes and side == "in":
+                f.do(f"store ptr {place}, ptr {f.address('ptr', bases, self.place[name])}")
+                continue
             lanes = f.load("ptr", f.address("ptr", bases, self.place[name]), 8)
             f.do(f"call void @{function}(ptr {place}, ptr {lanes}, i64 {size}{extra})")
 

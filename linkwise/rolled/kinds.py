@@ -44,12 +44,14 @@ class Kind:
         return self.arrays[name]
 
 
-@dataclass(frozen=True)
 class InputElement:
-    """One element of an input array of the whole program: part of what the base or the tips are given."""
+    """One element of an input array of the whole program: part of what the base or the tips are given. A scalar."""
 
-    name: str
-    element: int
+    __slots__ = ("element", "name")
+
+    def __init__(self, name: str, element: int) -> None:
+        self.name = name
+        self.element = element
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class GlobalInput:
     name: str
     spec: ArraySpec
     per_link: str
-    """How links find their parts: by their place in ``q`` or ``v``, by ``body``; ``none``: it is the base's or the tips'."""
+    """How links find their parts: by their place in ``q`` or ``v``, by ``body``; ``none``: it is for base or tips."""
 
     def elements(self) -> list[InputElement]:
         """All elements, to be handed to the base or the tips."""
@@ -92,15 +94,18 @@ class SymbolicLink(Link):
         return list(self.kind.array(f"in:{whole.name}", size))
 
 
-def sorted_into_kinds(tree: Tree) -> list[Kind]:
-    """The kinds of a tree's links, each with its members; a link of its own stands for all of them."""
+def sorted_into_kinds(tree: Tree, space: str = PARAMETERS) -> list[Kind]:
+    """The kinds of a tree's links, each with its members; a link of its own stands for all of them.
+
+    ``space``: where the links' constants are found.
+    """
     groups = _groups.get(tree)
     if groups is None:
         groups = _groups[tree] = _grouped(tree.links)
     kinds = []
     for index, (template, first, members, rows) in enumerate(groups):
         kinds.append(Kind(index, template, first, members))
-        _make_symbolic(kinds[-1], rows)
+        _make_symbolic(kinds[-1], rows, space)
     return kinds
 
 
@@ -119,11 +124,11 @@ def _grouped(links: Sequence[Link]) -> list[tuple[Link, bool, list[int], Any]]:
 _groups: WeakKeyDictionary[Tree, list[tuple[Link, bool, list[int], Any]]] = WeakKeyDictionary()
 
 
-def _make_symbolic(kind: Kind, rows: Any) -> None:
+def _make_symbolic(kind: Kind, rows: Any, space: str) -> None:
     """Constants that all members share stay constants, the others become entries of the kind's parameter rows."""
     varying = np.flatnonzero(~(rows == rows[0]).all(axis=0))
     kind.rows = rows[:, varying]
-    array = kind.array(PARAMETERS, max(1, len(varying)))
+    array = kind.array(space, max(1, len(varying)))
     values: list[Scalar] = [float(x) for x in rows[0]]
     for place, i in enumerate(varying):
         values[i] = array[place]

@@ -140,7 +140,9 @@ class RolledTree:
         return RolledField(kept_space, loop, per_kind)
 
     # From records to a program.
-    def finish(self, name: str, inputs: Sequence[GlobalInput], outputs: Mapping[str, Output | BaseOutput]) -> RolledProgram:
+    def finish(
+        self, name: str, inputs: Sequence[GlobalInput], outputs: Mapping[str, Output | BaseOutput]
+    ) -> RolledProgram:
         """The program with these inputs and outputs."""
         return Finisher(self, name, inputs, outputs).program
 

@@ -33,7 +33,7 @@ def _walk(value: Any, leaves: list[Scalar]) -> Callable[[Any], Any]:
         parts = [_walk(part, leaves) for part in value]
         kind = type(value)
         return lambda scalars: kind(part(scalars) for part in parts)
-    names = _part_names(type(value))
+    names = _part_names(type(value))  # type: ignore[arg-type]  # types are hashable
     if names is None:
         leaves.append(value)
         return next

@@ -92,12 +92,14 @@ class RolledProgram:
     """Sizes of the working spaces, in values. Inputs and outputs are spaces under ``in:name`` and ``out:name``."""
     constants: tuple[Constant, ...] = field(repr=False)
     steps: tuple[Loop | Angles | Copy | Constant, ...] = field(repr=False)
+    in_lanes: frozenset[str] = frozenset()
+    """Inputs that come with the states of each block already in lanes, (blocks, size, lanes), not state by state."""
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of what decides the code; the tables are data and do not count."""
-        digest = hashlib.sha256(repr((self.name, self.inputs, self.outputs, self._structure)).encode())
-        return digest.hexdigest()
+        """SHA-256 of what decides the code; tables and sizes are data and do not count."""
+        arrays = [[array.name for array in arrays] for arrays in (self.inputs, self.outputs)]
+        return hashlib.sha256(repr((self.name, arrays, self._structure)).encode()).hexdigest()
 
     @property
     def _structure(self) -> Any:
@@ -108,7 +110,7 @@ class RolledProgram:
                 continue
             bodies = [b and (b.program.fingerprint, b.inputs, b.outputs) for b in step.bodies]
             found.append(repr((step.reverse, bodies)))
-        return (tuple(self.spaces), self.offsets.shape[1], tuple(found))
+        return (tuple(self.spaces), self.offsets.shape[1], tuple(found), sorted(self.in_lanes))
 
     @property
     def operations(self) -> int:
