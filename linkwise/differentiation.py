@@ -127,12 +127,10 @@ def jvp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
 
 def vjp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
     """The product of weights with the Jacobian: takes f's inputs, then a weight ``w_output`` for each output."""
-    from collections import namedtuple
-
     names = tuple(names) or tuple(name for name, _ in f.inputs)
     _check(f, names)
     cut = len(f.inputs)
-    kind = namedtuple("Cotangents", list(names))
+    kind = _tuple_of(names)
 
     def text(*flat: Flat) -> Any:
         weights: list[list[Cotangent]] = [[{0: x} for x in array] for array in flat[cut:]]
@@ -147,6 +145,12 @@ def vjp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
     inputs = [*f.inputs, *((f"w_{array.name}", array.shape) for array in f.program.outputs)]
     doc = _doc("Weights carried back", f, ", ".join(names))
     return CompiledFunction(f"{f.name}_vjp", text, inputs, doc, f.charts)
+
+
+def _tuple_of(names: Sequence[str]) -> Any:
+    from collections import namedtuple
+
+    return namedtuple("Cotangents", list(names))
 
 
 def _check(f: CompiledFunction, names: Sequence[str]) -> None:

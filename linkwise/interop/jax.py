@@ -35,14 +35,15 @@ def as_jax(f: CompiledFunction) -> Callable[..., Any]:
         results = as_tuple(plain, plain.general(*given))
         return tuple(np.asarray(x, kind) for x in results)
 
-    @jax.custom_vjp
-    def wrapped(*arrays: Any) -> Any:
+    def run(*arrays: Any) -> Any:
         arrays = tuple(jax.numpy.asarray(x) for x in arrays)
         batch = batch_shape(plain, [x.shape for x in arrays])
         kind = jax.numpy.result_type(*arrays)
         shapes = tuple(jax.ShapeDtypeStruct((*batch, *array.shape), kind) for array in plain.program.outputs)
         results = jax.pure_callback(on_host, shapes, *arrays, vmap_method="broadcast_all")
         return results[0] if plain.result_type is None else plain.result_type._make(results)
+
+    wrapped: Any = jax.custom_vjp(run)
 
     def forward(*arrays: Any) -> Any:
         return wrapped(*arrays), arrays

@@ -6,13 +6,19 @@ from collections.abc import Mapping, Sequence
 
 from linkwise.tracing.program import ArraySpec, Node, Program
 
+LONG = 8000
+"""Nodes beyond which a program keeps the order in which it was traced."""
+
 
 def remove_dead(program: Program) -> Program:
     """Keep only what the outputs need, in the order in which they come to need it.
 
-    Walking back from the outputs depth first puts each value next to its first use, which keeps few
-    values alive at a time.
+    Walking back from the outputs depth first puts each value next to its first use, which keeps few values alive at a
+    time. Not so for a long program with many outputs (matrices of derivatives): what they share is then
+    computed early and kept long. There the order of the text, which follows the links, is the better one by a tenth.
     """
+    if len(program.nodes) > LONG:
+        return _in_traced_order(program)
     nodes = program.nodes
     new_number: dict[int, int] = {}
     kept: list[Node] = []
@@ -36,6 +42,28 @@ def remove_dead(program: Program) -> Program:
             stack.pop()
             new_number[number] = len(kept)
             kept.append((node[0], *(new_number[a] for a in node[1:])))
+    results = tuple(tuple(new_number[number] for number in result) for result in program.results)
+    return Program(program.name, tuple(kept), program.inputs, program.outputs, results)
+
+
+def _in_traced_order(program: Program) -> Program:
+    """Only what the outputs need, otherwise as it was."""
+    live = [False] * len(program.nodes)
+    for result in program.results:
+        for number in result:
+            live[number] = True
+    for number in reversed(range(len(program.nodes))):
+        node = program.nodes[number]
+        if live[number] and node[0] not in ("const", "input"):
+            for a in node[1:]:
+                live[a] = True
+    new_number: dict[int, int] = {}
+    kept: list[Node] = []
+    for number, node in enumerate(program.nodes):
+        if live[number]:
+            new_number[number] = len(kept)
+            is_leaf = node[0] in ("const", "input")
+            kept.append(node if is_leaf else (node[0], *(new_number[a] for a in node[1:])))
     results = tuple(tuple(new_number[number] for number in result) for result in program.results)
     return Program(program.name, tuple(kept), program.inputs, program.outputs, results)
 
