@@ -18,6 +18,7 @@ from linkwise.compile import Chart, CompiledFunction, checked_threads
 from linkwise.errors import InputError
 from linkwise.linearization import Linearization
 from linkwise.model.builder import Builder
+from linkwise.model.dh import add_dh_chain
 from linkwise.model.mechanism import Mechanism
 from linkwise.model.parameters import Parameter, check_names, parameters
 from linkwise.spatial.scalar import is_exact
@@ -29,19 +30,6 @@ Array = NDArray[Any]
 
 ROLLED_ABOVE = 60
 """Bodies above which sweeps are rolled: where unrolled code begins to outgrow the instruction cache."""
-
-_BY_COLUMNS = {"mass_matrix": "mass_product", "mass_matrix_inverse": "mass_solve"}
-
-
-class _RolledTrees(Trees):
-    """Stands in for the layouts while a text is rolled."""
-
-    def __init__(self, tree: Any) -> None:
-        self.tree = tree
-
-    @property
-    def fast(self) -> Any:
-        return self.tree
 
 
 class ModelBuilder(Builder):
@@ -464,6 +452,55 @@ class Model(Linearization, Mechanism):
         """The dv (..., nv) for which ``integrate(q0, dv)`` is q1."""
         return self._run("difference", q0, q1, out=out, threads=threads)
 
+    @classmethod
+    def from_dh(
+        cls,
+        table: ArrayLike,
+        convention: Literal["standard", "modified", "saha"] = "standard",
+        *,
+        joints: Sequence[str] | None = None,
+        masses: ArrayLike | None = None,
+        coms: ArrayLike | None = None,
+        inertias: ArrayLike | None = None,
+        armature: ArrayLike = 0.0,
+        gravity: Sequence[float] = (0.0, 0.0, -9.81),
+        base: ArrayLike | None = None,
+        tool: ArrayLike | None = None,
+        name: str = "arm",
+    ) -> Self:
+        """A serial arm from a table of Denavit and Hartenberg; see :mod:`linkwise.model.dh` for the conventions.
+
+        Bodies are ``link1``, …, joints ``joint1``, …; the table's frames are the named frames ``dh1``, …
+
+        Args:
+            table: a row (a, α, d, θ) for each joint, in m and rad. What the joint moves is an offset to its coordinate.
+            convention: "standard", "modified" (Craig's), or "saha" (002 appendix A).
+            joints: a letter for each row, "R" or "P", e.g. "RRPRRR"; all revolute if not given.
+            masses: kg, for each row. Without them the model has its kinematics, and forward dynamics is not finite.
+            coms: mass centre of each link in its table's frame, m. With "saha" it is the paper's r, in frame i + 1:
+                the way from the mass centre to the next joint.
+            inertias: 3×3 (or its diagonal) about the mass centre of each link, in the axes of its table's frame, kg m².
+            armature: rotor inertia, one for all joints or one for each.
+            gravity: m/s².
+            base: 4×4 pose of the first frame in the world.
+            tool: 4×4 pose of a frame ``tool`` in the last of the table's frames.
+            name: of the model.
+        """
+        builder = Builder(name, gravity)
+        add_dh_chain(
+            builder,
+            table,
+            convention,
+            joints=joints,
+            masses=masses,
+            coms=coms,
+            inertias=inertias,
+            armature=armature,
+            base=base,
+            tool=tool,
+        )
+        return cls(**builder.mechanism(allow_massless=masses is None))
+
     # Run-time parameters.
     def with_parameters(self, names: Iterable[str]) -> Self:
         """A copy in which these constants are inputs: every function takes them as ``p=``, batched like the rest.
@@ -514,38 +551,13 @@ class Model(Linearization, Mechanism):
         doc = getattr(type(self), name).__doc__ or ""
         inputs = [(n, input_shape(self, n)) for n in names]
         charts = {n: self.chart for n in names if link_start(n) == "q"}
-        return self._rolled(name, run, inputs, doc) or CompiledFunction(name, run, inputs, doc, charts)
+        if self.rolls:
+            from linkwise.rolled.choose import rolled_function
 
-    def _rolled(
-        self, name: str, run: Callable[..., Any], inputs: list[tuple[str, tuple[int, ...]]], doc: str
-    ) -> CompiledFunction | None:
-        """The function as loops over the links, where the model is large (or asked to) and its text is sweeps."""
-        if not self.rolls:
-            return None
-        if self.parameter_names:
-            raise InputError(
-                "rolled sweeps take no run-time parameters",
-                got=f"{len(self.parameter_names)} parameters",
-                do='use model.with_sweeps("unrolled")',
-            )
-        from linkwise.rolled.function import ColumnsFunction, RolledFunction
-        from linkwise.rolled.tree import RolledTree
-
-        if name in _BY_COLUMNS:
-            column = self.function(_BY_COLUMNS[name])
-            return ColumnsFunction(name, run, inputs, doc, column=column, size=self.nv)
-        text = CATALOGUE[name]
-        if not text.rolls:
-            return None
-
-        def rolled(tree: RolledTree, *handles: Any) -> Any:
-            given = {handle.name: handle for handle in handles}
-            arguments = [given.get(n) for n in (*text.inputs, *text.optional)]
-            return text.function(_RolledTrees(tree), *arguments)
-
-        starts = [link_start(n) for n, _ in inputs]
-        make = lambda: RolledTree(self._trees.fast)  # noqa: E731
-        return RolledFunction(name, run, inputs, doc, starts=starts, rolled_text=rolled, tree=make)
+            rolled = rolled_function(self, name, run, inputs, doc, static)
+            if rolled is not None:
+                return rolled
+        return CompiledFunction(name, run, inputs, doc, charts)
 
     @property
     def rolls(self) -> bool:

@@ -158,7 +158,7 @@ CATALOGUE: dict[str, Text] = {
     "bias_force": Text(("q", "v"), _bias, ("f_ext",), rolls=True),
     "linearize_inverse": Text(("q", "v", "vdot"), _linearized_inverse, ("f_ext",)),
     "linearize_forward": Text(("q", "v", "tau"), _linearized_forward, ("f_ext",)),
-    "perturb_inverse": Text(("q", "v", "vdot", "dq", "dv", "dvdot"), _perturbed_inverse, ("f_ext",)),
+    "perturb_inverse": Text(("q", "v", "vdot", "dq", "dv", "dvdot"), _perturbed_inverse, ("f_ext",), rolls=True),
     "perturb_forward": Text(("q", "v", "tau", "dq", "dv", "dtau"), _perturbed_forward, ("f_ext",)),
     "gravity_force": Text(("q",), lambda t, q: inverse_dynamics.gravity_force(t.fast, q), rolls=True),
     "external_force": Text(

@@ -41,7 +41,8 @@ def _walk(value: Any, leaves: list[Scalar]) -> Callable[[Any], Any]:
     return lambda scalars: _assemble(type(value), names, [part(scalars) for part in parts])
 
 
-_OF_SPATIAL = "linkwise.spatial."
+_VALUES = ("linkwise.spatial.", "linkwise.algorithms.")  # whose classes are values with parts
+_SCALARS = (".dual", ".scalar")  # whose classes are scalars
 
 
 @cache
@@ -49,7 +50,7 @@ def _part_names(kind: type[Any]) -> tuple[str, ...] | None:
     """The parts of a spatial value or a dataclass; None for a scalar."""
     if is_dataclass(kind):
         return tuple(f.name for f in fields(kind))
-    if not kind.__module__.startswith(_OF_SPATIAL) or kind.__module__.endswith((".dual", ".scalar")):
+    if not kind.__module__.startswith(_VALUES) or kind.__module__.endswith(_SCALARS):
         return None
     return tuple(name for base in reversed(kind.__mro__) for name in getattr(base, "__slots__", ()))
 

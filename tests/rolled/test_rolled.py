@@ -73,6 +73,30 @@ def test_rolled_and_unrolled_functions_agree(seed: int) -> None:
         np.testing.assert_allclose(one, expected[0], rtol=0, atol=1e-12 * scale, err_msg=name)
 
 
+def test_rolled_linearisation_agrees() -> None:
+    model = _without_mimics(30, 6)
+    rolled = model.with_sweeps("rolled")
+    q, v, x = _states(model, np.random.default_rng(3), 2)
+    for name in ("linearize_inverse", "linearize_forward"):
+        expected, got = getattr(model, name)(q, v, x), getattr(rolled, name)(q, v, x)
+        for a, b in zip(expected, got, strict=True):
+            np.testing.assert_allclose(b, a, rtol=0, atol=1e-11 * np.abs(a).max(), err_msg=name)
+
+
+def test_rolled_jacobians_agree() -> None:
+    model = _without_mimics(31, 6)
+    rolled = model.with_sweeps("rolled")
+    rng = np.random.default_rng(4)
+    q = _states(model, rng, 3)[0]
+    for body in (model.bodies[0].name, model.bodies[-1].name):
+        for point in (None, rng.normal(size=3)):
+            expected = model.jacobian(q, body, point)
+            np.testing.assert_allclose(
+                rolled.jacobian(q, body, point), expected, rtol=0, atol=1e-12 * np.abs(expected).max()
+            )
+    assert not rolled.jacobian(q, "world").any()
+
+
 def test_float32_threads_and_out() -> None:
     model = _without_mimics(5, 6).with_sweeps("rolled")
     q, v, x = _states(model, np.random.default_rng(0), 100)

@@ -1,0 +1,73 @@
+"""Jacobians of many links: the joint forces that unit forces at the place amount to, one row in each lane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwise.arrays import Batch
+from linkwise.compile import CompiledFunction
+from linkwise.model.mechanism import Frame
+from linkwise.tracing.program import ArraySpec
+
+
+class JacobianRows(CompiledFunction):
+    """``jacobian`` by J* f = external force, for the six unit forces. O(n).
+
+    Args:
+        name: of the function.
+        text: over any scalar, for symbols.
+        inputs: name and core shape of each input: q, and the point if there is one.
+        doc: docstring.
+        function: the model's functions.
+        frame: the place.
+        size: nv.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        text: Callable[..., Any],
+        inputs: Sequence[tuple[str, tuple[int, ...]]],
+        doc: str,
+        *,
+        function: Callable[[str], CompiledFunction],
+        frame: Frame,
+        size: int,
+    ) -> None:
+        super().__init__(name, text, inputs, doc)
+        self._function = function
+        self._frame = frame
+        self._size = size
+
+    @property
+    def single(self) -> None:
+        """As for any function of many links."""
+        return
+
+    def general(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
+        """Evaluate for one state or a batch."""
+        batch = Batch(self.name, self.inputs, arrays)
+        if batch.is_symbolic:
+            return batch.each_state(self.text, self._symbolic_result)
+        results = batch.outputs([ArraySpec("out", (6, self._size))], out)
+        flat = results[0][0].reshape(batch.size, 6, self._size)
+        flat[...] = 0.0
+        if self._frame.body >= 0:
+            for state, J in zip(zip(*batch.flat_inputs(), strict=True), flat, strict=True):
+                J[...] = self._rows(state[0], state[1] if len(state) > 1 else None, threads)
+        return batch.finish(results, out)[0]
+
+    def _rows(self, q: Any, point: Any, threads: int | None) -> Any:
+        poses = self._function("poses").general(q)
+        body = poses[self._frame.body]
+        R = body[:3, :3]
+        place = np.array(self._frame.placement)
+        at = place[:3, 3] if point is None else place[:3, 3] + place[:3, :3] @ point
+        f_ext = np.zeros((6, len(poses), 6), q.dtype)
+        for i, unit in enumerate(np.eye(6)):  # a moment or a force along a world axis, seen in the body's frame
+            moment, force = R.T @ unit[:3], R.T @ unit[3:]
+            f_ext[i, self._frame.body] = np.concatenate((moment + np.cross(at, force), force))
+        return self._function("external_force").general(q, f_ext, threads=threads)
