@@ -157,8 +157,8 @@ class Builder:
             raise UnknownNameError("body", body, ["world", *self._entries])
         self._frames[name] = (str(body), checked_pose(placement, f"the placement of frame {name!r}"))
 
-    def mechanism(self) -> dict[str, Any]:
-        """The fields of the finished :class:`Mechanism`."""
+    def mechanism(self, *, allow_massless: bool = False) -> dict[str, Any]:
+        """The fields of the finished :class:`Mechanism`; ``allow_massless`` where only its kinematics are wanted."""
         home: dict[str, tuple[int, np.ndarray]] = {
             "world": (-1, np.eye(4))
         }  # moving body and place on it, of each name
@@ -193,7 +193,8 @@ class Builder:
         for name, (body, place) in self._frames.items():
             index, at = home[body]
             frames.append(Frame(name, index, _rows(at @ np.array(place))))
-        _check_massless_leaves(bodies, entries)
+        if not allow_massless:
+            _check_massless_leaves(bodies, entries)
         return {
             "name": self.name,
             "gravity": self.gravity,
