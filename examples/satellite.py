@@ -25,20 +25,16 @@ def make() -> lw.Model:
     return b.build()
 
 
-def springs(t, q, v, p):
-    """Joint forces: nothing on the hub, a spring in each hinge. Traced into the simulation's kernel."""
-    return [0.0] * 6 + [-STIFFNESS * q[7], -STIFFNESS * q[8]]
-
-
 def main(quick: bool = False) -> dict[str, float]:
     model = make()
     q0 = model.neutral()
     v0 = np.array([0.3, 0.1, -0.2, 0, 0, 0, 0.2, -0.1])  # hub's angular velocity, linear velocity, hinges
     duration = 20.0 if quick else 100.0
     times = np.linspace(0, duration, 201)
+    springs = lw.JointSprings(model, stiffness=[0, 0, 0, 0, 0, 0, STIFFNESS, STIFFNESS])
     motion = lw.simulate(model, q0, v0, duration=duration, control=springs, output_times=times, rtol=1e-12)
 
-    energy = model.kinetic_energy(motion.q, motion.v) + 0.5 * STIFFNESS * (motion.q[:, 7:] ** 2).sum(axis=1)
+    energy = motion.energy  # with that of the springs
     momentum = model.momentum(motion.q, motion.v)  # angular about the world's origin, linear
     worst = {
         "energy": np.abs(energy - energy[0]).max() / energy[0],

@@ -1,6 +1,8 @@
 """Each command does what its help says, and agrees with the library."""
 
 import json
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -128,3 +130,13 @@ def test_emit(ok, tmp_path):
     assert ok("emit robot.urdf gravity_force --target program").startswith("program gravity_force(q[2])")
     ok("emit robot.urdf pose --body lower --target llvm -o code")
     assert "define" in (tmp_path / "code" / "pose.ll").read_text()
+
+
+def test_emitted_c_is_right(ok, tmp_path):
+    ok("emit robot.urdf forward_dynamics --target c -o code")
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("there is no C compiler")
+    files = ["code/forward_dynamics.c", "code/forward_dynamics_test.c"]
+    subprocess.run([compiler, "-o", "check", *files, "-lm"], check=True)
+    subprocess.run([str(tmp_path / "check")], check=True)

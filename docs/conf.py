@@ -1,0 +1,55 @@
+"""Sphinx: `make docs` builds with warnings as errors. The Python in these pages is run by tests/docs."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import linkwise
+
+project = "linkwise"
+author = "The linkwise authors"
+copyright = "The linkwise authors"
+release = version = linkwise.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx.ext.mathjax",
+]
+exclude_patterns = ["_build", "operation_counts_why.md"]
+nitpicky = False
+
+html_theme = "furo"
+html_title = f"linkwise {release}"
+html_show_copyright = False
+html_theme_options = {"navigation_with_keys": True}
+
+myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_default_options = {"exclude-members": "__init__, __new__"}
+autodoc_type_aliases = {"ArrayLike": "ArrayLike", "Array": "Array"}
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+napoleon_use_rtype = False
+python_use_unqualified_type_names = True
+
+_STAR = re.compile(r"(?<!`)\*(?!\*)")
+
+
+def _escape_adjoints(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Our docstrings write the adjoint of A as A*, which reStructuredText would take for emphasis."""
+    for i, line in enumerate(lines):
+        if "``" not in line and "**" not in line and "*" in line:
+            lines[i] = _STAR.sub(r"\\*", line)
+
+
+def setup(app: Any) -> None:
+    """Hook in."""
+    app.connect("autodoc-process-docstring", _escape_adjoints)

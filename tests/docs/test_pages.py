@@ -1,0 +1,56 @@
+"""The Python in the documentation runs as it stands, page by page; so do the `linkwise` commands."""
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from linkwise.cli import main
+from tests.formats.recording import robot_files
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
+
+
+def blocks(path, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def with_code(language):
+    return [pytest.param(p, id=str(p.relative_to(DOCS))) for p in PAGES if blocks(p, language)]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_with_a_robot(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    panda = next(file for file in robot_files() if file.name == "panda.urdf")
+    shutil.copy(panda, tmp_path / "panda.urdf")
+
+
+@pytest.mark.parametrize("page", with_code("python"))
+def test_python(page):
+    namespace = {"__name__": "page"}
+    for code in blocks(page, "python"):
+        exec(compile(code, str(page), "exec"), namespace)
+
+
+@pytest.mark.parametrize("page", with_code("console"))
+def test_commands(page, capsys):
+    for block in blocks(page, "console"):
+        for line in block.splitlines():
+            if line.startswith("$ linkwise "):
+                words = shlex.split(line.removeprefix("$ linkwise ").partition(" | ")[0])
+                assert main(words) == 0, f"{line}\n{capsys.readouterr().err}"
+
+
+def test_every_page_is_reached():
+    reached = {"index"}
+    for path in PAGES:
+        for toc in re.findall(r"^```{toctree}\n(.*?)^```", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE):
+            names = [line for line in toc.splitlines() if line and not line.startswith(":")]
+            reached |= {(path.parent / name).relative_to(DOCS).as_posix() for name in names}
+    pages = {path.relative_to(DOCS).with_suffix("").as_posix() for path in PAGES} - {"operation_counts_why"}
+    assert pages == reached
