@@ -115,8 +115,14 @@ def crossed(events: Sequence[Event], before: Array, after: Array) -> Array:
 class Locator:
     """Finds the first event inside one step by making shorter steps from its start, many side by side."""
 
-    def __init__(self, kernel: Any, events: Sequence[Event]) -> None:
-        self.kernel, self.events = kernel, tuple(events)
+    def __init__(self, kernel: Any, values: Any, events: Sequence[Event]) -> None:
+        self.kernel, self.values, self.events = kernel, values, tuple(events)
+
+    def now(self, t: float, y: Array, p: Array) -> Array:
+        """The event functions at one state (n)."""
+        g, directions = np.empty((1, len(self.events))), np.empty((1, len(self.events)))
+        self.values.run([np.array([[t]]), y[None].copy(), p[None].copy()], [g, directions], 1)
+        return g[0]
 
     def at(self, t: float, y: Array, p: Array, h: Array) -> tuple[Array, Array]:
         """States (n, ny) and event values (n, ·) after steps of sizes h (n)."""
@@ -135,7 +141,7 @@ class Locator:
     def first(self, t: float, y: Array, p: Array, h: float) -> tuple[float, Array, list[int]] | None:
         """The first event in (t, t + h]: its step size, the state just after it and which events; None if there is none."""
         low, high = 0.0, h
-        before = self.at(t, y, p, np.zeros(1))[1][0]
+        before = self.now(t, y, p)
         state, values = (a[0] for a in self.at(t, y, p, np.array([h])))
         if not crossed(self.events, before, values).any():
             return None

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -96,9 +95,12 @@ class Plan:
     @cached_property
     def locator(self) -> Locator:
         """What finds events inside a step."""
+        from linkwise.codegen.kernel import BatchKernel
+
         work, step = self._work()
-        routine = stepping.one_step(work, step, event_program(self.motion, self.events))
-        return Locator(_built(routine, np.float64, scalar=False), self.events)
+        program = event_program(self.motion, self.events)
+        routine = stepping.one_step(work, step, program)
+        return Locator(_built(routine, np.float64, scalar=False), BatchKernel.build(program), self.events)
 
     def host_forces(self, t: Array, y: Array, p: Array) -> tuple[Array]:
         """Joint forces of the functions that could not be traced, state by state."""
@@ -144,7 +146,7 @@ def _built(routine: Routine, dtype: Any, scalar: bool) -> Any:
     return HostedRoutine(routine, dtype)
 
 
-_plans: weakref.WeakKeyDictionary[Model, OrderedDict[Any, Plan]] = weakref.WeakKeyDictionary()
+_PLANS = "_simulation_plans"  # where a model keeps them: they go when it goes
 
 
 def plan_for(
@@ -159,7 +161,7 @@ def plan_for(
     """The plan for these choices, made or found: the same functions and elements give the same plan."""
     parts = tuple(element.function if isinstance(element, Function) else element for element in elements)
     key = (parts, rules, n_parameters, method, every_step, events)
-    known = _plans.setdefault(model, OrderedDict())
+    known: OrderedDict[Any, Plan] = model.__dict__.setdefault(_PLANS, OrderedDict())
     plan = known.get(key)
     if plan is None:
         plan = known[key] = _made(model, elements, rules, n_parameters, method, every_step, events)
@@ -223,5 +225,3 @@ def _why_not_traced(model: Model, element: Function, n_parameters: int) -> str:
         return f"{type(error).__name__}: {error}".splitlines()[0][:300]
     return ""
 
-
-HostFunction = Callable[..., Any]

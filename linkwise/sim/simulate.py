@@ -453,6 +453,8 @@ class _Adaptive(_Run):
                 self.pieces.append((np.array([t + found[0]]), found[1][None]))
             self.y[k] = y
             self.control[k, 0] = t + found[0]
+            # What follows may be quite different: start small, so that the next event is not stepped over.
+            self.control[k, 1] = 0.0
             self.ended[k] = final
             if not final:
                 self.control[k, 2] = stepping.RUNNING if t + found[0] < self.end else stepping.DONE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -203,9 +204,9 @@ class Trajectory:
         return found | {name: self._values[name] for name in _DERIVED if name in self._values}
 
     def save(self, path: str | Path) -> Path:
-        """Write to ``.npz`` (exact) or ``.csv`` (exact too: shortest digits that read back the same).
+        """Write to ``.npz`` or ``.csv``; both read back the same numbers.
 
-        The model, events and statistics: npz keeps status and method, csv the columns only.
+        All arrays but poses are kept, in npz also status, method and note. The model and the events are not.
         """
         target = Path(path)
         if target.suffix == ".npz":
@@ -229,7 +230,7 @@ class Trajectory:
                 array = array[..., None]
             else:
                 head += [f"{name}:{column}" for column in columns[name]]
-            flat.append(array.reshape(-1, len(self.t), array.shape[-1]))
+            flat.append(array.reshape(math.prod(self.batch_shape), len(self.t), array.shape[-1]))
         with target.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(head)

@@ -1,0 +1,134 @@
+"""Actuators and controllers, each against what it promises."""
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from tests.sim.mechanisms import double_pendulum, pendulum, satellite, slider, top
+
+
+def test_torque_over_time():
+    motion = lw.simulate(slider(), [0.0], None, 2.0, control=lw.Torque(slider(), lambda t, p: [4.0 * t]))
+    assert motion.q[-1, 0] == pytest.approx(8.0 / 3.0, rel=1e-9)  # x = t³/3
+    np.testing.assert_allclose(motion.tau[:, 0], 4.0 * motion.t)
+
+
+def test_pd_obeys_its_equation():
+    model = slider()  # 2 kg
+    kp, kd, goal = 50.0, 4.0, 0.7
+    motion = lw.simulate(model, [0.0], None, 1.0, control=lw.PD(model, [goal], kp=kp, kd=kd), rtol=1e-11)
+    d, w = kd / 4.0, np.sqrt(kp / 2.0 - (kd / 4.0) ** 2)
+    t = motion.t
+    expected = goal * (1.0 - np.exp(-d * t) * (np.cos(w * t) + d / w * np.sin(w * t)))
+    np.testing.assert_allclose(motion.q[:, 0], expected, atol=1e-9)
+
+
+def test_pd_with_gravity_holds_still_and_turns_a_ball_joint():
+    model = double_pendulum()
+    q0 = np.array([0.3, -1.0])
+    held = lw.simulate(model, q0, None, 2.0, control=lw.PD(model, q0, kp=50.0, kd=5.0, gravity=True))
+    np.testing.assert_allclose(held.q, np.broadcast_to(q0, held.q.shape), atol=1e-9)
+    ball = top(lw.Spherical())
+    goal = np.array([np.cos(0.6), 0.0, np.sin(0.6), 0.0])
+    turned = lw.simulate(ball, ball.neutral(), None, 20.0, control=lw.PD(ball, goal, kp=20.0, kd=8.0))
+    np.testing.assert_allclose(turned.q[-1], goal, atol=1e-6)
+
+
+def test_targets_from_parameters():
+    model = double_pendulum()
+    control = lw.PD(model, lambda t, p: p[:2], kp=400.0, kd=60.0, gravity=True)
+    goals = np.array([[0.1, 0.2], [0.5, -0.5], [-1.0, 1.0]])
+    motion = lw.simulate(model, [0.0, 0.0], None, 10.0, control=control, p=goals, rtol=1e-7)
+    np.testing.assert_allclose(motion.q[:, -1], goals, atol=1e-4)
+
+
+def test_computed_torque_follows_exactly():
+    model = double_pendulum()
+    control = lw.ComputedTorque(
+        model,
+        lambda t, p: [lw.sin(t), lw.cos(2.0 * t)],
+        lambda t, p: [lw.cos(t), -2.0 * lw.sin(2.0 * t)],
+        lambda t, p: [-lw.sin(t), -4.0 * lw.cos(2.0 * t)],
+    )
+    motion = lw.simulate(model, [0.0, 1.0], [1.0, 0.0], 3.0, control=control, rtol=1e-11)
+    np.testing.assert_allclose(motion.q, np.stack([np.sin(motion.t), np.cos(2.0 * motion.t)], axis=1), atol=1e-8)
+    late = lw.simulate(model, [0.5, 0.0], [0.0, 0.0], 3.0, control=control)
+    assert np.abs(late.q[-1] - [np.sin(3.0), np.cos(6.0)]).max() < 1e-6
+
+
+def test_springs_store_energy():
+    model = slider()
+    springs = lw.JointSprings(model, 32.0, rest=[0.5])
+    motion = lw.simulate(model, [0.0], None, 5.0, control=springs, rtol=1e-11)
+    np.testing.assert_allclose(motion.q[:, 0], 0.5 - 0.5 * np.cos(4.0 * motion.t), atol=1e-9)
+    np.testing.assert_allclose(motion.energy, 4.0, rtol=1e-10)
+    np.testing.assert_array_equal(motion.tau, 0.0)  # passive: not an actuator's
+    with pytest.raises(lw.InputError, match="equally stiff"):
+        lw.JointSprings(top(lw.Spherical()), [1.0, 2.0, 3.0])
+
+
+def test_series_elastic_actuator_keeps_momentum_and_reaches_its_command():
+    """Two masses on a spring, the motor free: the mass centre does not accelerate, the energy stays."""
+    model = slider()
+    free = lw.SeriesElastic(model, ["block_joint"], [0.0], stiffness=40.0, inertia=0.5, kp=0.0, kd=0.0)
+    motion = lw.simulate(model, [0.2], [0.0], 3.0, control=free, rtol=1e-11)
+    momentum = 2.0 * motion.v[:, 0] + 0.5 * motion.x[:, 1]
+    np.testing.assert_allclose(momentum, 0.0, atol=1e-9)
+    np.testing.assert_allclose(motion.energy, motion.energy[0], rtol=1e-9)
+    frequency = np.sqrt(40.0 * (1 / 2.0 + 1 / 0.5))
+    np.testing.assert_allclose(motion.q[:, 0] - motion.x[:, 0], 0.2 * np.cos(frequency * motion.t), atol=1e-8)
+    driven = lw.SeriesElastic(model, ["block_joint"], [0.4], stiffness=100.0, inertia=0.5, kp=200.0, kd=40.0, friction=1.0)
+    reached = lw.simulate(model, [0.0], None, 60.0, control=driven)
+    assert reached.q[-1, 0] == pytest.approx(0.4, abs=1e-4)
+    with pytest.raises(lw.InputError, match="one freedom"):
+        lw.SeriesElastic(top(), ["body_joint"], [0.0])
+
+
+def test_reaction_wheel_keeps_the_total_momentum():
+    model = top(lw.Spherical())
+    wheel = lw.ReactionWheel(model, "body", (1, 1, 0), lambda t, q, v, p: 0.3 * lw.sin(2.0 * t), start=0.2)
+    motion = lw.simulate(model, model.neutral(), [0.3, -0.2, 0.5], 10.0, control=wheel, rtol=1e-11)
+    R = motion.pose("body")[:, :3, :3]
+    spin = np.einsum("tij,j,t->ti", R, np.array([1, 1, 0]) / np.sqrt(2), motion.x[:, 0])
+    total = model.momentum(motion.q, motion.v)[:, :3] + spin
+    np.testing.assert_allclose(total, np.broadcast_to(total[0], total.shape), atol=1e-9)
+    assert np.ptp(motion.x) > 0.1
+
+
+def test_thruster_pushes_where_the_body_points():
+    model = top()  # 2 kg, free
+    burn = lw.Thruster(model, "body", (0, 0, 1), lambda t, q, v, p: lw.where(t < 1.0, 4.0, -1.0))
+    motion = lw.simulate(model, model.neutral(), None, 2.0, control=burn, max_step=0.01, output_times=[0.0, 1.0, 2.0])
+    np.testing.assert_allclose(motion.q[:, 6], [0.0, 1.0, 3.0], rtol=1e-4)  # nozzles do not pull
+    off_centre = lw.Thruster(model, "body", (0, 1, 0), 1.0, point=(0.5, 0, 0))
+    spun = lw.simulate(model, model.neutral(), None, 1.0, control=off_centre)
+    assert spun.v[-1, 2] == pytest.approx(0.5 / 3.0, rel=1e-9)
+
+
+def test_elements_add_up_and_sit_beside_functions():
+    model = satellite()
+    both = [
+        lw.JointSprings(model, [0.0] * 6 + [5000.0] * 2),
+        lw.Thruster(model, "hub", (1, 0, 0), 10.0),
+        lambda t, q, v, p: [0.0] * 6 + [-75.0 * v[6], -75.0 * v[7]],
+    ]
+    motion = lw.simulate(model, model.neutral(), None, 1.0, control=both)
+    momentum = model.momentum(motion.q, motion.v)
+    np.testing.assert_allclose(np.linalg.norm(momentum[-1, 3:]), 10.0, rtol=1e-3)
+
+
+def test_implicit_steps_take_controllers_with_states():
+    """The exact Jacobian reaches through elements: stiff motors, few steps, the same motion."""
+    model = pendulum()
+    motor = lw.SeriesElastic(model, ["mass_joint"], [0.5], stiffness=1e5, inertia=0.1, kp=1e4, kd=2e3)
+    options = {"control": motor, "output_times": np.linspace(0.0, 1.0, 5), "rtol": 1e-7}
+    explicit = lw.simulate(model, [0.0], None, 1.0, method="dop853", **options)
+    implicit = lw.simulate(model, [0.0], None, 1.0, method="rodas4", **options)
+    np.testing.assert_allclose(implicit.q, explicit.q, atol=1e-5)
+    wheel = lw.ReactionWheel(top(), "body", (0, 0, 1), 0.1, start=0.5)
+    body = top()
+    runs = [
+        lw.simulate(body, body.neutral(), [0.1, 0.2, 0.3, 0, 0, 0], 1.0, control=wheel, method=method, rtol=1e-8)
+        for method in ("dop853", "rodas4")
+    ]
+    np.testing.assert_allclose(runs[0].q[-1], runs[1].q[-1], atol=1e-6)

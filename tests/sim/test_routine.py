@@ -1,0 +1,90 @@
+"""Routines: the compiled loop does what the interpreted one does."""
+
+import numpy as np
+import pytest
+
+from linkwise.codegen.hosted import HostedRoutine
+from linkwise.codegen.rollout import RolloutKernel
+from linkwise.codegen.routine import Buffer, Call, Copy, Host, IfAny, Lookup, Record, Routine, WhileAny
+from linkwise.sim.stepping import flag, program
+from linkwise.spatial.scalar import where
+
+
+def collatz(limit=60.0):
+    """x → x/2 or 3x + 1 until 1; each value recorded at its own place, and the largest looked up in a table."""
+
+    def step(x, n):
+        half = x[0] * 0.5
+        return {"half": half, "odd": 3.0 * x[0] + 1.0, "n_new": n[0] + 1.0, "doubled": (half - where(half < 0.0, 0.0, half)) + x[0]}
+
+    def choose(x, half, odd, parity, n):
+        running = (x[0] > 1.5) & (n[0] < limit)
+        value = where(parity[0] > 0.0, odd[0], half[0])
+        return {"x_new": where(running, value, x[0]), "moved": flag(running), "n_next": where(running, n[0] + 1.0, n[0])}
+
+    def again(x, n):
+        return {"running": flag((x[0] > 1.5) & (n[0] < limit))}
+
+    stepping = program("step", step, {"x": 1, "n": 1})
+    choosing = program("choose", choose, {"x": 1, "half": 1, "odd": 1, "parity": 1, "n": 1})
+    asking = program("again", again, {"x": 1, "n": 1})
+    names = ("half", "odd", "n_new", "doubled", "parity", "x_new", "moved", "n_next", "running")
+    buffers = (Buffer("x", 1, load=True, store=True), Buffer("n", 1, load=True, store=True), *(Buffer(k, 1) for k in names))
+    body = (
+        Call(stepping, ("x", "n"), ("half", "odd", "n_new", "doubled")),
+        Lookup("parities", "x", "parity"),
+        Call(choosing, ("x", "half", "odd", "parity", "n"), ("x_new", "moved", "n_next")),
+        IfAny("moved", (Record("path", "x_new", "n", "moved"),)),
+        Copy("x_new", "x"),
+        Copy("n_next", "n"),
+        Call(asking, ("x", "n"), ("running",)),
+    )
+    first = Call(asking, ("x", "n"), ("running",))
+    return Routine("collatz", buffers, (first, WhileAny("running", body)), ("parities",), (("path", 1),))
+
+
+def run(kernel, starts, dtype, threads=1):
+    count = len(starts)
+    rows = {"x": np.array(starts, dtype).reshape(-1, 1), "n": np.zeros((count, 1), dtype)}
+    path = np.full((64, count, 1), -1.0, dtype)
+    kernel.run(rows, {"parities": (np.arange(10_000) % 2).astype(dtype)}, {"path": path}, count, threads)
+    return rows["x"], rows["n"], path
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("scalar", [False, True])
+@pytest.mark.parametrize("count", [1, 3, 8, 21, 64])
+def test_compiled_and_interpreted_agree(dtype, scalar, count):
+    starts = np.random.default_rng(0).integers(1, 12, count)
+    routine = collatz()
+    expected = run(HostedRoutine(routine, dtype), starts, dtype)
+    found = run(RolloutKernel.build(routine, dtype, scalar=scalar), starts, dtype, threads=2)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert (found[0] == 1.0).all()
+
+
+def test_what_does_not_fit_is_refused():
+    double = program("double", lambda x: {"y": [2.0 * a for a in x]}, {"x": 2})
+    buffers = (Buffer("a", 2), Buffer("b", 3))
+    with pytest.raises(ValueError, match="3 numbers"):
+        Routine("wrong", buffers, (Call(double, ("a",), ("b",)),))
+    with pytest.raises(ValueError, match="'c'"):
+        Routine("wrong", buffers, (Copy("a", "c"),))
+    with pytest.raises(ValueError, match="writes what it reads"):
+        Routine("wrong", buffers, (Call(double, ("a",), ("a",)),))
+
+
+def test_python_functions_run_only_interpreted():
+    buffers = (Buffer("a", 2, load=True, store=True), Buffer("b", 2))
+    routine = Routine("host", buffers, (Host(lambda a: (a + 1.0,), ("a",), ("b",)), Copy("b", "a")))
+    rows = {"a": np.zeros((3, 2))}
+    HostedRoutine(routine).run(rows, {}, {}, 3)
+    np.testing.assert_array_equal(rows["a"], 1.0)
+    with pytest.raises(ValueError, match="cannot be compiled"):
+        RolloutKernel.build(routine)
+
+
+def test_the_fingerprint_sees_every_change():
+    assert collatz().fingerprint == collatz().fingerprint
+    assert collatz().fingerprint != collatz(50.0).fingerprint

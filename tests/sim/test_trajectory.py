@@ -1,0 +1,119 @@
+"""Trajectories: files, samples between samples, figures."""
+
+import builtins
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from tests.sim.mechanisms import double_pendulum, mixed
+
+
+@pytest.fixture(scope="module")
+def motion():
+    model = mixed()
+    q0, v0 = model.random_configuration(1), np.random.default_rng(1).normal(size=model.nv)
+    return lw.simulate(model, q0, v0, 0.5, output_times=np.linspace(0.0, 0.5, 51), rtol=1e-11)
+
+
+@pytest.fixture(scope="module")
+def batch():
+    model = double_pendulum()
+    q0 = np.random.default_rng(0).uniform(-1, 1, (2, 3, 2))
+    return lw.simulate(model, q0, None, 0.5, output_times=np.linspace(0.0, 0.5, 11))
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".csv"])
+@pytest.mark.parametrize("which", ["motion", "batch"])
+def test_files_bring_back_the_same_numbers(tmp_path, request, which, suffix):
+    original = request.getfixturevalue(which)
+    path = original.save(tmp_path / f"motion{suffix}")
+    again = lw.Trajectory.load(path, model=original.model)
+    np.testing.assert_array_equal(again.t, original.t)
+    for name in ("q", "v", "x", "vdot", "tau", "energy", "poses"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(original, name))
+    assert again.columns == original.columns
+    if suffix == ".npz":
+        assert again.method == original.method
+        np.testing.assert_array_equal(again.status, original.status)
+
+
+def test_files_of_another_kind_are_refused(tmp_path, motion):
+    with pytest.raises(lw.InputError, match="npz"):
+        motion.save(tmp_path / "motion.txt")
+    for name, text in (("a.csv", "x,y\n1,2\n"), ("b.npz", "no")):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(lw.InputError, match="not a trajectory"):
+            lw.Trajectory.load(tmp_path / name)
+
+
+def test_a_loaded_trajectory_needs_the_model_for_poses(tmp_path, motion):
+    again = lw.Trajectory.load(motion.save(tmp_path / "motion.npz"))
+    with pytest.raises(lw.LinkwiseError, match="model"):
+        _ = again.poses
+
+
+def test_derived_quantities_are_those_of_the_model(motion):
+    model = motion.model
+    tau = model.inverse_dynamics(motion.q, motion.v, motion.vdot)
+    np.testing.assert_allclose(tau, 0.0, atol=1e-10)
+    energy = model.kinetic_energy(motion.q, motion.v) + model.potential_energy(motion.q)
+    np.testing.assert_allclose(motion.energy, energy, rtol=1e-12)
+    np.testing.assert_allclose(motion.pose("ball"), motion.poses[:, 1], atol=1e-14)
+
+
+def test_between_the_samples(motion):
+    times = np.linspace(0.003, 0.497, 77)
+    exact = lw.simulate(motion.model, motion.q[0], motion.v[0], 0.5, output_times=times, rtol=1e-12)
+    found = motion.at(times)
+    np.testing.assert_allclose(found.q, exact.q, atol=2e-6)
+    np.testing.assert_allclose(found.v, exact.v, atol=2e-5)
+    on_samples = motion.at(motion.t)
+    np.testing.assert_allclose(on_samples.q, motion.q, atol=1e-13)
+    with pytest.raises(lw.InputError, match="outside"):
+        motion.at([0.6])
+
+
+def test_between_the_samples_of_a_batch(batch):
+    found = batch.at([0.123, 0.4])
+    assert found.q.shape == (2, 3, 2, 2)
+    np.testing.assert_allclose(found.q[1, 2], batch[1, 2].at([0.123, 0.4]).q, atol=1e-14)
+
+
+def test_plot(motion, batch):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    figure = motion.plot()
+    assert [axis.get_ylabel().split()[0] for axis in figure.axes] == ["q", "v", "τ", "energy"]
+    assert len(batch.plot(["q"], joints=["upper_joint"]).axes[0].lines) == 6
+    with pytest.raises(lw.InputError, match="upper_joint"):
+        batch.plot(["q"], joints=["nonsense"])
+    matplotlib.pyplot.close("all")
+
+
+def test_xarray_is_asked_for_by_name(motion, monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *rest, **more):
+        if name == "xarray":
+            raise ImportError(name)
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(lw.LinkwiseError, match="pip install xarray"):
+        motion.to_xarray()
+
+
+def test_xarray(batch):
+    pytest.importorskip("xarray")
+    data = batch.to_xarray()
+    assert data["q"].dims == ("batch0", "batch1", "time", "coordinate")
+    np.testing.assert_array_equal(data["energy"].values, batch.energy)
+
+
+def test_shown_as_text(motion, batch):
+    assert repr(motion) == "<Trajectory: 51 samples, 0 … 0.5 s, done>"
+    assert "batch (2, 3)" in repr(batch)
+    assert len(batch) == 11
+    with pytest.raises(lw.InputError, match="not a batch"):
+        motion[0]
