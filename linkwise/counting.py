@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from linkwise.algorithms import articulated, forward_dynamics, inverse_dynamics, mass_matrix
+from linkwise.algorithms import articulated, forward_dynamics, inverse_dynamics, mass_matrix, sparse_factor
 from linkwise.classics.registry import ALGORITHMS, Kind
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.model.builder import Builder
@@ -41,13 +41,21 @@ def _solve(tree: Tree, q: Any, v: Any, tau: Any) -> list[Any]:
     return articulated.solve(tree, q, articulated.articulate(tree, q), tau, None)
 
 
+def _composite(tree: Tree, q: Any, v: Any, tau: Any) -> list[Any]:
+    bias = inverse_dynamics.bias_force(tree, q, v)
+    rest = [t - c for t, c in zip(tau, bias, strict=True)]
+    return sparse_factor.factorize(mass_matrix.mass_matrix(tree, q)).solve(rest)
+
+
 OWN: dict[str, tuple[Kind, Callable[..., Any]]] = {
     "linkwise_inverse": ("inverse", inverse_dynamics.inverse_dynamics),
     "linkwise_forward": ("forward", forward_dynamics.forward_dynamics),
     "linkwise_solve": ("forward", _solve),
+    "linkwise_composite_forward": ("forward", _composite),
     "linkwise_mass_matrix": ("mass matrix", mass_matrix.mass_matrix),
 }
-"""The library's own algorithms, which the model's methods compile; "linkwise_solve" is 𝓜⁻¹T̄ for a given T̄."""
+"""The library's own algorithms, which the model's methods compile. "linkwise_solve" is 𝓜⁻¹T̄ for a given T̄;
+"linkwise_composite_forward" is what forward dynamics runs where joints follow others: composite bodies, 𝓜 = L*DL."""
 
 
 def count(name: str, n: int, kind: Frames = "dh") -> Counts:
