@@ -1,7 +1,7 @@
 """Simulation against MuJoCo's `rollout` and SciPy's `solve_ivp` around Pinocchio: `python -m bench.sim`.
 
-Rollouts: many Panda states, RK4, one thread, no contacts, no limits, no damping; every library stores the state of every
-step, and again with our samples thinned out. Single: ten seconds of one Panda in free fall, DOP853 at the same
+Rollouts: many Panda states, RK4, one thread, no contacts, no limits, no damping; every library stores the state of
+every step, and again with our samples thinned out. Single: ten seconds of one Panda in free fall, DOP853 at the same
 tolerances, called from Python. Results are compared before anything is timed; the calls take turns and the best round
 counts.
 """
@@ -48,9 +48,10 @@ def best_seconds(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, 
 
 
 def rollouts(robot: str, count: int, steps: int, rounds: int) -> dict[str, Any]:
-    """Steps per second of many states: linkwise, and MuJoCo's rollout with fewer states (its cost does not depend on it)."""
-    import linkwise as lw
+    """Steps per second of many states: linkwise, and MuJoCo's rollout with fewer (its cost does not depend on it)."""
     from mujoco import rollout
+
+    import linkwise as lw
 
     model = _model(robot)
     sample = Sample.random(_names(model), count)
@@ -99,8 +100,9 @@ def rollouts(robot: str, count: int, steps: int, rounds: int) -> dict[str, Any]:
 
 def single(robot: str, duration: float, rtol: float, rounds: int) -> dict[str, Any]:
     """Seconds for one simulation from Python: linkwise, and SciPy's DOP853 around Pinocchio's aba."""
-    import linkwise as lw
     from scipy.integrate import solve_ivp
+
+    import linkwise as lw
 
     model = _model(robot)
     peer = Pinocchio(ROBOTS[robot])
@@ -132,7 +134,11 @@ def single(robot: str, duration: float, rtol: float, rounds: int) -> dict[str, A
     return {
         "duration": duration,
         "rtol": rtol,
-        "seconds": {"linkwise": best["steps"], "linkwise, 101 samples": best["samples"], "scipy + pinocchio": best["scipy"]},
+        "seconds": {
+            "linkwise": best["steps"],
+            "linkwise, 101 samples": best["samples"],
+            "scipy + pinocchio": best["scipy"],
+        },
         "evaluations_scipy": int(b.nfev),
         "steps_linkwise": a.steps,
         "ratio": best["scipy"] / best["steps"],
@@ -153,12 +159,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     one = single(arguments.robot, arguments.duration, arguments.rtol, arguments.rounds)
     print(f"\n{arguments.robot}, {one['duration']:g} s, DOP853, rtol {one['rtol']:g}; milliseconds")
     print(report.table(["", "ms"], [[name, 1e3 * value] for name, value in one["seconds"].items()]))
-    print(f"{one['ratio']:.0f} times faster; they differ by {one['difference_first_second']:.1e} rad in the first second")
+    print(
+        f"{one['ratio']:.0f} times faster; they differ by {one['difference_first_second']:.1e} rad in the first second"
+    )
     many = rollouts(arguments.robot, arguments.states, arguments.steps, arguments.rounds)
-    print(f"\n{arguments.robot}, {many['states']} rollouts of {many['steps']} RK4 steps, one thread; million steps per second")
+    print(f"\n{arguments.robot}, {many['states']} rollouts of {many['steps']} RK4 steps, one thread; 10⁶ steps/s")
     print(report.table(["", "10⁶/s"], [[name, 1e-6 * value] for name, value in many["steps_per_second"].items()]))
     print(
-        f"{many['ratio_every_step']:.0f} times MuJoCo's (every step stored), {many['ratio_thinned']:.0f} times (ten samples); "
+        f"{many['ratio_every_step']:.0f} times MuJoCo's (every step stored), "
+        f"{many['ratio_thinned']:.0f} times (ten samples); "
         f"they differ by {many['difference']:.1e} rad"
     )
     print(f"\nwritten to {report.write('sim', {'single': one, 'rollouts': many})}")

@@ -164,7 +164,8 @@ class _Module:
     def _block(self) -> Function:
         routine, shape = self.routine, self.shape
         f = Function(
-            "define internal void @block(ptr %arrays, i64 %state, i64 %here, i64 %total, ptr noalias %scratch) noinline #0"
+            "define internal void @block(ptr %arrays, i64 %state, i64 %here, i64 %total, ptr noalias %scratch) "
+            "noinline #0"
         )
         f.label("entry")
         self.pointers = {name: f.address(shape.real, "%scratch", place) for name, place in self.places.items()}

@@ -1,7 +1,7 @@
 """Actuators and controllers: elements that fuse into the simulation's kernel.
 
-Targets and gains may be numbers, vectors, or functions: ``target=lambda t, p: ...`` is traced like everything else, so a
-batch can follow as many targets as it has states by reading them from ``p``.
+Targets and gains may be numbers, vectors, or functions: ``target=lambda t, p: ...`` is traced like everything else, so
+a batch can follow as many targets as it has states by reading them from ``p``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,11 @@ def _at(target: Target, t: Scalar, p: Vector) -> Any:
 
 
 def _vector(value: Any, size: int, what: str) -> list[Scalar]:
-    values = list(np.broadcast_to(np.asarray(value, dtype=object), (size,)) if np.ndim(value) == 0 else np.asarray(value, dtype=object).reshape(-1))
+    values = list(
+        np.broadcast_to(np.asarray(value, dtype=object), (size,))
+        if np.ndim(value) == 0
+        else np.asarray(value, dtype=object).reshape(-1)
+    )
     if len(values) != size:
         raise InputError(f"{what} has the wrong length", got=str(len(values)), allowed=str(size))
     return [float(x) if isinstance(x, (int, float, np.floating, np.integer)) else x for x in values]
@@ -154,8 +158,7 @@ class JointSprings(Element):
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         """Back to rest."""
         return [
-            -(float(k) * d + float(c) * rate)
-            for k, c, d, rate in zip(self.k, self.c, self._stretch(q), v, strict=True)
+            -(float(k) * d + float(c) * rate) for k, c, d, rate in zip(self.k, self.c, self._stretch(q), v, strict=True)
         ]
 
     def energy(self, q: Vector, x: Vector, p: Vector) -> Scalar:
@@ -247,8 +250,8 @@ class ReactionWheel(Element):
     """A wheel on a body, driven by a motor: its reaction turns the body, its spin adds gyroscopic moments.
 
     The wheel's mass and its inertia across the axis belong to the body. The state is the spin momentum relative to the
-    body, h = J Ω; the body feels -ḣ n - ω × (n h), and ḣ = motor torque. Total momentum is kept when J is small against the
-    body's inertia along the axis (the body's own share of the spin is left out).
+    body, h = J Ω; the body feels -ḣ n - ω × (n h), and ḣ = motor torque. Total momentum is kept when J is small
+    against the body's inertia along the axis (the body's own share of the spin is left out).
 
     Args:
         model: the mechanism.

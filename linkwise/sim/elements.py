@@ -21,8 +21,8 @@ Vector = Any  # an object array or a sequence of scalars
 class Element:
     """One thing that acts. Subclasses override what applies to them; all methods are pure functions.
 
-    Arguments, everywhere: ``t`` time in s, ``q`` (nq), ``v`` (nv), ``x`` (nx) the element's own states, ``p`` the run-time
-    parameters that ``simulate`` was given.
+    Arguments, everywhere: ``t`` time in s, ``q`` (nq), ``v`` (nv), ``x`` (nx) the element's own states, ``p`` the
+    run-time parameters that ``simulate`` was given.
     """
 
     nx: int = 0

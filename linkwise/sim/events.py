@@ -27,8 +27,8 @@ class Event:
         function: ``(t, q, v, p) -> number``, traced into the kernel (so ``lw.where`` instead of ``if``).
         direction: 1 for changes from minus to plus, -1 for plus to minus, 0 for both.
         terminal: whether the simulation ends there.
-        action: ``(t, q, v) -> (q, v)``, called in Python at the event with arrays (nq) and (nv); what it returns is where
-            the simulation goes on (a bounce, a catch).
+        action: ``(t, q, v) -> (q, v)``, called in Python at the event with arrays (nq) and (nv); what it returns is
+            where the simulation goes on (a bounce, a catch).
         name: found again in ``Trajectory.events``.
     """
 
@@ -122,7 +122,7 @@ class Locator:
         """The event functions at one state (n)."""
         g, directions = np.empty((1, len(self.events))), np.empty((1, len(self.events)))
         self.values.run([np.array([[t]]), y[None].copy(), p[None].copy()], [g, directions], 1)
-        return g[0]
+        return np.asarray(g[0])
 
     def at(self, t: float, y: Array, p: Array, h: Array) -> tuple[Array, Array]:
         """States (n, ny) and event values (n, ·) after steps of sizes h (n)."""
@@ -139,7 +139,7 @@ class Locator:
         return rows["y_new"], rows["g_new"]
 
     def first(self, t: float, y: Array, p: Array, h: float) -> tuple[float, Array, list[int]] | None:
-        """The first event in (t, t + h]: its step size, the state just after it and which events; None if there is none."""
+        """The first event in (t, t + h]: its step size, the state just after it, and which events; None if none."""
         low, high = 0.0, h
         before = self.now(t, y, p)
         state, values = (a[0] for a in self.at(t, y, p, np.array([h])))

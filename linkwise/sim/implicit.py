@@ -29,9 +29,7 @@ def jacobian(m: Motion, y: Flat, t: Scalar, p: Flat) -> tuple[Matrix, list[Scala
     directions = [[1.0 if i == j else 0.0 for i in range(nz + 1)] for j in range(nz + 1)]
     outside = m.body_forces(t, q, v, x, p)
     if outside is not None:  # forces on bodies change with the state in ways only the whole text knows
-        columns = [
-            derivative(lambda s: m.rates(y, s[:nz], s[nz], p), at, direction)[1] for direction in directions
-        ]
+        columns = [derivative(lambda s: m.rates(y, s[:nz], s[nz], p), at, direction)[1] for direction in directions]
     else:
         active, passive = m.joint_forces(t, q, v, x, p)
         losses = m.joint_losses(q, v)
@@ -142,7 +140,7 @@ def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> Step:
                 z = [start[k] + combined(i, method.a[i], u, k) for k in range(nz)]
                 return {"z": z, "t_stage": t[0] + h[0] * method.alpha[i]}
 
-            sizes = {"y": m.ny, "t": 1, "h": 1, **{name: nz for name in names[:i]}}
+            sizes = {"y": m.ny, "t": 1, "h": 1, **dict.fromkeys(names[:i], nz)}
             advance += [work.call(program(f"place{i}", place, sizes)), *rates("y", "z", "t_stage", "f_stage")]
 
         def solve(factors: Flat, slope: Flat, h: Flat, f: Flat, *u: Flat, i: int = i) -> dict[str, Any]:
@@ -152,7 +150,7 @@ def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> Step:
             ]
             return {names[i]: solved(unpacked(factors), right)}
 
-        sizes = {"factors": n_factors, "slope": nz, "h": 1, "f_stage": nz, **{name: nz for name in names[:i]}}
+        sizes = {"factors": n_factors, "slope": nz, "h": 1, "f_stage": nz, **dict.fromkeys(names[:i], nz)}
         call = work.call(program(f"solve{i}", solve, sizes), {"f_stage": "f_stage" if i else "k0"})
         advance.append(call)
 
@@ -163,7 +161,7 @@ def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> Step:
         z = [start[k] + combined(last, method.a[last], u, k) + u[last][k] for k in range(nz)]
         return {"y_new": m.from_chart(y, z)}
 
-    advance.append(work.call(program("finish", finish, {"y": m.ny, **{name: nz for name in names}})))
+    advance.append(work.call(program("finish", finish, {"y": m.ny, **dict.fromkeys(names, nz)})))
 
     def judge(y: Flat, y_new: Flat, span: Flat, u: Flat) -> dict[str, Any]:
         return {"err": sqrt(_weighted_square(m, y, y_new, span, u) * (1.0 / nz))}

@@ -27,7 +27,13 @@ Array = NDArray[Any]
 
 _KEPT = 32  # plans for each model
 
-ALIASES = {"rkmk4": "rk4", "rk45": "dopri5", "semi_implicit_euler": "euler", "implicit": "rodas4", "symplectic": "variational"}
+ALIASES = {
+    "rkmk4": "rk4",
+    "rk45": "dopri5",
+    "semi_implicit_euler": "euler",
+    "implicit": "rodas4",
+    "symplectic": "variational",
+}
 FIXED = ("euler", "rk4", "variational")
 ADAPTIVE = ("dop853", "dopri5", "rk56", "cash_karp", "rodas4")
 
@@ -200,7 +206,10 @@ def _made(
                 allowed="functions of (t, q, v, p) with lw.where instead of `if` and lw.sin instead of math.sin",
                 do="rewrite the control, or use an explicit method",
             )
-        note = "control runs in Python, once for each evaluation and each state, since it cannot be traced: " + "; ".join(reasons)
+        note = (
+            "control runs in Python, once for each evaluation and each state, since it cannot be traced: "
+            + "; ".join(reasons)
+        )
     motion = Motion(model, traced, rules, n_parameters)
     return Plan(motion, method, every_step, events, tuple(hosted), note)
 
@@ -224,4 +233,3 @@ def _why_not_traced(model: Model, element: Function, n_parameters: int) -> str:
     except Exception as error:  # whatever a user's function raises
         return f"{type(error).__name__}: {error}".splitlines()[0][:300]
     return ""
-

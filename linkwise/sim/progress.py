@@ -18,7 +18,7 @@ class Progress:
         label: what is shown before the bar.
     """
 
-    def __init__(self, show: bool | None | Callable[[float], None], label: str = "simulate") -> None:
+    def __init__(self, show: bool | Callable[[float], None] | None, label: str = "simulate") -> None:
         self.call = show if callable(show) else None
         self.shown = sys.stderr.isatty() if show is None else show is True
         self.label = label

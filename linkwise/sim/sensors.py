@@ -113,7 +113,8 @@ class ForceTorque:
     def read(self, trajectory: Trajectory, rng: Seed = None) -> Array:
         """[moment, force] (..., T, 6) exerted on the body through its joint, at the body's origin, in its axes.
 
-        Newton and Euler for all that the joint carries; forces that elements exert on bodies further out are not taken off.
+        Newton and Euler for all that the joint carries; forces that elements exert on bodies further out are not taken
+        off.
         """
         model = _model(trajectory)
         index = model.joint(self.joint).index
@@ -125,7 +126,7 @@ class ForceTorque:
         poses = model.poses(q)
         origin = poses[..., index, :3, 3]
         R = poses[..., index, :3, :3]
-        moment, force = np.zeros(q.shape[:-1] + (3,)), np.zeros(q.shape[:-1] + (3,))
+        moment, force = np.zeros((*q.shape[:-1], 3)), np.zeros((*q.shape[:-1], 3))
         for k in carried:
             body = model.bodies[k]
             J, Jdot = model.jacobian(q, body.name), model.jacobian_rate(q, v, body.name)
@@ -134,7 +135,9 @@ class ForceTorque:
             for part in body.parts:
                 place = np.asarray(part.placement)
                 R_part = poses[..., k, :3, :3] @ place[:3, :3]
-                arm = np.einsum("...ij,j->...i", poses[..., k, :3, :3], place[:3, :3] @ np.asarray(part.com) + place[:3, 3])
+                arm = np.einsum(
+                    "...ij,j->...i", poses[..., k, :3, :3], place[:3, :3] @ np.asarray(part.com) + place[:3, 3]
+                )
                 xx, yy, zz, xy, xz, yz = part.inertia
                 I = R_part @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ np.swapaxes(R_part, -1, -2)
                 alpha = a[..., :3]

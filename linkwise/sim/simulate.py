@@ -50,7 +50,7 @@ def simulate(
     output_times: ArrayLike | None = None,
     events: Any = None,
     p: ArrayLike | None = None,
-    progress: bool | None | Callable[[float], None] = None,
+    progress: bool | Callable[[float], None] | None = None,
     *,
     t0: float = 0.0,
     x0: ArrayLike | None = None,
@@ -65,36 +65,36 @@ def simulate(
     Damping, dry friction, joint limits and effort limits of the model act; see :class:`JointRules`.
 
     Methods. Fixed step: ``"euler"`` (semi-implicit), ``"rk4"``, ``"variational"`` (symplectic: its energy error stays
-    bounded for ever). Adaptive: ``"dop853"`` and ``"dopri5"`` (Dormand and Prince, 8(5,3) and 5(4)), ``"rk56"`` (Verner),
-    ``"cash_karp"``, and ``"rodas4"`` for stiff springs, dampers and friction (linearly implicit, L-stable, with exact
-    derivatives). All Runge–Kutta methods work in a chart around each step's start (Munthe-Kaas), so quaternions stay
-    of length one.
+    bounded for ever). Adaptive: ``"dop853"`` and ``"dopri5"`` (Dormand and Prince, 8(5,3) and 5(4)), ``"rk56"``
+    (Verner), ``"cash_karp"``, and ``"rodas4"`` for stiff springs, dampers and friction (linearly implicit, L-stable,
+    with exact derivatives). All Runge–Kutta methods work in a chart around each step's start (Munthe-Kaas), so
+    quaternions stay of length one.
 
     Args:
         model: the mechanism.
         q0: configuration(s) at the start (..., nq).
         v0: velocities at the start (..., nv); at rest if not given.
         duration: s.
-        dt: the step in s of a fixed-step method (made a little smaller where it does not divide the duration; 1e-3 if not
-            given); the first step tried by an adaptive one.
+        dt: the step in s of a fixed-step method (made a little smaller where it does not divide the duration; 1e-3 if
+            not given); the first step tried by an adaptive one.
         method: the integrator.
         rtol: relative tolerance of an adaptive method.
         atol: absolute tolerance, SI units; rtol/100 if not given.
-        control: ``control(t, q, v, p) -> tau`` (nv), an element such as :class:`PD`, or a list of these. It is traced once
-            and becomes part of the kernel; what it computes may depend on t, q, v and p only. A function that cannot be
-            traced (it branches on values, calls other libraries) is called in Python, which is some thousand times
-            slower: a warning and ``Trajectory.note`` say why.
-        output_times: times (T) of the samples, increasing, from t0 to t0 + duration. If not given: every ``save_every``-th
-            step of a fixed-step method, every step of an adaptive one, 101 equal intervals for a batch with an adaptive one.
-        events: :class:`Event` objects or functions ``(t, q, v, p) -> number`` whose sign changes are found.
-        p: run-time parameters (..., np): those of the model first, then whatever control and events want to know.
-        progress: a bar on stderr for long runs; None: only on a terminal. A function is called with the fraction done.
-        t0: time at the start, s.
+        control: ``control(t, q, v, p) -> tau`` (nv), an element such as :class:`PD`, or a list of these. It is traced
+            once and becomes part of the kernel; what it computes may depend on t, q, v and p only. A function that
+            cannot be traced (it branches on values, calls other libraries) is called in Python, which is some thousand
+            times slower: a warning and ``Trajectory.note`` say why.
+        output_times: times (T) of the samples, increasing, from t0 to t0 + duration. If not given: every
+            ``save_every``-th step of a fixed-step method, every step of an adaptive one, 101 equal intervals for a
+        batch with an adaptive one. events: :class:`Event` objects or functions ``(t, q, v, p) -> number`` whose sign
+        changes are found. p: run-time parameters (..., np): those of the model first, then whatever control and events
+        want to know. progress: a bar on stderr for long runs; None: only on a terminal. A function is called with the
+        fraction done. t0: time at the start, s.
         x0: states of the actuators at the start (..., nx); their own choice if not given.
         save_every: steps between samples of a fixed-step method.
         rules: what the model's damping, friction and limits do.
-        limits: short for ``rules=JointRules(limits=...)``: ``"spring"`` (a stiff spring at each joint limit, the default),
-            ``"stop"`` (reaching one ends the simulation), ``"ignore"``.
+        limits: short for ``rules=JointRules(limits=...)``: ``"spring"`` (a stiff spring at each joint limit, the
+            default), ``"stop"`` (reaching one ends the simulation), ``"ignore"``.
         max_step: largest step of an adaptive method, s.
         threads: threads to split a batch over.
 
@@ -128,7 +128,9 @@ def simulate(
     try:
         if adaptive:
             _check_positive("rtol", rtol)
-            run: _Run = _Adaptive(plan, states, t0, duration, dt, rtol, rtol / 100 if atol is None else atol, max_step, times)
+            run: _Run = _Adaptive(
+                plan, states, t0, duration, dt, rtol, rtol / 100 if atol is None else atol, max_step, times
+            )
         else:
             run = _Fixed(plan, states, t0, duration, 1e-3 if dt is None else dt, save_every, times)
         run.go(bar, _checked_threads(threads))
@@ -148,7 +150,9 @@ class _States:
         given = np.asarray(nominal if p is None else p, float)
         if given.ndim == 0 or given.shape[-1] < len(nominal):
             raise InputError(
-                "p has the wrong shape", got=str(given.shape), allowed=f"(..., n) with n at least {len(nominal)}, the model's"
+                "p has the wrong shape",
+                got=str(given.shape),
+                allowed=f"(..., n) with n at least {len(nominal)}, the model's",
             )
         x = np.array([value for element in elements for value in element.initial()], float)
         x = _vector("x0", x if x0 is None else x0, len(x))
@@ -282,7 +286,7 @@ class _Fixed(_Run):
     ) -> None:
         super().__init__(plan, states, t0, duration)
         _check_positive("dt", dt)
-        if not isinstance(save_every, (int, np.integer)) or save_every < 1:
+        if int(save_every) != save_every or save_every < 1:
             raise InputError("save_every is not a positive whole number", got=repr(save_every), allowed="1, 2, 3, …")
         self.steps = max(1, math.ceil(duration / dt - 1e-9))
         self.h = duration / self.steps
@@ -467,7 +471,9 @@ class _Adaptive(_Run):
         due = self.times[place:]
         due = due[due <= stop]
         if len(due):
-            self.saved[place : place + len(due), k] = self.plan.locator.at(start, self.y[k], self.states.p[k], due - start)[0]
+            self.saved[place : place + len(due), k] = self.plan.locator.at(
+                start, self.y[k], self.states.p[k], due - start
+            )[0]
             self.control[k, 3] = place + len(due)
 
     def statuses(self) -> Array:
@@ -540,7 +546,7 @@ def _checked_times(times: Any, t0: float, duration: float) -> Array | None:
             got=repr(times)[:80],
             allowed=f"increasing times from {t0:g} to {t0 + duration:g} s",
         )
-    return np.clip(array, t0, t0 + duration)
+    return np.asarray(np.clip(array, t0, t0 + duration))
 
 
 def _check_start(motion: Motion, y: Array) -> None:

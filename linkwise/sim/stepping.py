@@ -1,8 +1,8 @@
 """From a method and the equations of motion to a routine: the loop that a kernel runs.
 
-A *step* is a short list of calls that leads from ``y, t, h, p`` to ``y_new`` (and ``err``, the size of the error in units
-of the tolerance). Two loops are put around it: :func:`fixed_loop` and :func:`adaptive_loop`. All arithmetic, that of the
-step-size control too, is traced; the routine only says what comes after what.
+A *step* is a short list of calls that leads from ``y, t, h, p`` to ``y_new`` (and ``err``, the size of the error in
+units of the tolerance). Two loops are put around it: :func:`fixed_loop` and :func:`adaptive_loop`. All arithmetic,
+that of the step-size control too, is traced; the routine only says what comes after what.
 """
 
 from __future__ import annotations
@@ -172,7 +172,9 @@ def runge_kutta(work: Work, tableau: Tableau) -> Step:
     def judge(y: Flat, y_new: Flat, h: Flat, span: Flat, *k: Flat) -> dict[str, Any]:
         by_stage = dict(zip(judged, k, strict=True))
         every = [by_stage.get(j, ()) for j in range(tableau.stages)]
-        squares = [_weighted_square(m, y, y_new, span, [_combination(row, every, i) for i in range(m.nz)]) for row in rows]
+        squares = [
+            _weighted_square(m, y, y_new, span, [_combination(row, every, i) for i in range(m.nz)]) for row in rows
+        ]
         if len(squares) == 1:
             return {"err": h[0] * sqrt(squares[0] * (1.0 / m.nz))}
         blend = (squares[0] + squares[1] * 0.01) * float(m.nz)
@@ -316,8 +318,8 @@ def one_step(work: Work, step: Step, events: Program) -> Routine:
 def fixed_loop(work: Work, step: Step, events: Program | None = None) -> Routine:
     """Steps of equal size; every so many of them the state is recorded.
 
-    Rows: y; p; start = [t0, h]; clock (see :data:`CLOCK`): steps done and to do, steps until the next record and between
-    records, the next record's place, the status.
+    Rows: y; p; start = [t0, h]; clock (see :data:`CLOCK`): steps done and to do, steps until the next record and
+    between records, the next record's place, the status.
     """
     m = work.motion
     work.buffer("y", m.ny, load=True, store=True)
@@ -392,8 +394,8 @@ def _crossing(events: Program) -> Program:
 def adaptive_loop(work: Work, step: Step, *, every_step: bool, events: Program | None = None) -> Routine:
     """Steps as long as the tolerance allows, each state with its own.
 
-    Rows: y; p; control (see :data:`CONTROL`); span (see :data:`SPAN`). With ``every_step`` each accepted step is recorded,
-    otherwise the states at the times of the table ``times`` (infinity at its end).
+    Rows: y; p; control (see :data:`CONTROL`); span (see :data:`SPAN`). With ``every_step`` each accepted step is
+    recorded, otherwise the states at the times of the table ``times`` (infinity at its end).
     """
     m = work.motion
     nc = len(CONTROL)
@@ -545,9 +547,7 @@ def _samples(work: Work, step: Step, clip: bool) -> list[Statement]:
         lambda accept, next_time, t_new: {"pending": flag((accept[0] > 0.0) & (next_time[0] <= t_new[0]))},
         {"accept": 1, "next_time": 1, "t_new": 1},
     )
-    onward = program(
-        "onward", lambda place, pending: {"place_next": place[0] + pending[0]}, {"place": 1, "pending": 1}
-    )
+    onward = program("onward", lambda place, pending: {"place_next": place[0] + pending[0]}, {"place": 1, "pending": 1})
     again: list[Statement] = [
         work.call(onward),
         Copy("place_next", "place"),

@@ -39,8 +39,8 @@ class Trajectory:
             joint limits are not in it.
         energy: kinetic, potential and spring energy (..., T), in J.
         events: what happened, in the order of time for each state.
-        status: ``"done"``, ``"event"`` (a terminal one), ``"failed"`` or ``"interrupted"``; for a batch an array of them.
-            Samples after the end of a state are NaN.
+        status: ``"done"``, ``"event"`` (a terminal one), ``"failed"`` or ``"interrupted"``; for a batch an array of
+            them. Samples after the end of a state are NaN.
         steps, rejected: how many steps were made and how many were tried in vain, for each state.
         note: why something ran slower than it could, or empty.
         method: the integrator's name.
@@ -135,8 +135,14 @@ class Trajectory:
         if q.ndim == 2:
             ends = np.flatnonzero(np.isfinite(q).all(axis=1))
             keep = slice(0, int(ends[-1]) + 1 if len(ends) else 0)
-        values = {name: value[index][..., keep] if name == "energy" else value[index][..., keep, :] for name, value in self._values.items()}
-        pick = lambda value: value[index] if isinstance(value, np.ndarray) else value  # noqa: E731
+        values = {
+            name: value[index][..., keep] if name == "energy" else value[index][..., keep, :]
+            for name, value in self._values.items()
+        }
+
+        def pick(value: Any) -> Any:
+            return value[index] if isinstance(value, np.ndarray) else value
+
         chosen = np.arange(int(np.prod(self.batch_shape))).reshape(self.batch_shape)[index]
         places = {tuple(int(i) for i in np.unravel_index(k, self.batch_shape)) for k in np.ravel(chosen)}
         status = pick(self.status)
@@ -174,7 +180,11 @@ class Trajectory:
 
         times = np.atleast_1d(np.asarray(t, float))
         slack = 1e-9 * max(1.0, float(np.ptp(self.t)) if len(self.t) else 0.0)
-        if len(self.t) < 2 or times.min(initial=np.inf) < self.t[0] - slack or times.max(initial=-np.inf) > self.t[-1] + slack:
+        if (
+            len(self.t) < 2
+            or times.min(initial=np.inf) < self.t[0] - slack
+            or times.max(initial=-np.inf) > self.t[-1] + slack
+        ):
             raise InputError(
                 "these times are outside the trajectory",
                 got=f"{times.min():g} … {times.max():g} s",
@@ -332,7 +342,9 @@ class Trajectory:
                 array = getattr(self, name).reshape(-1, len(self.t), len(self.columns[name]))
                 shown = [k for k, column in enumerate(self.columns[name]) if joints is None or column in joints]
                 if joints is not None and not shown:
-                    raise InputError(f"no column of {name} has such a name", got=str(list(joints)), allowed=str(self.columns[name]))
+                    raise InputError(
+                        f"no column of {name} has such a name", got=str(list(joints)), allowed=str(self.columns[name])
+                    )
                 for n, k in enumerate(shown):
                     lines = axis.plot(self.t, array[:, :, k].T, color=f"C{n % 10}", lw=1.0)
                     lines[0].set_label(self.columns[name][k])

@@ -7,8 +7,8 @@ implicit midpoint rule for q and the momentum π = 𝓜(q) v:
     q₁ = q + h w,             π₁ = π + h F,
 
 since ∂L/∂q = Cᵀv - g for the C with 𝓜̇ - 2C skew. Second order, symmetric, symplectic: without losses the energy error
-oscillates and does not grow, and the momenta of symmetries are kept. w is found by iteration to rounding, which converges
-fast for h well below the period of the fastest oscillation.
+oscillates and does not grow, and the momenta of symmetries are kept. w is found by iteration to rounding, which
+converges fast for h well below the period of the fastest oscillation.
 """
 
 from __future__ import annotations

@@ -15,9 +15,7 @@ def pendulum():
 def double_pendulum():
     b = lw.ModelBuilder("double_pendulum", gravity=(0, -9.81, 0))
     b.add_body("upper", joint=lw.Revolute(axis=(0, 0, 1)), mass=1.0, com=(1, 0, 0))
-    b.add_body(
-        "lower", "upper", lw.Revolute(axis=(0, 0, 1)), lw.transform(xyz=(1, 0, 0)), mass=0.7, com=(0.8, 0, 0)
-    )
+    b.add_body("lower", "upper", lw.Revolute(axis=(0, 0, 1)), lw.transform(xyz=(1, 0, 0)), mass=0.7, com=(0.8, 0, 0))
     return b.build()
 
 
@@ -58,7 +56,15 @@ def mixed():
     I = np.diag([0.3, 0.4, 0.5])
     b.add_body("base", joint=lw.Free(), mass=3.0, com=(0.1, 0, 0.05), inertia=I)
     b.add_body("ball", "base", lw.Spherical(), lw.transform(xyz=(0.3, 0, 0)), mass=1.0, com=(0, 0.2, 0), inertia=I)
-    b.add_body("hinge", "ball", lw.Revolute(axis=(1, 1, 0)), lw.transform(xyz=(0, 0.4, 0)), mass=0.5, com=(0, 0, 0.2), inertia=I)
+    b.add_body(
+        "hinge",
+        "ball",
+        lw.Revolute(axis=(1, 1, 0)),
+        lw.transform(xyz=(0, 0.4, 0)),
+        mass=0.5,
+        com=(0, 0, 0.2),
+        inertia=I,
+    )
     b.add_body("plate", "base", lw.Planar(), lw.transform(xyz=(-0.3, 0, 0)), mass=0.6, com=(0.1, 0.1, 0), inertia=I)
     b.add_body("rod", "hinge", lw.Prismatic(axis=(0, 0, 1)), lw.transform(), mass=0.4, com=(0, 0, 0.1), inertia=I)
     return b.build()

@@ -77,7 +77,9 @@ def test_series_elastic_actuator_keeps_momentum_and_reaches_its_command():
     np.testing.assert_allclose(motion.energy, motion.energy[0], rtol=1e-9)
     frequency = np.sqrt(40.0 * (1 / 2.0 + 1 / 0.5))
     np.testing.assert_allclose(motion.q[:, 0] - motion.x[:, 0], 0.2 * np.cos(frequency * motion.t), atol=1e-8)
-    driven = lw.SeriesElastic(model, ["block_joint"], [0.4], stiffness=100.0, inertia=0.5, kp=200.0, kd=40.0, friction=1.0)
+    driven = lw.SeriesElastic(
+        model, ["block_joint"], [0.4], stiffness=100.0, inertia=0.5, kp=200.0, kd=40.0, friction=1.0
+    )
     reached = lw.simulate(model, [0.0], None, 60.0, control=driven)
     assert reached.q[-1, 0] == pytest.approx(0.4, abs=1e-4)
     with pytest.raises(lw.InputError, match="one freedom"):

@@ -15,12 +15,21 @@ def collatz(limit=60.0):
 
     def step(x, n):
         half = x[0] * 0.5
-        return {"half": half, "odd": 3.0 * x[0] + 1.0, "n_new": n[0] + 1.0, "doubled": (half - where(half < 0.0, 0.0, half)) + x[0]}
+        return {
+            "half": half,
+            "odd": 3.0 * x[0] + 1.0,
+            "n_new": n[0] + 1.0,
+            "doubled": (half - where(half < 0.0, 0.0, half)) + x[0],
+        }
 
     def choose(x, half, odd, parity, n):
         running = (x[0] > 1.5) & (n[0] < limit)
         value = where(parity[0] > 0.0, odd[0], half[0])
-        return {"x_new": where(running, value, x[0]), "moved": flag(running), "n_next": where(running, n[0] + 1.0, n[0])}
+        return {
+            "x_new": where(running, value, x[0]),
+            "moved": flag(running),
+            "n_next": where(running, n[0] + 1.0, n[0]),
+        }
 
     def again(x, n):
         return {"running": flag((x[0] > 1.5) & (n[0] < limit))}
@@ -29,7 +38,11 @@ def collatz(limit=60.0):
     choosing = program("choose", choose, {"x": 1, "half": 1, "odd": 1, "parity": 1, "n": 1})
     asking = program("again", again, {"x": 1, "n": 1})
     names = ("half", "odd", "n_new", "doubled", "parity", "x_new", "moved", "n_next", "running")
-    buffers = (Buffer("x", 1, load=True, store=True), Buffer("n", 1, load=True, store=True), *(Buffer(k, 1) for k in names))
+    buffers = (
+        Buffer("x", 1, load=True, store=True),
+        Buffer("n", 1, load=True, store=True),
+        *(Buffer(k, 1) for k in names),
+    )
     body = (
         Call(stepping, ("x", "n"), ("half", "odd", "n_new", "doubled")),
         Lookup("parities", "x", "parity"),

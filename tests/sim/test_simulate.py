@@ -169,9 +169,7 @@ def test_limits_hold_lose_energy_or_stop_or_are_ignored():
 def test_a_ball_bounces_where_it_should(method):
     b = lw.ModelBuilder("ball")
     b.add_body("ball", joint=lw.Prismatic(axis=(0, 0, 1)), mass=1.0, inertia=np.eye(3))
-    ground = lw.Event(
-        lambda t, q, v, p: q[0], direction=-1, action=lambda t, q, v: (q * 0.0, -0.5 * v), name="ground"
-    )
+    ground = lw.Event(lambda t, q, v, p: q[0], direction=-1, action=lambda t, q, v: (q * 0.0, -0.5 * v), name="ground")
     times = np.linspace(0.0, 1.1, 12)
     motion = lw.simulate(b.build(), [1.0], [0.0], 1.1, events=ground, method=method, dt=1e-2, output_times=times)
     first = np.sqrt(2.0 / 9.81)
