@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -79,7 +81,9 @@ class Batch:
                         got=f"{type(target).__name__} {getattr(target, 'shape', '')} {getattr(target, 'dtype', '')}",
                         allowed=f"ndarray {shape} {self.dtype}",
                     )
-                if target.flags.c_contiguous and not any(np.shares_memory(target, a) for a in self.arrays):
+                if not target.flags.writeable:
+                    raise InputError(f"out of {self.name} is read-only", allowed="an array that can be written to")
+                if target.flags.c_contiguous and not any(np.may_share_memory(target, a) for a in self.arrays):
                     results.append((target.reshape(self.size, spec.size), target))
                     continue
             fresh = np.empty(shape, self.dtype)
@@ -128,16 +132,23 @@ def results_like(shape: tuple[int, ...], values: Sequence[Any]) -> Any:
 
 def _scalars(array: Any) -> list[Any]:
     """Flat Python scalars: constants as floats, so that they fold."""
-    return [x if not isinstance(x, (int, np.floating, np.integer)) else float(x) for x in np.ravel(array)]
+    return [float(x) if _is_constant(x) else x for x in np.ravel(array)]
+
+
+def _is_constant(x: Any) -> bool:
+    own = type(x).__module__.partition(".")[0] in ("builtins", "numpy", "fractions", "decimal")
+    return own and isinstance(x, (numbers.Real, np.bool_, Decimal))
 
 
 def _as_array(function: str, name: str, value: Any) -> Any:
     try:
         array = np.asarray(value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"{name} of {function} is not an array", got=f"{type(value).__name__}: {error}", allowed="numbers"
         ) from None
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise InputError(f"{name} of {function} has masked numbers", do="fill them first: array.filled(…)")
     if array.dtype.kind not in "fiubO":
         raise InputError(
             f"{name} of {function} is not made of real numbers",
@@ -146,11 +157,29 @@ def _as_array(function: str, name: str, value: Any) -> Any:
         )
     if array.dtype.kind == "O":
         for entry in array.reshape(-1):
-            if isinstance(entry, (str, bytes, list, tuple, dict, complex)) or entry is None:
+            if not _is_number_or_symbol(entry):
                 raise InputError(
-                    f"{name} of {function} is not made of real numbers", got=repr(entry), allowed="numbers or symbols"
+                    f"{name} of {function} is not made of real numbers",
+                    got=_shortened(repr(entry)),
+                    allowed="numbers or symbols",
                 )
     return array
+
+
+def _is_number_or_symbol(entry: Any) -> bool:
+    if isinstance(entry, (numbers.Real, Decimal)):
+        try:
+            float(entry)  # not a whole number beyond all floats
+        except OverflowError:
+            return False
+        return True
+    if isinstance(entry, (str, bytes, list, tuple, dict, set, complex)):
+        return False
+    return hasattr(entry, "__mul__") and hasattr(entry, "__add__")
+
+
+def _shortened(text: str, most: int = 80) -> str:
+    return text if len(text) <= most else f"{text[: most - 2]} …"
 
 
 def _core(shape: tuple[int, ...]) -> str:

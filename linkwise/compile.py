@@ -130,12 +130,19 @@ class CompiledFunction:
     def general(self, *arrays: Array, out: Any = None, threads: int | None = None) -> Any:
         """The way for everything: batches, float32, other array types, ``out`` and ``threads``."""
         batch = Batch(self.name, self.inputs, arrays)
+        split = checked_threads(threads)
         if batch.is_symbolic:
-            return batch.each_state(self.text, self._symbolic_result)
+            if out is not None:
+                raise InputError(f"{self.name} fills out with numbers only", got="symbols", do="leave out= out")
+            if batch.size:
+                return batch.each_state(self.text, self._symbolic_result)
         program = self.program  # fixes the result type
-        kernel = self.kernel(batch.dtype)
+        if batch.is_symbolic:
+            nothing = [np.empty(batch.shape + spec.shape, object) for spec in program.outputs]
+            return nothing[0] if self._result_type is None else self._result_type._make(nothing)
         results = batch.outputs(program.outputs, out)
-        kernel.run(batch.flat_inputs(), [flat for flat, _ in results], batch.size, checked_threads(threads))
+        kernel = self.kernel(batch.dtype)
+        kernel.run(batch.flat_inputs(), [flat for flat, _ in results], batch.size, split)
         values = batch.finish(results, out)
         if self._result_type is None:
             return values[0]

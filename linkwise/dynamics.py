@@ -15,7 +15,7 @@ from linkwise.algorithms.kinematics import configuration_rate
 from linkwise.algorithms.regressor import inertial_parameters
 from linkwise.arrays import Batch
 from linkwise.compile import Chart, CompiledFunction, checked_threads
-from linkwise.errors import InputError
+from linkwise.errors import InputError, UnknownNameError
 from linkwise.linearization import Linearization
 from linkwise.model.builder import Builder
 from linkwise.model.dh import add_dh_chain
@@ -537,6 +537,8 @@ class Model(Linearization, Mechanism):
         return function
 
     def _make(self, name: str, optional: tuple[str, ...], static: dict[str, Any]) -> CompiledFunction:
+        if name not in CATALOGUE:
+            raise UnknownNameError("function", name, CATALOGUE)
         text = CATALOGUE[name]
         names = (*text.inputs, *(n for n in text.optional if n in optional), *(("p",) if self.parameter_names else ()))
 
