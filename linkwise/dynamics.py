@@ -548,7 +548,8 @@ class Model(Linearization, Mechanism):
             plain = self._exact_trees if exact else self._trees
             trees = Trees(self, given.pop("p", None), exact) if self.parameter_names else plain
             arguments = [given.get(n) for n in (*text.inputs, *text.optional)]
-            return text.function(trees, *arguments, **static)
+            result = text.function(trees, *arguments, **static)
+            return np.empty(text.empty, object) if isinstance(result, list) and not result else result
 
         doc = getattr(type(self), name).__doc__ or ""
         inputs = [(n, input_shape(self, n)) for n in names]

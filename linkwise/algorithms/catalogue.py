@@ -92,6 +92,8 @@ class Text:
     optional: tuple[str, ...] = ()
     rolls: bool = False
     """Whether the text is made of sweeps alone, so that it can run as loops over the links."""
+    empty: tuple[int, ...] = (0,)
+    """Shape of the result where the mechanism has no freedom at all, which a list of no rows does not tell."""
 
 
 def input_shape(mechanism: Mechanism, name: str) -> tuple[int, ...]:
@@ -168,10 +170,10 @@ CATALOGUE: dict[str, Text] = {
     ),
     "mass_product": Text(("q", "x"), lambda t, q, x: inverse_dynamics.mass_product(t.fast, q, x), rolls=True),
     "mass_solve": Text(("q", "x"), lambda t, q, x: mass_matrix.mass_solve(t.fast, q, x), rolls=True),
-    "mass_matrix": Text(("q",), lambda t, q: mass_matrix.mass_matrix(t.fast, q)),
-    "mass_matrix_inverse": Text(("q",), lambda t, q: mass_matrix.mass_matrix_inverse(t.fast, q)),
-    "coriolis_matrix": Text(("q", "v"), lambda t, q, v: coriolis.coriolis_matrix(t.fast, q, v)),
-    "poses": Text(("q",), lambda t, q: kinematics.poses(t.fast, q), rolls=True),
+    "mass_matrix": Text(("q",), lambda t, q: mass_matrix.mass_matrix(t.fast, q), empty=(0, 0)),
+    "mass_matrix_inverse": Text(("q",), lambda t, q: mass_matrix.mass_matrix_inverse(t.fast, q), empty=(0, 0)),
+    "coriolis_matrix": Text(("q", "v"), lambda t, q, v: coriolis.coriolis_matrix(t.fast, q, v), empty=(0, 0)),
+    "poses": Text(("q",), lambda t, q: kinematics.poses(t.fast, q), rolls=True, empty=(0, 4, 4)),
     "pose": Text(("q",), lambda t, q, *, body: kinematics.pose(t.fast, q, t.place(body, t.fast))),
     "velocity": Text(("q", "v"), lambda t, q, v, *, body: kinematics.velocity(t.fast, q, v, t.place(body, t.fast))),
     "jacobian": Text(
@@ -198,7 +200,9 @@ CATALOGUE: dict[str, Text] = {
     "operational_admittance": Text(
         ("q",), lambda t, q, *, body: operational.operational_admittance(t.fast, q, t.place(body, t.fast))
     ),
-    "regressor": Text(("q", "v", "vdot"), lambda t, q, v, vdot: regressor.regressor(t.in_body_frames, q, v, vdot)),
+    "regressor": Text(
+        ("q", "v", "vdot"), lambda t, q, v, vdot: regressor.regressor(t.in_body_frames, q, v, vdot), empty=(0, 0)
+    ),
     "integrate": Text(("q", "dv"), lambda t, q, dv: configuration.integrate(t.fast, q, dv), rolls=True),
     "difference": Text(("q0", "q1"), lambda t, q0, q1: configuration.difference(t.fast, q0, q1), rolls=True),
 }
