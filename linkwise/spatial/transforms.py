@@ -98,8 +98,9 @@ class Turn:
         i, j, _ = _plane(self.axis)
         a, c, s = A.m, self.c, self.s
         difference = a[i][i] - a[j][j]
-        # twice a symmetric entry: the factor takes the two, shared between matrices, or folded when constant
-        both, weight = (a[i][j], c + c) if isinstance(A, Sym3) else (a[i][j] + a[j][i], c)
+        # twice a symmetric entry: the cosine takes the two, shared between matrices, where the entry is no constant
+        doubled = isinstance(A, Sym3) and not isinstance(a[i][j], float)
+        both, weight = (a[i][j], c + c) if doubled else (a[i][j] + a[j][i], c)
         if isinstance(c, float) and isinstance(s, float) and is_zero(both):
             se, ce = (s * s) * difference, (s * c) * difference
         else:
