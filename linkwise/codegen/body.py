@@ -31,6 +31,7 @@ class Body:
         uniform: frozenset[int] = frozenset(),
         apart: bool = True,
         woven: Overlap | None = None,
+        skipped: frozenset[tuple[int, int]] = frozenset(),
     ) -> None:
         self.program, self.plan, self.shape, self.vector, self.name = program, plan, shape, vector, name
         self.uniform = uniform  # inputs that hold one number for all lanes, not one for each
@@ -42,7 +43,8 @@ class Body:
         self.destinations: dict[int, list[tuple[int, int]]] = {}
         for array, row in enumerate(program.results):
             for element, value in enumerate(row):
-                self.destinations.setdefault(value, []).append((array, element))
+                if (array, element) not in skipped:  # zeros that are there already
+                    self.destinations.setdefault(value, []).append((array, element))
         pointers = [f"%in{i}" for i in range(len(program.inputs))]
         pointers += [f"%out{i}" for i in range(len(program.outputs))] + ["%frame"]
         pointers += woven.parameters if woven else ()

@@ -8,11 +8,12 @@ masks, the transposes of neighbouring blocks are woven into the body, see :mod:`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
-from linkwise.codegen import transcendental, transpose
+from linkwise.codegen import streaming, transcendental, transpose
 from linkwise.codegen.body import Body
 from linkwise.codegen.ir import Function, Shape, module_text
 from linkwise.codegen.overlap import overlap
@@ -32,10 +33,11 @@ class Layout:
     second: tuple[int, ...]  # a second place for each input's lanes, if there is one
     outputs: tuple[int, ...]
     nowhere: int  # room for a block of rows that nobody needs
+    stages: dict[int, int]  # room for a block of rows of each wide output
     frame: int
 
     @classmethod
-    def of(cls, program: Program, lanes: int, double: bool = False) -> Layout:
+    def of(cls, program: Program, lanes: int, double: bool = False, wide: Iterable[int] = ()) -> Layout:
         """All arrays one behind the other."""
         position = 0
 
@@ -51,7 +53,11 @@ class Layout:
         second = place(program.inputs) if double else ()
         sizes = [array.size for array in (*program.inputs, *program.outputs)]
         nowhere, room = position, max(sizes, default=0) if double else 0
-        return cls(inputs, second, outputs, nowhere, nowhere + room)
+        stages, position = {}, nowhere + room
+        for array in wide:
+            stages[array] = position
+            position += program.outputs[array].size
+        return cls(inputs, second, outputs, nowhere, stages, position)
 
 
 def attributes(machine: Machine) -> str:
@@ -83,23 +89,29 @@ def batch_module(program: Program, machine: Machine, bits: int) -> Module:
     shape = Shape(bits, machine.vector_bytes * 8 // bits)
     plan = make_plan(program)
     woven = overlap(program, machine, shape) if len(plan.pieces) == 1 else None
-    layout = Layout.of(program, shape.lanes, double=woven is not None)
-    body = Body(program, plan, shape, shape, woven=woven)
+    wide = streaming.wide_outputs(program, shape) if woven is None else {}
+    layout = Layout.of(program, shape.lanes, double=woven is not None, wide=wide)
+    body = Body(program, plan, shape, shape, woven=woven, skipped=streaming.skipped(program, wide))
     grouped = [f for entry in entries_used(plan) for f in transcendental.functions(entry, machine, bits)]
     scratch = Function(f"define i64 @{SCRATCH_ENTRY}()")
     scratch.do(f"ret i64 {layout.frame * shape.size + body.frame_bytes}")
-    entry = _Entry(program, shape, layout).write(woven=woven is not None)
-    made = [*transpose.functions(machine, shape), *grouped, *body.functions, entry, scratch]
+    entry = _Entry(program, shape, layout, wide).write(woven=woven is not None)
+    moves = [*transpose.functions(machine, shape), *(streaming.functions(machine, shape) if wide else ())]
+    made = [*moves, *grouped, *body.functions, entry, scratch]
     title = f"; {program.name}, {shape.lanes} states at a time, float{bits}\n"
-    # LLVM's scheduler would sort the woven work back into heaps; without that work it does a little better than we do.
-    return Module(title + module_text(made, [attributes(machine)]), in_order=woven is not None)
+    # LLVM's scheduler would sort the woven work back into heaps; without that work it does a little better than we do,
+    # but for programs of several pieces, whose values it moves away from where they are used.
+    in_order = woven is not None or len(plan.pieces) > 1
+    return Module(title + module_text(made, [attributes(machine), "!0 = !{i32 1}"]), in_order=in_order)
 
 
 class _Entry:
     """Writes the loop over blocks."""
 
-    def __init__(self, program: Program, shape: Shape, layout: Layout) -> None:
-        self.shape, self.layout = shape, layout
+    def __init__(
+        self, program: Program, shape: Shape, layout: Layout, wide: Mapping[int, streaming.Runs] = MappingProxyType({})
+    ) -> None:
+        self.shape, self.layout, self.wide = shape, layout, wide
         self.f = f = Function(f"define void @{BATCH_ENTRY}(ptr %in, ptr %out, i64 %count, ptr noalias %scratch) #0")
         f.label("entry")
         self.in_sizes = [array.size for array in program.inputs]
@@ -152,6 +164,8 @@ class _Entry:
         f.do("br i1 %any, label %rest, label %done")
         f.label("rest")
         some = ", i64 0, i64 %left"
+        for array in self.wide:  # columns that nobody computes
+            f.do(f"call void @clear(ptr {self.out_lanes[array]}, i64 {self.out_sizes[array]})")
         self._take("%whole", "rows_to_lanes_some", some)
         nowhere = self._in_scratch([self.layout.nowhere])[0]
         idle = [nowhere] * len(self.in_sizes) + self._in_scratch(self.layout.second) + [nowhere] * len(self.out_sizes)
@@ -164,15 +178,40 @@ class _Entry:
 
     def _blocks(self) -> None:
         f = self.f
+        if self.wide:
+            state_bytes = sum(self.out_sizes) * self.shape.bits // 8
+            f.do(f"%far = icmp sgt i64 %count, {streaming.FAR_BYTES // state_bytes}")
+            for array in self.wide:
+                f.do(f"call void @clear(ptr {self._stage(array)}, i64 {self.out_sizes[array]})")
         f.do("br label %loop")
         f.label("loop")
         f.do("%i = phi i64 [ 0, %blocks ], [ %next, %loop ]")
         self._take("%i")
         self._body(self.in_lanes, ())
-        self._give("%i")
+        if self.wide:
+            self._give_wide("%i")
+        else:
+            self._give("%i")
         f.do(f"%next = add i64 %i, {self.shape.lanes}")
         f.do("%more = icmp slt i64 %next, %whole")
         f.do("br i1 %more, label %loop, label %tail")
+
+    def _stage(self, array: int) -> str:
+        return self._in_scratch([self.layout.stages[array]])[0]
+
+    def _give_wide(self, state: str) -> None:
+        """Wide outputs by way of their stages, the others directly."""
+        f = self.f
+        for array, rows in enumerate(self._rows(self.out_rows, self.out_sizes, state)):
+            lanes, size = self.out_lanes[array], self.out_sizes[array]
+            if array in self.wide:
+                stage = self._stage(array)
+                for first, last in self.wide[array]:
+                    where = f"ptr {stage}, ptr {lanes}, i64 {size}, i64 {first}, i64 {last}"
+                    f.do(f"call void @lanes_to_rows_part({where})")
+                f.do(f"call void @copy_out(ptr {rows}, ptr {stage}, i64 {size * self.shape.size}, i1 %far)")
+            elif size:
+                f.do(f"call void @lanes_to_rows(ptr {rows}, ptr {lanes}, i64 {size})")
 
     def _woven_blocks(self) -> None:
         """Inputs have two places, used by turns. The first block empties lanes to nowhere, the last refills its own."""

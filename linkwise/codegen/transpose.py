@@ -67,7 +67,7 @@ def _announce(f: Function, rows: list[str], shape: Shape, write: bool) -> None:
         f.do(f"call void @llvm.prefetch.p0(ptr {place}, i32 {int(write)}, i32 3, i32 1)")
 
 
-def _columns(f: Function, shape: Shape, inward: bool, left: str | None, column: str) -> None:
+def _columns(f: Function, shape: Shape, inward: bool, left: str | None, column: str, announced: bool = True) -> None:
     """Transpose W columns of W rows; if ``left`` is given, only so many columns exist.
 
     The first step of the exchange, between halves of vectors, is free: each vector is put together from two
@@ -81,7 +81,8 @@ def _columns(f: Function, shape: Shape, inward: bool, left: str | None, column: 
     columns = [f.address(shape.real, lane, i) for i in range(shape.lanes)]
     sources, targets = (rows, columns) if inward else (columns, rows)
     whole = None if left is None or inward else _below(f, shape, 0, left)
-    _announce(f, rows, shape, write=not inward)
+    if announced:
+        _announce(f, rows, shape, write=not inward)
     for first in (0, half.lanes):
         mask = None if left is None or not inward else _below(f, half, first, left)
 
@@ -122,6 +123,39 @@ def _block(name: str, machine: Machine, shape: Shape, inward: bool) -> Function:
         _columns(f, shape, inward, "%left", "%whole")
     else:
         f.do(f"call void @{name}_some(ptr %rows, ptr %lanes, i64 %n, i64 %whole, i64 {lanes})")
+    f.do("br label %done")
+    f.label("done")
+    f.do("ret void")
+    return f
+
+
+def part(machine: Machine, shape: Shape) -> Function:
+    """``lanes_to_rows_part``: columns of a full block from ``first``, a multiple of W, up to ``last``."""
+    f = Function(
+        "define internal void @lanes_to_rows_part"
+        "(ptr noalias %rows, ptr noalias %lanes, i64 %n, i64 %first, i64 %last) #0"
+    )
+    f.label("entry")
+    f.do("%span = sub i64 %last, %first")
+    f.do(f"%groups = and i64 %span, {-shape.lanes}")
+    f.do("%whole = add i64 %first, %groups")
+    f.do("%some = icmp sgt i64 %groups, 0")
+    f.do("br i1 %some, label %loop, label %tail")
+    f.label("loop")
+    f.do("%c = phi i64 [ %first, %entry ], [ %next, %loop ]")
+    _columns(f, shape, False, None, "%c", announced=False)
+    f.do(f"%next = add i64 %c, {shape.lanes}")
+    f.do("%more = icmp slt i64 %next, %whole")
+    f.do("br i1 %more, label %loop, label %tail")
+    f.label("tail")
+    f.do("%left = sub i64 %last, %whole")
+    f.do("%any = icmp sgt i64 %left, 0")
+    f.do("br i1 %any, label %rest, label %done")
+    f.label("rest")
+    if machine.masked:
+        _columns(f, shape, False, "%left", "%whole", announced=False)
+    else:  # less than a group is left only at the end of the rows
+        f.do(f"call void @lanes_to_rows_some(ptr %rows, ptr %lanes, i64 %n, i64 %whole, i64 {shape.lanes})")
     f.do("br label %done")
     f.label("done")
     f.do("ret void")
