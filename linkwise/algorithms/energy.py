@@ -43,7 +43,8 @@ def center_of_mass(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
 
 def _composite(tree: Tree, q: Sequence[Scalar]) -> RigidInertia:
     """The inertia of all moving bodies, about the world's origin and in world axes."""
-    return tree.root.congruence(tree.base_inertia + _composites(tree, q).root)
+    whole: RigidInertia = tree.root.congruence(tree.base_inertia + _composites(tree, q).root)
+    return whole
 
 
 def _first_moment(tree: Tree, q: Sequence[Scalar]) -> tuple[Scalar, Vec]:

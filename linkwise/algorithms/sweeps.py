@@ -77,7 +77,7 @@ def generalized(tree: Tree, field: Field[Sequence[Scalar]]) -> list[Scalar]:
     return tree.generalized(field.values) if rolled is None else rolled(field, "v", tree.nv)
 
 
-def configured(tree: Tree, field: Field[Sequence[Scalar]]) -> list[Scalar]:
+def configured(tree: Tree, field: Field[tuple[Scalar, ...]]) -> list[Scalar]:
     """The configuration that each joint's own coordinates make up; mimics have none."""
     rolled = getattr(tree, "output", None)
     if rolled is not None:
