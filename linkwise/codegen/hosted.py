@@ -71,7 +71,7 @@ class HostedRoutine:
                     memory[target][:, 0] = tables[table][memory[index][:, 0].astype(np.int64)]
                 case Record(record, value, index, mask):
                     chosen = memory[mask][:, 0] != 0.0
-                    records[record][memory[index][chosen, 0].astype(np.int64), states[chosen]] = memory[value][chosen]
+                    records[record][states[chosen], memory[index][chosen, 0].astype(np.int64)] = memory[value][chosen]
                 case WhileAny(flag, body):
                     while (memory[flag] != 0.0).any():
                         self._all(body, memory, tables, records, count, threads)

@@ -1,6 +1,6 @@
 """A routine as one compiled kernel: every pass of its loops runs without leaving machine code.
 
-``rollout(arrays, first, count, total, scratch)`` takes blocks of as many states as a vector has lanes, or one state at
+``rollout(arrays, first, count, scratch)`` takes blocks of as many states as a vector has lanes, or one state at
 a time for the scalar variant. A block's buffers live in the scratch memory (a few kilobytes, so in the first-level
 cache) from its first step to its last; only what is recorded goes to the caller's memory on the way.
 """
@@ -25,12 +25,12 @@ from linkwise.codegen.routine import Call, Copy, Host, IfAny, Lookup, Record, Ro
 from linkwise.codegen.target import Machine
 
 # Part of every cache key, with that of the kernels: raise it when the same routine would be compiled to something else.
-ROLLOUT_VERSION = 1
+ROLLOUT_VERSION = 2
 
 ENTRY = "linkwise_rollout"
 SCRATCH_ENTRY = "linkwise_rollout_scratch_bytes"
 
-_SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+_SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 _NUMBER = ctypes.CFUNCTYPE(ctypes.c_int64)
 
 
@@ -75,19 +75,23 @@ class RolloutKernel:
         Args:
             rows: for each kept buffer ``(count, size)``; those that are stored are overwritten.
             tables: for each table its numbers.
-            records: for each record ``(capacity, count, size)``; only what is recorded is overwritten.
+            records: for each record ``(count, capacity, size)``; only what is recorded is overwritten.
             count: states.
             threads: threads to split them over.
         """
         routine = self.routine
+        for name, size in routine.records:
+            if records[name].shape[::2] != (count, size):
+                raise ValueError(f"the record {name!r} has shape {records[name].shape}, not ({count}, …, {size})")
         places = [rows[buffer.name].ctypes.data for buffer in routine.loads]
         places += [tables[name].ctypes.data for name in routine.tables]
         places += [records[name].ctypes.data for name, _ in routine.records]
+        places += [records[name].shape[1] for name, _ in routine.records]
         arrays = (ctypes.c_void_p * max(1, len(places)))(*places)
 
         def work(start: int, stop: int) -> None:
             scratch = kernels._scratch.at_least(self._scratch_bytes)
-            self._call(arrays, start, stop - start, count, scratch)
+            self._call(arrays, start, stop - start, scratch)
 
         if threads == 1:
             work(0, count)
@@ -143,7 +147,7 @@ class _Module:
 
     def _entry(self) -> Function:
         lanes = self.shape.lanes
-        f = Function(f"define void @{ENTRY}(ptr %arrays, i64 %first, i64 %count, i64 %total, ptr noalias %scratch) #0")
+        f = Function(f"define void @{ENTRY}(ptr %arrays, i64 %first, i64 %count, ptr noalias %scratch) #0")
         f.label("entry")
         f.do("%any = icmp sgt i64 %count, 0")
         f.do("br i1 %any, label %loop, label %done")
@@ -153,7 +157,7 @@ class _Module:
         f.do(f"%full = icmp sge i64 %left, {lanes}")
         f.do(f"%here = select i1 %full, i64 {lanes}, i64 %left")
         f.do("%state = add i64 %first, %i")
-        f.do("call void @block(ptr %arrays, i64 %state, i64 %here, i64 %total, ptr %scratch)")
+        f.do("call void @block(ptr %arrays, i64 %state, i64 %here, ptr %scratch)")
         f.do(f"%next = add i64 %i, {lanes}")
         f.do("%more = icmp slt i64 %next, %count")
         f.do("br i1 %more, label %loop, label %done")
@@ -164,14 +168,17 @@ class _Module:
     def _block(self) -> Function:
         routine, shape = self.routine, self.shape
         f = Function(
-            "define internal void @block(ptr %arrays, i64 %state, i64 %here, i64 %total, ptr noalias %scratch) "
-            "noinline #0"
+            "define internal void @block(ptr %arrays, i64 %state, i64 %here, ptr noalias %scratch) noinline #0"
         )
         f.label("entry")
         self.pointers = {name: f.address(shape.real, "%scratch", place) for name, place in self.places.items()}
         self.frame_pointer = f.address(shape.real, "%scratch", self.frame)
         names = [buffer.name for buffer in routine.loads] + list(routine.tables) + [name for name, _ in routine.records]
         self.outside = {name: f.load("ptr", f.address("ptr", "%arrays", k), 8) for k, name in enumerate(names)}
+        self.capacities = {
+            name: f.load("i64", f.address("i64", "%arrays", len(names) + k), 8)
+            for k, (name, _) in enumerate(routine.records)
+        }
         self._rows_of(f, "load", [buffer for buffer in routine.loads if buffer.load])
         self._statements(f, routine.statements)
         self._rows_of(f, "store", [buffer for buffer in routine.loads if buffer.store])
@@ -202,8 +209,9 @@ class _Module:
                     f.do(f"call void @lookup(ptr {self.outside[table]}, ptr {at[index]}, ptr {at[target]})")
                 case Record(record, value, index, mask):
                     f.do(
-                        f"call void @record(ptr {self.outside[record]}, i64 %state, i64 %here, i64 %total, "
-                        f"i64 {sizes[value]}, ptr {at[value]}, ptr {at[index]}, ptr {at[mask]})"
+                        f"call void @record(ptr {self.outside[record]}, i64 %state, i64 %here, "
+                        f"i64 {self.capacities[record]}, i64 {sizes[value]}, ptr {at[value]}, ptr {at[index]}, "
+                        f"ptr {at[mask]})"
                     )
                 case WhileAny(flag, body):
                     test, inside, after = (f.name()[1:] for _ in range(3))
@@ -288,46 +296,29 @@ def _lookup(shape: Shape) -> Function:
 
 
 def _record(shape: Shape) -> Function:
-    """Each lane's row to its own place; where all lanes of a full block go side by side, by one transpose."""
+    """Each lane's row to its own place: consecutive samples of a state lie side by side."""
     element, align, lanes = shape.element, shape.bits // 8, shape.lanes
     f = Function(
-        "define internal void @record(ptr %record, i64 %state, i64 %here, i64 %total, i64 %n, ptr %value, ptr %index, "
-        "ptr %mask) noinline #0"
+        "define internal void @record(ptr noalias %record, i64 %state, i64 %here, i64 %capacity, i64 %n, "
+        "ptr noalias %value, ptr %index, ptr %mask) noinline #0"
     )
     f.label("entry")
-    if lanes > 1:
-        masks = f.load(shape.real, "%mask", shape.size)
-        wanted = f.emit(f"fcmp une {shape.real} {masks}, {shape.constant(0.0)}")
-        indices = f.load(shape.real, "%index", shape.size)
-        spread = f.emit(f"shufflevector {shape.real} {indices}, {shape.real} poison, <{lanes} x i32> zeroinitializer")
-        alike = f.emit(f"fcmp oeq {shape.real} {indices}, {spread}")
-        both = f.emit(f"and {shape.truth} {wanted}, {alike}")
-        all_of_them = f.call("i1", f"llvm.vector.reduce.and.v{lanes}i1", [(shape.truth, both)])
-        f.do(f"%full = icmp eq i64 %here, {lanes}")
-        together = f.emit(f"and i1 {all_of_them}, %full")
-        f.do(f"br i1 {together}, label %whole, label %loop")
-        f.label("whole")
-        first = f.emit(f"extractelement {shape.real} {indices}, i64 0")
-        row = f.emit(f"mul i64 {f.emit(f'fptosi {element} {first} to i64')}, %total")
-        start = f.emit(f"mul i64 {f.emit(f'add i64 {row}, %state')}, %n")
-        f.do(f"call void @lanes_to_rows(ptr {f.address(element, '%record', start)}, ptr %value, i64 %n)")
-        f.do("ret void")
-    else:
-        f.do("br label %loop")
+    f.do("br label %loop")
     f.label("loop")
     f.do("%l = phi i64 [ 0, %entry ], [ %l.next, %after ]")
     mask = f.load(element, f.address(element, "%mask", "%l"), align)
     f.do(f"br i1 {f.emit(f'fcmp une {element} {mask}, 0.0')}, label %lane, label %after")
     f.label("lane")
     index = f.emit(f"fptosi {element} {f.load(element, f.address(element, '%index', '%l'), align)} to i64")
-    state = f.emit(f"add i64 {f.emit(f'mul i64 {index}, %total')}, {f.emit('add i64 %state, %l')}")
-    f.do(f"%start = mul i64 {state}, %n")
+    state = f.emit(f"mul i64 {f.emit('add i64 %state, %l')}, %capacity")
+    row = f.emit(f"mul i64 {f.emit(f'add i64 {state}, {index}')}, %n")
+    target = f.address(element, "%record", row)
+    source = f.address(element, "%value", "%l")
     f.do("br label %inner")
     f.label("inner")
     f.do("%i = phi i64 [ 0, %lane ], [ %i.next, %inner ]")
-    place = f.emit(f"add i64 {f.emit(f'mul i64 %i, {lanes}')}, %l")
-    value = f.load(element, f.address(element, "%value", place), align)
-    f.store(element, value, f.address(element, "%record", f.emit("add i64 %start, %i")), align)
+    value = f.load(element, f.address(element, source, f.emit(f"mul i64 %i, {lanes}")), align)
+    f.store(element, value, f.address(element, target, "%i"), align)
     f.do("%i.next = add i64 %i, 1")
     f.do("%i.more = icmp slt i64 %i.next, %n")
     f.do("br i1 %i.more, label %inner, label %after")

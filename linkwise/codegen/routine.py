@@ -67,7 +67,7 @@ class Lookup:
 
 @dataclass(frozen=True)
 class Record:
-    """``record[index, state] = value`` for the states whose mask is not zero."""
+    """``record[state, index] = value`` for the states whose mask is not zero."""
 
     record: str
     value: str
@@ -96,7 +96,7 @@ Statement = Call | Host | Copy | Lookup | Record | WhileAny | IfAny
 
 @dataclass(frozen=True, eq=False)
 class Routine:
-    """Buffers, shared tables, records ``(capacity, count, size)``, and the statements over them."""
+    """Buffers, shared tables, records ``(count, capacity, size)``, and the statements over them."""
 
     name: str
     buffers: tuple[Buffer, ...]

@@ -294,10 +294,10 @@ class _Fixed(_Run):
         self.every = int(save_every) if times is None else _stride(times, t0, self.h, self.steps)
         count = states.count
         saves = self.steps // self.every
-        self.saved = np.empty((saves + 1, count, plan.motion.ny))
-        self.saved[0] = self.y
+        self.saved = np.empty((count, saves + 1, plan.motion.ny))
+        self.saved[:, 0] = self.y
         self.rows["start"] = np.tile([self.t0, self.h], (count, 1))
-        self.rows["clock"] = np.tile([0.0, 0.0, self.every, self.every, 0.0, stepping.RUNNING], (count, 1))
+        self.rows["clock"] = np.tile([0.0, 0.0, self.every, self.every, 1.0, stepping.RUNNING], (count, 1))
         nodes = sum(len(program.nodes) for program in plan.routine.programs)
         self.chunk_steps = max(1, int(_CHUNK_SECONDS / (2e-9 + nodes * count * 4e-10)))
 
@@ -311,7 +311,7 @@ class _Fixed(_Run):
     def chunk(self, kernel: Any, threads: int) -> None:
         done = float(self.clock[~self.ended, 0].min())
         self.clock[:, 1] = np.where(self.ended, self.clock[:, 0], min(self.steps, done + self.chunk_steps))
-        kernel.run(self.rows, {}, {"saved": self.saved[1:]}, self.states.count, threads)
+        kernel.run(self.rows, {}, {"saved": self.saved}, self.states.count, threads)
 
     def adapt(self, seconds: float) -> None:
         if seconds < 0.5 * _CHUNK_SECONDS:
@@ -337,12 +337,12 @@ class _Fixed(_Run):
                 t, (y, final) = t + found[0], self.happen(int(k), t + found[0], found[1], found[2])
             if final:
                 self.ended[k] = True
-                self.saved[1 + int(place) :, k] = np.nan
+                self.saved[k, int(place) :] = np.nan
                 self.clock[k, 5] = stepping.DONE
                 continue
             self.y[k] = y
             if countdown < 1.5:
-                self.saved[1 + int(place), k] = y
+                self.saved[k, int(place)] = y
                 countdown, place = every + 1.0, place + 1.0
             self.clock[k] = [number + 1.0, self.steps, countdown - 1.0, every, place, stepping.RUNNING]
 
@@ -356,17 +356,17 @@ class _Fixed(_Run):
         return self.clock[:, 0], np.zeros(self.states.count)
 
     def samples(self) -> tuple[Array, Array]:
-        t = self.t0 + self.every * self.h * np.arange(len(self.saved))
-        if self.every * (len(self.saved) - 1) == self.steps:
-            t[-1] = self.end
         y = self.saved
+        t = self.t0 + self.every * self.h * np.arange(y.shape[1])
+        if self.every * (len(t) - 1) == self.steps:
+            t[-1] = self.end
         if self.interrupted:
-            whole = 1 + int(self.clock[~self.ended, 4].min(initial=len(self.saved) - 1.0))
-            t, y = t[:whole], y[:whole]
+            whole = int(self.clock[~self.ended, 4].min(initial=float(len(t))))
+            t, y = t[:whole], y[:, :whole]
         if not self.states.shape and self.ended.any():
-            alive = np.isfinite(y[:, 0]).all(axis=1)
-            t, y = t[alive], y[alive]
-        return t, np.moveaxis(y, 0, 1)
+            alive = np.isfinite(y[0]).all(axis=1)
+            t, y = t[alive], y[:, alive]
+        return t, y
 
     def trajectory(self, threads: int) -> Trajectory:
         whole = super().trajectory(threads)
@@ -410,13 +410,13 @@ class _Adaptive(_Run):
         self.pieces: list[tuple[Array, Array]] = [(np.array([self.t0]), self.y[None, 0].copy())]
         if times is not None:
             self.tables["times"] = np.append(times, np.inf)
-            self.saved = np.full((len(times), count, ny), np.nan)
+            self.saved = np.full((count, len(times), ny), np.nan)
             if times[0] <= self.t0:
-                self.saved[0] = self.y
+                self.saved[:, 0] = self.y
                 self.control[:, 3] = 1.0
             self.records = {"saved": self.saved}
         else:
-            self.records = {"saved": np.empty((_STEP_CAPACITY, 1, ny)), "saved_t": np.empty((_STEP_CAPACITY, 1, 1))}
+            self.records = {"saved": np.empty((1, _STEP_CAPACITY, ny)), "saved_t": np.empty((1, _STEP_CAPACITY, 1))}
         self.budget = 64 if plan.hosted else 1024
 
     @property
@@ -433,7 +433,7 @@ class _Adaptive(_Run):
         kernel.run(self.rows, self.tables, self.records, self.states.count, threads)
         if self.times is None:
             made = int(self.control[0, 3])
-            self.pieces.append((self.records["saved_t"][:made, 0, 0].copy(), self.records["saved"][:made, 0].copy()))
+            self.pieces.append((self.records["saved_t"][0, :made, 0].copy(), self.records["saved"][0, :made].copy()))
 
     def adapt(self, seconds: float) -> None:
         if seconds < 0.5 * _CHUNK_SECONDS:
@@ -471,7 +471,7 @@ class _Adaptive(_Run):
         due = self.times[place:]
         due = due[due <= stop]
         if len(due):
-            self.saved[place : place + len(due), k] = self.plan.locator.at(
+            self.saved[k, place : place + len(due)] = self.plan.locator.at(
                 start, self.y[k], self.states.p[k], due - start
             )[0]
             self.control[k, 3] = place + len(due)
@@ -489,8 +489,8 @@ class _Adaptive(_Run):
         t, y = self.times, self.saved
         most = int(self.control[:, 3].max(initial=0.0))
         if self.interrupted or not self.states.shape:
-            t, y = t[:most], y[:most]
-        return t, np.moveaxis(y, 0, 1)
+            t, y = t[:most], y[:, :most]
+        return t, y
 
 
 def _picked(whole: Trajectory, k: Array) -> Trajectory:

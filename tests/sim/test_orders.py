@@ -31,7 +31,7 @@ def stepper(model, make):
             "start": np.tile([0.0, duration / steps], (count, 1)),
             "clock": np.tile([0.0, steps, steps, steps, 0.0, 0.0], (count, 1)),
         }
-        kernel.run(rows, {}, {"saved": np.empty((1, *rows["y"].shape))}, count)
+        kernel.run(rows, {}, {"saved": np.empty((count, 1, rows["y"].shape[1]))}, count)
         return rows["y"]
 
     return run

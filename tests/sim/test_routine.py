@@ -59,7 +59,7 @@ def collatz(limit=60.0):
 def run(kernel, starts, dtype, threads=1):
     count = len(starts)
     rows = {"x": np.array(starts, dtype).reshape(-1, 1), "n": np.zeros((count, 1), dtype)}
-    path = np.full((64, count, 1), -1.0, dtype)
+    path = np.full((count, 64, 1), -1.0, dtype)
     kernel.run(rows, {"parities": (np.arange(10_000) % 2).astype(dtype)}, {"path": path}, count, threads)
     return rows["x"], rows["n"], path
 
