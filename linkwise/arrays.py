@@ -175,7 +175,11 @@ def _is_number_or_symbol(entry: Any) -> bool:
         return True
     if isinstance(entry, (str, bytes, list, tuple, dict, set, complex)):
         return False
-    return hasattr(entry, "__mul__") and hasattr(entry, "__add__")
+    try:
+        entry * 1.0 + 0.0
+    except (TypeError, AttributeError):
+        return False
+    return True
 
 
 def _shortened(text: str, most: int = 80) -> str:

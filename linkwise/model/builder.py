@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -115,6 +116,8 @@ class Builder:
             raise ModelError(
                 f"joint {joint_name!r} cannot follow another", got=repr(joint), allowed="a joint with one freedom"
             )
+        if mimic is not None and not (math.isfinite(mimic.multiplier) and math.isfinite(mimic.offset)):
+            raise ModelError(f"the mimic of joint {joint_name!r} is not finite", got=repr(mimic))
         each = (limits,) * joint.nv if isinstance(limits, JointLimits) else tuple(limits or ())
         if each and len(each) != joint.nv:
             raise InputError(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
+from linkwise.errors import InputError
 from linkwise.model.joints.base import Joint, lamina_and_symmetric, turn_z, unit_axis
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.scalar import Scalar
@@ -27,6 +29,8 @@ class Helical(Joint):
     def __init__(self, pitch: float, axis: Sequence[float] = (0.0, 0.0, 1.0)) -> None:
         self.axis = unit_axis(axis, "Helical")
         self.pitch = float(pitch)
+        if not math.isfinite(self.pitch):
+            raise InputError("the pitch of Helical is not finite", got=repr(pitch), allowed="m per rad")
 
     def neutral(self) -> tuple[float, ...]:
         return (0.0,)
