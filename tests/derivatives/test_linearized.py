@@ -127,3 +127,20 @@ def test_orders_that_do_not_exist() -> None:
     model = random_tree(0, 1, ("revolute",))
     with pytest.raises(lw.InputError, match="1 or 2"):
         model.linearize_inverse([0.0], [0.0], [0.0], order=3)  # type: ignore[arg-type]
+
+
+def test_large_mechanisms_by_lanes() -> None:
+    rng = np.random.default_rng(9)
+    model = random_tree(rng, 6, ("revolute", "spherical", "prismatic", "universal"))
+    rolled = model.with_sweeps("rolled")
+    q, v, x = random_state(model, rng, (2,))
+    f_ext = rng.normal(size=(len(model.bodies), 6))
+    changes = rng.normal(size=(3, model.nv))
+    for name in ("inverse", "forward"):
+        expected = getattr(model, f"linearize_{name}")(q, v, x, f_ext)
+        out = tuple(np.empty_like(y) for y in expected)
+        found = getattr(rolled, f"linearize_{name}")(q, v, x, f_ext, out=out)
+        for field in expected._fields:
+            assert relative(getattr(found, field), getattr(expected, field)) < 1e-9, (name, field)
+        along = getattr(rolled, f"perturb_{name}")(q, v, x, *changes, f_ext)
+        assert relative(along, getattr(model, f"perturb_{name}")(q, v, x, *changes, f_ext)) < 1e-9
