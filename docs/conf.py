@@ -17,7 +17,6 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
-    "sphinx.ext.mathjax",
 ]
 exclude_patterns = ["_build", "operation_counts_why.md"]
 nitpicky = False
@@ -27,7 +26,7 @@ html_title = f"linkwise {release}"
 html_show_copyright = False
 html_theme_options = {"navigation_with_keys": True}
 
-myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
