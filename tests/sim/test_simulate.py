@@ -63,6 +63,21 @@ def test_a_bad_state_harms_only_itself(method):
     assert np.isnan(hurt.q[4, 1:]).any(axis=1).all()
 
 
+def test_single_precision_in_single_precision_out():
+    model = double_pendulum()
+    q0, v0 = starts(model, 10)
+    options = {"duration": 0.5, "dt": 2e-3, "method": "rk4", "save_every": 50}
+    wide = lw.simulate(model, q0, v0, **options)
+    narrow = lw.simulate(model, q0.astype(np.float32), v0.astype(np.float32), **options)
+    assert narrow.q.dtype == np.float32
+    np.testing.assert_allclose(narrow.q, wide.q, atol=2e-4)
+    event = lw.Event(lambda t, q, v, p: q[0] - 0.1, name="pass")
+    narrow = lw.simulate(model, np.array([0.0, 0.0], np.float32), **options, events=event)
+    wide = lw.simulate(model, [0.0, 0.0], **options, events=event)
+    assert len(narrow.events) == len(wide.events)
+    assert lw.simulate(model, q0.astype(np.float32), duration=0.1).q.dtype == np.float64  # adaptive: always
+
+
 def test_quaternions_keep_length_one():
     model = mixed()
     q0, v0 = starts(model, 3)
