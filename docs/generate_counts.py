@@ -64,7 +64,8 @@ WHY = """## Where ours is lower, and why
   sin cos.
 
 Where ours is not lower: with its 181 additions per link, forward dynamics passes the 174 per link of Featherstone's
-row after n = 21 (its multiplications, 195 against 199 per link, stay below). And for a generic chain of up to 7 links the
+row after n = 21 (its multiplications, 195 against 199 per link, stay below). And for a generic chain of up to 7 links
+the
 composite-body mass matrix with a triangular factorisation takes fewer operations than the articulated-body recursion,
 also with our own ingredients (`linkwise_composite_forward`: {composite} at n = 6 in regrouped frames). On real arms,
 whose parallel and crossing axes leave more zeros, the two are close (M + A, recursion against composite: Panda 1141 and
