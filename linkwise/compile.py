@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from linkwise.arrays import Batch, results_like
+from linkwise.codegen.cuda.detect import on_device
 from linkwise.errors import InputError
 from linkwise.tracing.counts import Counts, count
 from linkwise.tracing.printer import to_text
@@ -88,14 +89,22 @@ class CompiledFunction:
         return count(self.program)
 
     def source(self, target: str = "llvm", dtype: Any = np.float64) -> str:
-        """The generated code for a target, as text: "llvm", or "program" for the program itself."""
+        """The generated code for a target, as text: "llvm", "c", "cuda", or "program" for the program itself."""
         if target == "program":
             return to_text(self.program)
         if target == "llvm":
             from linkwise.codegen.kernel import llvm_source
 
             return llvm_source(self.program, np.dtype(dtype))
-        raise InputError("no such target", got=repr(target), allowed='"llvm" or "program"')
+        if target == "c":
+            from linkwise.codegen.c import c_source
+
+            return c_source(self.program, np.dtype(dtype).itemsize * 8)
+        if target == "cuda":
+            from linkwise.codegen.cuda.kernel import batch_kernel
+
+            return batch_kernel(self.program, np.dtype(dtype).itemsize * 8).text
+        raise InputError("no such target", got=repr(target), allowed='"llvm", "c", "cuda" or "program"')
 
     def kernel(self, dtype: np.dtype[Any]) -> Any:
         """The compiled batch kernel for float64 or float32."""
@@ -129,6 +138,8 @@ class CompiledFunction:
 
     def general(self, *arrays: Array, out: Any = None, threads: int | None = None) -> Any:
         """The way for everything: batches, float32, other array types, ``out`` and ``threads``."""
+        if any(map(on_device, arrays)):
+            return self._on_device(arrays, out)
         batch = Batch(self.name, self.inputs, arrays)
         split = checked_threads(threads)
         if batch.is_symbolic:
@@ -147,6 +158,17 @@ class CompiledFunction:
         if self._result_type is None:
             return values[0]
         return self._result_type._make(values)
+
+    def _on_device(self, arrays: Sequence[Array], out: Any) -> Any:
+        """The same on a GPU, where the arrays are."""
+        from linkwise.codegen.cuda import exchange
+        from linkwise.codegen.cuda.runtime import DeviceProgram
+
+        key: Any = ("cuda", exchange.dtype_of(arrays))
+        if key not in self._kernels:
+            self._kernels[key] = DeviceProgram(self.program, key[1])
+        values = exchange.call(self._kernels[key], self.name, arrays, out)
+        return values[0] if self.result_type is None else self.result_type._make(values)
 
     # Derivatives, each a compiled function again; see linkwise.differentiation.
     def jacobian(self, name: str, mode: Literal["forward", "reverse"] | None = None) -> CompiledFunction:

@@ -1,0 +1,148 @@
+"""A program as the instructions that a GPU has.
+
+Three things differ from the program's nodes. A product that is only read by sums becomes part of them, as fused
+multiply-adds; sin and cos of one angle are one instruction; a change of sign costs nothing and belongs to the operand.
+Fusing here, and not in the compiler, makes results the same whatever the compiler, and lets the scheduler see
+which values really take up a register.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from linkwise.tracing.ops import OPS
+from linkwise.tracing.program import Node, Program
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A value of the program, perhaps with its sign changed."""
+
+    value: int
+    negative: bool = False
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """An operation of :data:`~linkwise.tracing.ops.OPS`, or one of three more.
+
+    ``fma`` is a b + c; ``sincos`` has two results; ``copy`` has none, it only brings an input to the outputs.
+    ``results`` are the nodes computed; None where one of two is not wanted.
+    """
+
+    op: str
+    operands: tuple[Operand, ...]
+    results: tuple[int | None, ...]
+    reads: tuple[int, ...]  # values that must be in registers: operands without constants, each once
+
+    @property
+    def writes(self) -> tuple[int, ...]:
+        """The results that are wanted."""
+        return tuple(result for result in self.results if result is not None)
+
+
+def arguments(node: Node) -> tuple[int, ...]:
+    """Numbers of the values a node reads."""
+    return () if node[0] in ("const", "input") else node[1:]
+
+
+def is_truth(node: Node) -> bool:
+    """Whether a node is a truth value."""
+    return node[0] in OPS and OPS[node[0]].result == "B"
+
+
+def operand(program: Program, number: int) -> Operand:
+    """A value as an operand: changes of sign are taken off it."""
+    negative = False
+    while program.nodes[number][0] == "neg":
+        number, negative = program.nodes[number][1], not negative
+    return Operand(number, negative)
+
+
+def instructions(program: Program) -> list[Instruction]:
+    """What the results need, in the order of the program."""
+    nodes = program.nodes
+    live = _live(program)
+    product_of = _fused(program, live)
+    fused = set(product_of.values())
+    made: list[Instruction] = []
+    paired: dict[Operand, dict[str, int]] = {}
+    for number in live:
+        if nodes[number][0] in ("sin", "cos"):
+            paired.setdefault(operand(program, nodes[number][1]), {})[nodes[number][0]] = number
+    for number in live:
+        op = nodes[number][0]
+        if op in ("const", "input", "neg") or number in fused:
+            continue
+        if op in ("sin", "cos"):
+            angle = operand(program, nodes[number][1])
+            pair = paired.pop(angle, None)
+            if pair is not None:
+                made.append(_instruction(program, "sincos", (angle,), (pair.get("sin"), pair.get("cos"))))
+        elif number in product_of:
+            made.append(_multiply_add(program, number, product_of[number]))
+        else:
+            operands = tuple(operand(program, a) for a in nodes[number][1:])
+            made.append(_instruction(program, op, operands, (number,)))
+    return made + _copies(program)
+
+
+def _copies(program: Program) -> list[Instruction]:
+    """Results that are inputs: read like any other operand, since their slots may be used again."""
+    wanted = dict.fromkeys(operand(program, value).value for row in program.results for value in row)
+    inputs = [value for value in wanted if program.nodes[value][0] == "input"]
+    return [_instruction(program, "copy", (Operand(value),), ()) for value in inputs]
+
+
+def _instruction(
+    program: Program, op: str, operands: tuple[Operand, ...], results: tuple[int | None, ...]
+) -> Instruction:
+    reads = dict.fromkeys(o.value for o in operands if program.nodes[o.value][0] != "const")
+    return Instruction(op, operands, results, tuple(reads))
+
+
+def _live(program: Program) -> list[int]:
+    """Nodes that a result depends on, in order."""
+    wanted = {value for row in program.results for value in row}
+    for number in range(len(program.nodes) - 1, -1, -1):
+        if number in wanted:
+            wanted.update(arguments(program.nodes[number]))
+    return sorted(wanted)
+
+
+def _fused(program: Program, live: list[int]) -> dict[int, int]:
+    """For each sum the product it takes in.
+
+    A sum has room for one product, and a product vanishes only if every reader takes it in. Those with
+    one reader choose first: they gain the most room for the least.
+    """
+    nodes = program.nodes
+    readers: dict[int, list[int]] = {}
+    for number in live:
+        for a in arguments(nodes[number]):
+            readers.setdefault(a, []).append(number)
+    results = {value for row in program.results for value in row}
+    products = [n for n in live if nodes[n][0] == "mul" and n not in results]
+    taken: dict[int, int] = {}
+    done: set[int] = set()
+    for most in (1, 2, len(live)):
+        for product in products:
+            by = readers[product]
+            if product in done or len(by) > most or len(set(by)) < len(by):
+                continue
+            if all(nodes[n][0] in ("add", "sub") and n not in taken for n in by):
+                taken.update((n, product) for n in by)
+                done.add(product)
+    return taken
+
+
+def _multiply_add(program: Program, number: int, product: int) -> Instruction:
+    """``a b + c``, with signs such that it equals the sum or difference."""
+    op, left, right = program.nodes[number]
+    a, b = (operand(program, n) for n in program.nodes[product][1:])
+    c = operand(program, right if left == product else left)
+    if op == "sub" and left == product:
+        c = Operand(c.value, not c.negative)
+    elif op == "sub":
+        a = Operand(a.value, not a.negative)
+    return _instruction(program, "fma", (a, b, c), (number,))

@@ -1,0 +1,93 @@
+"""Where the arrays of a kernel lie, and how a thread reaches its state's numbers.
+
+A batch is row-major, ``(count, size)``: neighbouring threads want numbers ``size`` apart, which would fetch
+every piece of memory many times. So the rows of a tile are staged in shared memory. What is too large for that,
+and what serves all states, is read where it is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from linkwise.codegen.c.names import identifier, identifiers
+from linkwise.tracing.program import ArraySpec, Program
+
+LANES = 32
+STAGED_BYTES = 64 * 1024  # of shared memory for one tile of 32 states; three such tiles fit a multiprocessor
+ROLLOUT_BYTES = 160 * 1024  # where everything must stay on the chip
+
+Kind = Literal["rows", "columns", "one"]
+"""How an array comes: (count, size), (size, count), or one row for all states."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """One array of a kernel."""
+
+    name: str
+    size: int
+    kind: Kind
+    staged: bool
+    pitch: int = 0  # from one state's numbers to the next one's, in the tile
+    offset: int = 0  # of its part of the tile, in numbers for each lane
+
+    @property
+    def row(self) -> str:
+        """Name of the pointer to this thread's numbers."""
+        return f"{self.name}_row"
+
+    @property
+    def tile(self) -> str:
+        """Name of the pointer to its part of the tile."""
+        return f"{self.name}_tile"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """All arrays of a kernel and the size of the tile, in numbers for each lane."""
+
+    inputs: tuple[Place, ...]
+    outputs: tuple[Place, ...]
+    size: int
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Inputs, then outputs."""
+        return (*self.inputs, *self.outputs)
+
+
+def array_names(program: Program) -> list[str]:
+    """C names of the parameters: inputs, then outputs, ``_out`` behind those that share an input's name."""
+    taken = [identifier(program.name)]
+    inputs = identifiers([a.name for a in program.inputs], taken)
+    outputs = [f"{a.name}_out" if a.name in inputs else a.name for a in program.outputs]
+    return [*inputs, *identifiers(outputs, [*taken, *inputs])]
+
+
+def pitch(size: int, bits: int) -> int:
+    """Distance of rows in the tile. Shared memory has 32 banks: up to four threads may wait for the same one."""
+    words = bits // 32
+    return size + 1 if math.gcd(size * words, 32) > 4 * words else size
+
+
+def lay_out(program: Program, bits: int, kinds: tuple[Kind, ...], most_bytes: int = STAGED_BYTES) -> Layout:
+    """Stage what fits, small arrays first: they are read and written most often for their size."""
+    arrays: list[tuple[str, ArraySpec, Kind]] = list(
+        zip(array_names(program), (*program.inputs, *program.outputs), kinds, strict=True)
+    )
+    room = most_bytes // (LANES * bits // 8)
+    staged: dict[int, tuple[int, int]] = {}
+    position = 0
+    for k in sorted(range(len(arrays)), key=lambda k: arrays[k][1].size):
+        _, spec, kind = arrays[k]
+        wide = pitch(spec.size, bits)
+        if kind != "one" and spec.size and position + wide <= room:
+            staged[k] = (wide, position)
+            position += wide
+    places = tuple(
+        Place(name, spec.size, kind, k in staged, *staged.get(k, (0, 0))) for k, (name, spec, kind) in enumerate(arrays)
+    )
+    cut = len(program.inputs)
+    return Layout(places[:cut], places[cut:], position)
