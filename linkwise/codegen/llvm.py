@@ -56,7 +56,7 @@ class Layout:
         stages, position = {}, nowhere + room
         for array in wide:
             stages[array] = position
-            position += program.outputs[array].size
+            position += program.outputs[array].size + 1  # and up to a vector before, to lie as the caller's rows do
         return cls(inputs, second, outputs, nowhere, stages, position)
 
 
@@ -121,6 +121,7 @@ class _Entry:
         self.in_lanes = self._in_scratch(layout.inputs)
         self.out_lanes = self._in_scratch(layout.outputs)
         self.frame = f.address(shape.real, "%scratch", layout.frame)
+        self.stages: dict[int, str] = {}
 
     def _in_scratch(self, places: Sequence[int]) -> list[str]:
         return [self.f.address(self.shape.real, "%scratch", place) for place in places]
@@ -182,7 +183,7 @@ class _Entry:
             state_bytes = sum(self.out_sizes) * self.shape.bits // 8
             f.do(f"%far = icmp sgt i64 %count, {streaming.FAR_BYTES // state_bytes}")
             for array in self.wide:
-                f.do(f"call void @clear(ptr {self._stage(array)}, i64 {self.out_sizes[array]})")
+                self._place_stage(array)
         f.do("br label %loop")
         f.label("loop")
         f.do("%i = phi i64 [ 0, %blocks ], [ %next, %loop ]")
@@ -196,8 +197,13 @@ class _Entry:
         f.do("%more = icmp slt i64 %next, %whole")
         f.do("br i1 %more, label %loop, label %tail")
 
-    def _stage(self, array: int) -> str:
-        return self._in_scratch([self.layout.stages[array]])[0]
+    def _place_stage(self, array: int) -> None:
+        """Zeros, and a beginning that lies in a line where the caller's array does: then lines are copied to lines."""
+        f = self.f
+        room = self._in_scratch([self.layout.stages[array]])[0]
+        f.do(f"call void @clear(ptr {room}, i64 {self.out_sizes[array] + 1})")
+        address = f.emit(f"ptrtoint ptr {self.out_rows[array]} to i64")
+        self.stages[array] = f.address("i8", room, f.emit(f"and i64 {address}, {self.shape.size - 1}"))
 
     def _give_wide(self, state: str) -> None:
         """Wide outputs by way of their stages, the others directly."""
@@ -205,7 +211,7 @@ class _Entry:
         for array, rows in enumerate(self._rows(self.out_rows, self.out_sizes, state)):
             lanes, size = self.out_lanes[array], self.out_sizes[array]
             if array in self.wide:
-                stage = self._stage(array)
+                stage = self.stages[array]
                 for first, last in self.wide[array]:
                     where = f"ptr {stage}, ptr {lanes}, i64 {size}, i64 {first}, i64 {last}"
                     f.do(f"call void @lanes_to_rows_part({where})")
