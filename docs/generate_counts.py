@@ -68,8 +68,8 @@ row after n = 21 (its multiplications, 195 against 199 per link, stay below). An
 the
 composite-body mass matrix with a triangular factorisation takes fewer operations than the articulated-body recursion,
 also with our own ingredients (`linkwise_composite_forward`: {composite} at n = 6 in regrouped frames). On real arms,
-whose parallel and crossing axes leave more zeros, the two are close (M + A, recursion against composite: Panda 1141 and
-1144, UR5 495 and 524, Kinova 822 and 756), and the recursion is the more accurate one (Ascher, Pai and Cloutier, cited
+whose parallel and crossing axes leave more zeros, the two are close (M + A, recursion against composite: Panda 1140 and
+1143, UR5 495 and 524, Kinova 821 and 755), and the recursion is the more accurate one (Ascher, Pai and Cloutier, cited
 in 003), so the library keeps to it.
 
 ## What the tables of 002 leave out
