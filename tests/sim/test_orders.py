@@ -54,8 +54,6 @@ def test_order(name, kind):
     if kind == "hinges":
         model, duration = double_pendulum(), 0.3
         q0, v0 = rng.uniform(-1, 1, (16, 2)), rng.uniform(-1, 1, (16, 2))
-    elif name == "variational":
-        pytest.skip("takes joints with q̇ = v only")
     else:
         model, duration = mixed(), 0.5
         q0 = np.stack([model.random_configuration(rng) for _ in range(16)])

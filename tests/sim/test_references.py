@@ -82,6 +82,19 @@ def test_the_energy_error_of_the_variational_method_does_not_grow():
     assert error.max() < 1e-4 * abs(motion.energy[0])
 
 
+def test_a_tumbling_top_keeps_momentum_and_nearly_energy_for_long():
+    """The variational method with quaternions: forty thousand steps through the unstable axis's neighbourhood."""
+    model = top(lw.Spherical())
+    motion = lw.simulate(
+        model, model.neutral(), [0.02, 1.0, 0.01], 2000.0, dt=0.05, method="variational", save_every=10
+    )
+    momentum = model.momentum(motion.q, motion.v)[:, :3]
+    assert np.abs(momentum - momentum[0]).max() < 1e-9
+    error = np.abs(motion.energy - motion.energy[0])
+    assert error[-len(error) // 5 :].max() < 1.5 * error[: len(error) // 5].max()
+    assert error.max() < 2e-3 * motion.energy[0]
+
+
 def test_momentum_of_a_symmetry_is_kept_by_the_variational_method():
     """Without gravity the double pendulum keeps its angular momentum to rounding."""
     model = double_pendulum().with_gravity((0, 0, 0))

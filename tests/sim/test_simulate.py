@@ -10,7 +10,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.sim.simulate import IntegrationWarning, SlowControlWarning
-from tests.sim.mechanisms import double_pendulum, mixed, pendulum, slider, top
+from tests.sim.mechanisms import double_pendulum, mixed, pendulum, slider
 
 ADAPTIVE = ["dop853", "dopri5", "rk56", "cash_karp", "rodas4"]
 
@@ -265,12 +265,6 @@ def test_errors_say_what_is_allowed(change, words):
     arguments = {"q0": [0.0], "v0": [0.0], "duration": 1.0} | change
     with pytest.raises(lw.InputError, match=words):
         lw.simulate(pendulum(), **arguments)
-
-
-def test_the_variational_method_names_the_joints_it_cannot_take():
-    model = top()
-    with pytest.raises(lw.InputError, match="body_joint"):
-        lw.simulate(model, model.neutral(), None, 1.0, method="variational")
 
 
 def test_stiff_springs_take_few_implicit_steps():
