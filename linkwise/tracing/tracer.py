@@ -8,6 +8,7 @@ in floating point are made (x·0 and x−x are taken as zero: a NaN or an infini
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -84,7 +85,7 @@ class Traced:
             if a[0] == "neg":
                 return _emit(self.tracer, "sub", other.number, a[1])
         elif _is_foreign(other):
-            return NotImplemented
+            return _each(other, lambda x: self + x)
         elif other == 0.0:
             return self
         return _emit(self.tracer, "add", self.number, self.tracer.number(other))
@@ -103,14 +104,14 @@ class Traced:
             if a[0] == "neg":
                 return -(Traced(self.tracer, a[1]) + other)
         elif _is_foreign(other):
-            return NotImplemented
+            return _each(other, lambda x: self - x)
         elif other == 0.0:
             return self
         return _emit(self.tracer, "sub", self.number, self.tracer.number(other))
 
     def __rsub__(self, other: Number) -> Number:
         if _is_foreign(other):
-            return NotImplemented
+            return _each(other, lambda x: x - self)
         if other == 0.0:
             return -self
         node = self.tracer.nodes[self.number]
@@ -126,7 +127,7 @@ class Traced:
             if b[0] == "neg":
                 return -(self * Traced(self.tracer, b[1]))
         elif _is_foreign(other):
-            return NotImplemented
+            return _each(other, lambda x: self * x)
         elif other == 0.0:
             return 0.0
         elif other == 1.0:
@@ -141,7 +142,7 @@ class Traced:
 
     def __truediv__(self, other: Number) -> Number:
         if _is_foreign(other):
-            return NotImplemented
+            return _each(other, lambda x: self / x)
         a = self.tracer.nodes[self.number]
         if a[0] == "neg":
             return -(Traced(self.tracer, a[1]) / other)
@@ -159,7 +160,7 @@ class Traced:
 
     def __rtruediv__(self, other: Number) -> Number:
         if _is_foreign(other):
-            return NotImplemented
+            return _each(other, lambda x: x / self)
         if other == 0.0:
             return 0.0
         node = self.tracer.nodes[self.number]
@@ -188,13 +189,13 @@ class Traced:
             if float(exponent).is_integer():
                 return _power(self, int(exponent))
         elif _is_foreign(exponent):
-            return NotImplemented
+            return _each(exponent, lambda x: self**x)
         return (self.log() * exponent).exp()
 
-    def __rpow__(self, base: float) -> Number:
-        import math
-
-        return (self * math.log(base)).exp()
+    def __rpow__(self, base: Number) -> Number:
+        if _is_foreign(base):
+            return _each(base, lambda x: x**self)
+        return 1.0 if base == 1.0 else (self * math.log(base)).exp()
 
     # Functions, under the names NumPy looks for in object arrays.
     def sqrt(self) -> Number:
@@ -220,8 +221,10 @@ class Traced:
         return _emit(self.tracer, "log", self.number)
 
     def tanh(self) -> Number:
-        # 1 - 2/(exp(2x) + 1) overflows to the right limit on both sides.
-        return 1.0 - 2.0 / ((self + self).exp() + 1.0)
+        # 1 - 2/(exp(2x) + 1) overflows to the right limit on both sides; near zero, where it loses digits, the series.
+        s = self * self
+        series = self * (1.0 - s * (1 / 3 - s * (2 / 15 - s * (17 / 315 - s * (62 / 2835 - s * (1382 / 155925))))))
+        return (s < 0.00390625).where(series, 1.0 - 2.0 / ((self + self).exp() + 1.0))
 
     def arctan2(self, x: Number) -> Number:
         return _emit(self.tracer, "atan2", self.number, self.tracer.number(x))
@@ -328,8 +331,9 @@ def _emit(tracer: Tracer, op: str, *arguments: int) -> Traced:
 
 
 def _compare(tracer: Tracer, op: str, a: Number, b: Number) -> Any:
-    if any(not isinstance(x, Traced) and _is_foreign(x) for x in (a, b)):
-        return NotImplemented
+    for x, compare in ((a, lambda x: _compare(tracer, op, x, b)), (b, lambda x: _compare(tracer, op, a, x))):
+        if not isinstance(x, Traced) and _is_foreign(x):
+            return _each(x, compare)
     return TracedBool(tracer, tracer.node((op, tracer.number(a), tracer.number(b))))
 
 
@@ -338,6 +342,16 @@ def _is_foreign(value: Any) -> bool:
     if value.__class__ is float:
         return False
     return getattr(value, "ndim", 0) > 0 or not hasattr(value, "__float__")
+
+
+def _each(array: Any, operation: Callable[[Any], Any]) -> Any:
+    """An operation on every element of an array; NotImplemented for anything else, whose own operators then lead."""
+    if getattr(array, "ndim", 0) == 0:
+        return NotImplemented
+    results = array.astype(object)
+    for index, element in enumerate(results.flat):
+        results.flat[index] = operation(element)
+    return results
 
 
 def _power(base: Number, exponent: int) -> Number:
