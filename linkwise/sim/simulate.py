@@ -417,7 +417,7 @@ class _Adaptive(_Run):
         self.rows["control"] = np.tile([self.t0, first, stepping.RUNNING, 0.0, 0.0, 0.0, 0.0, 0.0], (count, 1))
         self.times = times
         self.tables: dict[str, Array] = {}
-        self.pieces: list[tuple[Array, Array]] = [(np.array([self.t0]), self.y[None, 0].copy())]
+        self.pieces: list[tuple[Array, Array]] = [(np.array([self.t0]), self.y[:1].copy())]
         if times is not None:
             self.tables["times"] = np.append(times, np.inf)
             self.saved = np.full((count, len(times), ny), np.nan)

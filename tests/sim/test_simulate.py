@@ -280,3 +280,19 @@ def test_stiff_springs_take_few_implicit_steps():
 
 def test_rules_are_plain_data():
     assert dataclasses.replace(lw.JointRules(), limits="ignore").limits == "ignore"
+
+
+def test_edges():
+    model = double_pendulum()
+    for method in ("rk4", "dop853"):
+        assert lw.simulate(model, np.zeros((0, 2)), None, 0.1, method=method).q.shape[0] == 0
+        assert lw.simulate(model, [0.0, 0.0], None, 0.1, method=method, output_times=[0.0]).q.shape == (1, 2)
+    uneven = lw.simulate(model, [0.0, 0.0], None, 0.1, method="rk4", dt=0.003, output_times=[0.0, 0.05, 0.1])
+    even = lw.simulate(model, [0.0, 0.0], None, 0.1, method="rk4", dt=0.001, output_times=[0.0, 0.05, 0.1])
+    np.testing.assert_allclose(uneven.q, even.q, atol=1e-8)
+    shifted = lw.simulate(model, [0.0, 0.0], None, 1.0, t0=5.0, control=lambda t, q, v, p: [t, 0.0])
+    np.testing.assert_allclose(shifted.tau[:, 0], shifted.t)
+    with pytest.warns(IntegrationWarning):
+        stuck = lw.simulate(model, [0.1, 0.0], None, 1.0, control=lambda t, q, v, p: [1.0 / (0.5 - t) ** 3, 0.0])
+    assert stuck.status == "failed"
+    assert stuck.t[-1] == pytest.approx(0.5, abs=1e-2)
