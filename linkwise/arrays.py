@@ -121,6 +121,14 @@ class Batch:
         return values[0] if result_type is None else result_type._make(values)
 
 
+def is_one_state(arrays: Sequence[Any], inputs: Sequence[tuple[str, tuple[int, ...]]]) -> bool:
+    """Whether a call is one for the single-state function: float64 arrays with no batch axes."""
+    return all(
+        isinstance(a, np.ndarray) and a.ndim == len(shape) and a.dtype == _FLOAT64
+        for a, (_, shape) in zip(arrays, inputs, strict=False)
+    )
+
+
 def results_like(shape: tuple[int, ...], values: Sequence[Any]) -> Any:
     """Scalars in an object array of this shape; the scalar itself for shape ()."""
     if shape == ():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from linkwise.arrays import Batch, results_like
+from linkwise.arrays import Batch, is_one_state, results_like
 from linkwise.codegen.cuda.detect import on_device
 from linkwise.errors import InputError
 from linkwise.tracing.counts import Counts, count
@@ -65,6 +65,7 @@ class CompiledFunction:
         self.inputs = tuple(inputs)
         self.__doc__ = doc or None
         self._kernels: dict[np.dtype[Any], Any] = {}
+        self._single_made = False
         self._lock = threading.Lock()
         self._result_type: type[Any] | None = None
 
@@ -132,8 +133,12 @@ class CompiledFunction:
 
     def __call__(self, *arrays: Array, out: Any = None, threads: int | None = None) -> Any:
         """Evaluate. ``out``: array (or tuple of arrays) to fill; ``threads``: how many to split a batch over."""
-        if out is None and threads is None and self.single is not None:
-            return self.single(*arrays)
+        if out is None and threads is None:
+            # Once made, the single-state function passes on what is not for it; it is not made for batches alone.
+            if self._single_made or is_one_state(arrays, self.inputs):
+                self._single_made = True
+                if self.single is not None:
+                    return self.single(*arrays)
         return self.general(*arrays, out=out, threads=threads)
 
     def general(self, *arrays: Array, out: Any = None, threads: int | None = None) -> Any:

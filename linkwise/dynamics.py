@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from linkwise.algorithms.catalogue import CATALOGUE, Trees, input_shape, link_start
 from linkwise.algorithms.kinematics import configuration_rate
 from linkwise.algorithms.regressor import inertial_parameters
-from linkwise.arrays import Batch
+from linkwise.arrays import Batch, is_one_state
 from linkwise.compile import Chart, CompiledFunction, checked_threads
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.linearization import Linearization
@@ -601,9 +601,9 @@ class Model(Linearization, Mechanism):
         elif p is not None:
             raise _no_parameters(name)
         function = self.function(name, *optional, **static)
-        result: Array = function.general(*arrays, out=out, threads=threads)
+        result: Array = function(*arrays, out=out, threads=threads)
         plain = not optional and not static and not self.parameter_names and type(function) is CompiledFunction
-        if plain and name not in self.__dict__ and _is_one_state(arrays):
+        if plain and name not in self.__dict__ and is_one_state(arrays, function.inputs):
             self._install(name, function)
         return result
 
@@ -660,11 +660,6 @@ class Model(Linearization, Mechanism):
     rnea = inverse_dynamics
     aba = forward_dynamics
     crba = mass_matrix
-
-
-def _is_one_state(arrays: Sequence[Any]) -> bool:
-    """Whether a call is one for the single-state function, so that the next one can go straight to it."""
-    return all(isinstance(a, np.ndarray) and a.ndim == 1 and a.dtype == np.float64 for a in arrays)
 
 
 def _no_parameters(name: str) -> Exception:
