@@ -111,7 +111,7 @@ class Linearization:
             threads: threads to split a batch over.
         """
         if order == 1:
-            if self.rolls and _numeric(q, v, vdot, f_ext):
+            if self.rolls and f_ext is not None and _numeric(q, v, vdot, f_ext):
                 return _filled(out, self._inverse_by_lanes(q, v, vdot, f_ext, threads))
             return self._run("linearize_inverse", q, v, vdot, f_ext=f_ext, p=p, out=out, threads=threads)
         first, rates = self._second_order("linearize_inverse", order, (q, v, vdot), f_ext, p, out, threads)
@@ -135,7 +135,7 @@ class Linearization:
         Arguments as in :meth:`linearize_inverse`; of second order, a :class:`SecondOrderForward`.
         """
         if order == 1:
-            if self.rolls and _numeric(q, v, tau, f_ext):
+            if self.rolls and f_ext is not None and _numeric(q, v, tau, f_ext):
                 return _filled(out, self._forward_by_lanes(q, v, tau, f_ext, threads))
             return self._run("linearize_forward", q, v, tau, f_ext=f_ext, p=p, out=out, threads=threads)
         first, rates = self._second_order("linearize_forward", order, (q, v, tau), f_ext, p, out, threads)
@@ -269,7 +269,7 @@ class Linearization:
         t = dt * np.arange(len(qs))
         return Sensitivity(t, np.stack(qs), np.stack(vs), stacked[..., : 2 * n], stacked[..., 2 * n :])
 
-    # Large mechanisms: O(n) sweeps with the columns in the lanes, as in mass_matrix.
+    # Large mechanisms with external forces: O(n) sweeps, the columns in the lanes (see also linkwise.rolled.linearize).
     def _inverse_by_lanes(
         self, q: ArrayLike, v: ArrayLike, vdot: ArrayLike, f_ext: ArrayLike | None, threads: int | None
     ) -> LinearizedInverse:

@@ -142,5 +142,7 @@ def test_large_mechanisms_by_lanes() -> None:
         found = getattr(rolled, f"linearize_{name}")(q, v, x, f_ext, out=out)
         for field in expected._fields:
             assert relative(getattr(found, field), getattr(expected, field)) < 1e-9, (name, field)
+        free = getattr(rolled, f"linearize_{name}")(q, v, x)
+        assert relative(free.dq, getattr(model, f"linearize_{name}")(q, v, x).dq) < 1e-9
         along = getattr(rolled, f"perturb_{name}")(q, v, x, *changes, f_ext)
         assert relative(along, getattr(model, f"perturb_{name}")(q, v, x, *changes, f_ext)) < 1e-9
