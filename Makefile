@@ -17,6 +17,7 @@ help:
 demo: $(VENV)/.viz
 	@mkdir -p build
 	$(BIN)/linkwise demo -o build/demo.html
+	@echo "Open it in a browser."
 
 test: lint types layers pytest
 

@@ -72,9 +72,9 @@ def test_simulate_conserves_energy(ok):
 
 
 def test_simulate_under_forces_of_a_file(ok):
-    ok("inverse planar_arm --from 0,0,0 --to 0.5,0.2,0.1 --duration 1 --samples 401 -o forces.npz")
+    ok("inverse planar_arm --from 0,0,0 --to 0.5,0.2,0.1 --duration 1 --samples 101 -o forces.npz")
     found = json.loads(
-        ok("simulate planar_arm --tau forces.npz --method rk4 --dt 0.005 --duration 1 --samples 2 --json")
+        ok("simulate planar_arm --tau forces.npz --method rk4 --dt 0.02 --duration 1 --samples 2 --json")
     )
     assert np.allclose(found["q"][-1], [0.5, 0.2, 0.1], atol=1e-3)
 
@@ -130,6 +130,11 @@ def test_emit(ok, tmp_path):
     assert ok("emit robot.urdf gravity_force --target program").startswith("program gravity_force(q[2])")
     ok("emit robot.urdf pose --body lower --target llvm -o code")
     assert "define" in (tmp_path / "code" / "pose.ll").read_text()
+
+
+@pytest.mark.parametrize(("target", "sign"), [("c", "#include <math.h>"), ("cuda", "__global__"), ("llvm", "define")])
+def test_emit_prints_every_target(ok, target, sign):
+    assert sign in ok(f"emit robot.urdf gravity_force --target {target} --dtype float32")
 
 
 def test_emitted_c_is_right(ok, tmp_path):

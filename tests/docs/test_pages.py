@@ -30,16 +30,27 @@ def _in_a_folder_with_a_robot(tmp_path, monkeypatch):
     shutil.copy(panda, tmp_path / "panda.urdf")
 
 
-NEEDS = {"interop.md": ("torch", "jax")}  # what the developers' install does not bring
+NEEDS = {"interop.md": ("torch", "jax"), "gpu.md": ("cupy", "torch")}  # what the developers' install does not bring
 
 
 @pytest.mark.parametrize("page", with_code("python"))
 def test_python(page):
     for module in NEEDS.get(page.name, ()):
         pytest.importorskip(module)
+    if page.name == "gpu.md" and not _has_device():
+        pytest.skip("there is no CUDA device")
     namespace = {"__name__": "page"}
     for code in blocks(page, "python"):
         exec(compile(code, str(page), "exec"), namespace)
+
+
+def _has_device():
+    import cupy
+
+    try:
+        return cupy.cuda.runtime.getDeviceCount() > 0
+    except cupy.cuda.runtime.CUDARuntimeError:
+        return False
 
 
 @pytest.mark.parametrize("page", with_code("console"))
