@@ -419,7 +419,6 @@ class Linearization:
 
     # What the rest of the model gives.
     if TYPE_CHECKING:
-        rolls: bool
         _trees: Any
         nominal_parameters: Any
         _run: Any
@@ -429,6 +428,10 @@ class Linearization:
         mass_matrix: Any
         mass_matrix_inverse: Any
         mass_solve: Any
+
+        @property
+        def rolls(self) -> bool:
+            """Whether sweeps run as loops."""
 
         def function(self, name: str, *optional: str, **static: Any) -> CompiledFunction:
             """The compiled function behind a method."""
