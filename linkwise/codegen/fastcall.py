@@ -228,5 +228,15 @@ def make_function(
     )
     # The function holds the tuple and so everything its code refers to by address.
     function: Any = new(ctypes.addressof(method), (slow, callee, *first), "linkwise")
-    weakref.finalize(function, _retired.append, (library, method, result)).atexit = False
+    needed = (library, method, result)
+    # One reference that nobody drops: when the interpreter ends it clears modules and finalisers in an order of its
+    # own, and a function that outlives its method definition would crash it.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(needed))
+    weakref.finalize(function, _retire, needed).atexit = False
     return function  # type: ignore[no-any-return]
+
+
+def _retire(needed: tuple[Any, ...]) -> None:
+    """Called while a function is being freed in ordinary times: keep what it needs a little longer, then let go."""
+    _retired.append(needed)
+    ctypes.pythonapi.Py_DecRef(ctypes.py_object(needed))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from linkwise.codegen.ir import Function, Shape, Value
 from linkwise.codegen.target import Machine
@@ -108,18 +109,25 @@ def _nearest(x: Value) -> tuple[Value, Value]:
     return shifted - magic, shifted.as_integer()
 
 
-def _sincos(x: Value) -> tuple[Value, Value, Value]:
-    """sin, cos, and where they are not to be trusted (|x| too large, infinite or NaN)."""
+def _sincos(x: Value, fused: bool = True) -> tuple[Value, Value, Value]:
+    """sin, cos, and where they are not to be trusted (|x| too large, infinite or NaN).
+
+    Where products and sums are rounded apart, what the reduction's last sum rounds off is carried along too.
+    """
     shape = x.shape
     sign_bit = -(1 << (shape.bits - 1))
     size = abs(x)  # by symmetry; so that sin(-0) is -0
     turns, quadrant = _nearest(size * _TWO_OVER_PI)
-    r = size
-    for part in _HALF_PI_64 if shape.bits == 64 else _HALF_PI_32:
-        r = r - turns * part
+    first, second, third = _HALF_PI_64 if shape.bits == 64 else _HALF_PI_32
+    whole = size - turns * first
+    r = whole - turns * second
+    low = ((whole - r) - turns * second) - turns * third  # what the line above rounded off, and the third part
+    r, high = r + low, r
+    lost = None if fused else (high - r) + low
     z = r * r
-    s = (r * z) * _polynomial(z, _SIN_64 if shape.bits == 64 else _SIN_32) + r
-    c = z * (z * _polynomial(z, _COS_64 if shape.bits == 64 else _COS_32) - 0.5) + 1.0
+    s = (r * z) * _polynomial(z, _SIN_64 if shape.bits == 64 else _SIN_32)
+    c = z * (z * _polynomial(z, _COS_64 if shape.bits == 64 else _COS_32) - 0.5)
+    s, c = (s + r, c + 1.0) if lost is None else ((s + lost) + r, (c - r * lost) + 1.0)
     odd = (quadrant & 1).compare("ne", 0)
     # Quadrants 2 and 3 turn the sign of sin, 1 and 2 that of cos.
     flip_s = ((quadrant << (shape.bits - 2)) ^ x.as_integer()) & sign_bit
@@ -242,7 +250,8 @@ def functions(entry: str, machine: Machine, bits: int) -> list[Function]:
     inside = [Value(body, shape, body.load(shape.real, place, shape.size)) for place in places[: row.arguments]]
     # Single precision borrows double's exp, log and atan2: rarely used, and exact enough by far.
     through_double = bits == 32 and not (entry == "sincos" and machine.fma)
-    computed = list(row.compute(*(_widen(value) for value in inside) if through_double else inside))
+    compute = partial(_sincos, fused=False) if entry == "sincos" and not machine.fma else row.compute
+    computed = list(compute(*(_widen(value) for value in inside) if through_double else inside))
     doubtful = computed.pop() if entry == "sincos" else None
     for value, place in zip(computed, places[row.arguments :], strict=True):
         stored = _narrow(value) if through_double else value

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.codegen.cuda.detect import on_device
+from linkwise.codegen.cuda.kernel import Rollout
 from linkwise.codegen.cuda.layout import Kind
 from linkwise.codegen.cuda.libraries import Library, library_of
 from linkwise.codegen.cuda.runtime import DeviceProgram, cupy
@@ -18,7 +19,9 @@ from linkwise.tracing.program import ArraySpec
 Shape = tuple[int, ...]
 
 
-def call(program: DeviceProgram, name: str, arrays: Sequence[Any], out: Any = None) -> list[Any]:
+def call(
+    program: DeviceProgram, name: str, arrays: Sequence[Any], out: Any = None, steps: int | None = None
+) -> list[Any]:
     """Evaluate a program for a batch; one result for each output.
 
     Args:
@@ -26,17 +29,18 @@ def call(program: DeviceProgram, name: str, arrays: Sequence[Any], out: Any = No
         name: of the function, for messages.
         arrays: one for each input, of any library, all on one device. What serves all states may be on the host.
         out: array or tuple of arrays to fill.
+        steps: for a rollout.
     """
-    batch = DeviceBatch(name, program.program.inputs, arrays)
+    batch = DeviceBatch(name, program.program.inputs, arrays, program.rollout, steps)
     with batch.place():
         given, kinds = batch.flat()
         results = batch.results(program.program.outputs, out, by_columns="columns" in kinds)
-        flat = [result.flat(batch.count) for result in results]
+        flat = [result.flat(batch.count * (steps if batch.recorded and steps else 1)) for result in results]
         kinds = (*kinds, *(kind for _, kind in flat))
         targets = [target for target, _ in flat]
         if _overlapping(given, targets) and not (program.kernel(kinds).in_place and _same(given, targets)):
             targets = [cupy().empty_like(target) for target in targets]
-        program.launch([*given, *targets], kinds, batch.count)
+        program.launch([*given, *targets], kinds, batch.count, steps)
         for result, (target, _), written in zip(results, flat, targets, strict=True):
             if written is not target:
                 target[...] = written
@@ -59,11 +63,26 @@ def _dtype_name(array: Any) -> Any:
 
 
 class DeviceBatch:
-    """The arguments of one call: their device, their common batch shape and their precision."""
+    """The arguments of one call: their device, their common batch shape and their precision.
 
-    def __init__(self, name: str, specs: Sequence[ArraySpec], arrays: Sequence[Any]) -> None:
+    In a rollout, sequences have one more axis, the steps, before all others; so do results that are recorded.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        specs: Sequence[ArraySpec],
+        arrays: Sequence[Any],
+        rollout: Rollout | None = None,
+        steps: int | None = None,
+    ) -> None:
         self.name = name
         self.specs = specs
+        self.rollout = rollout
+        self.fed = {given for _, given in rollout.feedback} if rollout else set()
+        self.sequences = set(rollout.sequences) if rollout else set()
+        self.recorded: Shape = (steps or 0,) if rollout and rollout.record else ()
+        self.steps: Shape = (steps or 0,)
         if len(arrays) != len(specs):
             raise InputError(
                 f"{name} takes {len(specs)} arrays",
@@ -72,8 +91,8 @@ class DeviceBatch:
             )
         self.library: Library = library_of(next(a for a in arrays if on_device(a)))
         self.dtype = dtype_of(arrays)
-        self.views = [self._view(spec, array) for spec, array in zip(specs, arrays, strict=True)]
-        devices = {s.name: int(v.device.id) for s, v in zip(specs, self.views, strict=True) if _is_device(v)}
+        self.views = [self._view(k, spec, array) for k, (spec, array) in enumerate(zip(specs, arrays, strict=True))]
+        devices = {s.name: int(v.device.id) for s, v in zip(specs, self.views, strict=True) if on_device(v)}
         if len(set(devices.values())) > 1:
             raise InputError(
                 f"the arguments of {name} are on different GPUs",
@@ -85,7 +104,7 @@ class DeviceBatch:
         self.shape = self._common_shape()
         self.count = math.prod(self.shape)
 
-    def _view(self, spec: ArraySpec, array: Any) -> Any:
+    def _view(self, k: int, spec: ArraySpec, array: Any) -> Any:
         """A CuPy array over the same memory, or a NumPy array for a value that serves all."""
         if on_device(array):
             view = library_of(array).view(array)
@@ -104,6 +123,12 @@ class DeviceBatch:
                     allowed=f"arrays on the device; on the host only one value for all states, {spec.shape}",
                     do="move it there (cupy.asarray, tensor.cuda()), or the others to the host",
                 )
+        if k in self.sequences and (view.ndim <= len(spec.shape) or view.shape[:1] != self.steps):
+            raise InputError(
+                f"{spec.name} of {self.name} does not have one row for each step",
+                got=str(tuple(view.shape)),
+                allowed=f"({self.steps[0]}, ..., {', '.join(map(str, spec.shape))}): the steps first, then the batch",
+            )
         if view.ndim < len(spec.shape) or view.shape[view.ndim - len(spec.shape) :] != spec.shape:
             raise InputError(
                 f"{spec.name} has the wrong shape for {self.name}",
@@ -114,7 +139,7 @@ class DeviceBatch:
         return view
 
     def _common_shape(self) -> Shape:
-        leading = [tuple(v.shape[: v.ndim - len(s.shape)]) for s, v in zip(self.specs, self.views, strict=True)]
+        leading = [self._leading(k, view) for k, view in enumerate(self.views)]
         try:
             return np.broadcast_shapes(*leading)
         except ValueError:
@@ -123,6 +148,10 @@ class DeviceBatch:
                 got=", ".join(f"{s.name} {b}" for s, b in zip(self.specs, leading, strict=True)),
                 allowed="equal leading axes, or 1 or none where one value serves all",
             ) from None
+
+    def _leading(self, k: int, view: Any) -> Shape:
+        """The batch axes of an argument."""
+        return tuple(view.shape[int(k in self.sequences) : view.ndim - len(self.specs[k].shape)])
 
     def place(self) -> _Place:
         """The device and the caller's stream, for a ``with`` statement."""
@@ -134,10 +163,16 @@ class DeviceBatch:
         arrays: list[Any] = []
         kinds: list[Kind] = []
         by_columns = self._by_columns()
-        for spec, view in zip(self.specs, self.views, strict=True):
+        for k, (spec, view) in enumerate(zip(self.specs, self.views, strict=True)):
             array = cp.asarray(view, self.dtype)
-            leading = array.shape[: array.ndim - len(spec.shape)]
-            if math.prod(leading) == 1 and self.count > 1:
+            leading = self._leading(k, view)
+            if k in self.sequences:
+                missing = len(self.shape) - len(leading)
+                array = array.reshape(*array.shape[:1], *(1,) * missing, *array.shape[1:])
+                whole = cp.broadcast_to(array, self.steps + self.shape + spec.shape)
+                arrays.append(cp.ascontiguousarray(whole).reshape(-1, spec.size))
+                kinds.append("rows")
+            elif math.prod(leading) == 1 and self.count > 1 and k not in self.fed:
                 arrays.append(cp.ascontiguousarray(array).reshape(spec.size))
                 kinds.append("one")
             elif by_columns:
@@ -151,6 +186,8 @@ class DeviceBatch:
 
     def _by_columns(self) -> bool:
         """Whether the batch comes element by element, (size, count) in memory, as ``order="F"`` makes it."""
+        if self.rollout is not None:
+            return False
         batched = [v for s, v in zip(self.specs, self.views, strict=True) if math.prod(v.shape) > s.size]
         fortran = all(v.ndim == 2 and v.flags.f_contiguous and v.dtype == self.dtype for v in batched)
         whole = all(v.shape[0] == self.count for v in batched if v.ndim)
@@ -166,7 +203,7 @@ class DeviceBatch:
         return [self._result(spec, target, by_columns) for spec, target in zip(specs, given, strict=True)]
 
     def _result(self, spec: ArraySpec, target: Any, by_columns: bool) -> Result:
-        shape = self.shape + spec.shape
+        shape = self.recorded + self.shape + spec.shape
         if target is None:
             return self._new(spec, by_columns)
         allowed = f"array {shape} {self.dtype} on device {self.device}"
@@ -184,7 +221,7 @@ class DeviceBatch:
         except Exception as error:
             if "OutOfMemory" not in type(error).__name__:
                 raise
-            shape = self.shape + spec.shape
+            shape = self.recorded + self.shape + spec.shape
             raise LinkwiseError(
                 f"the GPU has no room for the results of {self.name}",
                 got=f"{spec.name} {shape} {self.dtype}: {math.prod(shape) * self.dtype.itemsize / 1e9:.2f} GB",
@@ -199,7 +236,7 @@ class DeviceBatch:
             array = self.library.last_axis_first(apart)
             if array is not None:
                 return array
-        return self.library.empty(self.shape + spec.shape, self.dtype, self.device)
+        return self.library.empty(self.recorded + self.shape + spec.shape, self.dtype, self.device)
 
 
 class Result:
@@ -246,10 +283,6 @@ class _Place:
     def __exit__(self, *error: Any) -> None:
         self._stream.__exit__(*error)
         self._device.__exit__(*error)
-
-
-def _is_device(view: Any) -> bool:
-    return not isinstance(view, np.ndarray)
 
 
 def _span(array: Any) -> tuple[int, int]:
