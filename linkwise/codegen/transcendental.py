@@ -121,9 +121,12 @@ def _sincos(x: Value, fused: bool = True) -> tuple[Value, Value, Value]:
     first, second, third = _HALF_PI_64 if shape.bits == 64 else _HALF_PI_32
     whole = size - turns * first
     r = whole - turns * second
-    low = ((whole - r) - turns * second) - turns * third  # what the line above rounded off, and the third part
-    r, high = r + low, r
-    lost = None if fused else (high - r) + low
+    if shape.bits == 32:  # its parts have no bits to spare, so what is rounded off could not be told exactly
+        r, lost = r - turns * third, None
+    else:
+        low = ((whole - r) - turns * second) - turns * third  # what the second part rounded off, and the third part
+        r, high = r + low, r
+        lost = None if fused else (high - r) + low
     z = r * r
     s = (r * z) * _polynomial(z, _SIN_64 if shape.bits == 64 else _SIN_32)
     c = z * (z * _polynomial(z, _COS_64 if shape.bits == 64 else _COS_32) - 0.5)
