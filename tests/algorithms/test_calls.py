@@ -181,6 +181,17 @@ def test_threads(model: lw.Model) -> None:
         np.testing.assert_array_equal(model.inverse_dynamics(q[:3], v[:3], vdot[:3], threads=threads), expected[:3])
 
 
+def test_first_call_from_many_threads() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    fresh = random_tree(31, 4, ("revolute", "prismatic"))
+    states = random_state(fresh, np.random.default_rng(0))
+    expected = Eager(fresh).inverse_dynamics(*states)
+    with ThreadPoolExecutor(8) as pool:
+        for result in pool.map(lambda _: fresh.inverse_dynamics(*states), range(64)):
+            close(result, expected)
+
+
 def test_nan_stays_in_its_state(model: lw.Model) -> None:
     for n in (1, 7, 8, 9, 16, 33):
         states = random_state(model, np.random.default_rng(0), (n,))

@@ -277,6 +277,10 @@ def test_custom_joints() -> None:
         with refused("the transform of the joint 'bad' failed or is not 4x4", lw.InputError):
             lw.CustomJoint(bad, n=1, name="bad")
 
+    for n in (0, -1, 1.5, "1"):
+        with refused("the joint 'custom' has no number of coordinates", lw.InputError):
+            lw.CustomJoint(lambda q: np.eye(4), n=n)  # type: ignore[arg-type]
+
     def with_math(q: Any) -> Any:
         c, s = math.cos(q[0]), math.sin(q[0])
         return [[c, -s, 0, 0], [s, c, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]

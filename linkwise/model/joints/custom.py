@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import index
 from typing import Any
 
 from linkwise.errors import InputError
@@ -35,7 +36,11 @@ class CustomJoint(Joint):
     """
 
     def __init__(self, transform: Callable[[Sequence[Scalar]], Any], n: int, name: str = "custom") -> None:
-        self.nq = self.nv = int(n)
+        self.nq = self.nv = index(n) if hasattr(n, "__index__") else 0
+        if self.nq < 1:
+            raise InputError(
+                f"the joint {name!r} has no number of coordinates", got=f"n={n!r}", allowed="n = 1, 2, 3, …"
+            )
         self.pose = transform
         self.name = name
         R, _ = self._pose([0.1 * (i + 1) for i in range(n)])
