@@ -133,12 +133,11 @@ class CompiledFunction:
 
     def __call__(self, *arrays: Array, out: Any = None, threads: int | None = None) -> Any:
         """Evaluate. ``out``: array (or tuple of arrays) to fill; ``threads``: how many to split a batch over."""
-        if out is None and threads is None:
-            # Once made, the single-state function passes on what is not for it; it is not made for batches alone.
-            if self._single_made or is_one_state(arrays, self.inputs):
-                self._single_made = True
-                if self.single is not None:
-                    return self.single(*arrays)
+        # Once made, the single-state function passes on what is not for it; it is not made for batches alone.
+        if out is None and threads is None and (self._single_made or is_one_state(arrays, self.inputs)):
+            self._single_made = True
+            if self.single is not None:
+                return self.single(*arrays)
         return self.general(*arrays, out=out, threads=threads)
 
     def general(self, *arrays: Array, out: Any = None, threads: int | None = None) -> Any:
@@ -179,8 +178,9 @@ class CompiledFunction:
     def jacobian(self, name: str, mode: Literal["forward", "reverse"] | None = None) -> CompiledFunction:
         """∂f/∂(input ``name``): takes what f takes; every output of shape s becomes one of shape s + (n,).
 
-        An input of kind "q" is differentiated in its tangent space (nv columns, as in ``model.integrate(q, dv)``), any other
-        number by number. ``mode`` None takes reverse mode where there are fewer outputs than inputs, else forward mode.
+        An input of kind "q" is differentiated in its tangent space (nv columns, as in ``model.integrate(q, dv)``), any
+        other number by number. ``mode`` None takes reverse mode where there are fewer outputs than inputs, else forward
+        mode.
         """
         return self._derived("jacobian", name, mode)
 
@@ -189,18 +189,18 @@ class CompiledFunction:
         return self._derived("gradient", name)
 
     def hessian(self, name: str, other: str | None = None) -> CompiledFunction:
-        """∂²f/∂(``name``)∂(``other``), s + (n, m): how the Jacobian changes along the tangent of ``other`` (or ``name`` again).
+        """∂²f/∂(``name``)∂(``other``), s + (n, m): how the Jacobian changes along ``other`` (or ``name`` again).
 
         With respect to a configuration with quaternions it is not symmetric: directions in body frames do not commute.
         """
         return self._derived("hessian", name, other)
 
     def jvp(self, *names: str) -> CompiledFunction:
-        """The derivative along a direction: takes f's inputs, then one direction for each name (for all inputs, if none)."""
+        """The derivative along a direction: takes f's inputs, then a direction for each name (all inputs, if none)."""
         return self._derived("jvp", names)
 
     def vjp(self, *names: str) -> CompiledFunction:
-        """Weights times the Jacobian: takes f's inputs, then one weight for each output; returns one array for each name."""
+        """Weights times the Jacobian: takes f's inputs, then a weight for each output; one array for each name."""
         return self._derived("vjp", names)
 
     def _derived(self, kind: str, *arguments: Any) -> CompiledFunction:

@@ -412,9 +412,9 @@ class Model(Linearization, Mechanism):
             v: velocity (..., nv); needed for ``V``, ``a``, ``b`` and ``f`` only.
             p: run-time parameters (np), one set for all states.
             frames: ``"body"`` gives blocks in the bodies' frames. ``"link"`` gives them in frames chosen along the
-                joints, with what of an inertia a joint does not feel handed to its parent: cheaper when compiled. Joint-space
-                results (D, HφMφ*H*, its inverse, HψK, Hφf, …) are the same; vectors and blocks over the links are not
-                the bodies', and M, R, P, b and f are regrouped: H M H* alone, say, is not that of the bodies.
+                joints, with what of an inertia a joint does not feel handed to its parent: cheaper when compiled.
+                Joint-space results (D, HφMφ*H*, its inverse, HψK, Hφf, …) are the same; vectors and blocks over the
+                links are not the bodies', and M, R, P, b and f are regrouped: H M H* alone, say, is not that of the bodies.
         """
         from linkwise.operators import operators
 
@@ -624,7 +624,7 @@ class Model(Linearization, Mechanism):
 
     @cached_property
     def chart(self) -> Chart:
-        """The tangent space of the configuration: q̇ from v, over any scalar; derivatives with respect to q are taken in it."""
+        """The tangent space of the configuration: q̇ from v, over any scalar; derivatives by q are taken in it."""
         return Chart(self.nv, lambda q, v: configuration_rate(self._trees.fast, q, v))
 
     @cached_property

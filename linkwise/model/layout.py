@@ -219,7 +219,7 @@ def _free_placement(values: Values, body: Body, frames: _Frames | _BodyFrames) -
 
 
 def _cross(a: Array, b: Array) -> Array:
-    """a × b; NumPy's own takes twenty times as long for one pair, which tells with a hundred thousand links."""
+    """The product a × b; NumPy's own takes twenty times as long for one pair, which tells with very many links."""
     ax, ay, az = a.tolist()
     bx, by, bz = b.tolist()
     return np.array((ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx))
