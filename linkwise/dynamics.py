@@ -414,7 +414,8 @@ class Model(Linearization, Mechanism):
             frames: ``"body"`` gives blocks in the bodies' frames. ``"link"`` gives them in frames chosen along the
                 joints, with what of an inertia a joint does not feel handed to its parent: cheaper when compiled.
                 Joint-space results (D, HφMφ*H*, its inverse, HψK, Hφf, …) are the same; vectors and blocks over the
-                links are not the bodies', and M, R, P, b and f are regrouped: H M H* alone, say, is not that of the bodies.
+                links are not the bodies', and M, R, P, b and f are regrouped: H M H* alone, say, is not that of the
+                bodies.
         """
         from linkwise.operators import operators
 
