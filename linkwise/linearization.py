@@ -111,8 +111,6 @@ class Linearization:
             threads: threads to split a batch over.
         """
         if order == 1:
-            if self.rolls and f_ext is not None and _numeric(q, v, vdot, f_ext):
-                return _filled(out, self._inverse_by_lanes(q, v, vdot, f_ext, threads))
             return self._run("linearize_inverse", q, v, vdot, f_ext=f_ext, p=p, out=out, threads=threads)
         first, rates = self._second_order("linearize_inverse", order, (q, v, vdot), f_ext, p, out, threads)
         along_q, along_v, along_vdot = rates
@@ -135,8 +133,6 @@ class Linearization:
         Arguments as in :meth:`linearize_inverse`; of second order, a :class:`SecondOrderForward`.
         """
         if order == 1:
-            if self.rolls and f_ext is not None and _numeric(q, v, tau, f_ext):
-                return _filled(out, self._forward_by_lanes(q, v, tau, f_ext, threads))
             return self._run("linearize_forward", q, v, tau, f_ext=f_ext, p=p, out=out, threads=threads)
         first, rates = self._second_order("linearize_forward", order, (q, v, tau), f_ext, p, out, threads)
         along_q, along_v, along_tau = rates
@@ -176,12 +172,6 @@ class Linearization:
         threads: int | None = None,
     ) -> Array:
         """δv̇ (..., nv) for small changes dq (tangent), dv and dtau (..., nv each), in O(n), without a mass matrix."""
-        if self.rolls and _numeric(q, v, tau, dq, dv, dtau, f_ext):
-            vdot = self.forward_dynamics(q, v, tau, f_ext, threads=threads)
-            still = np.zeros(self.nv)
-            moved = self.perturb_inverse(q, v, vdot, dq, dv, still, f_ext, threads=threads)
-            solved: Array = self.mass_solve(q, np.asarray(dtau) - moved, out=out, threads=threads)
-            return solved
         changes = (dq, dv, dtau)
         result: Array = self._run("perturb_forward", q, v, tau, *changes, f_ext=f_ext, p=p, out=out, threads=threads)
         return result
@@ -268,34 +258,6 @@ class Linearization:
         stacked = np.stack(changes)
         t = dt * np.arange(len(qs))
         return Sensitivity(t, np.stack(qs), np.stack(vs), stacked[..., : 2 * n], stacked[..., 2 * n :])
-
-    # Large mechanisms with external forces: O(n) sweeps, the columns in the lanes (see also linkwise.rolled.linearize).
-    def _inverse_by_lanes(
-        self, q: ArrayLike, v: ArrayLike, vdot: ArrayLike, f_ext: ArrayLike | None, threads: int | None
-    ) -> LinearizedInverse:
-        q, v, vdot = (np.asarray(x, float) for x in (q, v, vdot))
-        q_, v_, vdot_ = (x[..., None, :] for x in (q, v, vdot))
-        forces = None if f_ext is None else np.asarray(f_ext, float)[..., None, :, :]
-        unit, still = np.eye(self.nv), np.zeros(self.nv)
-        d_q = self.perturb_inverse(q_, v_, vdot_, unit, still, still, forces, threads=threads)
-        d_v = self.perturb_inverse(q_, v_, vdot_, still, unit, still, forces, threads=threads)
-        tau = self.inverse_dynamics(q, v, vdot, f_ext, threads=threads)
-        M = np.broadcast_to(self.mass_matrix(q, threads=threads), d_q.shape)
-        return LinearizedInverse(tau, np.swapaxes(d_q, -1, -2), np.swapaxes(d_v, -1, -2), M)
-
-    def _forward_by_lanes(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None, threads: int | None
-    ) -> LinearizedForward:
-        q = np.asarray(q, float)
-        vdot = self.forward_dynamics(q, v, tau, f_ext, threads=threads)
-        lin = self._inverse_by_lanes(q, v, vdot, f_ext, threads)
-
-        def minus_solved(matrix: Array) -> Array:
-            columns = self.mass_solve(q[..., None, :], np.swapaxes(-matrix, -1, -2), threads=threads)
-            return np.swapaxes(columns, -1, -2)
-
-        M_inverse = np.broadcast_to(self.mass_matrix_inverse(q, threads=threads), lin.dq.shape)
-        return LinearizedForward(vdot, minus_solved(lin.dq), minus_solved(lin.dv), M_inverse)
 
     # One step of the classical Runge–Kutta method in the tangent space at its start (Munthe-Kaas), and its derivative.
     def _step(
@@ -423,15 +385,6 @@ class Linearization:
         nominal_parameters: Any
         _run: Any
         integrate: Any
-        inverse_dynamics: Any
-        forward_dynamics: Any
-        mass_matrix: Any
-        mass_matrix_inverse: Any
-        mass_solve: Any
-
-        @property
-        def rolls(self) -> bool:
-            """Whether sweeps run as loops."""
 
         def function(self, name: str, *optional: str, **static: Any) -> CompiledFunction:
             """The compiled function behind a method."""
@@ -455,19 +408,6 @@ def _part(function: CompiledFunction, wanted: Sequence[str]) -> CompiledFunction
         known[tuple(wanted)] = CompiledFunction(name, text, function.inputs, "", function.charts)
     part: CompiledFunction = known[tuple(wanted)]
     return part
-
-
-def _numeric(*arrays: Any) -> bool:
-    return all(x is None or np.asarray(x).dtype != object for x in arrays)
-
-
-def _filled(out: tuple[Array, ...] | None, result: Any) -> Any:
-    """The result, in the arrays that were given for it."""
-    if out is None:
-        return result
-    for target, array in zip(out, result, strict=True):
-        target[...] = array
-    return type(result)._make(out)
 
 
 def _checked_dt(dt: object) -> float:

@@ -10,7 +10,7 @@ from linkwise.compile import CompiledFunction
 from linkwise.errors import InputError
 from linkwise.rolled.function import ColumnsFunction, RolledFunction
 from linkwise.rolled.jacobian import JacobianRows
-from linkwise.rolled.linearize import LinearizedColumns
+from linkwise.rolled.linearize import LinearizedColumns, PerturbedForward
 from linkwise.rolled.tree import RolledTree
 
 if TYPE_CHECKING:
@@ -58,7 +58,9 @@ def rolled_function(
     if name in _BY_COLUMNS:
         column = model.function(_BY_COLUMNS[name])
         return ColumnsFunction(name, run, inputs, doc, column=column, size=model.nv)
-    if name in ("linearize_inverse", "linearize_forward") and len(inputs) == 3:
+    if name == "perturb_forward":
+        return PerturbedForward(name, run, inputs, doc, function=model.function, size=model.nv)
+    if name in ("linearize_inverse", "linearize_forward"):
         return LinearizedColumns(name, run, inputs, doc, function=model.function, size=model.nv)
     if name == "jacobian":
         frame = model.frame(static["body"])

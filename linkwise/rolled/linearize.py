@@ -13,17 +13,17 @@ from linkwise.arrays import Batch
 from linkwise.compile import CompiledFunction
 from linkwise.tracing.program import ArraySpec
 
-Function = Callable[[str], CompiledFunction]  # one of the model's own functions by name
+Function = Callable[..., CompiledFunction]  # one of the model's own functions, by its name and optional inputs
 _COLUMNS_BYTES = 1 << 25  # columns are taken some at a time, so that their arrays stay this small
 
 
-class LinearizedColumns(CompiledFunction):
-    """``linearize_inverse`` or ``linearize_forward``, column by column. O(n²), memory O(n) beside the result.
+class _OfManyLinks(CompiledFunction):
+    """A function made of others of the same model.
 
     Args:
-        name: which of the two.
+        name: of the function.
         text: over any scalar, for symbols.
-        inputs: name and core shape of each input; external forces are not among them.
+        inputs: name and core shape of each input; external forces last, if there are any.
         doc: docstring.
         function: the model's functions.
         size: nv.
@@ -40,7 +40,11 @@ class LinearizedColumns(CompiledFunction):
         size: int,
     ) -> None:
         super().__init__(name, text, inputs, doc)
-        self._function = function
+        optional = [n for n, _ in inputs if n == "f_ext"]
+        self._inverse_dynamics = function("inverse_dynamics", *optional)
+        self._forward_dynamics = function("forward_dynamics", *optional)
+        self._perturb = function("perturb_inverse", *optional)
+        self._solve = function("mass_solve")
         self._size = size
 
     @property
@@ -48,46 +52,55 @@ class LinearizedColumns(CompiledFunction):
         """As for any function of many links."""
         return
 
+
+class PerturbedForward(_OfManyLinks):
+    """``perturb_forward``: δv̇ = 𝓜⁻¹(δτ - A_D δv - B_D δq). O(n)."""
+
+    def general(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
+        """Evaluate for one state or a batch."""
+        batch = Batch(self.name, self.inputs, arrays)
+        if batch.is_symbolic:
+            return batch.each_state(self.text, self._symbolic_result)
+        q, v, tau, dq, dv, dtau, *forces = batch.arrays
+        vdot = self._forward_dynamics.general(q, v, tau, *forces, threads=threads)
+        moved = self._perturb.general(q, v, vdot, dq, dv, np.zeros_like(vdot), *forces, threads=threads)
+        return self._solve.general(q, dtau - moved, out=out, threads=threads)
+
+
+class LinearizedColumns(_OfManyLinks):
+    """``linearize_inverse`` or ``linearize_forward``, column by column. O(n²), memory O(n) beside the result."""
+
     def general(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
         """Evaluate for one state or a batch."""
         batch = Batch(self.name, self.inputs, arrays)
         if batch.is_symbolic:
             return batch.each_state(self.text, self._symbolic_result)
         n = self._size
-        kind: Any = LinearizedInverse if self.name == "linearize_inverse" else LinearizedForward
-        matrix = (n, n)
-        shapes = [(n,), matrix, matrix, matrix]
+        forward = self.name == "linearize_forward"
+        kind: Any = LinearizedForward if forward else LinearizedInverse
+        shapes = [(n,), (n, n), (n, n), (n, n)]
         results = batch.outputs([ArraySpec(f, s) for f, s in zip(kind._fields, shapes, strict=True)], out)
         flat = [array.reshape(batch.size, *s) for (array, _), s in zip(results, shapes, strict=True)]
-        for i, state in enumerate(zip(*batch.flat_inputs(), strict=True)):
-            one = self._inverse if kind is LinearizedInverse else self._forward
-            one(state, [array[i] for array in flat], threads)
+        for i, numbers in enumerate(zip(*batch.flat_inputs(), strict=True)):
+            state = [x.reshape(shape) for x, (_, shape) in zip(numbers, self.inputs, strict=True)]
+            self._one(state, [array[i] for array in flat], forward, threads)
         return kind._make(batch.finish(results, out))
 
-    def _inverse(self, state: Sequence[Any], into: list[Any], threads: int | None) -> None:
-        """τ, and its change for each unit change of q, v and v̇."""
-        into[0][...] = self._function("inverse_dynamics").general(*state)
-        perturb = self._function("perturb_inverse")
-        zero = np.zeros(self._size, state[0].dtype)
-        for which, matrix in enumerate(into[1:]):
-            for start, unit in self._units(state[0].dtype):
-                changes = [unit if which == k else zero for k in range(3)]
-                columns = perturb.general(*state, *changes, threads=threads)
-                matrix[:, start : start + len(unit)] = columns.T
-
-    def _forward(self, state: Sequence[Any], into: list[Any], threads: int | None) -> None:
-        """v̇, and ∂v̇ = -𝓜⁻¹ ∂τ at that v̇."""
-        q, v, tau = state
-        vdot = into[0]
-        vdot[...] = self._function("forward_dynamics").general(q, v, tau)
-        perturb, solve = self._function("perturb_inverse"), self._function("mass_solve")
+    def _one(self, state: Sequence[Any], into: list[Any], forward: bool, threads: int | None) -> None:
+        """τ and its change for each unit change of q, v and v̇; or v̇ and ∂v̇ = -𝓜⁻¹ ∂τ at that v̇, 𝓜⁻¹."""
+        q, v, x, *forces = state
+        into[0][...] = (self._forward_dynamics if forward else self._inverse_dynamics).general(q, v, x, *forces)
+        vdot = into[0] if forward else x
         zero = np.zeros(self._size, q.dtype)
         for which, matrix in enumerate(into[1:]):
             for start, unit in self._units(q.dtype):
-                if which < 2:
+                columns = unit
+                if which < 2 or not forward:
                     changes = [unit if which == k else zero for k in range(3)]
-                    unit = -perturb.general(q, v, vdot, *changes, threads=threads)
-                matrix[:, start : start + len(unit)] = solve.general(q, unit, threads=threads).T
+                    columns = self._perturb.general(q, v, vdot, *changes, *forces, threads=threads)
+                if forward:
+                    columns = self._solve.general(q, columns if which == 2 else -columns, threads=threads)
+                matrix[:, start : start + len(unit)] = columns.T
 
     def _units(self, dtype: Any) -> Any:
         """Unit vectors, some at a time, and the number of the first."""
