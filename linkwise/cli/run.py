@@ -40,6 +40,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
             return 0
         print(f"linkwise: error: {one_line(error)}", file=sys.stderr)
         return BAD_INPUT
+    except MemoryError as error:
+        print(f"linkwise: error: there is not enough memory for this ({one_line(error)})", file=sys.stderr)
+        return BAD_INPUT
     except KeyboardInterrupt:
         print("linkwise: interrupted", file=sys.stderr)
         return INTERRUPTED

@@ -1,6 +1,8 @@
 """The report: one file that needs nothing else, with every check of the papers' examples passed."""
 
 import re
+import shutil
+import subprocess
 from html.parser import HTMLParser
 
 import numpy as np
@@ -45,6 +47,28 @@ def test_ids_are_unique_and_tags_close(page):
     parser = Balance()
     parser.feed(page)
     assert parser.open == []
+
+
+@pytest.mark.slow
+def test_a_browser_draws_it(page, tmp_path):
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("there is no headless browser")
+    import matplotlib.image
+
+    (tmp_path / "demo.html").write_text(page, encoding="utf-8")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1280,3600"]
+    picture = tmp_path / "demo.png"
+    subprocess.run(
+        [browser, *options, f"--screenshot={picture}", (tmp_path / "demo.html").as_uri()],
+        check=True, capture_output=True, timeout=60,
+    )  # fmt: skip
+    pixels = matplotlib.image.imread(picture)[..., :3]
+    inked = (pixels < 0.9).any(axis=2)
+    assert 0.02 < inked.mean() < 0.3
+    bands = inked.reshape(12, 300, -1).any(axis=(1, 2))
+    assert bands.all(), "a part of the page is blank"
+    assert not inked[:, -60:].any(), "something runs off the right edge"
 
 
 def test_cycloidal_motion_is_consistent():

@@ -13,7 +13,7 @@ from linkwise.cli.inputs import Array, configuration, load_model, per_freedom
 from linkwise.cli.motion_files import FILES, in_order, read
 from linkwise.cli.results import check_targets, deliver
 from linkwise.dynamics import Model
-from linkwise.errors import InputError
+from linkwise.errors import InputError, LinkwiseError
 from linkwise.sim.simulate import simulate
 
 
@@ -38,6 +38,14 @@ def run(options: Namespace) -> None:
         output_times=np.linspace(0.0, options.duration, options.samples),
     )
     deliver(options, motion, ("q", "v", "tau", "energy"), f"{model.name}: {options.duration:g} s, {options.method}")
+    if motion.status == "interrupted":
+        raise KeyboardInterrupt  # what was computed has been delivered
+    if motion.status == "failed":
+        raise LinkwiseError(
+            "the simulation could not reach its end",
+            got=f"{len(motion)} instants, the last at {motion.t[-1]:g} s" if len(motion) else "no instants",
+            do="try another --method, or a smaller --dt or --rtol",
+        )
 
 
 def _control(model: Model, options: Namespace, q0: Array) -> Callable[..., Any] | None:
