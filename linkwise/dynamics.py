@@ -16,7 +16,11 @@ from linkwise.algorithms.regressor import inertial_parameters
 from linkwise.arrays import Batch, is_one_state
 from linkwise.compile import Chart, CompiledFunction, checked_threads
 from linkwise.errors import InputError, UnknownNameError
-from linkwise.linearization import Linearization
+from linkwise.methods.dynamics import Dynamics
+from linkwise.methods.energy import Energies
+from linkwise.methods.kinematics import Kinematics
+from linkwise.methods.linearization import Linearization
+from linkwise.methods.operational import Operational
 from linkwise.model.builder import Builder
 from linkwise.model.dh import add_dh_chain
 from linkwise.model.mechanism import Mechanism
@@ -48,7 +52,7 @@ class ModelBuilder(Builder):
 
 
 @dataclass(frozen=True, eq=True)
-class Model(Linearization, Mechanism):
+class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanism):
     """A mechanism and its dynamics.
 
     Frozen: every function is a pure function of its arguments, and the ``with_…`` methods return changed copies.
@@ -61,45 +65,7 @@ class Model(Linearization, Mechanism):
 
     sweeps: Literal["auto", "rolled", "unrolled"] = "auto"
 
-    # Inverse and forward dynamics.
-    def inverse_dynamics(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        vdot: ArrayLike,
-        f_ext: ArrayLike | None = None,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
-        """Joint forces τ (..., nv) for a motion, in N m and N: τ = 𝓜(q) v̇ + c(q, v) - Σ J* f_ext.
-
-        Args:
-            q: configuration (..., nq).
-            v: velocity (..., nv).
-            vdot: acceleration (..., nv).
-            f_ext: external forces (..., n_bodies, 6) = [moment, force] on each body at its origin, in its own frame.
-            p: run-time parameters (..., np).
-            out: array to fill.
-            threads: threads to split a batch over.
-        """
-        return self._run("inverse_dynamics", q, v, vdot, f_ext=f_ext, p=p, out=out, threads=threads)
-
-    def forward_dynamics(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        tau: ArrayLike,
-        f_ext: ArrayLike | None = None,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
-        """Accelerations v̇ (..., nv) that joint forces ``tau`` (..., nv) cause; see :meth:`inverse_dynamics`."""
-        return self._run("forward_dynamics", q, v, tau, f_ext=f_ext, p=p, out=out, threads=threads)
-
+    # One very long chain.
     def parallel_forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, threads: int = 1) -> Array:
         """Forward dynamics of **one** state of a long serial chain, cut into segments that run side by side.
 
@@ -131,262 +97,6 @@ class Model(Linearization, Mechanism):
         states = [np.ascontiguousarray(a, np.float64) for a in batch.arrays]
         vdot: Array = self._functions[key](*states, threads=checked_threads(threads))
         return vdot
-
-    def mass_matrix(
-        self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
-    ) -> Array:
-        """𝓜(q), (..., nv, nv), symmetric, armature on its diagonal."""
-        return self._run("mass_matrix", q, p=p, out=out, threads=threads)
-
-    def mass_product(
-        self,
-        q: ArrayLike,
-        x: ArrayLike,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
-        """𝓜(q) x (..., nv) for x (..., nv), in O(n), without the matrix."""
-        return self._run("mass_product", q, x, p=p, out=out, threads=threads)
-
-    def mass_solve(
-        self,
-        q: ArrayLike,
-        x: ArrayLike,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
-        """𝓜(q)⁻¹ x (..., nv) for x (..., nv), in O(n), without a matrix."""
-        return self._run("mass_solve", q, x, p=p, out=out, threads=threads)
-
-    def external_force(
-        self,
-        q: ArrayLike,
-        f_ext: ArrayLike,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
-        """J*f (..., nv): the joint forces that external forces (..., n_bodies, 6), in body frames, amount to."""
-        return self._run("external_force", q, f_ext, p=p, out=out, threads=threads)
-
-    def mass_matrix_inverse(
-        self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
-    ) -> Array:
-        """𝓜(q)⁻¹, (..., nv, nv), without inverting a matrix."""
-        return self._run("mass_matrix_inverse", q, p=p, out=out, threads=threads)
-
-    def bias_force(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        f_ext: ArrayLike | None = None,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
-        """c(q, v), (..., nv): velocity-dependent and gravity forces, less external ones; what v̇ = 0 takes."""
-        return self._run("bias_force", q, v, f_ext=f_ext, p=p, out=out, threads=threads)
-
-    def gravity_force(
-        self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
-    ) -> Array:
-        """g(q) = ∂U/∂q, (..., nv): the joint forces that hold the mechanism still."""
-        return self._run("gravity_force", q, p=p, out=out, threads=threads)
-
-    def coriolis_matrix(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
-        """C(q, v), (..., nv, nv), with C v the velocity-dependent force and 𝓜̇ - 2C skew-symmetric."""
-        return self._run("coriolis_matrix", q, v, p=p, out=out, threads=threads)
-
-    # Kinematics.
-    def pose(
-        self,
-        q: ArrayLike,
-        body: str,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
-        """4×4 pose (..., 4, 4) of a body or frame in the world."""
-        return self._run("pose", q, p=p, out=out, threads=threads, body=self._place(body))
-
-    def poses(
-        self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
-    ) -> Array:
-        """4×4 poses (..., n_bodies, 4, 4) of all moving bodies, in the order of ``model.bodies``."""
-        return self._run("poses", q, p=p, out=out, threads=threads)
-
-    def velocity(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        body: str,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
-        """[ω; v] (..., 6) of a body or frame: world axes, at its origin."""
-        return self._run("velocity", q, v, p=p, out=out, threads=threads, body=self._place(body))
-
-    def jacobian(
-        self,
-        q: ArrayLike,
-        body: str,
-        point: ArrayLike | None = None,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
-        """J (..., 6, nv) with J v = [ω; v] of a body or frame, in world axes.
-
-        At its origin, or at ``point`` (..., 3) given in its frame.
-        """
-        return self._run("jacobian", q, point=point, p=p, out=out, threads=threads, body=self._place(body))
-
-    def jacobian_rate(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        body: str,
-        point: ArrayLike | None = None,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
-        """dJ/dt (..., 6, nv) along the motion, of :meth:`jacobian`."""
-        return self._run("jacobian_rate", q, v, point=point, p=p, out=out, threads=threads, body=self._place(body))
-
-    def configuration_rate(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
-        """q̇ (..., nq) from v; the two differ for planar, spherical and free joints."""
-        return self._run("configuration_rate", q, v, p=p, out=out, threads=threads)
-
-    # Energy, momentum, mass centre.
-    def kinetic_energy(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Any:
-        """½ v*𝓜v (...), in J."""
-        return self._run("kinetic_energy", q, v, p=p, out=out, threads=threads)
-
-    def potential_energy(
-        self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
-    ) -> Any:
-        """Energy of the moving bodies in the field of gravity (...), in J; zero with all mass at the world's origin."""
-        return self._run("potential_energy", q, p=p, out=out, threads=threads)
-
-    def center_of_mass(
-        self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
-    ) -> Array:
-        """Mass centre of the moving bodies (..., 3) in the world, m."""
-        return self._run("center_of_mass", q, p=p, out=out, threads=threads)
-
-    def momentum(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
-        """Total momentum (..., 6) = [angular about the world's origin; linear], world axes."""
-        return self._run("momentum", q, v, p=p, out=out, threads=threads)
-
-    def centroidal_momentum(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
-        """Total momentum (..., 6) = [angular about the mass centre; linear], world axes."""
-        return self._run("centroidal_momentum", q, v, p=p, out=out, threads=threads)
-
-    def centroidal_momentum_matrix(
-        self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
-    ) -> Array:
-        """A(q) (..., 6, nv): the centroidal momentum is A v."""
-        return self._run("centroidal_momentum_matrix", q, p=p, out=out, threads=threads)
-
-    def centroidal_inertia(
-        self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
-    ) -> Array:
-        """Inertia of the whole, frozen in this configuration (..., 6, 6), about the mass centre, world axes."""
-        return self._run("centroidal_inertia", q, p=p, out=out, threads=threads)
-
-    # Operational space and identification.
-    def operational_inertia(
-        self,
-        q: ArrayLike,
-        body: str,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
-        """Λ = (J𝓜⁻¹J*)⁻¹ (..., 6, 6) at a body or frame, world axes.
-
-        Not finite where some direction cannot be moved (fewer than six freedoms, singular configurations):
-        :meth:`operational_admittance` always exists.
-        """
-        return self._run("operational_inertia", q, p=p, out=out, threads=threads, body=self._place(body))
-
-    def operational_admittance(
-        self,
-        q: ArrayLike,
-        body: str,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
-        """Λ⁻¹ = J𝓜⁻¹J* (..., 6, 6) at a body or frame, world axes."""
-        return self._run("operational_admittance", q, p=p, out=out, threads=threads, body=self._place(body))
-
-    def regressor(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        vdot: ArrayLike,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
-        """Y (..., nv, 10 n_bodies): inverse dynamics is Y π with π = :attr:`inertial_parameters` (armature aside)."""
-        return self._run("regressor", q, v, vdot, p=p, out=out, threads=threads)
 
     @cached_property
     def inertial_parameters(self) -> Array:
@@ -658,9 +368,9 @@ class Model(Linearization, Mechanism):
     def __repr__(self) -> str:
         return f"<Model {self.name!r}: {len(self.bodies)} bodies, nq = {self.nq}, nv = {self.nv}>"
 
-    rnea = inverse_dynamics
-    aba = forward_dynamics
-    crba = mass_matrix
+    rnea = Dynamics.inverse_dynamics
+    aba = Dynamics.forward_dynamics
+    crba = Dynamics.mass_matrix
 
 
 def _no_parameters(name: str) -> Exception:

@@ -1,0 +1,1 @@
+"""The functions of a model in groups: their names, arguments and documentation."""

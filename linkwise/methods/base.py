@@ -1,0 +1,19 @@
+"""What the groups of methods ask of the model that they are part of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+
+class Methods:
+    """One group of a model's functions: names, arguments and meaning; the model runs them."""
+
+    def _run(self, name: str, *required: Any, **others: Any) -> NDArray[Any]:
+        """Evaluate a function of the catalogue."""
+        raise TypeError(f"{type(self).__name__} is a part of a model and cannot stand alone")
+
+    def _place(self, body: object) -> str:
+        """The checked name of a body or frame."""
+        raise TypeError(f"{type(self).__name__} is a part of a model and cannot stand alone")
