@@ -49,7 +49,7 @@ struct Index { int x; };
 static thread_local Index threadIdx, blockIdx;
 static thread_local std::barrier<> *warp_barrier;
 static thread_local int *warp_vote;
-static void __syncwarp() { warp_barrier->arrive_and_wait(); }
+static void __syncwarp(unsigned = 0) { warp_barrier->arrive_and_wait(); }
 static bool __any_sync(unsigned, bool mine)
 {
     warp_vote[threadIdx.x % LW_LANES] = mine;

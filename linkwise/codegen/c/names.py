@@ -19,12 +19,13 @@ _KEYWORDS = _words("""
     wchar_t xor xor_eq main NAN INFINITY
 """)
 
-# What math.h declares: a parameter of such a name would hide the function.
+# What math.h declares, and what every C program has anyway: such a name would hide the function, or clash with it.
 _MATH = _words("""
     acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor fma
     fmax fmin fmod frexp hypot ilogb j0 j1 jn ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround modf
     nan nearbyint nextafter nexttoward pow remainder remquo rint round scalbln scalbn signbit sin sincos sinh sqrt
     tan tanh tgamma trunc y0 y1 yn gamma drem significand isnan isinf isfinite isnormal fpclassify
+    abs labs llabs div ldiv lldiv abort exit free malloc calloc realloc printf puts index rindex time read write
 """)
 
 # What the generated code calls its own values, and what a kernel has beside its arrays.

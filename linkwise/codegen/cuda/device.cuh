@@ -1,11 +1,7 @@
 // Device functions of generated kernels. REAL is float or double.
 //
-// LW_LANES states form a tile, one for each thread of a warp. A tile's rows are brought to shared memory side by side, by
+// LW_LANES states form a tile, one for each thread of a warp (or some of them). A tile's rows are brought to shared memory side by side, by
 // wide accesses, and from there each thread takes its own; results go back the same way.
-
-#ifndef LW_LANES
-#define LW_LANES 32
-#endif
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && LW_WIDE_ROWS
 #define LW_ASYNC 1 // rows go to shared memory without passing through registers
@@ -14,6 +10,7 @@
 #endif
 
 #define LW_INLINE __device__ __forceinline__
+#define LW_MASK (0xffffffffu >> (32 - LW_LANES)) // the threads of a warp that have a state
 
 // ------------------------------------------------------------------------------------------------------------ arithmetic
 
@@ -257,21 +254,20 @@ LW_INLINE void lw_arrive()
 }
 
 // Numbers that lie apart: element e of state i is at array[e * count + i].
-template <int N, int PITCH> LW_INLINE REAL lw_columns_in(REAL *tile, const REAL *column, long long count, bool inside)
+template <int N, int PITCH> LW_INLINE REAL lw_columns_in(REAL *tile, const REAL *column, long long count)
 {
     REAL largest = 0;
 #pragma unroll
     for (int e = 0; e < N; ++e) {
-        const REAL x = inside ? column[e * count] : (REAL)0;
+        const REAL x = column[e * count];
         tile[lw_lane() * PITCH + e] = x;
         largest = lw_abs(x) > largest ? lw_abs(x) : largest;
     }
     return largest;
 }
 
-template <int N, int PITCH> LW_INLINE void lw_columns_back(REAL *column, const REAL *tile, long long count, bool inside)
+template <int N, int PITCH> LW_INLINE void lw_columns_back(REAL *column, const REAL *tile, long long count)
 {
 #pragma unroll
-    for (int e = 0; e < N; ++e)
-        if (inside) column[e * count] = tile[lw_lane() * PITCH + e];
+    for (int e = 0; e < N; ++e) column[e * count] = tile[lw_lane() * PITCH + e];
 }

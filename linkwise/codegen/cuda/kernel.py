@@ -1,8 +1,8 @@
 """The text of a kernel: a program for a batch of states, or a step of one for many steps.
 
 A warp takes a tile of 32 states. Their rows are staged in shared memory, each thread computes its state from there to
-there, and the results leave side by side. With :class:`Rollout` the computation runs many times over the same
-tile, results taking the place of inputs, and nothing but what is recorded leaves the chip meanwhile.
+there, and the results leave side by side. In a rollout the computation runs many times over the same tile, results
+taking the place of inputs, and nothing but what is recorded leaves the chip meanwhile.
 """
 
 from __future__ import annotations
@@ -13,21 +13,23 @@ from functools import cache
 from pathlib import Path
 
 from linkwise.codegen.c.names import identifier
+from linkwise.codegen.cuda import layout as layouts
+from linkwise.codegen.cuda import staging
 from linkwise.codegen.cuda.angles import pure_angles
 from linkwise.codegen.cuda.body import Body, Constants
 from linkwise.codegen.cuda.instructions import instructions, is_truth, operand
-from linkwise.codegen.cuda.layout import LANES, ROLLOUT_BYTES, STAGED_BYTES, Kind, Layout, Place, lay_out
+from linkwise.codegen.cuda.layout import Kind
 from linkwise.codegen.cuda.memory import plan
 from linkwise.codegen.cuda.order import most_alive, ordered
 from linkwise.errors import InputError
 from linkwise.tracing.program import Program
 
 # Values in registers: what a thread has, less addresses, and pairs of them for 64 bits.
-LIMIT = {32: 225, 64: 104}
+LIMIT = {32: 225, 64: 96}
 # Registers beyond the values alive that the compiler was seen to want.
-_OVERHEAD = {32: 12, 64: 20}
+_OVERHEAD = {32: 14, 64: 20}
 _REGISTERS = 65536  # of a multiprocessor
-_SHARED = 227 * 1024
+_SHARED = 227 * 1024  # of a large one
 _WIDE_ROW = 128  # bytes of input for each state, above which rows are copied without passing through registers
 
 
@@ -64,35 +66,33 @@ class Kernel:
         return -(-count // self.threads)
 
 
-def batch_kernel(program: Program, bits: int, kinds: tuple[Kind, ...] | None = None) -> Kernel:
+def batch_kernel(
+    program: Program, bits: int, kinds: tuple[Kind, ...] | None = None, shared_bytes: int = layouts.SHARED_BYTES
+) -> Kernel:
     """The kernel of a program.
 
     Args:
         program: what is computed.
         bits: 64 or 32.
         kinds: how each array comes, inputs and then outputs; rows if not given.
+        shared_bytes: shared memory that a block may have.
     """
-    return _Writer(program, bits, kinds or _all_rows(program), None).kernel()
+    return _Writer(program, bits, kinds or _all_rows(program), None, shared_bytes).kernel()
 
 
-def rollout_kernel(program: Program, bits: int, rollout: Rollout, kinds: tuple[Kind, ...] | None = None) -> Kernel:
+def rollout_kernel(
+    program: Program,
+    bits: int,
+    rollout: Rollout,
+    kinds: tuple[Kind, ...] | None = None,
+    shared_bytes: int = layouts.SHARED_BYTES,
+) -> Kernel:
     """The kernel of many steps."""
-    return _Writer(program, bits, kinds or _all_rows(program), rollout).kernel()
+    return _Writer(program, bits, kinds or _all_rows(program), rollout, shared_bytes).kernel()
 
 
 def _all_rows(program: Program) -> tuple[Kind, ...]:
     return tuple[Kind, ...]("rows" for _ in (*program.inputs, *program.outputs))
-
-
-def _check_staged(program: Program, layout: Layout) -> None:
-    large = [p for p in layout.places if p.size and not p.staged and p.kind != "one"]
-    if large:
-        raise InputError(
-            f"the arrays of {program.name} are too large for a rollout on a GPU",
-            got=", ".join(f"{p.name}: {p.size} numbers for each state" for p in large),
-            allowed=f"{ROLLOUT_BYTES // 1024} kB for 32 states, all arrays together",
-            do="leave out outputs that no later step needs, or roll out on the CPU",
-        )
 
 
 @cache
@@ -104,36 +104,57 @@ def device_functions() -> str:
 class _Writer:
     """Writes one kernel."""
 
-    def __init__(self, program: Program, bits: int, kinds: tuple[Kind, ...], rollout: Rollout | None) -> None:
+    def __init__(
+        self, program: Program, bits: int, kinds: tuple[Kind, ...], rollout: Rollout | None, shared_bytes: int
+    ) -> None:
         self.program, self.bits, self.rollout = program, bits, rollout
-        self.layout: Layout = lay_out(program, bits, kinds, ROLLOUT_BYTES if rollout else STAGED_BYTES)
-        if rollout:
-            _check_staged(program, self.layout)
-        self.name = identifier(program.name)
+        self.name = f"linkwise_{identifier(program.name)}"
         nodes = program.nodes
         made = instructions(program)
-        place = {value: self.layout.inputs[node[1]] for value, node in enumerate(nodes) if node[0] == "input"}
-        # What comes between steps reads inputs too, so no input is only an angle there.
-        self.angles, safe = (set(), set()) if rollout else pure_angles(program, made)
-        staged_angles = {value for value in self.angles if place[value].staged}
-        if staged_angles != self.angles:
-            self.angles, safe = set(), set()
+        self.given = [value for value, node in enumerate(nodes) if node[0] == "input"]
         wanted = [operand(program, value).value for row in program.results for value in row]
-        order = ordered(made, place.keys(), wanted)
-        slots = {value: k for k, value in enumerate(place)}
-        self.given = list(place)
-        held = self._held()
-        reusable = {slots[v] for v, p in place.items() if p.staged and nodes[v][1] not in held}
-        truths = [value for value, node in enumerate(nodes) if is_truth(node)]
-        self.plan = plan(order, slots, LIMIT[bits], reusable=reusable, registers_only=truths)
+        self.order = ordered(made, set(self.given), wanted)
+        self.alive = most_alive(self.order, set(self.given))
+        self._fit(kinds, shared_bytes)
+        # What comes between steps reads inputs too, so no input is only an angle there.
+        angles, safe = (set(), set()) if rollout else pure_angles(program, made)
+        if not all(self.layout.inputs[nodes[value][1]].staged for value in angles):
+            angles, safe = set(), set()
+        self.angles: set[int] = angles
         self.constants = Constants.of(program, bits)
         self.body = Body(program, self.plan, self.constants, self._slot, self._output, safe)
-        self.alive = most_alive(order, place.keys())
-        self.frame = self.layout.size  # where the extra slots begin
+
+    def _fit(self, kinds: tuple[Kind, ...], shared_bytes: int) -> None:
+        """As many states to a tile as fit. With fewer than 32 some threads idle, but rows are read side by side."""
+        size = self.bits // 8
+        self._lay_out(kinds, 1 << 30)
+        fitting = [lanes for lanes in layouts.LANES if lanes * self.size * size <= shared_bytes]
+        self.lanes = (fitting or layouts.LANES)[0]
+        if not fitting:
+            if self.rollout:
+                raise InputError(
+                    f"the arrays of {self.program.name} are too large for a rollout on this GPU",
+                    got=", ".join(f"{p.name}: {p.size}" for p in self.layout.places) + " numbers for each state",
+                    allowed=f"{shared_bytes // (layouts.LANES[-1] * size)} numbers, all arrays together",
+                    do="leave out outputs that no later step needs, or roll out on the CPU",
+                )
+            extra = self.size - self.layout.size
+            self._lay_out(kinds, max(0, shared_bytes // (self.lanes * size) - 2 * extra))
+        whole = self.lanes == layouts.LANES[0]
+        self.warps = 2 if whole and 2 * self.lanes * self.size * size <= _SHARED // 4 else 1
+        self.threads = self.warps * self.lanes
+        self.shared_bytes = self.threads * self.size * size
+
+    def _lay_out(self, kinds: tuple[Kind, ...], most: int) -> None:
+        program = self.program
+        self.layout = layouts.lay_out(program, self.bits, kinds, most)
+        place = {value: self.layout.inputs[program.nodes[value][1]] for value in self.given}
+        slots = {value: k for k, value in enumerate(self.given)}
+        held = self._held()
+        reusable = {slots[v] for v, p in place.items() if p.staged and program.nodes[v][1] not in held}
+        truths = [value for value, node in enumerate(program.nodes) if is_truth(node)]
+        self.plan = plan(self.order, slots, LIMIT[self.bits], reusable=reusable, registers_only=truths)
         self.size = self.layout.size + self.plan.slots - self.plan.given
-        tile_bytes = LANES * self.size * bits // 8
-        self.warps = 2 if 2 * tile_bytes <= _SHARED // 4 else 1
-        self.shared_bytes = self.warps * tile_bytes
 
     def _held(self) -> set[int]:
         """Inputs that stay the same from step to step, and so must not be overwritten."""
@@ -144,23 +165,18 @@ class _Writer:
 
     def _slot(self, slot: int) -> str:
         if slot < self.plan.given:
-            _, array, element = self.program.nodes[self.given[slot]]
-            return f"{self.layout.inputs[array].row}[{element}]"
+            _, array, number = self.program.nodes[self.given[slot]]
+            return staging.element(self.layout.inputs[array], number)
         return f"frame[LW_LANES * {slot - self.plan.given}]"
 
-    def _output(self, array: int, element: int, value: str) -> str:
+    def _output(self, array: int, number: int, value: str) -> str:
         place = self.layout.outputs[array]
-        store = f"{place.row}[{self._direct_index(place, element)}] = {value};"
+        store = f"{staging.element(place, number)} = {value};"
         return store if place.staged else f"if (inside) {store}"
-
-    @staticmethod
-    def _direct_index(place: Place, element: int) -> str:
-        return f"{element} * count" if place.kind == "columns" and not place.staged else str(element)
 
     def kernel(self) -> Kernel:
         in_place = all(place.staged or not place.size for place in self.layout.places)
-        text = "\n".join(self._lines())
-        return Kernel(self.name, text, self.warps * LANES, self.shared_bytes, in_place)
+        return Kernel(self.name, "\n".join(self._lines()), self.threads, self.shared_bytes, in_place)
 
     def _lines(self) -> Iterator[str]:
         real = "float" if self.bits == 32 else "double"
@@ -170,7 +186,11 @@ class _Writer:
         steps = " many steps," if self.rollout else ""
         yield f"// {self.program.name}:{steps} one state per thread, {real}. Generated by linkwise."
         yield f"// Numbers of each state: in {shapes or 'none'}; out {filled or 'none'}."
+        yield f"// Launch with {self.threads} threads a block and {self.shared_bytes} bytes of shared memory."
         yield f"#define REAL {real}"
+        yield "#ifndef LW_LANES"
+        yield f"#define LW_LANES {self.lanes}"
+        yield "#endif"
         yield f"#define LW_WARPS {self.warps}"
         yield f"#define LW_WIDE_ROWS {int(row_bytes > _WIDE_ROW)}"
         yield ""
@@ -184,24 +204,27 @@ class _Writer:
         yield ""
 
     def _head(self) -> Iterator[str]:
-        yield f'extern "C" __global__ void __launch_bounds__({self.warps * LANES}, {self._blocks_wanted()})'
-        # Not restrict where an output may be an input: the compiler would be free to read after it wrote.
+        yield f'extern "C" __global__ void __launch_bounds__({self.threads}, {self._blocks_wanted()})'
+        # Not restrict: an output may be the same array as an input.
         parameters = [f"const REAL *{p.name}" for p in self.layout.inputs]
         parameters += [f"REAL *{p.name}" for p in self.layout.outputs]
         parameters += ["const long long count"] + (["const int steps"] if self.rollout else [])
         yield f"{self.name}({', '.join(parameters)})"
 
     def _blocks_wanted(self) -> int:
-        """How many blocks should fit a multiprocessor: as many as the values alive leave registers for."""
-        if self.plan.stores or self.rollout:
+        """How many blocks should fit a multiprocessor: as many as registers and shared memory allow.
+
+        A multiprocessor has four parts with their own registers, and the compiler counts whole warps to a part.
+        """
+        if self.plan.stores or self.rollout or self.lanes < 32:
             return 1
         wanted = self.alive * self.bits // 32 + _OVERHEAD[self.bits]
-        rounded = min(255, max(32, -(-wanted // 8) * 8))
-        by_registers = _REGISTERS // (rounded * LANES * self.warps)
-        by_memory = _SHARED // (self.shared_bytes + 1024)
-        return max(1, min(by_registers, by_memory, 32))
+        by_registers = _REGISTERS // 4 // (32 * -(-max(32, wanted) // 8) * 8)
+        by_memory = _SHARED // (self.shared_bytes + 1024) * self.warps // 4
+        return max(1, min(by_registers, by_memory) * 4 // self.warps)
 
     def _inside(self) -> Iterator[str]:
+        # Slots that are used again must be read and written in the order written here.
         volatile = "volatile " if self.plan.stores or self.rollout else ""
         yield "extern __shared__ __align__(16) REAL lw_memory[];"
         yield "const int lane = lw_lane();"
@@ -210,118 +233,55 @@ class _Writer:
         yield "if (first >= count) return;"
         yield "const int rows = count - first < LW_LANES ? (int)(count - first) : LW_LANES;"
         yield "const bool inside = lane < rows;"
+        yield "const long long here = first + (inside ? lane : 0);"
         yield f"REAL *const tile = lw_memory + warp * (LW_LANES * {self.size});"
         for number, place in enumerate(self.layout.places):
-            yield from self._pointers(place, number < len(self.layout.inputs), volatile)
+            yield from staging.pointers(place, volatile, number < len(self.layout.inputs))
         if self.plan.slots > self.plan.given:
-            yield f"{volatile}REAL *const frame = tile + LW_LANES * {self.frame} + lane;"
-        yield "(void)inside;"
-        yield "(void)rows;"
+            yield f"{volatile}REAL *const frame = tile + LW_LANES * {self.layout.size} + lane;"
+        yield "(void)here;"
         yield ""
         if self.rollout is None:
-            yield from self._stage_in(self.layout.inputs, "")
-            yield from self.body.lines
-            yield ""
-            yield "__syncwarp();"
-            yield from self._stage_out(self.layout.outputs, "")
+            yield from self._batch()
         else:
             yield from self._steps(self.rollout)
 
-    def _pointers(self, place: Place, is_input: bool, volatile: str) -> Iterator[str]:
-        if place.staged:
-            yield f"REAL *const {place.tile} = tile + LW_LANES * {place.offset};"
-            constant = "" if self.plan.stores or self.rollout or self.angles or not is_input else "const "
-            yield f"{volatile}{constant}REAL *const {place.row} = {place.tile} + lane * {place.pitch};"
-            return
-        constant = "const " if is_input else ""
-        if place.kind == "one":
-            yield f"{constant}REAL *const {place.row} = {place.name};"
-        elif place.kind == "columns":
-            yield f"{constant}REAL *const {place.row} = {place.name} + first + (inside ? lane : 0);"
-        else:
-            yield f"{constant}REAL *const {place.row} = {place.name} + (first + (inside ? lane : 0)) * {place.size};"
-
-    def _watched(self, place: Place) -> bool:
-        return any(self.layout.inputs[self.program.nodes[v][1]] is place for v in self.angles)
-
-    def _stage_in(self, places: tuple[Place, ...], shift: str) -> Iterator[str]:
-        rows = [p for p in places if p.staged and p.kind == "rows"]
-        columns = [p for p in places if p.staged and p.kind == "columns"]
-        if self.angles:
+    def _batch(self) -> Iterator[str]:
+        watched = {self.layout.inputs[self.program.nodes[value][1]].name for value in self.angles}
+        if watched:
             yield "REAL largest = 0;"
-        if rows:
-            aligned = " && ".join(f"lw_aligned({p.name}{shift})" for p in rows)
-            yield f"if (rows == LW_LANES && {aligned}) {{"
-            for p in rows:
-                yield f"    {self._rows_of(p)} {p.name}_in;"
-            for p in rows:
-                yield f"    {p.name}_in.fetch({p.tile}, {p.name}{shift} + first * {p.size});"
-            yield "    lw_arrive();"
-            for p in rows:
-                yield f"    {self._noting(p, f'{p.name}_in.put({p.tile})')}"
-            yield "} else {"
-            for p in rows:
-                some = f"{self._rows_of(p)}::some({p.tile}, {p.name}{shift} + first * {p.size}, rows)"
-                yield f"    {self._noting(p, some)}"
-            yield "}"
-        for p in columns:
-            call = f"lw_columns_in<{p.size}, {p.pitch}>({p.tile}, {p.name}{shift} + first + lane, count, inside)"
-            yield self._noting(p, call)
-        yield "__syncwarp();"
-        if self.angles:
-            yield "if (__any_sync(0xffffffff, largest > lw_angle_limit(largest))) {"
+        yield from staging.bring_in(self.layout.inputs, watched)
+        if watched:
+            yield "if (__any_sync(LW_MASK, largest > lw_angle_limit(largest))) {"
             for value in sorted(self.angles):
-                spot = self._slot(self.given.index(value))
-                yield f"    {spot} = lw_within_a_turn({spot});"
+                place = self._slot(self.given.index(value))
+                yield f"    {place} = lw_within_a_turn({place});"
             yield "}"
         yield ""
-
-    def _rows_of(self, place: Place) -> str:
-        return f"lw_rows<{place.size}, {place.pitch}, {str(self._watched(place)).lower()}>"
-
-    def _noting(self, place: Place, call: str) -> str:
-        return f"lw_note(largest, {call});" if self._watched(place) else f"{call};"
-
-    def _stage_out(self, places: tuple[Place, ...], shift: str) -> Iterator[str]:
-        rows = [p for p in places if p.staged and p.kind == "rows"]
-        if rows:
-            aligned = " && ".join(f"lw_aligned({p.name}{shift})" for p in rows)
-            yield f"if (rows == LW_LANES && {aligned}) {{"
-            for p in rows:
-                yield f"    {self._rows_of(p)}::back({p.name}{shift} + first * {p.size}, {p.tile});"
-            yield "} else {"
-            for p in rows:
-                yield f"    {self._rows_of(p)}::some_back({p.name}{shift} + first * {p.size}, {p.tile}, rows);"
-            yield "}"
-        for p in places:
-            if p.staged and p.kind == "columns":
-                yield (
-                    f"lw_columns_back<{p.size}, {p.pitch}>({p.name}{shift} + first + lane, {p.tile}, count, inside);"
-                )
+        yield from self.body.lines
+        yield ""
+        yield from staging.bring_out(self.layout.outputs)
 
     def _steps(self, rollout: Rollout) -> Iterator[str]:
-        """The loop. Everything is in shared memory between steps; each thread touches its own numbers only."""
+        """The loop. Everything is in the tile between steps; each thread touches its own numbers only."""
         sequences = [self.layout.inputs[i] for i in rollout.sequences]
-        once = tuple(p for i, p in enumerate(self.layout.inputs) if i not in rollout.sequences)
-        yield from self._stage_in(once, "")
+        yield from staging.bring_in([p for i, p in enumerate(self.layout.inputs) if i not in rollout.sequences])
         yield "#pragma unroll 1"
         yield "for (int step = 0; step < steps; ++step) {"
-        for line in self._stage_in(tuple(sequences), "") if sequences else ():
-            yield f"    {line}"
-        yield from (f"    {line}" for line in self.body.lines)
+        inner: list[str] = []
+        if sequences:
+            inner += staging.bring_in(sequences)
+        inner += self.body.lines
         for output, given in rollout.feedback:
             goal, source = self.layout.inputs[given], self.layout.outputs[output]
-            yield f"    for (int e = 0; e < {goal.size}; ++e) {goal.row}[e] = {source.row}[e];"
-        if rollout.record or sequences:
-            yield "    __syncwarp();"
+            inner.append(f"for (int e = 0; e < {goal.size}; ++e) {goal.row}[e] = {source.row}[e];")
         if rollout.record:
-            yield from (f"    {line}" for line in self._stage_out(self.layout.outputs, ""))
-            yield "    __syncwarp();"
-            for p in self.layout.outputs:
-                yield f"    {p.name} += count * {p.size};"
-        for p in sequences:
-            yield f"    {p.name} += count * {p.size};"
+            inner += staging.bring_out(self.layout.outputs)
+            inner += [f"{p.name} += count * {p.size};" for p in self.layout.outputs]
+        inner += [f"{p.name} += count * {p.size};" for p in sequences]
+        if rollout.record or sequences:
+            inner.append("__syncwarp(LW_MASK);")
+        yield from (f"    {line}" for line in inner)
         yield "}"
         if not rollout.record:
-            yield "__syncwarp();"
-            yield from self._stage_out(self.layout.outputs, "")
+            yield from staging.bring_out(self.layout.outputs)

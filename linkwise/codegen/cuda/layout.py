@@ -14,9 +14,11 @@ from typing import Literal
 from linkwise.codegen.c.names import identifier, identifiers
 from linkwise.tracing.program import ArraySpec, Program
 
-LANES = 32
-STAGED_BYTES = 64 * 1024  # of shared memory for one tile of 32 states; three such tiles fit a multiprocessor
-ROLLOUT_BYTES = 160 * 1024  # where everything must stay on the chip
+LANES = (32, 16, 8, 4)
+"""States of a tile: one for each thread of a warp, or fewer where the rows of so many do not fit the chip."""
+
+SHARED_BYTES = 99 * 1024
+"""Shared memory that a block may have on nearly every GPU of the last years; the large ones have twice as much."""
 
 Kind = Literal["rows", "columns", "one"]
 """How an array comes: (count, size), (size, count), or one row for all states."""
@@ -72,18 +74,24 @@ def pitch(size: int, bits: int) -> int:
     return size + 1 if math.gcd(size * words, 32) > 4 * words else size
 
 
-def lay_out(program: Program, bits: int, kinds: tuple[Kind, ...], most_bytes: int = STAGED_BYTES) -> Layout:
-    """Stage what fits, small arrays first: they are read and written most often for their size."""
+def lay_out(program: Program, bits: int, kinds: tuple[Kind, ...], most: int) -> Layout:
+    """Stage what fits, small arrays first: they are read and written most often for their size.
+
+    Args:
+        program: whose arrays.
+        bits: 64 or 32.
+        kinds: how each array comes, inputs and then outputs.
+        most: numbers for each lane.
+    """
     arrays: list[tuple[str, ArraySpec, Kind]] = list(
         zip(array_names(program), (*program.inputs, *program.outputs), kinds, strict=True)
     )
-    room = most_bytes // (LANES * bits // 8)
     staged: dict[int, tuple[int, int]] = {}
     position = 0
     for k in sorted(range(len(arrays)), key=lambda k: arrays[k][1].size):
         _, spec, kind = arrays[k]
         wide = pitch(spec.size, bits)
-        if kind != "one" and spec.size and position + wide <= room:
+        if kind != "one" and spec.size and position + wide <= most:
             staged[k] = (wide, position)
             position += wide
     places = tuple(

@@ -43,6 +43,23 @@ class Library:
         return nullcontext()
 
 
+class _Stream:
+    """Another library's stream, as CuPy takes it."""
+
+    def __init__(self, pointer: int) -> None:
+        self.pointer = pointer
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return (0, self.pointer)
+
+
+def _stream(pointer: int) -> AbstractContextManager[Any]:
+    cuda = cupy().cuda
+    take = getattr(cuda.Stream, "from_external", None)  # CuPy 14; before, ExternalStream
+    stream: AbstractContextManager[Any] = take(_Stream(pointer)) if take else cuda.ExternalStream(pointer)
+    return stream
+
+
 class _Torch(Library):
     """PyTorch: memory from its own allocator, work on its current stream."""
 
@@ -64,9 +81,7 @@ class _Torch(Library):
         return array.movedim(-1, 0)
 
     def stream(self, device: int) -> AbstractContextManager[Any]:
-        current = sys.modules["torch"].cuda.current_stream(device).cuda_stream
-        stream: AbstractContextManager[Any] = cupy().cuda.ExternalStream(current)
-        return stream
+        return _stream(sys.modules["torch"].cuda.current_stream(device).cuda_stream)
 
 
 class _Jax(Library):

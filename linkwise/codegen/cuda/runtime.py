@@ -40,19 +40,20 @@ class DeviceProgram:
         self.program = program
         self.dtype = np.dtype(dtype)
         self.rollout = rollout
-        self._texts: dict[tuple[Kind, ...], Kernel] = {}
+        self._texts: dict[tuple[Any, ...], Kernel] = {}
         self._launchers: dict[tuple[Any, ...], Any] = {}
 
     def kernel(self, kinds: tuple[Kind, ...]) -> Kernel:
-        """The text for arrays that come in these ways."""
-        made = self._texts.get(kinds)
+        """The text for arrays that come in these ways, and for the current device."""
+        available = int(cupy().cuda.Device().attributes.get("MaxSharedMemoryPerBlockOptin", _PLAIN_SHARED))
+        made = self._texts.get((kinds, available))
         if made is None:
             bits = self.dtype.itemsize * 8
             if self.rollout is None:
-                made = batch_kernel(self.program, bits, kinds)
+                made = batch_kernel(self.program, bits, kinds, available)
             else:
-                made = rollout_kernel(self.program, bits, self.rollout, kinds)
-            self._texts[kinds] = made
+                made = rollout_kernel(self.program, bits, self.rollout, kinds, available)
+            self._texts[kinds, available] = made
         return made
 
     def launch(self, arrays: Sequence[Any], kinds: tuple[Kind, ...], count: int, steps: int | None = None) -> None:
@@ -75,14 +76,6 @@ class DeviceProgram:
 
 
 def _compiled(cp: Any, kernel: Kernel) -> Any:
-    available = int(cp.cuda.Device().attributes.get("MaxSharedMemoryPerBlockOptin", _PLAIN_SHARED))
-    if kernel.shared_bytes > available:
-        raise LinkwiseError(
-            f"{kernel.name} needs more memory on the chip than this GPU has",
-            got=f"{kernel.shared_bytes} bytes for a block of {kernel.threads} states",
-            allowed=f"{available} bytes",
-            do="use float32, or compute on the CPU",
-        )
     try:
         launcher = cp.RawModule(code=kernel.text, options=OPTIONS).get_function(kernel.name)
     except Exception as error:

@@ -1,0 +1,217 @@
+"""The functions on a GPU: ``python -m bench.gpu``; needs a CUDA device and the extra ``cuda``.
+
+For each robot, function and precision: states per second, the memory traffic that this is, and how far the results are
+from the CPU's in double precision. Inputs are several gigabytes, far beyond the caches; times are by the device's own
+events, the median of several rounds. What a plain copy reaches is the limit for everything that moves more than it
+computes.
+
+A machine with a GPU may have no robots: ``--export FOLDER`` copies the files where they are installed, and
+``--models FOLDER`` reads them there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import linkwise as lw
+from bench import report
+from bench.robots import ROBOTS
+
+CHECKED = 4096  # states compared with the CPU, at both ends of the batch
+BYTES = 4 << 30  # of one function's arrays
+FUNCTIONS = ("inverse_dynamics", "forward_dynamics")
+MATRICES = ("mass_matrix", "mass_matrix_inverse")
+STEP = 1e-3
+IN_A_ROW = 8  # launches between two events
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(prog="python -m bench.gpu", description=__doc__)
+    parser.add_argument("--robots", nargs="+", choices=list(ROBOTS), default=["panda", "g1"])
+    parser.add_argument("--models", type=Path, help="folder with the robots' files, as --export leaves them")
+    parser.add_argument("--export", type=Path, help="copy the robots' files to a folder, and stop")
+    parser.add_argument("--gigabytes", type=float, default=BYTES / 2**30, help="of one function's arrays")
+    parser.add_argument("--steps", type=int, default=1000, help="of the rollouts (default 1000)")
+    parser.add_argument("--rollouts", type=int, default=65536, help="how many side by side (default 65536)")
+    options = parser.parse_args(argv)
+    if options.export:
+        export(options.robots, options.export)
+        return
+    copy = copy_rate()
+    print(f"{device_name()}; a plain copy moves {copy / 1e12:.2f} TB/s")
+    rows: list[dict[str, Any]] = []
+    for robot in options.robots:
+        model = load(robot, options.models)
+        for dtype in (np.float32, np.float64):
+            for name in (*FUNCTIONS, *MATRICES):
+                free()
+                rows.append(measure(robot, model, name, np.dtype(dtype), int(options.gigabytes * 2**30)))
+                show(rows[-1], copy)
+        for dtype in (np.float32, np.float64):
+            rows.append(measure_rollout(robot, model, np.dtype(dtype), options.rollouts, options.steps))
+            show_rollout(rows[-1])
+    print(report.table(["", "states/s", "TB/s", "of copy", "error"], [_cells(row, copy) for row in rows]))
+    print(f"written to {report.write('gpu', {'copy': copy, 'device': device_name(), 'rows': rows})}")
+
+
+def export(robots: Sequence[str], folder: Path) -> None:
+    """The files that `load` reads."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for robot in robots:
+        shutil.copy(ROBOTS[robot].path, folder / f"{robot}.urdf")
+
+
+def load(robot: str, folder: Path | None) -> lw.Model:
+    """A robot, from the installed files or a folder."""
+    path = ROBOTS[robot].path if folder is None else folder / f"{robot}.urdf"
+    return lw.load(path, locked=ROBOTS[robot].locked)
+
+
+def device_name() -> str:
+    import cupy as cp
+
+    name = cp.cuda.runtime.getDeviceProperties(cp.cuda.Device().id)["name"]
+    return name.decode() if isinstance(name, bytes) else str(name)
+
+
+def seconds(call: Callable[[], Any], repeats: int = 5) -> float:
+    """The time of one launch by the device's events: several in a row, so that the device never waits for Python."""
+    import cupy as cp
+
+    for _ in range(2):
+        call()
+    times = []
+    for _ in range(repeats):
+        begin, end = cp.cuda.Event(), cp.cuda.Event()
+        begin.record()
+        for _ in range(IN_A_ROW):
+            call()
+        end.record()
+        end.synchronize()
+        times.append(float(cp.cuda.get_elapsed_time(begin, end)) * 1e-3 / IN_A_ROW)
+    return sorted(times)[len(times) // 2]
+
+
+def free() -> None:
+    """Give the memory of earlier rows back."""
+    import cupy as cp
+
+    cp.get_default_memory_pool().free_all_blocks()
+
+
+def copy_rate() -> float:
+    """Bytes read and written per second by a plain copy."""
+    import cupy as cp
+
+    source = cp.random.random(2**28, dtype=cp.float64)
+    goal = cp.empty_like(source)
+    return 2 * int(source.nbytes) / seconds(lambda: cp.copyto(goal, source))
+
+
+def measure(robot: str, model: lw.Model, name: str, dtype: np.dtype[Any], size: int) -> dict[str, Any]:
+    """One function in one precision."""
+    import cupy as cp
+
+    function = model.function(name)
+    program = function.program
+    per_state = sum(a.size for a in (*program.inputs, *program.outputs)) * dtype.itemsize
+    count = max(2 * CHECKED, size // per_state // 1024 * 1024)
+    rng = np.random.default_rng(1)
+    few = [rng.uniform(-3, 3, (CHECKED, *a.shape)).astype(dtype) for a in program.inputs]
+    expected = np.asarray(function.general(*(a.astype(np.float64) for a in few)))
+    generator = cp.random.default_rng(2)
+    arrays = []
+    for each in few:
+        array = generator.random((count, *each.shape[1:]), dtype=dtype)
+        array *= dtype.type(6)
+        array -= dtype.type(3)
+        array[:CHECKED] = array[-CHECKED:] = cp.asarray(each)
+        arrays.append(array)
+    out = cp.full((count, *program.outputs[0].shape), cp.nan, dtype)
+    began = time.perf_counter()
+    function.general(*arrays, out=out)
+    cp.cuda.Device().synchronize()
+    compiled = time.perf_counter() - began
+    taken = seconds(lambda: function.general(*arrays, out=out))
+    scale = np.abs(expected).max(0)
+    scale[scale == 0] = 1.0
+    error = max(float((np.abs(cp.asnumpy(part) - expected) / scale).max()) for part in (out[:CHECKED], out[-CHECKED:]))
+    missing = int(cp.isnan(out).sum())
+    what = f"{robot} {name} {dtype.name}"
+    rate = count / taken
+    return {
+        "what": what, "rate": rate, "bytes": rate * per_state, "error": error, "missing": missing, "count": count,
+        "first_call": compiled,
+    }  # fmt: skip
+
+
+def rk4(model: Any, q: Any, v: Any, tau: Any) -> dict[str, Any]:
+    """One step of the classical method, for joints whose velocity is the rate of their coordinate."""
+    a1 = model.forward_dynamics(q, v, tau)
+    v2 = v + 0.5 * STEP * a1
+    a2 = model.forward_dynamics(q + 0.5 * STEP * v, v2, tau)
+    v3 = v + 0.5 * STEP * a2
+    a3 = model.forward_dynamics(q + 0.5 * STEP * v2, v3, tau)
+    v4 = v + STEP * a3
+    a4 = model.forward_dynamics(q + STEP * v3, v4, tau)
+    return {"q": q + STEP / 6 * (v + 2 * v2 + 2 * v3 + v4), "v": v + STEP / 6 * (a1 + 2 * a2 + 2 * a3 + a4)}
+
+
+def measure_rollout(robot: str, model: lw.Model, dtype: np.dtype[Any], count: int, steps: int) -> dict[str, Any]:
+    """Many steps side by side in one launch, and a tenth of them against the CPU."""
+    import cupy as cp
+
+    step = lw.compile(rk4, model, inputs={"q": "q", "v": "v", "tau": "v"})
+    rng = np.random.default_rng(3)
+    q, v, tau = (rng.uniform(-size, size, (count, model.nv)).astype(dtype) for size in (1.0, 0.5, 0.1))
+    tau += model.gravity_force(q).astype(dtype)
+    few, short = 64, max(1, steps // 10)
+    expected = lw.rollout(step, short)(*(a[:few].astype(np.float64) for a in (q, v, tau)))
+    arrays = [cp.asarray(a) for a in (q, v, tau)]
+    began = time.perf_counter()
+    got = lw.rollout(step, short)(*arrays)
+    cp.cuda.Device().synchronize()
+    compiled = time.perf_counter() - began
+    error = max(
+        float(np.abs(cp.asnumpy(g[:few]) - e).max() / np.abs(e).max()) for g, e in zip(got, expected, strict=True)
+    )
+    roll = lw.rollout(step, steps)
+    taken = seconds(lambda: roll(*arrays), 3)
+    return {
+        "what": f"{robot} {count} rollouts of {steps} RK4 steps {dtype.name}", "seconds": taken,
+        "rate": count * steps / taken, "error": error, "first_call": compiled,
+    }  # fmt: skip
+
+
+def show(row: dict[str, Any], copy: float) -> None:
+    print(
+        f"{row['what']:45} {row['rate'] / 1e9:7.2f} G/s {row['bytes'] / 1e12:5.2f} TB/s {row['bytes'] / copy:4.0%} "
+        f"error {row['error']:.1e}, unwritten {row['missing']}, first call {row['first_call']:.1f} s",
+        flush=True,
+    )
+
+
+def show_rollout(row: dict[str, Any]) -> None:
+    print(
+        f"{row['what']:60} {1e3 * row['seconds']:.2f} ms, {row['rate'] / 1e9:.2f} G steps/s, error {row['error']:.1e}, "
+        f"first call {row['first_call']:.1f} s",
+        flush=True,
+    )
+
+
+def _cells(row: dict[str, Any], copy: float) -> list[object]:
+    moved = row.get("bytes")
+    traffic = [None, None] if moved is None else [f"{moved / 1e12:.2f}", f"{moved / copy:.0%}"]
+    return [row["what"], f"{row['rate']:.3g}", *traffic, f"{row['error']:.0e}"]
+
+
+if __name__ == "__main__":
+    main()
