@@ -17,6 +17,7 @@ def integrate(tree: Tree, q: Sequence[Scalar], dv: Sequence[Scalar]) -> list[Sca
 
 def difference(tree: Tree, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
     """The dv that leads from q0 to q1 in unit time."""
+
     def step(link: Link) -> Sequence[Scalar]:
         if link.is_mimic:  # moves with the joint it follows, which has the coordinate
             return [0.0] * link.joint.nv

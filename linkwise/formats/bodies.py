@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from linkwise.errors import InputError
 from linkwise.formats.description import JointType, JointWritten, LinkWritten
 from linkwise.formats.followers import Coordinate, locked_values, resolve
-from linkwise.model.placement import Array, axis_rotation, pose
 from linkwise.formats.tree import WORLD, Tree
 from linkwise.model.description import JointLimits, Mimic
+from linkwise.model.placement import Array, axis_rotation, pose
 
 __all__ = ["Body", "bodies_of"]
 

@@ -11,8 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from linkwise.model.placement import Array, pose
 from linkwise.model.description import Geometry, JointLimits, Mimic
+from linkwise.model.placement import Array, pose
 
 __all__ = ["Description", "JointType", "JointWritten", "LinkWritten"]
 

@@ -16,8 +16,8 @@ import numpy as np
 from linkwise.errors import ModelFileError, ModelWarning
 from linkwise.formats.bodies import Body
 from linkwise.formats.description import LinkWritten
-from linkwise.model.placement import Array, pose
 from linkwise.formats.tree import WORLD
+from linkwise.model.placement import Array, pose
 
 __all__ = ["check_inertias"]
 

@@ -17,10 +17,10 @@ from linkwise.formats.build import build
 from linkwise.formats.description import Description, JointType
 from linkwise.formats.files import LARGEST_FILE, read_bytes
 from linkwise.formats.inertias import check_inertias
-from linkwise.model.placement import ANGLE_SNAP
 from linkwise.formats.tree import arrange
 from linkwise.formats.urdf import read_urdf
 from linkwise.formats.xml import Element, parse
+from linkwise.model.placement import ANGLE_SNAP
 
 if TYPE_CHECKING:
     from linkwise.dynamics import Model

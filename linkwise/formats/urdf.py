@@ -21,10 +21,10 @@ import numpy as np
 
 from linkwise.errors import ModelWarning, UnknownNameError
 from linkwise.formats.description import Description, JointType, JointWritten, LinkWritten
-from linkwise.model.placement import ANGLE_SNAP, Array
 from linkwise.formats.values import Values, shown
 from linkwise.formats.xml import Element
 from linkwise.model.description import Geometry, JointLimits, Mimic
+from linkwise.model.placement import ANGLE_SNAP, Array
 
 __all__ = ["read_urdf"]
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from linkwise.errors import ModelFileError
-from linkwise.model.placement import ANGLE_SNAP, Array, pose, rotation_rpy
 from linkwise.formats.xml import Element
+from linkwise.model.placement import ANGLE_SNAP, Array, pose, rotation_rpy
 
 __all__ = ["Values", "shown"]
 

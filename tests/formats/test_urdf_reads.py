@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from linkwise.model.placement import pose, rotation_rpy
 from linkwise.model.description import Geometry, JointLimits, Mimic
+from linkwise.model.placement import pose, rotation_rpy
 from tests.formats.recording import record
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
