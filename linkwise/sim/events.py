@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from linkwise.errors import InputError
 from linkwise.sim.motion import Flat, Motion, objects
-from linkwise.sim.stepping import program
+from linkwise.sim.work import program
 from linkwise.tracing.program import Program
 
 Array = NDArray[Any]

@@ -13,8 +13,9 @@ from typing import Any
 
 from linkwise.codegen.routine import Statement
 from linkwise.sim.motion import Flat, Motion, objects
-from linkwise.sim.stepping import SPAN, Step, Work, _weighted_square, program
 from linkwise.sim.tableaux import RODAS4, Rosenbrock
+from linkwise.sim.tolerance import SPAN, weighted_square
+from linkwise.sim.work import Step, Work, program
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Scalar, is_zero, sqrt
 
@@ -164,7 +165,7 @@ def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> Step:
     advance.append(work.call(program("finish", finish, {"y": m.ny, **dict.fromkeys(names, nz)})))
 
     def judge(y: Flat, y_new: Flat, span: Flat, u: Flat) -> dict[str, Any]:
-        return {"err": sqrt(_weighted_square(m, y, y_new, span, u) * (1.0 / nz))}
+        return {"err": sqrt(weighted_square(m, y, y_new, span, u) * (1.0 / nz))}
 
     judging = program("judge", judge, {"y": m.ny, "y_new": m.ny, "span": len(SPAN), names[last]: nz})
     fresh = program("origin", lambda y_new: {"z": m.chart_origin(y_new)}, {"y_new": m.ny})

@@ -15,12 +15,14 @@ from linkwise.codegen.routine import Routine
 from linkwise.compile import CompiledFunction
 from linkwise.dynamics import Model
 from linkwise.errors import InputError
-from linkwise.sim import stepping
+from linkwise.sim.adaptive_loop import adaptive_loop
 from linkwise.sim.elements import Element, Function
 from linkwise.sim.events import Event, Locator, event_program
+from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
+from linkwise.sim.fixed_loop import fixed_loop, one_step
 from linkwise.sim.motion import Flat, JointRules, Motion, objects
-from linkwise.sim.stepping import Step, Work
 from linkwise.sim.tableaux import TABLEAUX
+from linkwise.sim.work import Step, Work
 from linkwise.tracing.tracer import Tracer
 
 Array = NDArray[Any]
@@ -70,9 +72,9 @@ class Plan:
     def _work(self) -> tuple[Work, Step]:
         work = Work(self.motion, host=self.host_forces if self.hosted else None)
         if self.method in TABLEAUX:
-            return work, stepping.runge_kutta(work, TABLEAUX[self.method])
+            return work, runge_kutta(work, TABLEAUX[self.method])
         if self.method == "euler":
-            return work, stepping.semi_implicit_euler(work)
+            return work, semi_implicit_euler(work)
         if self.method == "variational":
             from linkwise.sim.variational import variational
 
@@ -87,8 +89,8 @@ class Plan:
         work, step = self._work()
         events = event_program(self.motion, self.events) if self.events else None
         if self.is_adaptive:
-            return stepping.adaptive_loop(work, step, every_step=self.every_step, events=events)
-        return stepping.fixed_loop(work, step, events)
+            return adaptive_loop(work, step, every_step=self.every_step, events=events)
+        return fixed_loop(work, step, events)
 
     def kernel(self, count: int, dtype: Any = np.float64) -> Any:
         """The compiled loop, for few states or for many; run by the interpreter where Python must be asked."""
@@ -105,7 +107,7 @@ class Plan:
 
         work, step = self._work()
         program = event_program(self.motion, self.events)
-        routine = stepping.one_step(work, step, program)
+        routine = one_step(work, step, program)
         return Locator(_built(routine, np.float64, scalar=False), BatchKernel.build(program), self.events)
 
     def host_forces(self, t: Array, y: Array, p: Array) -> tuple[Array]:

@@ -1,6 +1,6 @@
 """Runge–Kutta methods as data.
 
-A :class:`Tableau` is all there is to an explicit method: the loops in :mod:`linkwise.sim.stepping` run any of them. Add
+A :class:`Tableau` is all there is to an explicit method: the steps of :mod:`linkwise.sim.explicit` are any of them. Add
 a method by adding its numbers to :data:`TABLEAUX`; its order is measured in ``tests/sim/test_orders.py``.
 """
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from linkwise.codegen.routine import Copy, Statement, WhileAny
 from linkwise.sim.motion import Flat, Motion, is_linear, objects
-from linkwise.sim.stepping import Step, Work, flag, program
+from linkwise.sim.work import Step, Work, flag, program
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Scalar, where
 

@@ -5,12 +5,14 @@ import pytest
 
 import linkwise as lw
 from linkwise.codegen.rollout import RolloutKernel
-from linkwise.sim import stepping
 from linkwise.sim.elements import as_elements
+from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
+from linkwise.sim.fixed_loop import fixed_loop
 from linkwise.sim.implicit import rosenbrock
 from linkwise.sim.motion import JointRules, Motion
 from linkwise.sim.tableaux import RODAS4, TABLEAUX
 from linkwise.sim.variational import variational
+from linkwise.sim.work import Work
 from tests.sim.mechanisms import double_pendulum, mixed
 
 
@@ -20,8 +22,8 @@ def push(t, q, v, p):
 
 def stepper(model, make):
     """Run equal steps of any step: adaptive methods without their control."""
-    work = stepping.Work(Motion(model, as_elements(push), JointRules(limits="ignore"), 0))
-    kernel = RolloutKernel.build(stepping.fixed_loop(work, make(work)))
+    work = Work(Motion(model, as_elements(push), JointRules(limits="ignore"), 0))
+    kernel = RolloutKernel.build(fixed_loop(work, make(work)))
 
     def run(steps, duration, q0, v0):
         count = len(q0)
@@ -37,9 +39,9 @@ def stepper(model, make):
     return run
 
 
-METHODS = {name: (lambda work, t=t: stepping.runge_kutta(work, t), t.order) for name, t in TABLEAUX.items()}
+METHODS = {name: (lambda work, t=t: runge_kutta(work, t), t.order) for name, t in TABLEAUX.items()}
 METHODS |= {
-    "euler": (stepping.semi_implicit_euler, 1),
+    "euler": (semi_implicit_euler, 1),
     "rodas4": (rosenbrock, RODAS4.order),
     "variational": (variational, 2),
 }

@@ -6,7 +6,7 @@ import pytest
 from linkwise.codegen.hosted import HostedRoutine
 from linkwise.codegen.rollout import RolloutKernel
 from linkwise.codegen.routine import Buffer, Call, Copy, Host, IfAny, Lookup, Record, Routine, WhileAny
-from linkwise.sim.stepping import flag, program
+from linkwise.sim.work import flag, program
 from linkwise.spatial.scalar import where
 
 

@@ -1,0 +1,140 @@
+"""A run of steps as long as the tolerance allows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.errors import InputError
+from linkwise.sim.plans import Plan
+from linkwise.sim.run import CHUNK_SECONDS, Run
+from linkwise.sim.states import States
+from linkwise.sim.work import DONE, EVENT, FAILED, RUNNING
+
+Array = NDArray[Any]
+
+_STEP_CAPACITY = 4096  # accepted steps that one call of a kernel can record
+_STATUS = {RUNNING: "interrupted", DONE: "done", EVENT: "event", FAILED: "failed"}
+
+
+class AdaptiveRun(Run):
+    """Steps as long as the tolerance allows."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        states: States,
+        t0: float,
+        duration: float,
+        dt: float | None,
+        rtol: float,
+        atol: float,
+        max_step: float,
+        times: Array | None,
+    ) -> None:
+        super().__init__(plan, states, t0, duration)
+        count, ny = states.count, plan.motion.ny
+        if not max_step > 0.0:
+            raise InputError("max_step is not positive", got=repr(max_step), allowed="seconds, or inf")
+        if atol < 0.0:
+            raise InputError("atol is negative", got=repr(atol), allowed="numbers >= 0")
+        self.rows["span"] = np.tile([self.end, rtol, max(atol, 1e-300), max_step], (count, 1))
+        first = 0.0 if dt is None else float(dt)
+        self.rows["control"] = np.tile([self.t0, first, RUNNING, 0.0, 0.0, 0.0, 0.0, 0.0], (count, 1))
+        self.times = times
+        self.tables: dict[str, Array] = {}
+        self.pieces: list[tuple[Array, Array]] = [(np.array([self.t0]), self.y[:1].copy())]
+        if times is not None:
+            self.tables["times"] = np.append(times, np.inf)
+            self.saved = np.full((count, len(times), ny), np.nan)
+            if times[0] <= self.t0:
+                self.saved[:, 0] = self.y
+                self.control[:, 3] = 1.0
+            self.records = {"saved": self.saved}
+        else:
+            self.records = {"saved": np.empty((1, _STEP_CAPACITY, ny)), "saved_t": np.empty((1, _STEP_CAPACITY, 1))}
+        self.budget = 64 if plan.hosted else 1024
+
+    @property
+    def control(self) -> Array:
+        """The loop's own state (count, 8), see :data:`linkwise.sim.adaptive_loop.CONTROL`."""
+        return self.rows["control"]
+
+    def is_running(self) -> bool:
+        """Whether any state has steps to make."""
+        return bool((self.control[:, 2] == RUNNING).any())
+
+    def chunk(self, kernel: Any, threads: int) -> None:
+        """Run the kernel for about as long as a chunk may last."""
+        self.control[:, 6] = self.budget
+        if self.times is None:
+            self.control[:, 3] = 0.0
+        kernel.run(self.rows, self.tables, self.records, self.states.count, threads)
+        if self.times is None:
+            made = int(self.control[0, 3])
+            self.pieces.append((self.records["saved_t"][0, :made, 0].copy(), self.records["saved"][0, :made].copy()))
+
+    def adapt(self, seconds: float) -> None:
+        """Make the next chunk longer or shorter, given the seconds that one took."""
+        if seconds < 0.5 * CHUNK_SECONDS:
+            self.budget = min(2 * self.budget, _STEP_CAPACITY)
+        elif seconds > 2.0 * CHUNK_SECONDS:
+            self.budget = max(1, self.budget // 2)
+
+    def fraction(self) -> float:
+        """The part that is done, 0 to 1."""
+        return float((self.control[:, 0] - self.t0).mean()) / (self.end - self.t0)
+
+    def handle_events(self) -> None:
+        """Find what happened in the steps at which the kernel stopped, and go on from there."""
+        for k in np.flatnonzero((self.control[:, 2] == EVENT) & ~self.ended):
+            t, h = (float(x) for x in self.control[k, :2])
+            locator, p = self.plan.locator, self.states.p[k]
+            found = locator.first(t, self.y[k], p, h)
+            if found is None:  # the sign changed twice, or only by rounding: pass over it
+                found = h, locator.at(t, self.y[k], p, np.array([h]))[0][0], []
+            self._fill(int(k), t, t + found[0])
+            y, final = self.happen(int(k), t + found[0], found[1], found[2])
+            if self.times is None:
+                self.pieces.append((np.array([t + found[0]]), found[1][None]))
+            self.y[k] = y
+            self.control[k, 0] = t + found[0]
+            # What follows may be quite different: start small, so that the next event is not stepped over.
+            self.control[k, 1] = 0.0
+            self.ended[k] = final
+            if not final:
+                self.control[k, 2] = RUNNING if t + found[0] < self.end else DONE
+
+    def _fill(self, k: int, start: float, stop: float) -> None:
+        """Samples at the output times between the last whole step and an event."""
+        if self.times is None:
+            return
+        place = int(self.control[k, 3])
+        due = self.times[place:]
+        due = due[due <= stop]
+        if len(due):
+            self.saved[k, place : place + len(due)] = self.plan.locator.at(
+                start, self.y[k], self.states.p[k], due - start
+            )[0]
+            self.control[k, 3] = place + len(due)
+
+    def statuses(self) -> Array:
+        """How each state ended (count)."""
+        return np.array([_STATUS[float(code)] for code in self.control[:, 2]])
+
+    def counts(self) -> tuple[Array, Array]:
+        """Steps accepted and rejected, (count) each."""
+        return self.control[:, 4], self.control[:, 5]
+
+    def samples(self) -> tuple[Array, Array]:
+        """Times (T) and states (count, T, ny)."""
+        if self.times is None:
+            t = np.concatenate([piece[0] for piece in self.pieces])
+            return t, np.concatenate([piece[1] for piece in self.pieces])[None]
+        t, y = self.times, self.saved
+        most = int(self.control[:, 3].max(initial=0.0))
+        if self.interrupted or not self.states.shape:
+            t, y = t[:most], y[:, :most]
+        return t, y

@@ -1,0 +1,95 @@
+"""Explicit steps: any Runge–Kutta method that is given as a tableau, and the semi-implicit Euler method."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from linkwise.codegen.routine import Statement
+from linkwise.sim.interpolant import advanced, combination, interpolant
+from linkwise.sim.motion import Flat
+from linkwise.sim.tableaux import Row, Tableau
+from linkwise.sim.tolerance import SPAN, weighted_square
+from linkwise.sim.work import Step, Work, program
+from linkwise.spatial.scalar import sqrt, where
+
+
+def runge_kutta(work: Work, tableau: Tableau) -> Step:
+    """One step of an explicit method, given the first stage k0."""
+    m = work.motion
+    rates = work.rates
+    names = [f"k{i}" for i in range(tableau.stages + len(tableau.extra_nodes))]
+    work.buffer("h", 1)
+    origin = program("origin", lambda y: {"z": m.chart_origin(y)}, {"y": m.ny})
+    begin: list[Statement] = [work.call(origin), *rates("y", "z", "t", "k0")]
+
+    def stage(i: int, node: float, row: Row) -> list[Statement]:
+        used = sorted(row)
+
+        def text(y: Flat, t: Flat, h: Flat, *k: Flat) -> dict[str, Any]:
+            by_stage = dict(zip(used, k, strict=True))
+            z = advanced(m, y, h[0], row, [by_stage.get(j, ()) for j in range(i)])
+            return {"z": z, "t_stage": t[0] + h[0] * node}
+
+        sizes = {"y": m.ny, "t": 1, "h": 1, **{names[j]: m.nz for j in used}}
+        return [work.call(program(f"stage{i}", text, sizes)), *rates("y", "z", "t_stage", names[i])]
+
+    advance: list[Statement] = []
+    for i in range(1, tableau.stages):
+        advance += stage(i, tableau.nodes[i], tableau.rows[i])
+    used = sorted(tableau.weights)
+
+    def finish(y: Flat, h: Flat, *k: Flat) -> dict[str, Any]:
+        by_stage = dict(zip(used, k, strict=True))
+        z = advanced(m, y, h[0], tableau.weights, [by_stage.get(j, ()) for j in range(tableau.stages)])
+        return {"y_new": m.from_chart(y, z)}
+
+    advance.append(work.call(program("finish", finish, {"y": m.ny, "h": 1, **{names[j]: m.nz for j in used}})))
+    if not tableau.adaptive:
+        return Step(tuple(begin), tuple(advance))
+
+    rows = tableau.error
+    judged = sorted({j for row in rows for j in row})
+
+    def judge(y: Flat, y_new: Flat, h: Flat, span: Flat, *k: Flat) -> dict[str, Any]:
+        by_stage = dict(zip(judged, k, strict=True))
+        every = [by_stage.get(j, ()) for j in range(tableau.stages)]
+        squares = [
+            weighted_square(m, y, y_new, span, [combination(row, every, i) for i in range(m.nz)]) for row in rows
+        ]
+        if len(squares) == 1:
+            return {"err": h[0] * sqrt(squares[0] * (1.0 / m.nz))}
+        blend = (squares[0] + squares[1] * 0.01) * float(m.nz)
+        # Nothing moves: no error, instead of 0/0.
+        return {"err": h[0] * squares[0] / sqrt(where(blend > 0.0, blend, 1.0))}
+
+    sizes = {"y": m.ny, "y_new": m.ny, "h": 1, "span": len(SPAN), **{names[j]: m.nz for j in judged}}
+    judgement = (work.call(program("judge", judge, sizes)),)
+
+    if tableau.first_same_as_last:
+
+        def carry_text(y_new: Flat, k: Flat) -> dict[str, Any]:
+            return {"k_next": [*m.parts(y_new)[1], *k[m.nv :]]}  # in the chart around y_new, u̇ = v
+
+        last = names[tableau.stages - 1]
+        carry: tuple[Statement, ...] = (work.call(program("carry", carry_text, {"y_new": m.ny, last: m.nz})),)
+    else:
+        fresh = program("origin", lambda y_new: {"z": m.chart_origin(y_new)}, {"y_new": m.ny})
+        carry = (work.call(fresh), *rates("y_new", "z", "t_new", "k_next"))
+    dense, look = interpolant(work, tableau, names, stage)
+    return Step(tuple(begin), tuple(advance), judgement, carry, dense, look, tableau.error_order)
+
+
+def semi_implicit_euler(work: Work) -> Step:
+    """V first, then q with the new v: first order, and symplectic where the mass matrix is constant."""
+    m = work.motion
+    rates = work.rates
+    origin = program("origin", lambda y: {"z": m.chart_origin(y)}, {"y": m.ny})
+
+    def text(y: Flat, h: Flat, k0: Flat) -> dict[str, Any]:
+        q, v, x = m.parts(y)
+        v_new = [a + h[0] * b for a, b in zip(v, k0[m.nv : 2 * m.nv], strict=True)]
+        x_new = [a + h[0] * b for a, b in zip(x, k0[2 * m.nv :], strict=True)]
+        return {"y_new": [*m.moved(q, [h[0] * b for b in v_new]), *v_new, *x_new]}
+
+    step = work.call(program("step", text, {"y": m.ny, "h": 1, "k0": m.nz}))
+    return Step((work.call(origin), *rates("y", "z", "t", "k0")), (step,))

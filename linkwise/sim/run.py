@@ -1,0 +1,131 @@
+"""What runs of fixed and of adaptive steps share: chunks, events and results."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.sim.events import Occurrence
+from linkwise.sim.plans import Plan
+from linkwise.sim.progress import Progress
+from linkwise.sim.states import States
+from linkwise.sim.trajectory import Trajectory
+
+Array = NDArray[Any]
+
+CHUNK_SECONDS = 0.1  # the kernel comes up for air this often: for the progress bar and for Ctrl-C
+
+
+class IntegrationWarning(UserWarning):
+    """A simulation could not reach its end."""
+
+
+class Run:
+    """What fixed and adaptive runs share: chunks, events and results."""
+
+    def __init__(self, plan: Plan, states: States, t0: float, duration: float) -> None:
+        self.plan, self.states = plan, states
+        self.t0, self.end = float(t0), float(t0) + float(duration)
+        self.y = states.y.copy()
+        self.rows: dict[str, Array] = {"y": self.y, "p": states.p}
+        self.events: list[Occurrence] = []
+        self.ended = np.zeros(states.count, bool)  # by a terminal event
+        self.interrupted = False
+
+    def go(self, bar: Progress, threads: int) -> None:
+        """Run chunk after chunk until all states are done, or the user has had enough."""
+        kernel = self.plan.kernel(self.states.count, self.states.dtype)
+        try:
+            while self.is_running():
+                start = time.perf_counter()
+                self.chunk(kernel, threads)
+                self.adapt(time.perf_counter() - start)
+                self.handle_events()
+                bar.update(self.fraction())
+        except KeyboardInterrupt:
+            self.interrupted = True
+
+    def is_running(self) -> bool:
+        """Whether any state has steps to make."""
+        raise NotImplementedError
+
+    def chunk(self, kernel: Any, threads: int) -> None:
+        """Run the kernel for about as long as a chunk may last."""
+        raise NotImplementedError
+
+    def adapt(self, seconds: float) -> None:
+        """Make the next chunk longer or shorter, given the seconds that one took."""
+        raise NotImplementedError
+
+    def fraction(self) -> float:
+        """The part that is done, 0 to 1."""
+        raise NotImplementedError
+
+    def handle_events(self) -> None:
+        """Find what happened in the steps at which the kernel stopped, and go on from there."""
+        raise NotImplementedError
+
+    def happen(self, state: int, t: float, y: Array, which: list[int]) -> tuple[Array, bool]:
+        """Note events, run their actions; the state to go on from, and whether this is the end."""
+        m = self.plan.motion
+        final = False
+        y = y.copy()
+        index = tuple(int(i) for i in np.unravel_index(state, self.states.shape)) if self.states.shape else ()
+        for k in which:
+            event = self.plan.events[k]
+            q, v = y[: m.nq].copy(), y[m.nq : m.nq + m.nv].copy()
+            self.events.append(Occurrence(event.name, float(t), index, q, v))
+            if event.action is not None:
+                q, v = event.action(t, q.copy(), v.copy())
+                y[: m.nq], y[m.nq : m.nq + m.nv] = q, v
+            final = final or event.terminal
+        return y, final
+
+    def statuses(self) -> Array:
+        """How each state ended (count)."""
+        raise NotImplementedError
+
+    def counts(self) -> tuple[Array, Array]:
+        """Steps accepted and rejected, (count) each."""
+        raise NotImplementedError
+
+    def samples(self) -> tuple[Array, Array]:
+        """Times (T) and states (count, T, ny)."""
+        raise NotImplementedError
+
+    def trajectory(self, threads: int) -> Trajectory:
+        """The result."""
+        plan, states = self.plan, self.states
+        m = plan.motion
+        t, y = self.samples()
+        y = y.reshape(*states.shape, *y.shape[1:])
+        p = states.p.reshape(*states.shape, m.np)
+        status = self.statuses().reshape(states.shape)
+        steps, rejected = (a.astype(np.int64).reshape(states.shape) for a in self.counts())
+        failed = int((status == "failed").sum())
+        if failed:
+            what = "the simulation" if not states.shape else f"{failed} of {states.count} simulations"
+            warnings.warn(
+                f"{what} could not reach the end: the step size went to zero, or a value is not a number",
+                IntegrationWarning,
+                stacklevel=3,
+            )
+        derived: Any = lambda: plan.observe(t, y, p, threads)  # noqa: E731
+        return Trajectory(
+            t,
+            y[..., : m.nq],
+            y[..., m.nq : m.nq + m.nv],
+            y[..., m.nq + m.nv :],
+            model=m.model,
+            derived=plan.observe(t, y, p, threads) if plan.hosted else derived,
+            events=self.events,
+            status=str(status) if not states.shape else status,
+            steps=int(steps) if not states.shape else steps,
+            rejected=int(rejected) if not states.shape else rejected,
+            note=plan.note,
+            method=plan.method,
+        )

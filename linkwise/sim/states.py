@@ -1,0 +1,54 @@
+"""Where a simulation starts: one state or a batch of them, laid out in rows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from linkwise.dynamics import Model
+from linkwise.errors import InputError
+from linkwise.sim.checks import checked_vector
+
+
+class States:
+    """Starting states, broadcast against each other and laid out in rows."""
+
+    def __init__(self, model: Model, elements: Any, q0: Any, v0: Any, p: Any, x0: Any, single: bool) -> None:
+        self.model = model
+        self.dtype = np.dtype(np.float32 if single else np.float64)
+        q = checked_vector("q0", q0, model.nq)
+        v = checked_vector("v0", np.zeros(model.nv) if v0 is None else v0, model.nv)
+        nominal = model.nominal_parameters
+        given = np.asarray(nominal if p is None else p, float)
+        if given.ndim == 0 or given.shape[-1] < len(nominal):
+            raise InputError(
+                "p has the wrong shape",
+                got=str(given.shape),
+                allowed=f"(..., n) with n at least {len(nominal)}, the model's",
+            )
+        x = np.array([value for element in elements for value in element.initial()], float)
+        x = checked_vector("x0", x if x0 is None else x0, len(x))
+        try:
+            self.shape = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], given.shape[:-1], x.shape[:-1])
+        except ValueError:
+            raise InputError(
+                "the batches of q0, v0, p and x0 do not fit together",
+                got=", ".join(str(a.shape[:-1]) for a in (q, v, given, x)),
+                allowed="equal leading axes, or none where one value serves all",
+            ) from None
+        self.count = math.prod(self.shape)
+        q, v, x, given = (
+            np.broadcast_to(a, (*self.shape, a.shape[-1])).reshape(self.count, a.shape[-1]) for a in (q, v, x, given)
+        )
+        self.y = np.ascontiguousarray(np.concatenate([q, v, x], axis=1))
+        self.p = np.ascontiguousarray(given, self.dtype)
+        # Quaternions of length one, once at the start: steps keep them so.
+        self.y[:, : model.nq] = model.integrate(self.y[:, : model.nq], np.zeros(model.nv))
+        self.y = self.y.astype(self.dtype, copy=False)
+
+
+def all_single(*given: Any) -> bool:
+    """Whether everything that was given is float32."""
+    return all(getattr(array, "dtype", None) == np.float32 for array in given if array is not None)

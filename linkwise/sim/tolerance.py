@@ -1,0 +1,44 @@
+"""How large an error is, in units of the tolerance."""
+
+from __future__ import annotations
+
+from linkwise.sim.motion import Flat, Motion, is_linear
+from linkwise.spatial.scalar import Scalar, sqrt, where
+
+# What an adaptive loop is given.
+SPAN = ("end", "rtol", "atol", "h_max")
+
+
+def weighted_square(m: Motion, y: Flat, y_new: Flat, span: Flat, error: Flat) -> Scalar:
+    """Σ (e_i / (atol + rtol max(|y|, |y_new|)))²; chart coordinates are measured by those of their joint."""
+    scale = scales(m, y, y_new, span)
+    total: Scalar = 0.0
+    for e, s in zip(error, scale, strict=True):
+        ratio = e / s
+        total = total + ratio * ratio
+    return total
+
+
+def scales(m: Motion, y: Flat, y_new: Flat, span: Flat) -> list[Scalar]:
+    """Tolerances, one for each number of z; a turn or a shift in a quaternion joint counts against 1 rad or 1 m."""
+
+    def of(a: Scalar, b: Scalar) -> Scalar:
+        a, b = abs(a), abs(b)
+        return span[2] + span[1] * where(a < b, b, a)
+
+    q, v, x = m.parts(y)
+    q_new, v_new, x_new = m.parts(y_new)
+    scales: list[Scalar] = [0.0] * m.nv
+    for joint in m._own_joints:
+        for k in range(joint.nv):
+            i, j = joint.q_slice.start + k, joint.v_slice.start + k
+            scales[j] = of(q[i], q_new[i]) if is_linear(joint.type) else span[2] + span[1]
+    return [*scales, *(of(a, b) for a, b in zip([*v, *x], [*v_new, *x_new], strict=True))]
+
+
+def norm(values: Flat, scale: Flat) -> Scalar:
+    """The root mean square of the values, each in units of its scale."""
+    total: Scalar = 0.0
+    for a, s in zip(values, scale, strict=True):
+        total = total + (a / s) * (a / s)
+    return sqrt(total * (1.0 / len(scale)))

@@ -1,0 +1,132 @@
+"""A routine while it is written: its buffers, its calls, and the step that loops are put around.
+
+A *step* is a short list of calls that leads from ``y, t, h, p`` to ``y_new`` (and ``err``, the size of the error in
+units of the tolerance). Two loops are put around it: :func:`linkwise.sim.fixed_loop.fixed_loop` and
+:func:`linkwise.sim.adaptive_loop.adaptive_loop`. All arithmetic, that of the step-size control too, is traced; the
+routine only says what comes after what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from linkwise.codegen.routine import Buffer, Call, Host, Statement
+from linkwise.sim.motion import Flat, Motion
+from linkwise.spatial.scalar import Scalar, where
+from linkwise.tracing.program import Program
+from linkwise.tracing.tracer import trace
+
+# Status of one state of a batch.
+RUNNING, DONE, EVENT, FAILED = 0.0, 1.0, 2.0, 3.0
+
+
+def program(name: str, function: Callable[..., dict[str, Any]], inputs: dict[str, int]) -> Program:
+    """Trace a function of flat vectors; it returns named scalars and flat vectors."""
+
+    def text(*arguments: Any) -> list[tuple[str, tuple[int, ...], Any]]:
+        outputs = function(*arguments)
+        return [(key, (len(list_of(value)),), list_of(value)) for key, value in outputs.items()]
+
+    return trace(name, text, [(key, (size,)) for key, size in inputs.items()])
+
+
+def list_of(value: Any) -> list[Scalar]:
+    """A scalar or a vector as a list."""
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def flag(condition: Any) -> Scalar:
+    """1.0 where true, else 0.0."""
+    return where(condition, 1.0, 0.0)
+
+
+@dataclass
+class Work:
+    """A routine while it is written."""
+
+    motion: Motion
+    buffers: dict[str, Buffer] = field(default_factory=dict)
+    host: Callable[..., Any] | None = None
+    """Joint forces by a Python function of (t, y, p) rows, where the control could not be traced."""
+
+    def buffer(self, name: str, size: int, *, load: bool = False, store: bool = False) -> str:
+        """Declare a buffer, or say more of it."""
+        known = self.buffers.get(name, Buffer(name, size))
+        if known.size != size:
+            raise ValueError(f"buffer {name!r} has two sizes, {known.size} and {size}")
+        self.buffers[name] = Buffer(name, size, known.load or load, known.store or store)
+        return name
+
+    def call(self, traced: Program, renamed: dict[str, str] | None = None) -> Call:
+        """Call a program on the buffers of its arrays' names, or others."""
+        names = renamed or {}
+        for spec in (*traced.inputs, *traced.outputs):
+            self.buffer(names.get(spec.name, spec.name), spec.size)
+        return Call(
+            traced,
+            tuple(names.get(spec.name, spec.name) for spec in traced.inputs),
+            tuple(names.get(spec.name, spec.name) for spec in traced.outputs),
+        )
+
+    @cached_property
+    def rates(self) -> Callable[[str, str, str, str], list[Statement]]:
+        """Statements for k = ż(y, z, t), by names of buffers."""
+        m = self.motion
+        sizes = {"y": m.ny, "z": m.nz, "t": 1, "p": m.np}
+        if self.host is None:
+            traced = program("rates", lambda y, z, t, p: {"k": m.rates(y, z, t[0], p)}, sizes)
+            return lambda y, z, t, k: [self.call(traced, {"y": y, "z": z, "t": t, "k": k})]
+        place = program("place", lambda y, z: {"y_at": m.from_chart(y, z)}, {"y": m.ny, "z": m.nz})
+        traced = program(
+            "rates", lambda y, z, t, p, tau: {"k": m.rates(y, z, t[0], p, tau)}, {**sizes, "tau_host": m.nv}
+        )
+        host = self.host
+        self.buffer("tau_host", m.nv)
+
+        def hosted(y: str, z: str, t: str, k: str) -> list[Statement]:
+            return [
+                self.call(place, {"y": y, "z": z}),
+                Host(host, (t, "y_at", "p"), ("tau_host",)),
+                self.call(traced, {"y": y, "z": z, "t": t, "k": k}),
+            ]
+
+        return hosted
+
+
+@dataclass(frozen=True)
+class Step:
+    """What leads from y, t, h, p to y_new; for adaptive loops also to err, and from k0 to k_next."""
+
+    begin: tuple[Statement, ...]
+    """Before the first step: k0 at y, t."""
+    advance: tuple[Statement, ...]
+    judge: tuple[Statement, ...] = ()
+    carry: tuple[Statement, ...] = ()
+    """After an accepted step: k_next at y_new; ``carry_always`` when it comes for nothing."""
+    dense: tuple[Statement, ...] | None = None
+    """Before the first look into a step: what the interpolant needs."""
+    look: tuple[Statement, ...] = ()
+    """y_at from theta."""
+    error_order: int = 1
+
+
+def crossing(events: Program) -> Program:
+    """Whether any event function has changed its sign; ``g_kept`` are the values to compare with next."""
+    size = events.outputs[0].size
+    direction = events.outputs[1].size
+    if direction != size:
+        raise ValueError("an event program has values g and directions")
+
+    def text(g: Flat, g_new: Flat, directions: Flat) -> dict[str, Any]:
+        hit: Any = False
+        for a, b, d in zip(g, g_new, directions, strict=True):
+            up = (a < 0.0) & (b >= 0.0) & (d >= 0.0)
+            down = (a > 0.0) & (b <= 0.0) & (d <= 0.0)
+            hit = (up | down) if hit is False else hit | up | down
+        hit = flag(hit)
+        return {"hit": hit, "g_kept": [where(hit > 0.0, a, b) for a, b in zip(g, g_new, strict=True)]}
+
+    return program("crossing", text, {"g": size, "g_new": size, "directions": size})
