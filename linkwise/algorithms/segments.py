@@ -19,6 +19,7 @@ from typing import Any
 
 from linkwise.algorithms.articulated import articulate, solve
 from linkwise.algorithms.inverse_dynamics import needed_forces
+from linkwise.algorithms.joining import UPPER
 from linkwise.algorithms.rigid_motion import RigidMotion, combination, next_motion
 from linkwise.algorithms.sweeps import at_base, at_tip, inward, outward
 from linkwise.model.tree import Link, Tree
@@ -97,6 +98,3 @@ def answered(tree: Tree, q: Flat, v: Flat, tau: Flat, omega: Vec) -> tuple[Any, 
 def accelerated(tree: Tree, q: Flat, v: Flat, tau: Flat, base: RigidMotion, tip: Force) -> list[Scalar]:
     """v̇ of a segment whose base moves as ``base`` and whose tip must bring up the force ``tip``."""
     return solve(tree, q, articulate(tree, q), tau, needed_forces(tree, q, v, None, base=base), tip)
-
-
-UPPER = [(i, j) for i in range(6) for j in range(i, 6)]

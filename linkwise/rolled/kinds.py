@@ -76,17 +76,18 @@ class SymbolicLink(Link):
 
     def coordinates(self, q: Sequence[Scalar]) -> list[Scalar]:
         """This joint's part of q, from memory."""
-        return self._part(q, self.joint.nq)
+        return self.part(q, self.joint.nq)
 
     def rates(self, v: Sequence[Scalar]) -> list[Scalar]:
         """This joint's part of v, from memory."""
-        return self._part(v, self.joint.nv)
+        return self.part(v, self.joint.nv)
 
     def external(self, f_ext: Any) -> Force:
         """The external force on this link, from memory."""
-        return self.to_body @ Force.of(self._part(f_ext, 6))
+        return self.to_body @ Force.of(self.part(f_ext, 6))
 
-    def _part(self, whole: Any, size: int) -> list[Scalar]:
+    def part(self, whole: Any, size: int) -> list[Scalar]:
+        """This link's part of an input of the program, from memory."""
         if not isinstance(whole, GlobalInput):
             if all(isinstance(x, (int, float)) and x == 0.0 for x in whole):
                 return [0.0] * size

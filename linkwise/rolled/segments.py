@@ -1,25 +1,28 @@
 """One long chain on many lanes and threads: the segments of :mod:`linkwise.algorithms.segments` as states of a batch.
 
 Every segment has the same number of links, so one rolled kernel runs them all, each lane with its own link constants.
-What links the segments is a handful of 6×6 systems, solved here from the tip to the base and back.
+What links the segments is a chain again, of 6×6 systems at the cuts, swept from the tip to the base and back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from linkwise.algorithms import joining
 from linkwise.algorithms.rigid_motion import RigidMotion
-from linkwise.algorithms.segments import ANSWER, MOVED, TURNED, UPPER, accelerated, answered, turned
+from linkwise.algorithms.segments import ANSWER, MOVED, TURNED, accelerated, answered, turned
+from linkwise.algorithms.sweeps import inward, outward, per_body
 from linkwise.errors import InputError
 from linkwise.model.tree import Tree
 from linkwise.rolled.kinds import GlobalInput, sorted_into_kinds
 from linkwise.rolled.record import BaseOutput, Output
 from linkwise.rolled.tree import RolledTree
+from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.vectors import Force, Vec
 from linkwise.tracing.program import ArraySpec
 from linkwise.tracing.rolled_program import RolledProgram
@@ -108,12 +111,36 @@ class ParallelForwardDynamics:
     def __call__(self, q: Array, v: Array, tau: Array, threads: int = 1) -> Array:
         """v̇ (nv) for one float64 state."""
         turns = self._each("turned", [q, v], [], [TURNED], threads)[0]
-        omegas = [np.zeros(3)]
-        for turn in turns[:-1]:
-            omegas.append(turn[:9].reshape(3, 3).T @ omegas[-1] + turn[9:])
-        answers, moved = self._each("answered", [q, v, tau], [np.array(omegas)], [ANSWER, MOVED], threads)
-        bases, tips = _joined(answers, moved, omegas, np.array(list(self.chain.tree.gravity), float))
+        omegas = np.zeros((len(turns), 3))
+        if len(turns) > 1:
+            kernel = self._cut_kernel(turn_program, len(turns) - 1)
+            kernel.run([turns[:-1].reshape(1, -1)], [omegas[1:].reshape(1, -1)], 1)
+        answers, moved = self._each("answered", [q, v, tau], [omegas], [ANSWER, MOVED], threads)
+        bases, tips = self._joined(answers, moved, omegas)
         return self._each("accelerated", [q, v, tau], [bases, tips], [None], threads)[0].reshape(-1)
+
+    def _joined(self, answers: Array, moved: Array, omegas: Array) -> tuple[Array, Array]:
+        """How every segment's base moves (ω, ω', a), and the force that its tip must bring up."""
+        count = len(answers)
+        bases, tips = np.zeros((count, 9)), np.zeros((count, 6))
+        bases[:, :3] = omegas
+        bases[0, 6:] = [-g for g in self.chain.tree.gravity]
+        if count > 1:
+            last = np.concatenate((joining.upper(_inertia_rows(answers[-1])), answers[-1, 21:27]))
+            cuts = np.empty((1, count - 1, 12))
+            inputs = [answers[:-1].reshape(1, -1), moved[:-1].reshape(1, -1), last[None], bases[:1, 3:].copy()]
+            self._cut_kernel(join_program, count - 1).run([np.ascontiguousarray(x) for x in inputs], [cuts], 1)
+            tips[:-1], bases[1:, 3:] = cuts[0, :, :6], cuts[0, :, 6:]
+        return bases, tips
+
+    def _cut_kernel(self, program: Callable[[Tree, int], RolledProgram], cuts: int) -> Any:
+        key = (program.__name__, cuts)
+        kernel = self._kernels.get(key)
+        if kernel is None:
+            from linkwise.codegen.rolled import RolledKernel
+
+            kernel = self._kernels[key] = RolledKernel.build(program(self.chain.tree, cuts), single=True)
+        return kernel
 
     def _each(
         self, what: str, states: Sequence[Array], ends: Sequence[Array], sizes: Sequence[int | None], threads: int
@@ -173,50 +200,86 @@ def _aligned_copy(array: Array) -> Array:
     return copy
 
 
-def _joined(answers: Array, moved: Array, omegas: Sequence[Array], gravity: Array) -> tuple[Array, Array]:
-    """Motion of every segment's base and force at every segment's tip, from how each segment answers.
+class _CutTree(RolledTree):
+    """The cuts of a chain as a chain of their own: cut i lies between segments i and i + 1."""
 
-    From the tip inwards: what lies from segment i on answers as F = P̂α + ẑ. With F' = P̂'α' + ẑ' beyond and
-    α' = c + Ψ*α - ΛF', c = β + (motion of the tip with the base held):  F' = (1 + P̂'Λ)⁻¹ (P̂'(c + Ψ*α) + ẑ').
+    def __init__(self, tree: Tree, count: int) -> None:
+        super().__init__(tree)
+        self.links = tree.links[:count]
+        self.kinds[0].members = list(range(count))
+        self.constants_are_inputs = True  # there are none
+
+
+def turn_program(tree: Tree, cuts: int) -> RolledProgram:
+    """From how much each segment turns to the rate of turn (3) beyond each cut: ω' = R*ω + its own."""
+    rolled = _CutTree(tree, cuts)
+    turns = GlobalInput("turns", ArraySpec("turns", (cuts, TURNED)), "body")
+
+    def turn(link: Any, omega: Vec) -> Vec:
+        numbers = link.part(turns, TURNED)
+        R = Mat3([numbers[0:3], numbers[3:6], numbers[6:9]])
+        return R.transpose_times(omega) + Vec.of(numbers[9:12])
+
+    out: Any = per_body(rolled, outward(rolled, turn, Vec.zero()), (3,))  # type: ignore[arg-type]
+    return rolled.finish("chain_turned", [turns], {"omegas": out})
+
+
+def join_program(tree: Tree, cuts: int) -> RolledProgram:
+    """From how the segments answer to the acceleration beyond each cut and the force that crosses it.
+
+    Inputs: the answers and tip motions of all segments but the last, the last one's P and z, the acceleration of the
+    first one's base. Output: for each cut, the force F' (6) and the acceleration α' (6).
     """
-    count = len(answers)
-    P, z, Psi, Lambda, beta = _matrices(answers)
-    Psi_T = Psi.transpose(0, 2, 1)
-    c = beta + moved[:, 3:]
-    one = np.eye(6)
-    P_hat, z_hat = P[-1], z[-1]
-    beyond: list[tuple[Array, Array]] = []
-    for i in reversed(range(count - 1)):
-        W = np.linalg.solve(one + P_hat @ Lambda[i], np.column_stack((P_hat, P_hat @ c[i] + z_hat)))
-        gain = W[:, :6] @ Psi_T[i]
-        beyond.append((gain, W[:, 6]))
-        z_hat = z[i] + Psi[i] @ W[:, 6]
-        P_hat = P[i] + Psi[i] @ gain
-        P_hat = (P_hat + P_hat.T) * 0.5
-    bases, tips = np.zeros((count, 9)), np.zeros((count, 6))
-    alpha = np.concatenate((np.zeros(3), -gravity))
-    for i in range(count):
-        bases[i, :3], bases[i, 3:] = omegas[i], alpha
-        if i < count - 1:
-            gain, free = beyond[count - 2 - i]
-            tips[i] = gain @ alpha + free
-            alpha = c[i] + Psi_T[i] @ alpha - Lambda[i] @ tips[i]
-    return bases, tips
+    rolled = _CutTree(tree, cuts)
+    answer = GlobalInput("answer", ArraySpec("answer", (cuts, ANSWER)), "body")
+    moved = GlobalInput("moved", ArraySpec("moved", (cuts, MOVED)), "body")
+    last = GlobalInput("last", ArraySpec("last", (27,)), "none")
+    base = GlobalInput("base", ArraySpec("base", (6,)), "none")
+
+    def parts(link: Any) -> tuple[Any, ...]:
+        numbers = link.part(answer, ANSWER)
+        P, z, columns = _inertia_rows(numbers[:21]), numbers[21:27], numbers[27:63]
+        Psi = joining.transposed([columns[6 * j : 6 * j + 6] for j in range(6)])
+        c = joining.plus(numbers[84:90], link.part(moved, MOVED)[3:])
+        return P, z, Psi, joining.symmetric(numbers[63:84]), c
+
+    def join(link: Any, beyond: tuple[Any, Any]) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+        P, z, Psi, Lambda, c = parts(link)
+        Q = joining.compliance(joining.symmetric(beyond[0]), Lambda)
+        z_beyond = list(beyond[1])
+        gain = joining.product(Q, joining.transposed(Psi))
+        free = joining.plus(joining.times(Q, joining.minus(c, joining.times(Lambda, z_beyond))), z_beyond)
+        through = joining.product(Psi, gain)
+        P_hat = [[P[i][j] + through[i][j] for j in range(6)] for i in range(6)]
+        z_hat = joining.plus(z, joining.times(Psi, free))
+        return (tuple(joining.upper(P_hat)), tuple(z_hat)), (gain, free)
+
+    at_last = last.elements()
+    kept = inward(rolled, join, (tuple(at_last[:21]), tuple(at_last[21:])))  # type: ignore[arg-type]
+
+    def pass_on(link: Any, alpha: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]]:
+        gain, free = kept[link]
+        _, _, Psi, Lambda, c = parts(link)
+        F = joining.plus(joining.times(gain, list(alpha)), free)
+        beyond = joining.plus(c, joining.times(joining.transposed(Psi), list(alpha)))
+        beyond = joining.minus(beyond, joining.times(Lambda, F))
+        return tuple(beyond), [*F, *beyond]
+
+    passed = outward(rolled, pass_on, tuple(base.elements()), keeps=True)  # type: ignore[arg-type]
+    out: Any = per_body(rolled, passed, (12,))  # type: ignore[arg-type]
+    return rolled.finish("chain_joined", [answer, moved, last, base], {"cuts": out})
 
 
-def _matrices(answers: Array) -> tuple[Array, Array, Array, Array, Array]:
-    """P, z, Ψ, Λ, β of all segments from the flat numbers of their Answers."""
-    count = len(answers)
-    P, Lambda = np.empty((count, 6, 6)), np.empty((count, 6, 6))
-    B = answers[:, 0:9].reshape(count, 3, 3)
-    P[:, :3, 3:], P[:, 3:, :3] = B, B.transpose(0, 2, 1)
+def _inertia_rows(numbers: Sequence[Any]) -> list[list[Any]]:
+    """P as 6×6 rows from the numbers of an ArticulatedInertia: B by rows, then J and M as xx, yy, zz, xy, xz, yz."""
+    P: list[list[Any]] = [[0.0] * 6 for _ in range(6)]
+    for k, x in enumerate(numbers[:9]):
+        i, j = k // 3, k % 3
+        P[i][3 + j] = P[3 + j][i] = x
     for start, first in ((9, 0), (15, 3)):
-        for x, (i, j) in enumerate(_SIX):
-            P[:, first + i, first + j] = P[:, first + j, first + i] = answers[:, start + x]
-    for x, (i, j) in enumerate(UPPER):
-        Lambda[:, i, j] = Lambda[:, j, i] = answers[:, 63 + x]
-    Psi = answers[:, 27:63].reshape(count, 6, 6).transpose(0, 2, 1)
-    return P, answers[:, 21:27], Psi, Lambda, answers[:, 84:90]
+        for x, (i, j) in zip(numbers[start : start + 6], _SIX, strict=True):
+            P[first + i][first + j] = P[first + j][first + i] = x
+    return P
 
 
 _SIX = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
