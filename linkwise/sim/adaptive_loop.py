@@ -66,9 +66,11 @@ def adaptive_loop(work: Work, step: Step, *, every_step: bool, events: Program |
         after_accept = where((h[0] < wanted) & (after_accept < wanted) & (grow >= 1.0), wanted, after_accept)
         next_h = where(accept, after_accept, where(reject, h[0] * shrink, wanted))
         next_h = where(hits, h[0], next_h)  # the step to look into
-        smallest = 1e-15 * where(abs(t[0]) > 1.0, abs(t[0]), 1.0)
-        fails = reject & (next_h < smallest)
         ends = accept & (t_new[0] >= span[0])
+        # Below this, time would stand still; NaN fails the comparison too.
+        rounding = 4e-16 * abs(t[0])
+        smallest = where(rounding > span[4], rounding, span[4])
+        fails = (reject | (accept & ~ends)) & ~(next_h >= smallest)
         status = where(ends, DONE, status)
         status = where(hits, EVENT, status)
         status = where(fails, FAILED, status)

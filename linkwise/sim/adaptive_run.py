@@ -7,16 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.errors import InputError
+from linkwise.errors import InputError, message
 from linkwise.sim.plans import Plan
-from linkwise.sim.run import CHUNK_SECONDS, Run
+from linkwise.sim.run import CHUNK_SECONDS, Run, storage
 from linkwise.sim.states import States
-from linkwise.sim.work import DONE, EVENT, FAILED, RUNNING
+from linkwise.sim.trajectory import Trajectory
+from linkwise.sim.work import DONE, EVENT, EXHAUSTED, FAILED, RUNNING
 
 Array = NDArray[Any]
 
 _STEP_CAPACITY = 4096  # accepted steps that one call of a kernel can record
-_STATUS = {RUNNING: "interrupted", DONE: "done", EVENT: "event", FAILED: "failed"}
+_STATUS = {RUNNING: "interrupted", DONE: "done", EVENT: "event", FAILED: "failed", EXHAUSTED: "max_steps"}
+_LEAST = 1e-15  # s, the smallest step of a run of a second or more
 
 
 class AdaptiveRun(Run):
@@ -32,15 +34,16 @@ class AdaptiveRun(Run):
         rtol: float,
         atol: float,
         max_step: float,
+        min_step: float,
+        max_steps: int,
         times: Array | None,
+        out: Trajectory | None = None,
     ) -> None:
         super().__init__(plan, states, t0, duration)
         count, ny = states.count, plan.motion.ny
-        if not max_step > 0.0:
-            raise InputError("max_step is not positive", got=repr(max_step), allowed="seconds, or inf")
-        if atol < 0.0:
-            raise InputError("atol is negative", got=repr(atol), allowed="numbers >= 0")
-        self.rows["span"] = np.tile([self.end, rtol, max(atol, 1e-300), max_step], (count, 1))
+        self.max_steps = max_steps
+        self.floor = min_step or _LEAST * min(1.0, duration)
+        self.rows["span"] = np.tile([self.end, rtol, max(atol, 1e-300), max_step, self.floor], (count, 1))
         first = 0.0 if dt is None else float(dt)
         self.rows["control"] = np.tile([self.t0, first, RUNNING, 0.0, 0.0, 0.0, 0.0, 0.0], (count, 1))
         self.times = times
@@ -48,12 +51,19 @@ class AdaptiveRun(Run):
         self.pieces: list[tuple[Array, Array]] = [(np.array([self.t0]), self.y[:1].copy())]
         if times is not None:
             self.tables["times"] = np.append(times, np.inf)
-            self.saved = np.full((count, len(times), ny), np.nan)
+            self.saved = storage(out, (count, len(times), ny), np.float64)
+            self.saved[...] = np.nan
             if times[0] <= self.t0:
                 self.saved[:, 0] = self.y
                 self.control[:, 3] = 1.0
             self.records = {"saved": self.saved}
         else:
+            if out is not None:
+                raise InputError(
+                    "out cannot hold every step of an adaptive method: their number is not known before",
+                    allowed="runs with output_times",
+                    do="give output_times, or leave out out",
+                )
             self.records = {"saved": np.empty((1, _STEP_CAPACITY, ny)), "saved_t": np.empty((1, _STEP_CAPACITY, 1))}
         self.budget = 64 if plan.hosted else 1024
 
@@ -68,13 +78,16 @@ class AdaptiveRun(Run):
 
     def chunk(self, kernel: Any, threads: int) -> None:
         """Run the kernel for about as long as a chunk may last."""
-        self.control[:, 6] = self.budget
+        tried = self.control[:, 4] + self.control[:, 5]
+        self.control[:, 6] = np.minimum(self.budget, self.max_steps - tried)
         if self.times is None:
             self.control[:, 3] = 0.0
         kernel.run(self.rows, self.tables, self.records, self.states.count, threads)
         if self.times is None:
             made = int(self.control[0, 3])
             self.pieces.append((self.records["saved_t"][0, :made, 0].copy(), self.records["saved"][0, :made].copy()))
+        spent = self.control[:, 4] + self.control[:, 5] >= self.max_steps
+        self.control[spent & (self.control[:, 2] == RUNNING), 2] = EXHAUSTED
 
     def adapt(self, seconds: float) -> None:
         """Make the next chunk longer or shorter, given the seconds that one took."""
@@ -101,6 +114,7 @@ class AdaptiveRun(Run):
                 self.pieces.append((np.array([t + found[0]]), found[1][None]))
             self.y[k] = y
             self.control[k, 0] = t + found[0]
+            self.control[k, 4] += 1.0
             # What follows may be quite different: start small, so that the next event is not stepped over.
             self.control[k, 1] = 0.0
             self.ended[k] = final
@@ -127,6 +141,25 @@ class AdaptiveRun(Run):
     def counts(self) -> tuple[Array, Array]:
         """Steps accepted and rejected, (count) each."""
         return self.control[:, 4], self.control[:, 5]
+
+    def ending(self, k: int, who: str) -> str:
+        """What stopped one state."""
+        t, h, status = (float(x) for x in self.control[k, :3])
+        speed = float(np.abs(self.y[k, self.plan.motion.nq :][: self.plan.motion.nv]).max(initial=0.0))
+        where = f"t = {t:.9g} s of {self.end:g} s, steps of {h:.1e} s, the largest velocity is {speed:.2g} rad/s or m/s"
+        if status == EXHAUSTED:
+            return message(
+                f"{who} stopped after max_steps = {self.max_steps} steps",
+                got=where,
+                do='method="rodas4" if springs, dampers or gains are stiff; see whether the control lets the motion '
+                "diverge; a larger rtol or max_steps",
+            )
+        return message(
+            f"{who} could not go on: the step fell below {self.floor:.0e} s, or a value is not a number",
+            got=where,
+            do="look at control and model at this time: a jump, a value that is not a number, a motion that diverges; "
+            'method="rodas4" if it is stiff',
+        )
 
     def samples(self) -> tuple[Array, Array]:
         """Times (T) and states (count, T, ny)."""

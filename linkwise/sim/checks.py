@@ -13,15 +13,21 @@ from linkwise.sim.motion import Motion
 
 Array = NDArray[Any]
 
+_LEAST_RTOL = 1e-14
 
-def checked_vector(name: str, value: Any, size: int) -> Array:
-    """An array (..., size) of float64."""
+
+def checked_vector(name: str, value: Any, size: int, or_more: bool = False) -> Array:
+    """An array (..., size) of float64; with ``or_more`` the last axis may be longer."""
     try:
         array = np.asarray(value, float)
     except (TypeError, ValueError):
         raise InputError(f"{name} is not made of numbers", got=repr(value)[:80], allowed=f"(..., {size})") from None
-    if array.ndim == 0 or array.shape[-1] != size:
-        raise InputError(f"{name} has the wrong shape", got=str(array.shape), allowed=f"(..., {size})")
+    if array.ndim == 0 or (array.shape[-1] < size if or_more else array.shape[-1] != size):
+        raise InputError(
+            f"{name} has the wrong shape",
+            got=str(array.shape),
+            allowed=f"(..., n) with n at least {size}, the model's" if or_more else f"(..., {size})",
+        )
     return array
 
 
@@ -29,14 +35,18 @@ def checked_times(times: Any, t0: float, duration: float) -> Array | None:
     """Output times (T), increasing and inside the simulation, or None."""
     if times is None:
         return None
-    array = np.array(times, float)
+    try:
+        array = np.array(times, float)
+    except (TypeError, ValueError):
+        array = np.empty(0)
     slack = 1e-9 * max(1.0, duration)
     inside = array.size and array.ndim == 1 and np.isfinite(array).all()
     if not inside or (np.diff(array) <= 0).any() or array[0] < t0 - slack or array[-1] > t0 + duration + slack:
         raise InputError(
             "output_times do not fit the simulation",
             got=repr(times)[:80],
-            allowed=f"increasing times from {t0:g} to {t0 + duration:g} s",
+            allowed=f"(T,), increasing, from {t0:g} to {t0 + duration:g} s",
+            do="np.linspace(t0, t0 + duration, n), or np.unique of the times you have",
         )
     return np.asarray(np.clip(array, t0, t0 + duration))
 
@@ -65,12 +75,39 @@ def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
 
 def check_positive(name: str, value: Any) -> None:
     """A finite number above zero."""
-    if not isinstance(value, (int, float, np.floating, np.integer)) or not 0.0 < float(value) < math.inf:
+    if not _is_real(value) or not 0.0 < float(value) < math.inf:
         raise InputError(f"{name} is not a positive number", got=repr(value), allowed="a finite number above 0")
 
 
-def checked_threads(threads: Any) -> int:
-    """A number of threads."""
-    if not isinstance(threads, (int, np.integer)) or threads < 1:
-        raise InputError("threads is not a positive whole number", got=repr(threads), allowed="1, 2, 3, …")
-    return int(threads)
+def check_count(name: str, value: Any) -> None:
+    """A whole number of at least one."""
+    if not _is_real(value) or not 1 <= value < math.inf or int(value) != value:
+        raise InputError(f"{name} is not a positive whole number", got=repr(value), allowed="1, 2, 3, …")
+
+
+def check_finite(name: str, value: Any) -> None:
+    """A finite number."""
+    if not _is_real(value) or not math.isfinite(value):
+        raise InputError(f"{name} is not a finite number", got=repr(value), allowed="a number")
+
+
+def checked_atol(rtol: Any, atol: Any, max_step: Any, min_step: Any) -> float:
+    """What an adaptive method is told of its steps; the absolute tolerance."""
+    if not _is_real(rtol) or not _LEAST_RTOL <= rtol < 1.0:
+        raise InputError(
+            "rtol is not a tolerance that can be kept",
+            got=repr(rtol),
+            allowed=f"{_LEAST_RTOL:g} <= rtol < 1: float64 has 16 digits",
+        )
+    atol = rtol / 100.0 if atol is None else atol
+    if not _is_real(atol) or not 0.0 <= atol < math.inf:
+        raise InputError("atol is not a tolerance", got=repr(atol), allowed="numbers >= 0")
+    if not _is_real(max_step) or not max_step > 0.0:
+        raise InputError("max_step is not positive", got=repr(max_step), allowed="seconds, or inf")
+    if not _is_real(min_step) or not 0.0 <= min_step < max_step:
+        raise InputError("min_step is not a smallest step", got=repr(min_step), allowed="0 <= min_step < max_step, s")
+    return float(atol)
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool)

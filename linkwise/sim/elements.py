@@ -7,6 +7,7 @@ which energy it stores. Elements are traced into the simulation's kernel, so the
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -61,6 +62,9 @@ class Function(Element):
         """Whatever the function says."""
         return self.function(t, q, v, p)
 
+    def __repr__(self) -> str:
+        return f"the control {getattr(self.function, '__name__', repr(self.function))}"
+
 
 def as_elements(control: Any) -> tuple[Element, ...]:
     """None, one element or function, or several of them, as elements."""
@@ -71,12 +75,29 @@ def as_elements(control: Any) -> tuple[Element, ...]:
     if isinstance(control, (list, tuple)):
         return tuple(element for part in control for element in as_elements(part))
     if callable(control):
+        _check_call(control)
         return (Function(control),)
     raise InputError(
         "control is neither a function nor an element",
         got=repr(control),
         allowed="a function (t, q, v, p) -> tau, an element such as lw.PD(...), or a list of these",
     )
+
+
+def _check_call(function: Any) -> None:
+    """A control takes four arguments; found out before it is traced, where the message would be lost."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some built-in functions have none
+        return
+    try:
+        signature.bind(0.0, (), (), ())
+    except TypeError as error:
+        raise InputError(
+            f"{getattr(function, '__name__', repr(function))} cannot be called as a control",
+            got=f"{signature}: {error}",
+            allowed="control(t, q, v, p) -> joint forces (nv)",
+        ) from None
 
 
 def per_joint(model: Any, values: Any, what: str) -> np.ndarray:

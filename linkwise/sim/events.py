@@ -23,6 +23,8 @@ _CANDIDATES = 16  # places inside a step that are tried side by side
 class Event:
     """A sign change to look for.
 
+    A function that is zero at the start has not changed its sign: leaving zero is no event, coming back is.
+
     Args:
         function: ``(t, q, v, p) -> number``, traced into the kernel (so ``lw.where`` instead of ``if``).
         direction: 1 for changes from minus to plus, -1 for plus to minus, 0 for both.
@@ -37,6 +39,18 @@ class Event:
     terminal: bool = False
     action: Callable[..., Any] | None = None
     name: str = "event"
+
+    def __post_init__(self) -> None:
+        calls: tuple[tuple[str, Any], ...] = (("function", self.function), ("action", self.action or self.function))
+        for what, given in calls:
+            if not callable(given):
+                raise InputError(f"the {what} of the event {self.name!r} cannot be called", got=repr(given))
+        if self.direction not in (-1, 0, 1):
+            raise InputError(
+                f"the event {self.name!r} has no such direction",
+                got=repr(self.direction),
+                allowed="1 (minus to plus), -1 (plus to minus), 0 (both)",
+            )
 
 
 class Occurrence(NamedTuple):
@@ -91,8 +105,11 @@ def event_program(motion: Motion, events: Sequence[Event]) -> Program:
         values = []
         for event in events:
             try:
-                values.append(event.function(t[0], objects(q), objects(v), objects(p)))
-            except TypeError as error:
+                value = event.function(t[0], objects(q), objects(v), objects(p))
+                if np.ndim(value) != 0 and np.size(value) != 1:
+                    raise TypeError(f"it returns {np.size(value)} numbers, not one")
+                values.append(np.asarray(value, dtype=object).reshape(-1)[0])
+            except (TypeError, AttributeError, IndexError) as error:
                 raise InputError(
                     f"the event {event.name!r} cannot be compiled",
                     got=str(error),

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.errors import InputError
-from linkwise.sim.checks import check_positive
+from linkwise.errors import InputError, message
 from linkwise.sim.plans import Plan
-from linkwise.sim.run import CHUNK_SECONDS, Run
+from linkwise.sim.run import CHUNK_SECONDS, Run, storage
 from linkwise.sim.states import States
 from linkwise.sim.trajectory import Trajectory
 from linkwise.sim.work import DONE, EVENT, RUNNING
@@ -25,12 +24,17 @@ class FixedRun(Run):
     """Equal steps."""
 
     def __init__(
-        self, plan: Plan, states: States, t0: float, duration: float, dt: float, save_every: int, times: Array | None
+        self,
+        plan: Plan,
+        states: States,
+        t0: float,
+        duration: float,
+        dt: float,
+        save_every: int,
+        times: Array | None,
+        out: Trajectory | None = None,
     ) -> None:
         super().__init__(plan, states, t0, duration)
-        check_positive("dt", dt)
-        if int(save_every) != save_every or save_every < 1:
-            raise InputError("save_every is not a positive whole number", got=repr(save_every), allowed="1, 2, 3, …")
         self.steps = max(1, math.ceil(duration / dt - 1e-9))
         self.h = duration / self.steps
         self.times = times
@@ -38,7 +42,7 @@ class FixedRun(Run):
         count = states.count
         saves = self.steps // self.every
         dtype = states.dtype
-        self.saved = np.empty((count, saves + 1, plan.motion.ny), dtype)
+        self.saved = storage(out, (count, saves + 1, plan.motion.ny), dtype)
         self.saved[:, 0] = self.y
         self.rows["start"] = np.tile(np.array([self.t0, self.h], dtype), (count, 1))
         clock = [0.0, 0.0, self.every, self.every, 1.0, RUNNING]
@@ -113,6 +117,16 @@ class FixedRun(Run):
     def counts(self) -> tuple[Array, Array]:
         """Steps accepted and rejected, (count) each."""
         return self.clock[:, 0], np.zeros(self.states.count)
+
+    def ending(self, k: int, who: str) -> str:
+        """What stopped one state."""
+        lost = np.flatnonzero(~np.isfinite(self.saved[k]).all(axis=1))
+        since = self.t0 + self.every * self.h * float(lost[0]) if len(lost) else self.end
+        return message(
+            f"{who} left the numbers: a value is infinite or not a number",
+            got=f"from t = {since:.9g} s, with steps of {self.h:g} s",
+            do='a smaller dt, method="rodas4" if it is stiff; see whether the control lets the motion diverge',
+        )
 
     def samples(self) -> tuple[Array, Array]:
         """Times (T) and states (count, T, ny)."""

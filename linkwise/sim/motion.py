@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.dynamics import Model
+from linkwise.errors import InputError
 from linkwise.model.joints import Joint
 from linkwise.sim.elements import Element
 from linkwise.spatial.dual import derivative
@@ -143,20 +144,19 @@ class Motion:
             if force is None:
                 continue
             total = active if element.is_actuator else passive
-            for i, value in enumerate(self._checked(force, element)):
+            for i, value in enumerate(self.checked_force(force, element)):
                 total[i] = total[i] + value
         if self.rules.effort:
             active = [clipped(force, limit) for force, limit in zip(active, self.model.effort_limit, strict=True)]
         return active, passive
 
-    def _checked(self, force: Any, element: Element) -> list[Scalar]:
-        from linkwise.errors import InputError
-
+    def checked_force(self, force: Any, element: Element) -> list[Scalar]:
+        """What an element or function returned, as nv numbers."""
         values = list(np.asarray(force, dtype=object).reshape(-1))
-        if len(values) != self.nv:
+        if force is None or len(values) != self.nv:
             raise InputError(
                 f"the joint forces of {element!r} have the wrong length",
-                got=f"{len(values)} numbers",
+                got="None" if force is None else f"{len(values)} numbers",
                 allowed=f"nv = {self.nv}: one for each freedom",
             )
         return [float(value) if isinstance(value, (int, np.floating, np.integer)) else value for value in values]

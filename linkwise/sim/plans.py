@@ -117,7 +117,7 @@ class Plan:
         for k in range(len(y)):
             q, v, _ = (np.array(part, float) for part in m.parts(y[k]))
             for element in self.hosted:
-                tau[k] += np.asarray(element.function(float(t[k, 0]), q, v, p[k]), float)
+                tau[k] += m.checked_force(element.function(float(t[k, 0]), q, v, p[k]), element)
         return (tau,)
 
     @cached_property

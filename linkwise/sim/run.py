@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.sim.events import Occurrence
+from linkwise.errors import InputError
+from linkwise.sim.events import Event, Occurrence
 from linkwise.sim.plans import Plan
 from linkwise.sim.progress import Progress
 from linkwise.sim.states import States
@@ -35,6 +35,7 @@ class Run:
         self.events: list[Occurrence] = []
         self.ended = np.zeros(states.count, bool)  # by a terminal event
         self.interrupted = False
+        self.trouble = ""
 
     def go(self, bar: Progress, threads: int) -> None:
         """Run chunk after chunk until all states are done, or the user has had enough."""
@@ -78,10 +79,9 @@ class Run:
         for k in which:
             event = self.plan.events[k]
             q, v = y[: m.nq].copy(), y[m.nq : m.nq + m.nv].copy()
-            self.events.append(Occurrence(event.name, float(t), index, q, v))
+            self.events.append(Occurrence(event.name, float(t), index, q.copy(), v.copy()))
             if event.action is not None:
-                q, v = event.action(t, q.copy(), v.copy())
-                y[: m.nq], y[m.nq : m.nq + m.nv] = q, v
+                y[: m.nq + m.nv] = _after(event, event.action(t, q, v), m.nq, m.nv)
             final = final or event.terminal
         return y, final
 
@@ -106,14 +106,7 @@ class Run:
         p = states.p.reshape(*states.shape, m.np)
         status = self.statuses().reshape(states.shape)
         steps, rejected = (a.astype(np.int64).reshape(states.shape) for a in self.counts())
-        failed = int((status == "failed").sum())
-        if failed:
-            what = "the simulation" if not states.shape else f"{failed} of {states.count} simulations"
-            warnings.warn(
-                f"{what} could not reach the end: the step size went to zero, or a value is not a number",
-                IntegrationWarning,
-                stacklevel=3,
-            )
+        self.trouble = self._trouble()
         derived: Any = lambda: plan.observe(t, y, p, threads)  # noqa: E731
         return Trajectory(
             t,
@@ -126,6 +119,55 @@ class Run:
             status=str(status) if not states.shape else status,
             steps=int(steps) if not states.shape else steps,
             rejected=int(rejected) if not states.shape else rejected,
-            note=plan.note,
+            note="\n".join(filter(None, (plan.note, self.trouble))),
             method=plan.method,
+            storage=getattr(self, "saved", None),
         )
+
+    def ending(self, k: int, who: str) -> str:
+        """What stopped one state, for people."""
+        raise NotImplementedError
+
+    def _trouble(self) -> str:
+        """Why states did not reach the end, told of the first of them; empty if all did."""
+        lost = np.flatnonzero(np.isin(self.statuses(), ("failed", "max_steps")))
+        if not len(lost):
+            return ""
+        k = int(lost[0])
+        if not self.states.shape:
+            return self.ending(k, "the simulation")
+        place = tuple(int(i) for i in np.unravel_index(k, self.states.shape))
+        rest = f" ({len(lost)} of {self.states.count} did not reach the end)"
+        return self.ending(k, f"state {place if len(place) > 1 else place[0]} of the batch{rest}")
+
+
+def _after(event: Event, result: Any, nq: int, nv: int) -> Array:
+    """What an event's action returned, as [q, v]."""
+    try:
+        q, v = (np.asarray(part, float) for part in result)
+        fits = q.shape == (nq,) and v.shape == (nv,)
+        got = f"shapes {q.shape} and {v.shape}"
+    except (TypeError, ValueError):
+        fits, got = False, repr(result)[:80]
+    if not fits:
+        raise InputError(
+            f"the action of the event {event.name!r} returned something else than (q, v)",
+            got=got,
+            allowed=f"q ({nq},) and v ({nv},)",
+        )
+    return np.concatenate([q, v])
+
+
+def storage(out: Trajectory | None, shape: tuple[int, ...], dtype: Any) -> Array:
+    """Memory for samples (count, T, ny): that of an earlier trajectory, or new."""
+    if out is None:
+        return np.empty(shape, dtype)
+    memory: Array | None = getattr(out, "storage", None)
+    if memory is None or memory.shape != shape or memory.dtype != dtype:
+        raise InputError(
+            "out does not fit this simulation",
+            got=repr(out) if memory is None else f"samples {memory.shape} {memory.dtype}",
+            allowed=f"a trajectory with samples {shape} {np.dtype(dtype)}: (states, times, nq + nv + nx)",
+            do="give the result of an earlier run with the same batch, times and model",
+        )
+    return memory

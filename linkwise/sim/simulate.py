@@ -5,14 +5,25 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwise.compile import checked_threads
 from linkwise.dynamics import Model
+from linkwise.errors import InputError
 from linkwise.sim.adaptive_run import AdaptiveRun
-from linkwise.sim.checks import check_choice, check_positive, check_start, checked_threads, checked_times
+from linkwise.sim.checks import (
+    check_choice,
+    check_count,
+    check_finite,
+    check_positive,
+    check_start,
+    checked_atol,
+    checked_times,
+)
 from linkwise.sim.elements import as_elements
 from linkwise.sim.events import as_events, limit_events
 from linkwise.sim.fixed_run import FixedRun
@@ -53,7 +64,10 @@ def simulate(
     rules: JointRules | None = None,
     limits: str | None = None,
     max_step: float = math.inf,
-    threads: int = 1,
+    min_step: float = 0.0,
+    max_steps: int = 1_000_000,
+    out: Trajectory | None = None,
+    threads: int | None = None,
 ) -> Trajectory:
     """Simulate a mechanism from one state, or from a batch of them, in one compiled kernel.
 
@@ -94,18 +108,40 @@ def simulate(
         limits: short for ``rules=JointRules(limits=...)``: ``"spring"`` (a stiff spring at each joint limit, the
             default), ``"stop"`` (reaching one ends the simulation), ``"ignore"``.
         max_step: largest step of an adaptive method, s.
+        min_step: smallest step of an adaptive method, s; a run that needs smaller ones ends as ``"failed"``. 0: where
+            rounding makes steps useless (1e-15 s).
+        max_steps: steps that an adaptive method may try for each state; then the run ends as ``"max_steps"``.
+        out: an earlier result with the same batch, times and model, whose memory is written again (the earlier one
+            is then no longer valid). Saves the system's work for fresh pages when many runs are large.
         threads: threads to split a batch over.
 
     Returns:
         The motion. Ctrl-C ends a run early and returns what was computed so far, with the status ``"interrupted"``.
+        A run that cannot reach its end returns what there is, with the status ``"failed"`` or ``"max_steps"``; an
+        :class:`IntegrationWarning` and ``Trajectory.note`` say at which time, and what to do.
     """
+    if not isinstance(model, Model):
+        raise InputError("this is not a model", got=type(model).__name__, allowed="lw.load(...) or builder.build()")
+    if model.nv == 0:
+        raise InputError(
+            f"nothing in {model.name!r} can move", got="nv = 0", allowed="a model with freedoms", do="see model.joints"
+        )
     name = checked_method(method)
     adaptive = name in ADAPTIVE
     rules = JointRules() if rules is None else rules
+    if not isinstance(rules, JointRules):
+        raise InputError("rules are not JointRules", got=repr(rules), allowed="lw.JointRules(...)")
     if limits is not None:
-        rules = JointRules(**{**rules.__dict__, "limits": limits})
+        rules = replace(rules, limits=limits)
     check_choice("limits", rules.limits, ("spring", "stop", "ignore"))
     check_positive("duration", duration)
+    check_finite("t0", t0)
+    check_count("save_every", save_every)
+    check_count("max_steps", max_steps)
+    if dt is not None:
+        check_positive("dt", dt)
+    absolute = checked_atol(rtol, atol, max_step, min_step)
+    workers = checked_threads(threads)
     elements = as_elements(control)
     states = States(model, elements, q0, v0, p, x0, single=not adaptive and all_single(q0, v0, p, x0))
     chosen = as_events(events)
@@ -125,16 +161,18 @@ def simulate(
     bar = Progress(progress, model.name)
     try:
         if adaptive:
-            check_positive("rtol", rtol)
             run: Run = AdaptiveRun(
-                plan, states, t0, duration, dt, rtol, rtol / 100 if atol is None else atol, max_step, times
+                plan, states, t0, duration, dt, rtol, absolute, max_step, min_step, int(max_steps), times, out
             )
         else:
-            run = FixedRun(plan, states, t0, duration, 1e-3 if dt is None else dt, save_every, times)
-        run.go(bar, checked_threads(threads))
+            run = FixedRun(plan, states, t0, duration, 1e-3 if dt is None else dt, save_every, times, out)
+        run.go(bar, workers)
     finally:
         bar.close()
-    return run.trajectory(threads)
+    result = run.trajectory(workers)
+    if run.trouble:
+        warnings.warn(run.trouble, IntegrationWarning, stacklevel=2)
+    return result
 
 
 def limits_of(model: Model, rules: JointRules) -> Motion:

@@ -21,13 +21,7 @@ class States:
         q = checked_vector("q0", q0, model.nq)
         v = checked_vector("v0", np.zeros(model.nv) if v0 is None else v0, model.nv)
         nominal = model.nominal_parameters
-        given = np.asarray(nominal if p is None else p, float)
-        if given.ndim == 0 or given.shape[-1] < len(nominal):
-            raise InputError(
-                "p has the wrong shape",
-                got=str(given.shape),
-                allowed=f"(..., n) with n at least {len(nominal)}, the model's",
-            )
+        given = checked_vector("p", nominal if p is None else p, len(nominal), or_more=True)
         x = np.array([value for element in elements for value in element.initial()], float)
         x = checked_vector("x0", x if x0 is None else x0, len(x))
         try:
@@ -46,6 +40,13 @@ class States:
         self.p = np.ascontiguousarray(given, self.dtype)
         # Quaternions of length one, once at the start: steps keep them so.
         self.y[:, : model.nq] = model.integrate(self.y[:, : model.nq], np.zeros(model.nv))
+        if not self.shape and not np.isfinite(self.y).all():  # in a batch only that state fails
+            raise InputError(
+                "the start is not made of finite numbers",
+                got=f"q0 = {np.array2string(q[0], threshold=20)}, v0 = {np.array2string(v[0], threshold=20)}",
+                allowed="finite numbers; quaternions longer than zero",
+                do="model.neutral() is a valid q0",
+            )
         self.y = self.y.astype(self.dtype, copy=False)
 
 

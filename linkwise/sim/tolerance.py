@@ -6,7 +6,7 @@ from linkwise.sim.motion import Flat, Motion, is_linear
 from linkwise.spatial.scalar import Scalar, sqrt, where
 
 # What an adaptive loop is given.
-SPAN = ("end", "rtol", "atol", "h_max")
+SPAN = ("end", "rtol", "atol", "h_max", "h_min")
 
 
 def weighted_square(m: Motion, y: Flat, y_new: Flat, span: Flat, error: Flat) -> Scalar:

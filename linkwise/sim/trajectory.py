@@ -39,10 +39,10 @@ class Trajectory:
             joint limits are not in it.
         energy: kinetic, potential and spring energy (..., T), in J.
         events: what happened, in the order of time for each state.
-        status: ``"done"``, ``"event"`` (a terminal one), ``"failed"`` or ``"interrupted"``; for a batch an array of
-            them. Samples after the end of a state are NaN.
+        status: ``"done"``, ``"event"`` (a terminal one), ``"failed"``, ``"max_steps"`` or ``"interrupted"``; for a
+            batch an array of them. Samples after the end of a state are NaN.
         steps, rejected: how many steps were made and how many were tried in vain, for each state.
-        note: why something ran slower than it could, or empty.
+        note: why something ran slower than it could, or ended early; or empty.
         method: the integrator's name.
     """
 
@@ -62,6 +62,7 @@ class Trajectory:
         note: str = "",
         method: str = "",
         columns: Mapping[str, Sequence[str]] | None = None,
+        storage: Array | None = None,
     ) -> None:
         self.t, self.q, self.v = np.asarray(t), np.asarray(q), np.asarray(v)
         self.x = np.empty((*self.q.shape[:-1], 0)) if x is None else np.asarray(x)
@@ -71,6 +72,7 @@ class Trajectory:
         self.note, self.method = note, method
         self._derived = derived if derived is not None else {}
         self._columns = columns
+        self.storage = storage
 
     # What follows from the states, computed when first asked for.
     @cached_property

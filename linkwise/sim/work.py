@@ -20,7 +20,7 @@ from linkwise.tracing.program import Program
 from linkwise.tracing.tracer import trace
 
 # Status of one state of a batch.
-RUNNING, DONE, EVENT, FAILED = 0.0, 1.0, 2.0, 3.0
+RUNNING, DONE, EVENT, FAILED, EXHAUSTED = 0.0, 1.0, 2.0, 3.0, 4.0
 
 
 def program(name: str, function: Callable[..., dict[str, Any]], inputs: dict[str, int]) -> Program:
