@@ -73,7 +73,7 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
         """Forward dynamics of **one** state of a long serial chain, cut into segments that run side by side.
 
         Fills the lanes of vectors and, with ``threads``, several cores with one chain, where
-        :meth:`forward_dynamics` goes from link to link. Pays from some ten thousand links on; the rounding errors are as
+        :meth:`forward_dynamics` goes from link to link. Pays from some ten thousand links on; rounding errors are as
         small as those of the sequential sweep. Serial chains of one joint type only.
 
         Args:
