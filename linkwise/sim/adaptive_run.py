@@ -65,7 +65,7 @@ class AdaptiveRun(Run):
                     do="give output_times, or leave out out",
                 )
             self.records = {"saved": np.empty((1, _STEP_CAPACITY, ny)), "saved_t": np.empty((1, _STEP_CAPACITY, 1))}
-        self.budget = 64 if plan.hosted else 1024
+        self.budget = 1024 if plan.routine.is_compilable else 16
 
     @property
     def control(self) -> Array:

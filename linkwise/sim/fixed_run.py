@@ -55,7 +55,9 @@ class FixedRun(Run):
                 do="pass float64 arrays",
             )
         nodes = sum(len(program.nodes) for program in plan.routine.programs)
-        self.chunk_steps = max(1, int(CHUNK_SECONDS / (2e-9 + nodes * count * 4e-10)))
+        self.chunk_steps = 16
+        if plan.routine.is_compilable:
+            self.chunk_steps = max(1, int(CHUNK_SECONDS / (2e-9 + nodes * count * 4e-10)))
 
     @property
     def clock(self) -> Array:

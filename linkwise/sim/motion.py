@@ -111,14 +111,18 @@ class Motion:
             if is_linear(kind):
                 out[part] = v[part]
                 continue
-            start = kind.integrate(kind.neutral(), u[part])
-            own = v[part]
-
-            def chart(e: Flat, kind: Joint = kind, start: Flat = start, own: Flat = own) -> Flat:
-                return kind.difference(kind.neutral(), kind.integrate(start, [e[0] * x for x in own]))
-
-            out[part] = derivative(chart, [0.0], [1.0])[1]
+            out[part] = self.joint_chart_rate(kind, u[part], v[part])
         return out
+
+    @staticmethod
+    def joint_chart_rate(kind: Joint, u: Flat, v: Flat) -> list[Scalar]:
+        """U̇ of one joint."""
+        start = kind.integrate(kind.neutral(), u)
+
+        def chart(e: Flat) -> Flat:
+            return kind.difference(kind.neutral(), kind.integrate(start, [e[0] * x for x in v]))
+
+        return list(derivative(chart, [0.0], [1.0])[1])
 
     @cached_property
     def _own_joints(self) -> list[Any]:
@@ -243,7 +247,12 @@ class Motion:
     def energy(self, q: Flat, v: Flat, x: Flat, p: Flat) -> Scalar:
         """Kinetic and potential energy and what springs hold, in J."""
         model, own = self.model, self.model_parameters(p)
-        total = model.kinetic_energy(objects(q), objects(v), p=own) + model.potential_energy(objects(q), p=own)
+        kinetic = model.kinetic_energy(objects(q), objects(v), p=own)
+        return kinetic + model.potential_energy(objects(q), p=own) + self.stored_energy(q, x, p)
+
+    def stored_energy(self, q: Flat, x: Flat, p: Flat) -> Scalar:
+        """What elements and the springs of limits hold, in J."""
+        total: Scalar = 0.0
         for element, states in zip(self.elements, self._element_states(x), strict=True):
             total = total + element.energy(objects(q), states, objects(p))
         if self.rules.limits == "spring":

@@ -20,6 +20,7 @@ from linkwise.sim.elements import Element, Function
 from linkwise.sim.events import Event, Locator, event_program
 from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
 from linkwise.sim.fixed_loop import fixed_loop, one_step
+from linkwise.sim.large_motion import LargeMotion
 from linkwise.sim.motion import Flat, JointRules, Motion, objects
 from linkwise.sim.tableaux import TABLEAUX
 from linkwise.sim.work import Step, Work
@@ -70,7 +71,11 @@ class Plan:
         return self.method in ADAPTIVE
 
     def _work(self) -> tuple[Work, Step]:
-        work = Work(self.motion, host=self.host_forces if self.hosted else None)
+        host = self.host_forces if self.hosted else None
+        large = self.large
+        work = Work(self.motion, host=host, large=large)
+        if large is not None:
+            return work, _large_step(work, self.method, large)
         if self.method in TABLEAUX:
             return work, runge_kutta(work, TABLEAUX[self.method])
         if self.method == "euler":
@@ -82,6 +87,13 @@ class Plan:
         from linkwise.sim.implicit import rosenbrock
 
         return work, rosenbrock(work)
+
+    @cached_property
+    def large(self) -> LargeMotion | None:
+        """The motion on arrays, for models whose sweeps run as loops."""
+        if not self.motion.model.rolls:
+            return None
+        return LargeMotion(self.motion, self.host_forces if self.hosted else None)
 
     @cached_property
     def routine(self) -> Routine:
@@ -136,12 +148,31 @@ class Plan:
     def observe(self, t: Array, y: Array, p: Array, threads: int) -> dict[str, Array]:
         """Derived quantities of samples y (..., T, ny) at times t (T) with p (..., np)."""
         p = np.broadcast_to(p[..., None, :], (*y.shape[:-1], self.motion.np))
+        if self.large is not None:
+            times = np.broadcast_to(t, y.shape[:-1]).reshape(-1, 1)
+            rows = self.large.observe(times, y.reshape(-1, self.motion.ny), p.reshape(len(times), self.motion.np))
+            return {name: a.reshape(*y.shape[:-1], *a.shape[1:]) for name, a in rows.items()}
         hosted = np.zeros((*y.shape[:-1], self.motion.nv))
         if self.hosted:
             rows = y.reshape(-1, self.motion.ny)
             times = np.broadcast_to(t, y.shape[:-1]).reshape(-1, 1)
             hosted = self.host_forces(times, rows, p.reshape(len(rows), -1))[0].reshape(hosted.shape)
         return dict(self.observer.general(t, y, p, hosted, threads=threads)._asdict())
+
+
+def _large_step(work: Work, method: str, large: LargeMotion) -> Step:
+    from linkwise.sim.large_steps import large_runge_kutta, large_semi_implicit_euler
+
+    if method in TABLEAUX:
+        return large_runge_kutta(work, TABLEAUX[method], large)
+    if method == "euler":
+        return large_semi_implicit_euler(work, large)
+    raise InputError(
+        f"the method {method!r} is not made for large mechanisms",
+        got=f"{len(work.motion.model.bodies)} bodies",
+        allowed=f"euler, {', '.join(TABLEAUX)}",
+        do='one of these, or model.with_sweeps("unrolled") and a long time for compilation',
+    )
 
 
 def _built(routine: Routine, dtype: Any, scalar: bool) -> Any:

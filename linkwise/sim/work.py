@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from linkwise.codegen.routine import Buffer, Call, Host, Statement
+from linkwise.sim.large_motion import LargeMotion
 from linkwise.sim.motion import Flat, Motion
 from linkwise.spatial.scalar import Scalar, where
 from linkwise.tracing.program import Program
@@ -51,6 +52,8 @@ class Work:
     buffers: dict[str, Buffer] = field(default_factory=dict)
     host: Callable[..., Any] | None = None
     """Joint forces by a Python function of (t, y, p) rows, where the control could not be traced."""
+    large: LargeMotion | None = None
+    """The motion on arrays, for mechanisms whose sweeps run as loops."""
 
     def buffer(self, name: str, size: int, *, load: bool = False, store: bool = False) -> str:
         """Declare a buffer, or say more of it."""
@@ -76,6 +79,9 @@ class Work:
         """Statements for k = ż(y, z, t), by names of buffers."""
         m = self.motion
         sizes = {"y": m.ny, "z": m.nz, "t": 1, "p": m.np}
+        large = self.large
+        if large is not None:
+            return lambda y, z, t, k: [Host(lambda *rows: (large.rates(*rows),), (y, z, t, "p"), (k,))]
         if self.host is None:
             traced = program("rates", lambda y, z, t, p: {"k": m.rates(y, z, t[0], p)}, sizes)
             return lambda y, z, t, k: [self.call(traced, {"y": y, "z": z, "t": t, "k": k})]
