@@ -249,9 +249,12 @@ class SeriesElastic(Element):
 class ReactionWheel(Element):
     """A wheel on a body, driven by a motor: its reaction turns the body, its spin adds gyroscopic moments.
 
-    The wheel's mass and its inertia across the axis belong to the body. The state is the spin momentum relative to the
-    body, h = J Ω; the body feels -ḣ n - ω × (n h), and ḣ = motor torque. Total momentum is kept when J is small
-    against the body's inertia along the axis (the body's own share of the spin is left out).
+    The state is the wheel's momentum about its own axis n, h = J (Ω + n·ω) with Ω its speed against the body; the body
+    feels -ḣ n - ω × (n h), and ḣ is the motor torque. This is exact for a wheel that is balanced and alike across its
+    axis when the body's inertia holds the wheel's mass and its inertia across the axis, but *not* the inertia J along
+    it. The body's own share of the spin, J n·ω, is in h: a wheel at rest against a turning body starts with
+    ``start=J * n·ω``. If the model's inertia does hold J, the body reacts by J / (its inertia along n) too slowly.
+    Total momentum, the body's plus n h, is kept in both cases.
 
     Args:
         model: the mechanism.
@@ -260,6 +263,7 @@ class ReactionWheel(Element):
         torque: motor torque in N m, a number or a function ``(t, q, v, p)``.
         limit: largest motor torque, N m.
         start: spin momentum at the start, N m s.
+        inertia: J in kg m²; if given, the wheel's energy h²/(2 J) counts in ``Trajectory.energy``.
     """
 
     nx = 1
@@ -273,7 +277,11 @@ class ReactionWheel(Element):
         *,
         limit: float = np.inf,
         start: float = 0.0,
+        inertia: float | None = None,
     ) -> None:
+        if inertia is not None and not inertia > 0.0:
+            raise InputError("a wheel's inertia is not positive", got=repr(inertia), allowed="kg m², above 0")
+        self.inertia = inertia
         self.model, self.body = model, model.body(body).name
         n = np.asarray(axis, float)
         self.axis = (n / np.linalg.norm(n)).tolist()
@@ -305,6 +313,10 @@ class ReactionWheel(Element):
     def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         """The motor's torque."""
         return [self._torque(t, q, v, p)]
+
+    def energy(self, q: Vector, x: Vector, p: Vector) -> Scalar:
+        """h²/(2 J), if J is known."""
+        return 0.0 if self.inertia is None else x[0] * x[0] * (0.5 / float(self.inertia))
 
 
 class Thruster(Element):

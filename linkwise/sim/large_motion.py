@@ -90,23 +90,23 @@ class LargeMotion:
         shapes = [("t", ()), ("y", (m.ny,)), ("p", (m.np,)), ("hosted", (m.nv,))]
         return CompiledFunction("forces", text, shapes)
 
-    def acceleration(self, t: Array, y: Array, p: Array) -> tuple[Array, Array, Array]:
-        """V̇ (count, nv), the actuators' joint forces (count, nv) and ẋ (count, nx) at t (count, 1)."""
+    def acceleration(self, t: Array, y: Array, p: Array) -> tuple[Array, Array, Array, Array | None]:
+        """V̇ (count, nv), the actuators' joint forces (count, nv), ẋ (count, nx) and forces on bodies; t is (count, 1)."""
         m = self.motion
         q, v = y[:, : m.nq], y[:, m.nq : m.nq + m.nv]
         if self._forces is None:
             none = np.zeros_like(v)
-            return m.model.forward_dynamics(q, v, none), none, y[:, :0]
+            return m.model.forward_dynamics(q, v, none), none, y[:, :0], None
         hosted = np.zeros_like(v) if self.host is None else self.host(t, y, p)[0].astype(y.dtype)
         found = self._forces.general(t[:, 0], y, p, hosted)
         outside = getattr(found, "f_ext", None)
         f_ext = None if outside is None else outside.reshape(len(y), -1, 6)
-        return m.model.forward_dynamics(q, v, found.tau, f_ext), found.active, found.xdot
+        return m.model.forward_dynamics(q, v, found.tau, f_ext), found.active, found.xdot, outside
 
     def rates(self, y: Array, z: Array, t: Array, p: Array) -> Array:
         """Ż (count, nz) in the chart around y."""
         m = self.motion
-        vdot, _, xdot = self.acceleration(t, self.from_chart(y, z), p)
+        vdot, _, xdot, _ = self.acceleration(t, self.from_chart(y, z), p)
         return np.concatenate([self.chart_rate(z[:, : m.nv], z[:, m.nv : 2 * m.nv]), vdot, xdot], axis=1)
 
     def energy(self, y: Array, p: Array) -> Array:
@@ -140,6 +140,7 @@ class LargeMotion:
         return CompiledFunction("stored_energy", text, [("y", (m.ny,)), ("p", (m.np,))])
 
     def observe(self, t: Array, y: Array, p: Array) -> dict[str, Array]:
-        """V̇, τ and energy of samples y (count, ny) at times t (count, 1)."""
-        vdot, tau, _ = self.acceleration(t, y, p)
-        return {"vdot": vdot, "tau": tau, "energy": self.energy(y, p)}
+        """V̇, τ, energy and forces on bodies of samples y (count, ny) at times t (count, 1)."""
+        vdot, tau, _, outside = self.acceleration(t, y, p)
+        found = {"vdot": vdot, "tau": tau, "energy": self.energy(y, p)}
+        return found if outside is None else {**found, "f_ext": outside}

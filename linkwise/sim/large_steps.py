@@ -114,7 +114,7 @@ def large_semi_implicit_euler(work: Work, large: LargeMotion) -> Step:
         work.buffer(name, size)
 
     def step(y: Array, t: Array, h: Array, p: Array) -> tuple[Array]:
-        vdot, _, xdot = large.acceleration(t, y, p)
+        vdot, _, xdot, _ = large.acceleration(t, y, p)
         later = y[:, m.nq :] + h * np.concatenate([vdot, xdot], axis=1)
         q = m.model.integrate(y[:, : m.nq], h * later[:, : m.nv])
         return (np.concatenate([q, later], axis=1),)

@@ -134,13 +134,15 @@ class Plan:
 
     @cached_property
     def observer(self) -> CompiledFunction:
-        """(t, y, p, joint forces from Python) to v̇, τ and energy."""
+        """(t, y, p, joint forces from Python) to v̇, τ, energy and, where elements push bodies, their forces."""
         m = self.motion
 
         def text(t: Flat, y: Flat, p: Flat, hosted: Flat) -> dict[str, Any]:
             q, v, x = m.parts(y)
             vdot, tau = m.acceleration(t[0], q, v, x, p, hosted if self.hosted else None)
-            return {"vdot": vdot, "tau": tau, "energy": m.energy(q, v, x, p)}
+            found = {"vdot": vdot, "tau": tau, "energy": m.energy(q, v, x, p)}
+            outside = m.body_forces(t[0], q, v, x, p)
+            return found if outside is None else {**found, "f_ext": list(outside.reshape(-1))}
 
         shapes = [("t", ()), ("y", (m.ny,)), ("p", (m.np,)), ("hosted", (m.nv,))]
         return CompiledFunction("observe", text, shapes)
@@ -150,8 +152,8 @@ class Plan:
         p = np.broadcast_to(p[..., None, :], (*y.shape[:-1], self.motion.np))
         if self.large is not None:
             times = np.broadcast_to(t, y.shape[:-1]).reshape(-1, 1)
-            rows = self.large.observe(times, y.reshape(-1, self.motion.ny), p.reshape(len(times), self.motion.np))
-            return {name: a.reshape(*y.shape[:-1], *a.shape[1:]) for name, a in rows.items()}
+            made = self.large.observe(times, y.reshape(-1, self.motion.ny), p.reshape(len(times), self.motion.np))
+            return {name: a.reshape(*y.shape[:-1], *a.shape[1:]) for name, a in made.items()}
         hosted = np.zeros((*y.shape[:-1], self.motion.nv))
         if self.hosted:
             rows = y.reshape(-1, self.motion.ny)

@@ -18,6 +18,7 @@ from linkwise.sim.trajectory import Trajectory
 
 Array = NDArray[Any]
 Seed = np.random.Generator | int | None
+_HALVES = (slice(0, 3), slice(3, 6))
 
 
 def _noisy(clean: Array, noise: Any, bias: Any, rng: np.random.Generator) -> Array:
@@ -113,8 +114,8 @@ class ForceTorque:
     def read(self, trajectory: Trajectory, rng: Seed = None) -> Array:
         """[moment, force] (..., T, 6) exerted on the body through its joint, at the body's origin, in its axes.
 
-        Newton and Euler for all that the joint carries; forces that elements exert on bodies further out are not taken
-        off.
+        Newton and Euler for all that the joint carries, less the forces that elements (thrusters, wheels) exert on it.
+        A trajectory from a CSV file has lost those forces; one from npz has them.
         """
         model = _model(trajectory)
         index = model.joint(self.joint).index
@@ -147,6 +148,12 @@ class ForceTorque:
                 n = np.einsum("...ij,...j->...i", I, alpha) + np.cross(twist, spin)
                 force = force + f
                 moment = moment + n + np.cross(poses[..., k, :3, 3] + arm - origin, f)
+        if trajectory.f_ext is not None:
+            for k in carried:
+                turned = poses[..., k, :3, :3]
+                n, f = (np.einsum("...ij,...j->...i", turned, trajectory.f_ext[..., k, part]) for part in _HALVES)
+                force = force - f
+                moment = moment - n - np.cross(poses[..., k, :3, 3] - origin, f)
         clean = np.concatenate([np.einsum("...ji,...j->...i", R, x) for x in (moment, force)], axis=-1)
         moment_noise = self.noise / 10 if self.moment_noise is None else self.moment_noise
         return _noisy(clean, [moment_noise] * 3 + [self.noise] * 3, 0.0, np.random.default_rng(rng))

@@ -100,6 +100,12 @@ class Trajectory:
         """Kinetic, potential and spring energy (..., T), in J."""
         return self._value("energy")
 
+    @property
+    def f_ext(self) -> Array | None:
+        """Forces of elements on bodies (..., T, n_bodies, 6) in N m and N, in body frames; None if there are none."""
+        flat = self._values.get("f_ext")
+        return None if flat is None else flat.reshape(*flat.shape[:-1], -1, 6)
+
     @cached_property
     def poses(self) -> Array:
         """4×4 poses of all bodies (..., T, n_bodies, 4, 4) in the world."""
@@ -218,12 +224,15 @@ class Trajectory:
     def save(self, path: str | Path) -> Path:
         """Write to ``.npz`` or ``.csv``; both read back the same numbers.
 
-        All arrays but poses are kept, in npz also status, method and note. The model and the events are not.
+        All arrays but poses are kept, in npz also forces on bodies, status, method and note. The model and the events
+        are not.
         """
         target = Path(path)
         if target.suffix == ".npz":
             about = {"format": _FORMAT, "method": self.method, "note": self.note, "columns": self.columns}
             arrays: dict[str, Any] = {"t": self.t, **self._arrays(), "status": np.asarray(self.status, dtype=np.str_)}
+            if "f_ext" in self._values:
+                arrays["f_ext"] = self._values["f_ext"]
             np.savez_compressed(target, about=np.array(json.dumps(about)), **arrays)
         elif target.suffix == ".csv":
             self._save_csv(target)
@@ -270,7 +279,7 @@ class Trajectory:
                 arrays["v"],
                 arrays["x"],
                 model=model,
-                derived={name: arrays[name] for name in _DERIVED if name in arrays},
+                derived={name: arrays[name] for name in (*_DERIVED, "f_ext") if name in arrays},
                 status=str(status) if status.ndim == 0 else status,
                 note=about["note"],
                 method=about["method"],

@@ -97,6 +97,37 @@ def test_reaction_wheel_keeps_the_total_momentum():
     assert np.ptp(motion.x) > 0.1
 
 
+def test_reaction_wheel_is_a_body_on_a_hinge():
+    """The element against the mechanism it stands for: a wheel with its own joint, driven by the same torque."""
+    hub, across, J, n = np.diag([1.0, 2.0, 3.0]), 0.1, 0.2, np.array([0.0, 0.0, 1.0])
+    b = lw.ModelBuilder("hub with a wheel", gravity=(0, 0, 0))
+    b.add_body("hub", joint=lw.Spherical(), mass=2.0, inertia=hub)
+    b.add_body("wheel", "hub", lw.Revolute(axis=n), lw.transform(), mass=1.0, inertia=np.diag([across, across, J]))
+    real = b.build()
+    b = lw.ModelBuilder("hub", gravity=(0, 0, 0))
+    b.add_body("hub", joint=lw.Spherical(), mass=3.0, inertia=hub + np.diag([across, across, 0.0]))
+    model = b.build()
+    omega, speed = np.array([0.3, -0.4, 0.5]), 6.0
+    times = np.linspace(0.0, 5.0, 21)
+    options = {"rtol": 1e-11, "output_times": times}
+    driven = lw.simulate(
+        real,
+        real.neutral(),
+        [*omega, speed],
+        5.0,
+        control=lambda t, q, v, p: [0.0, 0.0, 0.0, 0.3 * lw.sin(2.0 * t)],
+        **options,
+    )
+    start = J * (speed + omega @ n)
+    wheel = lw.ReactionWheel(model, "hub", n, lambda t, q, v, p: 0.3 * lw.sin(2.0 * t), start=start, inertia=J)
+    motion = lw.simulate(model, model.neutral(), omega, 5.0, control=wheel, **options)
+    np.testing.assert_allclose(motion.v, driven.v[:, :3], atol=1e-9)
+    np.testing.assert_allclose(motion.x[:, 0], J * (driven.v[:, 3] + driven.v[:, :3] @ n), atol=1e-9)
+    np.testing.assert_allclose(motion.energy, driven.energy, rtol=1e-9)
+    with pytest.raises(lw.InputError, match="inertia"):
+        lw.ReactionWheel(model, "hub", n, 0.0, inertia=-1.0)
+
+
 def test_thruster_pushes_where_the_body_points():
     model = top()  # 2 kg, free
     burn = lw.Thruster(model, "body", (0, 0, 1), lambda t, q, v, p: lw.where(t < 1.0, 4.0, -1.0))

@@ -60,6 +60,20 @@ def test_force_sensor_agrees_with_inverse_dynamics():
     np.testing.assert_array_equal(noisy.read(motion, 1), noisy.read(motion, 1))
 
 
+def test_force_sensor_feels_thrusters_further_out(tmp_path):
+    model = mixed()
+    q0, v0 = model.random_configuration(2), np.random.default_rng(2).normal(size=model.nv)
+    burn = lw.Thruster(model, "rod", (1, 0, 1), 3.0, point=(0.1, 0.2, 0.0))
+    motion = lw.simulate(model, q0, v0, 0.3, control=burn, output_times=np.linspace(0, 0.3, 7))
+    for read in (motion, lw.Trajectory.load(motion.save(tmp_path / "motion.npz"), model)):
+        found = lw.ForceTorque("base_joint").read(read)
+        np.testing.assert_allclose(found, 0.0, atol=1e-9)  # the base is free
+        ball = lw.ForceTorque("ball_joint").read(read)[:, :3]
+        np.testing.assert_allclose(ball, 0.0, atol=1e-9)  # and the ball joint has no motor
+        assert np.abs(lw.ForceTorque("ball_joint").read(read)[:, 3:]).max() > 0.1
+    assert motion.f_ext.shape == (7, len(model.bodies), 6)
+
+
 def test_sensors_read_batches():
     model = double_pendulum()
     motion = lw.simulate(model, np.random.default_rng(0).uniform(-1, 1, (4, 2)), None, 0.5)
