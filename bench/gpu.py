@@ -2,7 +2,7 @@
 
 For each robot, function and precision: states per second, the memory traffic that this is, and how far the results are
 from the CPU's in double precision. Inputs are several gigabytes, far beyond the caches; times are by the device's own
-events, the median of several rounds. What a plain copy reaches is the limit for everything that moves more than it
+events, the median of several launches. What a plain copy reaches is the limit for everything that moves more than it
 computes.
 
 A machine with a GPU may have no robots: ``--export FOLDER`` copies the files where they are installed, and
@@ -12,6 +12,7 @@ A machine with a GPU may have no robots: ``--export FOLDER`` copies the files wh
 from __future__ import annotations
 
 import argparse
+import itertools
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -29,7 +30,6 @@ BYTES = 4 << 30  # of one function's arrays
 FUNCTIONS = ("inverse_dynamics", "forward_dynamics")
 MATRICES = ("mass_matrix", "mass_matrix_inverse")
 STEP = 1e-3
-IN_A_ROW = 8  # launches between two events
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -55,9 +55,11 @@ def main(argv: Sequence[str] | None = None) -> None:
                 free()
                 rows.append(measure(robot, model, name, np.dtype(dtype), int(options.gigabytes * 2**30)))
                 show(rows[-1], copy)
+        free()
         for dtype in (np.float32, np.float64):
-            rows.append(measure_rollout(robot, model, np.dtype(dtype), options.rollouts, options.steps))
-            show_rollout(rows[-1])
+            for way in ("steps", "evaluations") if model.nv < 10 else ("evaluations",):
+                rows.append(measure_rollout(robot, model, way, np.dtype(dtype), options.rollouts, options.steps))
+                show_rollout(rows[-1])
     print(report.table(["", "states/s", "TB/s", "of copy", "error"], [_cells(row, copy) for row in rows]))
     print(f"written to {report.write('gpu', {'copy': copy, 'device': device_name(), 'rows': rows})}")
 
@@ -82,21 +84,19 @@ def device_name() -> str:
     return name.decode() if isinstance(name, bytes) else str(name)
 
 
-def seconds(call: Callable[[], Any], repeats: int = 5) -> float:
-    """The time of one launch by the device's events: several in a row, so that the device never waits for Python."""
+def seconds(call: Callable[[], Any], repeats: int = 15) -> float:
+    """The median time of a launch by the device's events. All are queued at once: the device never waits for Python."""
     import cupy as cp
 
-    for _ in range(2):
+    for _ in range(3):
         call()
-    times = []
-    for _ in range(repeats):
-        begin, end = cp.cuda.Event(), cp.cuda.Event()
-        begin.record()
-        for _ in range(IN_A_ROW):
-            call()
-        end.record()
-        end.synchronize()
-        times.append(float(cp.cuda.get_elapsed_time(begin, end)) * 1e-3 / IN_A_ROW)
+    events = [cp.cuda.Event() for _ in range(repeats + 1)]
+    events[0].record()
+    for event in events[1:]:
+        call()
+        event.record()
+    events[-1].synchronize()
+    times = [float(cp.cuda.get_elapsed_time(a, b)) * 1e-3 for a, b in itertools.pairwise(events)]
     return sorted(times)[len(times) // 2]
 
 
@@ -153,7 +153,7 @@ def measure(robot: str, model: lw.Model, name: str, dtype: np.dtype[Any], size: 
     }  # fmt: skip
 
 
-def rk4(model: Any, q: Any, v: Any, tau: Any) -> dict[str, Any]:
+def rk4_step(model: Any, q: Any, v: Any, tau: Any) -> dict[str, Any]:
     """One step of the classical method, for joints whose velocity is the rate of their coordinate."""
     a1 = model.forward_dynamics(q, v, tau)
     v2 = v + 0.5 * STEP * a1
@@ -165,28 +165,78 @@ def rk4(model: Any, q: Any, v: Any, tau: Any) -> dict[str, Any]:
     return {"q": q + STEP / 6 * (v + 2 * v2 + 2 * v3 + v4), "v": v + STEP / 6 * (a1 + 2 * a2 + 2 * a3 + a4)}
 
 
-def measure_rollout(robot: str, model: lw.Model, dtype: np.dtype[Any], count: int, steps: int) -> dict[str, Any]:
+def rk4_stage(model: Any, q: Any, v: Any, q_at: Any, v_at: Any, dq: Any, dv: Any, tau: Any, k: Any) -> dict[str, Any]:
+    """One of the four evaluations; a quarter of the code, so that the one of a large robot fits the instruction cache.
+
+    ``k`` is [how far to the next evaluation, the weight of this one, whether it is the last].
+    """
+    a = model.forward_dynamics(q_at, v_at, tau)
+    dq, dv = dq + k[1] * v_at, dv + k[1] * a
+    last = k[2] > 0.5
+
+    def chosen(x: Any, y: Any) -> Any:
+        return np.array([lw.where(last, one, other) for one, other in zip(x, y, strict=True)], object)
+
+    q_new, v_new = chosen(q + dq, q), chosen(v + dv, v)
+    return {
+        "q": q_new, "v": v_new, "q_at": chosen(q_new, q + k[0] * v_at), "v_at": chosen(v_new, v + k[0] * a),
+        "dq": chosen(0.0 * dq, dq), "dv": chosen(0.0 * dv, dv),
+    }  # fmt: skip
+
+
+STAGES = np.array([[STEP / 2, STEP / 6, 0], [STEP / 2, STEP / 3, 0], [STEP, STEP / 3, 0], [0, STEP / 6, 1]])
+
+
+def rollouts(model: lw.Model, way: str) -> Callable[..., Any]:
+    """A function (steps, q, v, tau) that runs the method, step by step or evaluation by evaluation."""
+    if way == "steps":
+        step = lw.compile(rk4_step, model, inputs={"q": "q", "v": "v", "tau": "v"})
+        return lambda steps, q, v, tau: lw.rollout(step, steps)(q, v, tau)
+    kinds: dict[str, str | int | tuple[int, ...]] = {
+        "q": "q",
+        "v": "v",
+        "q_at": "q",
+        "v_at": "v",
+        "dq": "q",
+        "dv": "v",
+        "tau": "v",
+        "k": 3,
+    }
+    stage = lw.compile(rk4_stage, model, inputs=kinds)
+    made: dict[int, Any] = {}
+
+    def run(steps: int, q: Any, v: Any, tau: Any) -> Any:
+        if steps not in made:
+            made[steps] = lw.rollout(stage, 4 * steps, sequences=["k"])
+        return made[steps](q, v, q, v, 0 * q, 0 * v, tau, np.tile(STAGES, (steps, 1)))
+
+    return run
+
+
+def measure_rollout(
+    robot: str, model: lw.Model, way: str, dtype: np.dtype[Any], count: int, steps: int
+) -> dict[str, Any]:
     """Many steps side by side in one launch, and a tenth of them against the CPU."""
     import cupy as cp
 
-    step = lw.compile(rk4, model, inputs={"q": "q", "v": "v", "tau": "v"})
+    run = rollouts(model, way)
     rng = np.random.default_rng(3)
     q, v, tau = (rng.uniform(-size, size, (count, model.nv)).astype(dtype) for size in (1.0, 0.5, 0.1))
     tau += model.gravity_force(q).astype(dtype)
     few, short = 64, max(1, steps // 10)
-    expected = lw.rollout(step, short)(*(a[:few].astype(np.float64) for a in (q, v, tau)))
+    expected = run(short, *(a[:few].astype(np.float64) for a in (q, v, tau)))
     arrays = [cp.asarray(a) for a in (q, v, tau)]
     began = time.perf_counter()
-    got = lw.rollout(step, short)(*arrays)
+    got = run(short, *arrays)
     cp.cuda.Device().synchronize()
     compiled = time.perf_counter() - began
     error = max(
-        float(np.abs(cp.asnumpy(g[:few]) - e).max() / np.abs(e).max()) for g, e in zip(got, expected, strict=True)
+        float(np.abs(cp.asnumpy(g[:few]) - e).max() / np.abs(e).max())
+        for g, e in zip(got[:2], expected[:2], strict=True)
     )
-    roll = lw.rollout(step, steps)
-    taken = seconds(lambda: roll(*arrays), 3)
+    taken = seconds(lambda: run(steps, *arrays), 3)
     return {
-        "what": f"{robot} {count} rollouts of {steps} RK4 steps {dtype.name}", "seconds": taken,
+        "what": f"{robot} {count} rollouts of {steps} RK4 steps {dtype.name}, by {way}", "seconds": taken,
         "rate": count * steps / taken, "error": error, "first_call": compiled,
     }  # fmt: skip
 

@@ -122,6 +122,8 @@ class RolloutFunction:
 
     def _series(self, batch: Batch, k: int, array: Any) -> Any:
         core = self.step.program.inputs[k].shape
+        if np.prod(array.shape[1 : array.ndim - len(core)], dtype=int) == 1:  # the same for all states
+            return np.ascontiguousarray(array, batch.dtype).reshape(self.steps, 1, -1)
         missing = len(batch.shape) + len(core) + 1 - array.ndim
         array = array.reshape(self.steps, *(1,) * missing, *array.shape[1:])
         whole = np.broadcast_to(array, (self.steps, *batch.shape, *core))
@@ -134,7 +136,8 @@ class RolloutFunction:
         outputs = [np.empty((count, spec.size), kernel.dtype) for spec in self.step.program.outputs]
         for step in range(self.steps):
             for k, values in series.items():
-                inputs[k] = np.ascontiguousarray(values[step, part])
+                row = values[step] if values.shape[1] == 1 else values[step, part]
+                inputs[k] = np.ascontiguousarray(np.broadcast_to(row, (count, row.shape[1])))
             kernel.run(inputs, outputs, count, threads)
             if self.record:
                 for result, output in zip(results, outputs, strict=True):

@@ -275,5 +275,10 @@ def test_rollout(fakes: Fakes, model: lw.Model) -> None:  # noqa: F811
     assert got.power.shape == (20, 7)
     for a, b in zip(got, expected, strict=True):
         assert np.allclose(a, b, rtol=1e-11)
+    common = series[:, 0]  # the same for all states
+    for given in (fakes.array(common), common):
+        got = roll(fakes.array(q), fakes.array(v), given)
+        for a, b in zip(got, roll(q, v, common), strict=True):
+            assert np.allclose(a, b, rtol=1e-11)
     with pytest.raises(InputError, match="one row for each step"):
         roll(fakes.array(q), fakes.array(v), fakes.array(series[:5]))

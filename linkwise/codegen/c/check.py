@@ -52,7 +52,8 @@ def check_source(program: Program, bits: int, header: str, states: Sequence[Sequ
     for k, array in enumerate(program.inputs):
         lines += _table(f"static const {real} input{k}", array.size, [literals(s[k], bits) for s in given])
     for k, array in enumerate(program.outputs):
-        lines += _table(f"static const double output{k}", array.size, [literals(e[k], 64) for e in expected])
+        if array.size:
+            lines += _table(f"static const double output{k}", array.size, [literals(e[k], 64) for e in expected])
     lines += _COMPARE.splitlines()
     lines += ["", "int main(void)", "{", "    double worst = 0.0;", "    int state;"]
     lines += ["", "    for (state = 0; state < STATES; ++state) {"]

@@ -149,13 +149,21 @@ struct __align__(16) lw_pack
 
 constexpr int LW_WIDTH = 16 / sizeof(REAL);
 
-LW_INLINE bool lw_aligned(const void *p) { return ((unsigned long long)p & 15) == 0; }
+template <typename... Pointers> LW_INLINE bool lw_aligned(Pointers... pointers)
+{
+    return (((unsigned long long)pointers | ...) & 15) == 0;
+}
 
-LW_INLINE void lw_note(REAL &largest, REAL x) { largest = x > largest ? x : largest; }
+// How large a number is, in the cheapest form that can be compared: itself, or the upper half of its bits.
+LW_INLINE float lw_magnitude(float x) { return fabsf(x); }
+LW_INLINE int lw_magnitude(double x) { return __double2hiint(x) & 0x7fffffff; }
+LW_INLINE float lw_larger(float a, float b) { return fmaxf(a, b); }
+LW_INLINE int lw_larger(int a, int b) { return a > b ? a : b; }
+typedef decltype(lw_magnitude((REAL)0)) lw_size;
 
 LW_INLINE int lw_lane() { return threadIdx.x % LW_LANES; }
 
-// Rows of N numbers, PITCH apart in the tile. WATCH: the lane's largest number comes back, to look for huge angles.
+// Rows of N numbers, PITCH apart in the tile. WATCH: the size of the largest comes back, to look for huge angles.
 template <int N, int PITCH, bool WATCH> struct lw_rows
 {
     static constexpr int PACKS = LW_LANES * N / LW_WIDTH; // in whole tiles
@@ -179,9 +187,9 @@ template <int N, int PITCH, bool WATCH> struct lw_rows
     }
 
     // Second half: the numbers are in the tile, as far as this lane brought them.
-    LW_INLINE REAL put(REAL *tile)
+    LW_INLINE lw_size put(REAL *tile)
     {
-        REAL largest = 0;
+        lw_size largest = 0;
 #pragma unroll
         for (int k = 0; k < ROUNDS; ++k) {
             const int at = k * LW_LANES + lw_lane();
@@ -193,21 +201,21 @@ template <int N, int PITCH, bool WATCH> struct lw_rows
                 else
                     for (int i = 0; i < LW_WIDTH; ++i) tile[place(at * LW_WIDTH + i)] = held[k].x[i];
                 if (WATCH)
-                    for (int i = 0; i < LW_WIDTH; ++i) largest = lw_abs(held[k].x[i]) > largest ? lw_abs(held[k].x[i]) : largest;
+                    for (int i = 0; i < LW_WIDTH; ++i) largest = lw_larger(largest, lw_magnitude(held[k].x[i]));
             }
         }
         return largest;
     }
 
     // Both halves for the last tile, or rows that are not aligned.
-    static LW_INLINE REAL some(REAL *tile, const REAL *rows, int count)
+    static LW_INLINE lw_size some(REAL *tile, const REAL *rows, int count)
     {
-        REAL largest = 0;
+        lw_size largest = 0;
 #pragma unroll 1
         for (int k = lw_lane(); k < count * N; k += LW_LANES) {
             const REAL x = rows[k];
             tile[place(k)] = x;
-            if (WATCH) largest = lw_abs(x) > largest ? lw_abs(x) : largest;
+            if (WATCH) largest = lw_larger(largest, lw_magnitude(x));
         }
         return largest;
     }
@@ -254,14 +262,14 @@ LW_INLINE void lw_arrive()
 }
 
 // Numbers that lie apart: element e of state i is at array[e * count + i].
-template <int N, int PITCH> LW_INLINE REAL lw_columns_in(REAL *tile, const REAL *column, long long count)
+template <int N, int PITCH> LW_INLINE lw_size lw_columns_in(REAL *tile, const REAL *column, long long count)
 {
-    REAL largest = 0;
+    lw_size largest = 0;
 #pragma unroll
     for (int e = 0; e < N; ++e) {
         const REAL x = column[e * count];
         tile[lw_lane() * PITCH + e] = x;
-        largest = lw_abs(x) > largest ? lw_abs(x) : largest;
+        largest = lw_larger(largest, lw_magnitude(x));
     }
     return largest;
 }

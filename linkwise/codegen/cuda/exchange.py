@@ -116,7 +116,7 @@ class DeviceBatch:
                 )
         else:
             view = np.asarray(array)
-            if view.dtype.kind not in "fiub" or view.ndim > len(spec.shape):
+            if view.dtype.kind not in "fiub" or view.ndim > len(spec.shape) + (k in self.sequences):
                 raise InputError(
                     f"{spec.name} of {self.name} is not on the GPU, where other arguments are",
                     got=f"{type(array).__name__} {view.shape} of {view.dtype}",
@@ -166,15 +166,16 @@ class DeviceBatch:
         for k, (spec, view) in enumerate(zip(self.specs, self.views, strict=True)):
             array = cp.asarray(view, self.dtype)
             leading = self._leading(k, view)
-            if k in self.sequences:
+            alone = math.prod(leading) == 1 and self.count > 1 and k not in self.fed
+            if alone:
+                arrays.append(cp.ascontiguousarray(array).reshape(-1))
+                kinds.append("one")
+            elif k in self.sequences:
                 missing = len(self.shape) - len(leading)
                 array = array.reshape(*array.shape[:1], *(1,) * missing, *array.shape[1:])
                 whole = cp.broadcast_to(array, self.steps + self.shape + spec.shape)
                 arrays.append(cp.ascontiguousarray(whole).reshape(-1, spec.size))
                 kinds.append("rows")
-            elif math.prod(leading) == 1 and self.count > 1 and k not in self.fed:
-                arrays.append(cp.ascontiguousarray(array).reshape(spec.size))
-                kinds.append("one")
             elif by_columns:
                 arrays.append(array)
                 kinds.append("columns")

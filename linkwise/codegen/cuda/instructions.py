@@ -66,18 +66,15 @@ def instructions(program: Program) -> list[Instruction]:
     product_of = _fused(program, live)
     fused = set(product_of.values())
     made: list[Instruction] = []
-    paired: dict[Operand, dict[str, int]] = {}
-    for number in live:
-        if nodes[number][0] in ("sin", "cos"):
-            paired.setdefault(operand(program, nodes[number][1]), {})[nodes[number][0]] = number
+    pair_of = _pairs(program, live)
     for number in live:
         op = nodes[number][0]
         if op in ("const", "input", "neg") or number in fused:
             continue
         if op in ("sin", "cos"):
-            angle = operand(program, nodes[number][1])
-            pair = paired.pop(angle, None)
-            if pair is not None:
+            pair = pair_of[number]
+            if number == min(pair.values()):
+                angle = operand(program, nodes[number][1])
                 made.append(_instruction(program, "sincos", (angle,), (pair.get("sin"), pair.get("cos"))))
         elif number in product_of:
             made.append(_multiply_add(program, number, product_of[number]))
@@ -85,6 +82,21 @@ def instructions(program: Program) -> list[Instruction]:
             operands = tuple(operand(program, a) for a in nodes[number][1:])
             made.append(_instruction(program, op, operands, (number,)))
     return made + _copies(program)
+
+
+def _pairs(program: Program, live: list[int]) -> dict[int, dict[str, int]]:
+    """For each sin and cos the one or two nodes that one instruction computes."""
+    open_pairs: dict[Operand, dict[str, int]] = {}
+    found: dict[int, dict[str, int]] = {}
+    for number in live:
+        op = program.nodes[number][0]
+        if op in ("sin", "cos"):
+            angle = operand(program, program.nodes[number][1])
+            if op in open_pairs.get(angle, {}):  # the same once more: a pair of its own
+                del open_pairs[angle]
+            found[number] = open_pairs.setdefault(angle, {})
+            found[number][op] = number
+    return found
 
 
 def _copies(program: Program) -> list[Instruction]:

@@ -17,19 +17,16 @@ from linkwise.codegen.cuda import layout as layouts
 from linkwise.codegen.cuda import staging
 from linkwise.codegen.cuda.angles import pure_angles
 from linkwise.codegen.cuda.body import Body, Constants
-from linkwise.codegen.cuda.instructions import instructions, is_truth, operand
+from linkwise.codegen.cuda.instructions import Instruction, instructions, is_truth, operand
 from linkwise.codegen.cuda.layout import Kind
-from linkwise.codegen.cuda.memory import plan
-from linkwise.codegen.cuda.order import most_alive, ordered
+from linkwise.codegen.cuda.memory import Load, plan
+from linkwise.codegen.cuda.order import ordered
 from linkwise.errors import InputError
 from linkwise.tracing.program import Program
 
 # Values in registers: what a thread has, less addresses, and pairs of them for 64 bits.
 LIMIT = {32: 225, 64: 96}
-# Registers beyond the values alive that the compiler was seen to want.
-_OVERHEAD = {32: 14, 64: 20}
-_REGISTERS = 65536  # of a multiprocessor
-_SHARED = 227 * 1024  # of a large one
+_PAIR_BYTES = 56 * 1024  # of shared memory, up to which two tiles share a block
 _WIDE_ROW = 128  # bytes of input for each state, above which rows are copied without passing through registers
 
 
@@ -39,7 +36,7 @@ class Rollout:
 
     Args:
         feedback: outputs that become inputs of the next step: output number to input number.
-        sequences: inputs that have a row for each step, ``(steps, count, size)``.
+        sequences: inputs that have a row for each step, ``(steps, count, size)``, or ``(steps, size)`` of kind "one".
         record: whether outputs are stored after each step, ``(steps, count, size)``, or after the last only.
     """
 
@@ -114,7 +111,6 @@ class _Writer:
         self.given = [value for value, node in enumerate(nodes) if node[0] == "input"]
         wanted = [operand(program, value).value for row in program.results for value in row]
         self.order = ordered(made, set(self.given), wanted)
-        self.alive = most_alive(self.order, set(self.given))
         self._fit(kinds, shared_bytes)
         # What comes between steps reads inputs too, so no input is only an angle there.
         angles, safe = (set(), set()) if rollout else pure_angles(program, made)
@@ -141,27 +137,55 @@ class _Writer:
             extra = self.size - self.layout.size
             self._lay_out(kinds, max(0, shared_bytes // (self.lanes * size) - 2 * extra))
         whole = self.lanes == layouts.LANES[0]
-        self.warps = 2 if whole and 2 * self.lanes * self.size * size <= _SHARED // 4 else 1
+        self.warps = 2 if whole and 2 * self.lanes * self.size * size <= _PAIR_BYTES else 1
         self.threads = self.warps * self.lanes
         self.shared_bytes = self.threads * self.size * size
 
     def _lay_out(self, kinds: tuple[Kind, ...], most: int) -> None:
         program = self.program
-        self.layout = layouts.lay_out(program, self.bits, kinds, most)
-        place = {value: self.layout.inputs[program.nodes[value][1]] for value in self.given}
-        slots = {value: k for k, value in enumerate(self.given)}
-        held = self._held()
-        reusable = {slots[v] for v, p in place.items() if p.staged and program.nodes[v][1] not in held}
-        truths = [value for value, node in enumerate(program.nodes) if is_truth(node)]
-        self.plan = plan(self.order, slots, LIMIT[self.bits], reusable=reusable, registers_only=truths)
+        # What is fed back should be written where it is read in the next step; where that does not work, it is copied.
+        self.same = dict(self.rollout.feedback) if self.rollout else {}
+        while True:
+            self.layout = layouts.lay_out(program, self.bits, kinds, most, self.same)
+            place = {value: self.layout.inputs[program.nodes[value][1]] for value in self.given}
+            slots = {value: k for k, value in enumerate(self.given)}
+            held = self._held()
+            reusable = {slots[v] for v, p in place.items() if p.staged and program.nodes[v][1] not in held}
+            truths = [value for value, node in enumerate(program.nodes) if is_truth(node)]
+            self.plan = plan(self.order, slots, LIMIT[self.bits], reusable=reusable, registers_only=truths)
+            too_early = self._written_too_early()
+            if not too_early:
+                break
+            for output in too_early:
+                del self.same[output]
         self.size = self.layout.size + self.plan.slots - self.plan.given
 
     def _held(self) -> set[int]:
-        """Inputs that stay the same from step to step, and so must not be overwritten."""
+        """Inputs that must not be overwritten: the same in every step, or written only by what is fed back."""
         if self.rollout is None:
             return set()
         renewed = {i for _, i in self.rollout.feedback} | set(self.rollout.sequences)
-        return set(range(len(self.program.inputs))) - renewed
+        return (set(range(len(self.program.inputs))) - renewed) | set(self.same.values())
+
+    def _written_too_early(self) -> set[int]:
+        """Outputs some number of which would overwrite an input that is read later."""
+        if not self.same:
+            return set()
+        written: dict[int, int] = {}
+        read: dict[tuple[int, int], int] = {}
+        for k, step in enumerate(self.plan.steps):
+            if isinstance(step, Instruction):
+                written.update(dict.fromkeys(step.writes or step.reads, k))
+            elif isinstance(step, Load) and self.program.nodes[step.value][0] == "input":
+                _, array, number = self.program.nodes[step.value]
+                read[array, number] = k
+        found = set()
+        for output, given in self.same.items():
+            for number, value in enumerate(self.program.results[output]):
+                when = written.get(operand(self.program, value).value, len(self.plan.steps))
+                if when < read.get((given, number), -1):
+                    found.add(output)
+        return found
 
     def _slot(self, slot: int) -> str:
         if slot < self.plan.given:
@@ -204,24 +228,13 @@ class _Writer:
         yield ""
 
     def _head(self) -> Iterator[str]:
-        yield f'extern "C" __global__ void __launch_bounds__({self.threads}, {self._blocks_wanted()})'
+        # How many blocks should fit a multiprocessor is left to the compiler: every hint tried was worse or no better.
+        yield f'extern "C" __global__ void __launch_bounds__({self.threads})'
         # Not restrict: an output may be the same array as an input.
         parameters = [f"const REAL *{p.name}" for p in self.layout.inputs]
         parameters += [f"REAL *{p.name}" for p in self.layout.outputs]
         parameters += ["const long long count"] + (["const int steps"] if self.rollout else [])
         yield f"{self.name}({', '.join(parameters)})"
-
-    def _blocks_wanted(self) -> int:
-        """How many blocks should fit a multiprocessor: as many as registers and shared memory allow.
-
-        A multiprocessor has four parts with their own registers, and the compiler counts whole warps to a part.
-        """
-        if self.plan.stores or self.rollout or self.lanes < 32:
-            return 1
-        wanted = self.alive * self.bits // 32 + _OVERHEAD[self.bits]
-        by_registers = _REGISTERS // 4 // (32 * -(-max(32, wanted) // 8) * 8)
-        by_memory = _SHARED // (self.shared_bytes + 1024) * self.warps // 4
-        return max(1, min(by_registers, by_memory) * 4 // self.warps)
 
     def _inside(self) -> Iterator[str]:
         # Slots that are used again must be read and written in the order written here.
@@ -235,8 +248,10 @@ class _Writer:
         yield "const bool inside = lane < rows;"
         yield "const long long here = first + (inside ? lane : 0);"
         yield f"REAL *const tile = lw_memory + warp * (LW_LANES * {self.size});"
+        moving = self.rollout.sequences if self.rollout else ()
         for number, place in enumerate(self.layout.places):
-            yield from staging.pointers(place, volatile, number < len(self.layout.inputs))
+            if place.staged or number not in moving:
+                yield from staging.pointers(place, volatile, number < len(self.layout.inputs))
         if self.plan.slots > self.plan.given:
             yield f"{volatile}REAL *const frame = tile + LW_LANES * {self.layout.size} + lane;"
         yield "(void)here;"
@@ -248,11 +263,12 @@ class _Writer:
 
     def _batch(self) -> Iterator[str]:
         watched = {self.layout.inputs[self.program.nodes[value][1]].name for value in self.angles}
+        yield f"const bool whole = {staging.whole(self.layout.places)};"
         if watched:
-            yield "REAL largest = 0;"
-        yield from staging.bring_in(self.layout.inputs, watched)
+            yield "lw_size largest = 0;"
+        yield from staging.bring_in(self.layout.inputs, "whole", watched)
         if watched:
-            yield "if (__any_sync(LW_MASK, largest > lw_angle_limit(largest))) {"
+            yield "if (__any_sync(LW_MASK, largest >= lw_magnitude(lw_angle_limit((REAL)0)))) {"
             for value in sorted(self.angles):
                 place = self._slot(self.given.index(value))
                 yield f"    {place} = lw_within_a_turn({place});"
@@ -260,28 +276,35 @@ class _Writer:
         yield ""
         yield from self.body.lines
         yield ""
-        yield from staging.bring_out(self.layout.outputs)
+        yield from staging.bring_out(self.layout.outputs, "whole")
 
     def _steps(self, rollout: Rollout) -> Iterator[str]:
         """The loop. Everything is in the tile between steps; each thread touches its own numbers only."""
         sequences = [self.layout.inputs[i] for i in rollout.sequences]
-        yield from staging.bring_in([p for i, p in enumerate(self.layout.inputs) if i not in rollout.sequences])
+        outputs = self.layout.outputs
+        once = [p for i, p in enumerate(self.layout.inputs) if i not in rollout.sequences]
+        yield from staging.bring_in(once, staging.whole(once))
         yield "#pragma unroll 1"
         yield "for (int step = 0; step < steps; ++step) {"
         inner: list[str] = []
-        if sequences:
-            inner += staging.bring_in(sequences)
+        for place in sequences:
+            inner += [] if place.staged else staging.pointers(place, "", is_input=True)
+        staged = [place for place in sequences if place.staged]
+        if staged:
+            inner += staging.bring_in(staged, staging.whole(staged))
         inner += self.body.lines
         for output, given in rollout.feedback:
+            if output in self.same:
+                continue
             goal, source = self.layout.inputs[given], self.layout.outputs[output]
             inner.append(f"for (int e = 0; e < {goal.size}; ++e) {goal.row}[e] = {source.row}[e];")
         if rollout.record:
-            inner += staging.bring_out(self.layout.outputs)
-            inner += [f"{p.name} += count * {p.size};" for p in self.layout.outputs]
-        inner += [f"{p.name} += count * {p.size};" for p in sequences]
-        if rollout.record or sequences:
+            inner += staging.bring_out(outputs, staging.whole(outputs))
+            inner += [f"{p.name} += count * {p.size};" for p in outputs]
+        inner += [f"{p.name} += {'' if p.kind == 'one' else 'count * '}{p.size};" for p in sequences]
+        if rollout.record or staged:
             inner.append("__syncwarp(LW_MASK);")
         yield from (f"    {line}" for line in inner)
         yield "}"
         if not rollout.record:
-            yield from staging.bring_out(self.layout.outputs)
+            yield from staging.bring_out(outputs, staging.whole(outputs))

@@ -8,6 +8,7 @@ and what serves all states, is read where it is.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -74,7 +75,9 @@ def pitch(size: int, bits: int) -> int:
     return size + 1 if math.gcd(size * words, 32) > 4 * words else size
 
 
-def lay_out(program: Program, bits: int, kinds: tuple[Kind, ...], most: int) -> Layout:
+def lay_out(
+    program: Program, bits: int, kinds: tuple[Kind, ...], most: int, same: Mapping[int, int] | None = None
+) -> Layout:
     """Stage what fits, small arrays first: they are read and written most often for their size.
 
     Args:
@@ -82,7 +85,10 @@ def lay_out(program: Program, bits: int, kinds: tuple[Kind, ...], most: int) -> 
         bits: 64 or 32.
         kinds: how each array comes, inputs and then outputs.
         most: numbers for each lane.
+        same: outputs that take the place of an input in the tile: output number to input number.
     """
+    cut = len(program.inputs)
+    instead = {cut + output: given for output, given in (same or {}).items()}
     arrays: list[tuple[str, ArraySpec, Kind]] = list(
         zip(array_names(program), (*program.inputs, *program.outputs), kinds, strict=True)
     )
@@ -91,11 +97,11 @@ def lay_out(program: Program, bits: int, kinds: tuple[Kind, ...], most: int) -> 
     for k in sorted(range(len(arrays)), key=lambda k: arrays[k][1].size):
         _, spec, kind = arrays[k]
         wide = pitch(spec.size, bits)
-        if kind != "one" and spec.size and position + wide <= most:
+        if kind != "one" and k not in instead and spec.size and position + wide <= most:
             staged[k] = (wide, position)
             position += wide
+    staged.update((output, staged[given]) for output, given in instead.items() if given in staged)
     places = tuple(
         Place(name, spec.size, kind, k in staged, *staged.get(k, (0, 0))) for k, (name, spec, kind) in enumerate(arrays)
     )
-    cut = len(program.inputs)
     return Layout(places[:cut], places[cut:], position)

@@ -24,15 +24,21 @@ def element(place: Place, number: int) -> str:
     return f"{place.row}[{f'{number} * count' if apart else number}]"
 
 
-def bring_in(places: Sequence[Place], watched: Collection[str] = ()) -> Iterator[str]:
-    """Fill the tile. The largest number in the watched arrays goes to ``largest``."""
+def whole(places: Sequence[Place]) -> str:
+    """Whether the tile is full and wide accesses are allowed, as an expression."""
+    rows = [p.name for p in places if p.staged and p.kind == "rows"]
+    return f"rows == LW_LANES && lw_aligned({', '.join(rows)})" if rows else "false"
+
+
+def bring_in(places: Sequence[Place], condition: str, watched: Collection[str] = ()) -> Iterator[str]:
+    """Fill the tile, by wide accesses if the condition holds. The size of the largest watched number is noted."""
     rows = [p for p in places if p.staged and p.kind == "rows"]
 
     def noting(place: Place, call: str) -> str:
-        return f"lw_note(largest, {call});" if place.name in watched else f"{call};"
+        return f"largest = lw_larger(largest, {call});" if place.name in watched else f"{call};"
 
     if rows:
-        yield f"if (rows == LW_LANES && {_aligned(rows)}) {{"
+        yield f"if ({condition}) {{"
         for p in rows:
             yield f"    {_rows(p, p.name in watched)} {p.name}_in;"
         for p in rows:
@@ -52,12 +58,12 @@ def bring_in(places: Sequence[Place], watched: Collection[str] = ()) -> Iterator
     yield "__syncwarp(LW_MASK);"
 
 
-def bring_out(places: Sequence[Place]) -> Iterator[str]:
+def bring_out(places: Sequence[Place], condition: str) -> Iterator[str]:
     """Store what the tile holds; every thread has written its part."""
     yield "__syncwarp(LW_MASK);"
     rows = [p for p in places if p.staged and p.kind == "rows"]
     if rows:
-        yield f"if (rows == LW_LANES && {_aligned(rows)}) {{"
+        yield f"if ({condition}) {{"
         for p in rows:
             yield f"    {_rows(p)}::back({p.name} + first * {p.size}, {p.tile});"
         yield "} else {"
@@ -71,7 +77,3 @@ def bring_out(places: Sequence[Place]) -> Iterator[str]:
 
 def _rows(place: Place, watch: bool = False) -> str:
     return f"lw_rows<{place.size}, {place.pitch}, {str(watch).lower()}>"
-
-
-def _aligned(places: Sequence[Place]) -> str:
-    return " && ".join(f"lw_aligned({p.name})" for p in places)
