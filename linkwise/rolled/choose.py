@@ -56,8 +56,8 @@ def rolled_function(
             do='use model.with_sweeps("unrolled")',
         )
     if name in _BY_COLUMNS:
-        column = model.function(_BY_COLUMNS[name])
-        return ColumnsFunction(name, run, inputs, doc, column=column, size=model.nv)
+        column = _BY_COLUMNS[name]
+        return ColumnsFunction(name, run, inputs, doc, column=column, function=model.function, size=model.nv)
     if name == "perturb_forward":
         return PerturbedForward(name, run, inputs, doc, function=model.function, size=model.nv)
     if name in ("linearize_inverse", "linearize_forward"):

@@ -11,6 +11,7 @@ import numpy as np
 from linkwise.arrays import Batch
 from linkwise.compile import CompiledFunction, checked_threads
 from linkwise.rolled.kinds import GlobalInput
+from linkwise.rolled.many_links import ManyLinksFunction
 from linkwise.rolled.tree import RolledTree
 from linkwise.tracing.program import ArraySpec
 from linkwise.tracing.rolled_program import RolledProgram
@@ -89,42 +90,17 @@ class RolledFunction(CompiledFunction):
         return rolled_module(self.rolled_program, host(), np.dtype(dtype).itemsize * 8, single=False)
 
 
-class ColumnsFunction(CompiledFunction):
-    """A matrix function of many links, column by column: O(n) sweeps with the columns in the lanes.
+class ColumnsFunction(ManyLinksFunction):
+    """A symmetric matrix of many links, column by column: O(n) sweeps with the columns in the lanes.
 
-    Args:
-        name: of the function.
-        text: over any scalar, for symbols.
-        inputs: name and core shape of each input; the first is q.
-        doc: docstring.
-        column: the function of (q, x) that gives the matrix times x.
-        size: number of columns.
+    ``column`` names the function of (q, x) that gives the matrix times x.
     """
 
-    def __init__(
-        self,
-        name: str,
-        text: Callable[..., Any],
-        inputs: Sequence[tuple[str, tuple[int, ...]]],
-        doc: str,
-        *,
-        column: CompiledFunction,
-        size: int,
-    ) -> None:
-        super().__init__(name, text, inputs, doc)
+    def __init__(self, *arguments: Any, column: str, **others: Any) -> None:
+        super().__init__(*arguments, **others)
         self._column = column
-        self._size = size
 
-    @property
-    def single(self) -> None:
-        """As for any function of many links."""
-        return
-
-    def general(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
-        """Evaluate for one state or a batch; symmetric matrices, so columns are rows."""
-        batch = Batch(self.name, self.inputs, arrays)
-        if batch.is_symbolic:
-            return batch.each_state(self.text, self._symbolic_result)
+    def _evaluate(self, batch: Batch, out: Any, threads: int | None) -> Any:
         n = self._size
         results = batch.outputs([ArraySpec("out", (n, n))], out)
         flat = results[0][0].reshape(batch.size, n, n)
@@ -135,5 +111,5 @@ class ColumnsFunction(CompiledFunction):
                 stop = min(n, start + step)
                 unit = np.zeros((stop - start, n), batch.dtype)
                 unit[np.arange(stop - start), np.arange(start, stop)] = 1.0
-                matrix[start:stop] = self._column.general(state, unit, threads=threads)
+                matrix[start:stop] = self._function(self._column).general(state, unit, threads=threads)
         return batch.finish(results, out)[0]

@@ -2,56 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from linkwise.arrays import Batch
-from linkwise.compile import CompiledFunction
 from linkwise.model.mechanism import Frame
+from linkwise.rolled.many_links import ManyLinksFunction
 from linkwise.tracing.program import ArraySpec
 
 
-class JacobianRows(CompiledFunction):
-    """``jacobian`` by J* f = external force, for the six unit forces. O(n).
+class JacobianRows(ManyLinksFunction):
+    """``jacobian`` by J* f = external force, for the six unit forces. O(n). ``frame`` is the place."""
 
-    Args:
-        name: of the function.
-        text: over any scalar, for symbols.
-        inputs: name and core shape of each input: q, and the point if there is one.
-        doc: docstring.
-        function: the model's functions.
-        frame: the place.
-        size: nv.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        text: Callable[..., Any],
-        inputs: Sequence[tuple[str, tuple[int, ...]]],
-        doc: str,
-        *,
-        function: Callable[[str], CompiledFunction],
-        frame: Frame,
-        size: int,
-    ) -> None:
-        super().__init__(name, text, inputs, doc)
-        self._function = function
+    def __init__(self, *arguments: Any, frame: Frame, **others: Any) -> None:
+        super().__init__(*arguments, **others)
         self._frame = frame
-        self._size = size
 
-    @property
-    def single(self) -> None:
-        """As for any function of many links."""
-        return
-
-    def general(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
-        """Evaluate for one state or a batch."""
-        batch = Batch(self.name, self.inputs, arrays)
-        if batch.is_symbolic:
-            return batch.each_state(self.text, self._symbolic_result)
+    def _evaluate(self, batch: Batch, out: Any, threads: int | None) -> Any:
         results = batch.outputs([ArraySpec("out", (6, self._size))], out)
         flat = results[0][0].reshape(batch.size, 6, self._size)
         flat[...] = 0.0

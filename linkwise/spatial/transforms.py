@@ -12,6 +12,7 @@ For the frame C placed at l in the parent P with rotation R (child to parent axe
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, Protocol
 
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
@@ -50,7 +51,37 @@ class Factor(Protocol):
         """R and l."""
 
 
-class Turn:
+class _AboutOrigin(ABC):
+    """A rotation: what it does to vectors and matrices says all."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def rotate(self, v: Vec) -> Vec:
+        """R v."""
+
+    @abstractmethod
+    def rotate_back(self, v: Vec) -> Vec:
+        """Rᵀ v."""
+
+    @abstractmethod
+    def _symmetric(self, A: Sym3) -> Sym3:
+        """R A Rᵀ."""
+
+    def force_in(self, f: Force) -> Force:
+        return Force(self.rotate(f.ang), self.rotate(f.lin))
+
+    def motion_out(self, V: Motion) -> Motion:
+        return Motion(self.rotate_back(V.ang), self.rotate_back(V.lin))
+
+    def motion_in(self, V: Motion) -> Motion:
+        return Motion(self.rotate(V.ang), self.rotate(V.lin))
+
+    def rigid_in(self, M: RigidInertia) -> RigidInertia:
+        return RigidInertia(M.m, self.rotate(M.h), self._symmetric(M.J))
+
+
+class Turn(_AboutOrigin):
     """Rotation about coordinate axis 0, 1 or 2 by an angle given through its cosine and sine."""
 
     __slots__ = ("axis", "c", "s")
@@ -70,18 +101,6 @@ class Turn:
 
     def rotate_back(self, v: Vec) -> Vec:
         return Turn(self.axis, self.c, -self.s).rotate(v)
-
-    def force_in(self, f: Force) -> Force:
-        return Force(self.rotate(f.ang), self.rotate(f.lin))
-
-    def motion_out(self, V: Motion) -> Motion:
-        return Motion(self.rotate_back(V.ang), self.rotate_back(V.lin))
-
-    def motion_in(self, V: Motion) -> Motion:
-        return Motion(self.rotate(V.ang), self.rotate(V.lin))
-
-    def rigid_in(self, M: RigidInertia) -> RigidInertia:
-        return RigidInertia(M.m, self.rotate(M.h), self._symmetric(M.J))
 
     def articulated_in(self, P: ArticulatedInertia) -> ArticulatedInertia:
         return ArticulatedInertia(self._symmetric(P.J), self._general(P.B), self._symmetric(P.M))
@@ -130,7 +149,7 @@ class Turn:
         return Mat3(m)
 
 
-class Rotation:
+class Rotation(_AboutOrigin):
     """A rotation with no preferred axis, by its matrix."""
 
     __slots__ = ("R",)
@@ -143,18 +162,6 @@ class Rotation:
 
     def rotate_back(self, v: Vec) -> Vec:
         return self.R.transpose_times(v)
-
-    def force_in(self, f: Force) -> Force:
-        return Force(self.rotate(f.ang), self.rotate(f.lin))
-
-    def motion_out(self, V: Motion) -> Motion:
-        return Motion(self.rotate_back(V.ang), self.rotate_back(V.lin))
-
-    def motion_in(self, V: Motion) -> Motion:
-        return Motion(self.rotate(V.ang), self.rotate(V.lin))
-
-    def rigid_in(self, M: RigidInertia) -> RigidInertia:
-        return RigidInertia(M.m, self.rotate(M.h), self._symmetric(M.J))
 
     def articulated_in(self, P: ArticulatedInertia) -> ArticulatedInertia:
         B = self.R.times(P.B).times(self.R.T)
