@@ -91,7 +91,7 @@ class LargeMotion:
         return CompiledFunction("forces", text, shapes)
 
     def acceleration(self, t: Array, y: Array, p: Array) -> tuple[Array, Array, Array, Array | None]:
-        """V̇ (count, nv), the actuators' joint forces (count, nv), ẋ (count, nx) and forces on bodies; t is (count, 1)."""
+        """V̇ (count, nv), the actuators' joint forces (count, nv), ẋ (count, nx), forces on bodies; t is (count, 1)."""
         m = self.motion
         q, v = y[:, : m.nq], y[:, m.nq : m.nq + m.nv]
         if self._forces is None:

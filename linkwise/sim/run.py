@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -161,7 +162,14 @@ def _after(event: Event, result: Any, nq: int, nv: int) -> Array:
 def storage(out: Trajectory | None, shape: tuple[int, ...], dtype: Any) -> Array:
     """Memory for samples (count, T, ny): that of an earlier trajectory, or new."""
     if out is None:
-        return np.empty(shape, dtype)
+        try:
+            return np.empty(shape, dtype)
+        except MemoryError:
+            raise InputError(
+                "the samples do not fit into memory",
+                got=f"{shape[0]} states, {shape[1]} times: {math.prod(shape) * np.dtype(dtype).itemsize / 1e9:.3g} GB",
+                do="a larger save_every, or output_times",
+            ) from None
     memory: Array | None = getattr(out, "storage", None)
     if memory is None or memory.shape != shape or memory.dtype != dtype:
         raise InputError(

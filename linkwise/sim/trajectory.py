@@ -74,6 +74,10 @@ class Trajectory:
         self._columns = columns
         self.storage = storage
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and other processes: what follows from the states is computed first; the memory is not shared."""
+        return {**self.__dict__, "_derived": dict(self._values), "storage": None}
+
     # What follows from the states, computed when first asked for.
     @cached_property
     def _values(self) -> Mapping[str, Array]:
@@ -190,6 +194,7 @@ class Trajectory:
         slack = 1e-9 * max(1.0, float(np.ptp(self.t)) if len(self.t) else 0.0)
         if (
             len(self.t) < 2
+            or not np.isfinite(times).all()
             or times.min(initial=np.inf) < self.t[0] - slack
             or times.max(initial=-np.inf) > self.t[-1] + slack
         ):

@@ -113,6 +113,7 @@ def good(t, q, v, p):
         ({"control": lambda t, q, v: [0.0, 0.0]}, r"control\(t, q, v, p\)"),
         ({"control": lambda t, q, v, p: None}, "None"),
         ({"events": lambda t, q, v, p: q}, "2 numbers"),
+        ({"duration": 1e9, "q0": np.zeros((4096, 2)), "method": "rk4"}, "save_every"),
         ({"out": 3.0, "output_times": [0.0]}, "out"),
     ],
 )

@@ -1,6 +1,7 @@
 """Trajectories: files, samples between samples, figures."""
 
 import builtins
+import pickle
 
 import numpy as np
 import pytest
@@ -78,6 +79,15 @@ def test_between_the_samples_of_a_batch(batch):
     found = batch.at([0.123, 0.4])
     assert found.q.shape == (2, 3, 2, 2)
     np.testing.assert_allclose(found.q[1, 2], batch[1, 2].at([0.123, 0.4]).q, atol=1e-14)
+
+
+def test_pickled_with_everything(batch):
+    again = pickle.loads(pickle.dumps(batch))
+    for name in ("t", "q", "v", "vdot", "tau", "energy", "poses"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(batch, name))
+    assert again.status.tolist() == batch.status.tolist()
+    with pytest.raises(lw.InputError, match="outside"):
+        batch.at([np.nan])
 
 
 def test_plot(motion, batch):
