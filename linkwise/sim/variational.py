@@ -12,11 +12,12 @@ the two momenta are the derivatives of the discrete Lagrangian with respect to t
 
 Second order, symmetric, symplectic: without losses the energy error oscillates and does not grow, and the momenta of
 symmetries are kept. w is found by iteration to rounding, which converges fast for h well below the period of the
-fastest oscillation.
+fastest oscillation; where it does not converge the state becomes NaN, and the simulation says so.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +29,7 @@ from linkwise.spatial.scalar import Scalar, where
 
 _MOST = 40  # iterations
 _CLOSE = 1e-15
+_FAR = 1e-4  # a last change of the mean velocity, relative, after which a step has failed
 
 
 def variational(work: Work) -> Step:
@@ -82,14 +84,19 @@ def variational(work: Work) -> Step:
             "seeking": flag(far & useful & (trials[0] < float(_MOST))),
         }
 
-    def close(y: Flat, momentum: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> dict[str, Any]:
+    def close(y: Flat, momentum: Flat, w: Flat, t: Flat, h: Flat, p: Flat, last: Flat) -> dict[str, Any]:
         q_m, start, end = ends(y, w, t, h, p)
         q, _, x = m.parts(y)
         q_new = m.moved(q, [h[0] * a for a in w[:nv]])
         # What the iteration left open goes to the end, so that no momentum is lost.
         after = [c + (a - b) for a, b, c in zip(momentum, start, end, strict=True)]
         x_new = [a + h[0] * b for a, b in zip(x, own_rates(y, q_m, w, t, h, p), strict=True)]
-        return {"y_new": [*q_new, *_velocity(m, q_new, after, p), *x_new]}
+        size: Scalar = 1.0
+        for a in w:
+            size = where(abs(a) > size, abs(a), size)
+        found = last[0] < _FAR * size
+        y_new = [*q_new, *_velocity(m, q_new, after, p), *x_new]
+        return {"y_new": [where(found, a, math.nan) for a in y_new]}
 
     sizes = {"y": m.ny, "momentum": nv, "w": nv + nx, "t": 1, "h": 1, "p": m.np}
     improving = work.call(program("improve", improve, {**sizes, "trials": 1, "last": 1}))
@@ -101,7 +108,7 @@ def variational(work: Work) -> Step:
     )
     return Step(
         (work.call(program("momentum", begin, {"y": m.ny, "p": m.np})),),
-        (WhileAny("seeking", loop), work.call(program("close", close, sizes))),
+        (WhileAny("seeking", loop), work.call(program("close", close, {**sizes, "last": 1}))),
     )
 
 

@@ -42,6 +42,15 @@ def test_a_floor_for_the_step():
     assert motion.status == "failed"
 
 
+def test_variational_steps_that_find_no_end_fail():
+    model = double_pendulum()
+    springs = lw.JointSprings(model, 1e4)
+    with pytest.warns(IntegrationWarning, match=r"(?s)did not converge.*smaller dt"):
+        lost = lw.simulate(model, [0.3, 0.1], None, 1.0, method="variational", dt=0.2, control=springs)
+    assert lost.status == "failed"
+    assert lw.simulate(model, [0.3, 0.1], None, 1.0, method="variational", dt=1e-4, control=springs).status == "done"
+
+
 def test_events_without_end_are_capped_too():
     """A ball whose bounces come faster and faster."""
     b = lw.ModelBuilder("ball")
