@@ -24,6 +24,8 @@ class Batch:
     def __init__(self, name: str, inputs: Sequence[tuple[str, tuple[int, ...]]], arrays: Sequence[Any]) -> None:
         self.name = name
         self.specs = inputs
+        if self._is_plain(arrays):
+            return
         if len(arrays) != len(inputs):
             raise InputError(
                 f"{name} takes {len(inputs)} arrays",
@@ -56,12 +58,32 @@ class Batch:
         single = bool(self.arrays) and all(a.dtype == _FLOAT32 for a in self.arrays)
         self.dtype = _FLOAT32 if single else _FLOAT64
 
+    def _is_plain(self, arrays: Sequence[Any]) -> bool:
+        """The usual case, quickly: float64 arrays of one batch shape."""
+        batch = None
+        for array, (_, shape) in zip(arrays, self.specs, strict=False):
+            if type(array) is not np.ndarray or array.dtype is not _FLOAT64:
+                return False
+            cut = array.ndim - len(shape)
+            leading = array.shape[:cut]
+            if array.shape[cut:] != shape or leading != (leading if batch is None else batch) or cut < 0:
+                return False
+            batch = leading
+        if batch is None or len(arrays) != len(self.specs):
+            return False
+        self.arrays, self._assemble = list(arrays), None
+        self.shape, self.size = batch, math.prod(batch)
+        self.is_symbolic, self.dtype = False, _FLOAT64
+        return True
+
     def flat_inputs(self) -> list[Any]:
         """(batch, size) arrays, C-contiguous, of one dtype."""
         flat = []
         for (_, shape), array in zip(self.specs, self.arrays, strict=True):
             whole = np.broadcast_to(array, self.shape + shape) if array.shape != self.shape + shape else array
-            flat.append(np.ascontiguousarray(whole, self.dtype).reshape(self.size, math.prod(shape)))
+            if not (whole.flags.c_contiguous and whole.dtype is self.dtype):
+                whole = np.ascontiguousarray(whole, self.dtype)
+            flat.append(whole.reshape(self.size, math.prod(shape)))
         return flat
 
     def outputs(self, specs: Sequence[ArraySpec], out: Any) -> list[tuple[Any, Any]]:
