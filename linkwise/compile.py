@@ -163,15 +163,20 @@ class CompiledFunction:
             return values[0]
         return self._result_type._make(values)
 
+    @cached_property
+    def device_programs(self) -> dict[Any, Any]:
+        """What has been compiled for GPUs: by dtype, rollouts by dtype and kind."""
+        return {}
+
     def _on_device(self, arrays: Sequence[Array], out: Any) -> Any:
         """The same on a GPU, where the arrays are."""
         from linkwise.codegen.cuda import exchange
         from linkwise.codegen.cuda.runtime import DeviceProgram
 
-        key: Any = ("cuda", exchange.dtype_of(arrays))
-        if key not in self._kernels:
-            self._kernels[key] = DeviceProgram(self.program, key[1])
-        values = exchange.call(self._kernels[key], self.name, arrays, out)
+        dtype, known = exchange.dtype_of(arrays), self.device_programs
+        if dtype not in known:
+            known[dtype] = DeviceProgram(self.program, dtype)
+        values = exchange.call(known[dtype], self.name, arrays, out)
         return values[0] if self.result_type is None else self.result_type._make(values)
 
     # Derivatives, each a compiled function again; see linkwise.differentiation.

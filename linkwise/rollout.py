@@ -62,7 +62,6 @@ class RolloutFunction:
                 got=", ".join(both),
                 allowed="one of the two",
             )
-        self._device: dict[Any, Any] = {}
 
     def __call__(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
         """Run all steps. ``out`` and ``threads`` as for any compiled function."""
@@ -88,10 +87,12 @@ class RolloutFunction:
         from linkwise.codegen.cuda import exchange
         from linkwise.codegen.cuda.runtime import DeviceProgram
 
-        dtype = exchange.dtype_of(arrays)
-        if dtype not in self._device:
-            self._device[dtype] = DeviceProgram(self.step.program, dtype, self._plan())
-        return exchange.call(self._device[dtype], self.step.name, arrays, out, self.steps)
+        # Kept with the step: the number of steps is an argument of the kernel.
+        dtype, known = exchange.dtype_of(arrays), self.step.device_programs
+        key = (dtype, self._plan())
+        if key not in known:
+            known[key] = DeviceProgram(self.step.program, dtype, key[1])
+        return exchange.call(known[key], self.step.name, arrays, out, self.steps)
 
     def _on_host(self, arrays: Sequence[Any], out: Any, threads: int) -> list[Any]:
         program, steps = self.step.program, self.steps

@@ -12,10 +12,10 @@ def on_device(array: Any) -> bool:
     kind = type(array)
     if kind.__module__ in ("numpy", "builtins"):
         return False
-    where = getattr(array, "__dlpack_device__", None)
-    if where is not None:
-        try:
+    try:
+        where = getattr(array, "__dlpack_device__", None)
+        if where is not None:
             return int(where()[0]) in (_CUDA, _MANAGED)
-        except Exception:  # traced arrays without a place, objects that refuse to say
-            return False
+    except Exception:  # traced arrays without a place, objects that refuse to say
+        return False
     return hasattr(kind, "__cuda_array_interface__")

@@ -41,11 +41,12 @@ class DeviceProgram:
         self.dtype = np.dtype(dtype)
         self.rollout = rollout
         self._texts: dict[tuple[Any, ...], Kernel] = {}
+        self._memory: dict[int, int] = {}
         self._launchers: dict[tuple[Any, ...], Any] = {}
 
     def kernel(self, kinds: tuple[Kind, ...]) -> Kernel:
         """The text for arrays that come in these ways, and for the current device."""
-        available = int(cupy().cuda.Device().attributes.get("MaxSharedMemoryPerBlockOptin", _PLAIN_SHARED))
+        available = self._shared_bytes()
         made = self._texts.get((kinds, available))
         if made is None:
             bits = self.dtype.itemsize * 8
@@ -55,6 +56,15 @@ class DeviceProgram:
                 made = rollout_kernel(self.program, bits, self.rollout, kinds, available)
             self._texts[kinds, available] = made
         return made
+
+    def _shared_bytes(self) -> int:
+        """Shared memory that a block may have on the current device; asked once, since asking is slow."""
+        device = cupy().cuda.Device()
+        known = self._memory.get(device.id)
+        if known is None:
+            known = int(device.attributes.get("MaxSharedMemoryPerBlockOptin", _PLAIN_SHARED))
+            self._memory[device.id] = known
+        return known
 
     def launch(self, arrays: Sequence[Any], kinds: tuple[Kind, ...], count: int, steps: int | None = None) -> None:
         """Run on the current device and stream; arrays are CuPy's, inputs then outputs, laid out as ``kinds`` says."""
