@@ -118,7 +118,9 @@ class RolloutFunction:
         results = [np.empty((*kept, batch.size, spec.size), batch.dtype) for spec in program.outputs]
         for start in range(0, batch.size, _PIECE * threads):
             self._piece(kernel, rows, series, results, slice(start, min(batch.size, start + _PIECE * threads)), threads)
-        shaped = [a.reshape(*kept, *batch.shape, *spec.shape) for a, spec in zip(results, program.outputs, strict=True)]
+        shaped = [
+            a.reshape((*kept, *batch.shape, *spec.shape)) for a, spec in zip(results, program.outputs, strict=True)
+        ]
         return shaped if out is None else _filled(self.step.name, shaped, out)
 
     def _series(self, batch: Batch, k: int, array: Any) -> Any:
