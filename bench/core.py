@@ -24,6 +24,7 @@ from bench.timing import Call, best_ns
 
 REFERENCE = "pinocchio"
 BATCH = 8192
+LARGE_BATCH = 262_144  # where waking a thread no longer counts
 BATCHED = ("inverse_dynamics", "forward_dynamics")
 
 
@@ -43,6 +44,11 @@ def measure(robot: str, libraries: Sequence[str], rounds: int) -> dict[str, Any]
             label = f"{quantity}, batch, {threads} thread" + "s" * (threads > 1)
             rows.append(_row(label, _batch_calls(peers, quantity, many, threads)[0], rounds))
     if "linkwise" in peers:
+        large = Sample.random(joints, LARGE_BATCH)
+        for quantity in BATCHED:
+            for threads in (1, 2):
+                calls, _ = _batch_calls({"linkwise": peers["linkwise"]}, quantity, large, threads)
+                rows.append(_row(f"{quantity}, batch of {LARGE_BATCH}, {threads} threads", calls, rounds))
         narrow = Sample.random(joints, BATCH, np.float32)
         for quantity in BATCHED:
             calls, _ = _batch_calls(peers, quantity, many, 1)  # the others have double precision only

@@ -77,7 +77,8 @@ def shares(count: int, threads: int, smallest: int, step: int) -> list[tuple[int
     """Cut ``count`` into ranges that start at multiples of ``step``; one range if two would be below ``smallest``."""
     if threads <= 1 or count < 2 * smallest:
         return [(0, count)]
-    size = -(-count // (threads * _SHARES_PER_THREAD))
+    pieces = max(threads, min(threads * _SHARES_PER_THREAD, count // max(smallest, 1)))  # each hand-over costs time too
+    size = -(-count // pieces)
     size = -(-size // step) * step
     return [(start, min(count, start + size)) for start in range(0, count, size)]
 
