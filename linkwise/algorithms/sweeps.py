@@ -26,7 +26,7 @@ class Field(Generic[T]):
         self.root = root
 
     def __getitem__(self, link: Link) -> T:
-        return self.values[link if isinstance(link, int) else link.index]
+        return self.values[link.index]
 
 
 def outward(tree: Tree, step: Callable[[Link, Any], Any], root: Any, *, keeps: bool = False) -> Field[Any]:
