@@ -107,5 +107,8 @@ class Emulated:
     def __call__(self, arrays: Sequence[np.ndarray], count: int, steps: int = 0) -> None:
         """Run on arrays that are exactly as a kernel gets them."""
         assert all(a.dtype == self.dtype for a in arrays)
-        places = (ctypes.c_void_p * max(1, len(arrays)))(*(a.ctypes.data for a in arrays))
-        self._run(places, count, steps)
+        self.at([a.ctypes.data for a in arrays], count, steps)
+
+    def at(self, addresses: Sequence[int], count: int, steps: int = 0) -> None:
+        """Run on memory."""
+        self._run((ctypes.c_void_p * max(1, len(addresses)))(*addresses), count, steps)

@@ -6,6 +6,7 @@ Kernels run by emulation, on the memory that the arrays claim to have on the dev
 from __future__ import annotations
 
 import hashlib
+import itertools
 import shutil
 import sys
 import tempfile
@@ -56,7 +57,7 @@ class Tensor:
 
     @property
     def dtype(self) -> str:
-        return f"torch.{self.array.dtype.name}"
+        return sys.intern(f"torch.{self.array.dtype.name}")
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -67,6 +68,21 @@ class Tensor:
         if self.requires_grad:
             raise RuntimeError("Can't get __cuda_array_interface__ on Variable that requires grad")
         return self.array
+
+    is_cuda = True
+
+    @property
+    def device(self) -> Any:
+        return types.SimpleNamespace(index=self.array.device_id)
+
+    def is_contiguous(self) -> bool:
+        return self.array.flags.c_contiguous
+
+    def data_ptr(self) -> int:
+        return self.array.data.ptr
+
+    def new_empty(self, shape: tuple[int, ...]) -> Tensor:
+        return Tensor(np.full(shape, np.nan, self.array.dtype))
 
     def movedim(self, source: int, goal: int) -> Tensor:
         return Tensor(np.moveaxis(self.array, source, goal))
@@ -98,18 +114,18 @@ class _Launcher:
 
     def __call__(self, grid: Any, block: Any, arguments: Any, shared_mem: int) -> None:
         assert shared_mem <= max(48 * 1024, self.max_dynamic_shared_size_bytes)
-        arrays = [a for a in arguments if isinstance(a, CupyArray)]
+        arrays = list(itertools.takewhile(lambda a: isinstance(a, (CupyArray, np.uint64)), arguments))
         count, steps = int(arguments[len(arrays)]), [int(n) for n in arguments[len(arrays) + 1 :]]
-        assert all(isinstance(a, CupyArray) for a in arguments[: len(arrays)])
         assert grid == (-(-count // block[0]),)
         self.fake.launches.append((self.name, count, self.fake.cuda.Device.current, self.fake.cuda.stream))
         kernel = Kernel(self.name, self.code, block[0], shared_mem, True)
         key = hashlib.sha256(self.code.encode()).hexdigest()[:16]
         if key not in _compiled:
             folder = Path(tempfile.mkdtemp(prefix="linkwise-emulated-"))
-            _compiled[key] = Emulated(kernel, len(arrays), arrays[0].dtype.type, folder, bool(steps))
+            _compiled[key] = Emulated(kernel, len(arrays), np.float64, folder, bool(steps))
             shutil.rmtree(folder)
-        _compiled[key]([np.asarray(a) for a in arrays], count, *steps)
+        places = [int(a) if isinstance(a, np.uint64) else a.data.ptr for a in arrays]
+        _compiled[key].at(places, count, *steps)
 
 
 class _Module:
@@ -185,6 +201,7 @@ def _cupy() -> types.ModuleType:
     fake.RawModule = lambda code, options: _Module(fake, code, options)
     fake.cuda = types.SimpleNamespace(stream="current")
     fake.cuda.Device = _device(fake)
+    fake.cuda.get_current_stream = lambda: types.SimpleNamespace(ptr=fake.cuda.stream)
     fake.cuda.Stream = types.SimpleNamespace()
     fake.cuda.Stream.from_external = lambda stream: _stream(fake.cuda)(stream.__cuda_stream__()[1])
     return fake
@@ -192,8 +209,8 @@ def _cupy() -> types.ModuleType:
 
 def _torch(cupy: Any) -> types.ModuleType:
     fake: Any = types.ModuleType("torch")
-    fake.Tensor, fake.float32, fake.float64 = Tensor, np.float32, np.float64
-    fake.empty = lambda shape, dtype, device: Tensor(cupy.empty(shape, dtype))
+    fake.Tensor, fake.float32, fake.float64 = Tensor, sys.intern("torch.float32"), sys.intern("torch.float64")
+    fake.empty = lambda shape, dtype, device: Tensor(cupy.empty(shape, dtype.rpartition(".")[2]))
     fake.cuda = types.SimpleNamespace(
         current_stream=lambda device: types.SimpleNamespace(cuda_stream=f"torch {device}")
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import types
+
 import numpy as np
 import pytest
 
@@ -169,6 +171,18 @@ def test_torch(fakes: Fakes, model: lw.Model) -> None:  # noqa: F811
     assert fakes.cupy.uploads == 0
     with pytest.raises(InputError, match=r"requires_grad=True[\s\S]*detach"):
         model.inverse_dynamics(Tensor(q, requires_grad=True), Tensor(v), Tensor(a))
+
+
+def test_the_usual_call_is_quick(fakes: Fakes, model: lw.Model, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    """Nothing is looked at twice where nothing is unusual."""
+    monkeypatch.setattr("linkwise.codegen.cuda.exchange.DeviceBatch", None)
+    fakes.torch.cuda.current_stream = lambda device: types.SimpleNamespace(cuda_stream="current")
+    q, v, a = states(9)
+    expected = model.inverse_dynamics(q, v, a)
+    assert np.allclose(model.inverse_dynamics(*(fakes.array(x) for x in (q, v, a))), expected)
+    assert np.allclose(model.inverse_dynamics(Tensor(q), Tensor(v), Tensor(a)).array, expected)
+    many = model.mass_matrix(fakes.array(q.reshape(3, 3, 2)))
+    assert many.shape == (3, 3, 2, 2)
 
 
 def test_jax(fakes: Fakes, model: lw.Model) -> None:  # noqa: F811

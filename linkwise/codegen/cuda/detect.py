@@ -10,8 +10,13 @@ _CUDA, _MANAGED = 2, 13  # DLPack's numbers for memory of CUDA devices
 def on_device(array: Any) -> bool:
     """Whether an argument is an array on a CUDA device. Imports nothing."""
     kind = type(array)
-    if kind.__module__ in ("numpy", "builtins"):
+    library = kind.__module__.partition(".")[0]
+    if library in ("numpy", "builtins"):
         return False
+    if library == "cupy":
+        return True
+    if library == "torch":
+        return bool(getattr(array, "is_cuda", False))
     try:
         where = getattr(array, "__dlpack_device__", None)
         if where is not None:

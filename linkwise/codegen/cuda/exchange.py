@@ -12,6 +12,7 @@ from linkwise.codegen.cuda.detect import on_device
 from linkwise.codegen.cuda.kernel import Rollout
 from linkwise.codegen.cuda.layout import Kind
 from linkwise.codegen.cuda.libraries import Library, library_of
+from linkwise.codegen.cuda.quick import quick_call
 from linkwise.codegen.cuda.runtime import DeviceProgram, cupy
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.tracing.program import ArraySpec
@@ -31,6 +32,10 @@ def call(
         out: array or tuple of arrays to fill.
         steps: for a rollout.
     """
+    if out is None and program.rollout is None:
+        quick = quick_call(program, arrays)
+        if quick is not None:
+            return quick
     batch = DeviceBatch(name, program.program.inputs, arrays, program.rollout, steps)
     with batch.place():
         given, kinds = batch.flat()
@@ -50,16 +55,16 @@ def call(
 
 def dtype_of(arrays: Sequence[Any]) -> np.dtype[Any]:
     """float32 where all arrays on the device are, else float64."""
-    kinds = [np.dtype(_dtype_name(array)) for array in arrays if on_device(array)]
-    return np.dtype(np.float32 if all(kind == np.float32 for kind in kinds) else np.float64)
+    single = all(_dtype_name(array) == "float32" for array in arrays if on_device(array))
+    return np.dtype(np.float32 if single else np.float64)
 
 
-def _dtype_name(array: Any) -> Any:
+def _dtype_name(array: Any) -> str:
     """What NumPy calls the dtype of an array of any library."""
     text = str(getattr(array, "dtype", "")).rpartition(".")[2]  # torch.float32
     if not text and hasattr(type(array), "__cuda_array_interface__"):
-        return array.__cuda_array_interface__["typestr"]
-    return text if text not in ("bfloat16", "") else "float64"
+        return str(np.dtype(array.__cuda_array_interface__["typestr"]))
+    return text
 
 
 class DeviceBatch:

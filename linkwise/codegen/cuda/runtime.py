@@ -42,7 +42,7 @@ class DeviceProgram:
         self.rollout = rollout
         self._texts: dict[tuple[Any, ...], Kernel] = {}
         self._memory: dict[int, int] = {}
-        self._launchers: dict[tuple[Any, ...], Any] = {}
+        self._launchers: dict[tuple[Any, ...], tuple[Kernel, Any]] = {}
 
     def kernel(self, kinds: tuple[Kind, ...]) -> Kernel:
         """The text for arrays that come in these ways, and for the current device."""
@@ -67,22 +67,29 @@ class DeviceProgram:
         return known
 
     def launch(self, arrays: Sequence[Any], kinds: tuple[Kind, ...], count: int, steps: int | None = None) -> None:
-        """Run on the current device and stream; arrays are CuPy's, inputs then outputs, laid out as ``kinds`` says."""
+        """Run on the current device and stream.
+
+        Args:
+            arrays: inputs then outputs, laid out as ``kinds`` says: CuPy's, or addresses as ``numpy.uint64``.
+            kinds: how each array comes.
+            count: states.
+            steps: for a rollout.
+        """
         if count == 0:
             return
-        kernel = self.kernel(kinds)
-        launcher = self._launcher(kernel, kinds)
+        kernel, launcher = self._launcher(kinds)
         last = () if steps is None else (np.int32(steps),)
         arguments = (*arrays, np.int64(count), *last)
         launcher((kernel.blocks(count),), (kernel.threads,), arguments, shared_mem=kernel.shared_bytes)
 
-    def _launcher(self, kernel: Kernel, kinds: tuple[Kind, ...]) -> Any:
+    def _launcher(self, kinds: tuple[Kind, ...]) -> tuple[Kernel, Any]:
         cp = cupy()
         key = (kinds, cp.cuda.Device().id)
-        launcher = self._launchers.get(key)
-        if launcher is None:
-            launcher = self._launchers[key] = _compiled(cp, kernel)
-        return launcher
+        known = self._launchers.get(key)
+        if known is None:
+            kernel = self.kernel(kinds)
+            known = self._launchers[key] = (kernel, _compiled(cp, kernel))
+        return known
 
 
 def _compiled(cp: Any, kernel: Kernel) -> Any:
