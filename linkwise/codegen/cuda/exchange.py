@@ -55,16 +55,18 @@ def call(
 
 def dtype_of(arrays: Sequence[Any]) -> np.dtype[Any]:
     """float32 where all arrays on the device are, else float64."""
-    single = all(_dtype_name(array) == "float32" for array in arrays if on_device(array))
+    single = all(_is_single(array) for array in arrays if on_device(array))
     return np.dtype(np.float32 if single else np.float64)
 
 
-def _dtype_name(array: Any) -> str:
-    """What NumPy calls the dtype of an array of any library."""
-    text = str(getattr(array, "dtype", "")).rpartition(".")[2]  # torch.float32
-    if not text and hasattr(type(array), "__cuda_array_interface__"):
-        return str(np.dtype(array.__cuda_array_interface__["typestr"]))
-    return text
+def _is_single(array: Any) -> bool:
+    """Whether an array of any library is of float32."""
+    dtype = getattr(array, "dtype", None)
+    if isinstance(dtype, np.dtype):
+        return dtype.char == "f"
+    if dtype is None and hasattr(type(array), "__cuda_array_interface__"):
+        return np.dtype(array.__cuda_array_interface__["typestr"]) == np.float32
+    return str(dtype).endswith("float32")  # torch.float32
 
 
 class DeviceBatch:

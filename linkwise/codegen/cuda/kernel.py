@@ -229,7 +229,10 @@ class _Writer:
 
     def _head(self) -> Iterator[str]:
         # How many blocks should fit a multiprocessor is left to the compiler: every hint tried was worse or no better.
-        yield f'extern "C" __global__ void __launch_bounds__({self.threads})'
+        # But a loop over a long body is best run by few warps with many registers: more would run apart, and wait for
+        # instructions.
+        hint = ", 1" if self.rollout else ""
+        yield f'extern "C" __global__ void __launch_bounds__({self.threads}{hint})'
         # Not restrict: an output may be the same array as an input.
         parameters = [f"const REAL *{p.name}" for p in self.layout.inputs]
         parameters += [f"REAL *{p.name}" for p in self.layout.outputs]

@@ -26,9 +26,12 @@ def quick_call(program: DeviceProgram, arrays: Sequence[Any]) -> list[Any] | Non
         return None
     cp, batch, kind = cupy(), None, type(arrays[0])
     device = cp.cuda.Device().id
+    of_cupy = kind.__module__.startswith("cupy")
+    if not (of_cupy or _same_stream(cp, device)):
+        return None
     passed = []
     for spec, array in zip(specs, arrays, strict=True):
-        seen = look(cp, array, program.dtype, device) if type(array) is kind else None
+        seen = look(array, program.dtype, device) if type(array) is kind else None
         if seen is None:
             return None
         passed.append(seen)
@@ -46,27 +49,30 @@ def quick_call(program: DeviceProgram, arrays: Sequence[Any]) -> list[Any] | Non
         if "OutOfMemory" in type(error).__name__:
             return None
         raise
-    passed += [result if kind.__module__.startswith("cupy") else np.uint64(result.data_ptr()) for result in results]
+    passed += results if of_cupy else [np.uint64(result.data_ptr()) for result in results]
     program.launch(passed, tuple[Kind, ...]("rows" for _ in passed), count)
     return results
 
 
-def _look_at_cupy(cp: Any, array: Any, dtype: np.dtype[Any], device: int) -> Any:
+def _look_at_cupy(array: Any, dtype: np.dtype[Any], device: int) -> Any:
     if array.dtype != dtype or not array.flags.c_contiguous or array.device.id != device:
         return None
     return array
 
 
-def _look_at_torch(cp: Any, tensor: Any, dtype: np.dtype[Any], device: int) -> Any:
-    """The tensor's address, if CuPy would launch on the stream that PyTorch works on."""
+def _look_at_torch(tensor: Any, dtype: np.dtype[Any], device: int) -> Any:
+    """The tensor's address."""
     torch = sys.modules["torch"]
     if not tensor.is_cuda or tensor.requires_grad or tensor.dtype is not getattr(torch, dtype.name):
         return None
     if not tensor.is_contiguous() or tensor.device.index != device:
         return None
-    if torch.cuda.current_stream(device).cuda_stream != cp.cuda.get_current_stream().ptr:
-        return None
     return np.uint64(tensor.data_ptr())
+
+
+def _same_stream(cp: Any, device: int) -> bool:
+    """Whether CuPy launches on the stream that PyTorch works on."""
+    return bool(sys.modules["torch"].cuda.current_stream(device).cuda_stream == cp.cuda.get_current_stream().ptr)
 
 
 def _new(cp: Any, like: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
