@@ -46,6 +46,15 @@ def forces(model: Model, start: Array, end: Array, samples: int = 401) -> Forces
     return Forces(t, q, v, vdot, model.inverse_dynamics(q, v, vdot))
 
 
+def force_table() -> str:
+    """The joint forces of the Stanford arm over its cycloidal motion, second by second, as text."""
+    motion = forces(models.stanford_arm(), STANFORD_START, STANFORD_END, samples=11)
+    lines = ["Stanford arm, joint forces of the cycloidal motion (N m; N for the slide, joint 3)"]
+    lines.append("  t, s" + "".join(f"{f'joint {k + 1}':>10}" for k in range(6)))
+    lines += [f"{t:6.1f}" + "".join(f"{x:10.4f}" for x in tau) for t, tau in zip(motion.t, motion.tau, strict=True)]
+    return "\n".join(lines)
+
+
 def free_fall(model: Model, start: Array, samples: int = 701) -> Trajectory:
     """The motion from rest under gravity alone."""
     return simulate(model, start, duration=FALL, output_times=np.linspace(0.0, FALL, samples), rtol=1e-11)
@@ -56,7 +65,7 @@ def make_report(path: str | Path = "linkwise_demo.html") -> Path:
     began = perf_counter()
     page = Page(
         "Two arms, as in the paper",
-        "The worked examples of Saha, <i>Dynamic modeling of serial multi-body systems using the decoupled natural "
+        "The worked examples of Saha, <i>Dynamics of serial multibody systems using the decoupled natural "
         "orthogonal complement matrices</i> (1999), §6, computed by linkwise: the joint forces of a prescribed motion "
         "(inverse dynamics, the paper's program RIDIM), and free fall (forward dynamics, its program RFDSIM).",
     )
@@ -308,6 +317,7 @@ def _ns_per_state(model: Model, name: str, states: int = 8192) -> float:
 def main() -> int:
     """Write the report and say where it is."""
     path = make_report(sys.argv[1] if len(sys.argv) > 1 else "linkwise_demo.html")
+    print(force_table())
     print(f"The report is {path.resolve()}: open it in a browser.")
     return 0
 

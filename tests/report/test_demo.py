@@ -88,3 +88,11 @@ def test_stanford_arm_is_that_of_the_table():
     assert np.allclose(pose[:3, 3], [-0.6, 0.1, 0.2])
     assert model.mass == pytest.approx(21.1)
     assert np.allclose(model.center_of_mass(np.zeros(6))[1], (6 * 0.1 + 4 * 0.1 + 2.1 * 0.1) / 21.1)
+
+
+def test_the_force_table_is_inverse_dynamics() -> None:
+    lines = demo.force_table().splitlines()
+    assert len(lines) == 2 + 11
+    last = [float(x) for x in lines[-1].split()]
+    held = models.stanford_arm().gravity_force(demo.STANFORD_END)  # the motion ends at rest
+    np.testing.assert_allclose(last[1:], held, atol=5.1e-5)

@@ -65,7 +65,7 @@ def _is_single(array: Any) -> bool:
     if isinstance(dtype, np.dtype):
         return dtype.char == "f"
     if dtype is None and hasattr(type(array), "__cuda_array_interface__"):
-        return np.dtype(array.__cuda_array_interface__["typestr"]) == np.float32
+        return bool(np.dtype(array.__cuda_array_interface__["typestr"]) == np.float32)
     return str(dtype).endswith("float32")  # torch.float32
 
 
