@@ -38,10 +38,6 @@ class Placed:
         """4×4."""
         return [[*row, x] for row, x in zip(self.R.m, self.p, strict=True)] + [[0.0, 0.0, 0.0, 1.0]]
 
-    def inverse_apply(self, point: Vec) -> Vec:
-        """A point of the world in this frame."""
-        return self.R.transpose_times(point - self.p)
-
 
 @dataclass(frozen=True)
 class Place:

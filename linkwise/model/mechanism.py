@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -113,9 +113,7 @@ class Mechanism:
     base_parts: tuple[Part, ...] = ()
     """What is welded to the world."""
     base_visuals: tuple[Geometry, ...] = ()
-    closures: tuple[Any, ...] = ()
     parameter_names: tuple[str, ...] = ()
-    metadata: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bodies", Named(self.bodies))

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from linkwise.arrays import Batch
-from linkwise.compile import CompiledFunction, checked_threads
+from linkwise.compile import checked_threads
 from linkwise.rolled.kinds import GlobalInput
-from linkwise.rolled.many_links import ManyLinksFunction
+from linkwise.rolled.many_links import CombinedFunction, ManyLinksFunction
 from linkwise.rolled.tree import RolledTree
 from linkwise.tracing.program import ArraySpec
 from linkwise.tracing.rolled_program import RolledProgram
 
 
-class RolledFunction(CompiledFunction):
+class RolledFunction(ManyLinksFunction):
     """A function whose text is made of sweeps, run as loops over the links.
 
     Args:
@@ -65,16 +65,7 @@ class RolledFunction(CompiledFunction):
             kernel = self._kernels[key] = RolledKernel.build(self.rolled_program, dtype, single=single)
         return kernel
 
-    @property
-    def single(self) -> None:
-        """Calls of one state go the general way: with many links the call itself does not count."""
-        return
-
-    def general(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
-        """Evaluate for one state or a batch."""
-        batch = Batch(self.name, self.inputs, arrays)
-        if batch.is_symbolic:
-            return batch.each_state(self.text, self._symbolic_result)
+    def _evaluate(self, batch: Batch, out: Any, threads: int | None) -> Any:
         kernel = self._rolled_kernel(batch.dtype, single=batch.size < 4)
         results = batch.outputs(self.rolled_program.outputs, out)
         kernel.run(batch.flat_inputs(), [flat for flat, _ in results], batch.size, checked_threads(threads))
@@ -90,7 +81,7 @@ class RolledFunction(CompiledFunction):
         return rolled_module(self.rolled_program, host(), np.dtype(dtype).itemsize * 8, single=False)
 
 
-class ColumnsFunction(ManyLinksFunction):
+class ColumnsFunction(CombinedFunction):
     """A symmetric matrix of many links, column by column: O(n) sweeps with the columns in the lanes.
 
     ``column`` names the function of (q, x) that gives the matrix times x.

@@ -8,11 +8,11 @@ import numpy as np
 
 from linkwise.arrays import Batch
 from linkwise.model.mechanism import Frame
-from linkwise.rolled.many_links import ManyLinksFunction
+from linkwise.rolled.many_links import CombinedFunction
 from linkwise.tracing.program import ArraySpec
 
 
-class JacobianRows(ManyLinksFunction):
+class JacobianRows(CombinedFunction):
     """``jacobian`` by J* f = external force, for the six unit forces. O(n). ``frame`` is the place."""
 
     def __init__(self, *arguments: Any, frame: Frame, **others: Any) -> None:

@@ -11,13 +11,13 @@ from linkwise.algorithms.linearized_forward import LinearizedForward
 from linkwise.algorithms.linearized_inverse import LinearizedInverse
 from linkwise.arrays import Batch
 from linkwise.compile import CompiledFunction
-from linkwise.rolled.many_links import ManyLinksFunction
+from linkwise.rolled.many_links import CombinedFunction
 from linkwise.tracing.program import ArraySpec
 
 _COLUMNS_BYTES = 1 << 25  # columns are taken some at a time, so that their arrays stay this small
 
 
-class _Perturbing(ManyLinksFunction):
+class _Perturbing(CombinedFunction):
     """A function through small changes; external forces are its last input, if there are any."""
 
     def _own(self, name: str) -> CompiledFunction:

@@ -1,4 +1,4 @@
-"""What functions of many links have in common that are not one rolled program."""
+"""What functions of many links have in common: they run on the host, and a call costs little beside its work."""
 
 from __future__ import annotations
 
@@ -7,12 +7,43 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from linkwise.arrays import Batch
+from linkwise.codegen.cuda.detect import on_device
 from linkwise.compile import CompiledFunction
+from linkwise.errors import InputError
 
 Function = Callable[..., CompiledFunction]  # one of the model's own functions, by its name and optional inputs
 
 
 class ManyLinksFunction(CompiledFunction):
+    """A function of a large mechanism; what it does with a batch of numbers is the subclass's."""
+
+    @property
+    def single(self) -> None:
+        """Calls of one state go the general way: with many links the call itself does not count."""
+        return
+
+    def general(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
+        """Evaluate for one state or a batch."""
+        if any(map(on_device, arrays)):
+            raise InputError(
+                f"{self.name} of a large mechanism runs on the CPU",
+                got="arrays on a GPU",
+                allowed="NumPy arrays",
+                do='copy them to the host, or use model.with_sweeps("unrolled")',
+            )
+        batch = Batch(self.name, self.inputs, arrays)
+        if not batch.is_symbolic:
+            return self._evaluate(batch, out, threads)
+        if out is not None:
+            raise InputError(f"{self.name} fills out with numbers only", got="symbols", do="leave out= out")
+        return batch.each_state(self.text, self._symbolic_result)
+
+    @abstractmethod
+    def _evaluate(self, batch: Batch, out: Any, threads: int | None) -> Any:
+        """The result for a batch of numbers."""
+
+
+class CombinedFunction(ManyLinksFunction):
     """A function made of others of the same model, evaluated through them.
 
     Args:
@@ -37,19 +68,3 @@ class ManyLinksFunction(CompiledFunction):
         super().__init__(name, text, inputs, doc)
         self._function = function
         self._size = size
-
-    @property
-    def single(self) -> None:
-        """Calls of one state go the general way: with many links the call itself does not count."""
-        return
-
-    def general(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
-        """Evaluate for one state or a batch."""
-        batch = Batch(self.name, self.inputs, arrays)
-        if batch.is_symbolic:
-            return batch.each_state(self.text, self._symbolic_result)
-        return self._evaluate(batch, out, threads)
-
-    @abstractmethod
-    def _evaluate(self, batch: Batch, out: Any, threads: int | None) -> Any:
-        """The result for a batch of numbers."""

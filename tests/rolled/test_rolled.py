@@ -183,3 +183,14 @@ def test_what_cannot_be_rolled_or_cut_says_so() -> None:
     with pytest.raises(lw.InputError, match="run-time parameters"):
         chain = _chain(3, rng).with_parameters(["link0.mass"]).with_sweeps("rolled")
         chain.inverse_dynamics(np.zeros(3), np.zeros(3), np.zeros(3))
+
+
+def test_arrays_on_a_gpu_are_refused_with_a_way_out() -> None:
+    class OnDevice:
+        __cuda_array_interface__ = {"shape": (4,), "typestr": "<f8", "data": (0, False), "version": 3}  # noqa: RUF012
+
+    chain = _chain(4, np.random.default_rng(5)).with_sweeps("rolled")
+    for name in ("mass_matrix", "gravity_force"):
+        with pytest.raises(lw.InputError, match="runs on the CPU") as caught:
+            getattr(chain, name)(OnDevice())
+        assert "with_sweeps" in str(caught.value)

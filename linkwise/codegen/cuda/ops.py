@@ -18,6 +18,5 @@ TABLE: dict[str, str] = {
     "log": "lw_log({0})",
 }
 
-# Not expressions: sincos has two results; a copy only brings its operand to the outputs; a sign belongs to an operand.
-STATEMENTS = ("sincos", "copy")
+# Not expressions of their own: a sign belongs to an operand, sin and cos come together.
 ABSORBED = ("neg", "sin", "cos")
