@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from linkwise.algorithms.freedoms import Matrix, add, freedom, over_freedoms
 from linkwise.algorithms.kinematics import placed, velocities
-from linkwise.algorithms.mass_matrix import Matrix
 from linkwise.algorithms.sweeps import inward
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial.dual import derivative
@@ -62,7 +62,7 @@ def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Mat
         [V[k.index].cross(s) + X.motion_to_parent(own) for s, own in zip(S[k.index], _own_rates(k, q, v), strict=True)]
         for X, k in zip(to_world, tree, strict=True)
     ]
-    C: Matrix = [[0.0] * tree.nv for _ in range(tree.nv)]
+    C = over_freedoms(tree)
 
     def gather(link: Link, outboard: _Gathered | None) -> tuple[_Gathered, None]:
         M = to_world[link.index].congruence(link.inertia)
@@ -71,15 +71,14 @@ def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Mat
         for j, (s, s_rate) in enumerate(zip(S[link.index], S_rate[link.index], strict=True)):
             f1 = whole.M @ s_rate + whole.B @ s
             f2, f3 = whole.M @ s, whole.B.transpose_times(s)
-            column = link.v_start + j
+            here = freedom(link, j)
             for ancestor in tree.ancestors(link):
-                scale = link.multiplier * ancestor.multiplier
                 pairs = zip(S[ancestor.index], S_rate[ancestor.index], strict=True)
                 for i, (t, t_rate) in enumerate(pairs):
-                    row = ancestor.v_start + i
-                    C[row][column] = C[row][column] + t.dot(f1) * scale
+                    there = freedom(ancestor, i)
+                    add(C, there, here, t.dot(f1))
                     if ancestor is not link:
-                        C[column][row] = C[column][row] + (t_rate.dot(f2) + t.dot(f3)) * scale
+                        add(C, here, there, t_rate.dot(f2) + t.dot(f3))
         return whole, None
 
     inward(tree, gather, None)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from linkwise.algorithms.composite import composites
+from linkwise.algorithms.freedoms import Matrix, add, freedom, own, zeros
 from linkwise.algorithms.kinematics import Placed, placed, velocities
-from linkwise.algorithms.mass_matrix import Matrix
-from linkwise.algorithms.sweeps import Field, inward
+from linkwise.algorithms.sweeps import inward
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3
@@ -43,7 +44,7 @@ def center_of_mass(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
 
 def _composite(tree: Tree, q: Sequence[Scalar]) -> RigidInertia:
     """The inertia of all moving bodies, about the world's origin and in world axes."""
-    whole: RigidInertia = tree.root.congruence(tree.base_inertia + _composites(tree, q).root)
+    whole: RigidInertia = tree.root.congruence(tree.base_inertia + composites(tree, q).root)
     return whole
 
 
@@ -71,17 +72,16 @@ def centroidal_momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) ->
 
 def centroidal_momentum_matrix(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     """A(q), 6 × nv: centroidal momentum is A v."""
-    composite = _composites(tree, q)
+    composite = composites(tree, q)
     frames = placed(tree, q)
     com = Vec.of(center_of_mass(tree, q))
-    A: Matrix = [[0.0] * tree.nv for _ in range(6)]
+    A = zeros(6, tree.nv)
     for link in tree:
         to_com = _from_com(frames[link], com)
         for i, s in enumerate(link.S(q)):
             f = to_com @ (composite[link] @ s)
-            column = link.v_start + i
             for row, value in enumerate(f):
-                A[row][column] = A[row][column] + value * link.multiplier
+                add(A, own(row), freedom(link, i), value)
     return A
 
 
@@ -91,14 +91,6 @@ def centroidal_inertia(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     about = Transform(Shift(-(whole.h * (1.0 / whole.m)))).congruence(whole)
     columns = [list(about @ Motion.unit(i)) for i in range(6)]
     return [[columns[j][i] for j in range(6)] for i in range(6)]
-
-
-def _composites(tree: Tree, q: Sequence[Scalar]) -> Field[RigidInertia]:
-    def gather(link: Link, outboard: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
-        R = link.inertia + outboard
-        return link.phi(q).congruence(R), R
-
-    return inward(tree, gather, RigidInertia.zero())
 
 
 def _from_com(frame: Placed, com: Vec) -> Transform:

@@ -4,17 +4,15 @@ v̇ = [I - HψK]* D⁻¹ [τ - Hψ(Kτ + b)], the articulated-body algorithm (00
 
 DIFFERS FROM PAPER: the velocity-dependent accelerations a are carried outwards first, α₀ = φ*a, and enter as the
 forces b₀ = Mα₀ + b of the inverse dynamics of v̇ = 0. That leaves a = 0 in the recursion (000 eq. 60), saves the
-products P a, and gravity comes along for nothing.
+products P a, and gravity comes along at no extra cost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwise.algorithms.articulated import articulate, solve
-from linkwise.algorithms.inverse_dynamics import Forces, bias_force, needed_forces
-from linkwise.algorithms.mass_matrix import mass_matrix
-from linkwise.algorithms.sparse_factor import factorize
+from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
+from linkwise.algorithms.solver import solver
 from linkwise.model.tree import Tree
 from linkwise.spatial.scalar import Scalar
 
@@ -23,7 +21,14 @@ def forward_dynamics(
     tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar], f_ext: Forces = None
 ) -> list[Scalar]:
     """v̇, nv numbers. ``f_ext``: external forces in link frames, one for each link."""
-    if tree.has_mimics:  # a coordinate shared by two joints couples them: the tree's elimination order no longer exists
-        bias = bias_force(tree, q, v, f_ext)
-        return factorize(mass_matrix(tree, q)).solve([t - c for t, c in zip(tau, bias, strict=True)])
-    return solve(tree, q, articulate(tree, q), tau, needed_forces(tree, q, v, None, f_ext))
+    return solver(tree, q).accelerations(tau, needed_forces(tree, q, v, None, f_ext))
+
+
+def mass_solve(tree: Tree, q: Sequence[Scalar], x: Sequence[Scalar]) -> list[Scalar]:
+    """𝓜(q)⁻¹ x without the matrix. O(n)."""
+    return solver(tree, q).accelerations(x)
+
+
+def mass_matrix_inverse(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
+    """𝓜⁻¹ = [I - HψK]* D⁻¹ [I - HψK], nv × nv. O(n²)."""
+    return solver(tree, q).inverse()

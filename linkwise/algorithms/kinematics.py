@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from linkwise.algorithms.freedoms import Matrix, add, freedom, own, zeros
 from linkwise.algorithms.rigid_motion import combination
 from linkwise.algorithms.sweeps import Field, configured, each, outward, per_body
 from linkwise.model.tree import Link, Tree
@@ -13,8 +14,6 @@ from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.transforms import Shift, Transform
 from linkwise.spatial.vectors import Motion, Vec
-
-Matrix = list[list[Scalar]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,7 @@ def velocity(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], place: Place)
 
 def jacobian(tree: Tree, q: Sequence[Scalar], place: Place, point: Vec | None = None) -> Matrix:
     """6 × nv in world axes, at the place's origin or at a ``point`` given in its frame: J v = [ω; v]."""
-    J: Matrix = [[0.0] * tree.nv for _ in range(6)]
+    J = zeros(6, tree.nv)
     if place.link is None:
         return J
     frames = placed(tree, q)
@@ -105,9 +104,8 @@ def jacobian(tree: Tree, q: Sequence[Scalar], place: Place, point: Vec | None = 
         for i, s in enumerate(link.S(q)):
             turn = frame.R @ s.ang
             move = frame.R @ s.lin + turn.cross(tip - frame.p)
-            column = link.v_start + i
             for row, value in enumerate((*turn, *move)):
-                J[row][column] = J[row][column] + value * link.multiplier
+                add(J, own(row), freedom(link, i), value)
     return J
 
 

@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from linkwise.algorithms.freedoms import Matrix, add, freedom, over_freedoms, own, zeros
 from linkwise.algorithms.inverse_dynamics import Forces
 from linkwise.algorithms.joint_variation import AxisVariation, JointVariation, joint_variation
-from linkwise.algorithms.mass_matrix import Matrix
 from linkwise.algorithms.rigid_motion import RigidMotion, at_rest, next_motion, wrench
 from linkwise.algorithms.sweeps import Field, each, inward, outward
 from linkwise.model.tree import Link, Tree
@@ -160,11 +160,11 @@ def linearized_inverse(
         for i in range(len(joints[link].axes)):
             column = _within_joint(result, link, joints[link], i, whole[link], vdot)
             inner = link
-            for ancestor in list(tree.ancestors(link))[1:]:
+            for ancestor in tree.inboard(link):
                 column = leave(inner, column).seen_faster(joints[ancestor].speed_within)
                 inner = ancestor
                 _across(result, link, i, ancestor, joints, column)
-    return LinearizedInverse(result.tau, result.B_D, result.A_D, result.M)
+    return LinearizedInverse([x for (x,) in result.tau], result.B_D, result.A_D, result.M)
 
 
 def to_parent(link: Link, q: Sequence[Scalar], omega: Vec, thing: Any) -> Any:
@@ -183,19 +183,11 @@ def to_parent(link: Link, q: Sequence[Scalar], omega: Vec, thing: Any) -> Any:
 
 
 class _Matrices:
-    """τ, 𝓜, A_D and B_D, filled link by link; what concerns a mimic goes to the joint it follows."""
+    """τ, 𝓜, A_D and B_D, filled link by link."""
 
     def __init__(self, tree: Tree) -> None:
-        n = tree.nv
-        self.tau: list[Scalar] = [0.0] * n
-        self.M: Matrix = [[0.0] * n for _ in range(n)]
-        self.A_D: Matrix = [[0.0] * n for _ in range(n)]
-        self.B_D: Matrix = [[0.0] * n for _ in range(n)]
-
-    @staticmethod
-    def add(matrix: Matrix, row: Link, i: int, column: Link, j: int, value: Scalar) -> None:
-        r, c = row.v_start + i, column.v_start + j
-        matrix[r][c] = matrix[r][c] + value * (row.multiplier * column.multiplier)
+        self.tau: Matrix = zeros(tree.nv, 1)
+        self.M, self.A_D, self.B_D = (over_freedoms(tree) for _ in range(3))
 
 
 def _within_joint(
@@ -207,14 +199,14 @@ def _within_joint(
     X_A = whole.M @ axis.theta + whole.twice_M_hat(axis.eta)
     X_B = whole.M @ axis.psi_ddot + whole.twice_M_hat(axis.psi_dot)
     for j, row in enumerate(joint.axes):
-        result.add(result.M, link, j, link, i, row.eta.dot(X))
-        result.add(result.A_D, link, j, link, i, row.eta.dot(X_A))
-        result.add(result.B_D, link, j, link, i, row.eta.dot(X_B) + axis.dS[j].dot(whole.f))
-    result.add(result.M, link, i, link, i, link.armature[i])
+        add(result.M, freedom(link, j), freedom(link, i), row.eta.dot(X))
+        add(result.A_D, freedom(link, j), freedom(link, i), row.eta.dot(X_A))
+        add(result.B_D, freedom(link, j), freedom(link, i), row.eta.dot(X_B) + axis.dS[j].dot(whole.f))
+    add(result.M, freedom(link, i), freedom(link, i), link.armature[i])
     tau = axis.eta.dot(whole.f)
     if vdot is not None:
         tau = tau + link.armature[i] * link.rates(vdot)[i]
-    result.tau[link.v_start + i] = result.tau[link.v_start + i] + tau * link.multiplier
+    add(result.tau, freedom(link, i), own(0), tau)
     return _Column(X, X_A, X_B + axis.eta.cross_force(whole.f), whole.twice_M_hat_transposed(axis.eta))
 
 
@@ -222,14 +214,16 @@ def _across(
     result: _Matrices, link: Link, i: int, ancestor: Link, joints: Field[JointVariation], column: _Column
 ) -> None:
     """The entries of one axis with every axis of an ancestor, both ways."""
+    here = freedom(link, i)
     for j, axis in enumerate(joints[ancestor].axes):
+        there = freedom(ancestor, j)
         mass = axis.eta.dot(column.X)
-        result.add(result.M, ancestor, j, link, i, mass)
-        result.add(result.M, link, i, ancestor, j, mass)
-        result.add(result.A_D, ancestor, j, link, i, axis.eta.dot(column.X_A))
-        result.add(result.B_D, ancestor, j, link, i, axis.eta.dot(column.X_B))
-        result.add(result.A_D, link, i, ancestor, j, axis.theta.dot(column.X) + _couple(axis.eta, column))
-        result.add(result.B_D, link, i, ancestor, j, axis.psi_ddot.dot(column.X) + _couple(axis.psi_dot, column))
+        add(result.M, there, here, mass)
+        add(result.M, here, there, mass)
+        add(result.A_D, there, here, axis.eta.dot(column.X_A))
+        add(result.B_D, there, here, axis.eta.dot(column.X_B))
+        add(result.A_D, here, there, axis.theta.dot(column.X) + _couple(axis.eta, column))
+        add(result.B_D, here, there, axis.psi_ddot.dot(column.X) + _couple(axis.psi_dot, column))
 
 
 def _couple(motion: Motion, column: _Column) -> Scalar:

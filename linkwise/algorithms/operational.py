@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwise.algorithms.articulated import articulate, solve
+from linkwise.algorithms.freedoms import Matrix
 from linkwise.algorithms.kinematics import Place, jacobian
-from linkwise.algorithms.mass_matrix import Matrix, mass_matrix
+from linkwise.algorithms.solver import solver
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.model.tree import Tree
 from linkwise.spatial.scalar import Scalar
@@ -15,12 +15,8 @@ from linkwise.spatial.scalar import Scalar
 def operational_admittance(tree: Tree, q: Sequence[Scalar], place: Place) -> Matrix:
     """J𝓜⁻¹J*, 6 × 6: the acceleration of the place for each unit force on it, world axes."""
     J = jacobian(tree, q, place)
-    if tree.has_mimics:
-        factor = factorize(mass_matrix(tree, q))
-        columns = [factor.solve(row) for row in J]
-    else:
-        axes = articulate(tree, q)
-        columns = [solve(tree, q, axes, row, None) for row in J]
+    by = solver(tree, q)
+    columns = [by.accelerations(row) for row in J]
     half = [[_dot(J[i], columns[j]) if i <= j else 0.0 for j in range(6)] for i in range(6)]
     return [[half[min(i, j)][max(i, j)] for j in range(6)] for i in range(6)]
 

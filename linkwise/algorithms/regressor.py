@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwise.algorithms.mass_matrix import Matrix
+from linkwise.algorithms.freedoms import Matrix, add, freedom, own, zeros
 from linkwise.algorithms.rigid_motion import at_rest, next_motion, wrench
 from linkwise.algorithms.sweeps import outward
 from linkwise.model.tree import Tree
@@ -31,7 +31,7 @@ def unit_inertias() -> list[RigidInertia]:
 def regressor(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], vdot: Sequence[Scalar]) -> Matrix:
     """Y, nv × 10 n. ``tree`` is in body frames. Armature is not in π: its part of τ is left out."""
     motion = outward(tree, lambda link, parent: next_motion(link, parent, q, v, vdot), at_rest(tree.gravity))
-    Y: Matrix = [[0.0] * (10 * len(tree.links)) for _ in range(tree.nv)]
+    Y = zeros(tree.nv, 10 * len(tree.links))
     units = unit_inertias()
     for link in tree:
         for i, unit in enumerate(units):
@@ -41,8 +41,7 @@ def regressor(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], vdot: Sequen
                 f = f if inner is None else inner.phi(q) @ f
                 inner = ancestor
                 for j, s in enumerate(ancestor.S(q)):
-                    row, column = ancestor.v_start + j, 10 * link.index + i
-                    Y[row][column] = Y[row][column] + s.dot(f) * ancestor.multiplier
+                    add(Y, freedom(ancestor, j), own(10 * link.index + i), s.dot(f))
     return Y
 
 

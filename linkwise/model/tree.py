@@ -91,6 +91,10 @@ class Tree:
             yield self.links[index]
             index = self.links[index].parent
 
+    def inboard(self, link: Link) -> list[Link]:
+        """Its ancestors without the link itself, the parent first."""
+        return list(self.ancestors(link))[1:]
+
     def generalized(self, per_link: Sequence[Sequence[Scalar]]) -> list[Scalar]:
         """One number for each freedom from one for each joint axis; what acts on a mimic acts on its leader."""
         total: list[Scalar] = [0.0] * self.nv

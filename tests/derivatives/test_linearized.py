@@ -8,6 +8,7 @@ import pytest
 import linkwise as lw
 from linkwise.algorithms.catalogue import Trees
 from linkwise.algorithms.linearized_forward import linearized_forward
+from linkwise.algorithms.solver import Articulated, Factored
 from tests.derivatives.differences import eager, exact_jacobian, relative
 from tests.random_trees import ALL, random_state, random_tree
 
@@ -45,7 +46,7 @@ def test_both_ways_of_solving_agree(seed: int) -> None:
     model = random_tree(rng, 7)
     q, v, tau = (x.tolist() for x in random_state(model, rng))
     tree = Trees(model).fast
-    a, b = (linearized_forward(tree, q, v, tau, articulated=way) for way in (True, False))
+    a, b = (linearized_forward(tree, q, v, tau, solver=way(tree, q)) for way in (Articulated, Factored))
     for x, y in zip(a, b, strict=True):
         assert relative(x, np.array(y, float)) < 1e-9
 

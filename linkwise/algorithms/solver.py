@@ -1,0 +1,129 @@
+"""How accelerations follow from forces: v̇ = 𝓜⁻¹(τ - Hφb).
+
+The one place that decides it. Algorithms ask :func:`solver` and do not branch:
+
+* :class:`Articulated`: the articulated-body recursion, 𝓜⁻¹ = [I - HψK]* D⁻¹ [I - HψK] (000 eq. 57). O(n) for each
+  right-hand side.
+* :class:`Factored`: 𝓜 = LᵀDL with the zeros of the tree (Featherstone 2005). Needed where joints share a freedom, since
+  no elimination order along the tree exists then; and cheaper for many right-hand sides on a shallow tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Protocol
+
+from linkwise.algorithms.articulated import articulate, solve
+from linkwise.algorithms.freedoms import Matrix
+from linkwise.algorithms.inverse_dynamics import Forces, external_force
+from linkwise.algorithms.mass_matrix import mass_matrix
+from linkwise.algorithms.sparse_factor import factorize
+from linkwise.model.tree import Tree
+from linkwise.spatial.scalar import Scalar, is_zero
+from linkwise.spatial.vectors import Force
+
+Flat = Sequence[Scalar]
+
+
+class Solver(Protocol):
+    """𝓜⁻¹ of one configuration."""
+
+    def accelerations(self, tau: Flat, b: Forces = None) -> list[Scalar]:
+        """v̇ = 𝓜⁻¹(τ - Hφb), nv numbers, for joint forces τ and forces b that the links take."""
+
+    def columns(self, matrix: Matrix) -> Matrix:
+        """𝓜⁻¹ times a matrix."""
+
+    def inverse(self) -> Matrix:
+        """𝓜⁻¹ itself."""
+
+
+def solver(tree: Tree, q: Flat) -> Solver:
+    """The way that suits the mechanism."""
+    return Factored(tree, q) if tree.has_mimics else Articulated(tree, q)
+
+
+def many_sided_solver(tree: Tree, q: Flat) -> Solver:
+    """The way that suits the mechanism where there are as many right-hand sides as freedoms."""
+    inboard = sum(link.joint.nv * ancestor.joint.nv for link in tree for ancestor in tree.ancestors(link))
+    return Factored(tree, q) if inboard <= FACTORED_UP_TO * tree.nv else solver(tree, q)
+
+
+FACTORED_UP_TO = 20
+"""Freedoms inboard of a freedom, on average, up to which a factor of 𝓜 is the cheaper way to many right-hand sides."""
+
+
+class Articulated:
+    """By articulated bodies; ``tip`` is an extra force at the outer end of each leaf."""
+
+    def __init__(self, tree: Tree, q: Flat, tip: Force | None = None) -> None:
+        self.tree, self.q, self.tip = tree, q, tip
+        self.axes = articulate(tree, q)
+
+    def accelerations(self, tau: Flat, b: Forces = None) -> list[Scalar]:
+        """One inward and one outward sweep."""
+        return solve(self.tree, self.q, self.axes, tau, b, self.tip)
+
+    def columns(self, matrix: Matrix) -> Matrix:
+        """One column at a time."""
+        return _transposed([self.accelerations(column) for column in zip(*matrix, strict=True)])
+
+    def inverse(self) -> Matrix:
+        """One unit force at a time; no matrix is inverted. O(n²)."""
+        n = self.tree.nv
+        return mirrored([self.accelerations([1.0 if i == j else 0.0 for i in range(n)]) for j in range(n)])
+
+
+class Factored:
+    """By the factors of 𝓜."""
+
+    def __init__(self, tree: Tree, q: Flat) -> None:
+        self.tree, self.q = tree, q
+        self.factor = factorize(mass_matrix(tree, q))
+
+    def accelerations(self, tau: Flat, b: Forces = None) -> list[Scalar]:
+        """Two triangular solves."""
+        if b is not None:
+            tau = [t - c for t, c in zip(tau, external_force(self.tree, self.q, b), strict=True)]
+        return self.factor.solve(tau)
+
+    def columns(self, matrix: Matrix) -> Matrix:
+        """Each column by the inverse where that or the column has zeros enough, else by the factors."""
+        lower = sum(not is_zero(x) for i, row in enumerate(self.factor.L) for x in row[:i])
+        solve_cost = self.tree.nv + 2 * lower
+        solved = []
+        for column in zip(*matrix, strict=True):
+            pairs = [[(x, y) for x, y in zip(row, column, strict=True) if _both(x, y)] for row in self._inverse]
+            by_product = sum(map(len, pairs)) <= solve_cost
+            solved.append([_sum_of_products(row) for row in pairs] if by_product else self.factor.solve(column))
+        return _transposed(solved)
+
+    def inverse(self) -> Matrix:
+        """Unit vectors through the factors."""
+        return self._inverse
+
+    @cached_property
+    def _inverse(self) -> Matrix:
+        return self.factor.inverse()
+
+
+def mirrored(columns: Matrix) -> Matrix:
+    """A symmetric matrix: entry (i, j) from the column of the outer of the two, whose inward sweep is the shorter."""
+    n = len(columns)
+    return [[columns[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
+
+
+def _transposed(matrix: Matrix) -> Matrix:
+    return [list(row) for row in zip(*matrix, strict=True)]
+
+
+def _both(x: Scalar, y: Scalar) -> bool:
+    return not is_zero(x) and not is_zero(y)
+
+
+def _sum_of_products(pairs: Sequence[tuple[Scalar, Scalar]]) -> Scalar:
+    total: Scalar = 0.0
+    for x, y in pairs:
+        total = total + x * y
+    return total
