@@ -35,7 +35,7 @@ def articulate(tree: Tree, q: Sequence[Scalar]) -> Field[list[Axis]]:
     """The eliminated axes of every link: all that forward dynamics needs to know of the inertias."""
 
     def step(link: Link, outboard: ArticulatedInertia) -> tuple[ArticulatedInertia, list[Axis]]:
-        P = ArticulatedInertia.rigid(link.inertia) + outboard
+        P = link.inertia.articulated() + outboard
         axes = []
         for s, armature, bare in zip(link.S(q), link.armature, _bare_axes(link, q), strict=True):
             u = P @ s
@@ -58,7 +58,7 @@ def solve(
 ) -> list[Scalar]:
     """v̇ = [I - HψK]* D⁻¹ ([I - HψK] τ - Hψ b) for forces ``b`` on the links (000 eq. 60 with a = 0).
 
-    ``tip``: a force that the leaves must bring up beside.
+    ``tip``: an extra force at the outer end of each leaf.
     """
 
     def innovate(link: Link, outboard: Force) -> tuple[Force, list[Scalar]]:

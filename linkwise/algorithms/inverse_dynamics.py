@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwise.algorithms.rigid_motion import RigidMotion, at_rest, next_motion, wrench
+from linkwise.algorithms.rigid_motion import at_rest, next_motion
 from linkwise.algorithms.sweeps import Field, generalized, inward, outward
 from linkwise.model.tree import Link, Tree
+from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force
 
@@ -44,7 +45,7 @@ def needed_forces(
 
     def move(link: Link, parent: RigidMotion) -> tuple[RigidMotion, Force]:
         motion = next_motion(link, parent, q, v, vdot)
-        f = wrench(link.inertia, motion)
+        f = link.inertia.wrench(motion)
         return motion, f if f_ext is None else f - f_ext[link]
 
     return outward(tree, move, at_rest(tree.gravity) if base is None else base, keeps=True)

@@ -24,9 +24,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwise.algorithms.rigid_motion import RigidMotion, carried, combination
+from linkwise.algorithms.rigid_motion import combination
 from linkwise.model.tree import Link
 from linkwise.spatial.dual import derivative
+from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Scalar, is_zero
 from linkwise.spatial.vectors import Motion, Vec
 
@@ -66,7 +67,7 @@ def joint_variation(
     v_J = combination(S, link.rates(v)).lin
     dS = [_derivative_of_S(link, q, i) for i in range(len(S))]
     commuting = _commute(S, dS)
-    base = motion if commuting else carried(link.phi(q), parent)
+    base = motion if commuting else link.phi(q).carry(parent)
     V_base = Motion(base.omega, Vec.zero())
     V_both = V_base + Motion(motion.omega, Vec.zero() if commuting else v_J)
     axes = []

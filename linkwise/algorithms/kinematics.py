@@ -12,7 +12,7 @@ from linkwise.model.tree import Link, Tree
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.transforms import Shift, Transform
+from linkwise.spatial.transforms import Factor, Transform
 from linkwise.spatial.vectors import Motion, Vec
 
 
@@ -23,15 +23,13 @@ class Placed:
     R: Mat3
     p: Vec
 
-    def after(self, phi: Transform) -> Placed:
-        """The frame that ``phi`` leads to from this one."""
-        R, p = self.R, self.p
-        for factor in phi.factors:
-            if isinstance(factor, Shift):
-                p = p + R @ factor.l
-            else:
-                R = Mat3([list(factor.rotate_back(Vec.of(row))) for row in R.m])
-        return Placed(R, p)
+    def shifted(self, l: Vec) -> Placed:
+        """The frame at l in this one, its axes parallel."""
+        return Placed(self.R, self.p + self.R @ l)
+
+    def turned(self, factor: Factor) -> Placed:
+        """The frame with the child side's axes."""
+        return Placed(Mat3([list(factor.rotate_back(Vec.of(row))) for row in self.R.m]), self.p)
 
     def matrix(self) -> Matrix:
         """4×4."""
@@ -48,16 +46,18 @@ class Place:
     def within(self, frames: Field[Placed]) -> Placed:
         """This place in the world, given where the links are."""
         on = Placed(Mat3.identity(), Vec.zero()) if self.link is None else frames[self.link]
-        return on.after(self.offset)
+        place: Placed = self.offset.carry(on)
+        return place
 
 
 def placed(tree: Tree, q: Sequence[Scalar]) -> Field[Placed]:
     """Every link's frame in the world."""
-    return outward(tree, lambda link, parent: parent.after(link.phi(q)), _root(tree))
+    return outward(tree, lambda link, parent: link.phi(q).carry(parent), _root(tree))
 
 
 def _root(tree: Tree) -> Placed:
-    return Placed(Mat3.identity(), Vec.zero()).after(tree.root)
+    root: Placed = tree.root.carry(Placed(Mat3.identity(), Vec.zero()))
+    return root
 
 
 def pose(tree: Tree, q: Sequence[Scalar], place: Place) -> Matrix:
@@ -69,8 +69,8 @@ def poses(tree: Tree, q: Sequence[Scalar]) -> list[Matrix]:
     """4×4 of every body."""
 
     def move(link: Link, parent: Placed) -> tuple[Placed, Matrix]:
-        frame = parent.after(link.phi(q))
-        return frame, frame.after(link.to_body).matrix()
+        frame: Placed = link.phi(q).carry(parent)
+        return frame, link.to_body.carry(frame).matrix()
 
     return per_body(tree, outward(tree, move, _root(tree), keeps=True), (4, 4))
 

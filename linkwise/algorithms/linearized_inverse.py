@@ -20,13 +20,15 @@ from typing import Any, NamedTuple
 from linkwise.algorithms.freedoms import Matrix, add, freedom, over_freedoms, own, zeros
 from linkwise.algorithms.inverse_dynamics import Forces
 from linkwise.algorithms.joint_variation import AxisVariation, JointVariation, joint_variation
-from linkwise.algorithms.rigid_motion import RigidMotion, at_rest, next_motion, wrench
+from linkwise.algorithms.rigid_motion import at_rest, next_motion
 from linkwise.algorithms.sweeps import Field, each, inward, outward
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
+from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Scalar, is_zero
 from linkwise.spatial.transforms import Factor, Shift
+from linkwise.spatial.value import Value
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 
@@ -39,7 +41,7 @@ class LinearizedInverse(NamedTuple):
     dvdot: Any
 
 
-class Subtree:
+class Subtree(Value):
     """A link with all that hangs outboard: R, the two parts 2A and 2c of 2R̂, and the force f it takes."""
 
     __slots__ = ("A", "M", "c", "f")
@@ -59,7 +61,7 @@ class Subtree:
         xx, yy, zz, xy, xz, yz = inertia.J.six()
         sigma = Sym3.of(xx - (yy + zz), yy - (xx + zz), zz - (xx + yy), xy * 2.0, xz * 2.0, yz * 2.0)
         A = Mat3([list(motion.omega.cross(sigma.column(j))) for j in range(3)]).T
-        f = wrench(inertia, motion)
+        f = inertia.wrench(motion)
         return cls(inertia, A, motion.omega.cross(inertia.h * 2.0), f if f_ext is None else f - f_ext)
 
     def __add__(self, other: Subtree) -> Subtree:
@@ -104,7 +106,7 @@ def _minus_cross_cross(A: Mat3, a: Vec, b: Vec) -> Mat3:
     return Mat3.build(entry)
 
 
-class _Column:
+class _Column(Value):
     """One joint axis on its walk to the base: X = RH*, X_A and X_B (forces), and X̂ = 2R̂*H* (a couple)."""
 
     __slots__ = ("X", "X_A", "X_B", "X_hat")
@@ -175,10 +177,7 @@ def to_parent(link: Link, q: Sequence[Scalar], omega: Vec, thing: Any) -> Any:
         omegas.append(omega)
         omega = factor.rotate_back(omega)
     for factor, turning in zip(reversed(factors), reversed(omegas), strict=True):
-        if isinstance(factor, Shift):
-            thing = thing.shifted(factor.l).seen_faster(turning.cross(factor.l))
-        else:
-            thing = thing.turned(factor)
+        thing = factor.carry(thing).seen_faster(factor.origin_velocity(turning))
     return thing
 
 

@@ -17,14 +17,15 @@ from typing import Any, NamedTuple
 from linkwise.algorithms.forward_dynamics import forward_dynamics, mass_solve
 from linkwise.algorithms.inverse_dynamics import Forces
 from linkwise.algorithms.joint_variation import tangent_direction
-from linkwise.algorithms.rigid_motion import RigidMotion, at_rest, carried, combination, next_motion, wrench
+from linkwise.algorithms.rigid_motion import at_rest, combination, next_motion
 from linkwise.algorithms.sweeps import each, generalized, inward, outward
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Scalar, is_zero
-from linkwise.spatial.transforms import Shift, Transform
+from linkwise.spatial.transforms import Factor
+from linkwise.spatial.value import Value
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 Flat = Sequence[Scalar]
@@ -59,7 +60,7 @@ class _Varied:
         x, y, z = self.motion.omega
         dx, dy, dz = self.omega
         ax, ay, az = self.omega_dot
-        xx, yy, zz = (x + x) * dx, (y + y) * dy, (z + z) * dz
+        xx, yy, zz = self._squares
         xy, xz, yz = x * dy + y * dx, x * dz + z * dx, y * dz + z * dy
         return Mat3(
             (
@@ -67,6 +68,29 @@ class _Varied:
                 (xy + az, -(xx + zz), yz - ax),
                 (xz - ay, yz + ax, -(xx + yy)),
             )
+        )
+
+    @property
+    def _squares(self) -> Vec:
+        """The changes of x², y², z² of ω."""
+        x, y, z = self.motion.omega
+        return Vec((x + x) * self.omega.x, (y + y) * self.omega.y, (z + z) * self.omega.z)
+
+    @property
+    def deviations(self) -> Vec:
+        """E_yy - E_zz, E_zz - E_xx, E_xx - E_yy, of the change of E."""
+        xx, yy, zz = self._squares
+        return Vec(yy - zz, zz - xx, xx - yy)
+
+    def shifted(self, l: Vec) -> _Varied:
+        """At the point l of the same rigid body."""
+        a = self.a if all(is_zero(x) for x in l) else self.a + self.E @ l
+        return _Varied(self.motion.shifted(l), self.omega, self.omega_dot, a)
+
+    def turned(self, factor: Factor) -> _Varied:
+        """In the child side's axes."""
+        return _Varied(
+            self.motion.turned(factor), *(factor.rotate_back(x) for x in (self.omega, self.omega_dot, self.a))
         )
 
 
@@ -94,9 +118,9 @@ def perturbed_inverse(
     varied = outward(tree, vary, root)
 
     def balance(link: Link, outboard: _Pair) -> tuple[_Pair, tuple[list[Scalar], list[Scalar]]]:
-        own = wrench(link.inertia, varied[link].motion)
+        own = link.inertia.wrench(varied[link].motion)
         f = outboard.f + (own if f_ext is None else own - f_ext[link])
-        df = outboard.df + _linear_wrench(link.inertia, varied[link].E, varied[link].a)
+        df = outboard.df + link.inertia.wrench(varied[link])
         change = _joint_change(link, q, v, vdot, dq, dv, dvdot)
         S, phi = link.S(q), link.phi(q)
         tau = [s.dot(f) + J * x for s, J, x in zip(S, link.armature, link.rates(vdot), strict=True)]
@@ -119,7 +143,7 @@ def perturbed_forward(
     return PerturbedForward(vdot, mass_solve(tree, q, left))
 
 
-class _Pair:
+class _Pair(Value):
     """A force and its change."""
 
     __slots__ = ("df", "f")
@@ -153,13 +177,12 @@ def _joint_change(link: Link, q: Flat, v: Flat, vdot: Flat, dq: Flat, dv: Flat, 
 
 def _next_change(link: Link, parent: _Varied, motion: RigidMotion, q: Flat, v: Flat, change: _JointChange) -> _Varied:
     """:func:`linkwise.algorithms.rigid_motion.next_motion`, varied."""
-    phi = link.phi(q)
-    moved = carried(phi, parent.motion)
+    beyond: _Varied = link.phi(q).carry(parent)
+    moved = beyond.motion
     turn, slide = change.D.ang, change.D.lin
-    omega, omega_dot, a = _carried_change(phi, parent)
-    omega = omega - turn.cross(moved.omega)
-    omega_dot = omega_dot - turn.cross(moved.omega_dot)
-    a = a - turn.cross(moved.a)
+    omega = beyond.omega - turn.cross(moved.omega)
+    omega_dot = beyond.omega_dot - turn.cross(moved.omega_dot)
+    a = beyond.a - turn.cross(moved.a)
     if not all(is_zero(x) for x in slide):
         a = a + moved.E @ slide
     V_J = combination(link.S(q), link.rates(v))
@@ -170,29 +193,3 @@ def _next_change(link: Link, parent: _Varied, motion: RigidMotion, q: Flat, v: F
         omega_dot + change.A.ang + whole.cross(V_J.ang) + motion.omega.cross(change.V.ang),
         a + change.A.lin + (whole + omega).cross(V_J.lin) + (motion.omega + moved.omega).cross(change.V.lin),
     )
-
-
-def _carried_change(phi: Transform, parent: _Varied) -> tuple[Vec, Vec, Vec]:
-    """The change of the parent's motion, seen at the child's origin and in its axes."""
-    motion, omega, omega_dot, a = parent.motion, parent.omega, parent.omega_dot, parent.a
-    for factor in phi.factors:
-        if isinstance(factor, Shift):
-            if not all(is_zero(x) for x in factor.l):
-                a = a + _Varied(motion, omega, omega_dot, a).E @ factor.l
-        else:
-            omega, omega_dot, a = (factor.rotate_back(x) for x in (omega, omega_dot, a))
-        motion = carried(Transform(factor), motion)
-    return omega, omega_dot, a
-
-
-def _linear_wrench(M: RigidInertia, E: Mat3, a: Vec) -> Force:
-    """:func:`linkwise.algorithms.rigid_motion.wrench`, which is linear in E and a."""
-    e = E.m
-    (Jxx, Jxy, Jxz), (_, Jyy, Jyz), (_, _, Jzz) = M.J.m
-    Sxx, Syy, Szz = (Jyy + Jzz - Jxx) * 0.5, (Jxx + Jzz - Jyy) * 0.5, (Jxx + Jyy - Jzz) * 0.5
-    N = Vec(
-        Syy * e[2][1] - Szz * e[1][2] + Jxz * e[1][0] - Jxy * e[2][0] + Jyz * (e[1][1] - e[2][2]),
-        Szz * e[0][2] - Sxx * e[2][0] + Jxy * e[2][1] - Jyz * e[0][1] + Jxz * (e[2][2] - e[0][0]),
-        Sxx * e[1][0] - Syy * e[0][1] + Jyz * e[0][2] - Jxz * e[1][2] + Jxy * (e[0][0] - e[1][1]),
-    )
-    return Force(N + M.h.cross(a), a * M.m + E @ M.h)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwise.algorithms.freedoms import Matrix, add, freedom, own, zeros
-from linkwise.algorithms.rigid_motion import at_rest, next_motion, wrench
+from linkwise.algorithms.rigid_motion import at_rest, next_motion
 from linkwise.algorithms.sweeps import outward
 from linkwise.model.tree import Tree
 from linkwise.spatial.inertia import RigidInertia
@@ -35,7 +35,7 @@ def regressor(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], vdot: Sequen
     units = unit_inertias()
     for link in tree:
         for i, unit in enumerate(units):
-            f = wrench(unit, motion[link])
+            f = unit.wrench(motion[link])
             inner = None
             for ancestor in tree.ancestors(link):
                 f = f if inner is None else inner.phi(q) @ f

@@ -20,11 +20,12 @@ from typing import Any
 from linkwise.algorithms.articulated import articulate, solve
 from linkwise.algorithms.inverse_dynamics import needed_forces
 from linkwise.algorithms.joining import UPPER
-from linkwise.algorithms.rigid_motion import RigidMotion, combination, next_motion
+from linkwise.algorithms.rigid_motion import combination, next_motion
 from linkwise.algorithms.sweeps import at_base, at_tip, inward, outward
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force, Vec
 
@@ -77,7 +78,7 @@ def answered(tree: Tree, q: Flat, v: Flat, tau: Flat, omega: Vec) -> tuple[Any, 
     tip = at_tip(tree, outward(tree, lambda link, parent: next_motion(link, parent, q, v, None), held), MOVED)
 
     def gather(link: Link, outboard: Answer) -> tuple[Answer, None]:
-        P, z, Psi = ArticulatedInertia.rigid(link.inertia) + outboard.P, outboard.z + b[link], outboard.Psi
+        P, z, Psi = link.inertia.articulated() + outboard.P, outboard.z + b[link], outboard.Psi
         Lambda, beta = outboard.Lambda, outboard.beta
         for s, force, armature in zip(link.S(q), link.rates(tau), link.armature, strict=True):
             u = P @ s

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linkwise.algorithms.rigid_motion import RigidMotion
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import Field, inward, outward
 from linkwise.classics.requirements import joint_types, no_armature
@@ -25,6 +24,7 @@ from linkwise.classics.terms import Flat
 from linkwise.model.joints import Spherical
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial.matrices import Mat3, Sym3
+from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Vec
 

@@ -26,7 +26,7 @@ def articulated_inertias(tree: Tree, q: Flat) -> tuple[Field[ArticulatedInertia]
     def step(
         link: Link, outboard: ArticulatedInertia
     ) -> tuple[ArticulatedInertia, tuple[ArticulatedInertia, Eliminated]]:
-        P = outboard + ArticulatedInertia.rigid(link.inertia)
+        P = outboard + link.inertia.articulated()
         joint = eliminate(P, link.S(q), link.armature)
         return link.phi(q).congruence(joint.P_plus), (P, joint)
 

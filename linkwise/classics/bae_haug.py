@@ -78,7 +78,7 @@ def reduce(tree: Tree, q: Flat, terms: Field[Terms], Q: Field[Force]) -> Field[V
     """K and L from the tips inwards."""
 
     def step(link: Link, outboard: Reduced) -> tuple[Reduced, Variation]:
-        P = ArticulatedInertia.rigid(link.inertia) + outboard.K
+        P = link.inertia.articulated() + outboard.K
         joint = eliminate(P, link.S(q), link.armature)
         y = Q[link] + outboard.L
         through = y - joint.apply_G(joint.H(y)) - joint.P_plus @ terms[link].a

@@ -52,7 +52,7 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
     terms = velocity_terms(tree, q, v)  # their first sweep: ω, ζ (our a) and β (our -b)
 
     def condense(link: Link, outboard: _Body) -> tuple[_Body, _Joint]:
-        I = ArticulatedInertia.rigid(link.inertia) + outboard.I
+        I = link.inertia.articulated() + outboard.I
         beta, zeta = outboard.beta - terms[link].b, terms[link].a
         Phi = link.S(q)
         IPhi = [I @ column for column in Phi]

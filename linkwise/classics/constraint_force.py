@@ -30,7 +30,6 @@ from linkwise.classics.requirements import own_mass, serial
 from linkwise.classics.sparse_kkt import active_forces
 from linkwise.classics.terms import Flat, base_acceleration, spatial_terms
 from linkwise.model.tree import Tree
-from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force, Motion
 
@@ -42,7 +41,7 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
     own_mass(tree, "constraint force")
     terms = spatial_terms(tree, q, v)
     f_a = active_forces(tree, q, tau)
-    bodies = each(tree, lambda link: factorize(as_rows(ArticulatedInertia.rigid(link.inertia))))
+    bodies = each(tree, lambda link: factorize(as_rows(link.inertia.articulated())))
     T = [constraint_basis(link, q) for link in tree]
     free = [Motion.of(bodies[link].solve(list(f_a[link] - terms[link].p))) for link in tree]
     base = base_acceleration(tree)

@@ -277,7 +277,7 @@ def _articulated(centred: Tree, q: Flat) -> Field[list[_Axis]]:
     """M̂_i = M_i + ΣB* M̂_kk B, M̂_kk = M̂_k - ψ̂_kψ_k* (002 eq. 50): the articulated bodies, joint by joint."""
 
     def step(link: Link, outboard: ArticulatedInertia) -> tuple[ArticulatedInertia, list[_Axis]]:
-        M_hat = ArticulatedInertia.rigid(link.inertia) + outboard
+        M_hat = link.inertia.articulated() + outboard
         axes: list[_Axis] = []
         for p, rotor in zip(reversed(link.S(q)), reversed(link.armature), strict=True):
             psi_hat = M_hat @ p

@@ -40,7 +40,6 @@ from linkwise.classics.featherstone import absolute
 from linkwise.classics.requirements import no_mimics, own_mass, serial
 from linkwise.classics.terms import Flat, base_acceleration
 from linkwise.model.tree import Tree
-from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.scalar import Scalar
 
 _NO_FORCE: list[Scalar] = [0.0] * 6
@@ -98,7 +97,7 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
     base = list(base_acceleration(tree))
     pieces = [Piece(zeros(6, 6), zeros(6, 6), zeros(6, 6), base, base)]
     for link in tree:
-        Phi = inverse(as_rows(ArticulatedInertia.rigid(bodies[link].I)))
+        Phi = inverse(as_rows(bodies[link].I.articulated()))
         b = [-x for x in times(Phi, list(bodies[link].p))]
         pieces.append(Piece(Phi, Phi, Phi, b, b))
     whole = assemble(pieces, joints)

@@ -56,7 +56,7 @@ def forward_dynamics_link_coordinates(tree: Tree, q: Flat, v: Flat, tau: Flat) -
     terms = spatial_terms(tree, q, v)
 
     def step(link: Link, outboard: _Articulated) -> tuple[_Articulated, _Handle]:
-        own = _Articulated(ArticulatedInertia.rigid(link.inertia) + outboard.I, terms[link].p + outboard.p)
+        own = _Articulated(link.inertia.articulated() + outboard.I, terms[link].p + outboard.p)
         handle = _handle(own, link, link.S(q), terms[link].c, tau)
         phi = link.phi(q)
         return _Articulated(phi.congruence(handle.through.I), phi @ handle.through.p), handle
@@ -76,7 +76,7 @@ def forward_dynamics_absolute(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[S
 
     def step(link: Link, outboard: _Articulated) -> tuple[_Articulated, _Handle]:
         body = bodies[link]
-        own = _Articulated(ArticulatedInertia.rigid(body.I) + outboard.I, body.p + outboard.p)
+        own = _Articulated(body.I.articulated() + outboard.I, body.p + outboard.p)
         handle = _handle(own, link, body.h, body.c, tau)
         return handle.through, handle
 
@@ -113,7 +113,7 @@ def _handle(own: _Articulated, link: Link, h: tuple[Motion, ...], c: Motion, tau
 
 def absolute(tree: Tree, q: Flat, v: Flat) -> Field[Absolute]:
     """Every link in absolute coordinates."""
-    frames = outward(tree, lambda link, parent: parent.after(link.phi(q)), Placed(Mat3.identity(), Vec.zero()))
+    frames = outward(tree, lambda link, parent: link.phi(q).carry(parent), Placed(Mat3.identity(), Vec.zero()))
 
     def step(link: Link, parent: Absolute) -> Absolute:
         X = Transform.rigid(frames[link].R, frames[link].p)

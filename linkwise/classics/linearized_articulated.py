@@ -37,7 +37,7 @@ def articulated(links: Sequence[Referred]) -> list[Articulated]:
     found = []
     for i in reversed(range(len(links))):
         k = links[i]
-        P = P + ArticulatedInertia.rigid(k.M)
+        P = P + k.M.articulated()
         x, y, z = (a + b for a, b in zip(P_hat, k.M_hat.columns(), strict=True))
         P_hat = (x, y, z)
         u = P @ k.H

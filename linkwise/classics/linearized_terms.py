@@ -85,7 +85,7 @@ def referred(tree: Tree, q: Flat, v: Flat, vdot: Flat, method: str) -> list[Refe
     V, alpha = Motion.zero(), Motion(Vec.zero(), -tree.gravity)
     links = []
     for link in tree:
-        frame = frame.after(link.phi(q))
+        frame = link.phi(q).carry(frame)
         (s,) = link.S(q)
         axis = frame.R @ s.ang
         H = Motion(axis, frame.p.cross(axis))

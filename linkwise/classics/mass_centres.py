@@ -57,7 +57,7 @@ class Body:
 def in_root_axes(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], method: str) -> Field[Body]:
     """Every link of the tree as a :class:`Body`."""
     centred = at_mass_centres(tree, method)
-    frames = outward(centred, lambda link, parent: parent.after(link.phi(q)), Placed(Mat3.identity(), Vec.zero()))
+    frames = outward(centred, lambda link, parent: link.phi(q).carry(parent), Placed(Mat3.identity(), Vec.zero()))
 
     def step(link: Link, parent: Body | None) -> Body:
         R, C = frames[link].R, frames[link].p

@@ -72,7 +72,7 @@ def kalman_filter(tree: Tree, q: Flat, v: Flat, tau: Flat) -> Field[Filtered]:
 
     def step(link: Link, predicted: Prediction) -> tuple[Prediction, Filtered]:
         phi, T = link.phi(q), link.rates(tau)
-        P = predicted.P + ArticulatedInertia.rigid(link.inertia)
+        P = predicted.P + link.inertia.articulated()
         z = predicted.z + P @ terms[link].a + terms[link].b
         gains = eliminate(P, link.S(q), link.armature)
         K = [phi @ g for g in gains.G]

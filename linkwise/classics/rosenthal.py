@@ -48,7 +48,7 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
     remainder = remainder_forces(tree, q, v)
 
     def triangularize(link: Link, outboard: _Subsystem) -> tuple[_Subsystem, _Speed]:
-        M = ArticulatedInertia.rigid(link.inertia) + outboard.M
+        M = link.inertia.articulated() + outboard.M
         X = remainder[link] + outboard.X
         (partial,), (rotor,), (active,) = link.S(q), link.armature, link.rates(tau)
         momentum = M @ partial

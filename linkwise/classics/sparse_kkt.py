@@ -55,7 +55,7 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
     f_a = active_forces(tree, q, tau)
 
     def eliminate(link: Link, outboard: _Pivot) -> tuple[_Pivot, _Eliminated]:
-        body = factorize(as_rows(ArticulatedInertia.rigid(link.inertia) + outboard.I))
+        body = factorize(as_rows(link.inertia.articulated() + outboard.I))
         r = f_a[link] - terms[link].p + outboard.r
         free = Motion.of(body.solve(list(r)))
         T = constraint_basis(link, q)
@@ -100,7 +100,7 @@ def kkt_system(tree: Tree, q: Flat, v: Flat, tau: Flat) -> tuple[Matrix, list[Sc
     A = zeros(n + m, n + m)
     right: list[Scalar] = []
     for link in tree:
-        for i, row in enumerate(as_rows(ArticulatedInertia.rigid(link.inertia))):
+        for i, row in enumerate(as_rows(link.inertia.articulated())):
             A[6 * link.index + i][6 * link.index : 6 * link.index + 6] = row
         right += list(f_a[link] - terms[link].p)
     for i in range(n):

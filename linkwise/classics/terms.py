@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwise.algorithms.rigid_motion import RigidMotion, at_rest, combination, next_motion, wrench
+from linkwise.algorithms.rigid_motion import at_rest, combination, next_motion
 from linkwise.algorithms.sweeps import Field, each, outward
 from linkwise.model.tree import Link, Tree
+from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force, Motion, Vec
 
@@ -34,7 +35,7 @@ def velocity_terms(tree: Tree, q: Flat, v: Flat) -> Field[Terms]:
     def step(link: Link, parent: Terms) -> Terms:
         alone = next_motion(link, RigidMotion(parent.omega, Vec.zero(), Vec.zero()), q, v, None)
         a = Motion(alone.omega_dot, alone.a)
-        return Terms(alone.omega, a, wrench(link.inertia, RigidMotion(alone.omega, Vec.zero(), Vec.zero())))
+        return Terms(alone.omega, a, link.inertia.wrench(RigidMotion(alone.omega, Vec.zero(), Vec.zero())))
 
     return outward(tree, step, Terms(Vec.zero(), Motion.zero(), Force.zero()))
 
@@ -72,4 +73,4 @@ def gravity_in_links(tree: Tree, q: Flat) -> Field[Vec]:
 def remainder_forces(tree: Tree, q: Flat, v: Flat) -> Field[Force]:
     """Mα + b of every link when no joint accelerates, gravity included."""
     motion = outward(tree, lambda link, parent: next_motion(link, parent, q, v, None), at_rest(tree.gravity))
-    return each(tree, lambda link: wrench(link.inertia, motion[link]))
+    return each(tree, lambda link: link.inertia.wrench(motion[link]))

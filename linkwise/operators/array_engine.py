@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.algorithms.kinematics import Place
-from linkwise.algorithms.rigid_motion import RigidMotion, next_motion, wrench
+from linkwise.algorithms.rigid_motion import next_motion
 from linkwise.errors import InputError
 from linkwise.model.tree import Tree
 from linkwise.operators.engine import Engine, Value
@@ -24,6 +24,7 @@ from linkwise.operators.lanes import Lanes, numbers
 from linkwise.operators.plan import plan
 from linkwise.operators.spaces import Space
 from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Vec
 
@@ -249,7 +250,7 @@ class ArrayEngine(Engine):
     def _gyroscopic(self) -> Array:
         def of(kind: Kind) -> Array:
             omega = self._omega(self.levels.position[kind.indices], self._velocity)
-            return [[x] for x in wrench(kind.link.inertia, RigidMotion(omega, Vec.zero(), Vec.zero()))]
+            return [[x] for x in kind.link.inertia.wrench(RigidMotion(omega, Vec.zero(), Vec.zero()))]
 
         return self._by_kind((6, 1), of)
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from linkwise.algorithms.articulated import Axis, articulate
 from linkwise.algorithms.kinematics import Place, velocities
-from linkwise.algorithms.rigid_motion import RigidMotion, at_rest, next_motion, wrench
+from linkwise.algorithms.rigid_motion import at_rest, next_motion
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import Field, each, inward, outward
 from linkwise.model.tree import Link, Tree
@@ -43,6 +43,7 @@ from linkwise.operators.cells import (
 from linkwise.operators.engine import INNER, Array, Engine
 from linkwise.operators.spaces import Space
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia, coordinate_axis
+from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Scalar, is_zero
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Force, Motion, Vec
@@ -233,7 +234,7 @@ class ScalarEngine(Engine):
         """P, which the eliminated axes do not keep."""
 
         def step(link: Link, outboard: ArticulatedInertia) -> tuple[ArticulatedInertia, ArticulatedInertia]:
-            P = P_plus = ArticulatedInertia.rigid(link.inertia) + outboard
+            P = P_plus = link.inertia.articulated() + outboard
             for axis, armature in zip(self._axes[link], link.armature, strict=True):
                 left = coordinate_axis(axis.s) if is_zero(armature) else None
                 P_plus = P_plus.without(P_plus @ axis.s, axis.g, left)
@@ -313,7 +314,7 @@ class ScalarEngine(Engine):
 
     @cached_property
     def _gyroscopic(self) -> Field[Force]:
-        return each(self.tree, lambda link: wrench(link.inertia, self._turning(link)))
+        return each(self.tree, lambda link: link.inertia.wrench(self._turning(link)))
 
     @cached_property
     def _bias(self) -> Field[Force]:
@@ -323,7 +324,7 @@ class ScalarEngine(Engine):
             lambda link, parent: next_motion(link, parent, self.q, self.v, None),
             at_rest(self.tree.gravity),
         )
-        return each(self.tree, lambda link: wrench(link.inertia, moving[link]))
+        return each(self.tree, lambda link: link.inertia.wrench(moving[link]))
 
 
 def _joint_map(engine: ScalarEngine, link: Link) -> JointMap:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from linkwise.algorithms import joining
-from linkwise.algorithms.rigid_motion import RigidMotion
 from linkwise.algorithms.segments import ANSWER, MOVED, TURNED, accelerated, answered, turned
 from linkwise.algorithms.sweeps import inward, outward, per_body
 from linkwise.errors import InputError
@@ -23,6 +22,7 @@ from linkwise.rolled.kinds import GlobalInput, sorted_into_kinds
 from linkwise.rolled.record import BaseOutput, Output
 from linkwise.rolled.tree import RolledTree
 from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.vectors import Force, Vec
 from linkwise.tracing.program import ArraySpec
 from linkwise.tracing.rolled_program import RolledProgram

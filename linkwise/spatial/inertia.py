@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Protocol
+
 from linkwise.spatial.matrices import Mat3, Sym3
 from linkwise.spatial.scalar import Scalar, is_one, is_zero
+from linkwise.spatial.value import Value
 from linkwise.spatial.vectors import Force, Motion, Vec
 
+if TYPE_CHECKING:
+    from linkwise.spatial.transforms import Factor
 
-class RigidInertia:
+
+class Moving(Protocol):
+    """How a frame moves, or how that motion changes: what :meth:`RigidInertia.wrench` is linear in."""
+
+    @property
+    def E(self) -> Mat3:
+        """The matrix whose product with a lever arm is a point's acceleration beyond the origin's."""
+
+    @property
+    def deviations(self) -> Vec:
+        """E_yy - E_zz, E_zz - E_xx, E_xx - E_yy."""
+
+    @property
+    def a(self) -> Vec:
+        """The acceleration of the origin."""
+
+
+class RigidInertia(Value):
     """M = [[J, h~], [-h~, m]]: mass m, first moment h = m p and second moment J about the origin."""
 
     __slots__ = ("J", "h", "m")
@@ -36,6 +58,31 @@ class RigidInertia:
         """Momentum M V (or M α): [Jω + h×v; m v - h×ω]."""
         return Force(self.J @ V.ang + self.h.cross(V.lin), V.lin * self.m + V.ang.cross(self.h))
 
+    def articulated(self) -> ArticulatedInertia:
+        """The same inertia as one that joints can be eliminated from."""
+        m = self.m
+        return ArticulatedInertia(self.J, Mat3.cross(self.h), Sym3.of(m, m, m, 0.0, 0.0, 0.0))
+
+    def carried_in(self, factor: Factor) -> RigidInertia:
+        """φ M φ*."""
+        return factor.rigid_in(self)
+
+    def wrench(self, moving: Moving) -> Force:
+        """Mα + b = [Jω' + ω~Jω + h~a; m a + E h]: the force that a motion takes.
+
+        The moment Jω' + ω~Jω is the axial part of E Σ - (E Σ)*, Σ = ½ tr(J) 1 - J being Euler's tensor.
+        """
+        E, a = moving.E, moving.a
+        e, (dx, dy, dz) = E.m, moving.deviations
+        (Jxx, Jxy, Jxz), (_, Jyy, Jyz), (_, _, Jzz) = self.J.m
+        Sxx, Syy, Szz = (Jyy + Jzz - Jxx) * 0.5, (Jxx + Jzz - Jyy) * 0.5, (Jxx + Jyy - Jzz) * 0.5
+        N = Vec(
+            Syy * e[2][1] - Szz * e[1][2] + Jxz * e[1][0] - Jxy * e[2][0] + Jyz * dx,
+            Szz * e[0][2] - Sxx * e[2][0] + Jxy * e[2][1] - Jyz * e[0][1] + Jxz * dy,
+            Sxx * e[1][0] - Syy * e[0][1] + Jyz * e[0][2] - Jxz * e[1][2] + Jxy * dz,
+        )
+        return Force(N + self.h.cross(a), a * self.m + E @ self.h)
+
 
 def _steiner(h: Vec, p: Vec) -> Sym3:
     """-h~p~ for parallel h and p: (h·p) 1 - h pᵀ."""
@@ -43,7 +90,7 @@ def _steiner(h: Vec, p: Vec) -> Sym3:
     return Sym3.of(yy + zz, xx + zz, xx + yy, -(h.x * p.y), -(h.x * p.z), -(h.y * p.z))
 
 
-class ArticulatedInertia:
+class ArticulatedInertia(Value):
     """P = [[J, B], [Bᵀ, M]]: what a force needs to accelerate a link with all that hangs outboard free to move."""
 
     __slots__ = ("B", "J", "M")
@@ -57,13 +104,12 @@ class ArticulatedInertia:
     def zero(cls) -> ArticulatedInertia:
         return cls(Sym3.zero(), Mat3.zero(), Sym3.zero())
 
-    @classmethod
-    def rigid(cls, inertia: RigidInertia) -> ArticulatedInertia:
-        m = inertia.m
-        return cls(inertia.J, Mat3.cross(inertia.h), Sym3.of(m, m, m, 0.0, 0.0, 0.0))
-
     def __add__(self, other: ArticulatedInertia) -> ArticulatedInertia:
         return ArticulatedInertia(self.J.plus(other.J), self.B + other.B, self.M.plus(other.M))
+
+    def carried_in(self, factor: Factor) -> ArticulatedInertia:
+        """φ P φ*."""
+        return factor.articulated_in(self)
 
     def __matmul__(self, V: Motion) -> Force:
         return Force(self.J @ V.ang + self.B @ V.lin, self.B.transpose_times(V.ang) + self.M @ V.lin)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.value import Value
 from linkwise.spatial.vectors import Vec
 
 Rows = tuple[tuple[Scalar, Scalar, Scalar], ...]
 
 
-class Mat3:
+class Mat3(Value):
     """A general 3×3 matrix."""
 
     __slots__ = ("m",)
@@ -85,6 +86,13 @@ class Sym3(Mat3):
         """xx, yy, zz, xy, xz, yz."""
         m = self.m
         return (m[0][0], m[1][1], m[2][2], m[0][1], m[0][2], m[1][2])
+
+    def parts(self) -> Sequence[Scalar]:
+        return self.six()
+
+    @classmethod
+    def from_parts(cls, parts: Sequence[Scalar]) -> Sym3:
+        return cls.of(*parts)
 
     def plus(self, other: Sym3) -> Sym3:
         """The sum, symmetric again."""

@@ -1,6 +1,6 @@
-"""Spatial values taken apart into their scalars and put together again.
+"""Values taken apart into their scalars and put together again.
 
-A sweep that keeps values in memory needs them flat. What is not a scalar (an axis number, a joint type) is structure.
+A sweep that keeps values in memory needs them flat. What is not a scalar (an axis number, a name) is structure.
 """
 
 from __future__ import annotations
@@ -10,52 +10,58 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any
 
-from linkwise.spatial.matrices import Sym3
+from linkwise.spatial.dual import Dual
 from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.value import Value
 
 Rebuild = Callable[[Sequence[Scalar]], Any]
+Walk = Callable[[Any], Any]
 
 
 def flatten(value: Any) -> tuple[list[Scalar], Rebuild]:
-    """The scalars of a value in a fixed order, and a function that puts others in their places."""
+    """The scalars of a value in a fixed order, and a function that puts others in their places.
+
+    Lists, tuples, dataclasses and every :class:`Value` have parts; a dual number is two scalars.
+    """
     leaves: list[Scalar] = []
     build = _walk(value, leaves)
     return leaves, lambda scalars: build(iter(scalars))
 
 
-def _walk(value: Any, leaves: list[Scalar]) -> Callable[[Any], Any]:
+def _walk(value: Any, leaves: list[Scalar]) -> Walk:
     if value is None or isinstance(value, (int, str, bool)):
         return lambda scalars: value
-    if isinstance(value, Sym3):
-        leaves.extend(value.six())
-        return lambda scalars: Sym3.of(*(next(scalars) for _ in range(6)))
     if isinstance(value, (list, tuple)):
-        parts = [_walk(part, leaves) for part in value]
+        return _walk_parts(value, _sequence(type(value)), leaves)
+    if isinstance(value, Value):
+        return _walk_parts(value.parts(), type(value).from_parts, leaves)
+    if isinstance(value, Dual):
+        level = value.level
+        return _walk_parts((value.value, value.tangent), lambda parts: Dual(parts[0], parts[1], level), leaves)
+    names = _field_names(type(value))  # type: ignore[arg-type]  # types are hashable
+    if names is not None:
         kind = type(value)
-        return lambda scalars: kind(part(scalars) for part in parts)
-    names = _part_names(type(value))  # type: ignore[arg-type]  # types are hashable
-    if names is None:
-        leaves.append(value)
-        return next
-    parts = [_walk(getattr(value, name), leaves) for name in names]
-    return lambda scalars: _assemble(type(value), names, [part(scalars) for part in parts])
+        return _walk_parts([getattr(value, n) for n in names], lambda parts: _with_fields(kind, names, parts), leaves)
+    leaves.append(value)
+    return next
 
 
-_VALUES = ("linkwise.spatial.", "linkwise.algorithms.")  # whose classes are values with parts
-_SCALARS = (".dual", ".scalar")  # whose classes are scalars
+def _walk_parts(parts: Sequence[Any], assemble: Callable[[list[Any]], Any], leaves: list[Scalar]) -> Walk:
+    walks = [_walk(part, leaves) for part in parts]
+    return lambda scalars: assemble([walk(scalars) for walk in walks])
+
+
+def _sequence(kind: type[Any]) -> Callable[[list[Any]], Any]:
+    make = getattr(kind, "_make", kind)  # named tuples take their parts one by one
+    return lambda parts: make(parts)
 
 
 @cache
-def _part_names(kind: type[Any]) -> tuple[str, ...] | None:
-    """The parts of a spatial value or a dataclass; None for a scalar."""
-    if is_dataclass(kind):
-        return tuple(f.name for f in fields(kind))
-    if not kind.__module__.startswith(_VALUES) or kind.__module__.endswith(_SCALARS):
-        return None
-    return tuple(name for base in reversed(kind.__mro__) for name in getattr(base, "__slots__", ()))
+def _field_names(kind: type[Any]) -> tuple[str, ...] | None:
+    return tuple(f.name for f in fields(kind)) if is_dataclass(kind) else None
 
 
-def _assemble(kind: type[Any], names: tuple[str, ...], parts: list[Any]) -> Any:
+def _with_fields(kind: type[Any], names: tuple[str, ...], parts: list[Any]) -> Any:
     made = object.__new__(kind)
     for name, part in zip(names, parts, strict=True):
         object.__setattr__(made, name, part)

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
 from linkwise.spatial.scalar import Scalar, is_one, is_zero
+from linkwise.spatial.value import Value
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 _NEXT = ((0, 1, 2), (1, 2, 0), (2, 0, 1))  # cyclic orders; the last entry below is the axis itself
@@ -47,11 +48,17 @@ class Factor(Protocol):
     def articulated_in(self, P: ArticulatedInertia) -> ArticulatedInertia:
         """φ P φ*."""
 
+    def carry(self, thing: Any) -> Any:
+        """Take something that knows how over this factor: ``thing.shifted(l)``, or ``thing.turned(factor)``."""
+
+    def origin_velocity(self, omega: Vec) -> Vec:
+        """How fast the child's origin moves past the parent's when both turn with ω."""
+
     def matrix(self) -> tuple[Mat3, Vec]:
         """R and l."""
 
 
-class _AboutOrigin(ABC):
+class _AboutOrigin(Value, ABC):
     """A rotation: what it does to vectors and matrices says all."""
 
     __slots__ = ()
@@ -79,6 +86,12 @@ class _AboutOrigin(ABC):
 
     def rigid_in(self, M: RigidInertia) -> RigidInertia:
         return RigidInertia(M.m, self.rotate(M.h), self._symmetric(M.J))
+
+    def carry(self, thing: Any) -> Any:
+        return thing.turned(self)
+
+    def origin_velocity(self, omega: Vec) -> Vec:
+        return Vec.zero()
 
 
 class Turn(_AboutOrigin):
@@ -175,7 +188,7 @@ class Rotation(_AboutOrigin):
         return Sym3.build_symmetric(lambda i, j: RA[i][0] * R[j][0] + RA[i][1] * R[j][1] + RA[i][2] * R[j][2])
 
 
-class Shift:
+class Shift(Value):
     """A translation by l, given in parent axes."""
 
     __slots__ = ("l",)
@@ -217,6 +230,12 @@ class Shift:
                 P = _shift_along(axis, self.l[axis], P)
         return P
 
+    def carry(self, thing: Any) -> Any:
+        return thing.shifted(self.l)
+
+    def origin_velocity(self, omega: Vec) -> Vec:
+        return omega.cross(self.l)
+
     def matrix(self) -> tuple[Mat3, Vec]:
         return Mat3.identity(), self.l
 
@@ -244,7 +263,7 @@ def _plane(axis: int) -> tuple[int, int, int]:
     return i, j, k
 
 
-class Transform:
+class Transform(Value):
     """φ(parent, child): the product of its factors, the parent's side first."""
 
     __slots__ = ("factors",)
@@ -288,11 +307,16 @@ class Transform:
         return V
 
     def congruence(self, inertia: Any) -> Any:
-        """φ X φ* for a rigid or an articulated inertia, of the same kind again."""
-        method = "rigid_in" if isinstance(inertia, RigidInertia) else "articulated_in"
+        """φ X φ* for an inertia of any kind, of the same kind again."""
         for factor in reversed(self.factors):
-            inertia = getattr(factor, method)(inertia)
+            inertia = inertia.carried_in(factor)
         return inertia
+
+    def carry(self, thing: Any) -> Any:
+        """Something taken from the parent to the child, factor by factor."""
+        for factor in self.factors:
+            thing = factor.carry(thing)
+        return thing
 
     def rotate(self, v: Vec) -> Vec:
         """R v."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.value import Value
 
 
-class Vec:
+class Vec(Value):
     """A vector of three scalars."""
 
     __slots__ = ("x", "y", "z")
@@ -68,7 +69,7 @@ class Vec:
         return f"Vec({self.x!r}, {self.y!r}, {self.z!r})"
 
 
-class SpatialVector:
+class SpatialVector(Value):
     """Six numbers, angular first. Motions and forces share their arithmetic, not their meaning."""
 
     __slots__ = ("ang", "lin")

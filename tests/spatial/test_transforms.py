@@ -98,7 +98,7 @@ def test_congruences(seed: int) -> None:
     X, M, P = random_transform(rng), random_rigid(rng), random_articulated(rng)
     close(rigid_matrix(X.congruence(M)), phi(X) @ rigid_matrix(M) @ phi(X).T)
     close(articulated_matrix(X.congruence(P)), phi(X) @ articulated_matrix(P) @ phi(X).T)
-    close(articulated_matrix(X.congruence(ArticulatedInertia.rigid(M))), rigid_matrix(X.congruence(M)))
+    close(articulated_matrix(X.congruence(M.articulated())), rigid_matrix(X.congruence(M)))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -165,7 +165,7 @@ def test_rigid_inertia(seed: int) -> None:
     N = random_rigid(rng)
     close(rigid_matrix(M + N), rigid_matrix(M) + rigid_matrix(N))
     close(rigid_matrix(M - N), rigid_matrix(M) - rigid_matrix(N))
-    close(articulated_matrix(ArticulatedInertia.rigid(M)), rigid_matrix(M))
+    close(articulated_matrix(M.articulated()), rigid_matrix(M))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
