@@ -272,9 +272,7 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
         if self.rolls:
             from linkwise.rolled.choose import rolled_function
 
-            rolled = rolled_function(self, name, run, inputs, doc, static)
-            if rolled is not None:
-                return rolled
+            return rolled_function(self, name, run, inputs, doc, static, charts)
         return CompiledFunction(name, run, inputs, doc, charts)
 
     @property

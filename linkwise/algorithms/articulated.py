@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.sweeps import Field, generalized, inward, outward
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, coordinate_axis
@@ -90,6 +91,49 @@ def solve(
         return alpha, vdot
 
     return generalized(tree, outward(tree, accelerate, Motion.zero(), keeps=True))
+
+
+@dataclass(frozen=True, slots=True)
+class _Pulling:
+    """What several pulls amount to outboard of a joint: a force for each, and half of the matrix Λ so far, by rows."""
+
+    z: tuple[Force, ...]
+    half: tuple[Scalar, ...]
+
+    def __add__(self, other: _Pulling) -> _Pulling:
+        z = tuple(a + b for a, b in zip(self.z, other.z, strict=True))
+        return _Pulling(z, tuple(a + b for a, b in zip(self.half, other.half, strict=True)))
+
+
+def pull(tree: Tree, q: Sequence[Scalar], axes: Field[list[Axis]], pulls: Pulls) -> tuple[Field[Any], Any]:
+    """ε = [I - HψK]c + Hψf of several pulls at once, for each axis one number a pull; and Λ = ε*D⁻¹ε, count × count.
+
+    With J_c*λ = c λ + Hφf λ the joint forces that the pulls amount to, Λ is J_c𝓜⁻¹J_c* (004 §3: Λ = B*ΩB with
+    Ω = ψ*H*D⁻¹Hψ). One inward sweep, in which the sum over the axes is gathered on the way (Popov and Vereshchagin).
+    """
+    pairs = [(r, s) for r in range(pulls.count) for s in range(r + 1)]
+
+    def step(link: Link, outboard: _Pulling) -> tuple[_Pulling, list[list[Scalar]]]:
+        z = [a + b for a, b in zip(outboard.z, pulls.on_link(link), strict=True)]
+        half = outboard.half
+        kept = []
+        bares = _bare_axes(link, q)
+        for axis, bare, efforts in zip(axes[link], bares, pulls.on_axes(link), strict=True):
+            eps = [c + axis.s.dot(f) for c, f in zip(efforts, z, strict=True)]
+            scaled = [e * axis.d_inverse for e in eps]
+            half = tuple(x + eps[r] * scaled[s] for x, (r, s) in zip(half, pairs, strict=True))
+            z = [f - axis.g * e for f, e in zip(z, eps, strict=True)]
+            if bare is not None:
+                z = [_with(f, bare, -c) for f, c in zip(z, efforts, strict=True)]
+            kept.append(eps)
+        phi = link.phi(q)
+        return _Pulling(tuple(phi @ f for f in z), half), kept
+
+    nothing = _Pulling((Force.zero(),) * pulls.count, (0.0,) * len(pairs))
+    field = inward(tree, step, nothing)
+    half = dict(zip(pairs, field.root.half, strict=True))
+    n = range(pulls.count)
+    return field, [[half[max(r, s), min(r, s)] for s in n] for r in n]
 
 
 def _bare_axes(link: Link, q: Sequence[Scalar]) -> list[int | None]:

@@ -16,6 +16,7 @@ from linkwise.algorithms import (
     energy,
     forward_dynamics,
     inverse_dynamics,
+    jacobian,
     kinematics,
     linearized_forward,
     linearized_inverse,
@@ -84,14 +85,32 @@ class Trees:
 
 
 @dataclass(frozen=True)
+class Columns:
+    """How a matrix of many links is made: by the vector that it makes of another one, for unit vectors in turn."""
+
+    along: tuple[str, ...]
+    """The vectors, one for each matrix of the result."""
+    function: Callable[..., Any]
+    """The product: takes what the function takes, then these vectors."""
+    rows: bool = False
+    """Whether a product is a row of the matrix, not a column."""
+    value: Callable[..., Any] | None = None
+    """The text of what comes before the matrices."""
+    value_replaces: str | None = None
+    """The input of ``function`` that is this value instead of the caller's."""
+    result: type[Any] | None = None
+    """The named tuple that is returned, if it is not one array."""
+
+
+@dataclass(frozen=True)
 class Text:
     """One public function: its inputs, and its text ``function(trees, *inputs, *optional or None, **static)``."""
 
     inputs: tuple[str, ...]
     function: Callable[..., Any]
     optional: tuple[str, ...] = ()
-    rolls: bool = False
-    """Whether the text is made of sweeps alone, so that it can run as loops over the links."""
+    columns: Columns | None = None
+    """How a large mechanism does it, where the text is not made of sweeps alone."""
     empty: tuple[int, ...] = (0,)
     """Shape of the result where the mechanism has no freedom at all, which a list of no rows does not tell."""
 
@@ -106,6 +125,8 @@ def input_shape(mechanism: Mechanism, name: str) -> tuple[int, ...]:
         "v": (mechanism.nv,),
         "f_ext": (len(mechanism.bodies), 6),
         "point": (3,),
+        "force": (6,),
+        "pi": (len(mechanism.bodies), 10),
     }
     return sizes[_KIND.get(name, name)]
 
@@ -114,8 +135,9 @@ _KIND = {"x": "v", "q0": "q", "q1": "q", "vdot": "v", "tau": "v", "dv": "v", "dq
 
 
 def link_start(name: str) -> str:
-    """How an input is divided among the links: by their place in ``q``, in ``v``, or by ``body``."""
-    return {"f_ext": "body"}.get(name, _KIND.get(name, name))
+    """How an input is divided among the links: by their place in ``q``, in ``v``, by ``body``, or not at all."""
+    others = {"f_ext": "body", "pi": "body", "point": "none", "force": "none", "p": "none"}
+    return others.get(name, _KIND.get(name, name))
 
 
 def _id(t: Trees, q: Flat, v: Flat, vdot: Flat, f_ext: Flat | None) -> Any:
@@ -155,44 +177,97 @@ def _point(point: Flat | None) -> Vec | None:
 
 
 CATALOGUE: dict[str, Text] = {
-    "inverse_dynamics": Text(("q", "v", "vdot"), _id, ("f_ext",), rolls=True),
-    "forward_dynamics": Text(("q", "v", "tau"), _fd, ("f_ext",), rolls=True),
-    "bias_force": Text(("q", "v"), _bias, ("f_ext",), rolls=True),
-    "linearize_inverse": Text(("q", "v", "vdot"), _linearized_inverse, ("f_ext",)),
-    "linearize_forward": Text(("q", "v", "tau"), _linearized_forward, ("f_ext",)),
-    "perturb_inverse": Text(("q", "v", "vdot", "dq", "dv", "dvdot"), _perturbed_inverse, ("f_ext",), rolls=True),
+    "inverse_dynamics": Text(("q", "v", "vdot"), _id, ("f_ext",)),
+    "forward_dynamics": Text(("q", "v", "tau"), _fd, ("f_ext",)),
+    "bias_force": Text(("q", "v"), _bias, ("f_ext",)),
+    "linearize_inverse": Text(
+        ("q", "v", "vdot"),
+        _linearized_inverse,
+        ("f_ext",),
+        Columns(
+            ("dq", "dv", "dvdot"),
+            lambda t, q, v, vdot, f_ext, dq, dv, dvdot: _perturbed_inverse(t, q, v, vdot, dq, dv, dvdot, f_ext),
+            value=_id,
+            result=linearized_inverse.LinearizedInverse,
+        ),
+    ),
+    "linearize_forward": Text(
+        ("q", "v", "tau"),
+        _linearized_forward,
+        ("f_ext",),
+        Columns(
+            ("dq", "dv", "dtau"),
+            lambda t, q, v, vdot, f_ext, dq, dv, dtau: perturbed.perturbed_accelerations(
+                t.fast, q, v, vdot, dq, dv, dtau, t.link_forces(f_ext, t.fast)
+            ),
+            value=_fd,
+            value_replaces="tau",
+            result=linearized_forward.LinearizedForward,
+        ),
+    ),
+    "perturb_inverse": Text(("q", "v", "vdot", "dq", "dv", "dvdot"), _perturbed_inverse, ("f_ext",)),
     "perturb_forward": Text(("q", "v", "tau", "dq", "dv", "dtau"), _perturbed_forward, ("f_ext",)),
-    "gravity_force": Text(("q",), lambda t, q: inverse_dynamics.gravity_force(t.fast, q), rolls=True),
+    "gravity_force": Text(("q",), lambda t, q: inverse_dynamics.gravity_force(t.fast, q)),
     "external_force": Text(
         ("q", "f_ext"),
         lambda t, q, f_ext: inverse_dynamics.external_force(t.fast, q, t.link_forces(f_ext, t.fast)),
-        rolls=True,
     ),
-    "mass_product": Text(("q", "x"), lambda t, q, x: inverse_dynamics.mass_product(t.fast, q, x), rolls=True),
-    "mass_solve": Text(("q", "x"), lambda t, q, x: forward_dynamics.mass_solve(t.fast, q, x), rolls=True),
-    "mass_matrix": Text(("q",), lambda t, q: mass_matrix.mass_matrix(t.fast, q), empty=(0, 0)),
-    "mass_matrix_inverse": Text(("q",), lambda t, q: forward_dynamics.mass_matrix_inverse(t.fast, q), empty=(0, 0)),
-    "coriolis_matrix": Text(("q", "v"), lambda t, q, v: coriolis.coriolis_matrix(t.fast, q, v), empty=(0, 0)),
-    "poses": Text(("q",), lambda t, q: kinematics.poses(t.fast, q), rolls=True, empty=(0, 4, 4)),
+    "mass_product": Text(("q", "x"), lambda t, q, x: inverse_dynamics.mass_product(t.fast, q, x)),
+    "mass_solve": Text(("q", "x"), lambda t, q, x: forward_dynamics.mass_solve(t.fast, q, x)),
+    "mass_matrix": Text(
+        ("q",),
+        lambda t, q: mass_matrix.mass_matrix(t.fast, q),
+        columns=Columns(("x",), lambda t, q, x: inverse_dynamics.mass_product(t.fast, q, x)),
+        empty=(0, 0),
+    ),
+    "mass_matrix_inverse": Text(
+        ("q",),
+        lambda t, q: forward_dynamics.mass_matrix_inverse(t.fast, q),
+        columns=Columns(("x",), lambda t, q, x: forward_dynamics.mass_solve(t.fast, q, x)),
+        empty=(0, 0),
+    ),
+    "coriolis_matrix": Text(
+        ("q", "v"),
+        lambda t, q, v: coriolis.coriolis_matrix(t.fast, q, v),
+        columns=Columns(("x",), lambda t, q, v, x: coriolis.coriolis_product(t.fast, q, v, x)),
+        empty=(0, 0),
+    ),
+    "poses": Text(("q",), lambda t, q: kinematics.poses(t.fast, q), empty=(0, 4, 4)),
     "pose": Text(("q",), lambda t, q, *, body: kinematics.pose(t.fast, q, t.place(body, t.fast))),
     "velocity": Text(("q", "v"), lambda t, q, v, *, body: kinematics.velocity(t.fast, q, v, t.place(body, t.fast))),
     "jacobian": Text(
         ("q",),
-        lambda t, q, point, *, body: kinematics.jacobian(t.fast, q, t.place(body, t.fast), _point(point)),
+        lambda t, q, point, *, body: jacobian.jacobian(t.fast, q, t.place(body, t.fast), _point(point)),
         ("point",),
+        Columns(
+            ("force",),
+            lambda t, q, point, f, *, body: jacobian.pulled(t.fast, q, t.place(body, t.fast), _point(point), f),
+            rows=True,
+        ),
     ),
     "jacobian_rate": Text(
         ("q", "v"),
-        lambda t, q, v, point, *, body: kinematics.jacobian_rate(t.fast, q, v, t.place(body, t.fast), _point(point)),
+        lambda t, q, v, point, *, body: jacobian.jacobian_rate(t.fast, q, v, t.place(body, t.fast), _point(point)),
         ("point",),
+        Columns(
+            ("force",),
+            lambda t, q, v, point, f, *, body: jacobian.pulled_rate(
+                t.fast, q, v, t.place(body, t.fast), _point(point), f
+            ),
+            rows=True,
+        ),
     ),
-    "configuration_rate": Text(("q", "v"), lambda t, q, v: kinematics.configuration_rate(t.fast, q, v), rolls=True),
+    "configuration_rate": Text(("q", "v"), lambda t, q, v: kinematics.configuration_rate(t.fast, q, v)),
     "kinetic_energy": Text(("q", "v"), lambda t, q, v: energy.kinetic_energy(t.fast, q, v)),
     "potential_energy": Text(("q",), lambda t, q: energy.potential_energy(t.fast, q)),
     "center_of_mass": Text(("q",), lambda t, q: energy.center_of_mass(t.fast, q)),
     "momentum": Text(("q", "v"), lambda t, q, v: energy.momentum(t.fast, q, v)),
     "centroidal_momentum": Text(("q", "v"), lambda t, q, v: energy.centroidal_momentum(t.fast, q, v)),
-    "centroidal_momentum_matrix": Text(("q",), lambda t, q: energy.centroidal_momentum_matrix(t.aligned, q)),
+    "centroidal_momentum_matrix": Text(
+        ("q",),
+        lambda t, q: energy.centroidal_momentum_matrix(t.aligned, q),
+        columns=Columns(("x",), lambda t, q, x: energy.centroidal_momentum(t.fast, q, x)),
+    ),
     "centroidal_inertia": Text(("q",), lambda t, q: energy.centroidal_inertia(t.fast, q)),
     "operational_inertia": Text(
         ("q",), lambda t, q, *, body: operational.operational_inertia(t.fast, q, t.place(body, t.fast))
@@ -201,8 +276,13 @@ CATALOGUE: dict[str, Text] = {
         ("q",), lambda t, q, *, body: operational.operational_admittance(t.fast, q, t.place(body, t.fast))
     ),
     "regressor": Text(
-        ("q", "v", "vdot"), lambda t, q, v, vdot: regressor.regressor(t.in_body_frames, q, v, vdot), empty=(0, 0)
+        ("q", "v", "vdot"),
+        lambda t, q, v, vdot: regressor.regressor(t.in_body_frames, q, v, vdot),
+        columns=Columns(
+            ("pi",), lambda t, q, v, vdot, pi: regressor.regressor_product(t.in_body_frames, q, v, vdot, pi)
+        ),
+        empty=(0, 0),
     ),
-    "integrate": Text(("q", "dv"), lambda t, q, dv: configuration.integrate(t.fast, q, dv), rolls=True),
-    "difference": Text(("q0", "q1"), lambda t, q0, q1: configuration.difference(t.fast, q0, q1), rolls=True),
+    "integrate": Text(("q", "dv"), lambda t, q, dv: configuration.integrate(t.fast, q, dv)),
+    "difference": Text(("q0", "q1"), lambda t, q0, q1: configuration.difference(t.fast, q0, q1)),
 }

@@ -8,10 +8,12 @@ sums need no transforms (001 §2). O(n · depth).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from linkwise.algorithms.freedoms import Matrix, add, freedom, over_freedoms
 from linkwise.algorithms.kinematics import placed, velocities
-from linkwise.algorithms.sweeps import inward
+from linkwise.algorithms.rigid_motion import combination
+from linkwise.algorithms.sweeps import generalized, inward, outward
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.inertia import RigidInertia
@@ -83,6 +85,34 @@ def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Mat
 
     inward(tree, gather, None)
     return C
+
+
+def coriolis_product(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], x: Sequence[Scalar]) -> list[Scalar]:
+    """C(q, v) x without the matrix. O(n).
+
+    Σ over bodies of J*(M J̇ + B J) x, by one outward and one inward sweep in link frames: J x and its rate along the
+    motion go outwards, forces come back.
+    """
+
+    def move(link: Link, parent: tuple[Motion, Motion, Motion]) -> tuple[Any, tuple[Motion, Motion, Motion]]:
+        V, X, X_rate = (link.phi(q).T @ motion for motion in parent)
+        S, x_own = link.S(q), link.rates(x)
+        V = V + combination(S, link.rates(v))
+        own = combination(S, x_own)
+        X = X + own
+        # Components in a link's moving axes; the rate is that of the spatial vector.
+        X_rate = X_rate + V.cross(own) + combination(_own_rates(link, q, v), x_own)
+        return (V, X, X_rate), (V, X, X_rate)
+
+    still = Motion.zero()
+    moving = outward(tree, move, (still, still, still), keeps=True)
+
+    def gather(link: Link, outboard: Force) -> tuple[Force, list[Scalar]]:
+        V, X, X_rate = moving[link]
+        f = outboard + link.inertia @ X_rate + _body_factor(link.inertia, V) @ X
+        return link.phi(q) @ f, [s.dot(f) for s in link.S(q)]
+
+    return generalized(tree, inward(tree, gather, Force.zero()))
 
 
 def _own_rates(link: Link, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Motion]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from linkwise.algorithms.composite import composites
 from linkwise.algorithms.freedoms import Matrix, add, freedom, own, zeros
 from linkwise.algorithms.kinematics import Placed, placed, velocities
-from linkwise.algorithms.sweeps import inward
+from linkwise.algorithms.sweeps import inward, total
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3
@@ -22,12 +22,14 @@ from linkwise.spatial.vectors import Force, Motion, Vec
 def kinetic_energy(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scalar:
     """½ v*𝓜v, in J."""
     V = velocities(tree, q, v)
-    total: Scalar = 0.0
-    for link in tree:
-        total = total + V[link].dot(link.inertia @ V[link])
+
+    def twice(link: Link) -> Scalar:
+        energy = V[link].dot(link.inertia @ V[link])
         for J, rate in zip(link.armature, link.rates(v), strict=True):
-            total = total + J * rate * rate
-    return total * 0.5
+            energy = energy + J * rate * rate
+        return energy
+
+    return total(tree, twice, 0.0) * 0.5
 
 
 def potential_energy(tree: Tree, q: Sequence[Scalar]) -> Scalar:

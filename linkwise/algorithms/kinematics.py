@@ -1,15 +1,14 @@
-"""Where the links are and how fast: poses, velocities, Jacobians and their rates. O(n) each."""
+"""Where the links are and how fast: poses and velocities. O(n) each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwise.algorithms.freedoms import Matrix, add, freedom, own, zeros
+from linkwise.algorithms.freedoms import Matrix
 from linkwise.algorithms.rigid_motion import combination
 from linkwise.algorithms.sweeps import Field, configured, each, outward, per_body
 from linkwise.model.tree import Link, Tree
-from linkwise.spatial.dual import derivative
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.transforms import Factor, Transform
@@ -91,35 +90,7 @@ def velocity(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], place: Place)
     return [*(R @ V.ang), *(R @ V.lin)]
 
 
-def jacobian(tree: Tree, q: Sequence[Scalar], place: Place, point: Vec | None = None) -> Matrix:
-    """6 × nv in world axes, at the place's origin or at a ``point`` given in its frame: J v = [ω; v]."""
-    J = zeros(6, tree.nv)
-    if place.link is None:
-        return J
-    frames = placed(tree, q)
-    at = place.within(frames)
-    tip = at.p if point is None else at.p + at.R @ point
-    for link in tree.ancestors(place.link):
-        frame = frames[link]
-        for i, s in enumerate(link.S(q)):
-            turn = frame.R @ s.ang
-            move = frame.R @ s.lin + turn.cross(tip - frame.p)
-            for row, value in enumerate((*turn, *move)):
-                add(J, own(row), freedom(link, i), value)
-    return J
-
-
 def configuration_rate(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
     """q̇ from v."""
     rates = each(tree, lambda link: link.joint.rate(link.coordinates(q), link.rates(v)))
     return configured(tree, rates)
-
-
-def jacobian_rate(
-    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], place: Place, point: Vec | None = None
-) -> Matrix:
-    """J̇ along the motion: the Jacobian's text, differentiated in the direction q̇."""
-    _, rate = derivative(
-        lambda x: [entry for row in jacobian(tree, x, place, point) for entry in row], q, configuration_rate(tree, q, v)
-    )
-    return [rate[i * tree.nv : (i + 1) * tree.nv] for i in range(6)]

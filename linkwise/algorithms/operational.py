@@ -4,30 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwise.algorithms.freedoms import Matrix
-from linkwise.algorithms.kinematics import Place, jacobian
+from linkwise.algorithms.freedoms import Matrix, zeros
+from linkwise.algorithms.jacobian import force_on_link
+from linkwise.algorithms.kinematics import Place
+from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.solver import solver
 from linkwise.algorithms.sparse_factor import factorize
+from linkwise.algorithms.sweeps import only_at
 from linkwise.model.tree import Tree
 from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.vectors import Force
 
 
 def operational_admittance(tree: Tree, q: Sequence[Scalar], place: Place) -> Matrix:
     """J𝓜⁻¹J*, 6 × 6: the acceleration of the place for each unit force on it, world axes."""
-    J = jacobian(tree, q, place)
-    by = solver(tree, q)
-    columns = [by.accelerations(row) for row in J]
-    half = [[_dot(J[i], columns[j]) if i <= j else 0.0 for j in range(6)] for i in range(6)]
-    return [[half[min(i, j)][max(i, j)] for j in range(6)] for i in range(6)]
+    if place.link is None:
+        return zeros(6, 6)
+    units = [Force.of([1.0 if i == j else 0.0 for j in range(6)]) for i in range(6)]
+    forces = tuple(force_on_link(tree, q, place, None, unit) for unit in units)
+    nothing = (Force.zero(),) * 6
+    return solver(tree, q).admittance(Pulls(6, [only_at(tree, place.link, forces, nothing)]))
 
 
 def operational_inertia(tree: Tree, q: Sequence[Scalar], place: Place) -> Matrix:
     """(J𝓜⁻¹J*)⁻¹, 6 × 6. Infinite or NaN where the place cannot move in some direction: then use the admittance."""
     return factorize(operational_admittance(tree, q, place)).inverse()
-
-
-def _dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
-    total: Scalar = 0.0
-    for x, y in zip(a, b, strict=True):
-        total = total + x * y
-    return total

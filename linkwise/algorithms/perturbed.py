@@ -18,7 +18,7 @@ from linkwise.algorithms.forward_dynamics import forward_dynamics, mass_solve
 from linkwise.algorithms.inverse_dynamics import Forces
 from linkwise.algorithms.joint_variation import tangent_direction
 from linkwise.algorithms.rigid_motion import at_rest, combination, next_motion
-from linkwise.algorithms.sweeps import each, generalized, inward, outward
+from linkwise.algorithms.sweeps import each, elementwise, generalized, inward, outward
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.matrices import Mat3
@@ -138,9 +138,15 @@ def perturbed_forward(
 ) -> PerturbedForward:
     """v̇ and δv̇, nv numbers each."""
     vdot = forward_dynamics(tree, q, v, tau, f_ext)
+    return PerturbedForward(vdot, perturbed_accelerations(tree, q, v, vdot, dq, dv, dtau, f_ext))
+
+
+def perturbed_accelerations(
+    tree: Tree, q: Flat, v: Flat, vdot: Flat, dq: Flat, dv: Flat, dtau: Flat, f_ext: Forces = None
+) -> list[Scalar]:
+    """δv̇ (nv) about a known v̇."""
     moved = perturbed_inverse(tree, q, v, vdot, dq, dv, None, f_ext).dtau
-    left = [a - b for a, b in zip(dtau, moved, strict=True)]
-    return PerturbedForward(vdot, mass_solve(tree, q, left))
+    return mass_solve(tree, q, elementwise(tree, lambda a, b: a - b, dtau, moved))
 
 
 class _Pair(Value):

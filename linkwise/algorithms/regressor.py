@@ -6,15 +6,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from linkwise.algorithms.freedoms import Matrix, add, freedom, own, zeros
+from linkwise.algorithms.inverse_dynamics import external_force
 from linkwise.algorithms.rigid_motion import at_rest, next_motion
 from linkwise.algorithms.sweeps import outward
-from linkwise.model.tree import Tree
+from linkwise.model.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Sym3
+from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.vectors import Vec
+from linkwise.spatial.vectors import Force, Vec
 
 # Which of J's entries (in the order xx, yy, zz, xy, xz, yz) each of the last six parameters is.
 _J_ORDER = (0, 3, 1, 4, 5, 2)
@@ -43,6 +46,21 @@ def regressor(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], vdot: Sequen
                 for j, s in enumerate(ancestor.S(q)):
                     add(Y, freedom(ancestor, j), own(10 * link.index + i), s.dot(f))
     return Y
+
+
+def regressor_product(
+    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], vdot: Sequence[Scalar], pi: Any
+) -> list[Scalar]:
+    """Y π (nv) without the matrix: the inverse dynamics of bodies with these inertial parameters. O(n)."""
+
+    def move(link: Link, parent: RigidMotion) -> tuple[RigidMotion, Force]:
+        motion = next_motion(link, parent, q, v, vdot)
+        m, hx, hy, hz, *J = link.own(pi, 10)
+        six = [J[_J_ORDER.index(k)] for k in range(6)]
+        return motion, RigidInertia(m, Vec(hx, hy, hz), Sym3.of(*six)).wrench(motion)
+
+    needed = outward(tree, move, at_rest(tree.gravity), keeps=True)
+    return external_force(tree, q, needed)
 
 
 def inertial_parameters(tree: Tree) -> list[Scalar]:

@@ -17,11 +17,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from linkwise.algorithms.articulated import articulate, solve
 from linkwise.algorithms.inverse_dynamics import needed_forces
 from linkwise.algorithms.joining import UPPER
 from linkwise.algorithms.rigid_motion import combination, next_motion
-from linkwise.algorithms.sweeps import at_base, at_tip, inward, outward
+from linkwise.algorithms.solver import Articulated
+from linkwise.algorithms.sweeps import inward, outward
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.matrices import Mat3
@@ -51,7 +51,7 @@ def turned(tree: Tree, q: Flat, v: Flat) -> Any:
         R = Mat3([list(phi.rotate_back(Vec.of(row))) for row in parent.R.m])
         return Turned(R, phi.rotate_back(parent.omega) + combination(link.S(q), link.rates(v)).ang)
 
-    return at_tip(tree, outward(tree, turn, Turned(Mat3.identity(), Vec.zero())), TURNED)
+    return outward(tree, turn, Turned(Mat3.identity(), Vec.zero()))[tree.links[-1]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def answered(tree: Tree, q: Flat, v: Flat, tau: Flat, omega: Vec) -> tuple[Any, 
     """:class:`Answer` of a segment whose base turns with ``omega``, and how its tip moves when its base does not."""
     held = RigidMotion(omega, Vec.zero(), Vec.zero())
     b = needed_forces(tree, q, v, None, base=held)
-    tip = at_tip(tree, outward(tree, lambda link, parent: next_motion(link, parent, q, v, None), held), MOVED)
+    tip = outward(tree, lambda link, parent: next_motion(link, parent, q, v, None), held)[tree.links[-1]]
 
     def gather(link: Link, outboard: Answer) -> tuple[Answer, None]:
         P, z, Psi = link.inertia.articulated() + outboard.P, outboard.z + b[link], outboard.Psi
@@ -93,9 +93,9 @@ def answered(tree: Tree, q: Flat, v: Flat, tau: Flat, omega: Vec) -> tuple[Any, 
         phi = link.phi(q)
         return Answer(phi.congruence(P), phi @ z, tuple(phi @ column for column in Psi), Lambda, beta), None
 
-    return at_base(tree, inward(tree, gather, Answer.of_nothing()), ANSWER), tip
+    return inward(tree, gather, Answer.of_nothing()).root, tip
 
 
 def accelerated(tree: Tree, q: Flat, v: Flat, tau: Flat, base: RigidMotion, tip: Force) -> list[Scalar]:
     """v̇ of a segment whose base moves as ``base`` and whose tip must bring up the force ``tip``."""
-    return solve(tree, q, articulate(tree, q), tau, needed_forces(tree, q, v, None, base=base), tip)
+    return Articulated(tree, q, tip).accelerations(tau, needed_forces(tree, q, v, None, base=base))

@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Protocol
 
-from linkwise.algorithms.articulated import articulate, solve
+from linkwise.algorithms.articulated import articulate, pull, solve
 from linkwise.algorithms.freedoms import Matrix
 from linkwise.algorithms.inverse_dynamics import Forces, external_force
 from linkwise.algorithms.mass_matrix import mass_matrix
+from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.model.tree import Tree
 from linkwise.spatial.scalar import Scalar, is_zero
@@ -37,6 +38,9 @@ class Solver(Protocol):
 
     def inverse(self) -> Matrix:
         """𝓜⁻¹ itself."""
+
+    def admittance(self, pulls: Pulls) -> Matrix:
+        """Λ = J_c𝓜⁻¹J_c*, count × count, for pulls J_c*."""
 
 
 def solver(tree: Tree, q: Flat) -> Solver:
@@ -74,6 +78,11 @@ class Articulated:
         n = self.tree.nv
         return mirrored([self.accelerations([1.0 if i == j else 0.0 for i in range(n)]) for j in range(n)])
 
+    def admittance(self, pulls: Pulls) -> Matrix:
+        """Gathered in one inward sweep."""
+        Lambda: Matrix = pull(self.tree, self.q, self.axes, pulls)[1]
+        return Lambda
+
 
 class Factored:
     """By the factors of 𝓜."""
@@ -102,6 +111,14 @@ class Factored:
     def inverse(self) -> Matrix:
         """Unit vectors through the factors."""
         return self._inverse
+
+    def admittance(self, pulls: Pulls) -> Matrix:
+        """Row by row through the factors."""
+        J = pulls.generalized(self.tree, self.q)
+        columns = [self.factor.solve(row) for row in J]
+        pairs = [[[(x, y) for x, y in zip(a, b, strict=True) if _both(x, y)] for b in columns] for a in J]
+        n = range(pulls.count)
+        return [[_sum_of_products(pairs[min(r, s)][max(r, s)]) for s in n] for r in n]
 
     @cached_property
     def _inverse(self) -> Matrix:

@@ -100,7 +100,7 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
         return RigidMotion(omega, omega_dot, v_dot), _coordinates(link, q, turn)
 
     base = RigidMotion(Vec.zero(), Vec.zero(), -tree.gravity)
-    return tree.generalized([vdot for _, vdot in outward(tree, accelerate, (base, [])).values])
+    return tree.generalized(Field([vdot for _, vdot in outward(tree, accelerate, (base, [])).values]))
 
 
 def _seen_from_parent(link: Link, q: Flat, N: Vec, own: Coefficients, w: Vec) -> _Outboard:

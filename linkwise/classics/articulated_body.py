@@ -54,4 +54,5 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
         beta_dot = [x - y for x, y in zip(nu[link], joint.apply_G_star(alpha_plus), strict=True)]
         return alpha_plus + joint.H_star(beta_dot) + terms[link].a, beta_dot
 
-    return tree.generalized([vdot for _, vdot in outward(tree, accelerate, (base_acceleration(tree), [])).values])
+    states = outward(tree, accelerate, (base_acceleration(tree), [])).values
+    return tree.generalized(Field([vdot for _, vdot in states]))

@@ -103,4 +103,4 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
         qddot = minus(driven, joint.apply_G_star(frozen))
         return frozen + joint.H_star(qddot), qddot
 
-    return tree.generalized([x for _, x in outward(tree, accelerate, (base_acceleration(tree), [])).values])
+    return tree.generalized(Field([x for _, x in outward(tree, accelerate, (base_acceleration(tree), [])).values]))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from linkwise.algorithms.rigid_motion import combination
 from linkwise.algorithms.sparse_factor import Factor, factorize
-from linkwise.algorithms.sweeps import inward, outward
+from linkwise.algorithms.sweeps import Field, inward, outward
 from linkwise.classics.dense import minus
 from linkwise.classics.elimination import total
 from linkwise.classics.requirements import no_mimics
@@ -77,7 +77,7 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
         qddot = joint.M_hat.solve(minus(joint.k, [Ca.dot(f) for f in joint.IPhi]))
         return Ca + combination(joint.Phi, qddot) + terms[link].a, qddot
 
-    return tree.generalized([x for _, x in outward(tree, accelerate, (base_acceleration(tree), [])).values])
+    return tree.generalized(Field([x for _, x in outward(tree, accelerate, (base_acceleration(tree), [])).values]))
 
 
 def _axes(link: Link, Phi: tuple[Motion, ...]) -> list[tuple[Motion, Scalar]]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from linkwise.algorithms.sparse_factor import factorize
-from linkwise.algorithms.sweeps import each
+from linkwise.algorithms.sweeps import Field, each
 from linkwise.classics.dense import dot
 from linkwise.classics.mass_matrix_composite import composite_inertias
 from linkwise.classics.newton_euler import bias_free, mass_times
@@ -52,7 +52,7 @@ def block_diagonal_solver(tree: Tree, q: Flat) -> Callable[[Flat], list[Scalar]]
         return gamma
 
     factors = each(tree, lambda link: factorize(block(link)))
-    return lambda r: tree.generalized([factors[link].solve(link.rates(r)) for link in tree])
+    return lambda r: tree.generalized(Field([factors[link].solve(link.rates(r)) for link in tree]))
 
 
 def conjugate_gradients(

@@ -11,7 +11,7 @@ I⁻¹ is constant in a link's own coordinates. Serial chains, bodies with mass,
 from __future__ import annotations
 
 from linkwise.algorithms.sparse_factor import factorize
-from linkwise.algorithms.sweeps import each
+from linkwise.algorithms.sweeps import Field, each
 from linkwise.classics.dense import (
     Matrix,
     as_rows,
@@ -75,7 +75,7 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
         a = free[link.index] + Motion.of(bodies[link].solve(list(f)))
         qddot.append(coordinates(link.S(q), a - link.phi(q).T @ before - terms[link].c))
         before = a
-    return tree.generalized(qddot)
+    return tree.generalized(Field(qddot))
 
 
 def odd_even_reduction(diagonal: list[Matrix], beside: list[Matrix], right: list[list[Scalar]]) -> list[list[Scalar]]:

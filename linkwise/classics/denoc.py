@@ -121,7 +121,7 @@ def gravity_forces(tree: Tree, q: Flat) -> list[Scalar]:
         return _At(w, bodies[link].C), w
 
     w = inward(tree, gather, None)
-    return tree.generalized([[p.dot(w[link]) for p in bodies[link].p] for link in tree])
+    return tree.generalized(Field([[p.dot(w[link]) for p in bodies[link].p] for link in tree]))
 
 
 def reverse_gaussian_elimination(I: Matrix) -> tuple[Matrix, list[Scalar]]:
@@ -270,7 +270,7 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
             mu = axis.p * theta[-1] + mu  # eq. 37
         return mu, theta
 
-    return centred.generalized([x for _, x in outward(centred, substitute, (Motion.zero(), [])).values])
+    return centred.generalized(Field([x for _, x in outward(centred, substitute, (Motion.zero(), [])).values]))
 
 
 def _articulated(centred: Tree, q: Flat) -> Field[list[_Axis]]:

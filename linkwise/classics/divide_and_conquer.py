@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from linkwise.algorithms.sweeps import Field
 from linkwise.classics.dense import (
     Matrix,
     as_rows,
@@ -101,7 +102,7 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
         b = [-x for x in times(Phi, list(bodies[link].p))]
         pieces.append(Piece(Phi, Phi, Phi, b, b))
     whole = assemble(pieces, joints)
-    return tree.generalized(_come_down(whole, _NO_FORCE, _NO_FORCE))
+    return tree.generalized(Field(_come_down(whole, _NO_FORCE, _NO_FORCE)))
 
 
 def assemble(pieces: Sequence[Piece], joints: Sequence[Joint]) -> Piece:

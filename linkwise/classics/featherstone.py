@@ -66,7 +66,7 @@ def forward_dynamics_link_coordinates(tree: Tree, q: Flat, v: Flat, tau: Flat) -
     def accelerate(link: Link, parent: tuple[Motion, list[Scalar]]) -> tuple[Motion, list[Scalar]]:
         return handles[link].accelerate(link.phi(q).T @ parent[0], terms[link].c)
 
-    return tree.generalized([x for _, x in outward(tree, accelerate, (base_acceleration(tree), [])).values])
+    return tree.generalized(Field([x for _, x in outward(tree, accelerate, (base_acceleration(tree), [])).values]))
 
 
 def forward_dynamics_absolute(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
@@ -85,7 +85,7 @@ def forward_dynamics_absolute(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[S
     def accelerate(link: Link, parent: tuple[Motion, list[Scalar]]) -> tuple[Motion, list[Scalar]]:
         return handles[link].accelerate(parent[0], bodies[link].c)
 
-    return tree.generalized([x for _, x in outward(tree, accelerate, (base_acceleration(tree), [])).values])
+    return tree.generalized(Field([x for _, x in outward(tree, accelerate, (base_acceleration(tree), [])).values]))
 
 
 @dataclass(frozen=True, slots=True)

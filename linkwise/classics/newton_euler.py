@@ -7,7 +7,7 @@ latter in link coordinates. Trees, all joints.
 from __future__ import annotations
 
 from linkwise.algorithms.rigid_motion import combination
-from linkwise.algorithms.sweeps import inward, outward
+from linkwise.algorithms.sweeps import Field, inward, outward
 from linkwise.classics.terms import Flat, base_acceleration, spatial_terms, velocity_terms
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar
@@ -65,7 +65,7 @@ def with_rotors(tree: Tree, per_link: list[list[Scalar]], vdot: Flat) -> list[Sc
         [f + J * x for f, J, x in zip(values, link.armature, link.rates(vdot), strict=True)]
         for link, values in zip(tree, per_link, strict=True)
     ]
-    return tree.generalized(forces)
+    return tree.generalized(Field(forces))
 
 
 def bias_free(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:

@@ -99,7 +99,7 @@ def smooth(tree: Tree, q: Flat, v: Flat, tau: Flat) -> Smoothed:
         return relative + terms[link].a, vdot, f
 
     states = outward(tree, step, (base_acceleration(tree), [], Force.zero())).values
-    return Smoothed(tree.generalized([vdot for _, vdot, _ in states]), [f for _, _, f in states])
+    return Smoothed(tree.generalized(Field([vdot for _, vdot, _ in states])), [f for _, _, f in states])
 
 
 def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linkwise.algorithms.sweeps import inward, outward
+from linkwise.algorithms.sweeps import Field, inward, outward
 from linkwise.classics.requirements import no_mimics
 from linkwise.classics.terms import Flat, remainder_forces
 from linkwise.errors import InputError
@@ -67,7 +67,7 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
         u_dot = speed.u_dot_alone - moved.dot(speed.momentum)
         return moved + speed.partial * u_dot, [u_dot]
 
-    return tree.generalized([x for _, x in outward(tree, substitute, (Motion.zero(), [])).values])
+    return tree.generalized(Field([x for _, x in outward(tree, substitute, (Motion.zero(), [])).values]))
 
 
 def _one_freedom(tree: Tree) -> None:

@@ -81,7 +81,7 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
             a = a + column * x
         return a, coordinates(link.S(q), a - carried)
 
-    return tree.generalized([x for _, x in outward(tree, substitute, (base_acceleration(tree), [])).values])
+    return tree.generalized(Field([x for _, x in outward(tree, substitute, (base_acceleration(tree), [])).values]))
 
 
 def active_forces(tree: Tree, q: Flat, tau: Flat) -> Field[Force]:

@@ -100,7 +100,7 @@ def constrained_forward_dynamics(
         return alpha_plus + joint.H_star(vdot) + terms[link].a, vdot
 
     result = outward(tree, accelerate, (Motion.zero(), []))
-    return Constrained(tree.generalized([vdot for _, vdot in result.values]), multipliers)
+    return Constrained(tree.generalized(Field([vdot for _, vdot in result.values])), multipliers)
 
 
 @dataclass(frozen=True)

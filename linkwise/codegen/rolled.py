@@ -23,7 +23,7 @@ from linkwise.codegen.ir import Function, Shape, module_text
 from linkwise.codegen.llvm import attributes, entries_used
 from linkwise.codegen.plan import make_plan
 from linkwise.codegen.target import Machine
-from linkwise.tracing.rolled_program import PARAMETERS, Angles, Constant, Copy, Loop, LoopBody, RolledProgram
+from linkwise.tracing.rolled_program import PARAMETERS, Angles, Loop, LoopBody, Once, RolledProgram
 
 ENTRY = "linkwise_rolled"
 
@@ -42,7 +42,7 @@ def _lent(size: int) -> Iterator[int]:
     yield int(buffer.ctypes.data) + -int(buffer.ctypes.data) % 64
 
 
-# The table that every call brings: eight fixed words, then for each space its place and for each array its size.
+# The table that every call brings: nine fixed words, then for each space its place and for each array its size.
 _LINKS, _KINDS, _OFFSETS, _PARAMETERS, _CONSTANTS, _CONSTANT_PLACES, _CONSTANT_VALUES, _ANGLES, _FRAME = range(9)
 _FIXED = 9
 
@@ -66,11 +66,8 @@ class _Module:
         sweep = Function("define internal void @sweep(ptr %bases, ptr %table, ptr %frame) noinline #0")
         self._store_constants(sweep)
         for number, step in enumerate(self.program.steps):
-            if isinstance(step, (Copy, Constant)):
-                self._move_value(sweep, step)
-            else:
-                name = self._step(number, step)
-                sweep.do(f"call void @{name}(ptr %bases, ptr %table, ptr %frame)")
+            name = self._step(number, step)
+            sweep.do(f"call void @{name}(ptr %bases, ptr %table, ptr %frame)")
         sweep.do("ret void")
         entry = self._batch_entry() if self.shape.lanes > 1 else self._single_entry()
         grouped = [f for e in sorted(self.entries) for f in transcendental.functions(e, self.machine, self.bits)]
@@ -80,17 +77,24 @@ class _Module:
         made = [*rows, *grouped, *self.functions, *self.loops, sweep, entry, size]
         return module_text(made, [attributes(self.machine)])
 
-    # One step of the program: a loop over the links, or all sines and cosines.
-    def _step(self, number: int, step: Loop | Angles) -> str:
-        return self._angles(number, step) if isinstance(step, Angles) else self._loop(number, step)
+    # One step of the program: a loop over the links, what happens between two loops, or all sines and cosines.
+    def _step(self, number: int, step: Loop | Angles | Once) -> str:
+        if isinstance(step, Angles):
+            return self._angles(number, step)
+        return self._once(number, step) if isinstance(step, Once) else self._loop(number, step)
 
-    def _move_value(self, f: Function, step: Copy | Constant) -> None:
-        kind, size = self.shape.real, self.shape.size
-        if isinstance(step, Copy):
-            value = f.load(kind, f.address(kind, self._base(f, step.source), step.source_offset), size)
-        else:
-            value = self.shape.constant(step.value)
-        f.store(kind, value, f.address(kind, self._base(f, step.space), step.offset), size)
+    def _once(self, number: int, step: Once) -> str:
+        name = f"once{number}"
+        f = Function(f"define internal void @{name}(ptr %bases, ptr %table, ptr %frame) noinline #0")
+        used = {s.space for s in (*step.body.inputs, *step.body.outputs)}
+        base = {s: self._base(f, s) for s in sorted(used)}
+        position = f.emit(f"add i64 {self._word(f, _LINKS)}, {step.row}")
+        place = f.emit(f"mul i64 {position}, {self.program.offsets.shape[1]}")
+        row = f.address("i64", self._pointer(f, _OFFSETS), place)
+        self._call(f, f"{name}_body", step.body, row, base)
+        f.do("ret void")
+        self.loops.append(f)
+        return name
 
     def _angles(self, number: int, step: Angles) -> str:
         name = f"angles{number}"

@@ -6,10 +6,13 @@ leads back to the frame the user knows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from linkwise.model.joints import Joint
+from linkwise.model.sweeper import Field
+from linkwise.spatial.dual import derivative
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.transforms import Transform
@@ -52,7 +55,11 @@ class Link:
 
     def external(self, f_ext: Sequence[Scalar]) -> Force:
         """The external force on this link, from six numbers for each body in its own frame."""
-        return self.to_body @ Force.of(f_ext[6 * self.index : 6 * self.index + 6])
+        return self.to_body @ Force.of(self.own(f_ext, 6))
+
+    def own(self, numbers: Sequence[Scalar], size: int) -> Sequence[Scalar]:
+        """This body's part of an array with so many numbers for each body."""
+        return numbers[size * self.index : size * (self.index + 1)]
 
     def phi(self, q: Sequence[Scalar]) -> Transform:
         """φ(parent, link)."""
@@ -95,13 +102,64 @@ class Tree:
         """Its ancestors without the link itself, the parent first."""
         return list(self.ancestors(link))[1:]
 
-    def generalized(self, per_link: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+    # Sweeps, link after link.
+    def outward(self, step: Callable[[Link, Any], Any], root: Any, keeps: bool) -> Field[Any]:
+        """Base to tips."""
+        handed: list[Any] = []
+        kept: list[Any] = []
+        for link in self.links:
+            result = step(link, root if link.parent < 0 else handed[link.parent])
+            state, own = result if keeps else (result, result)
+            handed.append(state)
+            kept.append(own)
+        return Field(kept)
+
+    def inward(self, step: Callable[[Link, Any], tuple[Any, Any]], nothing: Any) -> Field[Any]:
+        """Tips to base."""
+        sums: list[Any] = [nothing] * (len(self.links) + 1)  # the last is the base's, whose index is -1
+        kept: list[Any] = [None] * len(self.links)
+        for link in reversed(self.links):
+            handed, kept[link.index] = step(link, sums[link.index])
+            if handed is not None:
+                known = sums[link.parent]
+                sums[link.parent] = handed if known is nothing else known + handed
+        return Field(kept, sums[-1])
+
+    def everywhere(self, value: Any) -> Field[Any]:
+        """The same value for every link."""
+        return Field([value] * len(self.links))
+
+    def only_at(self, link: Link, value: Any, elsewhere: Any) -> Field[Any]:
+        """A value for one link, another for all others."""
+        return Field([value if other is link else elsewhere for other in self.links])
+
+    def generalized(self, field: Field[Any]) -> list[Scalar]:
         """One number for each freedom from one for each joint axis; what acts on a mimic acts on its leader."""
         total: list[Scalar] = [0.0] * self.nv
-        for link, values in zip(self.links, per_link, strict=True):
-            for i, value in enumerate(values):
+        for link in self.links:
+            for i, value in enumerate(field[link]):
                 total[link.v_start + i] = total[link.v_start + i] + value * link.multiplier
         return total
+
+    def configured(self, field: Field[Any]) -> list[Scalar]:
+        """A configuration from the coordinates of each joint; mimics have none."""
+        whole: list[Scalar] = [0.0] * self.nq
+        for link in self.links:
+            if not link.is_mimic:
+                whole[link.q_start : link.q_start + link.joint.nq] = field[link]
+        return whole
+
+    def per_body(self, field: Field[Any], shape: tuple[int, ...]) -> Sequence[Any]:
+        """One entry for each body, in order."""
+        return field.values
+
+    def elementwise(self, function: Callable[..., Scalar], *vectors: Sequence[Scalar]) -> list[Scalar]:
+        """A vector over the freedoms from others, number by number."""
+        return [function(*numbers) for numbers in zip(*vectors, strict=True)]
+
+    def along(self, function: Callable[[Any], Any], at: Any, direction: Any) -> tuple[list[Scalar], list[Scalar]]:
+        """Value and directional derivative, by dual numbers."""
+        return derivative(function, at, direction)
 
     def without_gravity(self) -> Tree:
         """The same tree, weightless."""

@@ -1,45 +1,66 @@
-"""Which functions of a large model run as loops, and how."""
+"""How each function of a large model runs: as loops over the links, or column by column through such loops."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from linkwise.algorithms.catalogue import CATALOGUE, Trees, link_start
-from linkwise.compile import CompiledFunction
-from linkwise.errors import InputError
-from linkwise.rolled.function import ColumnsFunction, RolledFunction
-from linkwise.rolled.jacobian import JacobianRows
-from linkwise.rolled.linearize import LinearizedColumns, PerturbedForward
+from linkwise.algorithms.catalogue import CATALOGUE, Columns, Text, Trees, input_shape, link_start
+from linkwise.compile import Chart, CompiledFunction
+from linkwise.model.tree import Tree
+from linkwise.rolled.columns import ColumnsFunction
+from linkwise.rolled.function import RolledFunction, Rolling
+from linkwise.rolled.ground import Ground
 from linkwise.rolled.tree import RolledTree
+from linkwise.rolled.vectors import GlobalInput
+from linkwise.tracing.program import ArraySpec
 
 if TYPE_CHECKING:
     from linkwise.dynamics import Model
 
-_BY_COLUMNS = {"mass_matrix": "mass_product", "mass_matrix_inverse": "mass_solve"}
+Inputs = Sequence[tuple[str, tuple[int, ...]]]
 
 
-class _RolledTrees(Trees):
-    """Stands in for the layouts of a mechanism while a text is rolled."""
+class RolledTrees(Trees):
+    """The layouts of a mechanism while a text is rolled; the one that the text asks for becomes a rolled tree."""
 
-    def __init__(self, tree: Any) -> None:
-        self.tree = tree
+    def __init__(self, model: Model, p: Sequence[Any] | None, ground: Ground) -> None:
+        super().__init__(model, p)
+        self.ground = ground
+        self.known = model._trees if p is None else Trees(model, p)
+        self.rolled: RolledTree | None = None
+
+    def _rolled(self, tree: Tree) -> Any:
+        if self.rolled is None or self.rolled.tree is not tree:
+            self.rolled = RolledTree(tree, self.ground)
+        return self.rolled
 
     @property
     def fast(self) -> Any:
-        """The rolled tree."""
-        return self.tree
+        """Aligned frames, regrouped inertias, rolled."""
+        return self._rolled(self.known.fast)
+
+    @property
+    def aligned(self) -> Any:
+        """Aligned frames, each body's own inertia, rolled."""
+        return self._rolled(self.known.aligned)
+
+    @property
+    def in_body_frames(self) -> Any:
+        """The user's frames and inertias, rolled."""
+        return self._rolled(self.known.in_body_frames)
 
 
 def rolled_function(
     model: Model,
     name: str,
     run: Callable[..., Any],
-    inputs: Sequence[tuple[str, tuple[int, ...]]],
+    inputs: Inputs,
     doc: str,
-    static: dict[str, Any],
-) -> CompiledFunction | None:
-    """The function as loops over the links; None where its text is not made of sweeps.
+    static: Mapping[str, Any],
+    charts: Mapping[str, Chart],
+) -> CompiledFunction:
+    """The function as loops over the links.
 
     Args:
         model: whose function it is.
@@ -48,32 +69,54 @@ def rolled_function(
         inputs: name and core shape of each input.
         doc: docstring.
         static: arguments that are not arrays.
+        charts: tangent spaces of the inputs that are configurations.
     """
-    if model.parameter_names:
-        raise InputError(
-            "rolled sweeps take no run-time parameters",
-            got=f"{len(model.parameter_names)} parameters",
-            do='use model.with_sweeps("unrolled")',
-        )
-    if name in _BY_COLUMNS:
-        column = _BY_COLUMNS[name]
-        return ColumnsFunction(name, run, inputs, doc, column=column, function=model.function, size=model.nv)
-    if name == "perturb_forward":
-        return PerturbedForward(name, run, inputs, doc, function=model.function, size=model.nv)
-    if name in ("linearize_inverse", "linearize_forward"):
-        return LinearizedColumns(name, run, inputs, doc, function=model.function, size=model.nv)
-    if name == "jacobian":
-        frame = model.frame(static["body"])
-        return JacobianRows(name, run, inputs, doc, function=model.function, frame=frame, size=model.nv)
     text = CATALOGUE[name]
-    if not text.rolls:
-        return None
+    if text.columns is None:
+        rolling = _rolling(model, text, text.function, inputs, static)
+        return RolledFunction(name, run, inputs, doc, charts, rolling=rolling)
+    return _by_columns(model, name, text, text.columns, run, inputs, doc, static, charts)
 
-    def rolled(tree: RolledTree, *handles: Any) -> Any:
-        given = {handle.name: handle for handle in handles}
-        arguments = [given.get(n) for n in (*text.inputs, *text.optional)]
-        return text.function(_RolledTrees(tree), *arguments)
 
-    starts = [link_start(n) for n, _ in inputs]
-    make = lambda: RolledTree(model._trees.fast)  # noqa: E731
-    return RolledFunction(name, run, inputs, doc, starts=starts, rolled_text=rolled, tree=make)
+def _rolling(
+    model: Model, text: Text, function: Callable[..., Any], inputs: Inputs, static: Mapping[str, Any], *more: str
+) -> Rolling:
+    """Runs a text on a rolled tree; ``more`` names inputs beyond those of the text."""
+
+    def roll(name: str) -> Any:
+        handles = [GlobalInput(n, ArraySpec(n, shape), link_start(n)) for n, shape in inputs]
+        ground = Ground()
+        by_name = {handle.name: handle for handle in handles}
+        p = RolledTree.whole(ground, by_name["p"]) if "p" in by_name else None
+        trees = RolledTrees(model, p, ground)
+        given = {n: h if h.per_link != "none" else RolledTree.whole(ground, h) for n, h in by_name.items()}
+        arguments = [given.get(n) for n in (*text.inputs, *text.optional, *more)]
+        result = function(trees, *arguments, **static)
+        tree = trees.rolled or trees._rolled(model._trees.fast)
+        return tree.finish(name, handles, {"out": result})
+
+    return roll
+
+
+def _by_columns(
+    model: Model,
+    name: str,
+    text: Text,
+    columns: Columns,
+    run: Callable[..., Any],
+    inputs: Inputs,
+    doc: str,
+    static: Mapping[str, Any],
+    charts: Mapping[str, Chart],
+) -> ColumnsFunction:
+    """A matrix through the vector that it makes of another one."""
+    along = [(n, input_shape(model, n)) for n in columns.along]
+
+    def part(suffix: str, function: Callable[..., Any], *more: str) -> RolledFunction:
+        taken = [*inputs, *((n, shape) for n, shape in along if n in more)]
+        rolling = _rolling(model, text, function, taken, static, *more)
+        return RolledFunction(f"{name}_{suffix}", run, taken, doc, rolling=rolling)
+
+    column = part("column", columns.function, *columns.along)
+    value = None if columns.value is None else part("value", columns.value)
+    return ColumnsFunction(name, run, inputs, doc, charts, columns=columns, column=column, value=value)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from linkwise.model.tree import Link
-from linkwise.rolled.kinds import GlobalInput, Kind
-from linkwise.rolled.record import BaseOutput, Output
+from linkwise.rolled.ground import BASE, START, Spot, Written
+from linkwise.rolled.kinds import COMPUTED, Kind
+from linkwise.rolled.record import Recorded
+from linkwise.rolled.vectors import FieldVector, GlobalInput
 from linkwise.spatial.scalar import Scalar
 from linkwise.tracing.passes import extract
 from linkwise.tracing.program import ArraySpec
@@ -18,12 +20,11 @@ from linkwise.tracing.rolled_program import (
     PARAMETERS,
     Angles,
     Constant,
-    Copy,
     Loop,
     LoopBody,
+    Once,
     RolledProgram,
     Stretch,
-    int_table,
 )
 from linkwise.tracing.tracer import Traced
 
@@ -31,13 +32,7 @@ from linkwise.tracing.tracer import Traced
 class Finisher:
     """Lays out memory, cuts each kind's trace into bodies, and writes the tables."""
 
-    def __init__(
-        self,
-        tree: Any,
-        name: str,
-        inputs: Sequence[GlobalInput],
-        outputs: Mapping[str, Output | BaseOutput],
-    ) -> None:
+    def __init__(self, tree: Any, name: str, inputs: Sequence[GlobalInput], outputs: Mapping[str, Any]) -> None:
         self.tree = tree
         self.inputs = inputs
         self.kind_of = np.zeros(len(tree.links), np.int64)
@@ -46,66 +41,67 @@ class Finisher:
         self.columns: list[list[int]] = []
         self.column_of: dict[str, int] = {}
         self.spaces: dict[str, int] = {}
-        for output_name, output in outputs.items():
-            if isinstance(output, Output):
-                self._add_output(f"out:{output_name}", output)
+        self.rows: list[list[int]] = []
+        vectors = {n: output for n, output in outputs.items() if isinstance(output, FieldVector)}
+        results = {n: np.asarray(x, object) for n, x in outputs.items() if n not in vectors}
+        for output_name, vector in vectors.items():
+            self._add_output(f"out:{output_name}", vector)
+        records = list(tree.recorded)
+        if results:
+            records.append(Written([(Spot(f"out:{n}"), list(x.reshape(-1))) for n, x in results.items()]))
+        self.loops = [record for record in records if isinstance(record, Recorded)]
+        self.written = [record for record in records if isinstance(record, Written)]
         self.stored_size = self._sizes()
-        self._input_columns()
+        for item in inputs:
+            if item.per_link != "none":
+                self._place_array(f"in:{item.name}", item.per_link, item.spec.shape)
         self._parameter_column()
         self._slots()
-        for output_name, output in outputs.items():
-            if isinstance(output, Output):
-                self._place_array(f"out:{output_name}", output.per_link, output.shape)
-        hoisted = self._hoisted()
-        steps: list[Loop | Angles | Copy | Constant] = []
-        if any(hoisted):
-            self._angle_space(hoisted)
-            arguments = [{"angles": list(self._arguments(k, h))} for k, h in zip(tree.kinds, hoisted, strict=True)]
-            steps.append(self._loop_of(arguments, [{}] * len(hoisted), reverse=False))
-            steps.append(Angles("angles", "sines", "cosines"))
-        for loop in tree.recorded:
-            steps.append(self._loop_of(loop.stores, hoisted, loop.reverse))
+        self._spreads()
+        for output_name, vector in vectors.items():
+            self._place_array(f"out:{output_name}", vector.per_link, vector.shape)
+        shapes = {n: vector.shape for n, vector in vectors.items()} | {n: x.shape for n, x in results.items()}
+        steps = self._steps(records)
         self.program = RolledProgram(
             name,
             tuple(i.spec for i in inputs),
-            tuple(ArraySpec(n, output.shape) for n, output in outputs.items()),
+            tuple(ArraySpec(n, shapes[n]) for n in outputs),
             self.kind_of,
-            int_table(self.columns) if self.columns else np.zeros((len(tree.links), 0), np.int64),
+            self._offsets(),
             self.parameters,
             self.spaces,
-            tuple(Constant(s, i, float(x)) for s, i, x in tree.starts if s in self.spaces and _is_number(x)),
-            (*self._given(), *steps, *self._brought(outputs)),
+            tuple(self._constants()),
+            steps,
         )
+
+    def _steps(self, records: Sequence[Recorded | Written]) -> tuple[Loop | Angles | Once, ...]:
+        """The loops and what happens between them; sines and cosines of what is known beforehand come first."""
+        hoisted = self._hoisted()
+        angles: list[Loop | Angles | Once] = []
+        if any(hoisted):
+            self._angle_space(hoisted)
+            kinds = self.tree.kinds
+            arguments = [{"angles": list(self._arguments(k, h))} for k, h in zip(kinds, hoisted, strict=True)]
+            angles = [
+                self._loop_of(arguments, [{}] * len(hoisted), reverse=False),
+                Angles("angles", "sines", "cosines"),
+            ]
+        steps = [
+            self._loop_of(r.stores, hoisted, r.reverse) if isinstance(r, Recorded) else self._once_of(r)
+            for r in records
+            if isinstance(r, Recorded) or any(self._exists(spot) for spot, _ in r.stores)
+        ]
+        first = 1 if COMPUTED in self.spaces else 0  # link constants are computed before their sines are taken
+        whole = [*steps[:first], *angles, *steps[first:]]
+        return tuple(step for step in whole if not (isinstance(step, Loop) and not any(step.bodies)))
 
     def _place_array(self, name: str, per_link: str, shape: tuple[int, ...]) -> None:
         """Where each link's part of an input or an output begins."""
         width = math.prod(shape[1:])
-        if per_link in ("none", "last"):  # not divided; of values stored in one place, the last link's stays
-            self._column(name, [0] * len(self.tree.links))
-            return
         attribute = {"q": "q_start", "v": "v_start", "body": "index"}[per_link]
         self._column(name, [getattr(link, attribute) * width for link in self.tree.links])
 
-    def _given(self) -> list[Copy]:
-        """What the base or the tips are given by inputs."""
-        starts = [(s, i, x) for s, i, x in self.tree.starts if s in self.spaces and not _is_number(x)]
-        return [Copy(f"in:{x.name}", x.element, s, i) for s, i, x in starts]
-
-    def _brought(self, outputs: Mapping[str, Output | BaseOutput]) -> list[Copy | Constant]:
-        """What inward sweeps brought to the base: slot 1 of their memory."""
-        found: list[Copy | Constant] = []
-        for name, output in outputs.items():
-            if isinstance(output, BaseOutput):
-                space = output.field.space.replace("kept", "handed")
-                size = self.stored_size[f"{space}:to"]
-                for i, leaf in enumerate(output.field.handed):
-                    if isinstance(leaf, int):
-                        found.append(Copy(space, size + leaf, f"out:{name}", i))
-                    else:
-                        found.append(Constant(f"out:{name}", i, leaf))
-        return found
-
-    def _add_output(self, space: str, output: Output) -> None:
+    def _add_output(self, space: str, output: FieldVector) -> None:
         """The sweep that keeps the field also stores it as a result."""
         for kind, stores in zip(self.tree.kinds, output.field.loop.stores, strict=True):
             stores[space] = list(output.field.per_kind[kind.index][0])
@@ -116,17 +112,29 @@ class Finisher:
             self.columns.append([int(v) for v in values])
         return self.column_of[key]
 
+    def _offsets(self) -> Any:
+        """A row for each link, then one for each piece of code that runs once."""
+        width = max([len(self.columns), *(len(row) for row in self.rows)])
+        table = np.zeros((len(self.tree.links) + len(self.rows), width), np.int64)
+        if self.columns:
+            table[: len(self.tree.links), : len(self.columns)] = np.array(self.columns, np.int64).T
+        for number, row in enumerate(self.rows):
+            table[len(self.tree.links) + number, : len(row)] = row
+        return table
+
     def _sizes(self) -> dict[str, int]:
+        """The largest stretch that is stored in each space."""
         sizes: dict[str, int] = {}
-        for loop in self.tree.recorded:
+        for loop in self.loops:
             for stores in loop.stores:
                 for space, values in stores.items():
                     sizes[space] = max(sizes.get(space, 0), len(values))
+        for written in self.written:
+            for spot, leaves in written.stores:
+                sizes[spot.space] = max(sizes.get(spot.space, 0), len(leaves))
+        for spot, numbers in self.tree.constants:
+            sizes[spot.space] = max(sizes.get(spot.space, 0), len(numbers))
         return sizes
-
-    def _input_columns(self) -> None:
-        for item in self.inputs:
-            self._place_array(f"in:{item.name}", item.per_link, item.spec.shape)
 
     def _parameter_column(self) -> None:
         if self.tree.constants_are_inputs:  # each state brings its own
@@ -147,28 +155,58 @@ class Finisher:
         out_from, out_to, out_slots = outward_slots(tree.links)
         in_from, in_to, in_slots = inward_slots(tree.links)
         read = {space for kind in tree.kinds for space in kind.arrays}
-        for number, loop in enumerate(tree.recorded):
-            space = f"handed:{number}"
+        read |= {spot.space for spot in tree.ground.spots.values()}
+        for loop in self.loops:
+            space = f"handed:{loop.number}"
             size = self.stored_size.get(f"{space}:to", 0)
             if size and loop.handed_space:
                 source, target, slots = (in_from, in_to, in_slots) if loop.reverse else (out_from, out_to, out_slots)
                 self._column(f"{space}:from", [size * s for s in source])
                 self._column(f"{space}:to", [size * s for s in target])
                 self.spaces[space] = size * slots
-            kept = f"kept:{number}"
+            kept = f"kept:{loop.number}"
             size = self.stored_size.get(kept, 0)
             if size and kept in read:
-                self._column(kept, [size * link.index for link in tree.links])
-                self.spaces[kept] = size * len(tree.links)
+                self._per_link(kept, size)
             else:
                 for stores in loop.stores:
                     stores.pop(kept, None)
+
+    def _per_link(self, space: str, size: int) -> None:
+        self._column(space, [size * link.index for link in self.tree.links])
+        self.spaces[space] = size * len(self.tree.links)
+
+    def _spreads(self) -> None:
+        """Memory for what is written between sweeps, and for vectors of which links share parts."""
+        for space, size in self.stored_size.items():
+            family = space.partition(":")[0]
+            if family == "shared":
+                self._column(space, [0] * len(self.tree.links))
+                self.spaces[space] = size
+            elif family in ("spread", COMPUTED):
+                self._per_link(space, size)
+        for space, per_link in self.tree.vector_starts.items():
+            self._place_array(space, per_link, (1,))
+            self.spaces[space] = self.tree.nv if per_link == "v" else self.tree.nq
+
+    def _offset(self, spot: Spot) -> int:
+        if spot.at == START:
+            return 0
+        if spot.at == BASE:  # slot 1 of an inward sweep's memory
+            return self.stored_size[f"{spot.space}:to"]
+        return self.stored_size[spot.space] * spot.at
+
+    def _constants(self) -> Iterator[Constant]:
+        for spot, numbers in self.tree.constants:
+            if spot.space in self.spaces:
+                start = self._offset(spot)
+                yield from (Constant(spot.space, start + i, x) for i, x in enumerate(numbers))
 
     def _hoisted(self) -> list[dict[int, tuple[str, int]]]:
         """For each kind: sines and cosines of what is known before any sweep, and where they will be found."""
         found = []
         for kind in self.tree.kinds:
-            before = {name for name in kind.arrays if name == PARAMETERS or name.startswith("in:")}
+            before = {name for name in kind.arrays if name in (PARAMETERS, COMPUTED) or name.startswith("in:")}
             early: list[bool] = []
             arguments: dict[int, int] = {}
             where: dict[int, tuple[str, int]] = {}
@@ -222,9 +260,20 @@ class Finisher:
         space = name.rsplit(":", 1)[0] if name.startswith("handed:") else name
         return Stretch(space, self.column_of[name])
 
+    def _once_of(self, written: Written) -> Once:
+        ground = self.tree.ground
+        stores = [(spot, leaves) for spot, leaves in written.stores if self._exists(spot)]
+        results = [(spot.name, [ground.tracer.number(x) for x in leaves]) for spot, leaves in stores]
+        program = extract("between", ground.tracer.nodes, ground.tracer.inputs, results, {})
+        spots = [ground.spots[spec.name] for spec in program.inputs] + [spot for spot, _ in stores]
+        self.rows.append([self._offset(spot) for spot in spots])
+        stretches = [Stretch(spot.space, column) for column, spot in enumerate(spots)]
+        cut = len(program.inputs)
+        return Once(LoopBody(program, tuple(stretches[:cut]), tuple(stretches[cut:])), len(self.rows) - 1)
 
-def _is_number(x: Any) -> bool:
-    return isinstance(x, (int, float))
+    def _exists(self, spot: Spot) -> bool:
+        """Whether anything reads the space."""
+        return spot.space in self.spaces or spot.space.startswith("out:")
 
 
 def outward_slots(links: Sequence[Link]) -> tuple[list[int], list[int], int]:

@@ -2,19 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from linkwise.arrays import Batch
-from linkwise.compile import checked_threads
-from linkwise.rolled.kinds import GlobalInput
-from linkwise.rolled.many_links import CombinedFunction, ManyLinksFunction
-from linkwise.rolled.tree import RolledTree
-from linkwise.tracing.program import ArraySpec
+from linkwise.codegen.cuda.detect import on_device
+from linkwise.compile import Chart, CompiledFunction, checked_threads
+from linkwise.errors import InputError
 from linkwise.tracing.rolled_program import RolledProgram
+
+Rolling = Callable[[str], RolledProgram]
+"""Makes the program with loops, under a name."""
+
+
+class ManyLinksFunction(CompiledFunction):
+    """A function of a large mechanism; what it does with a batch of numbers is the subclass's."""
+
+    @property
+    def single(self) -> None:
+        """Calls of one state go the general way: with many links the call itself does not count."""
+        return
+
+    def general(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
+        """Evaluate for one state or a batch."""
+        if any(map(on_device, arrays)):
+            raise InputError(
+                f"{self.name} of a large mechanism runs on the CPU",
+                got="arrays on a GPU",
+                allowed="NumPy arrays",
+                do='copy them to the host, or use model.with_sweeps("unrolled")',
+            )
+        batch = Batch(self.name, self.inputs, arrays)
+        if not batch.is_symbolic:
+            return self._evaluate(batch, out, threads)
+        if out is not None:
+            raise InputError(f"{self.name} fills out with numbers only", got="symbols", do="drop the out= argument")
+        return batch.each_state(self.text, self._symbolic_result)
+
+    @abstractmethod
+    def _evaluate(self, batch: Batch, out: Any, threads: int | None) -> Any:
+        """The result for a batch of numbers."""
 
 
 class RolledFunction(ManyLinksFunction):
@@ -25,9 +56,8 @@ class RolledFunction(ManyLinksFunction):
         text: over any scalar, for symbols.
         inputs: name and core shape of each input.
         doc: docstring.
-        starts: for each input, how it is divided among the links: "q", "v" or "body".
-        rolled_text: takes a :class:`RolledTree` and a handle for each input.
-        tree: makes the rolled tree.
+        charts: tangent spaces of the inputs that are configurations.
+        rolling: makes the program with loops.
     """
 
     def __init__(
@@ -36,25 +66,17 @@ class RolledFunction(ManyLinksFunction):
         text: Callable[..., Any],
         inputs: Sequence[tuple[str, tuple[int, ...]]],
         doc: str,
+        charts: Mapping[str, Chart] | None = None,
         *,
-        starts: Sequence[str],
-        rolled_text: Callable[..., Any],
-        tree: Callable[[], RolledTree],
+        rolling: Rolling,
     ) -> None:
-        super().__init__(name, text, inputs, doc)
-        self._starts = tuple(starts)
-        self._rolled_text = rolled_text
-        self._tree = tree
+        super().__init__(name, text, inputs, doc, charts)
+        self._rolling = rolling
 
     @cached_property
     def rolled_program(self) -> RolledProgram:
         """The program with loops."""
-        tree = self._tree()
-        handles = [
-            GlobalInput(name, ArraySpec(name, shape), start)
-            for (name, shape), start in zip(self.inputs, self._starts, strict=True)
-        ]
-        return tree.finish(self.name, handles, {"out": self._rolled_text(tree, *handles)})
+        return self._rolling(self.name)
 
     def _rolled_kernel(self, dtype: np.dtype[Any], single: bool) -> Any:
         key: Any = (dtype, single)
@@ -79,28 +101,3 @@ class RolledFunction(ManyLinksFunction):
         from linkwise.codegen.target import host
 
         return rolled_module(self.rolled_program, host(), np.dtype(dtype).itemsize * 8, single=False)
-
-
-class ColumnsFunction(CombinedFunction):
-    """A symmetric matrix of many links, column by column: O(n) sweeps with the columns in the lanes.
-
-    ``column`` names the function of (q, x) that gives the matrix times x.
-    """
-
-    def __init__(self, *arguments: Any, column: str, **others: Any) -> None:
-        super().__init__(*arguments, **others)
-        self._column = column
-
-    def _evaluate(self, batch: Batch, out: Any, threads: int | None) -> Any:
-        n = self._size
-        results = batch.outputs([ArraySpec("out", (n, n))], out)
-        flat = results[0][0].reshape(batch.size, n, n)
-        (states,) = batch.flat_inputs()
-        step = max(16, min(n, 4_000_000 // max(n, 1)))  # columns at a time: some tens of megabytes
-        for state, matrix in zip(states, flat, strict=True):
-            for start in range(0, n, step):
-                stop = min(n, start + step)
-                unit = np.zeros((stop - start, n), batch.dtype)
-                unit[np.arange(stop - start), np.arange(start, stop)] = 1.0
-                matrix[start:stop] = self._function(self._column).general(state, unit, threads=threads)
-        return batch.finish(results, out)[0]

@@ -1,4 +1,9 @@
-"""Kinds of links: what links have in common becomes code, what differs becomes a row of a table."""
+"""Kinds of links: what links have in common becomes code, what differs becomes a row of a table.
+
+Links are of one kind when their joints are of one type and all that they consist of has the same shape. A constant that
+is a function of run-time parameters is no entry of the table but computed before the first sweep, and links that have
+such constants are of kinds of their own.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +14,18 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from linkwise.errors import InputError
 from linkwise.model.tree import Link, Tree
-from linkwise.spatial.inertia import RigidInertia
+from linkwise.rolled.vectors import part
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.structure import flatten
+from linkwise.spatial.structure import flatten, taken_apart
 from linkwise.spatial.transforms import Factor, Rotation, Shift, Transform, Turn
-from linkwise.spatial.vectors import Force, Vec
-from linkwise.tracing.program import ArraySpec
+from linkwise.spatial.vectors import Vec
 from linkwise.tracing.rolled_program import PARAMETERS
 from linkwise.tracing.tracer import Traced, Tracer
+
+COMPUTED = "computed"
+"""The space of link constants that are functions of run-time parameters."""
 
 
 @dataclass
@@ -36,6 +42,8 @@ class Kind:
     link: Any = None
     rows: Any = None
     """The constants in which the members differ, one row for each."""
+    computed: list[list[Traced]] = field(default_factory=list)
+    """For each member, its constants that depend on run-time parameters."""
 
     def array(self, name: str, size: int) -> list[Traced]:
         """An input array of the bodies of this kind."""
@@ -44,55 +52,25 @@ class Kind:
         return self.arrays[name]
 
 
-class InputElement:
-    """One element of an input array of the whole program: part of what the base or the tips are given. A scalar."""
-
-    __slots__ = ("element", "name")
-
-    def __init__(self, name: str, element: int) -> None:
-        self.name = name
-        self.element = element
-
-
-@dataclass(frozen=True)
-class GlobalInput:
-    """An input array of the whole program, read link by link."""
-
-    name: str
-    spec: ArraySpec
-    per_link: str
-    """How links find their parts: by their place in ``q`` or ``v``, by ``body``; ``none``: it is for base or tips."""
-
-    def elements(self) -> list[InputElement]:
-        """All elements, to be handed to the base or the tips."""
-        return [InputElement(self.name, i) for i in range(self.spec.size)]
-
-
 @dataclass(frozen=True, eq=False)
 class SymbolicLink(Link):
     """A link that stands for all of its kind; reads its part of q and v from the loop's arrays."""
 
     kind: Kind = None  # type: ignore[assignment]
 
-    def coordinates(self, q: Sequence[Scalar]) -> list[Scalar]:
+    def coordinates(self, q: Any) -> list[Scalar]:
         """This joint's part of q, from memory."""
-        return self.part(q, self.joint.nq)
+        own = part(q, self, self.joint.nq)
+        return [x * self.multiplier + self.offset for x in own] if self.is_mimic else own
 
-    def rates(self, v: Sequence[Scalar]) -> list[Scalar]:
+    def rates(self, v: Any) -> list[Scalar]:
         """This joint's part of v, from memory."""
-        return self.part(v, self.joint.nv)
+        own = part(v, self, self.joint.nv)
+        return [x * self.multiplier for x in own] if self.is_mimic else own
 
-    def external(self, f_ext: Any) -> Force:
-        """The external force on this link, from memory."""
-        return self.to_body @ Force.of(self.part(f_ext, 6))
-
-    def part(self, whole: Any, size: int) -> list[Scalar]:
-        """This link's part of an input of the program, from memory."""
-        if not isinstance(whole, GlobalInput):
-            if all(isinstance(x, (int, float)) and x == 0.0 for x in whole):
-                return [0.0] * size
-            raise InputError("a rolled sweep reads inputs and zeros only", got=type(whole).__name__)
-        return list(self.kind.array(f"in:{whole.name}", size))
+    def own(self, numbers: Any, size: int) -> list[Scalar]:
+        """This body's part of an array with so many numbers for each body, from memory."""
+        return part(numbers, self, size)
 
 
 def sorted_into_kinds(tree: Tree, space: str = PARAMETERS) -> list[Kind]:
@@ -110,29 +88,41 @@ def sorted_into_kinds(tree: Tree, space: str = PARAMETERS) -> list[Kind]:
     return kinds
 
 
-def _grouped(links: Sequence[Link]) -> list[tuple[Link, bool, list[int], Any]]:
+Group = tuple[Link, bool, list[int], list[list[Scalar]]]
+
+
+def _grouped(links: Sequence[Link]) -> list[Group]:
     """For each kind: a link that shows its shape, whether its links come first, their numbers, and their constants."""
-    found: dict[Any, tuple[Link, bool, list[int]]] = {}
+    found: dict[Any, Group] = {}
     last_child = {link.parent: link.index for link in links}  # an inward sweep meets the last child first
     for link in links:
         first = last_child[link.parent] == link.index
-        key = (type(link.joint), _joint_key(link), _pattern(link), any(link.armature), first)
-        found.setdefault(key, (link, first, []))[2].append(link.index)
-    return [(*group, np.array([_constants(links[k]) for k in group[2]])) for group in found.values()]
+        leaves, shape = taken_apart(_constants(link))
+        computed = tuple(i for i, x in enumerate(leaves) if isinstance(x, Traced))
+        key = (type(link.joint), _joint_key(link), shape, any(link.armature), first, link.is_mimic, computed)
+        _, _, members, rows = found.setdefault(key, (link, first, [], []))
+        members.append(link.index)
+        rows.append(leaves)
+    return list(found.values())
 
 
 # The tables of a tree serve all of its functions.
-_groups: WeakKeyDictionary[Tree, list[tuple[Link, bool, list[int], Any]]] = WeakKeyDictionary()
+_groups: WeakKeyDictionary[Tree, list[Group]] = WeakKeyDictionary()
 
 
-def _make_symbolic(kind: Kind, rows: Any, space: str) -> None:
+def _make_symbolic(kind: Kind, rows: list[list[Scalar]], space: str) -> None:
     """Constants that all members share stay constants, the others become entries of the kind's parameter rows."""
-    varying = np.flatnonzero(~(rows == rows[0]).all(axis=0))
-    kind.rows = rows[:, varying]
+    computed = [i for i, x in enumerate(rows[0]) if isinstance(x, Traced)]
+    kind.computed = [[row[i] for i in computed] for row in rows] if computed else []
+    table = np.array([[0.0 if isinstance(x, Traced) else x for x in row] for row in rows] if computed else rows)
+    varying = np.flatnonzero(~(table == table[0]).all(axis=0))
+    kind.rows = table[:, varying]
     array = kind.array(space, max(1, len(varying)))
-    values: list[Scalar] = [float(x) for x in rows[0]]
-    for place, i in enumerate(varying):
+    values: list[Scalar] = [float(x) for x in table[0]]
+    for place, i in enumerate(varying.tolist()):
         values[i] = array[place]
+    for place, i in enumerate(computed):
+        values[i] = kind.array(COMPUTED, len(computed))[place]
     kind.link = _with_constants(kind, values)
 
 
@@ -141,18 +131,30 @@ def _joint_key(link: Link) -> Any:
     return tuple((name, value) for name, value in link.joint._key() if name != "axis")
 
 
-def _pattern(link: Link) -> Any:
-    return tuple(
-        ("shift",) if isinstance(f, Shift) else ("turn", f.axis) if isinstance(f, Turn) else ("rotation",)
-        for f in _padded(link)
-    )
+_SAME = ("index", "name", "parent", "joint", "q_start", "v_start", "is_mimic")
+"""What of a link is no constant of its mathematics, or the same for all of a kind."""
+
+_NAMES = tuple(name for name in Link.__dataclass_fields__ if name not in _SAME)
 
 
-def _padded(link: Link) -> tuple[Factor, ...]:
+def _constants(link: Link) -> list[Any]:
+    """All constants of a link, transforms in a shape that many links share."""
+    own = {name: getattr(link, name) for name in _NAMES}
+    own["placement"] = _padded(link.placement)
+    own["to_body"] = _whole(link.to_body)
+    return list(own.values())
+
+
+def _with_constants(kind: Kind, values: list[Scalar]) -> SymbolicLink:
+    constants = flatten(_constants(kind.template))[1](values)
+    same = {name: getattr(kind.template, name) for name in _SAME}
+    return SymbolicLink(**same, **dict(zip(_NAMES, constants, strict=True)), kind=kind)
+
+
+def _padded(placement: Transform) -> Transform:
     """A placement in the one shape that nearly all have: a shift, a turn about z if there is one, a turn about x."""
-    factors = link.placement.factors
     shift: Factor = Shift(Vec.zero())
-    rest = list(factors)
+    rest = list(placement.factors)
     if rest and isinstance(rest[0], Shift):
         shift = rest.pop(0)
     turn_z = [f for f in rest[:1] if isinstance(f, Turn) and f.axis == 2]
@@ -160,7 +162,7 @@ def _padded(link: Link) -> tuple[Factor, ...]:
     turn_x: Factor = Turn(0, 1.0, 0.0)
     if rest and isinstance(rest[0], Turn) and rest[0].axis == 0:
         turn_x = rest.pop(0)
-    return (shift, *turn_z, turn_x, *rest)
+    return Transform(shift, *turn_z, turn_x, *rest)
 
 
 def _whole(transform: Transform) -> Transform:
@@ -173,54 +175,3 @@ def _whole(transform: Transform) -> Transform:
         else:
             rotation = factor
     return Transform(shift, rotation)
-
-
-def _constants(link: Link) -> list[float]:
-    """All constants of a link, in the order in which :func:`_with_constants` takes them back.
-
-    Written out, since it runs for every one of a hundred thousand links: ``flatten`` of each part would give the same.
-    """
-    numbers: list[float] = []
-    for factor in _padded(link):
-        if isinstance(factor, Shift):
-            numbers += factor.l
-        elif isinstance(factor, Turn):
-            numbers += (factor.c, factor.s)
-        else:
-            numbers += flatten(factor)[0]
-    M = link.inertia
-    shift, rotation = _whole(link.to_body).factors
-    numbers += (link.lead, *M.J.six(), *M.h, M.m, *link.armature, *shift.l)  # type: ignore[attr-defined]
-    for row in rotation.R.m:  # type: ignore[attr-defined]
-        numbers += row
-    if not all(type(x) is float for x in numbers):
-        numbers = [x + 0.0 for x in numbers]
-        if not all(isinstance(x, float) for x in numbers):
-            raise InputError("rolled sweeps take no run-time parameters", do='use sweeps="unrolled"')
-    return numbers
-
-
-def _with_constants(kind: Kind, values: list[Scalar]) -> SymbolicLink:
-    link = kind.template
-    rest = iter(values)
-
-    def take(value: Any) -> Any:
-        leaves, rebuild = flatten(value)
-        return rebuild([next(rest) for _ in leaves])
-
-    factors = take(list(_padded(link)))
-    lead = next(rest)
-    inertia: RigidInertia = take(link.inertia)
-    armature = tuple(next(rest) for _ in link.armature)
-    to_body = take(_whole(link.to_body))
-    if link.tail.factors:
-        raise InputError("rolled sweeps need aligned frames")
-    own = {f: getattr(link, f) for f in Link.__dataclass_fields__}
-    own |= {
-        "placement": Transform(*factors),
-        "lead": lead,
-        "inertia": inertia,
-        "armature": armature,
-        "to_body": to_body,
-    }
-    return SymbolicLink(**own, kind=kind)

@@ -3,55 +3,91 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from linkwise.model.sweeper import Field
+from linkwise.rolled.ground import BASE, START, Ground, Spot
 from linkwise.rolled.kinds import SymbolicLink
 from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.structure import Rebuild
+from linkwise.spatial.structure import Rebuild, flatten
 from linkwise.tracing.tracer import Traced
+
+if TYPE_CHECKING:
+    from linkwise.rolled.tree import RolledTree
 
 
 @dataclass
 class Recorded:
     """One recorded sweep: for each kind the values it stores, by space."""
 
+    number: int
     reverse: bool
     stores: list[dict[str, list[Scalar]]]
     handed_space: str | None
 
 
-class RolledField:
+class RolledField(Field[Any]):
     """What a rolled sweep kept: one stretch of memory for each link."""
 
-    def __init__(self, space: str, loop: Recorded, per_kind: list[tuple[list[Scalar], Rebuild]]) -> None:
+    def __init__(self, tree: RolledTree, space: str, loop: Recorded, kept: list[Any]) -> None:
+        self.tree = tree
         self.space = space
         self.loop = loop
-        self.per_kind = per_kind
-        self.handed: list[int | float] = []
-        """Of an inward sweep: for each number handed on, its place in memory (int) or its constant value (float)."""
+        self.kept = kept
+        self.per_kind = [flatten(value) for value in kept]
+        self._brought: tuple[list[int | float], Rebuild] | None = None
 
-    def __getitem__(self, link: SymbolicLink) -> Any:
-        leaves, rebuild = self.per_kind[link.kind.index]
+    def __getitem__(self, link: Any) -> Any:
+        """Within a sweep, what a link kept; between sweeps, what one link of the tree kept."""
+        kind = link.kind if isinstance(link, SymbolicLink) else self.tree.kind_of(link)
+        leaves, rebuild = self.per_kind[kind.index]
         stored = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Traced)]
-        array = link.kind.array(self.space, max(1, len(stored)))
+        if isinstance(link, SymbolicLink):
+            array = kind.array(self.space, max(1, len(stored)))
+        else:
+            array = self.tree.ground.read(Spot(self.space, link.index), max(1, len(stored)))
         values = list(leaves)
         for place, i in enumerate(stored):
             values[i] = array[place]
         return rebuild(values)
 
+    def brings(self, handed: list[int | float], rebuild: Rebuild) -> RolledField:
+        """Of an inward sweep: for each number handed on, its place in memory (int) or its constant value (float)."""
+        self._brought = handed, rebuild
+        return self
 
-class Output:
-    """A field that is a result of the program."""
+    @property
+    def root(self) -> Any:
+        """What an inward sweep brought to the base."""
+        if self._brought is None:
+            return None
+        handed, rebuild = self._brought
+        size = sum(isinstance(x, int) for x in handed)
+        spot = Spot(self.space.replace("kept", "handed"), BASE)
+        array = self.tree.ground.read(spot, size) if size else []
+        return rebuild([array[x] if isinstance(x, int) else x for x in handed])
 
-    def __init__(self, field_: RolledField, per_link: str, shape: tuple[int, ...]) -> None:
-        self.field = field_
-        self.per_link = per_link
-        self.shape = shape
+    @root.setter
+    def root(self, value: Any) -> None:
+        raise AttributeError("the sweep says what reaches the base")
+
+    @property
+    def values(self) -> Any:
+        """A rolled field has no list of its values."""
+        raise AttributeError("a text that rolls reads fields by link")
+
+    @values.setter
+    def values(self, value: Any) -> None:
+        raise AttributeError("a rolled field is filled by its sweep")
 
 
-class BaseOutput:
-    """What an inward sweep hands to the base, as a result of the program."""
+class SpreadField(Field[Any]):
+    """Values written between sweeps, for links to look at: one for all (``shared``), or one for each link."""
 
-    def __init__(self, field_: RolledField, shape: tuple[int, ...]) -> None:
-        self.field = field_
-        self.shape = shape
+    def __init__(self, ground: Ground, space: str, size: int, rebuild: Rebuild, shared: bool) -> None:
+        self.ground, self.space, self.size, self.rebuild, self.shared = ground, space, size, rebuild, shared
+
+    def __getitem__(self, link: Any) -> Any:
+        if isinstance(link, SymbolicLink):
+            return self.rebuild(link.kind.array(self.space, self.size))
+        return self.rebuild(self.ground.read(Spot(self.space, START if self.shared else link.index), self.size))

@@ -18,11 +18,12 @@ from linkwise.algorithms.segments import ANSWER, MOVED, TURNED, accelerated, ans
 from linkwise.algorithms.sweeps import inward, outward, per_body
 from linkwise.errors import InputError
 from linkwise.model.tree import Tree
-from linkwise.rolled.kinds import GlobalInput, sorted_into_kinds
-from linkwise.rolled.record import BaseOutput, Output
+from linkwise.rolled.kinds import sorted_into_kinds
 from linkwise.rolled.tree import RolledTree
+from linkwise.rolled.vectors import GlobalInput, part
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import RigidMotion
+from linkwise.spatial.structure import flatten
 from linkwise.spatial.vectors import Force, Vec
 from linkwise.tracing.program import ArraySpec
 from linkwise.tracing.rolled_program import RolledProgram
@@ -71,18 +72,18 @@ class Chain:
         tau = GlobalInput("tau", ArraySpec("tau", (length * self.nv,)), "v")
         base = GlobalInput("base", ArraySpec("base", (9 if what == "accelerated" else 3,)), "none")
         tip = GlobalInput("tip", ArraySpec("tip", (6,)), "none")
-        at = base.elements()
+        at = tree.whole(tree.ground, base)
         omega = Vec.of(at[:3])
-        outputs: dict[str, Output | BaseOutput]
+        outputs: dict[str, Any]
         if what == "turned":
-            inputs, outputs = [constants, q, v], {"turned": turned(tree, q, v)}  # type: ignore[arg-type]
+            inputs, outputs = [constants, q, v], {"turned": flatten(turned(tree, q, v))[0]}  # type: ignore[arg-type]
         elif what == "answered":
             answer, moved = answered(tree, q, v, tau, omega)  # type: ignore[arg-type]
-            inputs, outputs = [constants, q, v, tau, base], {"answer": answer, "moved": moved}
+            inputs, outputs = [constants, q, v, tau, base], {"answer": flatten(answer)[0], "moved": flatten(moved)[0]}
         else:
             motion = RigidMotion(omega, Vec.of(at[3:6]), Vec.of(at[6:9]))
-            vdot = accelerated(tree, q, v, tau, motion, Force.of(tip.elements()))  # type: ignore[arg-type]
-            inputs, outputs = [constants, q, v, tau, base, tip], {"vdot": vdot}  # type: ignore[dict-item]
+            vdot = accelerated(tree, q, v, tau, motion, Force.of(tree.whole(tree.ground, tip)))  # type: ignore[arg-type]
+            inputs, outputs = [constants, q, v, tau, base, tip], {"vdot": vdot}
         return replace(tree.finish(f"chain_{what}", inputs, outputs), in_lanes=frozenset(("constants",)))
 
 
@@ -216,11 +217,11 @@ def turn_program(tree: Tree, cuts: int) -> RolledProgram:
     turns = GlobalInput("turns", ArraySpec("turns", (cuts, TURNED)), "body")
 
     def turn(link: Any, omega: Vec) -> Vec:
-        numbers = link.part(turns, TURNED)
+        numbers = part(turns, link, TURNED)
         R = Mat3([numbers[0:3], numbers[3:6], numbers[6:9]])
         return R.transpose_times(omega) + Vec.of(numbers[9:12])
 
-    out: Any = per_body(rolled, outward(rolled, turn, Vec.zero()), (3,))  # type: ignore[arg-type]
+    out: Any = per_body(rolled, outward(rolled, turn, Vec.zero()), (3,))
     return rolled.finish("chain_turned", [turns], {"omegas": out})
 
 
@@ -237,10 +238,10 @@ def join_program(tree: Tree, cuts: int) -> RolledProgram:
     base = GlobalInput("base", ArraySpec("base", (6,)), "none")
 
     def parts(link: Any) -> tuple[Any, ...]:
-        numbers = link.part(answer, ANSWER)
+        numbers = part(answer, link, ANSWER)
         P, z, columns = _inertia_rows(numbers[:21]), numbers[21:27], numbers[27:63]
         Psi = joining.transposed([columns[6 * j : 6 * j + 6] for j in range(6)])
-        c = joining.plus(numbers[84:90], link.part(moved, MOVED)[3:])
+        c = joining.plus(numbers[84:90], part(moved, link, MOVED)[3:])
         return P, z, Psi, joining.symmetric(numbers[63:84]), c
 
     def join(link: Any, beyond: tuple[Any, Any]) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
@@ -254,8 +255,8 @@ def join_program(tree: Tree, cuts: int) -> RolledProgram:
         z_hat = joining.plus(z, joining.times(Psi, free))
         return (tuple(joining.upper(P_hat)), tuple(z_hat)), (gain, free)
 
-    at_last = last.elements()
-    kept = inward(rolled, join, (tuple(at_last[:21]), tuple(at_last[21:])))  # type: ignore[arg-type]
+    at_last = rolled.whole(rolled.ground, last)
+    kept = inward(rolled, join, (tuple(at_last[:21]), tuple(at_last[21:])))
 
     def pass_on(link: Any, alpha: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]]:
         gain, free = kept[link]
@@ -265,8 +266,8 @@ def join_program(tree: Tree, cuts: int) -> RolledProgram:
         beyond = joining.minus(beyond, joining.times(Lambda, F))
         return tuple(beyond), [*F, *beyond]
 
-    passed = outward(rolled, pass_on, tuple(base.elements()), keeps=True)  # type: ignore[arg-type]
-    out: Any = per_body(rolled, passed, (12,))  # type: ignore[arg-type]
+    passed = outward(rolled, pass_on, tuple(rolled.whole(rolled.ground, base)), keeps=True)
+    out: Any = per_body(rolled, passed, (12,))
     return rolled.finish("chain_joined", [answer, moved, last, base], {"cuts": out})
 
 

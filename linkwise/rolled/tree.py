@@ -1,6 +1,6 @@
 """Rolled sweeps: the algorithm's text, run once for each kind of link, becomes a program with loops.
 
-Links are of one kind when they have the same joint type and their placements the same shape; what differs between
+Links are of one kind when they have the same joint type and their constants the same shape; what differs between
 them (lengths, angles, inertias) becomes a row of a table, except where all links of the kind agree: then it folds like
 any constant. What a sweep hands from link to link lives in memory slots that are used again as soon as they are free,
 what it keeps lives in one stretch for each link.
@@ -13,13 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from typing import Any
+from typing import Any, NoReturn
 
-from linkwise.errors import InputError
-from linkwise.model.tree import Tree
+from linkwise.model.sweeper import Field
+from linkwise.model.tree import Link, Tree
 from linkwise.rolled.finish import Finisher
-from linkwise.rolled.kinds import GlobalInput, InputElement, Kind, sorted_into_kinds
-from linkwise.rolled.record import BaseOutput, Output, Recorded, RolledField
+from linkwise.rolled.ground import Ground, Spot, Written
+from linkwise.rolled.kinds import COMPUTED, Kind, sorted_into_kinds
+from linkwise.rolled.record import Recorded, RolledField, SpreadField
+from linkwise.rolled.vectors import DualVector, FieldVector, GlobalInput, StoredVector, part
+from linkwise.spatial.dual import Dual, new_level, parts_of_level
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.structure import flatten
 from linkwise.spatial.vectors import Vec
@@ -27,76 +30,194 @@ from linkwise.tracing.rolled_program import RolledProgram
 from linkwise.tracing.tracer import Traced
 
 
-class RolledTree:
-    """Stands in for a :class:`Tree` while an algorithm's text runs; records its sweeps as loops."""
+class NotRolledError(TypeError):
+    """A text looked at the links one by one."""
 
-    def __init__(self, tree: Tree) -> None:
-        if tree.has_mimics:
-            raise InputError("mimic joints couple links that no sweep passes between", do='use sweeps="unrolled"')
+
+class RolledTree:
+    """Stands in for a :class:`Tree` while an algorithm's text runs; records its sweeps as loops.
+
+    ``ground`` is the trace in which run-time parameters live, if the tree has any.
+    """
+
+    def __init__(self, tree: Tree, ground: Ground | None = None) -> None:
         self.tree = tree
         self.links = tree.links
         self.nq, self.nv = tree.nq, tree.nv
         self.gravity, self.root, self.base_inertia = tree.gravity, tree.root, tree.base_inertia
-        self.has_mimics = False
+        self.has_mimics = tree.has_mimics
         self.constants_are_inputs = False
-        self.recorded: list[Recorded] = []
-        self.starts: list[tuple[str, int, float | InputElement]] = []
+        self.ground = Ground() if ground is None else ground
+        self.recorded: list[Recorded | Written] = []
+        self.constants: list[tuple[Spot, list[float]]] = []
+        self.vector_starts: dict[str, str] = {}
         self.kinds = sorted_into_kinds(tree)
+        self._kind_of: dict[int, Kind] = {}
+        self._counter = [0]
+        self._write(
+            [
+                (Spot(COMPUTED, member), list(values))
+                for kind in self.kinds
+                for member, values in zip(kind.members, kind.computed, strict=False)
+            ]
+        )
 
-    # What sweeps.py asks for.
-    def outward(self, step: Callable[[Any, Any], Any], root: Any, keeps: bool) -> RolledField:
-        """Record base-to-tips."""
-        number = len(self.recorded)
-        space = f"handed:{number}"
-        root_leaves, rebuild = flatten(root)
-        known = _constants_of(root_leaves)
+    def __iter__(self) -> NoReturn:
+        raise NotRolledError("this text goes through the links one by one; a rolled one is made of sweeps")
 
-        def run(kind: Kind, known: list[float | None]) -> tuple[list[Scalar], Any]:
-            result = step(kind.link, rebuild(self._handed(kind, space, known)))
-            handed, kept = result if keeps else (result, result)
-            return flatten(handed)[0], kept
+    def ancestors(self, link: Link) -> NoReturn:
+        """No rolled text walks from link to link."""
+        raise NotRolledError("this text walks from link to link; a rolled one is made of sweeps")
 
-        known, runs = self._until_stable(run, known)
-        places = [i for i, c in enumerate(known) if c is None]
-        self.starts += [(space, place, root_leaves[i]) for place, i in enumerate(places)]
-        return self._record(space, places, runs, reverse=False)
+    inboard = ancestors
 
-    def inward(self, step: Callable[[Any, Any], tuple[Any, Any]], nothing: Any) -> RolledField:
-        """Record tips-to-base."""
-        number = len(self.recorded)
-        space = f"handed:{number}"
-        leaves, rebuild = flatten(nothing)
-        known = _constants_of(leaves)
-
-        def run(kind: Kind, known: list[float | None]) -> tuple[list[Scalar], Any]:
-            handed, kept = step(kind.link, rebuild(self._handed(kind, space, known)))
-            return ([] if handed is None else flatten(handed)[0]), kept
-
-        known, runs = self._until_stable(run, known)
-        places = [i for i, c in enumerate(known) if c is None]
-        self.starts += [(space, place, leaves[i]) for place, i in enumerate(places)]
-        for kind, (handed, _) in zip(self.kinds, runs, strict=True):
-            if not kind.first:
-                there = kind.array(f"{space}:to", max(1, len(places)))
-                for place, i in enumerate(places):
-                    handed[i] = handed[i] + there[place]
-        made = self._record(space, places, runs, reverse=True)
-        made.handed = [places.index(i) if c is None else c for i, c in enumerate(known)]
-        return made
-
-    def output(self, field_: RolledField, per_link: str, shape: int | tuple[int, ...]) -> Output:
-        """A field as a result: placed by each link's part of q or of v, or one after another by body."""
-        return Output(field_, per_link, (shape,) if isinstance(shape, int) else shape)
-
-    def base_output(self, field_: RolledField, size: int) -> BaseOutput:
-        """What an inward sweep brought to the base, as a result."""
-        return BaseOutput(field_, (size,))
+    def kind_of(self, link: Link) -> Kind:
+        """The kind that a link of the tree belongs to."""
+        if not self._kind_of:
+            self._kind_of.update({member: kind for kind in self.kinds for member in kind.members})
+        return self._kind_of[link.index]
 
     def without_gravity(self) -> RolledTree:
         """The same tree, weightless."""
         same = copy(self)  # what is recorded through either is one record
         same.gravity = Vec.zero()
         return same
+
+    # Sweeps.
+    def outward(self, step: Callable[[Any, Any], Any], root: Any, keeps: bool) -> RolledField:
+        """Record base-to-tips."""
+        space = f"handed:{self._new()}"
+        leaves, rebuild = flatten(root)
+
+        def run(kind: Kind, known: list[float | None]) -> tuple[list[Scalar], Any]:
+            result = step(kind.link, rebuild(self._handed(kind, space, known)))
+            handed, kept = result if keeps else (result, result)
+            return flatten(handed)[0], kept
+
+        known, runs = self._until_stable(run, _constants_of(leaves))
+        places = [i for i, c in enumerate(known) if c is None]
+        self._start(space, [leaves[i] for i in places])
+        return self._record(space, places, runs, reverse=False)
+
+    def inward(self, step: Callable[[Any, Any], tuple[Any, Any]], nothing: Any) -> RolledField:
+        """Record tips-to-base."""
+        space = f"handed:{self._new()}"
+        leaves, rebuild = flatten(nothing)
+
+        def run(kind: Kind, known: list[float | None]) -> tuple[list[Scalar], Any]:
+            handed, kept = step(kind.link, rebuild(self._handed(kind, space, known)))
+            return ([] if handed is None else flatten(handed)[0]), kept
+
+        known, runs = self._until_stable(run, _constants_of(leaves))
+        places = [i for i, c in enumerate(known) if c is None]
+        self._start(space, [leaves[i] for i in places])
+        for kind, (handed, _) in zip(self.kinds, runs, strict=True):
+            if not kind.first and handed:
+                there = kind.array(f"{space}:to", max(1, len(places)))
+                for place, i in enumerate(places):
+                    handed[i] = handed[i] + there[place]
+        made = self._record(space, places, runs, reverse=True)
+        return made.brings([places.index(i) if c is None else c for i, c in enumerate(known)], rebuild)
+
+    def everywhere(self, value: Any) -> Field[Any]:
+        """One value in memory that all links read."""
+        leaves, rebuild = flatten(value)
+        space = f"shared:{self._new()}"
+        self._start(space, leaves)
+        return SpreadField(self.ground, space, len(leaves), rebuild, shared=True)
+
+    def only_at(self, link: Link, value: Any, elsewhere: Any) -> Field[Any]:
+        """A stretch of memory for each link, written for one of them."""
+        leaves, rebuild = flatten(value)
+        space = f"spread:{self._new()}"
+        others = [float(x) for x in flatten(elsewhere)[0]]
+        self.constants += [(Spot(space, other.index), others) for other in self.links if other.index != link.index]
+        self._write([(Spot(space, link.index), leaves)])
+        return SpreadField(self.ground, space, len(leaves), rebuild, shared=False)
+
+    # Vectors.
+    def generalized(self, field: Any) -> Any:
+        """One number for each freedom; where joints share one, each adds its share."""
+        return self._vector(field, "v", self.nv, shares=True)
+
+    def configured(self, field: Any) -> Any:
+        """One configuration from each joint's own coordinates."""
+        return self._vector(field, "q", self.nq, shares=False)
+
+    def per_body(self, field: Any, shape: tuple[int, ...]) -> FieldVector:
+        """One entry for each body."""
+        return FieldVector(field, "body", (len(self.links), *shape))
+
+    def elementwise(self, function: Callable[..., Scalar], *vectors: Any) -> FieldVector:
+        """Link by link, each link its own part (that of the joint it follows, for a mimic)."""
+
+        def step(link: Any, _: None) -> tuple[None, list[Scalar]]:
+            parts = (part(vector, link, link.joint.nv) for vector in vectors)
+            return None, [function(*numbers) for numbers in zip(*parts, strict=True)]
+
+        return FieldVector(self.outward(step, None, keeps=True), "v", (self.nv,))
+
+    def along(self, function: Callable[[Any], Any], at: Any, direction: Any) -> tuple[Any, Any]:
+        """Value and tangent, with dual numbers in each link's part."""
+        level = new_level()
+        result = function(DualVector(at, direction, level))
+        if isinstance(result, DualVector):
+            return result.value, result.tangent
+        leaves, rebuild = flatten_but_duals(result)
+        values, tangents = parts_of_level(leaves, level)
+        return rebuild(values), rebuild(tangents)
+
+    def _vector(self, field: RolledField, per_link: str, size: int, shares: bool) -> Any:
+        """A vector from a field; two, where the field holds dual numbers."""
+        levels = {x.level for kept in field.kept for x in kept if isinstance(x, Dual)}
+        if levels:
+            level = max(levels)
+            values, tangents = (
+                self.outward(lambda link, _, i=i: (None, parts_of_level(field[link], level)[i]), None, keeps=True)  # type: ignore[misc]
+                for i in range(2)
+            )
+            return DualVector(
+                self._vector(values, per_link, size, shares), self._vector(tangents, per_link, size, shares), level
+            )
+        if not self.has_mimics:
+            return FieldVector(field, per_link, (size,))
+        space = f"vector:{self._new()}"
+        self.vector_starts[space] = per_link
+        vector = StoredVector(space, per_link, (size,))
+        self._store(space, lambda link: None if link.is_mimic else list(field[link]))
+        if shares:
+
+            def add(link: Any) -> list[Scalar] | None:
+                if not link.is_mimic:
+                    return None
+                there = vector.part(link, link.joint.nv)
+                return [x + y * link.multiplier for x, y in zip(there, field[link], strict=True)]
+
+            self._store(space, add)
+        return vector
+
+    def _store(self, space: str, value: Callable[[Any], list[Scalar] | None]) -> None:
+        """A pass over the links in which those that have a value store it."""
+        stores = [{} if (given := value(kind.link)) is None else {space: given} for kind in self.kinds]
+        self.recorded.append(Recorded(self._new(), False, stores, None))
+
+    # Recording.
+    def _new(self) -> int:
+        self._counter[0] += 1
+        return self._counter[0]
+
+    def _start(self, space: str, leaves: list[Scalar]) -> None:
+        """What the first links of a sweep are given: constants, or values computed before it."""
+        if not leaves:
+            return
+        if any(isinstance(x, Traced) for x in leaves):
+            self._write([(Spot(space), leaves)])
+        else:
+            self.constants.append((Spot(space), [float(x) for x in leaves]))
+
+    def _write(self, stores: list[tuple[Spot, list[Scalar]]]) -> None:
+        if stores:
+            self.recorded.append(Written(stores))
 
     def _handed(self, kind: Kind, space: str, known: list[float | None]) -> list[Scalar]:
         """What a link receives: constants where every link hands on the same, memory elsewhere."""
@@ -126,25 +247,48 @@ class RolledTree:
     ) -> RolledField:
         kept_space = space.replace("handed", "kept")
         stores: list[dict[str, list[Scalar]]] = []
-        per_kind = []
-        loop = Recorded(reverse, stores, space if places else None)
-        for handed, kept in runs:
-            flat = flatten(kept)
-            per_kind.append(flat)
+        loop = Recorded(int(space.partition(":")[2]), reverse, stores, space if places else None)
+        made = RolledField(self, kept_space, loop, [kept for _, kept in runs])
+        for (handed, _), (leaves, _) in zip(runs, made.per_kind, strict=True):
             into: dict[str, list[Scalar]] = {}
             if places and handed:
                 into[f"{space}:to"] = [handed[i] for i in places]
-            into[kept_space] = [leaf for leaf in flat[0] if isinstance(leaf, Traced)]
+            into[kept_space] = [leaf for leaf in leaves if isinstance(leaf, Traced)]
             stores.append(into)
         self.recorded.append(loop)
-        return RolledField(kept_space, loop, per_kind)
+        return made
+
+    @staticmethod
+    def whole(ground: Ground, item: GlobalInput) -> list[Traced]:
+        """The numbers of an input that no link owns."""
+        return ground.read(Spot(f"in:{item.name}"), item.spec.size)
 
     # From records to a program.
-    def finish(
-        self, name: str, inputs: Sequence[GlobalInput], outputs: Mapping[str, Output | BaseOutput]
-    ) -> RolledProgram:
-        """The program with these inputs and outputs."""
-        return Finisher(self, name, inputs, outputs).program
+    def finish(self, name: str, inputs: Sequence[GlobalInput], outputs: Mapping[str, Any]) -> RolledProgram:
+        """The program with these inputs and outputs: vectors made by sweeps, or (nested lists of) numbers."""
+        return Finisher(self, name, inputs, {n: self._as_field(x) for n, x in outputs.items()}).program
+
+    def _as_field(self, output: Any) -> Any:
+        """An output that a sweep can store."""
+        if not isinstance(output, (StoredVector, GlobalInput)):
+            return output
+        size = "nv" if output.per_link == "v" else "nq"
+        field = self.outward(lambda link, _: (None, output.part(link, getattr(link.joint, size))), None, keeps=True)
+        return FieldVector(field, output.per_link, (getattr(self, size),))
+
+
+def flatten_but_duals(value: Any) -> tuple[list[Scalar], Callable[[list[Scalar]], Any]]:
+    """Nested lists taken apart into scalars, dual numbers left whole."""
+    if isinstance(value, (list, tuple)):
+        parts = [flatten_but_duals(x) for x in value]
+        counts = [len(leaves) for leaves, _ in parts]
+
+        def rebuild(scalars: list[Scalar]) -> list[Any]:
+            rest = iter(scalars)
+            return [build([next(rest) for _ in range(n)]) for n, (_, build) in zip(counts, parts, strict=True)]
+
+        return [x for leaves, _ in parts for x in leaves], rebuild
+    return [value], lambda scalars: scalars[0]
 
 
 def _constants_of(leaves: list[Scalar]) -> list[float | None]:

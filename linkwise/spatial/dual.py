@@ -166,15 +166,25 @@ def _value(x: Scalar) -> Scalar:
     return x.value if isinstance(x, Dual) else x
 
 
+def new_level() -> int:
+    """A level above all that were there before."""
+    return next(_levels)
+
+
+def parts_of_level(numbers: Sequence[Scalar], level: int) -> tuple[list[Scalar], list[Scalar]]:
+    """Values and tangents of numbers, some of which may be duals of this level."""
+    values: list[Scalar] = []
+    tangents: list[Scalar] = []
+    for x in numbers:
+        own = isinstance(x, Dual) and x.level == level
+        values.append(x.value if own else x)
+        tangents.append(x.tangent if own else 0.0)
+    return values, tangents
+
+
 def derivative(
     function: Callable[[Sequence[Scalar]], Sequence[Scalar]], at: Sequence[Scalar], direction: Sequence[Scalar]
 ) -> tuple[list[Scalar], list[Scalar]]:
     """Value and directional derivative of a function of several scalars."""
-    level = next(_levels)
-    results = function([Dual(x, d, level) for x, d in zip(at, direction, strict=True)])
-    values, tangents = [], []
-    for r in results:
-        own = isinstance(r, Dual) and r.level == level
-        values.append(r.value if own else r)
-        tangents.append(r.tangent if own else 0.0)
-    return values, tangents
+    level = new_level()
+    return parts_of_level(function([Dual(x, d, level) for x, d in zip(at, direction, strict=True)]), level)

@@ -66,3 +66,26 @@ def _with_fields(kind: type[Any], names: tuple[str, ...], parts: list[Any]) -> A
     for name, part in zip(names, parts, strict=True):
         object.__setattr__(made, name, part)
     return made
+
+
+def taken_apart(value: Any) -> tuple[list[Scalar], Any]:
+    """The scalars of a value, as :func:`flatten` gives them, and a key that says of what shape it is."""
+    leaves: list[Scalar] = []
+    return leaves, _shape(value, leaves)
+
+
+def _shape(value: Any, leaves: list[Scalar]) -> Any:
+    if type(value) is float:
+        leaves.append(value)
+        return None
+    if value is None or isinstance(value, (int, str, bool)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return tuple([_shape(part, leaves) for part in value])
+    if isinstance(value, Value):
+        return (type(value), *[_shape(part, leaves) for part in value.parts()])
+    names = _field_names(type(value))  # type: ignore[arg-type]
+    if names is not None:
+        return (type(value), *[_shape(getattr(value, name), leaves) for name in names])
+    leaves.append(value)
+    return None

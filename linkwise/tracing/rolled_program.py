@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from linkwise.tracing.interpreter import interpret
 from linkwise.tracing.program import ArraySpec, Program
 
@@ -66,13 +64,11 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Copy:
-    """A value from one place to another, before or after the loops."""
+class Once:
+    """A straight-line body that runs once; its offsets are row ``row`` of the table, counted after the links'."""
 
-    source: str
-    source_offset: int
-    space: str
-    offset: int
+    body: LoopBody
+    row: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,13 +81,13 @@ class RolledProgram:
     kinds: Any = field(repr=False)
     """Kind of each link, int64 (n,)."""
     offsets: Any = field(repr=False)
-    """int64 (n, columns)."""
+    """int64 (n + number of :class:`Once`, columns)."""
     parameters: Any = field(repr=False)
     """float64: the space PARAMETERS."""
     spaces: dict[str, int] = field(repr=False)
     """Sizes of the working spaces, in values. Inputs and outputs are spaces under ``in:name`` and ``out:name``."""
     constants: tuple[Constant, ...] = field(repr=False)
-    steps: tuple[Loop | Angles | Copy | Constant, ...] = field(repr=False)
+    steps: tuple[Loop | Angles | Once, ...] = field(repr=False)
     in_lanes: frozenset[str] = frozenset()
     """Inputs that come with the states of each block already in lanes, (blocks, size, lanes), not state by state."""
 
@@ -105,18 +101,18 @@ class RolledProgram:
     def _structure(self) -> Any:
         found = []
         for step in self.steps:
-            if not isinstance(step, Loop):
+            if isinstance(step, Angles):
                 found.append(repr(step))
                 continue
-            bodies = [b and (b.program.fingerprint, b.inputs, b.outputs) for b in step.bodies]
-            found.append(repr((step.reverse, bodies)))
+            of_step = step.bodies if isinstance(step, Loop) else (step.body,)
+            bodies = [b and (b.program.fingerprint, b.inputs, b.outputs) for b in of_step]
+            found.append(repr((type(step).__name__, getattr(step, "reverse", None), bodies)))
         return (tuple(self.spaces), self.offsets.shape[1], tuple(found), sorted(self.in_lanes))
 
     @property
     def operations(self) -> int:
         """Nodes over all bodies: what there is to compile, whatever the number of links."""
-        loops = (step for step in self.steps if isinstance(step, Loop))
-        return sum(len(body.program.nodes) for loop in loops for body in loop.bodies if body)
+        return sum(len(body.program.nodes) for step in self.steps for body in _bodies(step) if body)
 
 
 def interpret_rolled(program: RolledProgram, inputs: list[list[float]]) -> list[list[float]]:
@@ -136,27 +132,28 @@ def interpret_rolled(program: RolledProgram, inputs: list[list[float]]) -> list[
             spaces[step.sines] = [math.sin(x) for x in spaces[step.arguments]]
             spaces[step.cosines] = [math.cos(x) for x in spaces[step.arguments]]
             continue
-        if isinstance(step, Copy):
-            spaces[step.space][step.offset] = spaces[step.source][step.source_offset]
-            continue
-        if isinstance(step, Constant):
-            spaces[step.space][step.offset] = step.value
+        if isinstance(step, Once):
+            _run_body(step.body, program.offsets[len(program.kinds) + step.row], spaces)
             continue
         order = range(len(program.kinds))
         for k in reversed(order) if step.reverse else order:
             body = step.bodies[int(program.kinds[k])]
-            if body is None:
-                continue
-            arrays = []
-            for stretch, spec in zip(body.inputs, body.program.inputs, strict=True):
-                start = int(program.offsets[k, stretch.column])
-                arrays.append(spaces[stretch.space][start : start + spec.size])
-            for stretch, values in zip(body.outputs, interpret(body.program, arrays), strict=True):
-                start = int(program.offsets[k, stretch.column])
-                spaces[stretch.space][start : start + len(values)] = values
+            if body is not None:
+                _run_body(body, program.offsets[k], spaces)
     return [spaces[f"out:{spec.name}"] for spec in program.outputs]
 
 
-def int_table(columns: list[list[int]]) -> Any:
-    """Columns as an int64 table."""
-    return np.ascontiguousarray(np.array(columns, np.int64).T)
+def _run_body(body: LoopBody, row: Any, spaces: dict[str, list[float]]) -> None:
+    arrays = []
+    for stretch, spec in zip(body.inputs, body.program.inputs, strict=True):
+        start = int(row[stretch.column])
+        arrays.append(spaces[stretch.space][start : start + spec.size])
+    for stretch, values in zip(body.outputs, interpret(body.program, arrays), strict=True):
+        start = int(row[stretch.column])
+        spaces[stretch.space][start : start + len(values)] = values
+
+
+def _bodies(step: Loop | Angles | Once) -> tuple[LoopBody | None, ...]:
+    if isinstance(step, Angles):
+        return ()
+    return step.bodies if isinstance(step, Loop) else (step.body,)

@@ -10,7 +10,7 @@ from linkwise.algorithms.forward_dynamics import forward_dynamics
 from linkwise.algorithms.inverse_dynamics import inverse_dynamics
 from linkwise.model.layout import lay_out
 from linkwise.rolled.finish import inward_slots, outward_slots
-from linkwise.rolled.kinds import GlobalInput
+from linkwise.rolled.vectors import GlobalInput
 from linkwise.rolled.tree import RolledTree
 from linkwise.tracing.program import ArraySpec
 from linkwise.tracing.rolled_program import interpret_rolled

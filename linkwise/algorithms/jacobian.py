@@ -1,0 +1,67 @@
+"""Jacobians of places: J v = [ω; v], their rates, and products with their transposes. O(n) each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linkwise.algorithms.freedoms import Matrix, add, freedom, own, zeros
+from linkwise.algorithms.inverse_dynamics import external_force
+from linkwise.algorithms.kinematics import Place, configuration_rate, placed
+from linkwise.algorithms.sweeps import along, elementwise, only_at
+from linkwise.model.tree import Tree
+from linkwise.spatial.dual import derivative
+from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.transforms import Shift
+from linkwise.spatial.vectors import Force, Vec
+
+
+def jacobian(tree: Tree, q: Sequence[Scalar], place: Place, point: Vec | None = None) -> Matrix:
+    """6 × nv in world axes, at the place's origin or at a ``point`` given in its frame: J v = [ω; v]."""
+    J = zeros(6, tree.nv)
+    if place.link is None:
+        return J
+    frames = placed(tree, q)
+    at = place.within(frames)
+    tip = at.p if point is None else at.p + at.R @ point
+    for link in tree.ancestors(place.link):
+        frame = frames[link]
+        for i, s in enumerate(link.S(q)):
+            turn = frame.R @ s.ang
+            move = frame.R @ s.lin + turn.cross(tip - frame.p)
+            for row, value in enumerate((*turn, *move)):
+                add(J, own(row), freedom(link, i), value)
+    return J
+
+
+def jacobian_rate(
+    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], place: Place, point: Vec | None = None
+) -> Matrix:
+    """J̇ along the motion: the Jacobian's text, differentiated in the direction q̇."""
+    _, rate = derivative(
+        lambda x: [entry for row in jacobian(tree, x, place, point) for entry in row], q, configuration_rate(tree, q, v)
+    )
+    return [rate[i * tree.nv : (i + 1) * tree.nv] for i in range(6)]
+
+
+def pulled(tree: Tree, q: Sequence[Scalar], place: Place, point: Vec | None, f: Sequence[Scalar]) -> list[Scalar]:
+    """J*f (nv): what a force [N; F] at the place, or at a point in its frame, amounts to at the joints (world axes)."""
+    if place.link is None:
+        return elementwise(tree, lambda x: x, [0.0] * tree.nv)
+    force = force_on_link(tree, q, place, point, Force.of(f))
+    return external_force(tree, q, only_at(tree, place.link, force, Force.zero()))
+
+
+def pulled_rate(
+    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], place: Place, point: Vec | None, f: Sequence[Scalar]
+) -> list[Scalar]:
+    """J̇*f (nv), along the motion."""
+    _, rate = along(tree, lambda x: pulled(tree, x, place, point, f), q, configuration_rate(tree, q, v))
+    vector: list[Scalar] = rate
+    return vector
+
+
+def force_on_link(tree: Tree, q: Sequence[Scalar], place: Place, point: Vec | None, f: Force) -> Force:
+    """A force at a place, given in world axes, in the frame of its link."""
+    R = place.within(placed(tree, q)).R
+    local = Force(R.transpose_times(f.ang), R.transpose_times(f.lin))
+    return place.offset @ (local if point is None else Shift(point).force_in(local))

@@ -1,0 +1,75 @@
+"""Matrices of many links: the O(n) sweeps of a vector, with unit vectors in the lanes. O(n²), memory O(n) beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from linkwise.algorithms.catalogue import Columns
+from linkwise.arrays import Batch
+from linkwise.rolled.function import ManyLinksFunction, RolledFunction
+from linkwise.tracing.program import ArraySpec
+
+_UNITS_BYTES = 1 << 25  # unit vectors are taken some at a time, so that their arrays stay this small
+
+
+class ColumnsFunction(ManyLinksFunction):
+    """A matrix (or several) from a function that multiplies it by a vector.
+
+    Args:
+        arguments: those of every compiled function.
+        columns: which inputs of ``column`` are unit vectors in turn, and how results become a matrix.
+        column: the product; takes the function's inputs and one vector for each matrix.
+        value: what comes before the matrices, if anything: the function's own value.
+    """
+
+    def __init__(self, *arguments: Any, columns: Columns, column: RolledFunction, value: RolledFunction | None) -> None:
+        super().__init__(*arguments)
+        self._columns, self._column, self._value = columns, column, value
+        self._shapes = [shape for _, shape in column.inputs[len(self.inputs) :]]
+
+    def _evaluate(self, batch: Batch, out: Any, threads: int | None) -> Any:
+        vector = self._column.rolled_program.outputs[0].shape
+        specs = [] if self._value is None else [ArraySpec("value", self._value.rolled_program.outputs[0].shape)]
+        for name, shape in zip(self._columns.along, self._shapes, strict=True):
+            size = math.prod(shape)
+            specs.append(ArraySpec(name, (size, *vector) if self._columns.rows else (*vector, size)))
+        results = batch.outputs(specs, out)
+        flat = [array.reshape(batch.size, *spec.shape) for (array, _), spec in zip(results, specs, strict=True)]
+        for i, numbers in enumerate(zip(*batch.flat_inputs(), strict=True)):
+            state = [x.reshape(shape) for x, (_, shape) in zip(numbers, self.inputs, strict=True)]
+            self._one(state, [array[i] for array in flat], threads)
+        finished = batch.finish(results, out)
+        return finished[0] if self._columns.result is None else self._columns.result._make(finished)
+
+    def _one(self, state: list[Any], into: list[Any], threads: int | None) -> None:
+        if self._value is not None:
+            into[0][...] = self._value.general(*state)
+            if self._columns.value_replaces is not None:
+                state = list(state)
+                state[[n for n, _ in self.inputs].index(self._columns.value_replaces)] = into[0]
+            into = into[1:]
+        dtype = state[0].dtype
+        zeros = [np.zeros(shape, dtype) for shape in self._shapes]
+        for which, matrix in enumerate(into):
+            for start, units in _units(self._shapes[which], dtype):
+                vectors = [units if which == k else zero for k, zero in enumerate(zeros)]
+                products = self._column.general(*state, *vectors, threads=threads)
+                if self._columns.rows:
+                    matrix[start : start + len(units)] = products
+                else:
+                    matrix[..., start : start + len(units)] = np.moveaxis(products, 0, -1)
+
+
+def _units(shape: tuple[int, ...], dtype: Any) -> Iterator[tuple[int, Any]]:
+    """Unit vectors, some at a time, and the number of the first."""
+    size = math.prod(shape)
+    step = max(16, _UNITS_BYTES // (8 * max(size, 1)))
+    for start in range(0, size, step):
+        stop = min(size, start + step)
+        units = np.zeros((stop - start, size), dtype)
+        units[np.arange(stop - start), np.arange(start, stop)] = 1.0
+        yield start, units.reshape(stop - start, *shape)
