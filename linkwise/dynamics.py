@@ -278,16 +278,12 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
     @property
     def rolls(self) -> bool:
         """Whether sweeps run as loops: constant compile time, for many links. See :meth:`with_sweeps`."""
-        if self.sweeps != "auto":
-            return self.sweeps == "rolled"
-        plain = not self.parameter_names and all(joint.mimic is None for joint in self.joints)
-        return plain and len(self.bodies) > ROLLED_ABOVE
+        return len(self.bodies) > ROLLED_ABOVE if self.sweeps == "auto" else self.sweeps == "rolled"
 
     def with_sweeps(self, sweeps: Literal["auto", "rolled", "unrolled"]) -> Self:
         """A copy whose functions run their sweeps as loops ("rolled") or written out ("unrolled").
 
         Unrolled code is faster and takes longer to compile; "auto" rolls models of more than some sixty bodies.
-        Rolled sweeps take neither run-time parameters nor mimic joints.
         """
         if sweeps not in ("auto", "rolled", "unrolled"):
             raise InputError("no such way to run sweeps", got=repr(sweeps), allowed='"auto", "rolled" or "unrolled"')

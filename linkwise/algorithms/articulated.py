@@ -9,7 +9,7 @@ of a block D. The axes' (d, g) together are the L D L* factors of that block, so
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -61,11 +61,24 @@ def solve(
 
     ``tip``: an extra force at the outer end of each leaf.
     """
+    nu = innovate(tree, q, axes, lambda link: link.rates(tau), b, tip)
+    return generalized(tree, accelerate(tree, q, axes, nu))
 
-    def innovate(link: Link, outboard: Force) -> tuple[Force, list[Scalar]]:
+
+def innovate(
+    tree: Tree,
+    q: Sequence[Scalar],
+    axes: Field[list[Axis]],
+    efforts: Callable[[Link], Sequence[Scalar]],
+    b: Field[Force] | None,
+    tip: Force | None = None,
+) -> Field[list[Scalar]]:
+    """ν = D⁻¹([I - HψK] τ - Hψ b): the inward half. ``efforts`` gives τ on the axes of a link's joint."""
+
+    def step(link: Link, outboard: Force) -> tuple[Force, list[Scalar]]:
         z = outboard if b is None else outboard + b[link]
         nu = []
-        for axis, bare, force in zip(axes[link], _bare_axes(link, q), link.rates(tau), strict=True):
+        for axis, bare, force in zip(axes[link], _bare_axes(link, q), efforts(link), strict=True):
             eps = force - axis.s.dot(z)
             nu.append(eps * axis.d_inverse)
             z = z + axis.g * eps  # z⁺ = z + Gε
@@ -73,9 +86,15 @@ def solve(
                 z = _with(z, bare, force)  # Hz⁺ = T
         return link.phi(q) @ z, nu
 
-    nu = inward(tree, innovate, Force.zero() if tip is None else tip)
+    return inward(tree, step, Force.zero() if tip is None else tip)
 
-    def accelerate(link: Link, parent: Motion) -> tuple[Motion, list[Scalar]]:
+
+def accelerate(
+    tree: Tree, q: Sequence[Scalar], axes: Field[list[Axis]], nu: Field[list[Scalar]]
+) -> Field[list[Scalar]]:
+    """v̇ = [I - HψK]*ν of every axis: the outward half."""
+
+    def step(link: Link, parent: Motion) -> tuple[Motion, list[Scalar]]:
         alpha = link.phi(q).T @ parent
         bares = _bare_axes(link, q)
         vdot: list[Scalar] = [0.0] * len(bares)
@@ -90,7 +109,7 @@ def solve(
                 alpha = _with(alpha, bare, along)
         return alpha, vdot
 
-    return generalized(tree, outward(tree, accelerate, Motion.zero(), keeps=True))
+    return outward(tree, step, Motion.zero(), keeps=True)
 
 
 @dataclass(frozen=True, slots=True)

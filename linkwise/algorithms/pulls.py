@@ -5,8 +5,9 @@ The columns of J_c*: what the multipliers of constraints, or forces on an end ef
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from linkwise.algorithms.inverse_dynamics import external_force
 from linkwise.algorithms.sweeps import Field, each, elementwise, generalized
@@ -17,13 +18,13 @@ from linkwise.spatial.vectors import Force
 
 @dataclass(frozen=True)
 class Pulls:
-    """``count`` unit pulls: for each link ``count`` forces, for each joint axis ``count`` efforts, None where zero."""
+    """``count`` unit pulls: for each link ``count`` forces, for each joint axis ``count`` efforts."""
 
     count: int
     forces: Sequence[Field[tuple[Force, ...]]] = ()
     """Fields whose sum is meant: one for each place that is pulled at."""
-    efforts: Field[Sequence[Sequence[Scalar]]] | None = None
-    """For each axis of a link's joint one number a pull."""
+    efforts: Sequence[Field[Sequence[Sequence[Scalar]]]] = ()
+    """Likewise along joint axes: for the first axes of a link's joint, as many as there are, one number a pull."""
 
     def on_link(self, link: Link) -> tuple[Force, ...]:
         """The force of each pull on a link."""
@@ -34,15 +35,50 @@ class Pulls:
 
     def on_axes(self, link: Link) -> Sequence[Sequence[Scalar]]:
         """The effort of each pull on each axis of a link's joint."""
-        return [[0.0] * self.count] * link.joint.nv if self.efforts is None else self.efforts[link]
+        total: list[list[Scalar]] = [[0.0] * self.count for _ in range(link.joint.nv)]
+        for field in self.efforts:
+            for axis, more in zip(total, field[link], strict=False):
+                axis[:] = [a + b for a, b in zip(axis, more, strict=True)]
+        return total
 
     def generalized(self, tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
         """J_c: the joint forces of each pull, count × nv."""
         rows = []
         for r in range(self.count):
             row = external_force(tree, q, each(tree, lambda link, r=r: self.on_link(link)[r]))  # type: ignore[misc]
-            if self.efforts is not None:
+            if self.efforts:
                 own = generalized(tree, each(tree, lambda link, r=r: [axis[r] for axis in self.on_axes(link)]))  # type: ignore[misc]
                 row = elementwise(tree, lambda a, b: a + b, row, own)
             rows.append(row)
         return rows
+
+
+def joined(first: Pulls, second: Pulls) -> Pulls:
+    """The pulls of both, those of the first before those of the second."""
+    n, m = first.count, second.count
+    still = Force.zero()
+
+    def before(field: Field[tuple[Force, ...]]) -> Field[tuple[Force, ...]]:
+        return _mapped(field, lambda forces: (*forces, *(still,) * m))
+
+    def after(field: Field[tuple[Force, ...]]) -> Field[tuple[Force, ...]]:
+        return _mapped(field, lambda forces: (*(still,) * n, *forces))
+
+    return Pulls(
+        n + m,
+        [*map(before, first.forces), *map(after, second.forces)],
+        [
+            *(_mapped(field, lambda axes: [[*axis, *[0.0] * m] for axis in axes]) for field in first.efforts),
+            *(_mapped(field, lambda axes: [[*[0.0] * n, *axis] for axis in axes]) for field in second.efforts),
+        ],
+    )
+
+
+class _mapped(Field[Any]):  # noqa: N801  # reads like the function that it is
+    """A field whose values are those of another, changed when they are read."""
+
+    def __init__(self, field: Field[Any], change: Callable[[Any], Any]) -> None:
+        self.field, self.change = field, change
+
+    def __getitem__(self, link: Any) -> Any:
+        return self.change(self.field[link])

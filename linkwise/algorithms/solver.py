@@ -6,6 +6,7 @@ The one place that decides it. Algorithms ask :func:`solver` and do not branch:
   right-hand side.
 * :class:`Factored`: 𝓜 = LᵀDL with the zeros of the tree (Featherstone 2005). Needed where joints share a freedom, since
   no elimination order along the tree exists then; and cheaper for many right-hand sides on a shallow tree.
+* :class:`linkwise.algorithms.coupled.Coupled`: joints that share a freedom in sweeps that run as loops.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from functools import cached_property
 from typing import Protocol
 
 from linkwise.algorithms.articulated import articulate, pull, solve
+from linkwise.algorithms.coupled import Coupled
 from linkwise.algorithms.freedoms import Matrix
 from linkwise.algorithms.inverse_dynamics import Forces, external_force
 from linkwise.algorithms.mass_matrix import mass_matrix
@@ -45,11 +47,15 @@ class Solver(Protocol):
 
 def solver(tree: Tree, q: Flat) -> Solver:
     """The way that suits the mechanism."""
-    return Factored(tree, q) if tree.has_mimics else Articulated(tree, q)
+    if not tree.has_mimics:
+        return Articulated(tree, q)
+    return Coupled(tree, q) if tree.rolls else Factored(tree, q)
 
 
 def many_sided_solver(tree: Tree, q: Flat) -> Solver:
     """The way that suits the mechanism where there are as many right-hand sides as freedoms."""
+    if tree.rolls:
+        return solver(tree, q)
     inboard = sum(link.joint.nv * ancestor.joint.nv for link in tree for ancestor in tree.ancestors(link))
     return Factored(tree, q) if inboard <= FACTORED_UP_TO * tree.nv else solver(tree, q)
 

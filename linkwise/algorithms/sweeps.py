@@ -74,7 +74,7 @@ def only_at(tree: Sweeper, link: Link, value: T, elsewhere: T) -> Field[T]:
     return tree.only_at(link, value, elsewhere)
 
 
-def generalized(tree: Sweeper, field: Field[Sequence[Scalar]]) -> list[Scalar]:
+def generalized(tree: Sweeper, field: Field[Any]) -> list[Scalar]:
     """One number for each freedom from one for each joint axis; what acts on a mimic acts on the joint it follows."""
     vector: list[Scalar] = tree.generalized(field)
     return vector

@@ -27,6 +27,10 @@ class Field(Generic[T]):
 class Sweeper(Protocol):
     """How a tree runs what :mod:`linkwise.algorithms.sweeps` asks for; each is explained there."""
 
+    @property
+    def rolls(self) -> bool:
+        """Whether sweeps run as loops: then a text cannot go through the links one by one."""
+
     def outward(self, step: Callable[[Any, Any], Any], root: Any, keeps: bool) -> Field[Any]:
         """Base to tips."""
 

@@ -103,6 +103,11 @@ class Tree:
         return list(self.ancestors(link))[1:]
 
     # Sweeps, link after link.
+    @property
+    def rolls(self) -> bool:
+        """Never: a text may go through these links one by one."""
+        return False
+
     def outward(self, step: Callable[[Link, Any], Any], root: Any, keeps: bool) -> Field[Any]:
         """Base to tips."""
         handed: list[Any] = []

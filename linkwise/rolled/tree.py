@@ -40,6 +40,8 @@ class RolledTree:
     ``ground`` is the trace in which run-time parameters live, if the tree has any.
     """
 
+    rolls = True
+
     def __init__(self, tree: Tree, ground: Ground | None = None) -> None:
         self.tree = tree
         self.links = tree.links
@@ -54,6 +56,8 @@ class RolledTree:
         self.kinds = sorted_into_kinds(tree)
         self._kind_of: dict[int, Kind] = {}
         self._counter = [0]
+        self._levels: list[int] = []
+        """Levels of dual numbers that the text is in, the highest first."""
         self._write(
             [
                 (Spot(COMPUTED, member), list(values))
@@ -87,12 +91,12 @@ class RolledTree:
     def outward(self, step: Callable[[Any, Any], Any], root: Any, keeps: bool) -> RolledField:
         """Record base-to-tips."""
         space = f"handed:{self._new()}"
-        leaves, rebuild = flatten(root)
+        leaves, rebuild = flatten(root, self._levels)
 
         def run(kind: Kind, known: list[float | None]) -> tuple[list[Scalar], Any]:
             result = step(kind.link, rebuild(self._handed(kind, space, known)))
             handed, kept = result if keeps else (result, result)
-            return flatten(handed)[0], kept
+            return flatten(handed, self._levels)[0], kept
 
         known, runs = self._until_stable(run, _constants_of(leaves))
         places = [i for i, c in enumerate(known) if c is None]
@@ -102,11 +106,11 @@ class RolledTree:
     def inward(self, step: Callable[[Any, Any], tuple[Any, Any]], nothing: Any) -> RolledField:
         """Record tips-to-base."""
         space = f"handed:{self._new()}"
-        leaves, rebuild = flatten(nothing)
+        leaves, rebuild = flatten(nothing, self._levels)
 
         def run(kind: Kind, known: list[float | None]) -> tuple[list[Scalar], Any]:
             handed, kept = step(kind.link, rebuild(self._handed(kind, space, known)))
-            return ([] if handed is None else flatten(handed)[0]), kept
+            return ([] if handed is None else flatten(handed, self._levels)[0]), kept
 
         known, runs = self._until_stable(run, _constants_of(leaves))
         places = [i for i, c in enumerate(known) if c is None]
@@ -121,16 +125,16 @@ class RolledTree:
 
     def everywhere(self, value: Any) -> Field[Any]:
         """One value in memory that all links read."""
-        leaves, rebuild = flatten(value)
+        leaves, rebuild = flatten(value, self._levels)
         space = f"shared:{self._new()}"
         self._start(space, leaves)
         return SpreadField(self.ground, space, len(leaves), rebuild, shared=True)
 
     def only_at(self, link: Link, value: Any, elsewhere: Any) -> Field[Any]:
         """A stretch of memory for each link, written for one of them."""
-        leaves, rebuild = flatten(value)
+        leaves, rebuild = flatten(value, self._levels)
         space = f"spread:{self._new()}"
-        others = [float(x) for x in flatten(elsewhere)[0]]
+        others = [float(x) for x in flatten(elsewhere, self._levels)[0]]
         self.constants += [(Spot(space, other.index), others) for other in self.links if other.index != link.index]
         self._write([(Spot(space, link.index), leaves)])
         return SpreadField(self.ground, space, len(leaves), rebuild, shared=False)
@@ -160,7 +164,11 @@ class RolledTree:
     def along(self, function: Callable[[Any], Any], at: Any, direction: Any) -> tuple[Any, Any]:
         """Value and tangent, with dual numbers in each link's part."""
         level = new_level()
-        result = function(DualVector(at, direction, level))
+        self._levels.insert(0, level)
+        try:
+            result = function(DualVector(at, direction, level))
+        finally:
+            self._levels.remove(level)
         if isinstance(result, DualVector):
             return result.value, result.tangent
         leaves, rebuild = flatten_but_duals(result)

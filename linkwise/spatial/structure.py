@@ -18,36 +18,49 @@ Rebuild = Callable[[Sequence[Scalar]], Any]
 Walk = Callable[[Any], Any]
 
 
-def flatten(value: Any) -> tuple[list[Scalar], Rebuild]:
+def flatten(value: Any, levels: Sequence[int] = ()) -> tuple[list[Scalar], Rebuild]:
     """The scalars of a value in a fixed order, and a function that puts others in their places.
 
-    Lists, tuples, dataclasses and every :class:`Value` have parts; a dual number is two scalars.
+    Lists, tuples, dataclasses and every :class:`Value` have parts; a dual number is two scalars. With ``levels``, every
+    number is first made a dual number of these levels (highest first), so that the shape does not depend on which are.
     """
     leaves: list[Scalar] = []
-    build = _walk(value, leaves)
+    build = _walk(value, leaves, levels)
     return leaves, lambda scalars: build(iter(scalars))
 
 
-def _walk(value: Any, leaves: list[Scalar]) -> Walk:
+def _walk(value: Any, leaves: list[Scalar], levels: Sequence[int] = ()) -> Walk:
     if value is None or isinstance(value, (int, str, bool)):
         return lambda scalars: value
     if isinstance(value, (list, tuple)):
-        return _walk_parts(value, _sequence(type(value)), leaves)
+        return _walk_parts(value, _sequence(type(value)), leaves, levels)
     if isinstance(value, Value):
-        return _walk_parts(value.parts(), type(value).from_parts, leaves)
-    if isinstance(value, Dual):
-        level = value.level
-        return _walk_parts((value.value, value.tangent), lambda parts: Dual(parts[0], parts[1], level), leaves)
+        return _walk_parts(value.parts(), type(value).from_parts, leaves, levels)
     names = _field_names(type(value))  # type: ignore[arg-type]  # types are hashable
     if names is not None:
-        kind = type(value)
-        return _walk_parts([getattr(value, n) for n in names], lambda parts: _with_fields(kind, names, parts), leaves)
+        kind, parts = type(value), [getattr(value, n) for n in names]
+        return _walk_parts(parts, lambda made: _with_fields(kind, names, made), leaves, levels)
+    if levels:
+        return _walk(_lifted(value, levels), leaves)
+    if isinstance(value, Dual):
+        level = value.level
+        return _walk_parts((value.value, value.tangent), lambda made: Dual(made[0], made[1], level), leaves, ())
     leaves.append(value)
     return next
 
 
-def _walk_parts(parts: Sequence[Any], assemble: Callable[[list[Any]], Any], leaves: list[Scalar]) -> Walk:
-    walks = [_walk(part, leaves) for part in parts]
+def _lifted(x: Scalar, levels: Sequence[int]) -> Scalar:
+    if not levels:
+        return x
+    own = isinstance(x, Dual) and x.level == levels[0]
+    value, tangent = (x.value, x.tangent) if own else (x, 0.0)
+    return Dual(_lifted(value, levels[1:]), _lifted(tangent, levels[1:]), levels[0])
+
+
+def _walk_parts(
+    parts: Sequence[Any], assemble: Callable[[list[Any]], Any], leaves: list[Scalar], levels: Sequence[int]
+) -> Walk:
+    walks = [_walk(part, leaves, levels) for part in parts]
     return lambda scalars: assemble([walk(scalars) for walk in walks])
 
 

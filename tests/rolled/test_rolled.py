@@ -10,8 +10,8 @@ from linkwise.algorithms.forward_dynamics import forward_dynamics
 from linkwise.algorithms.inverse_dynamics import inverse_dynamics
 from linkwise.model.layout import lay_out
 from linkwise.rolled.finish import inward_slots, outward_slots
-from linkwise.rolled.vectors import GlobalInput
 from linkwise.rolled.tree import RolledTree
+from linkwise.rolled.vectors import GlobalInput
 from linkwise.tracing.program import ArraySpec
 from linkwise.tracing.rolled_program import interpret_rolled
 from tests.random_trees import random_tree
@@ -180,9 +180,6 @@ def test_what_cannot_be_rolled_or_cut_says_so() -> None:
         _chain(4, rng).parallel_forward_dynamics(np.zeros((2, 4)), np.zeros(4), np.zeros(4))
     with pytest.raises(lw.InputError, match="no such way to run sweeps"):
         branched.with_sweeps("looped")  # type: ignore[arg-type]
-    with pytest.raises(lw.InputError, match="run-time parameters"):
-        chain = _chain(3, rng).with_parameters(["link0.mass"]).with_sweeps("rolled")
-        chain.inverse_dynamics(np.zeros(3), np.zeros(3), np.zeros(3))
 
 
 def test_arrays_on_a_gpu_are_refused_with_a_way_out() -> None:

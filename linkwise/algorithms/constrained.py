@@ -1,0 +1,84 @@
+"""Accelerations under constraints: J_c v̇ = γ beside 𝓜v̇ = τ - Hφb + J_c*λ. Steps A–F of 004 §3, in one recursion.
+
+In the innovations' form, 𝓜⁻¹ = [I - HψK]* D⁻¹ [I - HψK], all that the multipliers need is gathered on the way in: with
+ε = [I - HψK]J_c* the pulls' innovations and ν those of the free motion,
+
+    Λ = ε*D⁻¹ε,    Λλ = γ - ε*ν,    v̇ = [I - HψK]*(ν + D⁻¹ελ),
+
+so that constraints cost one more inward quantity and no more sweeps (Popov and Vereshchagin's order of elimination;
+004 takes a sweep for each of its steps). O(n) for each row of J_c, and the solution for λ beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from linkwise.algorithms.articulated import accelerate, articulate, innovate, pull
+from linkwise.algorithms.inverse_dynamics import Forces
+from linkwise.algorithms.multipliers import Multipliers
+from linkwise.algorithms.pulls import Pulls
+from linkwise.algorithms.sweeps import Field, each, everywhere, total
+from linkwise.model.tree import Link, Tree
+from linkwise.spatial.scalar import Scalar
+
+Flat = Sequence[Scalar]
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Several numbers that are added one by one."""
+
+    numbers: tuple[Scalar, ...]
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(tuple(a + b for a, b in zip(self.numbers, other.numbers, strict=True)))
+
+
+class PulledTree:
+    """A tree with its articulated inertias, and what unit pulls do to it: Λ and the innovations ε."""
+
+    def __init__(self, tree: Tree, q: Flat, pulls: Pulls, *, sure: bool = False) -> None:
+        self.tree, self.q, self.count = tree, q, pulls.count
+        self.axes = articulate(tree, q)
+        self.eps, self.Lambda = pull(tree, q, self.axes, pulls)
+        self.multipliers = Multipliers(self.Lambda, sure=sure)
+
+    def innovations(self, efforts: Callable[[Link], Flat], b: Forces) -> Field[list[Scalar]]:
+        """ν of the free motion."""
+        return innovate(self.tree, self.q, self.axes, efforts, b)
+
+    def felt(self, nu: Field[list[Scalar]]) -> list[Scalar]:
+        """J_c v̇ of the motion with innovations ν: ε*ν."""
+
+        def own(link: Link) -> Sums:
+            sums: list[Scalar] = [0.0] * self.count
+            for eps, x in zip(self.eps[link], nu[link], strict=True):
+                sums = [s + e * x for s, e in zip(sums, eps, strict=True)]
+            return Sums(tuple(sums))
+
+        return list(total(self.tree, own, Sums((0.0,) * self.count)).numbers)
+
+    def with_pulls(self, nu: Field[list[Scalar]], multipliers: Flat) -> Field[list[Scalar]]:
+        """ν + D⁻¹ελ."""
+        shared = everywhere(self.tree, tuple(multipliers))
+
+        def step(link: Link) -> list[Scalar]:
+            moved = []
+            for axis, eps, x in zip(self.axes[link], self.eps[link], nu[link], strict=True):
+                pulled: Scalar = 0.0
+                for e, l in zip(eps, shared[link], strict=True):
+                    pulled = pulled + e * l
+                moved.append(x + pulled * axis.d_inverse)
+            return moved
+
+        return each(self.tree, step)
+
+    def axis_accelerations(
+        self, efforts: Callable[[Link], Flat], b: Forces, gamma: Flat
+    ) -> tuple[Field[list[Scalar]], list[Scalar]]:
+        """The acceleration of every axis with J_c v̇ = γ, and λ."""
+        nu = self.innovations(efforts, b)
+        missing = [g - x for g, x in zip(gamma, self.felt(nu), strict=True)]
+        multipliers = self.multipliers.solve(missing)
+        return accelerate(self.tree, self.q, self.axes, self.with_pulls(nu, multipliers)), multipliers
