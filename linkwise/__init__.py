@@ -7,6 +7,21 @@ from linkwise.compile import CompiledFunction, compile
 from linkwise.dynamics import Model, ModelBuilder
 from linkwise.errors import InputError, LinkwiseError, ModelError, ModelFileError, ModelWarning, UnknownNameError
 from linkwise.formats.load import load, loads
+from linkwise.model.closures import (
+    Closure,
+    Coupling,
+    Distance,
+    JointFunction,
+    PointOnCurve,
+    PointOnPlane,
+    PointOnSurface,
+    Prescribed,
+    PrescribedFrame,
+    RateFunction,
+    Relation,
+    RelativePose,
+    Rolling,
+)
 from linkwise.model.description import Geometry, JointLimits, Mimic
 from linkwise.model.joints import (
     CustomJoint,
@@ -50,6 +65,9 @@ __all__ = [  # noqa: RUF022  # in groups
     # joints
     "CustomJoint", "Cylindrical", "Fixed", "Free", "Helical", "Joint", "Planar", "Prismatic", "Revolute", "Spherical",
     "Universal", "JointLimits", "Mimic", "Geometry",
+    # closures: what holds two frames together, what couples joints
+    "Closure", "RelativePose", "Distance", "PointOnCurve", "PointOnPlane", "PointOnSurface", "PrescribedFrame",
+    "Rolling", "Relation", "Coupling", "JointFunction", "Prescribed", "RateFunction",
     # compiled functions, and scalar functions to write them with
     "compile", "CompiledFunction", "rollout", "atan2", "cos", "exp", "log", "sin", "sqrt", "tan", "tanh", "where",
     # simulation: what acts, what measures, what comes out

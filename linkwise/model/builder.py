@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.model.checks import checked_inertia, checked_mass, checked_pose, checked_vector, per_freedom
+from linkwise.model.closures import Closure, Relation
+from linkwise.model.closures.attach import checked_placement, named_closure, relation_of_function
 from linkwise.model.description import Geometry, JointLimits, Mimic
 from linkwise.model.joints import Fixed, Joint
 from linkwise.model.mechanism import Body, Frame, JointInstance, Mechanism, Part
@@ -39,7 +42,7 @@ class _Entry:
 
 
 class Builder:
-    """Collects bodies and frames; see :class:`linkwise.ModelBuilder` for the public face."""
+    """Collects bodies, frames and closures; see :class:`linkwise.ModelBuilder` for the public face."""
 
     def __init__(self, name: str = "model", gravity: Sequence[float] = (0.0, 0.0, -9.81)) -> None:
         self.name = str(name)
@@ -47,6 +50,7 @@ class Builder:
         self._entries: dict[str, _Entry] = {}
         self._frames: dict[str, tuple[str, Any]] = {}
         self._joint_names: set[str] = set()
+        self._closing: list[Callable[[Mechanism], Mechanism]] = []
 
     def add_body(
         self,
@@ -160,6 +164,73 @@ class Builder:
             raise UnknownNameError("body", body, ["world", *self._entries])
         self._frames[name] = (str(body), checked_pose(placement, f"the placement of frame {name!r}"))
 
+    def add_closure(
+        self,
+        name: str,
+        body_a: str,
+        placement_a: Any = None,
+        body_b: str = "world",
+        placement_b: Any = None,
+        *,
+        joint: Joint | Closure,
+    ) -> None:
+        """Close a loop: hold a frame a on one body and a frame b on another together, but for what a joint leaves free.
+
+        Bodies are looked up when the model is built, so they may be added later.
+
+        Args:
+            name: the closure's name, unlike any other closure or coupling.
+            body_a: name of a body or frame, or "world".
+            placement_a: 4×4 pose of frame a on it; the body's own frame if not given.
+            body_b: name of a body or frame that moves against the first.
+            placement_b: 4×4 pose of frame b on it; the body's own frame if not given.
+            joint: what stays free: a joint type, a being the joint's frame and b the child's; or ``PointOnPlane``,
+                ``PointOnSurface``, ``PointOnCurve`` (they hold b's origin on something fixed in a), ``Distance``,
+                ``Rolling`` (b rolls on a plane of a), ``PrescribedFrame``, or a :class:`linkwise.Closure` of your own.
+        """
+        name = str(name)
+        self._closing.append(
+            partial(
+                Mechanism.with_closure,
+                name=name,
+                body_a=body_a,
+                placement_a=checked_placement(name, "a", placement_a),
+                body_b=body_b,
+                placement_b=checked_placement(name, "b", placement_b),
+                joint=named_closure(name, joint),
+            )
+        )
+
+    def add_coupling(self, name: str, coupling: Relation) -> None:
+        """Couple joints: gears, screws, belts, differentials, prescribed motions, or a relation of your own.
+
+        Joints are looked up when the model is built, so they may be added later.
+
+        Args:
+            name: the coupling's name, unlike any other closure or coupling.
+            coupling: ``Coupling.gear(…)`` and its kin, ``Prescribed``, ``JointFunction``, ``RateFunction``.
+        """
+        self._closing.append(partial(Mechanism.with_coupling, name=str(name), coupling=coupling))
+
+    def add_constraint(
+        self,
+        name: str,
+        fn: Callable[..., Any],
+        equations: int | Sequence[str] = 1,
+        joints: Sequence[str] | None = None,
+    ) -> None:
+        """Hold a function of the configuration at zero: ``fn(q)`` or ``fn(q, t)``; or of rates: ``fn(q, v, t)``.
+
+        Args:
+            name: the constraint's name, unlike any other closure or coupling.
+            fn: returns a number, or a list of them; see :class:`linkwise.JointFunction` and
+                :class:`linkwise.RateFunction`.
+            equations: how many numbers it returns, or a name for each.
+            joints: names of the joints whose coordinates, one after the other, are q; those of the whole model if not
+                given.
+        """
+        self.add_coupling(name, relation_of_function(str(name), fn, equations, joints))
+
     def mechanism(self, *, allow_massless: bool = False) -> dict[str, Any]:
         """The fields of the finished :class:`Mechanism`; ``allow_massless`` where only its kinematics are wanted."""
         home: dict[str, tuple[int, np.ndarray]] = {
@@ -198,7 +269,7 @@ class Builder:
             frames.append(Frame(name, index, _rows(at @ np.array(place))))
         if not allow_massless:
             _check_massless_leaves(bodies, entries)
-        return {
+        tree: dict[str, Any] = {
             "name": self.name,
             "gravity": self.gravity,
             "bodies": tuple(bodies),
@@ -207,6 +278,12 @@ class Builder:
             "base_parts": tuple(base),
             "base_visuals": tuple(base_visuals),
         }
+        return tree | {"closures": self._closed(Mechanism(**tree)).closures}
+
+    def _closed(self, mechanism: Mechanism) -> Mechanism:
+        for close in self._closing:
+            mechanism = close(mechanism)
+        return mechanism
 
     def build(self) -> Mechanism:
         """The finished mechanism."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
-from linkwise.errors import InputError, UnknownNameError
+from linkwise.errors import InputError, ModelError, UnknownNameError
+from linkwise.model.closures.attach import closure_between, relation_between, relation_of_function
+from linkwise.model.closures.base import Closure, Relation
+from linkwise.model.closures.instances import ClosureInstance, RelationInstance
 from linkwise.model.description import Geometry, JointLimits, Mimic
 from linkwise.model.joints import Joint
 
@@ -114,10 +117,13 @@ class Mechanism:
     """What is welded to the world."""
     base_visuals: tuple[Geometry, ...] = ()
     parameter_names: tuple[str, ...] = ()
+    closures: tuple[ClosureInstance | RelationInstance, ...] = ()
+    """What closes loops and couples joints, in the order it was added; also found by name."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bodies", Named(self.bodies))
         object.__setattr__(self, "joints", Named(self.joints))
+        object.__setattr__(self, "closures", Named(self.closures))
 
     @cached_property
     def nq(self) -> int:
@@ -147,6 +153,11 @@ class Mechanism:
     def body(self, name: str) -> Body:
         """The moving body of this name."""
         found: Body = self._find("body", name, self.bodies)
+        return found
+
+    def closure(self, name: str) -> ClosureInstance | RelationInstance:
+        """The closure or coupling of this name."""
+        found: ClosureInstance | RelationInstance = self._find("closure", name, self.closures)
         return found
 
     def frame(self, name: str) -> Frame:
@@ -287,6 +298,48 @@ class Mechanism:
         if not found:
             raise UnknownNameError("body", name, [p.name for b in self.bodies for p in b.parts])
         return replace(self, bodies=bodies, base_parts=base)
+
+    def with_closure(
+        self,
+        name: str,
+        body_a: str,
+        placement_a: Any = None,
+        body_b: str = "world",
+        placement_b: Any = None,
+        *,
+        joint: Joint | Closure,
+    ) -> Self:
+        """A copy with one closure more; see :meth:`linkwise.ModelBuilder.add_closure`."""
+        name = str(name)
+        return self._with(closure_between(self, name, body_a, placement_a, body_b, placement_b, joint))
+
+    def with_coupling(self, name: str, coupling: Relation) -> Self:
+        """A copy with one relation between joints more; see :meth:`linkwise.ModelBuilder.add_coupling`."""
+        return self._with(relation_between(self, str(name), coupling))
+
+    def with_constraint(
+        self,
+        name: str,
+        fn: Callable[..., Any],
+        equations: int | Sequence[str] = 1,
+        joints: Sequence[str] | None = None,
+    ) -> Self:
+        """A copy with one user-defined constraint more; see :meth:`linkwise.ModelBuilder.add_constraint`."""
+        return self.with_coupling(name, relation_of_function(str(name), fn, equations, joints))
+
+    def without_closure(self, name: str) -> Self:
+        """A copy without the closure or coupling of this name."""
+        gone = self.closure(name)
+        return replace(self, closures=tuple(c for c in self.closures if c is not gone))
+
+    def _with(self, closure: ClosureInstance | RelationInstance) -> Self:
+        if any(known.name == closure.name for known in self.closures):
+            raise ModelError(
+                f"the closure name {closure.name!r} is taken",
+                allowed="a name unlike any other closure or coupling",
+                do="choose another name",
+            )
+        return replace(self, closures=(*self.closures, closure))
 
 
 _IDENTITY: Pose = ((1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0), (0.0, 0.0, 0.0, 1.0))

@@ -1,0 +1,126 @@
+"""What every constraint says about itself, over any scalar: one residual text each.
+
+There are two families, and each may speak of places, of rates, or of both. These four signatures are all that a solver
+calls:
+
+=============================================  =======================================================================
+``Closure.residual(X, t)``                     of the pose X of frame b in frame a
+``Closure.rate_residual(X, V, t)``             of X and the twist V of b relative to a, [ω; v] at b's origin, b's axes
+``Relation.residual(q, t)``                    of the coordinates q of the joints it names
+``Relation.rate_residual(q, v, t)``            of those and their rates v
+=============================================  =======================================================================
+
+Each returns a list with one number for each name in ``equations`` (or ``rate_equations``), zero where the constraint
+holds. Nothing is written about derivatives: J_c v, J_c and the part of ë without v̇ come from dual numbers run
+through these texts. So a text is smooth, branches on no value, and uses only arithmetic and the functions of
+:mod:`linkwise.spatial.scalar`. Equations in metres come first, then pure numbers. The equations of a closure that
+are named after an axis measure along or about that axis of frame a, with slope one where the closure holds: the
+multiplier of such an equation is the force or moment on b along or about it, at b's origin; a bears the opposite.
+
+A rate equation is one that no equation between places could stand for (rolling, a skate). It need not be linear in
+the rates: its rows are its derivatives by them.
+
+To add a kind, write one file with the methods below, in this order, and name it in ``closures/__init__.py``; if it
+belongs to a joint type, in ``closures/from_joint.py`` too.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.transforms import Transform
+from linkwise.spatial.value import Value
+from linkwise.spatial.vectors import Motion, Vec
+
+
+class RelativePose(Value):
+    """Where frame b is, seen from frame a: R takes b's axes to a's, p is b's origin in a."""
+
+    __slots__ = ("R", "p")
+
+    def __init__(self, R: Mat3, p: Vec) -> None:
+        self.R = R
+        self.p = p
+
+    @classmethod
+    def from_matrix(cls, rows: Sequence[Sequence[Any]]) -> RelativePose:
+        """From a 4×4 pose, or its first three rows."""
+        return cls(Mat3([rows[i][:3] for i in range(3)]), Vec(*(rows[i][3] for i in range(3))))
+
+    @classmethod
+    def from_transform(cls, phi: Transform) -> RelativePose:
+        """From the φ of a and b."""
+        return cls(*phi.matrix())
+
+    def seen_from(self, a: RelativePose) -> RelativePose:
+        """a⁻¹ b, where both poses are given in one frame."""
+        return RelativePose(a.R.T.times(self.R), a.R.transpose_times(self.p - a.p))
+
+    def __repr__(self) -> str:
+        return f"RelativePose(R={self.R.m!r}, p={self.p!r})"
+
+
+class Closure(ABC):
+    """A constraint between two frames, a and b. Frozen, hashable, comparable; kept by pickling."""
+
+    @property
+    @abstractmethod
+    def equations(self) -> tuple[str, ...]:
+        """A short name for each equation between places."""
+
+    @property
+    def rate_equations(self) -> tuple[str, ...]:
+        """A short name for each equation between rates."""
+        return ()
+
+    @property
+    def time_dependent(self) -> bool:
+        """Whether the residual changes with t alone."""
+        return False
+
+    @abstractmethod
+    def residual(self, X: RelativePose, t: Scalar) -> list[Scalar]:
+        """One number for each of ``equations``; all zero where the closure holds."""
+
+    def rate_residual(self, X: RelativePose, V: Motion, t: Scalar) -> list[Scalar]:
+        """One number for each of ``rate_equations``; V is the twist of b relative to a, in b's frame."""
+        return []
+
+    def is_proper(self, X: RelativePose, t: float = 0.0) -> bool:
+        """Whether a root of the residual, on floats, is the place that is meant and not its false twin.
+
+        Smooth equations for an axis or an orientation cannot tell it from the one turned by half a turn. Starting
+        within a quarter turn of the right one, and moving on from there, the false ones are not met.
+        """
+        return True
+
+
+class Relation:
+    """A constraint between joint coordinates, their rates, or both. Frozen, hashable, comparable; kept by pickling."""
+
+    single_freedoms: ClassVar[bool] = False
+    """Whether each joint named must have one freedom."""
+
+    joints: tuple[str, ...] | None = None
+    """The joints whose coordinates, one after the other, are q (and whose rates are v); None: those of the model.
+
+    A joint that follows another has its own coordinate here.
+    """
+    equations: tuple[str, ...] = ()
+    """A short name for each equation between places."""
+    rate_equations: tuple[str, ...] = ()
+    """A short name for each equation between rates."""
+    time_dependent: bool = False
+    """Whether a residual changes with t alone."""
+
+    def residual(self, q: Sequence[Scalar], t: Scalar) -> list[Scalar]:
+        """One number for each of ``equations``; all zero where the relation holds."""
+        return []
+
+    def rate_residual(self, q: Sequence[Scalar], v: Sequence[Scalar], t: Scalar) -> list[Scalar]:
+        """One number for each of ``rate_equations``; all zero where the relation holds."""
+        return []

@@ -1,0 +1,30 @@
+"""A slide along one direction stays free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from linkwise.model.closures.base import Closure, RelativePose
+from linkwise.model.closures.directions import directions, is_near, turn
+from linkwise.spatial.scalar import Scalar
+
+
+@dataclass(frozen=True)
+class PrismaticClosure(Closure):
+    """The axes of the frames are parallel, and b's origin is on a line through a's. False roots: R any half turn.
+
+    Args:
+        axis: direction of the slide, of length one.
+    """
+
+    axis: tuple[float, float, float]
+
+    @property
+    def equations(self) -> tuple[str, ...]:
+        return (*directions(self.axis).across_names, "turn x", "turn y", "turn z")
+
+    def residual(self, X: RelativePose, t: Scalar) -> list[Scalar]:
+        return [*directions(self.axis).off(X.p), *turn(X.R)]
+
+    def is_proper(self, X: RelativePose, t: float = 0.0) -> bool:
+        return is_near(X.R)

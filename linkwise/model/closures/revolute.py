@@ -1,0 +1,31 @@
+"""A turn about one axis stays free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from linkwise.model.closures.base import Closure, RelativePose
+from linkwise.model.closures.directions import directions
+from linkwise.spatial.scalar import Scalar
+
+
+@dataclass(frozen=True)
+class RevoluteClosure(Closure):
+    """The origins coincide, and so does an axis given in both frames. False root: the axis turned over.
+
+    Args:
+        axis: direction of the hinge, of length one.
+    """
+
+    axis: tuple[float, float, float]
+
+    @property
+    def equations(self) -> tuple[str, ...]:
+        first, second = directions(self.axis).across_names
+        return ("x", "y", "z", f"tilt {first}", f"tilt {second}")
+
+    def residual(self, X: RelativePose, t: Scalar) -> list[Scalar]:
+        return [*X.p, *directions(self.axis).tilt(X.R)]
+
+    def is_proper(self, X: RelativePose, t: float = 0.0) -> bool:
+        return directions(self.axis).is_upright(X.R)

@@ -1,0 +1,18 @@
+"""All turns stay free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from linkwise.model.closures.base import Closure, RelativePose
+from linkwise.spatial.scalar import Scalar
+
+
+@dataclass(frozen=True)
+class SphericalClosure(Closure):
+    """The origins coincide. No false roots."""
+
+    equations = ("x", "y", "z")
+
+    def residual(self, X: RelativePose, t: Scalar) -> list[Scalar]:
+        return list(X.p)

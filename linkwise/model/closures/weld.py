@@ -1,0 +1,22 @@
+"""Nothing stays free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from linkwise.model.closures.base import Closure, RelativePose
+from linkwise.model.closures.directions import is_near, turn
+from linkwise.spatial.scalar import Scalar
+
+
+@dataclass(frozen=True)
+class WeldClosure(Closure):
+    """The two frames coincide. False roots: R any half turn."""
+
+    equations = ("x", "y", "z", "turn x", "turn y", "turn z")
+
+    def residual(self, X: RelativePose, t: Scalar) -> list[Scalar]:
+        return [*X.p, *turn(X.R)]
+
+    def is_proper(self, X: RelativePose, t: float = 0.0) -> bool:
+        return is_near(X.R)
