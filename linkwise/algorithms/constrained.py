@@ -15,9 +15,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from linkwise.algorithms.articulated import accelerate, articulate, innovate, pull
+from linkwise.algorithms.equations import Constraint, equations
 from linkwise.algorithms.inverse_dynamics import Forces
+from linkwise.algorithms.mimics import mimic_pulls, of_freedoms, own_efforts
 from linkwise.algorithms.multipliers import Multipliers
-from linkwise.algorithms.pulls import Pulls
+from linkwise.algorithms.pulls import Pulls, joined
 from linkwise.algorithms.sweeps import Field, each, everywhere, total
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar
@@ -82,3 +84,33 @@ class PulledTree:
         missing = [g - x for g, x in zip(gamma, self.felt(nu), strict=True)]
         multipliers = self.multipliers.solve(missing)
         return accelerate(self.tree, self.q, self.axes, self.with_pulls(nu, multipliers)), multipliers
+
+
+class Constrained:
+    """The accelerations that closures and couplings allow, and the multipliers that hold them."""
+
+    def __init__(self, tree: Tree, q: Flat, v: Flat, constraints: Sequence[Constraint], t: Scalar = 0.0) -> None:
+        self.tree = tree
+        self.equations, pulls = equations(tree, q, v, constraints, t)
+        self.bias = [x for e in self.equations for x in e.bias]
+        self.count = pulls.count
+        if tree.has_mimics:  # one more coupling each
+            pulls = joined(pulls, mimic_pulls(tree))
+        self.pulled = PulledTree(tree, q, pulls)
+
+    def solve(self, tau: Flat, b: Forces = None) -> tuple[list[Scalar], list[Scalar]]:
+        """v̇ (nv) and the multipliers λ of all equations, in order."""
+        gamma = [-x for x in self.bias] + [0.0] * (self.pulled.count - self.count)
+        vdot, multipliers = self.pulled.axis_accelerations(lambda link: own_efforts(link, tau), b, gamma)
+        return of_freedoms(self.tree, vdot), multipliers[: self.count]
+
+    def accelerations(self, tau: Flat, b: Forces = None) -> list[Scalar]:
+        """v̇ alone."""
+        return self.solve(tau, b)[0]
+
+    def project(self, rates: Flat) -> list[Scalar]:
+        """The change of v (nv), least in kinetic energy, that takes J_c v by these amounts: 𝓜⁻¹J_c*Λ⁺ rates."""
+        still = each(self.tree, lambda link: [0.0] * link.joint.nv)
+        missing = [*rates, *[0.0] * (self.pulled.count - self.count)]
+        nu = self.pulled.with_pulls(still, self.pulled.multipliers.solve(missing))
+        return of_freedoms(self.tree, accelerate(self.tree, self.pulled.q, self.pulled.axes, nu))

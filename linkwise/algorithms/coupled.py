@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from linkwise.algorithms.constrained import PulledTree
 from linkwise.algorithms.freedoms import Matrix
 from linkwise.algorithms.inverse_dynamics import Forces
+from linkwise.algorithms.mimics import mimic_pulls, of_freedoms, own_efforts
 from linkwise.algorithms.multipliers import Multipliers
 from linkwise.algorithms.pulls import Pulls, joined
-from linkwise.algorithms.sweeps import Field, each, generalized, only_at
-from linkwise.model.tree import Link, Tree
+from linkwise.model.tree import Tree
 from linkwise.spatial.scalar import Scalar
 
 Flat = Sequence[Scalar]
@@ -49,33 +49,6 @@ class Coupled:
         within = Multipliers([row[n:] for row in Lambda[n:]], sure=True)
         held = [within.solve(row[n:]) for row in Lambda[:n]]
         return [[_less(Lambda[i][j], Lambda[i][n:], held[j]) for j in range(n)] for i in range(n)]
-
-
-def mimic_pulls(tree: Tree) -> Pulls:
-    """The pulls that keep each mimic to the joint that it follows, one for each."""
-    leaders = {link.v_start: link for link in tree.links if not link.is_mimic}
-    followers = [link for link in tree.links if link.is_mimic]
-    count = len(followers)
-    nothing = [[0.0] * count]
-
-    def effort(k: int, value: Scalar) -> list[list[Scalar]]:
-        return [[value if i == k else 0.0 for i in range(count)]]
-
-    fields: list[Field[Sequence[Sequence[Scalar]]]] = []
-    for k, link in enumerate(followers):
-        fields.append(only_at(tree, link, effort(k, 1.0), nothing))
-        fields.append(only_at(tree, leaders[link.v_start], effort(k, -link.multiplier), nothing))
-    return Pulls(count, (), fields)
-
-
-def own_efforts(link: Link, tau: Flat) -> Flat:
-    """The joint forces on a link's own axes; a mimic has none."""
-    return [0.0] * link.joint.nv if link.is_mimic else link.rates(tau)
-
-
-def of_freedoms(tree: Tree, field: Field[list[Scalar]]) -> list[Scalar]:
-    """A vector over the freedoms from a number for each axis: that of the joint which others follow."""
-    return generalized(tree, each(tree, lambda link: [0.0] * link.joint.nv if link.is_mimic else field[link]))
 
 
 def _less(x: Scalar, a: Flat, b: Flat) -> Scalar:

@@ -82,7 +82,7 @@ class RelativeMotion:
         return _dual_matrix(self.R, self.R.times(Mat3.cross(xi.ang)), level), _dual_vec(self.p, self.R @ xi.lin, level)
 
     def in_time(self, first: int, second: int) -> tuple[Mat3, Vec, Motion, Scalar]:
-        """R, p, V and the time elapsed as dual numbers of two levels: two derivatives (one for V) by time come along."""
+        """R, p, V and the time elapsed as dual numbers of two levels: two rates come along (one, for V)."""
         s = Dual(Dual(0.0, 1.0, first), 1.0, second)
         half = s * s * 0.5
         R = Mat3.build(lambda i, j: self.R.m[i][j] + s * self.R_dot.m[i][j] + half * self.R_ddot.m[i][j])

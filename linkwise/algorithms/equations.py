@@ -1,0 +1,185 @@
+"""The equations of all constraints at one state: residuals, their rates, and the pulls J_c* of their multipliers.
+
+From the residual texts alone (:mod:`linkwise.model.closures.base`): dual numbers along unit twists or joint axes give
+the rows of J_c, dual numbers along the motion give ė and the part of ë without v̇. Nothing is differentiated by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from linkwise.algorithms.joint_variation import tangent_direction
+from linkwise.algorithms.kinematics import Place, configuration_rate
+from linkwise.algorithms.pulls import Pulls
+from linkwise.algorithms.relative_motion import LinkMotions, RelativeMotion, relative_motion
+from linkwise.algorithms.sweeps import only_at
+from linkwise.model.closures.base import Closure, RelativePose
+from linkwise.model.closures.instances import RelationInstance
+from linkwise.model.tree import Link, Tree
+from linkwise.spatial.dual import Dual, derivative, new_level, parts_of_level
+from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.vectors import Force, Motion
+
+Flat = Sequence[Scalar]
+
+
+@dataclass(frozen=True)
+class Between:
+    """A closure between two places of a tree."""
+
+    type: Closure
+    a: Place
+    b: Place
+
+
+Constraint = Between | RelationInstance
+
+
+@dataclass
+class Equations:
+    """Equations between places first, then those between rates, of one constraint or of several in a row."""
+
+    residual: list[Scalar] = field(default_factory=list)
+    """e, of the equations between places."""
+    rate: list[Scalar] = field(default_factory=list)
+    """ė of those, and the residual of those between rates: zero on a motion that obeys."""
+    bias: list[Scalar] = field(default_factory=list)
+    """What the second derivative (the first, of rates) is for v̇ = 0: J_c v̇ = -bias."""
+    forces: list[tuple[Link, list[Force]]] = field(default_factory=list)
+    """On links, one force for each equation."""
+    efforts: list[tuple[Link, list[list[Scalar]]]] = field(default_factory=list)
+    """On joints, for each axis one number for each equation."""
+    wrenches: list[Force] = field(default_factory=list)
+    """On frame b, at its origin and in its axes, one for each equation; zero for relations of joints."""
+
+    @property
+    def count(self) -> int:
+        """How many equations there are."""
+        return len(self.rate)
+
+
+def equations(
+    tree: Tree, q: Flat, v: Flat, constraints: Sequence[Constraint], t: Scalar = 0.0
+) -> tuple[list[Equations], Pulls]:
+    """The equations of each constraint, and the pulls of all of them together."""
+    motions = LinkMotions(tree, q, v)
+    each = [_between(motions, c, t) if isinstance(c, Between) else _of_joints(tree, q, v, c, t) for c in constraints]
+    return each, _pulls(tree, each)
+
+
+def _pulls(tree: Tree, each: Sequence[Equations]) -> Pulls:
+    """All pulls side by side."""
+    count = sum(e.count for e in each)
+    still = Force.zero()
+    nothing, idle = (still,) * count, [[0.0] * count]
+    forces, start = [], 0
+    efforts: list[Any] = []
+    for e in each:
+        before, after = start, count - start - e.count
+        for link, own in e.forces:
+            forces.append(only_at(tree, link, (*(still,) * before, *own, *(still,) * after), nothing))
+        for link, axes in e.efforts:
+            wide = [[*[0.0] * before, *axis, *[0.0] * after] for axis in axes]
+            efforts.append(only_at(tree, link, wide, idle))
+        start += e.count
+    return Pulls(count, forces, efforts)
+
+
+def _between(motions: LinkMotions, closure: Between, t: Scalar) -> Equations:
+    X = relative_motion(motions.of(closure.a), motions.of(closure.b))
+    residual, rate, bias = _in_time(closure.type, X, t)
+    rows = _rows(closure.type, X, t)
+    made = Equations(residual, rate, bias, wrenches=rows)
+    if closure.b.link is not None:
+        made.forces.append((closure.b.link, [closure.b.offset @ f for f in rows]))
+    if closure.a.link is not None:
+        made.forces.append((closure.a.link, [-(closure.a.offset @ (X.phi @ f)) for f in rows]))
+    return made
+
+
+def _in_time(closure: Closure, X: RelativeMotion, t: Scalar) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+    """e; ė and the rates' residuals; ë and their rates: along the motion with v̇ = 0."""
+    first, second = new_level(), new_level()
+    R, p, V, s = X.in_time(first, second)
+    pose = RelativePose(R, p)
+    value, slope = parts_of_level(closure.residual(pose, t + s), second)
+    e, e_dot = parts_of_level(value, first)
+    _, e_ddot = parts_of_level(slope, first)
+    g, g_slope = parts_of_level(closure.rate_residual(pose, V, t + s), second)
+    rates, _ = parts_of_level(g, first)
+    rates_dot, _ = parts_of_level(g_slope, first)
+    return e, [*e_dot, *rates], [*e_ddot, *rates_dot]
+
+
+def _rows(closure: Closure, X: RelativeMotion, t: Scalar) -> list[Force]:
+    """For each equation the force on b, at its origin and in its axes, whose power is the equation's rate."""
+    columns: list[list[Scalar]] = []
+    still = RelativePose(X.R, X.p)
+    for i in range(6):
+        level = new_level()
+        _, of_places = parts_of_level(closure.residual(RelativePose(*X.displaced(i, level)), t), level)
+        level = new_level()
+        V = Motion.of([Dual(x, 1.0 if i == j else 0.0, level) for j, x in enumerate(X.V)])
+        _, of_rates = parts_of_level(closure.rate_residual(still, V, t), level)
+        columns.append([*of_places, *of_rates])
+    return [Force.of(row) for row in zip(*columns, strict=True)]
+
+
+def _of_joints(tree: Tree, q: Flat, v: Flat, relation: RelationInstance, t: Scalar) -> Equations:
+    links = tree.links if relation.joints is None else [tree.links[k] for k in relation.joints]
+    q_dot = configuration_rate(tree, q, v)
+    _, q_ddot = derivative(lambda x: configuration_rate(tree, x, v), q, q_dot)
+    first, second = new_level(), new_level()
+    s = Dual(Dual(0.0, 1.0, first), 1.0, second)
+    half = s * s * 0.5
+    moving = [x + s * a + half * b for x, a, b in zip(q, q_dot, q_ddot, strict=True)]
+    rates = relation.rates(tree.links, v)
+    value, slope = parts_of_level(relation.type.residual(relation.coordinates(tree.links, moving), t + s), second)
+    e, e_dot = parts_of_level(value, first)
+    _, e_ddot = parts_of_level(slope, first)
+    g, g_slope = parts_of_level(
+        relation.type.rate_residual(relation.coordinates(tree.links, moving), rates, t + s), second
+    )
+    made = Equations(e, [*e_dot, *parts_of_level(g, first)[0]], [*e_ddot, *parts_of_level(g_slope, first)[0]])
+    made.wrenches = [Force.zero()] * made.count
+    for link in links:
+        if not (relation.joints is None and link.is_mimic):  # of the whole of q a mimic has no part
+            axes = [_along_axis(tree, q, v, relation, t, link, i) for i in range(link.joint.nv)]
+            made.efforts.append((link, axes))
+    return made
+
+
+def _along_axis(
+    tree: Tree, q: Flat, v: Flat, relation: RelationInstance, t: Scalar, link: Link, i: int
+) -> list[Scalar]:
+    """The derivative of each equation along one axis of a joint."""
+    direction = tangent_direction(link, q, i)
+    own = link.coordinates(q)
+    coordinates = relation.coordinates(tree.links, q)
+    rates = relation.rates(tree.links, v)
+    start_q, start_v = _starts(tree, relation, link)
+
+    def moved(level: int, numbers: list[Scalar], start: int, tangents: Flat) -> list[Scalar]:
+        changed = list(numbers)
+        for k, d in enumerate(tangents):
+            changed[start + k] = Dual(numbers[start + k], d, level)
+        return changed
+
+    level = new_level()
+    _, of_places = parts_of_level(
+        relation.type.residual(moved(level, coordinates, start_q, direction[: len(own)]), t), level
+    )
+    level = new_level()
+    unit = [1.0 if i == j else 0.0 for j in range(link.joint.nv)]
+    _, of_rates = parts_of_level(relation.type.rate_residual(coordinates, moved(level, rates, start_v, unit), t), level)
+    return [*of_places, *of_rates]
+
+
+def _starts(tree: Tree, relation: RelationInstance, link: Link) -> tuple[int, int]:
+    """Where a joint's numbers begin in the relation's own q and v."""
+    if relation.joints is None:
+        return link.q_start, link.v_start
+    before = [tree.links[k].joint for k in relation.joints[: relation.joints.index(link.index)]]
+    return sum(joint.nq for joint in before), sum(joint.nv for joint in before)
