@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -116,7 +117,9 @@ class BatchKernel:
         if threads == 1:
             self._range(ins, outs, 0, count)
         else:
-            split.run(lambda a, b: self._range(ins, outs, a, b), count, threads, self._smallest_share, 8 * self.lanes)
+            step = 8 * self.lanes
+            work = partial(self._range, ins, outs)
+            split.run(work, count, threads, self._smallest_share, step, keeping=(inputs, outputs))
 
     def _range(self, ins: Sequence[int], outs: Sequence[int], start: int, stop: int) -> None:
         if start:

@@ -96,7 +96,7 @@ class RolloutKernel:
         if threads == 1:
             work(0, count)
         else:
-            split.run(work, count, threads, 2 * self.lanes, self.lanes)
+            split.run(work, count, threads, 2 * self.lanes, self.lanes, keeping=(rows, tables, records))
 
 
 def rollout_module(routine: Routine, machine: Machine, bits: int, lanes: int) -> str:
