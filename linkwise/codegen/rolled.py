@@ -310,7 +310,7 @@ class RolledKernel:
 
         how = "rolled single" if single else "rolled"
         obj = cache.get(kernel.cache_key(program, how, f"float{bits}", machine), make)
-        library = jit.Library(obj, (ENTRY, "linkwise_frame_bytes"), kernel.imports())
+        library = jit.load(obj, (ENTRY, "linkwise_frame_bytes"), kernel.imports())
         vector = machine.lanes(dtype)
         return cls(program, dtype, library, 1 if single else vector, vector)
 
