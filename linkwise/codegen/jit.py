@@ -17,7 +17,7 @@ from typing import Any
 from linkwise.codegen.llvm_lock import discard, using_llvm
 from linkwise.codegen.target import Machine
 
-# A linker keeps ten kilobytes of every library that it ever held, so it serves this many and goes with the last of them.
+# A linker keeps ten kilobytes of every library that it ever held: it serves this many, and goes with the last of them.
 _LIBRARIES_OF_A_LINKER = 32
 
 _names = itertools.count()

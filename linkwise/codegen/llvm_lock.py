@@ -23,7 +23,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def using_llvm() -> Iterator[Any]:
-    """llvmlite's binding, for this thread alone."""
+    """The binding to LLVM, for this thread alone."""
     with _lock:
         try:
             yield _binding()

@@ -160,7 +160,7 @@ def test_memory_of_dropped_models() -> None:
 
 
 def test_the_same_program_is_loaded_once() -> None:
-    """Functions made again and again of the same text, and all kept, share their code: some forty kilobytes for each."""
+    """Functions made again and again of the same text, and all kept, share their code: forty kilobytes for each."""
     script = """
         kept, model = [], pendulum(1.0)
 

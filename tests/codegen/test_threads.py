@@ -58,12 +58,12 @@ def test_interrupts_at_any_time() -> None:
     assert in_subprocess(head + textwrap.dedent(script)) == "60"
 
 
-class Unexpected(Exception):
+class UnexpectedError(Exception):
     pass
 
 
 def raising(*_: object) -> None:
-    raise Unexpected
+    raise UnexpectedError
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_nobody_works_after_an_exception(alarm, delay: float) -> None:
 
     alarm(delay)
     started = time.perf_counter()
-    with pytest.raises(Unexpected):
+    with pytest.raises(UnexpectedError):
         threads.run(work, 40, threads=2, smallest=1, step=1)
     # The caller's own share may be cut short where it is Python; no other thread is at work.
     assert len(inside) <= 1
@@ -109,7 +109,7 @@ def test_signals_again_and_again(alarm) -> None:
         raised[0] += 1
         if raised[0] == 4:
             signal.setitimer(signal.ITIMER_REAL, 0)
-        raise Unexpected
+        raise UnexpectedError
 
     def work(start: int, stop: int) -> None:
         if threading.current_thread() is threading.main_thread():
@@ -123,7 +123,7 @@ def test_signals_again_and_again(alarm) -> None:
 
     signal.signal(signal.SIGALRM, handler)
     signal.setitimer(signal.ITIMER_REAL, 0.03, 0.01)
-    with pytest.raises(Unexpected):
+    with pytest.raises(UnexpectedError):
         threads.run(work, 8, threads=3, smallest=1, step=1)
     assert inside[0] == 0
     assert raised[0] == 4
