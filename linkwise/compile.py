@@ -208,7 +208,8 @@ class CompiledFunction:
     def _derived(self, kind: str, *arguments: Any) -> CompiledFunction:
         from linkwise import differentiation
 
-        return once(self._derivatives, (kind, *arguments), lambda: getattr(differentiation, kind)(self, *arguments))
+        make: Callable[..., CompiledFunction] = getattr(differentiation, kind)
+        return once(self._derivatives, (kind, *arguments), lambda: make(self, *arguments))
 
     @cached_property
     def _derivatives(self) -> dict[Any, CompiledFunction]:

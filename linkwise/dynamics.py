@@ -16,7 +16,7 @@ from linkwise.algorithms.regressor import inertial_parameters
 from linkwise.arrays import Batch, is_one_state
 from linkwise.compile import Chart, CompiledFunction, checked_threads
 from linkwise.errors import InputError, UnknownNameError
-from linkwise.memory import Memory, is_shadowed, shadow
+from linkwise.memory import Memory, shadow
 from linkwise.methods.dynamics import Dynamics
 from linkwise.methods.energy import Energies
 from linkwise.methods.kinematics import Kinematics
@@ -100,7 +100,7 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
                 do="use forward_dynamics for batches",
             )
         states = [np.ascontiguousarray(a, np.float64) for a in batch.arrays]
-        vdot: Array = run(*states, threads=checked_threads(threads))
+        vdot: Array = run(states[0], states[1], states[2], checked_threads(threads))
         return vdot
 
     @cached_property
@@ -317,7 +317,7 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
         function = self.function(name, *optional, **static)
         result: Array = function(*arrays, out=out, threads=threads)
         plain = not optional and not static and not self.parameter_names and type(function) is CompiledFunction
-        if plain and not is_shadowed(self, name) and is_one_state(arrays, function.inputs):
+        if plain and name not in vars(self) and is_one_state(arrays, function.inputs):
             self._install(name, function)
         return result
 

@@ -35,8 +35,3 @@ class Memory:
 def shadow(model: Any, name: str, function: Callable[..., Any]) -> None:
     """Put a compiled function before the method of this name: a look-up on the model ends there, without a detour."""
     vars(model)[name] = function
-
-
-def is_shadowed(model: Any, name: str) -> bool:
-    """Whether a compiled function stands before a method."""
-    return name in vars(model)
