@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,6 +11,7 @@ import numpy as np
 from linkwise.arrays import Batch, is_one_state, results_like
 from linkwise.codegen.cuda.detect import on_device
 from linkwise.errors import InputError
+from linkwise.once import cached_property, once
 from linkwise.tracing.counts import Counts, count
 from linkwise.tracing.printer import to_text
 from linkwise.tracing.program import Program
@@ -66,23 +65,23 @@ class CompiledFunction:
         self.__doc__ = doc or None
         self._kernels: dict[np.dtype[Any], Any] = {}
         self._single_made = False
-        self._lock = threading.Lock()
-        self._result_type: type[Any] | None = None
 
     @cached_property
+    def _traced(self) -> tuple[Program, type[Any] | None]:
+        tracer = Tracer()
+        arguments = [tracer.input(name, shape) for name, shape in self.inputs]
+        outputs, result_type = _named_outputs(self.text(*arguments))
+        return tracer.finish(self.name, outputs), result_type
+
+    @property
     def program(self) -> Program:
         """The straight-line program of this function."""
-        with self._lock:
-            tracer = Tracer()
-            arguments = [tracer.input(name, shape) for name, shape in self.inputs]
-            outputs, self._result_type = _named_outputs(self.text(*arguments))
-            return tracer.finish(self.name, outputs)
+        return self._traced[0]
 
     @property
     def result_type(self) -> type[Any] | None:
         """The kind of named tuple that is returned; None for a single array."""
-        _ = self.program
-        return self._result_type
+        return self._traced[1]
 
     @property
     def counts(self) -> Counts:
@@ -110,19 +109,19 @@ class CompiledFunction:
     def kernel(self, dtype: np.dtype[Any]) -> Any:
         """The compiled batch kernel for float64 or float32."""
         kernel = self._kernels.get(dtype)
-        if kernel is None:
-            from linkwise.codegen.kernel import BatchKernel
+        return kernel or once(self._kernels, dtype, lambda: self._built(dtype))
 
-            kernel = self._kernels[dtype] = BatchKernel.build(self.program, dtype)
-        return kernel
+    def _built(self, dtype: np.dtype[Any]) -> Any:
+        from linkwise.codegen.kernel import BatchKernel
+
+        return BatchKernel.build(self.program, dtype)
 
     @cached_property
     def single(self) -> Callable[..., Any] | None:
         """The low-overhead function for one float64 state, or None where this interpreter does not allow it."""
         from linkwise.codegen.kernel import single_state_function
 
-        program = self.program
-        result = self._result_type
+        program, result = self._traced
         return single_state_function(
             program,
             slow=self.general,
@@ -151,17 +150,15 @@ class CompiledFunction:
                 raise InputError(f"{self.name} fills out with numbers only", got="symbols", do="leave out= out")
             if batch.size:
                 return batch.each_state(self.text, self._symbolic_result)
-        program = self.program  # fixes the result type
+        program, result_type = self._traced
         if batch.is_symbolic:
             nothing = [np.empty(batch.shape + spec.shape, object) for spec in program.outputs]
-            return nothing[0] if self._result_type is None else self._result_type._make(nothing)
+            return nothing[0] if result_type is None else result_type._make(nothing)
         results = batch.outputs(program.outputs, out)
         kernel = self.kernel(batch.dtype)
         kernel.run(batch.flat_inputs(), [flat for flat, _ in results], batch.size, split)
         values = batch.finish(results, out)
-        if self._result_type is None:
-            return values[0]
-        return self._result_type._make(values)
+        return values[0] if result_type is None else result_type._make(values)
 
     @cached_property
     def device_programs(self) -> dict[Any, Any]:
@@ -211,10 +208,8 @@ class CompiledFunction:
     def _derived(self, kind: str, *arguments: Any) -> CompiledFunction:
         from linkwise import differentiation
 
-        key = (kind, *arguments)
-        if key not in self._derivatives:
-            self._derivatives[key] = getattr(differentiation, kind)(self, *arguments)
-        return self._derivatives[key]
+        make: Callable[..., CompiledFunction] = getattr(differentiation, kind)
+        return once(self._derivatives, (kind, *arguments), lambda: make(self, *arguments))
 
     @cached_property
     def _derivatives(self) -> dict[Any, CompiledFunction]:
@@ -311,8 +306,18 @@ def compile(
         else:
             shapes.append((argument, (kind,) if isinstance(kind, int) else tuple(kind)))
 
+    title = getattr(fn, "__name__", "function").strip("<>") if name is None else name
+    for what, word in (("the name", title), *(("the name of an input", argument) for argument in inputs)):
+        if not isinstance(word, str) or not word or not word.isprintable():
+            raise InputError(
+                f"{what} of a compiled function cannot be written down",
+                got=repr(word),
+                allowed="a string of one line, without control characters",
+                do="choose another; name= goes before that of the function",
+            )
+
     def text(*flat: Sequence[Any]) -> Any:
         return fn(model, *(results_like(shape, values) for (_, shape), values in zip(shapes, flat, strict=True)))
 
     charts = {argument: model.chart for argument, kind in inputs.items() if kind == "q"}
-    return CompiledFunction(name or getattr(fn, "__name__", "function").strip("<>"), text, shapes, charts=charts)
+    return CompiledFunction(title, text, shapes, charts=charts)

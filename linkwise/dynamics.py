@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -16,6 +16,7 @@ from linkwise.algorithms.regressor import inertial_parameters
 from linkwise.arrays import Batch, is_one_state
 from linkwise.compile import Chart, CompiledFunction, checked_threads
 from linkwise.errors import InputError, UnknownNameError
+from linkwise.memory import Memory, shadow
 from linkwise.methods.dynamics import Dynamics
 from linkwise.methods.energy import Energies
 from linkwise.methods.kinematics import Kinematics
@@ -25,6 +26,7 @@ from linkwise.model.builder import Builder
 from linkwise.model.dh import add_dh_chain
 from linkwise.model.mechanism import Mechanism
 from linkwise.model.parameters import Parameter, check_names, parameters
+from linkwise.once import cached_property, once
 from linkwise.spatial.scalar import is_exact
 
 if TYPE_CHECKING:
@@ -88,8 +90,7 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
         wave = host().lanes(np.float64) * checked_threads(threads)  # segments that run at the same time
         segments = wave * max(1, round(len(self.bodies) / (wave * SEGMENT)))
         key = ("parallel_forward_dynamics", segments)
-        if key not in self._functions:
-            self._functions[key] = ParallelForwardDynamics(self._trees.aligned, segments)
+        run = once(self._functions, key, lambda: ParallelForwardDynamics(self._trees.aligned, segments))
         inputs = [(n, input_shape(self, n)) for n in ("q", "v", "tau")]
         batch = Batch("parallel_forward_dynamics", inputs, (q, v, tau))
         if batch.shape or batch.is_symbolic:
@@ -99,7 +100,7 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
                 do="use forward_dynamics for batches",
             )
         states = [np.ascontiguousarray(a, np.float64) for a in batch.arrays]
-        vdot: Array = self._functions[key](*states, threads=checked_threads(threads))
+        vdot: Array = run(states[0], states[1], states[2], checked_threads(threads))
         return vdot
 
     @cached_property
@@ -246,10 +247,8 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
             static: arguments that are not arrays (``body="hand"``).
         """
         key = (name, optional, tuple(sorted(static.items())))
-        function = self._functions.get(key)
-        if function is None:
-            function = self._functions[key] = self._make(name, optional, static)
-        return function
+        function: CompiledFunction | None = self._functions.get(key)
+        return function or once(self._functions, key, lambda: self._make(name, optional, static))
 
     def _make(self, name: str, optional: tuple[str, ...], static: dict[str, Any]) -> CompiledFunction:
         if name not in CATALOGUE:
@@ -312,24 +311,30 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
         function = self.function(name, *optional, **static)
         result: Array = function(*arrays, out=out, threads=threads)
         plain = not optional and not static and not self.parameter_names and type(function) is CompiledFunction
-        if plain and name not in self.__dict__ and is_one_state(arrays, function.inputs):
+        if plain and name not in vars(self) and is_one_state(arrays, function.inputs):
             self._install(name, function)
         return result
 
     def _install(self, name: str, function: CompiledFunction) -> None:
-        """Shadow the method, on this object, by the compiled single-state function; it hands the unusual back here."""
+        """Shadow the method, on this object, by the compiled single-state function; it hands the unusual back here.
+
+        Not where a subclass has a method of its own by that name: that is the one to be called.
+        """
         from linkwise.codegen.kernel import single_state_function
 
-        method: Callable[..., Any] = getattr(type(self), name).__get__(self)
+        if getattr(type(self), name) is not _METHODS[name]:
+            return
+        method: Callable[..., Any] = _METHODS[name].__get__(self)
         kind = function.result_type
         make = None if kind is None else kind._make
-        fast = single_state_function(function.program, method, name, function.__doc__ or name, make)
+        shown = _without_annotations(inspect.signature(method))
+        fast = single_state_function(function.program, method, name, function.__doc__ or name, make, shown)
         if fast is not None:
-            self.__dict__[name] = fast
+            shadow(self, name, fast)
 
     @cached_property
     def _functions(self) -> dict[Any, Any]:
-        return {}
+        return Memory.of(self).table("functions")
 
     @cached_property
     def chart(self) -> Chart:
@@ -369,6 +374,15 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
     rnea = Dynamics.inverse_dynamics
     aba = Dynamics.forward_dynamics
     crba = Dynamics.mass_matrix
+
+
+_METHODS = {name: getattr(Model, name) for name in CATALOGUE if hasattr(Model, name)}
+
+
+def _without_annotations(signature: inspect.Signature) -> str:
+    """A signature as builtin functions can show it."""
+    plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return str(signature.replace(parameters=plain, return_annotation=signature.empty))
 
 
 def _no_parameters(name: str) -> Exception:

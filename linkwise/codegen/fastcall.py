@@ -9,10 +9,8 @@ with NumPy's allocator, runs the program on plain scalars and returns. Whatever 
 from __future__ import annotations
 
 import ctypes
-import weakref
-from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from linkwise.codegen import jit, layouts, transcendental
 from linkwise.codegen.body import Body
@@ -32,17 +30,36 @@ available = layouts.available
 def identity() -> str:
     """What the code relies on beyond the machine; part of the cache key."""
     offsets = (layouts.TYPE, layouts.DATA, layouts.NDIM, layouts.DIMS, layouts.DESCR, layouts.FLAGS)
-    return "ndarray at " + " ".join(map(str, offsets))
+    return f"ndarray at {' '.join(map(str, offsets))}, tuple at {layouts.ITEMS}"
 
 
-def single_module(program: Program, machine: Machine, as_tuple: bool) -> str:
+Result = Literal["array", "tuple", "named tuple", "call"]
+"""What is returned: the array, a plain tuple, a named tuple of that, or what a callable makes of it."""
+
+
+def result_of(program: Program, make_result: Callable[..., Any] | None) -> Result:
+    """What a function of this program returns."""
+    if make_result is None:
+        return "array" if len(program.outputs) == 1 else "tuple"
+    if make_result is tuple:
+        return "tuple"
+    return "call" if _named_tuple(make_result) is None else "named tuple"
+
+
+def _named_tuple(make_result: Callable[..., Any]) -> type[Any] | None:
+    """The class of named tuples that is asked for, itself or by its ``_make``; None for any other callable."""
+    kind = getattr(make_result, "__self__", None) if getattr(make_result, "__name__", "") == "_make" else make_result
+    return kind if isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields") else None
+
+
+def single_module(program: Program, machine: Machine, result: Result) -> str:
     """The module's text: the body on scalars, and the function that Python calls."""
     plan = make_plan(program)
     vector = Shape(64, machine.vector_bytes // 8)
     body = Body(program, plan, Shape(64, 1), vector, masked=machine.masked)
     grouped = [f for entry in entries_used(plan) for f in transcendental.functions(entry, machine, 64)]
     outside = [f"@{name} = external global i8" for name in _OBJECTS]
-    made = [*grouped, *body.functions, _entry(program, body.frame_bytes, as_tuple)]
+    made = [*grouped, *body.functions, _entry(program, body.frame_bytes, result)]
     return f"; {program.name}, one state\n" + module_text(
         made, [*outside, _dims(program), attributes(machine), *_WEIGHTS]
     )
@@ -51,7 +68,7 @@ def single_module(program: Program, machine: Machine, as_tuple: bool) -> str:
 # Branches of checks: nearly always passed, nearly never failed.
 _WEIGHTS = ('!0 = !{!"branch_weights", i32 2000, i32 1}', '!1 = !{!"branch_weights", i32 1, i32 2000}')
 
-_OBJECTS = ("lw_ndarray", "lw_float64", "lw_slow", "lw_result")
+_OBJECTS = ("lw_ndarray", "lw_float64")
 
 
 def _dims(program: Program) -> str:
@@ -87,12 +104,11 @@ def _check(f: Function, argument: str, array: ArraySpec) -> str:
     return field("ptr", layouts.DATA, 8)
 
 
-def _entry(program: Program, frame_bytes: int, as_tuple: bool) -> Function:
+def _entry(program: Program, frame_bytes: int, result: Result) -> Function:
     f = Function(f"define ptr @{ENTRY}(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) #0")
     f.label("entry")
     frame = f.emit(f"alloca [{max(frame_bytes, 1)} x i8], align 64")
-    if as_tuple:
-        f.do("%pair = alloca [2 x ptr], align 8")
+    f.do("%passed = alloca [2 x ptr], align 8")
     # Arguments.
     few = f.emit(f"icmp eq i64 %nargs, {len(program.inputs)}")
     plain = f.emit("icmp eq ptr %kwnames, null")
@@ -111,12 +127,12 @@ def _entry(program: Program, frame_bytes: int, as_tuple: bool) -> Function:
         f.call("ptr", "lw_array_return", [("ptr", array)]) if not spec.shape else array
         for array, spec in zip(made, program.outputs, strict=True)
     ]
-    if as_tuple:
-        _return_tuple(f, returned)
-    else:
+    if result == "array":
         f.do(f"ret ptr {returned[0]}")
+    else:
+        _return_tuple(f, returned, result)
     f.label("slow")
-    slow = [("ptr", "@lw_slow"), ("ptr", "%args"), ("i64", "%nargs"), ("ptr", "%kwnames")]
+    slow = [("ptr", _bound(f, _SLOW)), ("ptr", "%args"), ("i64", "%nargs"), ("ptr", "%kwnames")]
     f.do(f"ret ptr {f.call('ptr', 'PyObject_Vectorcall', slow)}")
     return f
 
@@ -136,7 +152,12 @@ def _new_array(f: Function, k: int, ndim: int, earlier: list[str]) -> str:
     return array
 
 
-def _return_tuple(f: Function, values: list[str]) -> None:
+def _bound(f: Function, item: int) -> str:
+    """An item of the tuple that the function is bound to."""
+    return f.load("ptr", f.address("i8", "%self", layouts.ITEMS + 8 * item), 8)
+
+
+def _return_tuple(f: Function, values: list[str], result: Result) -> None:
     """A tuple of the values, or what the callable asked for makes of one."""
     plain = f.call("ptr", "PyTuple_New", [("i64", str(len(values)))])
     f.do(f"br i1 {f.emit(f'icmp eq ptr {plain}, null')}, label %no_tuple, label %tuple, !prof !1")
@@ -147,39 +168,22 @@ def _return_tuple(f: Function, values: list[str]) -> None:
     f.label("tuple")
     for k, value in enumerate(values):
         f.call("i32", "PyTuple_SetItem", [("ptr", plain), ("i64", str(k)), ("ptr", value)])
-    # Three words: the callable, or null where a plain tuple will do; its first argument, if it takes two; how many.
-    callee = f.load("ptr", "@lw_result", 8)
-    f.do(f"br i1 {f.emit(f'icmp eq ptr {callee}, null')}, label %is_plain, label %named")
-    f.label("is_plain")
-    f.do(f"ret ptr {plain}")
-    f.label("named")
-    first = f.load("ptr", f.address("ptr", "@lw_result", 1), 8)
-    count = f.load("i64", f.address("ptr", "@lw_result", 2), 8)
-    f.store("ptr", first, "%pair", 8)
-    f.store("ptr", plain, f.address("ptr", "%pair", 1), 8)
-    start = f.address("ptr", "%pair", f.emit(f"sub i64 2, {count}"))
-    call = [("ptr", callee), ("ptr", start), ("i64", count), ("ptr", "null")]
-    result = f.call("ptr", "PyObject_Vectorcall", call)
+    if result == "tuple":
+        f.do(f"ret ptr {plain}")
+        return
+    # Named tuples are made by ``tuple.__new__`` itself, which is what their ``_make`` does in Python.
+    arguments = [_bound(f, _KIND), plain] if result == "named tuple" else [plain]
+    for k, argument in enumerate(arguments):
+        f.store("ptr", argument, f.address("ptr", "%passed", k), 8)
+    call = [("ptr", _bound(f, _CALLEE)), ("ptr", "%passed"), ("i64", str(len(arguments))), ("ptr", "null")]
+    made = f.call("ptr", "PyObject_Vectorcall", call)
     _call_void(f, "Py_DecRef", plain)
-    f.do(f"ret ptr {result}")
+    f.do(f"ret ptr {made}")
 
 
 def _call_void(f: Function, name: str, argument: str) -> None:
     f.declare(f"declare void @{name}(ptr)")
     f.do(f"call void @{name}(ptr {argument})")
-
-
-def _result_call(make_result: Callable[..., Any] | None) -> tuple[Any, ...]:
-    """What to call with the plain tuple, and what to put before it.
-
-    Named tuples are made by ``tuple.__new__`` itself, which is what their ``_make`` does in Python.
-    """
-    if make_result is None or make_result is tuple:
-        return (None,)
-    kind = getattr(make_result, "__self__", None) if getattr(make_result, "__name__", "") == "_make" else make_result
-    if isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields"):
-        return layouts.TUPLE_NEW, kind
-    return (make_result,)
 
 
 class _MethodDef(ctypes.Structure):
@@ -195,48 +199,49 @@ class _MethodDef(ctypes.Structure):
 
 _FASTCALL_KEYWORDS = 0x0080 | 0x0002
 
-# Code and method definition must outlive the function object. A finaliser runs while the object is still being
-# taken apart, so what it lets go is kept a little longer.
-_retired: deque[Any] = deque(maxlen=64)
+_SLOW, _CALLEE, _KIND = 0, 1, 2
+
+
+class _Bound(tuple[Any, ...]):
+    """What a single-state function is bound to, as ``__self__``: its ordinary path, and all that its code refers to.
+
+    The last item holds the code and the method definition. They go when the function goes: it lets go of this tuple
+    when it is freed, as the last thing it does (CPython's ``meth_dealloc`` says that a method definition may be kept
+    alive by ``__self__``), and the collector, which cannot take a tuple apart, does not see into that item.
+    """
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A builtin pickles as an attribute of what it is bound to: here of the object whose method it stands for."""
+        return _itself, (getattr(self[_SLOW], "__self__", None),)
+
+
+def _itself(thing: object) -> object:
+    return thing
 
 
 def make_function(
     obj: bytes,
-    program: Program,
     slow: Callable[..., Any],
     name: str,
+    signature: str,
     doc: str,
     make_result: Callable[..., Any] | None,
     imports: Mapping[str, int],
 ) -> Callable[..., Any]:
     """Load an object made from :func:`single_module` and wrap its entry as a builtin function."""
-    callee, *first = _result_call(make_result)
-    result = (ctypes.c_void_p * 3)(
-        *(None if x is None else id(x) for x in (callee, *(first or [None]))), 1 + len(first)
+    kind = None if make_result is None else _named_tuple(make_result)
+    library = jit.load(obj, (ENTRY,), {**imports, **layouts.addresses()})
+    text = f"{name}{signature}\n--\n\n{doc}"
+    method = _MethodDef(name.encode(), library[ENTRY], _FASTCALL_KEYWORDS, text.encode())
+    callee = make_result if kind is None else layouts.TUPLE_NEW
+    function: Any = _new_function(
+        ctypes.addressof(method), _Bound((slow, callee, kind, jit.unseen(library, method))), "linkwise"
     )
-    linked = {
-        **imports,
-        **layouts.addresses(),
-        "lw_slow": id(slow),
-        "lw_result": ctypes.addressof(result),
-    }
-    library = jit.Library(obj, (ENTRY,), linked)
-    signature = f"{name}({', '.join(array.name for array in program.inputs)})\n--\n\n{doc}"
-    method = _MethodDef(name.encode(), library[ENTRY], _FASTCALL_KEYWORDS, signature.encode())
-    new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.py_object)(
-        ("PyCFunction_NewEx", ctypes.pythonapi)
-    )
-    # The function holds the tuple and so everything its code refers to by address.
-    function: Any = new(ctypes.addressof(method), (slow, callee, *first), "linkwise")
-    needed = (library, method, result)
-    # One reference that nobody drops: when the interpreter ends it clears modules and finalisers in an order of its
-    # own, and a function that outlives its method definition would crash it.
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(needed))
-    weakref.finalize(function, _retire, needed).atexit = False
     return function  # type: ignore[no-any-return]
 
 
-def _retire(needed: tuple[Any, ...]) -> None:
-    """Called while a function is being freed in ordinary times: keep what it needs a little longer, then let go."""
-    _retired.append(needed)
-    ctypes.pythonapi.Py_DecRef(ctypes.py_object(needed))
+_new_function = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.py_object)(
+    ("PyCFunction_NewEx", ctypes.pythonapi)
+)

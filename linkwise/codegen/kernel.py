@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from linkwise.tracing.program import Program
 from linkwise.tracing.rolled_program import RolledProgram
 
 # Part of every cache key: raise it whenever the same program would be compiled to something else.
-CODEGEN_VERSION = 7
+CODEGEN_VERSION = 8
 
 _ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
 _NUMBER = ctypes.CFUNCTYPE(ctypes.c_int64)
@@ -95,7 +96,7 @@ class BatchKernel:
             return bytes(jit.compile_text(module.text, machine, in_order=module.in_order))
 
         obj = cache.get(cache_key(program, "batch", f"float{bits}", machine), make)
-        library = jit.Library(obj, (llvm.BATCH_ENTRY, llvm.SCRATCH_ENTRY), imports())
+        library = jit.load(obj, (llvm.BATCH_ENTRY, llvm.SCRATCH_ENTRY), imports())
         return cls(program, dtype, library, machine.lanes(dtype))
 
     def run(
@@ -116,7 +117,9 @@ class BatchKernel:
         if threads == 1:
             self._range(ins, outs, 0, count)
         else:
-            split.run(lambda a, b: self._range(ins, outs, a, b), count, threads, self._smallest_share, 8 * self.lanes)
+            step = 8 * self.lanes
+            work = partial(self._range, ins, outs)
+            split.run(work, count, threads, self._smallest_share, step, keeping=(inputs, outputs))
 
     def _range(self, ins: Sequence[int], outs: Sequence[int], start: int, stop: int) -> None:
         if start:
@@ -131,25 +134,29 @@ def single_state_function(
     name: str,
     doc: str = "",
     make_result: Callable[..., Any] | None = None,
+    signature: str | None = None,
 ) -> Callable[..., Any] | None:
     """A builtin function of one state's arrays, or None where this interpreter or machine does not allow it.
 
     Its arguments are the program's inputs, float64 and of the program's shapes, in order. Whatever else it is called
     with, it passes on to ``slow`` untouched. One output is returned as an array (a NumPy float64 if its shape
     is empty), several as a tuple. With ``make_result``, a named tuple class or any callable, the tuple of the
-    outputs (also of a single one) is turned into one of those, or handed to the callable.
+    outputs (also of a single one) is turned into one of those, or handed to the callable. It is pickled as the
+    attribute ``name`` of the object that ``slow`` is a method of, and shows ``signature`` ("(q, *, out=None)") to
+    those who ask; the names of the inputs, if none is given.
     """
     if not fastcall.available() or len(program.nodes) > fastcall.LARGEST:
         return None
     machine = target.host()
-    as_tuple = make_result is not None or len(program.outputs) != 1
+    result = fastcall.result_of(program, make_result)
 
     def make() -> bytes:
-        return bytes(jit.compile_text(fastcall.single_module(program, machine, as_tuple), machine))
+        return bytes(jit.compile_text(fastcall.single_module(program, machine, result), machine))
 
-    kind = f"single {'tuple' if as_tuple else 'bare'}, {fastcall.identity()}"
+    kind = f"single {result}, {fastcall.identity()}"
     obj = cache.get(cache_key(program, kind, "float64", machine), make)
-    return fastcall.make_function(obj, program, slow, name, doc, make_result, imports())
+    shown = signature or f"({', '.join(array.name for array in program.inputs)})"
+    return fastcall.make_function(obj, slow, name, shown, doc, make_result, imports())
 
 
 def llvm_source(program: Program, dtype: DTypeLike = np.float64) -> str:

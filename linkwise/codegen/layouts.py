@@ -22,6 +22,9 @@ import numpy as np
 TYPE, DATA, NDIM, DIMS, DESCR, FLAGS = 8, 16, 24, 32, 56, 64
 C_CONTIGUOUS, ALIGNED = 0x1, 0x100
 
+ITEMS = tuple.__basicsize__
+"""Where a tuple's items begin."""
+
 # Positions in NumPy's table of C functions.
 _NEW_FROM_DESCR, _RETURN = 94, 76
 
@@ -36,7 +39,7 @@ def available() -> bool:
     if struct.calcsize("P") != 8 or sys.byteorder != "little" or hasattr(sys, "gettotalrefcount"):
         return False
     try:
-        return all(map(_as_expected, _probes())) and _allocates()
+        return all(map(_as_expected, _probes())) and _items_as_expected() and _allocates()
     except Exception:  # whatever goes wrong here means "not the layout we know"
         return False
 
@@ -67,6 +70,11 @@ def _as_expected(array: Any) -> bool:
     if not fields or (ndim and pointer(DIMS + 8) != pointer(DIMS) + 8 * ndim):
         return False
     return struct.unpack(f"<{ndim}q", ctypes.string_at(pointer(DIMS), 8 * ndim)) == array.shape if ndim else True
+
+
+def _items_as_expected() -> bool:
+    things = (object(), object(), object())
+    return ctypes.string_at(id(things) + ITEMS, 24) == struct.pack("<3Q", *map(id, things))
 
 
 def _allocates() -> bool:

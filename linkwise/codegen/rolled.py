@@ -11,6 +11,7 @@ import ctypes
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -313,7 +314,7 @@ class RolledKernel:
 
         how = "rolled single" if single else "rolled"
         obj = cache.get(kernel.cache_key(program, how, f"float{bits}", machine), make)
-        library = jit.Library(obj, (ENTRY, "linkwise_frame_bytes"), kernel.imports())
+        library = jit.load(obj, (ENTRY, "linkwise_frame_bytes"), kernel.imports())
         vector = machine.lanes(dtype)
         return cls(program, dtype, library, 1 if single else vector, vector)
 
@@ -367,7 +368,8 @@ class RolledKernel:
         if threads == 1:
             self._range(ins, outs, 0, count)
         else:
-            split.run(lambda a, b: self._range(ins, outs, a, b), count, threads, self.lanes, self.lanes)
+            work = partial(self._range, ins, outs)
+            split.run(work, count, threads, self.lanes, self.lanes, keeping=(inputs, outputs))
 
     def _range(self, ins: Sequence[int], outs: Sequence[int], start: int, stop: int) -> None:
         here = [place + start * stride for place, stride in zip(ins, self._in_strides, strict=True)]

@@ -60,7 +60,7 @@ class RolloutKernel:
         key = "\n".join((make_of, f"float{bits} x {lanes}", machine.identity, routine.fingerprint))
         names = transcendental.LIBRARY
         imports = dict(zip(names, jit.library_addresses(tuple(names.values())), strict=True))
-        return cls(routine, dtype, jit.Library(cache.get(key, make), (ENTRY, SCRATCH_ENTRY), imports), lanes)
+        return cls(routine, dtype, jit.load(cache.get(key, make), (ENTRY, SCRATCH_ENTRY), imports), lanes)
 
     def run(
         self,
@@ -96,7 +96,7 @@ class RolloutKernel:
         if threads == 1:
             work(0, count)
         else:
-            split.run(work, count, threads, 2 * self.lanes, self.lanes)
+            split.run(work, count, threads, 2 * self.lanes, self.lanes, keeping=(rows, tables, records))
 
 
 def rollout_module(routine: Routine, machine: Machine, bits: int, lanes: int) -> str:

@@ -14,9 +14,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
+from linkwise.once import cached_property
 from linkwise.tracing.program import Program
 
 

@@ -77,7 +77,10 @@ def _clear(shape: Shape) -> Function:
 
 
 def _copy_out(shape: Shape) -> Function:
-    """Number by number up to the first whole line and after the last one, and lines in between."""
+    """Number by number up to the first whole line and after the last one, and lines in between.
+
+    Where numbers straddle the lines, those at either end are copied together with a part of the line beside them.
+    """
     size, number = shape.size, shape.bits // 8
     f = Function("define internal void @copy_out(ptr noalias %to, ptr noalias %from, i64 %bytes, i1 %far) #0")
     f.label("entry")
@@ -87,13 +90,14 @@ def _copy_out(shape: Shape) -> Function:
     f.do("%rest = sub i64 %bytes, %head")
     f.do(f"%lines = and i64 %rest, {-size}")
     f.do("%middle = add i64 %head, %lines")
+    f.do(f"%tail = and i64 %middle, {-number}")
     f.do("br label %first")
-    _copy_loop(f, "first", "0", "%head", "choose", shape.element, number, number, "")
+    _copy_loop(f, "first", "0", "%head", "choose", shape.element, number, 1, "")
     f.label("choose")
     f.do("br i1 %far, label %past, label %into")
     _copy_loop(f, "past", "%head", "%middle", "last", shape.real, size, size, ", !nontemporal !0")
     _copy_loop(f, "into", "%head", "%middle", "last", shape.real, size, size, "")
-    _copy_loop(f, "last", "%middle", "%bytes", "done", shape.element, number, number, "")
+    _copy_loop(f, "last", "%tail", "%bytes", "done", shape.element, number, 1, "")
     f.label("done")
     f.do("ret void")
     return f
@@ -107,7 +111,7 @@ def _copy_loop(
     f.do(f"br i1 %{name}.any, label %{name}.loop, label %{after}")
     f.label(f"{name}.loop")
     f.do(f"%{name}.i = phi i64 [ {first}, %{name} ], [ %{name}.next, %{name}.loop ]")
-    value = f.load(kind, f.address("i8", "%from", f"%{name}.i"), 4)
+    value = f.load(kind, f.address("i8", "%from", f"%{name}.i"), align)
     f.do(f"store {kind} {value}, ptr {f.address('i8', '%to', f'%{name}.i')}, align {align}{hint}")
     f.do(f"%{name}.next = add i64 %{name}.i, {step}")
     f.do(f"%{name}.more = icmp slt i64 %{name}.next, {last}")

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.codegen.llvm_lock import using_llvm
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -33,13 +35,12 @@ class Machine:
 @cache
 def host() -> Machine:
     """The processor this process runs on."""
-    import llvmlite.binding as llvm
-
-    triple, cpu = llvm.get_process_triple(), llvm.get_host_cpu_name()
-    try:
-        found = llvm.get_host_cpu_features()
-    except RuntimeError:  # LLVM cannot ask this kind of processor; its name implies the features
-        return Machine(triple, cpu, "", 16, masked=False, fma=not triple.startswith(("x86_64", "i")))
+    with using_llvm() as llvm:
+        triple, cpu = llvm.get_process_triple(), llvm.get_host_cpu_name()
+        try:
+            found = llvm.get_host_cpu_features()
+        except RuntimeError:  # LLVM cannot ask this kind of processor; its name implies the features
+            return Machine(triple, cpu, "", 16, masked=False, fma=not triple.startswith(("x86_64", "i")))
     on = {name for name, present in found.items() if present}
     # AVX-512 counts only with the parts that the transposes and the tail masks use.
     wide = {"avx512f", "avx512dq", "avx512vl", "avx512bw"} <= on

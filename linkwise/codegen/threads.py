@@ -3,14 +3,19 @@
 The compiled function runs without the interpreter's lock, so Python's own threads serve. They are started
 once and kept. The caller works too, and all take the next share as they get to it: a thread that wakes late
 costs nothing but its own help.
+
+The caller may be interrupted at any time: Ctrl-C, or whatever else a signal's handler raises. Shares that have not
+begun are then dropped, and the exception goes on when every thread has left: nothing is written to the caller's
+arrays afterwards.
 """
 
 from __future__ import annotations
 
-import itertools
 import os
 import queue
 import threading
+import time
+from collections import deque
 from collections.abc import Callable
 
 _SHARES_PER_THREAD = 4
@@ -21,33 +26,72 @@ _workers = 0
 
 
 class _Task:
-    """Ranges to work on, taken one at a time by whoever is free."""
+    """Ranges to work on, taken one at a time by whoever is free.
 
-    def __init__(self, work: Callable[[int, int], None], shares: list[tuple[int, int]]) -> None:
-        self.work, self.shares = work, shares
-        self._next = itertools.count()
-        self._left = len(shares)
+    Signals are handled in the caller's thread alone, so only its steps may be cut short: the count of the others who
+    are at work is always right.
+    """
+
+    def __init__(self, work: Callable[[int, int], None], shares: list[tuple[int, int]], keeping: object) -> None:
+        self._work = work
+        self._shares = deque(shares)
+        self._keeping = keeping
         self._guard = threading.Lock()
-        self._finished = threading.Lock()
-        self._finished.acquire()
-        self.error: BaseException | None = None
+        self._at_work = 0
+        self._awaited = False
+        self._all_left = threading.Lock()
+        self._all_left.acquire()
+        self._error: BaseException | None = None
 
     def help(self) -> None:
-        """Take shares until none is left."""
-        while (k := next(self._next)) < len(self.shares):
-            try:
-                self.work(*self.shares[k])
-            except BaseException as error:  # handed to the thread that waits
-                self.error = error
-            with self._guard:
-                self._left -= 1
-                if self._left == 0:
-                    self._finished.release()
+        """Take shares until none is left; for threads other than the caller's."""
+        with self._guard:
+            self._at_work += 1  # before a share is taken: none is on its way unseen
+        try:
+            self._take_shares()
+        except BaseException as error:  # handed to the thread that waits
+            self._error = error
+            self._shares.clear()
+        with self._guard:
+            self._at_work -= 1
+            if self._awaited and self._at_work == 0:
+                self._awaited = False
+                self._all_left.release()
 
-    def wait(self) -> None:
-        self._finished.acquire()
-        if self.error is not None:
-            raise self.error
+    def run(self) -> None:
+        """Take shares like the others, then wait for them."""
+        try:
+            self._take_shares()
+            with self._guard:
+                self._awaited = self._at_work > 0
+            if self._awaited:
+                self._all_left.acquire()
+        except BaseException:
+            self._abandon()
+            raise
+        finally:
+            self._keeping = None  # a thread that wakes late finds the task, but nothing to do
+        if self._error is not None:
+            raise self._error
+
+    def _take_shares(self) -> None:
+        while self._shares:
+            try:
+                share = self._shares.popleft()
+            except IndexError:  # another thread was faster
+                return
+            self._work(*share)
+
+    def _abandon(self) -> None:
+        """Drop what has not begun, and stay until nobody is at work, whatever else comes in meanwhile."""
+        while True:
+            try:
+                self._shares.clear()
+                while self._at_work:
+                    time.sleep(1e-4)
+                return
+            except BaseException:  # one exception is on its way already
+                continue
 
 
 def _forget() -> None:
@@ -83,16 +127,20 @@ def shares(count: int, threads: int, smallest: int, step: int) -> list[tuple[int
     return [(start, min(count, start + size)) for start in range(0, count, size)]
 
 
-def run(work: Callable[[int, int], None], count: int, threads: int, smallest: int, step: int) -> None:
-    """``work(start, stop)`` for ranges that cover ``count``, side by side; returns when all are done."""
+def run(
+    work: Callable[[int, int], None], count: int, threads: int, smallest: int, step: int, keeping: object = None
+) -> None:
+    """``work(start, stop)`` for ranges that cover ``count``, side by side; returns when all are done.
+
+    ``keeping``: the arrays whose addresses ``work`` uses, alive for as long as any thread may still look at the task.
+    """
     parts = shares(count, threads, smallest, step)
     if len(parts) == 1:
         work(*parts[0])
         return
-    helpers = min(threads, len(parts)) - 1
-    _ensure(helpers)
-    task = _Task(work, parts)
-    for _ in range(helpers):
+    others = min(threads, len(parts)) - 1
+    _ensure(others)
+    task = _Task(work, parts, keeping)
+    for _ in range(others):
         _tasks.put(task)
-    task.help()
-    task.wait()
+    task.run()

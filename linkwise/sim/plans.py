@@ -15,6 +15,7 @@ from linkwise.codegen.routine import Routine
 from linkwise.compile import CompiledFunction
 from linkwise.dynamics import Model
 from linkwise.errors import InputError
+from linkwise.memory import Memory
 from linkwise.sim.adaptive_loop import adaptive_loop
 from linkwise.sim.elements import Element, Function
 from linkwise.sim.events import Event, Locator, event_program
@@ -187,9 +188,6 @@ def _built(routine: Routine, dtype: Any, scalar: bool) -> Any:
     return HostedRoutine(routine, dtype)
 
 
-_PLANS = "_simulation_plans"  # where a model keeps them: they go when it goes
-
-
 def plan_for(
     model: Model,
     elements: Sequence[Element],
@@ -202,7 +200,7 @@ def plan_for(
     """The plan for these choices, made or found: the same functions and elements give the same plan."""
     parts = tuple(element.function if isinstance(element, Function) else element for element in elements)
     key = (parts, rules, n_parameters, method, every_step, events)
-    known: OrderedDict[Any, Plan] = model.__dict__.setdefault(_PLANS, OrderedDict())
+    known: OrderedDict[Any, Plan] = Memory.of(model).table("simulation plans")
     plan = known.get(key)
     if plan is None:
         plan = known[key] = _made(model, elements, rules, n_parameters, method, every_step, events)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from linkwise.compile import checked_threads
 from linkwise.dynamics import Model
 from linkwise.errors import InputError
+from linkwise.memory import Memory
 from linkwise.sim.adaptive_run import AdaptiveRun
 from linkwise.sim.checks import (
     check_choice,
@@ -180,7 +181,7 @@ def simulate(
 
 def limits_of(model: Model, rules: JointRules) -> Motion:
     """The model's limits under these rules, kept with the model: they take a mass matrix."""
-    known: dict[JointRules, Motion] = model.__dict__.setdefault("_simulation_limits", {})
+    known: dict[JointRules, Motion] = Memory.of(model).table("simulation limits")
     if rules not in known:
         known[rules] = Motion(model, (), rules, 0)
     return known[rules]

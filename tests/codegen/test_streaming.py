@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from linkwise.codegen import streaming
+from linkwise.codegen import overlap, streaming
 from linkwise.codegen.ir import Shape
-from linkwise.codegen.kernel import BatchKernel
+from linkwise.codegen.kernel import BatchKernel, llvm_source
 from linkwise.tracing.interpreter import interpret
 from linkwise.tracing.program import ArraySpec, Program
 
@@ -15,10 +15,10 @@ N_IN = 5
 
 
 def _program(size: int, seed: int) -> Program:
-    """Outputs of a wide row with long and short runs of zeros, and a narrow one; long enough not to be woven."""
+    """Outputs of a wide row with long and short runs of zeros, and a narrow one."""
     rng = np.random.default_rng(seed)
     nodes: list[tuple] = [("input", 0, k) for k in range(N_IN)] + [("const", 0.0), ("const", 2.5)]
-    while len(nodes) < 9000:
+    while len(nodes) < 2000:
         a, b = rng.integers(max(0, len(nodes) - 200), len(nodes), size=2)
         nodes.append((str(rng.choice(["add", "sub"])), int(a), int(b)) if len(nodes) % 3 else ("sin", int(a)))
     wide = [int(k) for k in rng.integers(7, len(nodes), size=size)]
@@ -30,14 +30,20 @@ def _program(size: int, seed: int) -> Program:
     return Program("wide", tuple(nodes), (ArraySpec("x", (N_IN,)),), arrays, (tuple(wide), tuple(narrow)))
 
 
+def _streaming_kernel(program: Program, dtype: type, far: bool, monkeypatch: pytest.MonkeyPatch) -> BatchKernel:
+    monkeypatch.setattr(streaming, "FAR_BYTES", 0 if far else 1 << 40)
+    monkeypatch.setattr(overlap, "_SPACING", 10**9)  # what is woven into the arithmetic is not staged
+    monkeypatch.setenv("LINKWISE_CACHE", "0")
+    assert "call void @copy_out" in llvm_source(program, dtype)
+    return BatchKernel.build(program, dtype)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("size", [600, 601])
 @pytest.mark.parametrize("far", [False, True])
 def test_wide_outputs(dtype: type, size: int, far: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streaming, "FAR_BYTES", 0 if far else 1 << 40)
-    monkeypatch.setenv("LINKWISE_CACHE", "0")
     program = _program(size, seed=size)
-    kernel = BatchKernel.build(program, dtype)
+    kernel = _streaming_kernel(program, dtype, far, monkeypatch)
     rng = np.random.default_rng(1)
     for count in (1, 7, 16, 33):
         x = rng.uniform(-1, 1, size=(count, N_IN)).astype(dtype)
@@ -63,3 +69,22 @@ def test_runs_are_what_is_not_zero() -> None:
     assert all(program.nodes[program.results[array][e]] == ("const", 0.0) for array, e in skipped)
     assert {(0, e) for e in range(128, 248)} <= skipped
     assert not {(0, e) for e in range(16, 24)} & skipped
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("far", [False, True])
+def test_results_at_odd_addresses(dtype: type, far: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Views into bytes need not begin at a multiple of a number; what lies before and behind them stays."""
+    size = 601
+    kernel = _streaming_kernel(_program(size, seed=size), dtype, far, monkeypatch)
+    for count in (1, 16, 19):
+        x = np.random.default_rng(count).uniform(-1, 1, size=(count, N_IN)).astype(dtype)
+        expected, narrow = np.empty((count, size), dtype), np.empty((count, 3), dtype)
+        kernel.run([x], [expected, narrow], count)
+        for shift in range(64):
+            room = np.full(expected.nbytes + 192, 0xAB, np.uint8)
+            wide = room[64 + shift :][: expected.nbytes].view(dtype).reshape(count, size)
+            kernel.run([x], [wide, narrow], count)
+            assert np.array_equal(wide, expected)
+            assert (room[: 64 + shift] == 0xAB).all()
+            assert (room[64 + shift + expected.nbytes :] == 0xAB).all()

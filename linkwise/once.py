@@ -1,0 +1,90 @@
+"""Values that are made when first asked for, once, by whichever thread comes first.
+
+Making one may take seconds, and may ask for others on the way: to trace a function that evaluates another is to compile
+that other first. So every value has a place of its own to wait at, and a thread that would wait for one which, in the
+end, waits for this very thread makes the value itself: it is then made twice, and the first to be ready is kept.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Callable, Hashable, MutableMapping
+from typing import Any, Self, TypeVar, overload
+
+T = TypeVar("T")
+
+
+class _Making:
+    """A value on its way."""
+
+    def __init__(self) -> None:
+        self.thread = threading.get_ident()
+        self.ended = threading.Event()
+
+
+# Held for a moment only; it may be taken again, since a finaliser or a signal's handler may ask for values anywhere.
+_guard = threading.RLock()
+_made: dict[tuple[int, Hashable], _Making] = {}
+_awaited: dict[int, _Making] = {}  # by thread
+
+
+def _forget() -> None:
+    """After a fork nobody finishes what the other threads of the parent had begun."""
+    global _guard
+    _guard = threading.RLock()
+    _made.clear()
+    _awaited.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+def once(store: MutableMapping[Any, Any], key: Hashable, make: Callable[[], T]) -> T:
+    """``store[key]``, made and kept there if it is missing; the same object for all who ask."""
+    place, mine = (id(store), key), _Making()
+    try:
+        while key not in store:
+            with _guard:
+                other = _made.setdefault(place, mine)
+                if other is not mine and not _waits_for_me(other):
+                    _awaited[mine.thread] = other
+                else:
+                    other = mine
+            if other is mine:
+                return store.setdefault(key, make())  # type: ignore[no-any-return]
+            try:
+                other.ended.wait()
+            finally:
+                _awaited.pop(mine.thread, None)
+        return store[key]  # type: ignore[no-any-return]
+    finally:
+        with _guard:
+            if _made.get(place) is mine:
+                del _made[place]
+        mine.ended.set()
+
+
+def _waits_for_me(making: _Making | None) -> bool:
+    while making is not None and making.thread != threading.get_ident():
+        making = _awaited.get(making.thread)
+    return making is not None
+
+
+class cached_property(functools.cached_property[T]):  # noqa: N801
+    """A property that is worked out once for each object and kept in its ``__dict__``.
+
+    That of ``functools`` has, in Python 3.11, one lock for the objects of a class all together.
+    """
+
+    @overload
+    def __get__(self, instance: None, owner: type[Any] | None = None) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> T: ...
+    def __get__(self, instance: object | None, owner: type[Any] | None = None) -> Self | T:
+        """The value of an object; the property itself for a class."""
+        if instance is None:
+            return self
+        return once(vars(instance), self.attrname, lambda: self.func(instance))
