@@ -7,14 +7,17 @@ a batch can follow as many targets as it has states by reading them from ``p``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from linkwise.dynamics import Model
 from linkwise.errors import InputError
-from linkwise.sim.elements import Element, Scalar, Vector, per_joint
+from linkwise.model.joints import Joint
+from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, per_joint
 from linkwise.sim.motion import is_linear, objects
+from linkwise.spatial.dual import derivative
 
 Target = Any  # a vector, or a function (t, p) -> vector
 
@@ -123,7 +126,10 @@ def _model_force(model: Model, function: str, p: Vector, *arguments: Any) -> lis
 
 
 class JointSprings(Element):
-    """Springs and dampers at joints: -k (q ⊖ rest) - c v. Passive: effort limits do not hold for them.
+    """Springs and dampers at joints: -∂U/∂q - c v with U = ½ Σ k d², d = q ⊖ rest.
+
+    Where q̇ = v that is -k d - c v; elsewhere the gradient is taken in the joint's own chart, so that springs keep the
+    energy whatever they turn. Passive: effort limits do not hold for them.
 
     Args:
         model: the mechanism.
@@ -137,36 +143,50 @@ class JointSprings(Element):
     def __init__(self, model: Model, stiffness: Any, damping: Any = 0.0, rest: Any = None) -> None:
         self.model = model
         self.k, self.c = per_joint(model, stiffness, "stiffness"), per_joint(model, damping, "damping")
-        self.rest = np.array(model.neutral() if rest is None else rest, float)
-        for joint in model.joints:
-            part = self.k[joint.v_slice]
-            if not is_linear(joint.type) and part.any() and np.ptp(part[:3]) > 0:
-                raise InputError(
-                    f"a spring at {joint.name!r} must be equally stiff about all axes",
-                    got=str(part),
-                    allowed="equal numbers: the energy of other springs is not a function of the rotation vector",
-                )
+        self.rest = checked_numbers(model.neutral() if rest is None else rest, model.nq, "rest")
 
-    def _stretch(self, q: Vector) -> list[Scalar]:
-        """How far each freedom is from rest; not asked of joints without a spring."""
-        out: list[Scalar] = [0.0] * self.model.nv
-        for joint in self.model.joints:
-            if joint.mimic is None and self.k[joint.v_slice].any():
-                out[joint.v_slice] = joint.type.difference(self.rest[joint.q_slice].tolist(), list(q[joint.q_slice]))
-        return out
+    def _springs(self) -> list[tuple[Any, list[float], list[float]]]:
+        """Each joint that has springs, with its stiffnesses and its relaxed coordinates."""
+        return [
+            (joint, self.k[joint.v_slice].tolist(), self.rest[joint.q_slice].tolist())
+            for joint in self.model.joints
+            if joint.mimic is None and self.k[joint.v_slice].any()
+        ]
 
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         """Back to rest."""
-        return [
-            -(float(k) * d + float(c) * rate) for k, c, d, rate in zip(self.k, self.c, self._stretch(q), v, strict=True)
-        ]
+        tau = [-(float(c) * rate) for c, rate in zip(self.c, v, strict=True)]
+        for joint, k, rest in self._springs():
+            start, own = joint.v_slice.start, list(q[joint.q_slice])
+            for i in range(joint.nv):
+                if is_linear(joint.type):
+                    pull = k[i] * (own[i] - rest[i])
+                else:
+                    along = [1.0 if j == i else 0.0 for j in range(joint.nv)]
+                    moved = partial(_moved_energy, joint.type, k, rest, own)
+                    pull = derivative(moved, [0.0] * joint.nv, along)[1][0]
+                tau[start + i] = tau[start + i] - pull
+        return tau
 
     def energy(self, q: Vector, x: Vector, p: Vector) -> Scalar:
         """½ Σ k d²."""
         total: Scalar = 0.0
-        for k, d in zip(self.k, self._stretch(q), strict=True):
-            total = total + 0.5 * float(k) * (d * d)
+        for joint, k, rest in self._springs():
+            total = total + _spring_energy(joint.type, k, rest, list(q[joint.q_slice]))
         return total
+
+
+def _spring_energy(kind: Joint, k: list[float], rest: list[float], q: Sequence[Scalar]) -> Scalar:
+    """½ Σ k d² of one joint."""
+    total: Scalar = 0.0
+    for stiffness, d in zip(k, kind.difference(rest, q), strict=True):
+        total = total + 0.5 * stiffness * (d * d)
+    return total
+
+
+def _moved_energy(kind: Joint, k: list[float], rest: list[float], q: list[Scalar], u: Sequence[Scalar]) -> list[Scalar]:
+    """½ Σ k d² at q ∘ exp(u)."""
+    return [_spring_energy(kind, k, rest, kind.integrate(q, u))]
 
 
 class SeriesElastic(Element):

@@ -108,35 +108,45 @@ class AdaptiveRun(Run):
             found = locator.first(t, self.y[k], p, h)
             if found is None:  # the sign changed twice, or only by rounding: pass over it
                 found = h, locator.at(t, self.y[k], p, np.array([h]))[0][0], []
-            self._fill(int(k), t, t + found[0])
-            y, final = self.happen(int(k), t + found[0], found[1], found[2])
+            size, before, which = found
+            y, final = self.happen(int(k), t + size, before, which)
+            ends = final or t + size >= self.end
             if self.times is None:
-                self.pieces.append((np.array([t + found[0]]), found[1][None]))
+                sides = [before] if np.array_equal(before, y) else [before, y]
+                self.pieces.append((np.full(len(sides), t + size), np.array(sides)))
+            else:
+                self._fill(int(k), t, t + size, y, ends)
             self.y[k] = y
-            self.control[k, 0] = t + found[0]
-            self.control[k, 4] += 1.0
-            # What follows may be quite different: start small, so that the next event is not stepped over.
-            self.control[k, 1] = 0.0
             self.ended[k] = final
-            if not final:
-                self.control[k, 2] = RUNNING if t + found[0] < self.end else DONE
+            # What follows may be quite different: start small, so that the next event is not stepped over.
+            status = EVENT if final else DONE if ends else RUNNING
+            self.control[k, [0, 1, 2]] = t + size, 0.0, status
+            self.control[k, 4] += 1.0
 
-    def _fill(self, k: int, start: float, stop: float) -> None:
-        """Samples at the output times between the last whole step and an event."""
-        if self.times is None:
-            return
+    def _fill(self, k: int, start: float, stop: float, after: Array, ends: bool) -> None:
+        """Samples at the output times from the last whole step to an event, which leads to ``after``.
+
+        One at the very time of the event is the one after it: the next step begins with it, if there is one.
+        """
+        assert self.times is not None
         place = int(self.control[k, 3])
         due = self.times[place:]
-        due = due[due <= stop]
+        due = due[due < stop]
         if len(due):
             self.saved[k, place : place + len(due)] = self.plan.locator.at(
                 start, self.y[k], self.states.p[k], due - start
             )[0]
-            self.control[k, 3] = place + len(due)
+            place += len(due)
+        if ends and place < len(self.times) and self.times[place] <= stop:
+            self.saved[k, place] = after
+            place += 1
+        self.control[k, 3] = place
 
     def statuses(self) -> Array:
         """How each state ended (count)."""
-        return np.array([_STATUS[float(code)] for code in self.control[:, 2]])
+        found = np.array([_STATUS[float(code)] for code in self.control[:, 2]], dtype="<U11")
+        found[(self.control[:, 2] == EVENT) & ~self.ended] = "interrupted"  # before it could be looked into
+        return found
 
     def counts(self) -> tuple[Array, Array]:
         """Steps accepted and rejected, (count) each."""
@@ -168,6 +178,8 @@ class AdaptiveRun(Run):
             return t, np.concatenate([piece[1] for piece in self.pieces])[None]
         t, y = self.times, self.saved
         most = int(self.control[:, 3].max(initial=0.0))
+        if self.interrupted:  # what an unfinished chunk wrote is not there
+            y[np.arange(len(t)) >= self.control[:, 3:4]] = np.nan
         if self.interrupted or not self.states.shape:
             t, y = t[:most], y[:, :most]
         return t, y

@@ -101,10 +101,19 @@ def _check_call(function: Any) -> None:
 
 
 def per_joint(model: Any, values: Any, what: str) -> np.ndarray:
-    """One number for each freedom, from one for all or one for each."""
+    """One finite number for each freedom, from one for all or one for each."""
+    return checked_numbers(values, model.nv, what, one_for_all=True)
+
+
+def checked_numbers(values: Any, size: int, what: str, one_for_all: bool = False) -> np.ndarray:
+    """A copy (size) of numbers that are all finite."""
+    allowed = f"one finite number, or {size}" if one_for_all else f"{size} finite numbers"
     try:
-        return np.array(np.broadcast_to(np.asarray(values, float), (model.nv,)))
-    except ValueError:
-        raise InputError(
-            f"{what} has the wrong length", got=f"shape {np.shape(values)}", allowed=f"one number, or nv = {model.nv}"
-        ) from None
+        array = np.array(values, float)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} is not made of numbers", got=repr(values)[:80], allowed=allowed) from None
+    if array.shape != (size,) and not (one_for_all and array.ndim == 0):
+        raise InputError(f"{what} has the wrong length", got=f"shape {array.shape}", allowed=allowed)
+    if not np.isfinite(array).all():
+        raise InputError(f"{what} is not finite", got=repr(values)[:80], allowed=allowed)
+    return np.array(np.broadcast_to(array, (size,)))

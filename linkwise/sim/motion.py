@@ -18,6 +18,7 @@ import numpy as np
 from linkwise.dynamics import Model
 from linkwise.errors import InputError
 from linkwise.model.joints import Joint
+from linkwise.model.parameters import Values
 from linkwise.sim.elements import Element
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Scalar, tanh, where
@@ -228,6 +229,17 @@ class Motion:
     def model_parameters(self, p: Flat) -> Any:
         """The part of p that is the model's, or None."""
         return objects(p[: self._model_parameters]) if self._model_parameters else None
+
+    def rotor_inertias(self, p: Flat) -> list[Scalar]:
+        """Rotor inertia at each freedom, that of the joints which follow it included; nv numbers."""
+        values = Values(self.model, self.model_parameters(p))
+        total: list[Scalar] = [0.0] * self.nv
+        for body, joint in zip(self.model.bodies, self.model.joints, strict=True):
+            square = joint.mimic.multiplier**2 if joint.mimic else 1.0
+            for k, J in enumerate(values.armature(body, joint.armature)):
+                i = joint.v_slice.start + k
+                total[i] = total[i] + J * square
+        return total
 
     def element_rates(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat) -> list[Scalar]:
         """Ẋ, nx numbers."""

@@ -37,7 +37,7 @@ class States:
             np.broadcast_to(a, (*self.shape, a.shape[-1])).reshape(self.count, a.shape[-1]) for a in (q, v, x, given)
         )
         self.y = np.ascontiguousarray(np.concatenate([q, v, x], axis=1))
-        self.p = np.ascontiguousarray(given, self.dtype)
+        self.p = np.array(given, self.dtype, order="C")  # a copy: what follows from the motion is computed later
         # Quaternions of length one, once at the start: steps keep them so.
         self.y[:, : model.nq] = model.integrate(self.y[:, : model.nq], np.zeros(model.nv))
         if not self.shape and not np.isfinite(self.y).all():  # in a batch only that state fails
