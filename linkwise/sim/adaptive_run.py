@@ -115,7 +115,7 @@ class AdaptiveRun(Run):
                 sides = [before] if np.array_equal(before, y) else [before, y]
                 self.pieces.append((np.full(len(sides), t + size), np.array(sides)))
             else:
-                self._fill(int(k), t, t + size, y, ends)
+                self._fill(int(k), t, t + size, y)
             self.y[k] = y
             self.ended[k] = final
             # What follows may be quite different: start small, so that the next event is not stepped over.
@@ -123,10 +123,10 @@ class AdaptiveRun(Run):
             self.control[k, [0, 1, 2]] = t + size, 0.0, status
             self.control[k, 4] += 1.0
 
-    def _fill(self, k: int, start: float, stop: float, after: Array, ends: bool) -> None:
+    def _fill(self, k: int, start: float, stop: float, after: Array) -> None:
         """Samples at the output times from the last whole step to an event, which leads to ``after``.
 
-        One at the very time of the event is the one after it: the next step begins with it, if there is one.
+        One at the very time of the event, to rounding, is the one after it.
         """
         assert self.times is not None
         place = int(self.control[k, 3])
@@ -137,10 +137,9 @@ class AdaptiveRun(Run):
                 start, self.y[k], self.states.p[k], due - start
             )[0]
             place += len(due)
-        if ends and place < len(self.times) and self.times[place] <= stop:
-            self.saved[k, place] = after
-            place += 1
-        self.control[k, 3] = place
+        at_once = int(np.count_nonzero(self.times[place:] <= stop + 4.0 * np.spacing(abs(stop))))
+        self.saved[k, place : place + at_once] = after
+        self.control[k, 3] = place + at_once
 
     def statuses(self) -> Array:
         """How each state ended (count)."""

@@ -18,6 +18,8 @@ from linkwise.sim.work import DONE, EVENT, RUNNING
 Array = NDArray[Any]
 
 _SINGLE_STEPS = 2**24
+_INSTANT = 1e-14  # of the time: events no farther apart happen at once
+_IDLE = 100  # events in a row that let no time pass
 
 
 class FixedRun(Run):
@@ -106,7 +108,7 @@ class FixedRun(Run):
         """One state at the end of a step with events in it, or where a terminal one ended it, and whether one did."""
         locator, p = self.plan.locator, self.states.p[k]
         t, goal, y = self.time(number), self.time(number + 1.0), self.y[k].astype(float)
-        final = False
+        final, idle = False, 0
         while t < goal and not final:
             found = locator.first(t, y, p, goal - t)
             if found is None:
@@ -116,7 +118,8 @@ class FixedRun(Run):
                 which = locator.between(t, y, goal, later, p) if rounded else []
                 return self.happen(k, goal, later, which) if which else (later, False)
             h, y, which = found
-            if t + h <= t:
+            idle = idle + 1 if h <= _INSTANT * max(abs(t), abs(goal)) else 0
+            if idle > _IDLE:
                 self.stuck[k] = True
                 return y, True
             t = goal if t + h >= goal else t + h

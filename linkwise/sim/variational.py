@@ -11,7 +11,8 @@ the two momenta are the derivatives of the discrete Lagrangian with respect to t
 π₁ = D₂, taken by dual numbers; that costs as many energies as there are freedoms.
 
 Rotors (armature J) are not in that Lagrangian: they turn with the joint and feel nothing else, J v̇ with no gyroscopic
-force, which no kinetic energy ½ v*J v gives where q̇ ≠ v. They add J w to both momenta, as the midpoint rule does.
+force, which no kinetic energy ½ v*J v gives where q̇ ≠ v. They add J w to both momenta, as the midpoint rule does; the
+method then is symmetric, and symplectic only where q̇ = v or the rotors of a ball joint are alike.
 
 Second order, symmetric, symplectic: without losses the energy error oscillates and does not grow, and the momenta of
 symmetries are kept. w is found by iteration to rounding, which converges fast for h well below the period of the
