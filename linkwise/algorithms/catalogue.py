@@ -16,6 +16,7 @@ from linkwise.algorithms import (
     energy,
     forward_dynamics,
     inverse_dynamics,
+    joint_wrenches,
     kinematics,
     linearized_forward,
     linearized_inverse,
@@ -126,6 +127,10 @@ def _fd(t: Trees, q: Flat, v: Flat, tau: Flat, f_ext: Flat | None) -> Any:
     return forward_dynamics.forward_dynamics(t.fast, q, v, tau, t.link_forces(f_ext, t.fast))
 
 
+def _joint_wrenches(t: Trees, q: Flat, v: Flat, vdot: Flat, f_ext: Flat | None) -> Any:
+    return joint_wrenches.joint_wrenches(t.aligned, q, v, vdot, t.link_forces(f_ext, t.aligned))
+
+
 def _bias(t: Trees, q: Flat, v: Flat, f_ext: Flat | None) -> Any:
     return inverse_dynamics.bias_force(t.fast, q, v, t.link_forces(f_ext, t.fast))
 
@@ -158,6 +163,7 @@ CATALOGUE: dict[str, Text] = {
     "inverse_dynamics": Text(("q", "v", "vdot"), _id, ("f_ext",), rolls=True),
     "forward_dynamics": Text(("q", "v", "tau"), _fd, ("f_ext",), rolls=True),
     "bias_force": Text(("q", "v"), _bias, ("f_ext",), rolls=True),
+    "joint_wrenches": Text(("q", "v", "vdot"), _joint_wrenches, ("f_ext",), empty=(0, 6)),
     "linearize_inverse": Text(("q", "v", "vdot"), _linearized_inverse, ("f_ext",)),
     "linearize_forward": Text(("q", "v", "tau"), _linearized_forward, ("f_ext",)),
     "perturb_inverse": Text(("q", "v", "vdot", "dq", "dv", "dvdot"), _perturbed_inverse, ("f_ext",), rolls=True),
