@@ -16,7 +16,8 @@ from linkwise.dynamics import Model
 from linkwise.errors import InputError
 from linkwise.model.joints import Joint
 from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, per_joint
-from linkwise.sim.motion import is_linear, objects
+from linkwise.sim.limits import is_linear
+from linkwise.sim.motion import objects
 from linkwise.spatial.dual import derivative
 
 Target = Any  # a vector, or a function (t, p) -> vector

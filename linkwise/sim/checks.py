@@ -54,9 +54,9 @@ def checked_times(times: Any, t0: float, duration: float) -> Array | None:
 def check_start(motion: Motion, y: Array) -> None:
     """Nothing starts beyond a joint limit: its spring would fire the joint off."""
     beyond = {
-        limit.joint: limit.bound
+        limit.joint.name: limit.bound
         for limit in motion.limits
-        if ((y[:, limit.q] - limit.bound) * limit.side > 1e-9 * max(1.0, abs(limit.bound))).any()
+        if (limit.depth(y.T) > 1e-9 * max(1.0, abs(limit.bound))).any()
     }
     if beyond:
         raise InputError(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.errors import InputError
+from linkwise.sim.limits import Limit
 from linkwise.sim.motion import Flat, Motion, objects
 from linkwise.sim.work import program
 from linkwise.tracing.program import Program
@@ -91,18 +92,10 @@ def as_events(events: Any) -> tuple[Event, ...]:
 def limit_events(motion: Motion) -> tuple[Event, ...]:
     """Reaching a joint limit ends the simulation."""
 
-    def reach(q_index: int, bound: float, side: float) -> Callable[..., Any]:
-        return lambda t, q, v, p: (q[q_index] - bound) * side
+    def reach(limit: Limit) -> Callable[..., Any]:
+        return lambda t, q, v, p: limit.depth(q)
 
-    return tuple(
-        Event(
-            reach(limit.q, limit.bound, limit.side),
-            direction=1,
-            terminal=True,
-            name=f"{limit.joint}: {'upper' if limit.side > 0 else 'lower'} limit",
-        )
-        for limit in motion.limits
-    )
+    return tuple(Event(reach(limit), direction=1, terminal=True, name=limit.name) for limit in motion.limits)
 
 
 def event_program(motion: Motion, events: Sequence[Event]) -> Program:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from linkwise.compile import CompiledFunction
 from linkwise.dynamics import Model
-from linkwise.sim.motion import Flat, JointRules, Motion, is_linear
+from linkwise.sim.limits import is_linear
+from linkwise.sim.motion import Flat, JointRules, Motion
 from linkwise.sim.trajectory import Trajectory
 from linkwise.spatial.scalar import Scalar
 

@@ -25,7 +25,7 @@ from linkwise.sim.checks import (
     checked_times,
 )
 from linkwise.sim.elements import as_elements
-from linkwise.sim.events import as_events, limit_events
+from linkwise.sim.events import Event, as_events, limit_events
 from linkwise.sim.fixed_run import FixedRun
 from linkwise.sim.motion import JointRules, Motion
 from linkwise.sim.plans import ADAPTIVE, checked_method, plan_for
@@ -149,10 +149,10 @@ def simulate(
     states = States(model, elements, q0, v0, p, x0, single=not adaptive and all_single(q0, v0, p, x0))
     chosen = as_events(events)
     if rules.limits != "ignore":
-        limited = limits_of(model, rules)
+        limited, stops = limits_of(model, rules)
         check_start(limited, states.y)
         if rules.limits == "stop":
-            chosen = (*chosen, *limit_events(limited))
+            chosen = (*chosen, *stops)
     times = checked_times(output_times, t0, duration)
     every_step = adaptive and times is None and not states.shape
     if adaptive and times is None and states.shape:
@@ -178,9 +178,13 @@ def simulate(
     return result
 
 
-def limits_of(model: Model, rules: JointRules) -> Motion:
-    """The model's limits under these rules, kept with the model: they take a mass matrix."""
-    known: dict[JointRules, Motion] = model.__dict__.setdefault("_simulation_limits", {})
+def limits_of(model: Model, rules: JointRules) -> tuple[Motion, tuple[Event, ...]]:
+    """The model's limits under these rules, and the events of reaching them.
+
+    Kept with the model: they take a mass matrix, and the same events find the same plan again.
+    """
+    known: dict[JointRules, tuple[Motion, tuple[Event, ...]]] = model.__dict__.setdefault("_simulation_limits", {})
     if rules not in known:
-        known[rules] = Motion(model, (), rules, 0)
+        motion = Motion(model, (), rules, 0)
+        known[rules] = motion, limit_events(motion)
     return known[rules]

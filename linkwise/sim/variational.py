@@ -26,7 +26,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from linkwise.codegen.routine import Copy, Statement, WhileAny
-from linkwise.sim.motion import Flat, Motion, is_linear, objects
+from linkwise.sim.limits import is_linear
+from linkwise.sim.motion import Flat, Motion, objects
 from linkwise.sim.work import Step, Work, flag, program
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Scalar, where
