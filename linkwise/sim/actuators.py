@@ -15,6 +15,7 @@ import numpy as np
 from linkwise.dynamics import Model
 from linkwise.errors import InputError
 from linkwise.model.joints import Joint
+from linkwise.sim.checks import check_finite, check_not_negative, check_positive
 from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, per_joint
 from linkwise.sim.limits import is_linear
 from linkwise.sim.motion import objects
@@ -25,6 +26,27 @@ Target = Any  # a vector, or a function (t, p) -> vector
 
 def _at(target: Target, t: Scalar, p: Vector) -> Any:
     return target(t, p) if callable(target) else target
+
+
+def _target(value: Target, size: int, what: str) -> Target:
+    """A function as it is; numbers checked, one for all or one for each."""
+    return value if callable(value) else checked_numbers(value, size, what, one_for_all=True)
+
+
+def _direction(value: Any, what: str) -> Any:
+    """A vector (3) of length one."""
+    vector = checked_numbers(value, 3, what)
+    length = float(np.linalg.norm(vector))
+    if not length > 0.0:
+        raise InputError(f"{what} has no direction", got=repr(value), allowed="three numbers, not all 0")
+    return vector / length
+
+
+def _strength(value: Any, what: str) -> Any:
+    """A function (t, q, v, p) as it is, or a finite number."""
+    if not callable(value):
+        check_finite(what, value)
+    return value
 
 
 def _vector(value: Any, size: int, what: str) -> list[Scalar]:
@@ -52,7 +74,7 @@ class Torque(Element):
     """
 
     def __init__(self, model: Model, tau: Target) -> None:
-        self.model, self.tau = model, tau
+        self.model, self.tau = model, _target(tau, model.nv, "tau")
 
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         """As given."""
@@ -74,7 +96,8 @@ class PD(Element):
     def __init__(
         self, model: Model, q: Target, v: Target = 0.0, *, kp: Any = 100.0, kd: Any = 10.0, gravity: bool = False
     ) -> None:
-        self.model, self.q, self.v, self.gravity = model, q, v, gravity
+        self.model, self.gravity = model, bool(gravity)
+        self.q, self.v = _target(q, model.nq, "the target q"), _target(v, model.nv, "the target v")
         self.kp, self.kd = per_joint(model, kp, "kp"), per_joint(model, kd, "kd")
 
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
@@ -103,7 +126,9 @@ class ComputedTorque(Element):
     def __init__(
         self, model: Model, q: Target, v: Target = 0.0, vdot: Target = 0.0, *, kp: Any = 100.0, kd: Any = 20.0
     ) -> None:
-        self.model, self.q, self.v, self.vdot = model, q, v, vdot
+        self.model = model
+        self.q, self.v = _target(q, model.nq, "the target q"), _target(v, model.nv, "the target v")
+        self.vdot = _target(vdot, model.nv, "the target vdot")
         self.kp, self.kd = per_joint(model, kp, "kp"), per_joint(model, kd, "kd")
 
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
@@ -144,6 +169,9 @@ class JointSprings(Element):
     def __init__(self, model: Model, stiffness: Any, damping: Any = 0.0, rest: Any = None) -> None:
         self.model = model
         self.k, self.c = per_joint(model, stiffness, "stiffness"), per_joint(model, damping, "damping")
+        for what, values in (("stiffness", self.k), ("damping", self.c)):
+            if (values < 0.0).any():
+                raise InputError(f"{what} is negative", got=str(values), allowed="numbers >= 0")
         self.rest = checked_numbers(model.neutral() if rest is None else rest, model.nq, "rest")
 
     def _springs(self) -> list[tuple[Any, list[float], list[float]]]:
@@ -228,15 +256,21 @@ class SeriesElastic(Element):
                 raise InputError(f"joint {joint.name!r} has not one freedom of its own", got=repr(joint.type))
         self.q_places = [joint.q_slice.start for joint in found]
         self.v_places = [joint.v_slice.start for joint in found]
-        self.command, self.k, self.inertia, self.b = command, float(stiffness), float(inertia), float(friction)
-        self.kp, self.kd = float(kp), float(kd)
+        check_positive("inertia", inertia)
+        for what, value in (("stiffness", stiffness), ("friction", friction)):
+            check_not_negative(what, value)
+        for what, value in (("kp", kp), ("kd", kd)):
+            check_finite(what, value)
         self.n = len(found)
         self.nx = 2 * self.n
-        self.start = [0.0] * self.n if start is None else [float(x) for x in start]
+        self.command = _target(command, self.n, "the command")
+        self.k, self.inertia, self.b = float(stiffness), float(inertia), float(friction)
+        self.kp, self.kd = float(kp), float(kd)
+        self.start = checked_numbers(0.0 if start is None else start, self.n, "start", one_for_all=start is None)
 
     def initial(self) -> Sequence[float]:
         """Motors at rest."""
-        return [*self.start, *([0.0] * self.n)]
+        return [*self.start.tolist(), *([0.0] * self.n)]
 
     def _stretch(self, q: Vector, x: Vector) -> list[Scalar]:
         return [x[k] - q[place] for k, place in enumerate(self.q_places)]
@@ -300,13 +334,14 @@ class ReactionWheel(Element):
         start: float = 0.0,
         inertia: float | None = None,
     ) -> None:
-        if inertia is not None and not inertia > 0.0:
-            raise InputError("a wheel's inertia is not positive", got=repr(inertia), allowed="kg m², above 0")
+        if inertia is not None:
+            check_positive("a wheel's inertia", inertia)
+        check_not_negative("limit", limit, or_infinite=True)
+        check_finite("start", start)
         self.inertia = inertia
         self.model, self.body = model, model.body(body).name
-        n = np.asarray(axis, float)
-        self.axis = (n / np.linalg.norm(n)).tolist()
-        self.torque, self.limit, self.start = torque, float(limit), float(start)
+        self.axis = _direction(axis, "the axis").tolist()
+        self.torque, self.limit, self.start = _strength(torque, "the torque"), float(limit), float(start)
 
     def initial(self) -> Sequence[float]:
         """The spin given."""
@@ -363,10 +398,12 @@ class Thruster(Element):
         limits: tuple[float, float] = (0.0, np.inf),
     ) -> None:
         self.body = model.body(body).name
-        d = np.asarray(direction, float)
-        d = d / np.linalg.norm(d)
-        self.unit = [*np.cross(np.asarray(point, float), d).tolist(), *d.tolist()]
-        self.thrust, self.limits = thrust, limits
+        d = _direction(direction, "the direction")
+        self.unit = [*np.cross(checked_numbers(point, 3, "the point"), d).tolist(), *d.tolist()]
+        low, high = (float(x) for x in limits)
+        if not low <= high:
+            raise InputError("limits of the thrust are swapped or no numbers", got=repr(limits), allowed="(low, high), N")
+        self.thrust, self.limits = _strength(thrust, "the thrust"), (low, high)
 
     def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector]:
         """The force and its moment about the body's origin."""

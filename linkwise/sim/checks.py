@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.errors import InputError
-from linkwise.sim.motion import Motion
+
+if TYPE_CHECKING:
+    from linkwise.sim.motion import Motion
 
 Array = NDArray[Any]
 
@@ -77,6 +79,13 @@ def check_positive(name: str, value: Any) -> None:
     """A finite number above zero."""
     if not _is_real(value) or not 0.0 < float(value) < math.inf:
         raise InputError(f"{name} is not a positive number", got=repr(value), allowed="a finite number above 0")
+
+
+def check_not_negative(name: str, value: Any, *, or_infinite: bool = False) -> None:
+    """A number of at least zero."""
+    if not _is_real(value) or not 0.0 <= float(value) or (math.isinf(value) and not or_infinite):
+        allowed = "a number >= 0, or inf" if or_infinite else "a finite number >= 0"
+        raise InputError(f"{name} is not a number of at least zero", got=repr(value), allowed=allowed)
 
 
 def check_count(name: str, value: Any) -> None:

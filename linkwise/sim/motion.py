@@ -19,6 +19,7 @@ from linkwise.dynamics import Model
 from linkwise.errors import InputError
 from linkwise.model.joints import Joint
 from linkwise.model.parameters import Values
+from linkwise.sim.checks import check_choice, check_not_negative, check_positive
 from linkwise.sim.elements import Element
 from linkwise.sim.limits import Limit, is_linear, limits_of_joints
 from linkwise.spatial.dual import derivative
@@ -48,6 +49,12 @@ class JointRules:
     limits: str = "spring"
     limit_time: float = 0.02
     limit_loss: float = 2.0
+
+    def __post_init__(self) -> None:
+        check_choice("limits", self.limits, ("spring", "stop", "ignore"))
+        check_positive("friction_speed", self.friction_speed)
+        check_positive("limit_time", self.limit_time)
+        check_not_negative("limit_loss", self.limit_loss)
 
 
 def objects(values: Flat) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.errors import InputError, LinkwiseError
+from linkwise.sim.checks import check_count, check_not_negative
 from linkwise.sim.trajectory import Trajectory
 
 Array = NDArray[Any]
@@ -46,6 +47,14 @@ class Encoder:
     counts: int = 0
     noise: float = 0.0
     bias: float = 0.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.joints, str):
+            raise InputError("joints are given as a list of names", got=repr(self.joints), allowed=f"[{self.joints!r}]")
+        object.__setattr__(self, "joints", None if self.joints is None else tuple(self.joints))
+        if self.counts:
+            check_count("counts", self.counts)
+        _check_deviations(self, "noise", "bias")
 
     def read(self, trajectory: Trajectory, rng: Seed = None) -> Array:
         """Positions (..., T, n), rad or m."""
@@ -83,6 +92,9 @@ class IMU:
     gyro_bias: float = 0.0
     accel_bias: float = 0.0
 
+    def __post_init__(self) -> None:
+        _check_deviations(self, "gyro_noise", "accel_noise", "gyro_bias", "accel_bias")
+
     def read(self, trajectory: Trajectory, rng: Seed = None) -> Array:
         """[ω, specific force] (..., T, 6) in the instrument's axes: at rest the accelerometer shows -g."""
         model = _model(trajectory)
@@ -113,6 +125,9 @@ class ForceTorque:
     noise: float = 0.0
     moment_noise: float | None = None
 
+    def __post_init__(self) -> None:
+        _check_deviations(self, "noise", *(() if self.moment_noise is None else ("moment_noise",)))
+
     def read(self, trajectory: Trajectory, rng: Seed = None) -> Array:
         """[moment, force] (..., T, 6) exerted on the body through its joint, at the body's origin, in its axes.
 
@@ -127,6 +142,12 @@ class ForceTorque:
         clean = wrenches[..., index, :]
         moment_noise = self.noise / 10 if self.moment_noise is None else self.moment_noise
         return _noisy(clean, [moment_noise] * 3 + [self.noise] * 3, 0.0, np.random.default_rng(rng))
+
+
+def _check_deviations(sensor: Any, *names: str) -> None:
+    """Standard deviations are numbers of at least zero."""
+    for name in names:
+        check_not_negative(name, getattr(sensor, name))
 
 
 def _with_one_coordinate(joint: Any) -> Any:

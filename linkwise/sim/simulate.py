@@ -16,7 +16,6 @@ from linkwise.dynamics import Model
 from linkwise.errors import InputError
 from linkwise.sim.adaptive_run import AdaptiveRun
 from linkwise.sim.checks import (
-    check_choice,
     check_count,
     check_finite,
     check_positive,
@@ -136,7 +135,6 @@ def simulate(
         raise InputError("rules are not JointRules", got=repr(rules), allowed="lw.JointRules(...)")
     if limits is not None:
         rules = replace(rules, limits=limits)
-    check_choice("limits", rules.limits, ("spring", "stop", "ignore"))
     check_positive("duration", duration)
     check_finite("t0", t0)
     check_count("save_every", save_every)
