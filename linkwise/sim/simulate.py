@@ -27,7 +27,7 @@ from linkwise.sim.elements import as_elements
 from linkwise.sim.events import Event, as_events, limit_events
 from linkwise.sim.fixed_run import FixedRun
 from linkwise.sim.motion import JointRules, Motion
-from linkwise.sim.plans import ADAPTIVE, checked_method, plan_for
+from linkwise.sim.plans import adaptive_methods, checked_method, plan_for
 from linkwise.sim.progress import Progress
 from linkwise.sim.run import IntegrationWarning, Run
 from linkwise.sim.states import States, all_single
@@ -129,7 +129,7 @@ def simulate(
             f"nothing in {model.name!r} can move", got="nv = 0", allowed="a model with freedoms", do="see model.joints"
         )
     name = checked_method(method)
-    adaptive = name in ADAPTIVE
+    adaptive = name in adaptive_methods()
     rules = JointRules() if rules is None else rules
     if not isinstance(rules, JointRules):
         raise InputError("rules are not JointRules", got=repr(rules), allowed="lw.JointRules(...)")
