@@ -16,14 +16,17 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 _LEAST_RTOL = 1e-14
+_INSTANTS = 1000  # different times that an adaptive run must be able to tell
 
 
 def checked_vector(name: str, value: Any, size: int, or_more: bool = False) -> Array:
     """An array (..., size) of float64; with ``or_more`` the last axis may be longer."""
     try:
+        if np.iscomplexobj(value):
+            raise TypeError
         array = np.asarray(value, float)
     except (TypeError, ValueError):
-        raise InputError(f"{name} is not made of numbers", got=repr(value)[:80], allowed=f"(..., {size})") from None
+        raise InputError(f"{name} is not made of real numbers", got=repr(value)[:80], allowed=f"(..., {size})") from None
     if array.ndim == 0 or (array.shape[-1] < size if or_more else array.shape[-1] != size):
         raise InputError(
             f"{name} has the wrong shape",
@@ -98,6 +101,35 @@ def check_finite(name: str, value: Any) -> None:
     """A finite number."""
     if not _is_real(value) or not math.isfinite(value):
         raise InputError(f"{name} is not a finite number", got=repr(value), allowed="a number")
+
+
+def check_clock(t0: float, duration: float, dt: float | None, dtype: Any, adaptive: bool) -> None:
+    """Time passes with every step: steps are not lost in the rounding of t."""
+    end = float(t0) + float(duration)
+    if not math.isfinite(end):
+        raise InputError("t0 + duration is too large", got=f"{t0:g} + {duration:g} s", allowed="a finite number")
+    spacing = float(np.spacing(np.dtype(dtype).type(max(abs(t0), abs(end)))))
+    where = f"near t = {end:g} s, {np.dtype(dtype)} numbers are {spacing:.2g} s apart"
+    if dt is not None and dt < spacing:
+        raise InputError(
+            "time would stand still: a step is lost in the rounding of t",
+            got=f"dt = {dt:g} s; {where}",
+            allowed=f"dt >= {spacing:.2g} s",
+            do="a t0 near zero, or a larger dt",
+        )
+    if adaptive and duration < _INSTANTS * spacing:
+        raise InputError(
+            "time would stand still: too few numbers lie between t0 and t0 + duration",
+            got=f"duration = {duration:g} s; {where}",
+            allowed=f"at least {_INSTANTS} of them",
+            do="a t0 near zero",
+        )
+
+
+def check_progress(progress: Any) -> None:
+    """A choice, or a function to call."""
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        raise InputError("progress is no choice", got=repr(progress), allowed="True, False, None, or a function to call")
 
 
 def checked_atol(rtol: Any, atol: Any, max_step: Any, min_step: Any) -> float:

@@ -108,5 +108,5 @@ class _Neighbours:
             value[exact] = sides[0][name][exact]
         h = np.where(exact, 1.0, t_after - t_before)
         self.sides = tuple({n: a.reshape(*batch, *a.shape[1:]) for n, a in side.items()} for side in sides)
-        self.h = h.reshape(*batch, -1)
-        self.s = np.where(exact, 0.0, np.clip((times - t_before) / h, 0.0, 1.0)).reshape(*batch, -1)
+        self.h = h.reshape(*batch, len(times))
+        self.s = np.where(exact, 0.0, np.clip((times - t_before) / h, 0.0, 1.0)).reshape(*batch, len(times))

@@ -208,7 +208,7 @@ def storage(out: Trajectory | None, shape: tuple[int, ...], dtype: Any) -> Array
     if out is None:
         try:
             return np.empty(shape, dtype)
-        except MemoryError:
+        except (MemoryError, ValueError):  # NumPy's two ways to say so
             raise InputError(
                 "the samples do not fit into memory",
                 got=f"{shape[0]} states, {shape[1]} times: {math.prod(shape) * np.dtype(dtype).itemsize / 1e9:.3g} GB",

@@ -16,9 +16,11 @@ from linkwise.dynamics import Model
 from linkwise.errors import InputError
 from linkwise.sim.adaptive_run import AdaptiveRun
 from linkwise.sim.checks import (
+    check_clock,
     check_count,
     check_finite,
     check_positive,
+    check_progress,
     check_start,
     checked_atol,
     checked_times,
@@ -145,6 +147,8 @@ def simulate(
     workers = checked_threads(threads)
     elements = as_elements(control)
     states = States(model, elements, q0, v0, p, x0, single=not adaptive and all_single(q0, v0, p, x0))
+    check_clock(t0, duration, 1e-3 if dt is None and not adaptive else dt, states.dtype, adaptive)
+    check_progress(progress)
     chosen = as_events(events)
     if rules.limits != "ignore":
         limited, stops = limits_of(model, rules)
