@@ -46,6 +46,7 @@ class AdaptiveRun(Run):
         self.rows["span"] = np.tile([self.end, rtol, max(atol, 1e-300), max_step, self.floor], (count, 1))
         first = 0.0 if dt is None else float(dt)
         self.rows["control"] = np.tile([self.t0, first, RUNNING, 0.0, 0.0, 0.0, 0.0, 0.0], (count, 1))
+        self.rows["k0"] = np.zeros((count, plan.motion.nz))
         self.times = times
         self.tables: dict[str, Array] = {}
         self.pieces: list[tuple[Array, Array]] = [(np.array([self.t0]), self.y[:1].copy())]

@@ -67,7 +67,7 @@ def test_a_followers_limits_hold_stop_or_are_ignored():
     held = lw.simulate(model, [0.0], [1.0], 5.0)
     assert np.abs(held.q).max() < 0.22
     assert (np.diff(held.energy) < 1e-9).all()
-    ideal = lw.simulate(model, [0.0], [1.0], 5.0, rules=lw.JointRules(limit_loss=0.0), rtol=1e-11)
+    ideal = lw.simulate(model, [0.0], [1.0], 5.0, rules=lw.JointRules(limit_loss=0.0), rtol=1e-13)
     assert np.ptp(ideal.energy) < 1e-8
     assert lw.simulate(model, [0.0], [1.0], 5.0, limits="ignore").q[-1, 0] == pytest.approx(5.0)
     with pytest.raises(lw.InputError, match="follower"):

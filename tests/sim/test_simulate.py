@@ -216,9 +216,11 @@ def test_event_functions_must_be_traceable():
 
 # Running.
 def test_ctrl_c_returns_what_was_computed_so_far():
+    model = double_pendulum()
+    lw.simulate(model, [1.0, 2.0], None, 0.1, method="rk4")  # compiled
     threading.Timer(0.7, lambda: signal.raise_signal(signal.SIGINT)).start()
     start = time.perf_counter()
-    motion = lw.simulate(double_pendulum(), [1.0, 2.0], None, 1e7, dt=1e-4, method="rk4", save_every=10_000_000)
+    motion = lw.simulate(model, [1.0, 2.0], None, 1e7, dt=1e-4, method="rk4", save_every=10_000_000)
     assert time.perf_counter() - start < 10.0
     assert motion.status == "interrupted"
     assert 0 < motion.steps < 1e11
