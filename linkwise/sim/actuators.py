@@ -402,7 +402,9 @@ class Thruster(Element):
         self.unit = [*np.cross(checked_numbers(point, 3, "the point"), d).tolist(), *d.tolist()]
         low, high = (float(x) for x in limits)
         if not low <= high:
-            raise InputError("limits of the thrust are swapped or no numbers", got=repr(limits), allowed="(low, high), N")
+            raise InputError(
+                "limits of the thrust are swapped or no numbers", got=repr(limits), allowed="(low, high), N"
+            )
         self.thrust, self.limits = _strength(thrust, "the thrust"), (low, high)
 
     def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector]:

@@ -20,8 +20,8 @@ def adaptive_loop(work: Work, step: Step, *, every_step: bool, events: Program |
     """Steps as long as the tolerance allows, each state with its own.
 
     Rows: y; p; control (see :data:`CONTROL`); span (see :data:`SPAN`); k0, the derivative at y, which is kept from one
-    call to the next so that it does not matter to the last bit how many steps a call makes. With ``every_step`` each accepted step is
-    recorded, otherwise the states at the times of the table ``times`` (infinity at its end).
+    call to the next so that it does not matter to the last bit how many steps a call makes. With ``every_step`` each
+    accepted step is recorded, otherwise the states at the times of the table ``times`` (infinity at its end).
     """
     m = work.motion
     nc = len(CONTROL)

@@ -164,8 +164,9 @@ class AdaptiveRun(Run):
                 do='method="rodas4" if springs, dampers or gains are stiff; see whether the control lets the motion '
                 "diverge; a larger rtol or max_steps",
             )
+        floor = max(self.floor, 4e-16 * abs(t))
         return message(
-            f"{who} could not go on: the step fell below {max(self.floor, 4e-16 * abs(t)):.0e} s, or a value is not a number",
+            f"{who} could not go on: the step fell below {floor:.0e} s, or a value is not a number",
             got=where,
             do="look at control and model at this time: a jump, a value that is not a number, a motion that diverges; "
             'method="rodas4" if it is stiff',

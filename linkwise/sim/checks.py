@@ -26,7 +26,9 @@ def checked_vector(name: str, value: Any, size: int, or_more: bool = False) -> A
             raise TypeError
         array = np.asarray(value, float)
     except (TypeError, ValueError):
-        raise InputError(f"{name} is not made of real numbers", got=repr(value)[:80], allowed=f"(..., {size})") from None
+        raise InputError(
+            f"{name} is not made of real numbers", got=repr(value)[:80], allowed=f"(..., {size})"
+        ) from None
     if array.ndim == 0 or (array.shape[-1] < size if or_more else array.shape[-1] != size):
         raise InputError(
             f"{name} has the wrong shape",
@@ -61,7 +63,7 @@ def check_start(motion: Motion, y: Array) -> None:
     beyond = {
         limit.joint.name: limit.bound
         for limit in motion.limits
-        if (limit.depth(y.T) > 1e-9 * max(1.0, abs(limit.bound))).any()
+        if (limit.depth(list(y.T)) > 1e-9 * max(1.0, abs(limit.bound))).any()
     }
     if beyond:
         raise InputError(
@@ -86,7 +88,7 @@ def check_positive(name: str, value: Any) -> None:
 
 def check_not_negative(name: str, value: Any, *, or_infinite: bool = False) -> None:
     """A number of at least zero."""
-    if not _is_real(value) or not 0.0 <= float(value) or (math.isinf(value) and not or_infinite):
+    if not _is_real(value) or not float(value) >= 0.0 or (math.isinf(value) and not or_infinite):
         allowed = "a number >= 0, or inf" if or_infinite else "a finite number >= 0"
         raise InputError(f"{name} is not a number of at least zero", got=repr(value), allowed=allowed)
 
@@ -129,7 +131,9 @@ def check_clock(t0: float, duration: float, dt: float | None, dtype: Any, adapti
 def check_progress(progress: Any) -> None:
     """A choice, or a function to call."""
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
-        raise InputError("progress is no choice", got=repr(progress), allowed="True, False, None, or a function to call")
+        raise InputError(
+            "progress is no choice", got=repr(progress), allowed="True, False, None, or a function to call"
+        )
 
 
 def checked_atol(rtol: Any, atol: Any, max_step: Any, min_step: Any) -> float:

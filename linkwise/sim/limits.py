@@ -52,7 +52,7 @@ class Limit:
         return {start + j: kind.rate(own, unit)[self.coordinate] * self.side for j, unit in enumerate(units)}
 
     def force(self, q: Flat, v: Flat, loss: float) -> dict[int, Scalar]:
-        """k δ (1 + loss δ̇) against the depth δ, and never a pull, on each freedom: {number of v: joint force}."""
+        """K δ (1 + loss δ̇) against the depth δ, and never a pull, on each freedom: {number of v: joint force}."""
         depth, gradient = self.depth(q), self.gradient(q)
         rate: Scalar = 0.0
         for i, slope in gradient.items():

@@ -185,7 +185,9 @@ class Motion:
             m = joint.mimic.multiplier if joint.mimic else 1.0
             for k in range(joint.nv):
                 i = joint.v_slice.start + k
-                damping, friction = (float(of[k]) if len(of) == joint.nv else 0.0 for of in (joint.damping, joint.friction))
+                damping, friction = (
+                    float(of[k]) if len(of) == joint.nv else 0.0 for of in (joint.damping, joint.friction)
+                )
                 if rules.damping and damping:
                     out[i] = out[i] - v[i] * (damping * m * m)
                 if rules.friction and friction:

@@ -52,7 +52,7 @@ def adaptive_methods() -> tuple[str, ...]:
 def checked_method(method: str) -> str:
     """A method's own name."""
     fixed, adaptive = fixed_methods(), adaptive_methods()
-    name = ALIASES.get(method, method) if isinstance(method, str) else ""
+    name = ALIASES.get(str(method), str(method))
     if name not in (*fixed, *adaptive):
         raise InputError(
             "no such method",

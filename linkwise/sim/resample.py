@@ -99,7 +99,9 @@ class _Neighbours:
             for number in numbers:
                 assert jumps is not None
                 state, time = jumps.state[number], jumps.t[number]
-                here = (times >= time) & (clock[state] <= time) if side == 0 else (times < time) & (clock[state] >= time)
+                here = (
+                    (times >= time) & (clock[state] <= time) if side == 0 else (times < time) & (clock[state] >= time)
+                )
                 clock[state, here] = time
                 for name, value in sides[side].items():
                     value[state, here] = jumps.sides[name][number, 1 - side]

@@ -164,10 +164,8 @@ def _with_one_coordinate(joint: Any) -> Any:
 def _gravity(trajectory: Trajectory) -> Array:
     """The run's gravity (3), or (..., 1, 3) where it is a run-time parameter."""
     model, p = _model(trajectory), trajectory.model_parameters
-    for parameter in model.parameters if p is not None else ():
-        if parameter.name == "gravity":
-            return np.asarray(p[..., parameter.slice])
-    return np.asarray(model.gravity)
+    declared = {parameter.name: parameter.slice for parameter in model.parameters}
+    return np.asarray(model.gravity if p is None or "gravity" not in declared else p[..., declared["gravity"]])
 
 
 def _slides(joint: Any) -> bool:

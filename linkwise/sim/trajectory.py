@@ -130,7 +130,7 @@ class Trajectory:
 
     @property
     def model_parameters(self) -> Array | None:
-        """The model's own run-time parameters (..., 1, np), as its functions take them for all samples; None if none."""
+        """The model's own run-time parameters (..., 1, np), as its functions take them for all samples, or None."""
         size = len(self._with_model("p").nominal_parameters)
         return None if self.p is None or not size else self.p[..., None, :size]
 

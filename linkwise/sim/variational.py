@@ -141,7 +141,7 @@ def _linear_ends(
 def _turning_ends(
     m: Motion, q: Flat, q_m: Flat, rate: Flat, h: Scalar, tau: Flat, outside: Any, p: Flat
 ) -> tuple[list[Scalar], list[Scalar]]:
-    """-D₁ and D₂ of the bodies' discrete Lagrangian, with the rotors' momentum and half of the impulse of the forces at each end."""
+    """-D₁ and D₂ of the bodies' discrete Lagrangian, each with the rotors' momentum and half of the forces' impulse."""
     u = [h * a for a in rate]
     rotors = m.rotor_inertias(p)
     pushed = list(tau)

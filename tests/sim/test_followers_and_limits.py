@@ -1,4 +1,4 @@
-"""Joints that follow others, and limits of joints whose rates are not their velocities: what acts, and that power balances."""
+"""Joints that follow others, and limits of joints with q̇ ≠ v: what acts, and that power balances."""
 
 import numpy as np
 import pytest

@@ -61,7 +61,9 @@ def test_rotors_as_run_time_parameters():
     q0, v0 = fixed.random_configuration(1), np.ones(fixed.nv)
     options = {"dt": 1e-2, "method": "variational"}
     np.testing.assert_allclose(
-        lw.simulate(free, q0, v0, 0.3, p=armature, **options).q, lw.simulate(fixed, q0, v0, 0.3, **options).q, atol=1e-12
+        lw.simulate(free, q0, v0, 0.3, p=armature, **options).q,
+        lw.simulate(fixed, q0, v0, 0.3, **options).q,
+        atol=1e-12,
     )
 
 
