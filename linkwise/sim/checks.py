@@ -110,19 +110,23 @@ def check_clock(t0: float, duration: float, dt: float | None, dtype: Any, adapti
     end = float(t0) + float(duration)
     if not math.isfinite(end):
         raise InputError("t0 + duration is too large", got=f"{t0:g} + {duration:g} s", allowed="a finite number")
-    spacing = float(np.spacing(np.dtype(dtype).type(max(abs(t0), abs(end)))))
-    where = f"near t = {end:g} s, {np.dtype(dtype)} numbers are {spacing:.2g} s apart"
+    largest = max(abs(float(t0)), abs(end))
+    spacing = math.ulp(largest) if dtype == np.float64 else float(np.spacing(np.dtype(dtype).type(largest)))
+
+    def where() -> str:
+        return f"near t = {end:g} s, {np.dtype(dtype)} numbers are {spacing:.2g} s apart"
+
     if dt is not None and dt < spacing:
         raise InputError(
             "time would stand still: a step is lost in the rounding of t",
-            got=f"dt = {dt:g} s; {where}",
+            got=f"dt = {dt:g} s; {where()}",
             allowed=f"dt >= {spacing:.2g} s",
             do="a t0 near zero, or a larger dt",
         )
     if adaptive and duration < _INSTANTS * spacing:
         raise InputError(
             "time would stand still: too few numbers lie between t0 and t0 + duration",
-            got=f"duration = {duration:g} s; {where}",
+            got=f"duration = {duration:g} s; {where()}",
             allowed=f"at least {_INSTANTS} of them",
             do="a t0 near zero",
         )

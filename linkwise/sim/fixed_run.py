@@ -57,9 +57,9 @@ class FixedRun(Run):
                 allowed=f"up to {_SINGLE_STEPS}",
                 do="pass float64 arrays",
             )
-        nodes = sum(len(program.nodes) for program in plan.routine.programs)
         self.chunk_steps = 16
-        if plan.routine.is_compilable:
+        if plan.is_compiled:
+            nodes = sum(len(program.nodes) for program in plan.routine.programs)
             self.chunk_steps = max(1, int(CHUNK_SECONDS / (2e-9 + nodes * count * 4e-10)))
 
     @property
@@ -173,7 +173,7 @@ class FixedRun(Run):
         if self.ended.any():
             alive = np.isfinite(y[0]).all(axis=1)
             t, y = t[alive], y[:, alive]
-        return self._with_jumps(t, y) if self.times is None else (t, y)
+        return self._with_jumps(t, y) if self.jumps and self.times is None else (t, y)
 
     def _with_jumps(self, t: Array, y: Array) -> tuple[Array, Array]:
         """Both sides of events among the samples of a single state; one that lies at such a time is a side already."""

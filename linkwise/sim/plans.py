@@ -115,6 +115,11 @@ class Plan:
             return adaptive_loop(work, step, every_step=self.every_step, events=events)
         return fixed_loop(work, step, events)
 
+    @cached_property
+    def is_compiled(self) -> bool:
+        """Whether no Python function is called on the way."""
+        return self.routine.is_compilable
+
     def kernel(self, count: int, dtype: Any = np.float64) -> Any:
         """The compiled loop, for few states or for many; run by the interpreter where Python must be asked."""
         scalar = count < 3

@@ -54,7 +54,7 @@ class Run:
     def go(self, bar: Progress, threads: int) -> None:
         """Run chunk after chunk until all states are done, or the user has had enough."""
         kernel = self.plan.kernel(self.states.count, self.states.dtype)
-        whole = self._compiled_chunk if self.plan.routine.is_compilable else self._hosted_chunk
+        whole = self._compiled_chunk if self.plan.is_compiled else self._hosted_chunk
         try:
             while self.is_running():
                 start = time.perf_counter()
@@ -136,9 +136,10 @@ class Run:
         t, y = self.samples()
         y = y.reshape(*states.shape, *y.shape[1:])
         p = states.p.reshape(*states.shape, m.np)
-        status = self.statuses().reshape(states.shape)
+        statuses = self.statuses()
+        status = statuses.reshape(states.shape)
         steps, rejected = (a.astype(np.int64).reshape(states.shape) for a in self.counts())
-        self.trouble = self._trouble()
+        self.trouble = self._trouble(statuses)
         derived: Any = lambda: plan.observe(t, y, p, threads)  # noqa: E731
         return Trajectory(
             t,
@@ -173,9 +174,9 @@ class Run:
         """What stopped one state, for people."""
         raise NotImplementedError
 
-    def _trouble(self) -> str:
+    def _trouble(self, statuses: Array) -> str:
         """Why states did not reach the end, told of the first of them; empty if all did."""
-        lost = np.flatnonzero(np.isin(self.statuses(), ("failed", "max_steps")))
+        lost = np.flatnonzero((statuses == "failed") | (statuses == "max_steps"))
         if not len(lost):
             return ""
         k = int(lost[0])

@@ -64,8 +64,8 @@ class Encoder:
         else:
             found = [_with_one_coordinate(model.joint(name)) for name in self.joints]
         places = trajectory.q[..., [j.q_slice.start for j in found]]
-        scale = np.array([j.mimic.multiplier if j.mimic else 1.0 for j in found])
-        offset = np.array([j.mimic.offset if j.mimic else 0.0 for j in found])
+        scale = np.array([j.mimic.multiplier if j.mimic else 1.0 for j in found], places.dtype)
+        offset = np.array([j.mimic.offset if j.mimic else 0.0 for j in found], places.dtype)
         clean = _noisy(places * scale + offset, self.noise, self.bias, np.random.default_rng(rng))
         if not self.counts:
             return clean

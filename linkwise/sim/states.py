@@ -40,8 +40,8 @@ class States:
         self.p = np.array(given, self.dtype, order="C")  # a copy: what follows from the motion is computed later
         # Quaternions of length one, once at the start: steps keep them so.
         self.y[:, : model.nq] = model.integrate(self.y[:, : model.nq], np.zeros(model.nv))
-        whole = np.isfinite(self.y).all() and np.isfinite(self.p).all()
-        if not self.shape and not whole:  # in a batch only that state fails
+        alone = not self.shape  # in a batch only that state fails
+        if alone and not (np.isfinite(self.y).all() and (p is None or np.isfinite(self.p).all())):
             parts = (("q0", q), ("v0", v), ("x0", x), ("p", given))
             raise InputError(
                 "the start is not made of finite numbers",

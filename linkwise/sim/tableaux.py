@@ -1,8 +1,8 @@
 """Runge–Kutta methods as data.
 
 A :class:`Tableau` is all there is to an explicit method: the steps of :mod:`linkwise.sim.explicit` are any of them. Add
-a method by adding its numbers to :data:`TABLEAUX`: ``simulate`` and the command line then know it by its name, it adapts
-its steps if it estimates its error, and ``tests/sim/test_orders.py`` measures its order.
+a method by adding its numbers to :data:`TABLEAUX`: ``simulate`` and the command line then know its name, it adapts its
+steps if it estimates its error, and ``tests/sim/test_orders.py`` measures its order.
 """
 
 from __future__ import annotations
