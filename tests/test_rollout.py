@@ -107,3 +107,24 @@ def test_mistakes(model: Any, step: Any) -> None:
         lw.rollout(lw.compile(lambda m, q: {"q": q @ q}, model, {"q": "q"}), 3)
     with pytest.raises(InputError, match="one row for each step"):
         lw.rollout(step, 3, sequences=["tau"])(*np.ones((2, 2)), np.ones((4, 2)))
+
+
+@pytest.mark.parametrize("batch", [(0,), (3, 0)])
+@pytest.mark.parametrize("record", [False, True])
+@pytest.mark.parametrize("sequences", [(), ("tau",)])
+@pytest.mark.parametrize("moves", [True, False])
+def test_empty_batches_and_models_that_cannot_move(batch, record, sequences, moves):
+    b = lw.ModelBuilder("rock")
+    b.add_body("rock", joint=lw.Revolute(axis=(0, 1, 0)) if moves else lw.Fixed(), mass=1.0, inertia=np.eye(3))
+    model = b.build()
+
+    def euler(model, q, v, tau):
+        v = v + 0.001 * model.forward_dynamics(q, v, tau)
+        return {"q": q + 0.001 * v, "v": v}
+
+    step = lw.compile(euler, model, inputs={"q": "q", "v": "v", "tau": "v"})
+    n = model.nv
+    for shape in (batch, (2,), ()):
+        tau = np.zeros((*((5,) if sequences else ()), *shape, n))
+        out = lw.rollout(step, 5, sequences=sequences, record=record)(np.zeros((*shape, n)), np.zeros((*shape, n)), tau)
+        assert out.q.shape == (*((5,) if record else ()), *shape, n)

@@ -17,6 +17,7 @@ from linkwise.algorithms import (
     forward_dynamics,
     inverse_dynamics,
     jacobian,
+    joint_wrenches,
     kinematics,
     linearized_forward,
     linearized_inverse,
@@ -148,6 +149,10 @@ def _fd(t: Trees, q: Flat, v: Flat, tau: Flat, f_ext: Flat | None) -> Any:
     return forward_dynamics.forward_dynamics(t.fast, q, v, tau, t.link_forces(f_ext, t.fast))
 
 
+def _joint_wrenches(t: Trees, q: Flat, v: Flat, vdot: Flat, f_ext: Flat | None) -> Any:
+    return joint_wrenches.joint_wrenches(t.aligned, q, v, vdot, t.link_forces(f_ext, t.aligned))
+
+
 def _bias(t: Trees, q: Flat, v: Flat, f_ext: Flat | None) -> Any:
     return inverse_dynamics.bias_force(t.fast, q, v, t.link_forces(f_ext, t.fast))
 
@@ -205,6 +210,7 @@ CATALOGUE: dict[str, Text] = {
             result=linearized_forward.LinearizedForward,
         ),
     ),
+    "joint_wrenches": Text(("q", "v", "vdot"), _joint_wrenches, ("f_ext",), empty=(0, 6)),
     "perturb_inverse": Text(("q", "v", "vdot", "dq", "dv", "dvdot"), _perturbed_inverse, ("f_ext",)),
     "perturb_forward": Text(("q", "v", "tau", "dq", "dv", "dtau"), _perturbed_forward, ("f_ext",)),
     "gravity_force": Text(("q",), lambda t, q: inverse_dynamics.gravity_force(t.fast, q)),

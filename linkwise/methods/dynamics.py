@@ -94,6 +94,24 @@ class Dynamics(Methods):
         """J*f (..., nv): the joint forces that external forces (..., n_bodies, 6), in body frames, amount to."""
         return self._run("external_force", q, f_ext, p=p, out=out, threads=threads)
 
+    def joint_wrenches(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        vdot: ArrayLike,
+        f_ext: ArrayLike | None = None,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """[moment, force] (..., n_bodies, 6) that goes through each joint on its body, at its origin, in its axes.
+
+        All six components, of which the joint forces τ are those along the joint's own axes (less what its rotor
+        takes).
+        """
+        return self._run("joint_wrenches", q, v, vdot, f_ext=f_ext, p=p, out=out, threads=threads)
+
     def mass_matrix_inverse(
         self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
     ) -> Array:

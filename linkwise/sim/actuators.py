@@ -7,20 +7,46 @@ a batch can follow as many targets as it has states by reading them from ``p``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from linkwise.dynamics import Model
 from linkwise.errors import InputError
-from linkwise.sim.elements import Element, Scalar, Vector, per_joint
-from linkwise.sim.motion import is_linear, objects
+from linkwise.model.joints import Joint
+from linkwise.sim.checks import check_finite, check_not_negative, check_positive
+from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, per_joint
+from linkwise.sim.limits import is_linear
+from linkwise.sim.motion import objects
+from linkwise.spatial.dual import derivative
 
 Target = Any  # a vector, or a function (t, p) -> vector
 
 
 def _at(target: Target, t: Scalar, p: Vector) -> Any:
     return target(t, p) if callable(target) else target
+
+
+def _target(value: Target, size: int, what: str) -> Target:
+    """A function as it is; numbers checked, one for all or one for each."""
+    return value if callable(value) else checked_numbers(value, size, what, one_for_all=True)
+
+
+def _direction(value: Any, what: str) -> Any:
+    """A vector (3) of length one."""
+    vector = checked_numbers(value, 3, what)
+    length = float(np.linalg.norm(vector))
+    if not length > 0.0:
+        raise InputError(f"{what} has no direction", got=repr(value), allowed="three numbers, not all 0")
+    return vector / length
+
+
+def _strength(value: Any, what: str) -> Any:
+    """A function (t, q, v, p) as it is, or a finite number."""
+    if not callable(value):
+        check_finite(what, value)
+    return value
 
 
 def _vector(value: Any, size: int, what: str) -> list[Scalar]:
@@ -48,7 +74,7 @@ class Torque(Element):
     """
 
     def __init__(self, model: Model, tau: Target) -> None:
-        self.model, self.tau = model, tau
+        self.model, self.tau = model, _target(tau, model.nv, "tau")
 
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         """As given."""
@@ -70,7 +96,8 @@ class PD(Element):
     def __init__(
         self, model: Model, q: Target, v: Target = 0.0, *, kp: Any = 100.0, kd: Any = 10.0, gravity: bool = False
     ) -> None:
-        self.model, self.q, self.v, self.gravity = model, q, v, gravity
+        self.model, self.gravity = model, bool(gravity)
+        self.q, self.v = _target(q, model.nq, "the target q"), _target(v, model.nv, "the target v")
         self.kp, self.kd = per_joint(model, kp, "kp"), per_joint(model, kd, "kd")
 
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
@@ -99,7 +126,9 @@ class ComputedTorque(Element):
     def __init__(
         self, model: Model, q: Target, v: Target = 0.0, vdot: Target = 0.0, *, kp: Any = 100.0, kd: Any = 20.0
     ) -> None:
-        self.model, self.q, self.v, self.vdot = model, q, v, vdot
+        self.model = model
+        self.q, self.v = _target(q, model.nq, "the target q"), _target(v, model.nv, "the target v")
+        self.vdot = _target(vdot, model.nv, "the target vdot")
         self.kp, self.kd = per_joint(model, kp, "kp"), per_joint(model, kd, "kd")
 
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
@@ -123,7 +152,10 @@ def _model_force(model: Model, function: str, p: Vector, *arguments: Any) -> lis
 
 
 class JointSprings(Element):
-    """Springs and dampers at joints: -k (q ⊖ rest) - c v. Passive: effort limits do not hold for them.
+    """Springs and dampers at joints: -∂U/∂q - c v with U = ½ Σ k d², d = q ⊖ rest.
+
+    Where q̇ = v that is -k d - c v; elsewhere the gradient is taken in the joint's own chart, so that springs keep the
+    energy whatever they turn. Passive: effort limits do not hold for them.
 
     Args:
         model: the mechanism.
@@ -137,36 +169,53 @@ class JointSprings(Element):
     def __init__(self, model: Model, stiffness: Any, damping: Any = 0.0, rest: Any = None) -> None:
         self.model = model
         self.k, self.c = per_joint(model, stiffness, "stiffness"), per_joint(model, damping, "damping")
-        self.rest = np.array(model.neutral() if rest is None else rest, float)
-        for joint in model.joints:
-            part = self.k[joint.v_slice]
-            if not is_linear(joint.type) and part.any() and np.ptp(part[:3]) > 0:
-                raise InputError(
-                    f"a spring at {joint.name!r} must be equally stiff about all axes",
-                    got=str(part),
-                    allowed="equal numbers: the energy of other springs is not a function of the rotation vector",
-                )
+        for what, values in (("stiffness", self.k), ("damping", self.c)):
+            if (values < 0.0).any():
+                raise InputError(f"{what} is negative", got=str(values), allowed="numbers >= 0")
+        self.rest = checked_numbers(model.neutral() if rest is None else rest, model.nq, "rest")
 
-    def _stretch(self, q: Vector) -> list[Scalar]:
-        """How far each freedom is from rest; not asked of joints without a spring."""
-        out: list[Scalar] = [0.0] * self.model.nv
-        for joint in self.model.joints:
-            if joint.mimic is None and self.k[joint.v_slice].any():
-                out[joint.v_slice] = joint.type.difference(self.rest[joint.q_slice].tolist(), list(q[joint.q_slice]))
-        return out
+    def _springs(self) -> list[tuple[Any, list[float], list[float]]]:
+        """Each joint that has springs, with its stiffnesses and its relaxed coordinates."""
+        return [
+            (joint, self.k[joint.v_slice].tolist(), self.rest[joint.q_slice].tolist())
+            for joint in self.model.joints
+            if joint.mimic is None and self.k[joint.v_slice].any()
+        ]
 
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         """Back to rest."""
-        return [
-            -(float(k) * d + float(c) * rate) for k, c, d, rate in zip(self.k, self.c, self._stretch(q), v, strict=True)
-        ]
+        tau = [-(float(c) * rate) for c, rate in zip(self.c, v, strict=True)]
+        for joint, k, rest in self._springs():
+            start, own = joint.v_slice.start, list(q[joint.q_slice])
+            for i in range(joint.nv):
+                if is_linear(joint.type):
+                    pull = k[i] * (own[i] - rest[i])
+                else:
+                    along = [1.0 if j == i else 0.0 for j in range(joint.nv)]
+                    moved = partial(_moved_energy, joint.type, k, rest, own)
+                    pull = derivative(moved, [0.0] * joint.nv, along)[1][0]
+                tau[start + i] = tau[start + i] - pull
+        return tau
 
     def energy(self, q: Vector, x: Vector, p: Vector) -> Scalar:
         """½ Σ k d²."""
         total: Scalar = 0.0
-        for k, d in zip(self.k, self._stretch(q), strict=True):
-            total = total + 0.5 * float(k) * (d * d)
+        for joint, k, rest in self._springs():
+            total = total + _spring_energy(joint.type, k, rest, list(q[joint.q_slice]))
         return total
+
+
+def _spring_energy(kind: Joint, k: list[float], rest: list[float], q: Sequence[Scalar]) -> Scalar:
+    """½ Σ k d² of one joint."""
+    total: Scalar = 0.0
+    for stiffness, d in zip(k, kind.difference(rest, q), strict=True):
+        total = total + 0.5 * stiffness * (d * d)
+    return total
+
+
+def _moved_energy(kind: Joint, k: list[float], rest: list[float], q: list[Scalar], u: Sequence[Scalar]) -> list[Scalar]:
+    """½ Σ k d² at q ∘ exp(u)."""
+    return [_spring_energy(kind, k, rest, kind.integrate(q, u))]
 
 
 class SeriesElastic(Element):
@@ -207,15 +256,21 @@ class SeriesElastic(Element):
                 raise InputError(f"joint {joint.name!r} has not one freedom of its own", got=repr(joint.type))
         self.q_places = [joint.q_slice.start for joint in found]
         self.v_places = [joint.v_slice.start for joint in found]
-        self.command, self.k, self.inertia, self.b = command, float(stiffness), float(inertia), float(friction)
-        self.kp, self.kd = float(kp), float(kd)
+        check_positive("inertia", inertia)
+        for what, value in (("stiffness", stiffness), ("friction", friction)):
+            check_not_negative(what, value)
+        for what, value in (("kp", kp), ("kd", kd)):
+            check_finite(what, value)
         self.n = len(found)
         self.nx = 2 * self.n
-        self.start = [0.0] * self.n if start is None else [float(x) for x in start]
+        self.command = _target(command, self.n, "the command")
+        self.k, self.inertia, self.b = float(stiffness), float(inertia), float(friction)
+        self.kp, self.kd = float(kp), float(kd)
+        self.start = checked_numbers(0.0 if start is None else start, self.n, "start", one_for_all=start is None)
 
     def initial(self) -> Sequence[float]:
         """Motors at rest."""
-        return [*self.start, *([0.0] * self.n)]
+        return [*self.start.tolist(), *([0.0] * self.n)]
 
     def _stretch(self, q: Vector, x: Vector) -> list[Scalar]:
         return [x[k] - q[place] for k, place in enumerate(self.q_places)]
@@ -279,13 +334,14 @@ class ReactionWheel(Element):
         start: float = 0.0,
         inertia: float | None = None,
     ) -> None:
-        if inertia is not None and not inertia > 0.0:
-            raise InputError("a wheel's inertia is not positive", got=repr(inertia), allowed="kg m², above 0")
+        if inertia is not None:
+            check_positive("a wheel's inertia", inertia)
+        check_not_negative("limit", limit, or_infinite=True)
+        check_finite("start", start)
         self.inertia = inertia
         self.model, self.body = model, model.body(body).name
-        n = np.asarray(axis, float)
-        self.axis = (n / np.linalg.norm(n)).tolist()
-        self.torque, self.limit, self.start = torque, float(limit), float(start)
+        self.axis = _direction(axis, "the axis").tolist()
+        self.torque, self.limit, self.start = _strength(torque, "the torque"), float(limit), float(start)
 
     def initial(self) -> Sequence[float]:
         """The spin given."""
@@ -342,10 +398,14 @@ class Thruster(Element):
         limits: tuple[float, float] = (0.0, np.inf),
     ) -> None:
         self.body = model.body(body).name
-        d = np.asarray(direction, float)
-        d = d / np.linalg.norm(d)
-        self.unit = [*np.cross(np.asarray(point, float), d).tolist(), *d.tolist()]
-        self.thrust, self.limits = thrust, limits
+        d = _direction(direction, "the direction")
+        self.unit = [*np.cross(checked_numbers(point, 3, "the point"), d).tolist(), *d.tolist()]
+        low, high = (float(x) for x in limits)
+        if not low <= high:
+            raise InputError(
+                "limits of the thrust are swapped or no numbers", got=repr(limits), allowed="(low, high), N"
+            )
+        self.thrust, self.limits = _strength(thrust, "the thrust"), (low, high)
 
     def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector]:
         """The force and its moment about the body's origin."""

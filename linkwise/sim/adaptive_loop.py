@@ -19,8 +19,9 @@ CONTROL = ("t", "h", "status", "next", "accepted", "rejected", "left", "held")
 def adaptive_loop(work: Work, step: Step, *, every_step: bool, events: Program | None = None) -> Routine:
     """Steps as long as the tolerance allows, each state with its own.
 
-    Rows: y; p; control (see :data:`CONTROL`); span (see :data:`SPAN`). With ``every_step`` each accepted step is
-    recorded, otherwise the states at the times of the table ``times`` (infinity at its end).
+    Rows: y; p; control (see :data:`CONTROL`); span (see :data:`SPAN`); k0, the derivative at y, which is kept from one
+    call to the next so that it does not matter to the last bit how many steps a call makes. With ``every_step`` each
+    accepted step is recorded, otherwise the states at the times of the table ``times`` (infinity at its end).
     """
     m = work.motion
     nc = len(CONTROL)
@@ -28,15 +29,17 @@ def adaptive_loop(work: Work, step: Step, *, every_step: bool, events: Program |
     work.buffer("p", m.np, load=True)
     work.buffer("control", nc, load=True, store=True)
     work.buffer("span", len(SPAN), load=True)
+    work.buffer("k0", m.nz, load=True, store=True)
     work.buffer("next_time", 1)
     clip = not every_step and step.dense is None
     exponent = -1.0 / (step.error_order + 1)
 
     def begin(control: Flat) -> dict[str, Any]:
-        t, h, status, place, _, _, left, _ = control
+        t, h, status, place, accepted, rejected, left, _ = control
         return {
             "t": t,
             "first": flag(h <= 0.0),
+            "fresh": flag((h <= 0.0) | (accepted + rejected <= 0.0)),
             "place": place,
             "running": flag((status <= RUNNING) & (left > 0.0)),
         }
@@ -48,7 +51,9 @@ def adaptive_loop(work: Work, step: Step, *, every_step: bool, events: Program |
         # A step that ends just before the goal would leave a crumb: stretch it, or halve what is left.
         room = goal - t[0]
         lands = limited * (1.0 + 1e-12) >= room
-        return {"h": where(lands, room, limited), "t_new": where(lands, goal, t[0] + limited)}
+        later = t[0] + limited
+        # The step is as long as the clock says, also where the clock is coarse.
+        return {"h": where(lands, room, later - t[0]), "t_new": where(lands, goal, later)}
 
     def decide(control: Flat, t: Flat, t_new: Flat, h: Flat, err: Flat, span: Flat, *hit: Flat) -> dict[str, Any]:
         _, wanted, status, place, accepted, rejected, left, held = control
@@ -151,7 +156,15 @@ def adaptive_loop(work: Work, step: Step, *, every_step: bool, events: Program |
             {"g": events.outputs[0].size, "g_kept": events.outputs[0].size, "accept": 1},
         )
         body += [work.call(keep), Copy("g_next", "g")]
-    opening: list[Statement] = [work.call(program("begin", begin, {"control": nc})), *step.begin]
+    keep_k0 = program(
+        "keep_k0",
+        lambda k0, k0_kept, fresh: {"k0_new": [where(fresh[0] > 0.0, a, b) for a, b in zip(k0, k0_kept, strict=True)]},
+        {"k0": nz, "k0_kept": nz, "fresh": 1},
+    )
+    opening: list[Statement] = [
+        work.call(program("begin", begin, {"control": nc})),
+        IfAny("fresh", (Copy("k0", "k0_kept"), *step.begin, work.call(keep_k0), Copy("k0_new", "k0"))),
+    ]
     opening += first_step(work, step, nc)
     if events is not None:
         opening.append(work.call(events))

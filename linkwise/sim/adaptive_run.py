@@ -46,6 +46,7 @@ class AdaptiveRun(Run):
         self.rows["span"] = np.tile([self.end, rtol, max(atol, 1e-300), max_step, self.floor], (count, 1))
         first = 0.0 if dt is None else float(dt)
         self.rows["control"] = np.tile([self.t0, first, RUNNING, 0.0, 0.0, 0.0, 0.0, 0.0], (count, 1))
+        self.rows["k0"] = np.zeros((count, plan.motion.nz))
         self.times = times
         self.tables: dict[str, Array] = {}
         self.pieces: list[tuple[Array, Array]] = [(np.array([self.t0]), self.y[:1].copy())]
@@ -65,7 +66,7 @@ class AdaptiveRun(Run):
                     do="give output_times, or leave out out",
                 )
             self.records = {"saved": np.empty((1, _STEP_CAPACITY, ny)), "saved_t": np.empty((1, _STEP_CAPACITY, 1))}
-        self.budget = 1024 if plan.routine.is_compilable else 16
+        self.budget = 1024 if plan.is_compiled else 16
 
     @property
     def control(self) -> Array:
@@ -108,35 +109,44 @@ class AdaptiveRun(Run):
             found = locator.first(t, self.y[k], p, h)
             if found is None:  # the sign changed twice, or only by rounding: pass over it
                 found = h, locator.at(t, self.y[k], p, np.array([h]))[0][0], []
-            self._fill(int(k), t, t + found[0])
-            y, final = self.happen(int(k), t + found[0], found[1], found[2])
+            size, before, which = found
+            y, final = self.happen(int(k), t + size, before, which)
+            ends = final or t + size >= self.end
             if self.times is None:
-                self.pieces.append((np.array([t + found[0]]), found[1][None]))
+                sides = [before] if np.array_equal(before, y) else [before, y]
+                self.pieces.append((np.full(len(sides), t + size), np.array(sides)))
+            else:
+                self._fill(int(k), t, t + size, y)
             self.y[k] = y
-            self.control[k, 0] = t + found[0]
-            self.control[k, 4] += 1.0
-            # What follows may be quite different: start small, so that the next event is not stepped over.
-            self.control[k, 1] = 0.0
             self.ended[k] = final
-            if not final:
-                self.control[k, 2] = RUNNING if t + found[0] < self.end else DONE
+            # What follows may be quite different: start small, so that the next event is not stepped over.
+            status = EVENT if final else DONE if ends else RUNNING
+            self.control[k, [0, 1, 2]] = t + size, 0.0, status
+            self.control[k, 4] += 1.0
 
-    def _fill(self, k: int, start: float, stop: float) -> None:
-        """Samples at the output times between the last whole step and an event."""
-        if self.times is None:
-            return
+    def _fill(self, k: int, start: float, stop: float, after: Array) -> None:
+        """Samples at the output times from the last whole step to an event, which leads to ``after``.
+
+        One at the very time of the event, to rounding, is the one after it.
+        """
+        assert self.times is not None
         place = int(self.control[k, 3])
         due = self.times[place:]
-        due = due[due <= stop]
+        due = due[due < stop]
         if len(due):
             self.saved[k, place : place + len(due)] = self.plan.locator.at(
                 start, self.y[k], self.states.p[k], due - start
             )[0]
-            self.control[k, 3] = place + len(due)
+            place += len(due)
+        at_once = int(np.count_nonzero(self.times[place:] <= stop + 4.0 * np.spacing(abs(stop))))
+        self.saved[k, place : place + at_once] = after
+        self.control[k, 3] = place + at_once
 
     def statuses(self) -> Array:
         """How each state ended (count)."""
-        return np.array([_STATUS[float(code)] for code in self.control[:, 2]])
+        found = np.array([_STATUS[float(code)] for code in self.control[:, 2]], dtype="<U11")
+        found[(self.control[:, 2] == EVENT) & ~self.ended] = "interrupted"  # before it could be looked into
+        return found
 
     def counts(self) -> tuple[Array, Array]:
         """Steps accepted and rejected, (count) each."""
@@ -154,8 +164,9 @@ class AdaptiveRun(Run):
                 do='method="rodas4" if springs, dampers or gains are stiff; see whether the control lets the motion '
                 "diverge; a larger rtol or max_steps",
             )
+        floor = max(self.floor, 4e-16 * abs(t))
         return message(
-            f"{who} could not go on: the step fell below {self.floor:.0e} s, or a value is not a number",
+            f"{who} could not go on: the step fell below {floor:.0e} s, or a value is not a number",
             got=where,
             do="look at control and model at this time: a jump, a value that is not a number, a motion that diverges; "
             'method="rodas4" if it is stiff',
@@ -168,6 +179,8 @@ class AdaptiveRun(Run):
             return t, np.concatenate([piece[1] for piece in self.pieces])[None]
         t, y = self.times, self.saved
         most = int(self.control[:, 3].max(initial=0.0))
+        if self.interrupted:  # what an unfinished chunk wrote is not there
+            y[np.arange(len(t)) >= self.control[:, 3:4]] = np.nan
         if self.interrupted or not self.states.shape:
             t, y = t[:most], y[:, :most]
         return t, y

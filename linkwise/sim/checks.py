@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.errors import InputError
-from linkwise.sim.motion import Motion
+
+if TYPE_CHECKING:
+    from linkwise.sim.motion import Motion
 
 Array = NDArray[Any]
 
 _LEAST_RTOL = 1e-14
+_INSTANTS = 1000  # different times that an adaptive run must be able to tell
 
 
 def checked_vector(name: str, value: Any, size: int, or_more: bool = False) -> Array:
     """An array (..., size) of float64; with ``or_more`` the last axis may be longer."""
     try:
+        if np.iscomplexobj(value):
+            raise TypeError
         array = np.asarray(value, float)
     except (TypeError, ValueError):
-        raise InputError(f"{name} is not made of numbers", got=repr(value)[:80], allowed=f"(..., {size})") from None
+        raise InputError(
+            f"{name} is not made of real numbers", got=repr(value)[:80], allowed=f"(..., {size})"
+        ) from None
     if array.ndim == 0 or (array.shape[-1] < size if or_more else array.shape[-1] != size):
         raise InputError(
             f"{name} has the wrong shape",
@@ -54,9 +61,9 @@ def checked_times(times: Any, t0: float, duration: float) -> Array | None:
 def check_start(motion: Motion, y: Array) -> None:
     """Nothing starts beyond a joint limit: its spring would fire the joint off."""
     beyond = {
-        limit.joint: limit.bound
+        limit.joint.name: limit.bound
         for limit in motion.limits
-        if ((y[:, limit.q] - limit.bound) * limit.side > 1e-9 * max(1.0, abs(limit.bound))).any()
+        if (limit.depth(list(y.T)) > 1e-9 * max(1.0, abs(limit.bound))).any()
     }
     if beyond:
         raise InputError(
@@ -79,6 +86,13 @@ def check_positive(name: str, value: Any) -> None:
         raise InputError(f"{name} is not a positive number", got=repr(value), allowed="a finite number above 0")
 
 
+def check_not_negative(name: str, value: Any, *, or_infinite: bool = False) -> None:
+    """A number of at least zero."""
+    if not _is_real(value) or not float(value) >= 0.0 or (math.isinf(value) and not or_infinite):
+        allowed = "a number >= 0, or inf" if or_infinite else "a finite number >= 0"
+        raise InputError(f"{name} is not a number of at least zero", got=repr(value), allowed=allowed)
+
+
 def check_count(name: str, value: Any) -> None:
     """A whole number of at least one."""
     if not _is_real(value) or not 1 <= value < math.inf or int(value) != value:
@@ -89,6 +103,41 @@ def check_finite(name: str, value: Any) -> None:
     """A finite number."""
     if not _is_real(value) or not math.isfinite(value):
         raise InputError(f"{name} is not a finite number", got=repr(value), allowed="a number")
+
+
+def check_clock(t0: float, duration: float, dt: float | None, dtype: Any, adaptive: bool) -> None:
+    """Time passes with every step: steps are not lost in the rounding of t."""
+    end = float(t0) + float(duration)
+    if not math.isfinite(end):
+        raise InputError("t0 + duration is too large", got=f"{t0:g} + {duration:g} s", allowed="a finite number")
+    largest = max(abs(float(t0)), abs(end))
+    spacing = math.ulp(largest) if dtype == np.float64 else float(np.spacing(np.dtype(dtype).type(largest)))
+
+    def where() -> str:
+        return f"near t = {end:g} s, {np.dtype(dtype)} numbers are {spacing:.2g} s apart"
+
+    if dt is not None and dt < spacing:
+        raise InputError(
+            "time would stand still: a step is lost in the rounding of t",
+            got=f"dt = {dt:g} s; {where()}",
+            allowed=f"dt >= {spacing:.2g} s",
+            do="a t0 near zero, or a larger dt",
+        )
+    if adaptive and duration < _INSTANTS * spacing:
+        raise InputError(
+            "time would stand still: too few numbers lie between t0 and t0 + duration",
+            got=f"duration = {duration:g} s; {where()}",
+            allowed=f"at least {_INSTANTS} of them",
+            do="a t0 near zero",
+        )
+
+
+def check_progress(progress: Any) -> None:
+    """A choice, or a function to call."""
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        raise InputError(
+            "progress is no choice", got=repr(progress), allowed="True, False, None, or a function to call"
+        )
 
 
 def checked_atol(rtol: Any, atol: Any, max_step: Any, min_step: Any) -> float:

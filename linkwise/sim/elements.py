@@ -8,23 +8,64 @@ which energy it stores. Elements are traced into the simulation's kernel, so the
 from __future__ import annotations
 
 import inspect
+from abc import ABCMeta
 from collections.abc import Callable, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from linkwise.errors import InputError
+from linkwise.errors import InputError, LinkwiseError
 
 Scalar = Any
 Vector = Any  # an object array or a sequence of scalars
 
 
-class Element:
+class FrozenElementError(LinkwiseError, AttributeError):
+    """An element was to be changed after it was made."""
+
+
+class _Finished(ABCMeta):
+    """Elements are frozen when they have been made, whatever class they are of."""
+
+    def __call__(cls, *args: Any, **keywords: Any) -> Any:
+        made = super().__call__(*args, **keywords)
+        made.__setstate__(vars(made))
+        return made
+
+
+class Element(metaclass=_Finished):
     """One thing that acts. Subclasses override what applies to them; all methods are pure functions.
+
+    Frozen once it is made, since kernels are compiled from it: attributes cannot be set after ``__init__``, arrays in
+    them become copies that cannot be written to, lists become tuples.
 
     Arguments, everywhere: ``t`` time in s, ``q`` (nq), ``v`` (nv), ``x`` (nx) the element's own states, ``p`` the
     run-time parameters that ``simulate`` was given.
     """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._refuse_if_finished(name)
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._refuse_if_finished(name)
+        super().__delattr__(name)
+
+    def _refuse_if_finished(self, name: str) -> None:
+        if "_finished" in self.__dict__:
+            raise FrozenElementError(
+                f"{type(self).__name__} is frozen: simulations are compiled from it",
+                got=f"a new value for {name!r}",
+                do=f"make a new one: lw.{type(self).__name__}(...); or read what changes from p",
+            )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copies."""
+        return {name: _plain(value) for name, value in vars(self).items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({name: _frozen(value) for name, value in state.items()}, _finished=True)
 
     nx: int = 0
     """Numbers in the element's own state."""
@@ -66,6 +107,26 @@ class Function(Element):
         return f"the control {getattr(self.function, '__name__', repr(self.function))}"
 
 
+def _frozen(value: Any) -> Any:
+    """The same where it cannot be changed: copies of arrays, tuples instead of lists, and so on inside."""
+    if isinstance(value, np.ndarray):
+        array = value.copy()
+        array.flags.writeable = False
+        return array
+    if type(value) in (list, tuple):
+        return tuple(map(_frozen, value))
+    if type(value) in (dict, MappingProxyType):
+        return MappingProxyType({key: _frozen(each) for key, each in value.items()})
+    return frozenset(value) if type(value) is set else value
+
+
+def _plain(value: Any) -> Any:
+    """What :func:`_frozen` made, as pickle takes it."""
+    if type(value) is tuple:
+        return tuple(map(_plain, value))
+    return {key: _plain(each) for key, each in value.items()} if type(value) is MappingProxyType else value
+
+
 def as_elements(control: Any) -> tuple[Element, ...]:
     """None, one element or function, or several of them, as elements."""
     if control is None:
@@ -101,10 +162,19 @@ def _check_call(function: Any) -> None:
 
 
 def per_joint(model: Any, values: Any, what: str) -> np.ndarray:
-    """One number for each freedom, from one for all or one for each."""
+    """One finite number for each freedom, from one for all or one for each."""
+    return checked_numbers(values, model.nv, what, one_for_all=True)
+
+
+def checked_numbers(values: Any, size: int, what: str, one_for_all: bool = False) -> np.ndarray:
+    """A copy (size) of numbers that are all finite."""
+    allowed = f"one finite number, or {size}" if one_for_all else f"{size} finite numbers"
     try:
-        return np.array(np.broadcast_to(np.asarray(values, float), (model.nv,)))
-    except ValueError:
-        raise InputError(
-            f"{what} has the wrong length", got=f"shape {np.shape(values)}", allowed=f"one number, or nv = {model.nv}"
-        ) from None
+        array = np.array(values, float)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} is not made of numbers", got=repr(values)[:80], allowed=allowed) from None
+    if array.shape != (size,) and not (one_for_all and array.ndim == 0):
+        raise InputError(f"{what} has the wrong length", got=f"shape {array.shape}", allowed=allowed)
+    if not np.isfinite(array).all():
+        raise InputError(f"{what} is not finite", got=repr(values)[:80], allowed=allowed)
+    return np.array(np.broadcast_to(array, (size,)))

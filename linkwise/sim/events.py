@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.errors import InputError
+from linkwise.sim.limits import Limit
 from linkwise.sim.motion import Flat, Motion, objects
 from linkwise.sim.work import program
 from linkwise.tracing.program import Program
@@ -30,7 +31,9 @@ class Event:
         direction: 1 for changes from minus to plus, -1 for plus to minus, 0 for both.
         terminal: whether the simulation ends there.
         action: ``(t, q, v) -> (q, v)``, called in Python at the event with arrays (nq) and (nv); what it returns is
-            where the simulation goes on (a bounce, a catch).
+            where the simulation goes on (a bounce, a catch). The trajectory keeps both sides: one state that is sampled
+            at every step has two samples at that time, before and after; a sample that was asked for at just that time
+            is the one after.
         name: found again in ``Trajectory.events``.
     """
 
@@ -54,13 +57,19 @@ class Event:
 
 
 class Occurrence(NamedTuple):
-    """An event that happened: its name, when (s), in which state of the batch (its index, () for one), and where."""
+    """An event that happened.
+
+    Its name, when (s), in which state of the batch (its index, () for one), where, and where its action led to (the
+    same place if it has none).
+    """
 
     name: str
     t: float
     state: tuple[int, ...]
     q: Array
     v: Array
+    q_after: Array
+    v_after: Array
 
 
 def as_events(events: Any) -> tuple[Event, ...]:
@@ -83,18 +92,10 @@ def as_events(events: Any) -> tuple[Event, ...]:
 def limit_events(motion: Motion) -> tuple[Event, ...]:
     """Reaching a joint limit ends the simulation."""
 
-    def reach(q_index: int, bound: float, side: float) -> Callable[..., Any]:
-        return lambda t, q, v, p: (q[q_index] - bound) * side
+    def reach(limit: Limit) -> Callable[..., Any]:
+        return lambda t, q, v, p: limit.depth(q)
 
-    return tuple(
-        Event(
-            reach(limit.q, limit.bound, limit.side),
-            direction=1,
-            terminal=True,
-            name=f"{limit.joint}: {'upper' if limit.side > 0 else 'lower'} limit",
-        )
-        for limit in motion.limits
-    )
+    return tuple(Event(reach(limit), direction=1, terminal=True, name=limit.name) for limit in motion.limits)
 
 
 def event_program(motion: Motion, events: Sequence[Event]) -> Program:
@@ -129,8 +130,16 @@ def crossed(events: Sequence[Event], before: Array, after: Array) -> Array:
     return np.asarray(up | down)
 
 
+def _rows(values: Array, count: int) -> Array:
+    """The same numbers in each row, as a kernel in double precision reads them."""
+    return np.array(np.broadcast_to(values, (count, len(values))), np.float64, order="C")
+
+
 class Locator:
-    """Finds the first event inside one step by making shorter steps from its start, many side by side."""
+    """Finds the first event inside one step by making shorter steps from its start, many side by side.
+
+    In double precision, also for runs in single precision.
+    """
 
     def __init__(self, kernel: Any, values: Any, events: Sequence[Event]) -> None:
         self.kernel, self.values, self.events = kernel, values, tuple(events)
@@ -138,15 +147,15 @@ class Locator:
     def now(self, t: float, y: Array, p: Array) -> Array:
         """The event functions at one state (n)."""
         g, directions = np.empty((1, len(self.events))), np.empty((1, len(self.events)))
-        self.values.run([np.array([[t]]), y[None].copy(), p[None].copy()], [g, directions], 1)
+        self.values.run([np.array([[t]]), _rows(y, 1), _rows(p, 1)], [g, directions], 1)
         return np.asarray(g[0])
 
     def at(self, t: float, y: Array, p: Array, h: Array) -> tuple[Array, Array]:
         """States (n, ny) and event values (n, ·) after steps of sizes h (n)."""
         n = len(h)
         rows = {
-            "y": np.ascontiguousarray(np.broadcast_to(y, (n, len(y)))),
-            "p": np.ascontiguousarray(np.broadcast_to(p, (n, len(p)))),
+            "y": _rows(y, n),
+            "p": _rows(p, n),
             "t": np.full((n, 1), t),
             "h": np.ascontiguousarray(h, float).reshape(n, 1),
             "y_new": np.empty((n, len(y))),
@@ -154,6 +163,10 @@ class Locator:
         }
         self.kernel.run(rows, {}, {}, n)
         return rows["y_new"], rows["g_new"]
+
+    def between(self, t: float, y: Array, t_new: float, y_new: Array, p: Array) -> list[int]:
+        """Which events happened from one state to another."""
+        return [int(i) for i in np.flatnonzero(crossed(self.events, self.now(t, y, p), self.now(t_new, y_new, p)))]
 
     def first(self, t: float, y: Array, p: Array, h: float) -> tuple[float, Array, list[int]] | None:
         """The first event in (t, t + h]: its step size, the state just after it, and which events; None if none."""

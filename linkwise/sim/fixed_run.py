@@ -18,6 +18,8 @@ from linkwise.sim.work import DONE, EVENT, RUNNING
 Array = NDArray[Any]
 
 _SINGLE_STEPS = 2**24
+_INSTANT = 1e-14  # of the time: events no farther apart happen at once
+_IDLE = 100  # events in a row that let no time pass
 
 
 class FixedRun(Run):
@@ -44,6 +46,7 @@ class FixedRun(Run):
         dtype = states.dtype
         self.saved = storage(out, (count, saves + 1, plan.motion.ny), dtype)
         self.saved[:, 0] = self.y
+        self.stuck = np.zeros(count, bool)  # in events without end
         self.rows["start"] = np.tile(np.array([self.t0, self.h], dtype), (count, 1))
         clock = [0.0, 0.0, self.every, self.every, 1.0, RUNNING]
         self.rows["clock"] = np.tile(np.array(clock, dtype), (count, 1))
@@ -54,9 +57,9 @@ class FixedRun(Run):
                 allowed=f"up to {_SINGLE_STEPS}",
                 do="pass float64 arrays",
             )
-        nodes = sum(len(program.nodes) for program in plan.routine.programs)
         self.chunk_steps = 16
-        if plan.routine.is_compilable:
+        if plan.is_compiled:
+            nodes = sum(len(program.nodes) for program in plan.routine.programs)
             self.chunk_steps = max(1, int(CHUNK_SECONDS / (2e-9 + nodes * count * 4e-10)))
 
     @property
@@ -87,32 +90,51 @@ class FixedRun(Run):
 
     def handle_events(self) -> None:
         """Finish the step in which an event happened by hand, so that the state is back on the grid."""
-        for k in np.flatnonzero(self.clock[:, 5] == EVENT):
+        for k in np.flatnonzero((self.clock[:, 5] == EVENT) & ~self.ended):
             number, _, countdown, every, place, _ = (float(x) for x in self.clock[k])
-            t, y = self.t0 + number * self.h, self.y[k].astype(float)
-            goal = self.t0 + (number + 1.0) * self.h
-            final = False
-            while goal > t and not final:
-                found = self.plan.locator.first(t, y, self.states.p[k], goal - t)
-                if found is None:
-                    y = self.plan.locator.at(t, y, self.states.p[k], np.array([goal - t]))[0][0]
-                    break
-                t, (y, final) = t + found[0], self.happen(int(k), t + found[0], found[1], found[2])
+            y, final = self._finished_step(int(k), number)
+            self.y[k] = y
             if final:
                 self.ended[k] = True
                 self.saved[k, int(place) :] = np.nan
                 self.clock[k, 5] = DONE
                 continue
-            self.y[k] = y
             if countdown < 1.5:
                 self.saved[k, int(place)] = y
                 countdown, place = every + 1.0, place + 1.0
             self.clock[k] = [number + 1.0, self.steps, countdown - 1.0, every, place, RUNNING]
 
+    def _finished_step(self, k: int, number: float) -> tuple[Array, bool]:
+        """One state at the end of a step with events in it, or where a terminal one ended it, and whether one did."""
+        locator, p = self.plan.locator, self.states.p[k]
+        t, goal, y = self.time(number), self.time(number + 1.0), self.y[k].astype(float)
+        final, idle = False, 0
+        while t < goal and not final:
+            found = locator.first(t, y, p, goal - t)
+            if found is None:
+                later = locator.at(t, y, p, np.array([goal - t]))[0][0].astype(self.states.dtype).astype(float)
+                # Rounding to single precision may itself be what crosses; the next step could not see it.
+                rounded = self.states.dtype == np.float32
+                which = locator.between(t, y, goal, later, p) if rounded else []
+                return self.happen(k, goal, later, which) if which else (later, False)
+            h, y, which = found
+            idle = idle + 1 if h <= _INSTANT * max(abs(t), abs(goal)) else 0
+            if idle > _IDLE:
+                self.stuck[k] = True
+                return y, True
+            t = goal if t + h >= goal else t + h
+            y, final = self.happen(k, t, y, which)
+        return y, final
+
+    def time(self, number: float) -> float:
+        """When a step begins; the end of the run after the last."""
+        return self.end if number >= self.steps else self.t0 + number * self.h
+
     def statuses(self) -> Array:
         """How each state ended (count)."""
         done = np.where(self.clock[:, 0] >= self.steps, "done", "interrupted").astype(object)
         done[self.ended] = "event"
+        done[self.stuck] = "failed"
         done[(done == "done") & ~np.isfinite(self.y).all(axis=1)] = "failed"
         return np.asarray(done, dtype=np.str_)
 
@@ -122,6 +144,12 @@ class FixedRun(Run):
 
     def ending(self, k: int, who: str) -> str:
         """What stopped one state."""
+        if self.stuck[k]:
+            return message(
+                f"{who} could not go on: events follow each other without time passing",
+                got=f"at t = {self.time(float(self.clock[k, 0])):.9g} s, in a step of {self.h:g} s",
+                do="let the action end what repeats: a ball that has come to rest should stop bouncing",
+            )
         lost = np.flatnonzero(~np.isfinite(self.saved[k]).all(axis=1))
         since = self.t0 + self.every * self.h * float(lost[0]) if len(lost) else self.end
         why = ", or the iteration for a step did not converge" if self.plan.method == "variational" else ""
@@ -134,51 +162,41 @@ class FixedRun(Run):
     def samples(self) -> tuple[Array, Array]:
         """Times (T) and states (count, T, ny)."""
         y = self.saved
-        t = self.t0 + self.every * self.h * np.arange(y.shape[1])
+        t = self.t0 + (self.every * np.arange(y.shape[1])) * self.h
         if self.every * (len(t) - 1) == self.steps:
             t[-1] = self.end
         if self.interrupted:
             whole = int(self.clock[~self.ended, 4].min(initial=float(len(t))))
             t, y = t[:whole], y[:, :whole]
-        if not self.states.shape and self.ended.any():
+        if self.states.shape:
+            return t, y
+        if self.ended.any():
             alive = np.isfinite(y[0]).all(axis=1)
             t, y = t[alive], y[:, alive]
-        return t, y
+        return self._with_jumps(t, y) if self.jumps and self.times is None else (t, y)
+
+    def _with_jumps(self, t: Array, y: Array) -> tuple[Array, Array]:
+        """Both sides of events among the samples of a single state; one that lies at such a time is a side already."""
+        moved = [jump for jump in self.jumps if not np.array_equal(jump.before, jump.after)]
+        extra_t = np.array([jump.t for jump in (*self.jumps, *moved)])
+        extra_y = [*(jump.before for jump in self.jumps), *(jump.after for jump in moved)]
+        keep = ~np.isin(t, extra_t)
+        whole_t = np.concatenate([t[keep], extra_t])
+        whole_y = np.concatenate([y[0, keep], np.array(extra_y, y.dtype).reshape(-1, y.shape[-1])])
+        order = np.argsort(whole_t, kind="stable")  # of two at one time the first stays first
+        return whole_t[order], whole_y[None, order]
 
     def trajectory(self, threads: int) -> Trajectory:
         """The result, at the output times if there are any."""
         whole = super().trajectory(threads)
         if self.times is None:
             return whole
-        inside = self.times[self.times <= whole.t[-1] + 1e-12]
+        inside = self.times[self.times <= whole.end + 1e-12]
         k = np.rint((inside - self.t0) / (self.every * self.h)).astype(int)
-        if np.allclose(whole.t[np.clip(k, 0, len(whole.t) - 1)], inside, rtol=0.0, atol=1e-7 * self.h):
-            picked = _picked(whole, k)
-            picked.t = inside
-            return picked
+        known = k < len(whole.t)
+        if known.all() and np.allclose(whole.t[k], inside, rtol=0.0, atol=1e-7 * self.h):
+            return whole.picked(k, inside)
         return whole.at(inside)
-
-
-def _picked(whole: Trajectory, k: Array) -> Trajectory:
-    """Some of the samples."""
-
-    def derived() -> dict[str, Array]:
-        return {n: a[..., k] if n == "energy" else a[..., k, :] for n, a in whole._values.items()}
-
-    return Trajectory(
-        whole.t[k],
-        whole.q[..., k, :],
-        whole.v[..., k, :],
-        whole.x[..., k, :],
-        model=whole.model,
-        derived=derived,
-        events=whole.events,
-        status=whole.status,
-        steps=whole.steps,
-        rejected=whole.rejected,
-        note=whole.note,
-        method=whole.method,
-    )
 
 
 def _stride(times: Array, t0: float, h: float, steps: int) -> int:

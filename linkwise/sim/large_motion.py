@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.compile import CompiledFunction
-from linkwise.sim.motion import Flat, Motion, is_linear
+from linkwise.sim.limits import is_linear
+from linkwise.sim.motion import Flat, Motion
 from linkwise.spatial.scalar import Scalar
 
 Array = NDArray[Any]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from linkwise.codegen.routine import Host, Statement
 from linkwise.sim.large_motion import LargeMotion
-from linkwise.sim.motion import is_linear
+from linkwise.sim.limits import is_linear
 from linkwise.sim.tableaux import Row, Tableau
 from linkwise.sim.tolerance import SPAN
 from linkwise.sim.work import Step, Work

@@ -18,7 +18,10 @@ import numpy as np
 from linkwise.dynamics import Model
 from linkwise.errors import InputError
 from linkwise.model.joints import Joint
+from linkwise.model.parameters import Values
+from linkwise.sim.checks import check_choice, check_not_negative, check_positive
 from linkwise.sim.elements import Element
+from linkwise.sim.limits import Limit, is_linear, limits_of_joints
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Scalar, tanh, where
 
@@ -30,8 +33,8 @@ class JointRules:
     """How simulation treats what a model says of its joints.
 
     Args:
-        damping: whether ``model.damping`` acts: -d v.
-        friction: whether ``model.friction`` acts: -f tanh(v / friction_speed), dry friction made smooth.
+        damping: whether the joints' damping acts: -d v, with the joint's own v where it follows another.
+        friction: whether the joints' friction acts: -f tanh(v / friction_speed), dry friction made smooth.
         friction_speed: rad/s or m/s at which friction has three quarters of its full size.
         effort: whether actuators stop at ``model.effort_limit``.
         limits: ``"spring"``, ``"stop"`` or ``"ignore"``.
@@ -46,6 +49,12 @@ class JointRules:
     limits: str = "spring"
     limit_time: float = 0.02
     limit_loss: float = 2.0
+
+    def __post_init__(self) -> None:
+        check_choice("limits", self.limits, ("spring", "stop", "ignore"))
+        check_positive("friction_speed", self.friction_speed)
+        check_positive("limit_time", self.limit_time)
+        check_not_negative("limit_loss", self.limit_loss)
 
 
 def objects(values: Flat) -> Any:
@@ -166,39 +175,33 @@ class Motion:
         return [float(value) if isinstance(value, (int, np.floating, np.integer)) else value for value in values]
 
     def joint_losses(self, q: Flat, v: Flat) -> list[Scalar]:
-        """Damping, dry friction and the springs of joint limits; nv numbers."""
-        model, rules = self.model, self.rules
+        """Damping, dry friction and the springs of joint limits; nv numbers.
+
+        A joint that follows another moves m times as fast as that one and acts on it m times as hard.
+        """
+        rules = self.rules
         out: list[Scalar] = [0.0] * self.nv
-        for i in range(self.nv):
-            if rules.damping and model.damping[i]:
-                out[i] = out[i] - v[i] * float(model.damping[i])
-            if rules.friction and model.friction[i]:
-                out[i] = out[i] - tanh(v[i] * (1.0 / rules.friction_speed)) * float(model.friction[i])
+        for joint in self.model.joints:
+            m = joint.mimic.multiplier if joint.mimic else 1.0
+            for k in range(joint.nv):
+                i = joint.v_slice.start + k
+                damping, friction = (
+                    float(of[k]) if len(of) == joint.nv else 0.0 for of in (joint.damping, joint.friction)
+                )
+                if rules.damping and damping:
+                    out[i] = out[i] - v[i] * (damping * m * m)
+                if rules.friction and friction:
+                    out[i] = out[i] - tanh(v[i] * (m / rules.friction_speed)) * (friction * m)
         if rules.limits == "spring":
             for limit in self.limits:
-                depth = (q[limit.q] - limit.bound) * limit.side
-                push = depth * limit.stiffness * (1.0 + v[limit.v] * (limit.side * rules.limit_loss))
-                push = where(push < 0.0, 0.0, push)
-                out[limit.v] = out[limit.v] - where(depth > 0.0, push, 0.0) * limit.side
+                for i, force in limit.force(q, v, rules.limit_loss).items():
+                    out[i] = out[i] + force
         return out
 
     @cached_property
     def limits(self) -> list[Limit]:
-        """The finite position limits of joints with q̇ = v."""
-        model, found = self.model, []
-        if not (np.isfinite(model.lower).any() or np.isfinite(model.upper).any()):
-            return []
-        inertia = np.diagonal(model.mass_matrix(model.neutral()))
-        for joint in self._own_joints:
-            if not is_linear(joint.type) or len(joint.limits) != joint.nq:
-                continue
-            for k in range(joint.nq):
-                i, j = joint.q_slice.start + k, joint.v_slice.start + k
-                for bound, side in ((model.lower[i], -1.0), (model.upper[i], 1.0)):
-                    if np.isfinite(bound):
-                        stiffness = float(inertia[j]) / self.rules.limit_time**2
-                        found.append(Limit(joint.name, i, j, float(bound), side, stiffness))
-        return found
+        """The finite position limits of joints, those that follow others included."""
+        return limits_of_joints(self.model, self.rules.limit_time)
 
     def body_forces(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat) -> Any:
         """External forces (n_bodies, 6) in body frames, or None."""
@@ -229,6 +232,17 @@ class Motion:
         """The part of p that is the model's, or None."""
         return objects(p[: self._model_parameters]) if self._model_parameters else None
 
+    def rotor_inertias(self, p: Flat) -> list[Scalar]:
+        """Rotor inertia at each freedom, that of the joints which follow it included; nv numbers."""
+        values = Values(self.model, self.model_parameters(p))
+        total: list[Scalar] = [0.0] * self.nv
+        for body, joint in zip(self.model.bodies, self.model.joints, strict=True):
+            square = joint.mimic.multiplier**2 if joint.mimic else 1.0
+            for k, J in enumerate(values.armature(body, joint.armature)):
+                i = joint.v_slice.start + k
+                total[i] = total[i] + J * square
+        return total
+
     def element_rates(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat) -> list[Scalar]:
         """Ẋ, nx numbers."""
         out: list[Scalar] = []
@@ -257,26 +271,8 @@ class Motion:
             total = total + element.energy(objects(q), states, objects(p))
         if self.rules.limits == "spring":
             for limit in self.limits:
-                depth = (q[limit.q] - limit.bound) * limit.side
-                total = total + where(depth > 0.0, depth * depth * (0.5 * limit.stiffness), 0.0)
+                total = total + limit.energy(q)
         return total
-
-
-@dataclass(frozen=True)
-class Limit:
-    """One end of one coordinate's range; ``side`` is 1 at the upper end, -1 at the lower."""
-
-    joint: str
-    q: int
-    v: int
-    bound: float
-    side: float
-    stiffness: float
-
-
-def is_linear(kind: Joint) -> bool:
-    """Whether q̇ = v and moving is adding."""
-    return type(kind).integrate is Joint.integrate
 
 
 def clipped(value: Scalar, limit: float) -> Scalar:

@@ -23,7 +23,7 @@ from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
 from linkwise.sim.fixed_loop import fixed_loop, one_step
 from linkwise.sim.large_motion import LargeMotion
 from linkwise.sim.motion import Flat, JointRules, Motion, objects
-from linkwise.sim.tableaux import TABLEAUX
+from linkwise.sim.tableaux import TABLEAUX, Tableau
 from linkwise.sim.work import Step, Work
 from linkwise.tracing.tracer import Tracer
 
@@ -38,18 +38,27 @@ ALIASES = {
     "implicit": "rodas4",
     "symplectic": "variational",
 }
-FIXED = ("euler", "rk4", "variational")
-ADAPTIVE = ("dop853", "dopri5", "rk56", "cash_karp", "rodas4")
+
+
+def fixed_methods() -> tuple[str, ...]:
+    """Those whose steps are all equal."""
+    return ("euler", *(name for name, tableau in TABLEAUX.items() if not tableau.adaptive), "variational")
+
+
+def adaptive_methods() -> tuple[str, ...]:
+    """Those whose steps are as long as the tolerance allows."""
+    return (*(name for name, tableau in TABLEAUX.items() if tableau.adaptive), "rodas4")
 
 
 def checked_method(method: str) -> str:
     """A method's own name."""
-    name = ALIASES.get(method, method)
-    if name not in (*FIXED, *ADAPTIVE):
+    fixed, adaptive = fixed_methods(), adaptive_methods()
+    name = ALIASES.get(str(method), str(method))
+    if name not in (*fixed, *adaptive):
         raise InputError(
             "no such method",
             got=repr(method),
-            allowed=f"fixed step: {', '.join(FIXED)}; adaptive: {', '.join(ADAPTIVE)}; also {', '.join(ALIASES)}",
+            allowed=f"fixed step: {', '.join(fixed)}; adaptive: {', '.join(adaptive)}; also {', '.join(ALIASES)}",
         )
     return name
 
@@ -62,6 +71,8 @@ class Plan:
     method: str
     every_step: bool
     events: tuple[Event, ...]
+    tableau: Tableau | None = None
+    """The method's numbers, if it is an explicit Runge–Kutta method."""
     hosted: tuple[Function, ...] = ()
     note: str = ""
     _kernels: dict[Any, Any] = field(default_factory=dict)
@@ -69,16 +80,16 @@ class Plan:
     @property
     def is_adaptive(self) -> bool:
         """Whether steps are as long as the tolerance allows."""
-        return self.method in ADAPTIVE
+        return self.method == "rodas4" if self.tableau is None else self.tableau.adaptive
 
     def _work(self) -> tuple[Work, Step]:
         host = self.host_forces if self.hosted else None
         large = self.large
         work = Work(self.motion, host=host, large=large)
         if large is not None:
-            return work, _large_step(work, self.method, large)
-        if self.method in TABLEAUX:
-            return work, runge_kutta(work, TABLEAUX[self.method])
+            return work, _large_step(work, self.method, self.tableau, large)
+        if self.tableau is not None:
+            return work, runge_kutta(work, self.tableau)
         if self.method == "euler":
             return work, semi_implicit_euler(work)
         if self.method == "variational":
@@ -104,6 +115,11 @@ class Plan:
         if self.is_adaptive:
             return adaptive_loop(work, step, every_step=self.every_step, events=events)
         return fixed_loop(work, step, events)
+
+    @cached_property
+    def is_compiled(self) -> bool:
+        """Whether no Python function is called on the way."""
+        return self.routine.is_compilable
 
     def kernel(self, count: int, dtype: Any = np.float64) -> Any:
         """The compiled loop, for few states or for many; run by the interpreter where Python must be asked."""
@@ -163,11 +179,11 @@ class Plan:
         return dict(self.observer.general(t, y, p, hosted, threads=threads)._asdict())
 
 
-def _large_step(work: Work, method: str, large: LargeMotion) -> Step:
+def _large_step(work: Work, method: str, tableau: Tableau | None, large: LargeMotion) -> Step:
     from linkwise.sim.large_steps import large_runge_kutta, large_semi_implicit_euler
 
-    if method in TABLEAUX:
-        return large_runge_kutta(work, TABLEAUX[method], large)
+    if tableau is not None:
+        return large_runge_kutta(work, tableau, large)
     if method == "euler":
         return large_semi_implicit_euler(work, large)
     raise InputError(
@@ -199,7 +215,7 @@ def plan_for(
 ) -> Plan:
     """The plan for these choices, made or found: the same functions and elements give the same plan."""
     parts = tuple(element.function if isinstance(element, Function) else element for element in elements)
-    key = (parts, rules, n_parameters, method, every_step, events)
+    key = (parts, rules, n_parameters, method, TABLEAUX.get(method), every_step, events)
     known: OrderedDict[Any, Plan] = Memory.of(model).table("simulation plans")
     plan = known.get(key)
     if plan is None:
@@ -244,7 +260,7 @@ def _made(
             + "; ".join(reasons)
         )
     motion = Motion(model, traced, rules, n_parameters)
-    return Plan(motion, method, every_step, events, tuple(hosted), note)
+    return Plan(motion, method, every_step, events, TABLEAUX.get(method), tuple(hosted), note)
 
 
 def _why_not_traced(model: Model, element: Function, n_parameters: int) -> str:

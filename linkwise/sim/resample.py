@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,8 @@ from numpy.typing import NDArray
 
 from linkwise.compile import CompiledFunction
 from linkwise.dynamics import Model
-from linkwise.sim.motion import Flat, JointRules, Motion, is_linear
+from linkwise.sim.limits import is_linear
+from linkwise.sim.motion import Flat, JointRules, Motion
 from linkwise.sim.trajectory import Trajectory
 from linkwise.spatial.scalar import Scalar
 
@@ -58,32 +61,54 @@ def interpolation(model: Model) -> CompiledFunction:
 
 def resampled(trajectory: Trajectory, model: Model, times: Array) -> Trajectory:
     """A trajectory at other times; accelerations, forces and energies are interpolated linearly."""
-    t = trajectory.t
-    k = np.clip(np.searchsorted(t, times, side="right") - 1, 0, len(t) - 2)
-    h = t[k + 1] - t[k]
-    s = np.clip((times - t[k]) / np.where(h > 0.0, h, 1.0), 0.0, 1.0)
-    q, v, a = trajectory.q, trajectory.v, trajectory.vdot
-    made = interpolation(model)(*(x[..., i, :] for x in (q, v, a) for i in (k, k + 1)), h, s)
+    values = trajectory.values()
+    knots = _Neighbours(trajectory, values, times)
+    made = interpolation(model)(*(side[name] for name in ("q", "v", "vdot") for side in knots.sides), knots.h, knots.s)
 
-    def linear(array: Array) -> Array:
-        weight = s if array.ndim == len(trajectory.batch_shape) + 1 else s[:, None]
-        axis = len(trajectory.batch_shape)
-        first, second = np.take(array, k, axis), np.take(array, k + 1, axis)
+    def linear(name: str) -> Array:
+        first, second = (side[name] for side in knots.sides)
+        weight = knots.s if first.ndim == knots.s.ndim else knots.s[..., None]
         return np.asarray(first + weight * (second - first))
 
-    derived = {name: linear(array) for name, array in trajectory._values.items()}
-    return Trajectory(
-        times,
-        made.q,
-        made.v,
-        linear(trajectory.x),
-        model=model,
-        derived=derived,
-        events=trajectory.events,
-        status=trajectory.status,
-        steps=trajectory.steps,
-        rejected=trajectory.rejected,
-        note=trajectory.note,
-        method=trajectory.method,
-        columns=trajectory._columns,
-    )
+    derived = {name: linear(name) for name in values if name not in ("q", "v", "x")}
+    return trajectory.with_samples(times, made.q, made.v, linear("x"), derived)
+
+
+class _Neighbours:
+    """What is known just before and just after each time, for every state: samples, or sides of events.
+
+    ``sides`` are the two sets of values (..., n, size) by name, ``h`` the seconds between them and ``s`` the fraction
+    of them at which each time lies, (..., n).
+    """
+
+    def __init__(self, trajectory: Trajectory, values: Mapping[str, Array], times: Array) -> None:
+        t, batch = trajectory.t, trajectory.batch_shape
+        axis, count = len(batch), math.prod(batch)
+        before = np.clip(np.searchsorted(t, times, side="right") - 1, 0, len(t) - 1)
+        after = np.minimum(before + 1, len(t) - 1)
+        shape = (count, len(times))
+        t_before = np.array(np.broadcast_to(t[before], shape))
+        t_after = np.array(np.broadcast_to(np.where(before < len(t) - 1, t[after], np.inf), shape))
+        sides: tuple[dict[str, Array], dict[str, Array]] = tuple(  # type: ignore[assignment]
+            {n: np.take(a, k, axis).reshape(*shape, *a.shape[axis + 1 :]) for n, a in values.items()}
+            for k in (before, after)
+        )
+        jumps = trajectory.jumps
+        order = [] if jumps is None else np.argsort(jumps.t, kind="stable").tolist()
+        for side, clock, numbers in ((0, t_before, order), (1, t_after, order[::-1])):
+            for number in numbers:
+                assert jumps is not None
+                state, time = jumps.state[number], jumps.t[number]
+                here = (
+                    (times >= time) & (clock[state] <= time) if side == 0 else (times < time) & (clock[state] >= time)
+                )
+                clock[state, here] = time
+                for name, value in sides[side].items():
+                    value[state, here] = jumps.sides[name][number, 1 - side]
+        exact = (times <= t_before) | ~np.isfinite(t_after)  # nothing in between, and what follows may not be there
+        for name, value in sides[1].items():
+            value[exact] = sides[0][name][exact]
+        h = np.where(exact, 1.0, t_after - t_before)
+        self.sides = tuple({n: a.reshape(*batch, *a.shape[1:]) for n, a in side.items()} for side in sides)
+        self.h = h.reshape(*batch, len(times))
+        self.s = np.where(exact, 0.0, np.clip((times - t_before) / h, 0.0, 1.0)).reshape(*batch, len(times))

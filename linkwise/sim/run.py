@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.dynamics import Model
 from linkwise.errors import InputError
 from linkwise.sim.events import Event, Occurrence
+from linkwise.sim.interrupts import held_back
+from linkwise.sim.jumps import Jumps
 from linkwise.sim.plans import Plan
 from linkwise.sim.progress import Progress
 from linkwise.sim.states import States
@@ -25,6 +28,15 @@ class IntegrationWarning(UserWarning):
     """A simulation could not reach its end."""
 
 
+class Jump(NamedTuple):
+    """A state of the batch at an event that moved it or ended its run: when, and both sides (ny)."""
+
+    state: int
+    t: float
+    before: Array
+    after: Array
+
+
 class Run:
     """What fixed and adaptive runs share: chunks, events and results."""
 
@@ -34,6 +46,7 @@ class Run:
         self.y = states.y.copy()
         self.rows: dict[str, Array] = {"y": self.y, "p": states.p}
         self.events: list[Occurrence] = []
+        self.jumps: list[Jump] = []
         self.ended = np.zeros(states.count, bool)  # by a terminal event
         self.interrupted = False
         self.trouble = ""
@@ -41,15 +54,30 @@ class Run:
     def go(self, bar: Progress, threads: int) -> None:
         """Run chunk after chunk until all states are done, or the user has had enough."""
         kernel = self.plan.kernel(self.states.count, self.states.dtype)
+        whole = self._compiled_chunk if self.plan.is_compiled else self._hosted_chunk
         try:
             while self.is_running():
                 start = time.perf_counter()
-                self.chunk(kernel, threads)
+                whole(kernel, threads)
                 self.adapt(time.perf_counter() - start)
                 self.handle_events()
                 bar.update(self.fraction())
         except KeyboardInterrupt:
             self.interrupted = True
+
+    def _compiled_chunk(self, kernel: Any, threads: int) -> None:
+        with held_back():  # chunks are short
+            self.chunk(kernel, threads)
+
+    def _hosted_chunk(self, kernel: Any, threads: int) -> None:
+        """A chunk that calls Python functions, which must be open to an interrupt: then it has not been."""
+        start = {name: array.copy() for name, array in self.rows.items()}
+        try:
+            self.chunk(kernel, threads)
+        except KeyboardInterrupt:
+            for name, array in start.items():
+                self.rows[name][...] = array
+            raise
 
     def is_running(self) -> bool:
         """Whether any state has steps to make."""
@@ -74,17 +102,20 @@ class Run:
     def happen(self, state: int, t: float, y: Array, which: list[int]) -> tuple[Array, bool]:
         """Note events, run their actions; the state to go on from, and whether this is the end."""
         m = self.plan.motion
-        final = False
-        y = y.copy()
+        events = [self.plan.events[k] for k in which]
         index = tuple(int(i) for i in np.unravel_index(state, self.states.shape)) if self.states.shape else ()
-        for k in which:
-            event = self.plan.events[k]
-            q, v = y[: m.nq].copy(), y[m.nq : m.nq + m.nv].copy()
-            self.events.append(Occurrence(event.name, float(t), index, q.copy(), v.copy()))
+        after, found = y.copy(), []
+        for event in events:
+            q, v = after[: m.nq].copy(), after[m.nq : m.nq + m.nv].copy()
             if event.action is not None:
-                y[: m.nq + m.nv] = _after(event, event.action(t, q, v), m.nq, m.nv)
-            final = final or event.terminal
-        return y, final
+                after[: m.nq + m.nv] = _after(event, event.action(float(t), q.copy(), v.copy()), m.model)
+            later = after[: m.nq].copy(), after[m.nq : m.nq + m.nv].copy()
+            found.append(Occurrence(event.name, float(t), index, q, v, *later))
+        final = any(event.terminal for event in events)
+        self.events += found
+        if final or any(event.action is not None for event in events):
+            self.jumps.append(Jump(state, float(t), y.copy(), after.copy()))
+        return after, final
 
     def statuses(self) -> Array:
         """How each state ended (count)."""
@@ -105,16 +136,19 @@ class Run:
         t, y = self.samples()
         y = y.reshape(*states.shape, *y.shape[1:])
         p = states.p.reshape(*states.shape, m.np)
-        status = self.statuses().reshape(states.shape)
+        statuses = self.statuses()
+        status = statuses.reshape(states.shape)
         steps, rejected = (a.astype(np.int64).reshape(states.shape) for a in self.counts())
-        self.trouble = self._trouble()
+        self.trouble = self._trouble(statuses)
         derived: Any = lambda: plan.observe(t, y, p, threads)  # noqa: E731
         return Trajectory(
             t,
             y[..., : m.nq],
             y[..., m.nq : m.nq + m.nv],
             y[..., m.nq + m.nv :],
+            p=p,
             model=m.model,
+            jumps=self._jumps(threads),
             derived=plan.observe(t, y, p, threads) if plan.hosted else derived,
             events=self.events,
             status=str(status) if not states.shape else status,
@@ -125,13 +159,24 @@ class Run:
             storage=getattr(self, "saved", None),
         )
 
+    def _jumps(self, threads: int) -> Jumps | None:
+        if not self.jumps:
+            return None
+        plan, m = self.plan, self.plan.motion
+        t = np.array([jump.t for jump in self.jumps])
+        state = np.array([jump.state for jump in self.jumps])
+        y = np.array([(jump.before, jump.after) for jump in self.jumps], self.states.dtype)
+        parts = {"q": y[..., : m.nq], "v": y[..., m.nq : m.nq + m.nv], "x": y[..., m.nq + m.nv :]}
+        derived: Any = lambda: plan.observe(t[:, None], y, self.states.p[state], threads)  # noqa: E731
+        return Jumps(t, state, parts, derived() if plan.hosted else derived)
+
     def ending(self, k: int, who: str) -> str:
         """What stopped one state, for people."""
         raise NotImplementedError
 
-    def _trouble(self) -> str:
+    def _trouble(self, statuses: Array) -> str:
         """Why states did not reach the end, told of the first of them; empty if all did."""
-        lost = np.flatnonzero(np.isin(self.statuses(), ("failed", "max_steps")))
+        lost = np.flatnonzero((statuses == "failed") | (statuses == "max_steps"))
         if not len(lost):
             return ""
         k = int(lost[0])
@@ -142,11 +187,11 @@ class Run:
         return self.ending(k, f"state {place if len(place) > 1 else place[0]} of the batch{rest}")
 
 
-def _after(event: Event, result: Any, nq: int, nv: int) -> Array:
-    """What an event's action returned, as [q, v]."""
+def _after(event: Event, result: Any, model: Model) -> Array:
+    """What an event's action returned, as [q, v] with quaternions of length one."""
     try:
         q, v = (np.asarray(part, float) for part in result)
-        fits = q.shape == (nq,) and v.shape == (nv,)
+        fits = q.shape == (model.nq,) and v.shape == (model.nv,)
         got = f"shapes {q.shape} and {v.shape}"
     except (TypeError, ValueError):
         fits, got = False, repr(result)[:80]
@@ -154,9 +199,9 @@ def _after(event: Event, result: Any, nq: int, nv: int) -> Array:
         raise InputError(
             f"the action of the event {event.name!r} returned something else than (q, v)",
             got=got,
-            allowed=f"q ({nq},) and v ({nv},)",
+            allowed=f"q ({model.nq},) and v ({model.nv},)",
         )
-    return np.concatenate([q, v])
+    return np.concatenate([model.integrate(q, np.zeros(model.nv)), v])
 
 
 def storage(out: Trajectory | None, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -164,7 +209,7 @@ def storage(out: Trajectory | None, shape: tuple[int, ...], dtype: Any) -> Array
     if out is None:
         try:
             return np.empty(shape, dtype)
-        except MemoryError:
+        except (MemoryError, ValueError):  # NumPy's two ways to say so
             raise InputError(
                 "the samples do not fit into memory",
                 got=f"{shape[0]} states, {shape[1]} times: {math.prod(shape) * np.dtype(dtype).itemsize / 1e9:.3g} GB",

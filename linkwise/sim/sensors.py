@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.errors import LinkwiseError
+from linkwise.errors import InputError, LinkwiseError
+from linkwise.sim.checks import check_count, check_not_negative
 from linkwise.sim.trajectory import Trajectory
 
 Array = NDArray[Any]
 Seed = np.random.Generator | int | None
-_HALVES = (slice(0, 3), slice(3, 6))
 
 
 def _noisy(clean: Array, noise: Any, bias: Any, rng: np.random.Generator) -> Array:
@@ -36,7 +36,8 @@ class Encoder:
     """Joint positions in steps of finite size, and velocities from their differences if wanted.
 
     Args:
-        joints: names; all joints with one freedom if not given.
+        joints: names of joints with one coordinate, also of such that follow others; all that have one of their own
+            if not given.
         counts: per turn (or per metre); 0 for no quantisation.
         noise: standard deviation, rad or m.
         bias: standard deviation of a constant offset, rad or m.
@@ -47,15 +48,25 @@ class Encoder:
     noise: float = 0.0
     bias: float = 0.0
 
+    def __post_init__(self) -> None:
+        if isinstance(self.joints, str):
+            raise InputError("joints are given as a list of names", got=repr(self.joints), allowed=f"[{self.joints!r}]")
+        object.__setattr__(self, "joints", None if self.joints is None else tuple(self.joints))
+        if self.counts:
+            check_count("counts", self.counts)
+        _check_deviations(self, "noise", "bias")
+
     def read(self, trajectory: Trajectory, rng: Seed = None) -> Array:
         """Positions (..., T, n), rad or m."""
         model = _model(trajectory)
         if self.joints is None:
             found = [j for j in model.joints if j.mimic is None and j.nq == 1 and j.nv == 1]
         else:
-            found = [model.joint(name) for name in self.joints]
-        columns = [j.q_slice.start for j in found]
-        clean = _noisy(trajectory.q[..., columns], self.noise, self.bias, np.random.default_rng(rng))
+            found = [_with_one_coordinate(model.joint(name)) for name in self.joints]
+        places = trajectory.q[..., [j.q_slice.start for j in found]]
+        scale = np.array([j.mimic.multiplier if j.mimic else 1.0 for j in found], places.dtype)
+        offset = np.array([j.mimic.offset if j.mimic else 0.0 for j in found], places.dtype)
+        clean = _noisy(places * scale + offset, self.noise, self.bias, np.random.default_rng(rng))
         if not self.counts:
             return clean
         turning = np.array([not _slides(j) for j in found])
@@ -81,16 +92,19 @@ class IMU:
     gyro_bias: float = 0.0
     accel_bias: float = 0.0
 
+    def __post_init__(self) -> None:
+        _check_deviations(self, "gyro_noise", "accel_noise", "gyro_bias", "accel_bias")
+
     def read(self, trajectory: Trajectory, rng: Seed = None) -> Array:
         """[ω, specific force] (..., T, 6) in the instrument's axes: at rest the accelerometer shows -g."""
         model = _model(trajectory)
-        q, v = trajectory.q, trajectory.v
-        R = model.pose(q, self.body)[..., :3, :3]
-        twist = model.velocity(q, v, self.body)
-        J = model.jacobian(q, self.body)
-        Jdot = model.jacobian_rate(q, v, self.body)
+        q, v, p = trajectory.q, trajectory.v, trajectory.model_parameters
+        R = model.pose(q, self.body, p=p)[..., :3, :3]
+        twist = model.velocity(q, v, self.body, p=p)
+        J = model.jacobian(q, self.body, p=p)
+        Jdot = model.jacobian_rate(q, v, self.body, p=p)
         a = np.einsum("...ij,...j->...i", J, trajectory.vdot) + np.einsum("...ij,...j->...i", Jdot, v)
-        force = a[..., 3:] - np.asarray(model.gravity)
+        force = a[..., 3:] - _gravity(trajectory)
         clean = np.concatenate([np.einsum("...ji,...j->...i", R, x) for x in (twist[..., :3], force)], axis=-1)
         noise = [self.gyro_noise] * 3 + [self.accel_noise] * 3
         bias = [self.gyro_bias] * 3 + [self.accel_bias] * 3
@@ -111,52 +125,47 @@ class ForceTorque:
     noise: float = 0.0
     moment_noise: float | None = None
 
+    def __post_init__(self) -> None:
+        _check_deviations(self, "noise", *(() if self.moment_noise is None else ("moment_noise",)))
+
     def read(self, trajectory: Trajectory, rng: Seed = None) -> Array:
         """[moment, force] (..., T, 6) exerted on the body through its joint, at the body's origin, in its axes.
 
-        Newton and Euler for all that the joint carries, less the forces that elements (thrusters, wheels) exert on it.
+        What all that the joint carries takes to move, less the forces that elements (thrusters, wheels) exert on it.
         A trajectory from a CSV file has lost those forces; one from npz has them.
         """
         model = _model(trajectory)
         index = model.joint(self.joint).index
-        carried = [index]
-        for k in range(index + 1, len(model.bodies)):
-            if model.parents[k] in carried:
-                carried.append(k)
-        q, v, vdot = trajectory.q, trajectory.v, trajectory.vdot
-        poses = model.poses(q)
-        origin = poses[..., index, :3, 3]
-        R = poses[..., index, :3, :3]
-        moment, force = np.zeros((*q.shape[:-1], 3)), np.zeros((*q.shape[:-1], 3))
-        for k in carried:
-            body = model.bodies[k]
-            J, Jdot = model.jacobian(q, body.name), model.jacobian_rate(q, v, body.name)
-            twist = model.velocity(q, v, body.name)[..., :3]
-            a = np.einsum("...ij,...j->...i", J, vdot) + np.einsum("...ij,...j->...i", Jdot, v)
-            for part in body.parts:
-                place = np.asarray(part.placement)
-                R_part = poses[..., k, :3, :3] @ place[:3, :3]
-                arm = np.einsum(
-                    "...ij,j->...i", poses[..., k, :3, :3], place[:3, :3] @ np.asarray(part.com) + place[:3, 3]
-                )
-                xx, yy, zz, xy, xz, yz = part.inertia
-                I = R_part @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ np.swapaxes(R_part, -1, -2)
-                alpha = a[..., :3]
-                a_com = a[..., 3:] + np.cross(alpha, arm) + np.cross(twist, np.cross(twist, arm))
-                f = part.mass * (a_com - np.asarray(model.gravity))
-                spin = np.einsum("...ij,...j->...i", I, twist)
-                n = np.einsum("...ij,...j->...i", I, alpha) + np.cross(twist, spin)
-                force = force + f
-                moment = moment + n + np.cross(poses[..., k, :3, 3] + arm - origin, f)
-        if trajectory.f_ext is not None:
-            for k in carried:
-                turned = poses[..., k, :3, :3]
-                n, f = (np.einsum("...ij,...j->...i", turned, trajectory.f_ext[..., k, part]) for part in _HALVES)
-                force = force - f
-                moment = moment - n - np.cross(poses[..., k, :3, 3] - origin, f)
-        clean = np.concatenate([np.einsum("...ji,...j->...i", R, x) for x in (moment, force)], axis=-1)
+        wrenches = model.joint_wrenches(
+            trajectory.q, trajectory.v, trajectory.vdot, trajectory.f_ext, p=trajectory.model_parameters
+        )
+        clean = wrenches[..., index, :]
         moment_noise = self.noise / 10 if self.moment_noise is None else self.moment_noise
         return _noisy(clean, [moment_noise] * 3 + [self.noise] * 3, 0.0, np.random.default_rng(rng))
+
+
+def _check_deviations(sensor: Any, *names: str) -> None:
+    """Standard deviations are numbers of at least zero."""
+    for name in names:
+        check_not_negative(name, getattr(sensor, name))
+
+
+def _with_one_coordinate(joint: Any) -> Any:
+    if joint.nq != 1:
+        raise InputError(
+            f"an encoder cannot read the joint {joint.name!r}",
+            got=repr(joint.type),
+            allowed="a joint with one coordinate",
+            do="name the joints to read: lw.Encoder([...])",
+        )
+    return joint
+
+
+def _gravity(trajectory: Trajectory) -> Array:
+    """The run's gravity (3), or (..., 1, 3) where it is a run-time parameter."""
+    model, p = _model(trajectory), trajectory.model_parameters
+    declared = {parameter.name: parameter.slice for parameter in model.parameters}
+    return np.asarray(model.gravity if p is None or "gravity" not in declared else p[..., declared["gravity"]])
 
 
 def _slides(joint: Any) -> bool:

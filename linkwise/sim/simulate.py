@@ -17,19 +17,20 @@ from linkwise.errors import InputError
 from linkwise.memory import Memory
 from linkwise.sim.adaptive_run import AdaptiveRun
 from linkwise.sim.checks import (
-    check_choice,
+    check_clock,
     check_count,
     check_finite,
     check_positive,
+    check_progress,
     check_start,
     checked_atol,
     checked_times,
 )
 from linkwise.sim.elements import as_elements
-from linkwise.sim.events import as_events, limit_events
+from linkwise.sim.events import Event, as_events, limit_events
 from linkwise.sim.fixed_run import FixedRun
 from linkwise.sim.motion import JointRules, Motion
-from linkwise.sim.plans import ADAPTIVE, checked_method, plan_for
+from linkwise.sim.plans import adaptive_methods, checked_method, plan_for
 from linkwise.sim.progress import Progress
 from linkwise.sim.run import IntegrationWarning, Run
 from linkwise.sim.states import States, all_single
@@ -131,13 +132,12 @@ def simulate(
             f"nothing in {model.name!r} can move", got="nv = 0", allowed="a model with freedoms", do="see model.joints"
         )
     name = checked_method(method)
-    adaptive = name in ADAPTIVE
+    adaptive = name in adaptive_methods()
     rules = JointRules() if rules is None else rules
     if not isinstance(rules, JointRules):
         raise InputError("rules are not JointRules", got=repr(rules), allowed="lw.JointRules(...)")
     if limits is not None:
         rules = replace(rules, limits=limits)
-    check_choice("limits", rules.limits, ("spring", "stop", "ignore"))
     check_positive("duration", duration)
     check_finite("t0", t0)
     check_count("save_every", save_every)
@@ -148,12 +148,14 @@ def simulate(
     workers = checked_threads(threads)
     elements = as_elements(control)
     states = States(model, elements, q0, v0, p, x0, single=not adaptive and all_single(q0, v0, p, x0))
+    check_clock(t0, duration, 1e-3 if dt is None and not adaptive else dt, states.dtype, adaptive)
+    check_progress(progress)
     chosen = as_events(events)
     if rules.limits != "ignore":
-        limited = limits_of(model, rules)
+        limited, stops = limits_of(model, rules)
         check_start(limited, states.y)
         if rules.limits == "stop":
-            chosen = (*chosen, *limit_events(limited))
+            chosen = (*chosen, *stops)
     times = checked_times(output_times, t0, duration)
     every_step = adaptive and times is None and not states.shape
     if adaptive and times is None and states.shape:
@@ -179,9 +181,13 @@ def simulate(
     return result
 
 
-def limits_of(model: Model, rules: JointRules) -> Motion:
-    """The model's limits under these rules, kept with the model: they take a mass matrix."""
-    known: dict[JointRules, Motion] = Memory.of(model).table("simulation limits")
+def limits_of(model: Model, rules: JointRules) -> tuple[Motion, tuple[Event, ...]]:
+    """The model's limits under these rules, and the events of reaching them.
+
+    Kept with the model: they take a mass matrix, and the same events find the same plan again.
+    """
+    known: dict[JointRules, tuple[Motion, tuple[Event, ...]]] = Memory.of(model).table("simulation limits")
     if rules not in known:
-        known[rules] = Motion(model, (), rules, 0)
+        motion = Motion(model, (), rules, 0)
+        known[rules] = motion, limit_events(motion)
     return known[rules]

@@ -37,13 +37,15 @@ class States:
             np.broadcast_to(a, (*self.shape, a.shape[-1])).reshape(self.count, a.shape[-1]) for a in (q, v, x, given)
         )
         self.y = np.ascontiguousarray(np.concatenate([q, v, x], axis=1))
-        self.p = np.ascontiguousarray(given, self.dtype)
+        self.p = np.array(given, self.dtype, order="C")  # a copy: what follows from the motion is computed later
         # Quaternions of length one, once at the start: steps keep them so.
         self.y[:, : model.nq] = model.integrate(self.y[:, : model.nq], np.zeros(model.nv))
-        if not self.shape and not np.isfinite(self.y).all():  # in a batch only that state fails
+        alone = not self.shape  # in a batch only that state fails
+        if alone and not (np.isfinite(self.y).all() and (p is None or np.isfinite(self.p).all())):
+            parts = (("q0", q), ("v0", v), ("x0", x), ("p", given))
             raise InputError(
                 "the start is not made of finite numbers",
-                got=f"q0 = {np.array2string(q[0], threshold=20)}, v0 = {np.array2string(v[0], threshold=20)}",
+                got=", ".join(f"{name} = {np.array2string(a[0], threshold=20)}" for name, a in parts if a.size),
                 allowed="finite numbers; quaternions longer than zero",
                 do="model.neutral() is a valid q0",
             )

@@ -1,7 +1,8 @@
 """Runge–Kutta methods as data.
 
 A :class:`Tableau` is all there is to an explicit method: the steps of :mod:`linkwise.sim.explicit` are any of them. Add
-a method by adding its numbers to :data:`TABLEAUX`; its order is measured in ``tests/sim/test_orders.py``.
+a method by adding its numbers to :data:`TABLEAUX`: ``simulate`` and the command line then know its name, it adapts its
+steps if it estimates its error, and ``tests/sim/test_orders.py`` measures its order.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from linkwise.errors import InputError
 from linkwise.sim import dop853
 
 Row = dict[int, float]
+_ROUNDING = 1e-12
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tableau:
     """An explicit Runge–Kutta method: k_i = f(t + c_i h, y + h Σ a_ij k_j), y₁ = y + h Σ b_i k_i.
 
@@ -43,6 +46,24 @@ class Tableau:
     nested: tuple[Row, ...] = ()
     extra_nodes: tuple[float, ...] = ()
     extra_rows: tuple[Row, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Slips of the pen, as far as they show in sums."""
+        if len(self.rows) != len(self.nodes):
+            raise self._slip(f"{len(self.nodes)} nodes and {len(self.rows)} rows", "a row for each node")
+        for i, (node, row) in enumerate(zip(self.nodes, self.rows, strict=True)):
+            if any(not 0 <= j < i for j in row) or abs(sum(row.values()) - node) > _ROUNDING:
+                raise self._slip(f"stage {i} at {node} with {row}", "stages before it, weights that add up to its node")
+        if any(not 0 <= j < self.stages for j in self.weights) or abs(sum(self.weights.values()) - 1.0) > _ROUNDING:
+            raise self._slip(f"weights {self.weights}", "weights of its stages that add up to 1")
+        for row in self.error:
+            if any(not 0 <= j < self.stages for j in row) or abs(sum(row.values())) > _ROUNDING:
+                raise self._slip(f"error {row}", "the difference of two sets of weights, which adds up to 0")
+        if self.error and self.error_order < 1:
+            raise self._slip(f"error_order {self.error_order}", "the order of the error estimate, at least 1")
+
+    def _slip(self, got: str, allowed: str) -> InputError:
+        return InputError(f"the method {self.name!r} does not add up: {got}", allowed=allowed)
 
     @property
     def stages(self) -> int:
@@ -167,7 +188,7 @@ _DOP853 = Tableau(
     extra_rows=dop853.ROWS[13:],
 )
 
-TABLEAUX: dict[str, Tableau] = {t.name: t for t in (_RK4, _DOPRI5, _RK56, _CASH_KARP, _DOP853)}
+TABLEAUX: dict[str, Tableau] = {t.name: t for t in (_RK4, _DOP853, _DOPRI5, _RK56, _CASH_KARP)}
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from linkwise.sim.motion import Flat, Motion, is_linear
+from linkwise.sim.limits import is_linear
+from linkwise.sim.motion import Flat, Motion
 from linkwise.spatial.scalar import Scalar, sqrt, where
 
 # What an adaptive loop is given.

@@ -18,6 +18,7 @@ from linkwise.errors import InputError, LinkwiseError, require_extra
 if TYPE_CHECKING:
     from linkwise.dynamics import Model
     from linkwise.sim.events import Occurrence
+    from linkwise.sim.jumps import Jumps
 
 Array = NDArray[Any]
 Observe = Callable[[], Mapping[str, Array]]
@@ -29,6 +30,10 @@ _FORMAT = "linkwise trajectory 1"
 class Trajectory:
     """States of one mechanism over time; T samples, any leading batch axes.
 
+    Where the action of an event moved a single state that is sampled at every step, two samples have the same time: the
+    state before and the state after. Samples at given times, and those of a batch, do not show it; :meth:`at` knows it
+    all the same.
+
     Attributes:
         t: times (T), s.
         q: configurations (..., T, nq).
@@ -38,6 +43,7 @@ class Trajectory:
         tau: joint forces of the actuators, after their limits (..., T, nv), in N m or N. Damping, friction, springs and
             joint limits are not in it.
         energy: kinetic, potential and spring energy (..., T), in J.
+        p: run-time parameters of the run (..., np), the model's first; None if not known: then the nominal ones count.
         events: what happened, in the order of time for each state.
         status: ``"done"``, ``"event"`` (a terminal one), ``"failed"``, ``"max_steps"`` or ``"interrupted"``; for a
             batch an array of them. Samples after the end of a state are NaN.
@@ -53,7 +59,9 @@ class Trajectory:
         v: ArrayLike,
         x: ArrayLike | None = None,
         *,
+        p: ArrayLike | None = None,
         model: Model | None = None,
+        jumps: Jumps | None = None,
         derived: Mapping[str, Array] | Observe | None = None,
         events: Sequence[Occurrence] = (),
         status: Any = "done",
@@ -66,7 +74,8 @@ class Trajectory:
     ) -> None:
         self.t, self.q, self.v = np.asarray(t), np.asarray(q), np.asarray(v)
         self.x = np.empty((*self.q.shape[:-1], 0)) if x is None else np.asarray(x)
-        self.model = model
+        self.p = None if p is None else np.asarray(p)
+        self.model, self.jumps = model, jumps
         self.events = list(events)
         self.status, self.steps, self.rejected = status, steps, rejected
         self.note, self.method = note, method
@@ -113,11 +122,17 @@ class Trajectory:
     @cached_property
     def poses(self) -> Array:
         """4×4 poses of all bodies (..., T, n_bodies, 4, 4) in the world."""
-        return self._with_model("poses").poses(self.q)
+        return self._with_model("poses").poses(self.q, p=self.model_parameters)
 
     def pose(self, body: str) -> Array:
         """4×4 pose of one body or frame (..., T, 4, 4) in the world."""
-        return self._with_model("pose").pose(self.q, body)
+        return self._with_model("pose").pose(self.q, body, p=self.model_parameters)
+
+    @property
+    def model_parameters(self) -> Array | None:
+        """The model's own run-time parameters (..., 1, np), as its functions take them for all samples, or None."""
+        size = len(self._with_model("p").nominal_parameters)
+        return None if self.p is None or not size else self.p[..., None, :size]
 
     def _with_model(self, what: str) -> Model:
         if self.model is None:
@@ -149,30 +164,52 @@ class Trajectory:
             keep = slice(0, int(ends[-1]) + 1 if len(ends) else 0)
         values = {
             name: value[index][..., keep] if name == "energy" else value[index][..., keep, :]
-            for name, value in self._values.items()
+            for name, value in self.values().items()
         }
 
         def pick(value: Any) -> Any:
             return value[index] if isinstance(value, np.ndarray) else value
 
-        chosen = np.arange(int(np.prod(self.batch_shape))).reshape(self.batch_shape)[index]
+        chosen = np.arange(math.prod(self.batch_shape)).reshape(self.batch_shape)[index]
         places = {tuple(int(i) for i in np.unravel_index(k, self.batch_shape)) for k in np.ravel(chosen)}
         status = pick(self.status)
+        made = self.with_samples(self.t[keep], values.pop("q"), values.pop("v"), values.pop("x"), values)
+        made.p = None if self.p is None else self.p[index]
+        made.jumps = None if self.jumps is None else self.jumps.of(chosen)
+        made.events = [event for event in self.events if event.state in places]
+        made.status = str(status) if np.ndim(status) == 0 else status
+        made.steps, made.rejected = pick(self.steps), pick(self.rejected)
+        return made
+
+    def with_samples(
+        self, t: Array, q: Array, v: Array, x: Array, derived: Mapping[str, Array] | Observe
+    ) -> Trajectory:
+        """The same motion with other samples."""
         return Trajectory(
-            self.t[keep],
-            q[..., keep, :],
-            self.v[index][..., keep, :],
-            self.x[index][..., keep, :],
+            t,
+            q,
+            v,
+            x,
+            p=self.p,
             model=self.model,
-            derived=values,
-            events=[event for event in self.events if event.state in places],
-            status=str(status) if np.ndim(status) == 0 else status,
-            steps=pick(self.steps),
-            rejected=pick(self.rejected),
+            jumps=self.jumps,
+            derived=derived,
+            events=self.events,
+            status=self.status,
+            steps=self.steps,
+            rejected=self.rejected,
             note=self.note,
             method=self.method,
             columns=self._columns,
         )
+
+    def picked(self, k: Array, t: Array) -> Trajectory:
+        """Some of the samples, by their numbers, said to be at times t."""
+
+        def derived() -> dict[str, Array]:
+            return {n: a[..., k] if n == "energy" else a[..., k, :] for n, a in self._values.items()}
+
+        return self.with_samples(t, self.q[..., k, :], self.v[..., k, :], self.x[..., k, :], derived)
 
     def __repr__(self) -> str:
         span = f"{self.t[0]:g} … {self.t[-1]:g} s" if len(self.t) else "empty"
@@ -181,27 +218,40 @@ class Trajectory:
         return f"<Trajectory: {len(self.t)} samples, {span}{batch}, {state}>"
 
     # Resampling.
+    @property
+    def end(self) -> float:
+        """When the last is known of the motion, s: the last sample, or an event after it."""
+        last = [] if self.jumps is None else [float(self.jumps.t.max(initial=-math.inf))]
+        return max([float(self.t[-1]) if len(self.t) else -math.inf, *last])
+
+    def values(self) -> dict[str, Array]:
+        """Everything with a time axis but t, by name."""
+        return {"q": self.q, "v": self.v, "x": self.x, **self._values}
+
     def at(self, t: ArrayLike) -> Trajectory:
         """The motion at other times (n), between the samples.
 
         Joints with q̇ = v follow the fifth-degree polynomial through q, v and v̇ of the neighbouring samples, quaternion
         joints a third-degree one in the chart around the sample before; v is of third degree. For full precision ask
         ``simulate`` for the times you need.
+
+        The states before and after an event's action bound what is interpolated: nothing is drawn across a bounce. At
+        the very time of the event the state is the one after.
         """
         from linkwise.sim.resample import resampled
 
         times = np.atleast_1d(np.asarray(t, float))
-        slack = 1e-9 * max(1.0, float(np.ptp(self.t)) if len(self.t) else 0.0)
+        slack = 1e-9 * max(1.0, self.end - self.t[0] if len(self.t) else 0.0)
         if (
-            len(self.t) < 2
+            not len(self.t)
             or not np.isfinite(times).all()
             or times.min(initial=np.inf) < self.t[0] - slack
-            or times.max(initial=-np.inf) > self.t[-1] + slack
+            or times.max(initial=-np.inf) > self.end + slack
         ):
             raise InputError(
                 "these times are outside the trajectory",
-                got=f"{times.min():g} … {times.max():g} s",
-                allowed=f"{self.t[0]:g} … {self.t[-1]:g} s" if len(self.t) else "none: it has no samples",
+                got=f"{times.min():g} … {times.max():g} s" if len(times) else "no times",
+                allowed=f"{self.t[0]:g} … {self.end:g} s" if len(self.t) else "none: it has no samples",
             )
         return resampled(self, self._with_model("at"), times)
 
@@ -229,8 +279,8 @@ class Trajectory:
     def save(self, path: str | Path) -> Path:
         """Write to ``.npz`` or ``.csv``; both read back the same numbers.
 
-        All arrays but poses are kept, in npz also forces on bodies, status, method and note. The model and the events
-        are not.
+        All arrays but poses are kept, in npz also forces on bodies, both sides of events, status, method and note. The
+        model and the names of events are not.
         """
         target = Path(path)
         if target.suffix == ".npz":
@@ -238,6 +288,10 @@ class Trajectory:
             arrays: dict[str, Any] = {"t": self.t, **self._arrays(), "status": np.asarray(self.status, dtype=np.str_)}
             if "f_ext" in self._values:
                 arrays["f_ext"] = self._values["f_ext"]
+            if self.p is not None:
+                arrays["p"] = self.p
+            if self.jumps is not None:
+                arrays |= self.jumps.arrays()
             np.savez_compressed(target, about=np.array(json.dumps(about)), **arrays)
         elif target.suffix == ".csv":
             self._save_csv(target)
@@ -257,6 +311,10 @@ class Trajectory:
             else:
                 head += [f"{name}:{column}" for column in columns[name]]
             flat.append(array.reshape(math.prod(self.batch_shape), len(self.t), array.shape[-1]))
+        if self.p is not None and self.p.shape[-1]:  # the same in every row of a state
+            head += [f"p:{k}" for k in range(self.p.shape[-1])]
+            rows = self.p.reshape(math.prod(self.batch_shape), 1, -1)
+            flat.append(np.broadcast_to(rows, (len(rows), len(self.t), rows.shape[-1])))
         with target.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(head)
@@ -277,13 +335,17 @@ class Trajectory:
                     arrays = {name: file[name] for name in file.files}
             except (OSError, KeyError, ValueError) as error:
                 raise InputError("this file is not a trajectory", got=f"{source}: {error}") from error
+            from linkwise.sim.jumps import Jumps
+
             status = arrays["status"]
             return cls(
                 arrays["t"],
                 arrays["q"],
                 arrays["v"],
                 arrays["x"],
+                p=arrays.get("p"),
                 model=model,
+                jumps=Jumps.from_arrays(arrays),
                 derived={name: arrays[name] for name in (*_DERIVED, "f_ext") if name in arrays},
                 status=str(status) if status.ndim == 0 else status,
                 note=about["note"],
@@ -311,15 +373,16 @@ class Trajectory:
             raise InputError("this file is not a trajectory", got=f"{source}: {error}") from error
         arrays: dict[str, Array] = {}
         columns: dict[str, list[str]] = {}
-        for name in ("q", "v", "x", "vdot", "tau"):
+        for name in ("q", "v", "x", "vdot", "tau", "p"):
             places = [k for k, column in enumerate(head) if column.startswith(f"{name}:")]
             columns[name] = [head[k].split(":", 1)[1] for k in places]
             arrays[name] = table[..., places]
         derived = {name: arrays[name] for name in ("vdot", "tau") if columns[name]}
         if "energy" in head:
             derived["energy"] = table[..., head.index("energy")]
-        t = table[(0,) * len(batch)][:, 0]
-        return cls(t, arrays["q"], arrays["v"], arrays["x"], model=model, derived=derived, columns=columns)
+        t = table[(0,) * len(batch)][:, 0] if table.size else table[..., 0].reshape(-1)
+        p = arrays["p"][..., 0, :] if columns.pop("p") and len(t) else None
+        return cls(t, arrays["q"], arrays["v"], arrays["x"], p=p, model=model, derived=derived, columns=columns)
 
     def to_xarray(self) -> Any:
         """An ``xarray.Dataset`` with the dimensions time, joint coordinates and freedoms (needs the package xarray)."""

@@ -10,6 +10,10 @@ since ∂L/∂q = Cᵀv - g for the C with 𝓜̇ - 2C skew. With quaternion joi
 the two momenta are the derivatives of the discrete Lagrangian with respect to the ends of the step, π = -D₁ and
 π₁ = D₂, taken by dual numbers; that costs as many energies as there are freedoms.
 
+Rotors (armature J) are not in that Lagrangian: they turn with the joint and feel nothing else, J v̇ with no gyroscopic
+force, which no kinetic energy ½ v*J v gives where q̇ ≠ v. They add J w to both momenta, as the midpoint rule does; the
+method then is symmetric, and symplectic only where q̇ = v or the rotors of a ball joint are alike.
+
 Second order, symmetric, symplectic: without losses the energy error oscillates and does not grow, and the momenta of
 symmetries are kept. w is found by iteration to rounding, which converges fast for h well below the period of the
 fastest oscillation; where it does not converge the state becomes NaN, and the simulation says so.
@@ -22,7 +26,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from linkwise.codegen.routine import Copy, Statement, WhileAny
-from linkwise.sim.motion import Flat, Motion, is_linear, objects
+from linkwise.sim.limits import is_linear
+from linkwise.sim.motion import Flat, Motion, objects
 from linkwise.sim.work import Step, Work, flag, program
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Scalar, where
@@ -60,7 +65,7 @@ def variational(work: Work) -> Step:
         return m.element_rates(t[0] + 0.5 * h[0], q_m, list(w[:nv]), list(w[nv:]), p)
 
     def improve(
-        y: Flat, momentum: Flat, w: Flat, t: Flat, h: Flat, p: Flat, trials: Flat, last: Flat
+        y: Flat, momentum: Flat, w: Flat, t: Flat, h: Flat, p: Flat, trials: Flat, last: Flat, seeking: Flat
     ) -> dict[str, Any]:
         q_m, start, _ = ends(y, w, t, h, p)
         half = 0.5 * h[0]
@@ -77,11 +82,13 @@ def variational(work: Work) -> Step:
         far = change > _CLOSE * size
         # At rounding the changes stop shrinking; before that they must.
         useful = (change < last[0]) | (change > 1e-10 * size)
+        # A state that has found its w keeps it, however long its neighbours in the other lanes go on.
+        seeks = seeking[0] > 0.0
         return {
-            "w_new": better,
+            "w_new": [where(seeks, a, b) for a, b in zip(better, w, strict=True)],
             "trials_new": trials[0] + 1.0,
-            "last_new": change,
-            "seeking": flag(far & useful & (trials[0] < float(_MOST))),
+            "last_new": where(seeks, change, last[0]),
+            "seeking_new": flag(seeks & far & useful & (trials[0] < float(_MOST))),
         }
 
     def close(y: Flat, momentum: Flat, w: Flat, t: Flat, h: Flat, p: Flat, last: Flat) -> dict[str, Any]:
@@ -99,12 +106,13 @@ def variational(work: Work) -> Step:
         return {"y_new": [where(found, a, math.nan) for a in y_new]}
 
     sizes = {"y": m.ny, "momentum": nv, "w": nv + nx, "t": 1, "h": 1, "p": m.np}
-    improving = work.call(program("improve", improve, {**sizes, "trials": 1, "last": 1}))
+    improving = work.call(program("improve", improve, {**sizes, "trials": 1, "last": 1, "seeking": 1}))
     loop: tuple[Statement, ...] = (
         improving,
         Copy("w_new", "w"),
         Copy("trials_new", "trials"),
         Copy("last_new", "last"),
+        Copy("seeking_new", "seeking"),
     )
     return Step(
         (work.call(program("momentum", begin, {"y": m.ny, "p": m.np})),),
@@ -133,8 +141,9 @@ def _linear_ends(
 def _turning_ends(
     m: Motion, q: Flat, q_m: Flat, rate: Flat, h: Scalar, tau: Flat, outside: Any, p: Flat
 ) -> tuple[list[Scalar], list[Scalar]]:
-    """-D₁ and D₂ of the discrete Lagrangian, with half of the impulse of the forces at each end."""
+    """-D₁ and D₂ of the bodies' discrete Lagrangian, each with the rotors' momentum and half of the forces' impulse."""
     u = [h * a for a in rate]
+    rotors = m.rotor_inertias(p)
     pushed = list(tau)
     if outside is not None:  # forces on bodies as joint forces: what they take off the bias force
         still = objects([0.0] * m.nv)
@@ -143,12 +152,14 @@ def _turning_ends(
         pushed = [a + b for a, b in zip(pushed, held, strict=True)]
 
     def lagrangian(joint: Any, first: Flat, turn: Flat) -> Scalar:
-        """The discrete Lagrangian when this joint starts at ``first`` and moves by ``turn``."""
+        """The bodies' discrete Lagrangian when this joint starts at ``first`` and moves by ``turn``."""
         middle, velocity = list(q_m), list(rate)
         middle[joint.q_slice] = joint.type.integrate(first, [0.5 * a for a in turn])
         velocity[joint.v_slice] = [a / h for a in turn]
         own = m.model_parameters(p)
         kinetic = m.model.kinetic_energy(objects(middle), objects(velocity), p=own)
+        for J, a in zip(rotors, velocity, strict=True):
+            kinetic = kinetic - 0.5 * J * a * a
         return h * (kinetic - m.model.potential_energy(objects(middle), p=own))
 
     start: list[Scalar] = [0.0] * m.nv
@@ -172,9 +183,9 @@ def _turning_ends(
                 return [lagrangian(joint, first, joint.type.difference(first, moved))]
 
             k = joint.v_slice.start + i
-            impulse = 0.5 * h * pushed[k]
-            start[k] = -derivative(at_start, [0.0], [1.0])[1][0] - impulse
-            end[k] = derivative(at_end, [0.0], [1.0])[1][0] + impulse
+            impulse, spin = 0.5 * h * pushed[k], rotors[k] * rate[k]
+            start[k] = -derivative(at_start, [0.0], [1.0])[1][0] + spin - impulse
+            end[k] = derivative(at_end, [0.0], [1.0])[1][0] + spin + impulse
     return start, end
 
 

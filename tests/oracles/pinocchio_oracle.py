@@ -73,6 +73,10 @@ class Oracle:
         more = () if forces is None else (forces,)
         return self.A.T @ pin.rnea(self.theirs, self.data, self.q(q), self.A @ v, self.A @ vdot, *more)
 
+    def joint_wrenches(self, q: Array, v: Array, vdot: Array, f_ext: Array | None = None) -> Array:
+        self.inverse_dynamics(q, v, vdot, f_ext)
+        return np.array([j.to_body.actInv(self.data.f[j.index]).vector[SWAP] for j in self.joints])
+
     def forward_dynamics(self, q: Array, v: Array, tau: Array, f_ext: Array | None = None) -> Array:
         if self.has_mimics:
             return np.linalg.solve(self.mass_matrix(q), tau - self.bias_force(q, v, f_ext))

@@ -29,6 +29,7 @@ def compare(ours: Any, oracle: Oracle, bodies: list[str], rng: np.random.Generat
     tau, f_ext = rng.normal(size=model.nv), rng.normal(size=(len(model.bodies), 6))
     for name, arguments in {
         "inverse_dynamics": (q, v, vdot),
+        "joint_wrenches": (q, v, vdot),
         "bias_force": (q, v),
         "gravity_force": (q,),
         "mass_matrix": (q,),
@@ -43,6 +44,8 @@ def compare(ours: Any, oracle: Oracle, bodies: list[str], rng: np.random.Generat
         check(name, getattr(ours, name)(*arguments), getattr(oracle, name)(*arguments))
     expected = oracle.inverse_dynamics(q, v, vdot, f_ext)
     check("inverse_dynamics, f_ext", ours.inverse_dynamics(q, v, vdot, f_ext=f_ext), expected)
+    expected = oracle.joint_wrenches(q, v, vdot, f_ext)
+    check("joint_wrenches, f_ext", ours.joint_wrenches(q, v, vdot, f_ext=f_ext), expected)
     check("forward_dynamics", ours.forward_dynamics(q, v, tau), oracle.forward_dynamics(q, v, tau), SOLVED)
     expected = oracle.forward_dynamics(q, v, tau, f_ext)
     check("forward_dynamics, f_ext", ours.forward_dynamics(q, v, tau, f_ext=f_ext), expected, SOLVED)

@@ -63,8 +63,17 @@ def test_springs_store_energy():
     np.testing.assert_allclose(motion.q[:, 0], 0.5 - 0.5 * np.cos(4.0 * motion.t), atol=1e-9)
     np.testing.assert_allclose(motion.energy, 4.0, rtol=1e-10)
     np.testing.assert_array_equal(motion.tau, 0.0)  # passive: not an actuator's
-    with pytest.raises(lw.InputError, match="equally stiff"):
-        lw.JointSprings(top(lw.Spherical()), [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("joint", [lw.Spherical(), lw.Planar(), lw.Free()], ids=lambda j: type(j).__name__)
+def test_springs_of_any_stiffness_keep_the_energy_on_any_joint(joint):
+    model = top(joint)
+    rng = np.random.default_rng(1)
+    springs = lw.JointSprings(model, rng.uniform(1.0, 5.0, model.nv))
+    q0 = model.integrate(model.neutral(), rng.uniform(-0.5, 0.5, model.nv))
+    motion = lw.simulate(model, q0, rng.uniform(-0.3, 0.3, model.nv), 20.0, control=springs, rtol=1e-11)
+    assert np.ptp(motion.energy) < 1e-8 * motion.energy[0]
+    assert np.ptp(model.kinetic_energy(motion.q, motion.v)) > 0.1 * motion.energy[0]
 
 
 def test_series_elastic_actuator_keeps_momentum_and_reaches_its_command():

@@ -106,7 +106,17 @@ def good(t, q, v, p):
         ({"duration": 0.0}, "duration"),
         ({"q0": [math.nan, 0.0]}, "finite"),
         ({"v0": [math.inf, 0.0]}, "finite"),
-        ({"p": "x"}, "p is not made of numbers"),
+        ({"p": "x"}, "p is not made of real numbers"),
+        ({"q0": np.zeros(2) * 1j}, "q0 is not made of real numbers"),
+        ({"p": [math.nan]}, "p = "),
+        ({"t0": 1e18}, "stand still"),
+        ({"t0": -1e18}, "stand still"),
+        ({"t0": 1e18, "dt": 1e-3}, "near zero"),
+        ({"t0": 1.5e308, "duration": 1.5e308}, "too large"),
+        ({"dt": 1e-320}, "stand still"),
+        ({"progress": "yes"}, "progress"),
+        ({"duration": 1e300, "dt": 1e285, "save_every": 1, "q0": np.zeros((3, 2)), "method": "rk4"}, "save_every"),
+        ({"q0": np.zeros(2, np.float32), "t0": 1e8, "dt": 1e-2, "method": "rk4"}, "float32 numbers are 8 s apart"),
         ({"output_times": "abc"}, "output_times"),
         ({"output_times": []}, "output_times"),
         ({"save_every": "a"}, "save_every"),
@@ -150,3 +160,33 @@ def test_mistakes_in_what_python_returns():
     b.add_body("rock", joint=lw.Fixed(), mass=1.0)
     with pytest.raises(lw.InputError, match="nothing in 'rock'"):
         lw.simulate(b.build(), [], None, 0.1)
+
+
+def test_times_far_from_zero_work_while_steps_can_be_told():
+    model = double_pendulum()
+    near = lw.simulate(model, [0.3, 0.1], None, 1.0, method="rk4", dt=0.125)
+    far = lw.simulate(model, [0.3, 0.1], None, 1.0, method="rk4", dt=0.125, t0=2.0**49)
+    np.testing.assert_array_equal(far.q, near.q)
+    np.testing.assert_array_equal(np.diff(far.t), 0.125)
+    days = lw.simulate(model, [0.3, 0.1], None, 1.0, t0=1.7e9)
+    np.testing.assert_allclose(days.q[-1], lw.simulate(model, [0.3, 0.1], None, 1.0).q[-1], atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["euler", "rk4", "variational", "dop853", "rk56", "rodas4"])
+@pytest.mark.parametrize("shape", [(0,), (3, 0)])
+def test_an_empty_batch_has_everything_in_its_shape(method, shape, tmp_path):
+    model = double_pendulum()
+    hit = lw.Event(lambda t, q, v, p: q[0], action=lambda t, q, v: (q, -v))
+    motion = lw.simulate(model, np.zeros((*shape, 2)), None, 0.1, method=method, events=hit, control=lw.PD(model, 0.0))
+    count = len(motion.t)
+    assert motion.q.shape == (*shape, count, 2)
+    assert motion.energy.shape == (*shape, count)
+    assert motion.poses.shape == (*shape, count, 2, 4, 4)
+    assert motion.at([0.03, 0.05]).q.shape == (*shape, 2, 2)
+    assert lw.IMU("lower").read(motion).shape == (*shape, count, 6)
+    assert lw.ForceTorque("lower_joint").read(motion, 0).shape == (*shape, count, 6)
+    assert lw.Trajectory.load(motion.save(tmp_path / "motion.npz"), model).q.shape == motion.q.shape
+    assert motion.status.shape == shape
+    assert not motion.events
+    single = lw.simulate(model, np.zeros((*shape, 2), np.float32), None, 0.1, method=method)
+    assert single.q.shape[: len(shape)] == shape

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.sim.adaptive_run import AdaptiveRun
 from linkwise.sim.simulate import IntegrationWarning, SlowControlWarning
 from tests.sim.mechanisms import double_pendulum, mixed, pendulum, slider
 
@@ -216,9 +217,11 @@ def test_event_functions_must_be_traceable():
 
 # Running.
 def test_ctrl_c_returns_what_was_computed_so_far():
+    model = double_pendulum()
+    lw.simulate(model, [1.0, 2.0], None, 0.1, method="rk4")  # compiled
     threading.Timer(0.7, lambda: signal.raise_signal(signal.SIGINT)).start()
     start = time.perf_counter()
-    motion = lw.simulate(double_pendulum(), [1.0, 2.0], None, 1e7, dt=1e-4, method="rk4", save_every=10_000_000)
+    motion = lw.simulate(model, [1.0, 2.0], None, 1e7, dt=1e-4, method="rk4", save_every=10_000_000)
     assert time.perf_counter() - start < 10.0
     assert motion.status == "interrupted"
     assert 0 < motion.steps < 1e11
@@ -296,3 +299,30 @@ def test_edges():
         stuck = lw.simulate(model, [0.1, 0.0], None, 1.0, control=lambda t, q, v, p: [lw.sqrt(0.5 - t), 0.0])
     assert stuck.status == "failed"
     assert stuck.t[-1] == pytest.approx(0.5, abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ADAPTIVE)
+def test_it_does_not_matter_how_many_steps_a_call_of_the_kernel_makes(method, monkeypatch):
+    """Bit for bit: a slower machine makes fewer of them."""
+    model = mixed()
+    q0, v0 = starts(model, 3)
+    options = {"method": method, "rtol": 1e-7, "output_times": np.linspace(0.0, 0.5, 6)}
+    whole = lw.simulate(model, q0, v0, 0.5, **options)
+    made = AdaptiveRun.__init__
+
+    def short(run, *arguments):
+        made(run, *arguments)
+        run.budget = 1
+
+    monkeypatch.setattr(AdaptiveRun, "__init__", short)
+    monkeypatch.setattr(AdaptiveRun, "adapt", lambda run, seconds: None)
+    pieces = lw.simulate(model, q0, v0, 0.5, **options)
+    np.testing.assert_array_equal(pieces.q, whole.q)
+    np.testing.assert_array_equal(pieces.steps, whole.steps)
+
+
+def test_stopping_at_limits_is_compiled_once():
+    model = slider(limits=lw.JointLimits(lower=-1.0, upper=0.5))
+    for _ in range(3):
+        lw.simulate(model, [0.0], [1.0], 5.0, limits="stop")
+    assert len(model.__dict__["_simulation_plans"]) == 1

@@ -76,7 +76,7 @@ def holding(model: Model, q0: Array) -> Callable[..., Any]:
 
 def between(times: Array, values: Array) -> Callable[..., Any]:
     """Joint forces between the instants of a table: straight lines; the ends outside."""
-    if len(times) < 2 or not (np.diff(times) > 0).all():
+    if len(times) < 2 or not (np.diff(times) >= 0).all() or not times[-1] > times[0]:  # two at one time: a jump
         raise InputError("the times of the joint forces do not increase", allowed="at least two, in increasing order")
 
     def control(t: Any, q: Any, v: Any, p: Any) -> Any:

@@ -1,0 +1,102 @@
+"""Position limits of joints: where they are, and how they push back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from linkwise.dynamics import Model
+from linkwise.model.joints import Joint
+from linkwise.model.mechanism import JointInstance
+from linkwise.spatial.scalar import Scalar, where
+
+Flat = Sequence[Scalar]
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One end of the range of one coordinate of a joint; ``side`` is 1 at the upper end, -1 at the lower.
+
+    Depth is how far beyond it the coordinate is. The coordinate of a joint that follows another is q = m q_leader + o,
+    and its limit pushes the leader m times as hard: power is the same on both sides.
+    """
+
+    joint: JointInstance
+    coordinate: int
+    bound: float
+    side: float
+    stiffness: float
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{self.joint.name}: {'upper' if self.side > 0 else 'lower'} limit"
+
+    def depth(self, q: Flat) -> Scalar:
+        """How far beyond the limit; negative inside the range."""
+        x = q[self.joint.q_slice.start + self.coordinate]
+        mimic = self.joint.mimic
+        x = x if mimic is None else x * mimic.multiplier + mimic.offset
+        return (x - self.bound) * self.side
+
+    def gradient(self, q: Flat) -> dict[int, Scalar]:
+        """How depth grows with each freedom: {number of v: ∂(rate of depth)/∂v}."""
+        kind, start = self.joint.type, self.joint.v_slice.start
+        if is_linear(kind):
+            mimic = self.joint.mimic
+            return {start + self.coordinate: self.side * (1.0 if mimic is None else mimic.multiplier)}
+        own = list(q[self.joint.q_slice])
+        units = ([1.0 if i == j else 0.0 for i in range(kind.nv)] for j in range(kind.nv))
+        return {start + j: kind.rate(own, unit)[self.coordinate] * self.side for j, unit in enumerate(units)}
+
+    def force(self, q: Flat, v: Flat, loss: float) -> dict[int, Scalar]:
+        """K δ (1 + loss δ̇) against the depth δ, and never a pull, on each freedom: {number of v: joint force}."""
+        depth, gradient = self.depth(q), self.gradient(q)
+        rate: Scalar = 0.0
+        for i, slope in gradient.items():
+            rate = rate + v[i] * slope
+        push = depth * self.stiffness * (1.0 + rate * loss)
+        push = where(depth > 0.0, where(push < 0.0, 0.0, push), 0.0)
+        return {i: -(push * slope) for i, slope in gradient.items()}
+
+    def energy(self, q: Flat) -> Scalar:
+        """½ k δ²."""
+        depth = self.depth(q)
+        return where(depth > 0.0, depth * depth * (0.5 * self.stiffness), 0.0)
+
+
+def limits_of_joints(model: Model, limit_time: float) -> list[Limit]:
+    """The finite position limits of all joints that have one coordinate for each freedom.
+
+    The stiffness is that of a spring which turns the inertia at the joint round in about limit_time.
+    """
+    limited = [
+        joint
+        for joint in model.joints
+        if joint.nv and len(joint.limits) == joint.nq and not (joint.mimic and joint.mimic.multiplier == 0.0)
+    ]
+    ends = [
+        (joint, k, float(bound), side)
+        for joint in limited
+        for k, limit in enumerate(joint.limits)
+        for bound, side in ((limit.lower, -1.0), (limit.upper, 1.0))
+        if np.isfinite(bound)
+    ]
+    if not ends:
+        return []
+    inertia = np.diagonal(model.mass_matrix(model.neutral()))
+    return [
+        Limit(joint, k, bound, side, float(inertia[joint.v_slice.start + k]) / (_multiplier(joint) * limit_time) ** 2)
+        for joint, k, bound, side in ends
+    ]
+
+
+def _multiplier(joint: JointInstance) -> float:
+    return joint.mimic.multiplier if joint.mimic else 1.0
+
+
+def is_linear(kind: Joint) -> bool:
+    """Whether q̇ = v and moving is adding."""
+    return type(kind).integrate is Joint.integrate
