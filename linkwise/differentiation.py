@@ -24,7 +24,6 @@ Flat = Sequence[Any]
 Mode = Literal["forward", "reverse"]
 
 
-
 def _logic(operation: Callable[..., Any], in_casadi: str) -> Callable[..., Any]:
     """An operation on truth values, for which CasADi has no operators."""
 

@@ -34,6 +34,9 @@ class Joint(ABC):
     axis: tuple[float, float, float] | None = None
     """The axis as the user gave it, of length one, in the joint frame; None for a type without."""
 
+    usual: ClassVar[tuple[float, ...]] = ()
+    """How far from zero random coordinates go where nothing limits them, rad or m; π where nothing is said."""
+
     @abstractmethod
     def neutral(self) -> tuple[float, ...]:
         """The coordinates of the zero position."""
@@ -70,12 +73,9 @@ class Joint(ABC):
         return M, RigidInertia.zero()
 
     def random(self, rng: Any, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
-        """Random coordinates, within the limits where they are finite."""
-        ends = (
-            (a if math.isfinite(a) else -math.pi, b if math.isfinite(b) else math.pi)
-            for a, b in zip(lower, upper, strict=True)
-        )
-        return tuple(float(rng.uniform(min(a, b), max(a, b))) for a, b in ends)
+        """Random coordinates within the limits; within ± :attr:`usual` where there are none."""
+        usual = (*self.usual, *(math.pi,) * self.nq)
+        return tuple(_random(rng, a, b, r) for a, b, r in zip(lower, upper, usual, strict=False))
 
     def __repr__(self) -> str:
         constants = ", ".join(f"{name}={value!r}" for name, value in self._key())
@@ -89,6 +89,14 @@ class Joint(ABC):
 
     def _key(self) -> tuple[tuple[str, Any], ...]:
         return tuple(sorted((name, value) for name, value in vars(self).items() if not name.startswith("_")))
+
+
+def _random(rng: Any, lower: float, upper: float, usual: float) -> float:
+    """A number between limits; a missing end is at ±usual, or twice that from the other end, if that is beyond."""
+    low = lower if math.isfinite(lower) else -usual if upper > -usual else upper - 2.0 * usual
+    high = upper if math.isfinite(upper) else usual if lower < usual else lower + 2.0 * usual
+    share = float(rng.random())
+    return min(max(low * (1.0 - share) + high * share, low), high)
 
 
 def unit_axis(axis: Sequence[float], owner: str) -> tuple[float, float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
@@ -22,6 +23,7 @@ class Cylindrical(Joint):
     nq = 2
     nv = 2
     freedom: ClassVar[Literal["axis", "direction", "none"]] = "axis"
+    usual: ClassVar[tuple[float, ...]] = (math.pi, 1.0)
 
     def __init__(self, axis: Sequence[float] = (0.0, 0.0, 1.0)) -> None:
         self.axis = unit_axis(axis, "Cylindrical")

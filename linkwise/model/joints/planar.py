@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import ClassVar
 
 from linkwise.model.joints.base import Joint, lamina_and_symmetric, lead_factor, turn_z, unit_axis
 from linkwise.spatial.inertia import RigidInertia
@@ -20,6 +22,7 @@ class Planar(Joint):
 
     nq = 3
     nv = 3
+    usual: ClassVar[tuple[float, ...]] = (math.pi, 1.0, 1.0)
 
     def __init__(self, normal: Sequence[float] = (0.0, 0.0, 1.0)) -> None:
         self.axis = unit_axis(normal, "Planar")
@@ -57,11 +60,6 @@ class Planar(Joint):
     def split(self, M: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
         J_lamina, J_symmetric = lamina_and_symmetric(M.J)
         return RigidInertia(M.m, M.h, J_lamina), RigidInertia(0.0, Vec.zero(), J_symmetric)
-
-    def random(self, rng: object, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
-        low = [lower[0], max(lower[1], -1.0), max(lower[2], -1.0)]
-        high = [upper[0], min(upper[1], 1.0), min(upper[2], 1.0)]
-        return super().random(rng, low, high)
 
 
 def _arc(turn: Scalar) -> tuple[Scalar, Scalar]:

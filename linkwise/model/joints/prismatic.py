@@ -23,6 +23,7 @@ class Prismatic(Joint):
     nq = 1
     nv = 1
     freedom: ClassVar[Literal["axis", "direction", "none"]] = "direction"
+    usual: ClassVar[tuple[float, ...]] = (1.0,)
 
     def __init__(self, axis: Sequence[float] = (0.0, 0.0, 1.0)) -> None:
         self.axis = unit_axis(axis, "Prismatic")
@@ -39,6 +40,3 @@ class Prismatic(Joint):
     def split(self, M: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
         # The child turns with the parent: its second moment belongs to either.
         return RigidInertia(M.m, M.h, Sym3.zero()), RigidInertia(0.0, Vec.zero(), M.J)
-
-    def random(self, rng: object, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
-        return super().random(rng, [max(x, -1.0) for x in lower], [min(x, 1.0) for x in upper])
