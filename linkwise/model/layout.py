@@ -5,7 +5,8 @@ to the next axis (Denavit and Hartenberg, whatever angles the file was written w
 normal from the previous axis. A joint's constant placement then is a shift (a, 0, b) and one turn about x. A leaf,
 with no next axis, turns its x towards its mass centre, which zeroes one more first moment. Then each link hands to
 its parent the part of its inertia that its joint does not move (base parameters): for a hinge the mass, one first
-moment and one second moment become structural zeros. Both steps are exact.
+moment and one second moment become structural zeros. Both steps are exact; where a body is so slender, or so far from
+its axis, that the second would cost digits, that link keeps its inertia.
 
 ``align=False`` keeps the frames of the bodies, ``regroup=False`` keeps the inertias: needed where a result is about
 each body, and handy for tests, since the answers must not change.
@@ -22,6 +23,7 @@ import numpy as np
 
 from linkwise.model.mechanism import Body, Mechanism
 from linkwise.model.parameters import Values
+from linkwise.model.terms import NOTHING, Terms, is_exact_split
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
@@ -43,12 +45,15 @@ def lay_out(
     values = Values(mechanism, p)
     frames = _Frames(mechanism, values) if align else _BodyFrames(mechanism)
     links: list[Link] = []
+    terms: list[Terms] = []
     for body, joint in zip(mechanism.bodies, mechanism.joints, strict=True):
         k = body.index
         if values.placement_is_free(body):
             placement, lead = _free_placement(values, body, frames), 0.0
         else:
             placement, lead = frames.placement(body)
+        inertia, summed = _inertia(values, body, frames.R[k], frames.o[k])
+        terms.append(summed)
         links.append(
             Link(
                 index=k,
@@ -58,7 +63,7 @@ def lay_out(
                 placement=placement,
                 lead=lead,
                 tail=frames.tail(body),
-                inertia=_inertia(values, body, frames.R[k], frames.o[k]),
+                inertia=inertia,
                 to_body=_rigid(frames.R[k].T, -frames.R[k].T @ frames.o[k]),
                 armature=tuple(values.armature(body, joint.armature)),
                 q_start=joint.q_slice.start,
@@ -70,7 +75,7 @@ def lay_out(
         )
     base = RigidInertia.zero()
     if regroup:
-        links, base = _regrouped(links)
+        links, base = _regrouped(links, terms)
     R, o = frames.R[-1], frames.o[-1]
     gravity = _constant_rotation(R.T) @ Vec.of(list(values.gravity(mechanism.gravity)))
     return Tree(tuple(links), mechanism.nq, mechanism.nv, gravity, _rigid(R, o), base)
@@ -321,42 +326,36 @@ def _snapped(x: Array, scale: float) -> Array:
     return x
 
 
-def _inertia(values: Values, body: Body, R: Array, o: Array) -> RigidInertia:
-    """All parts of a body in its link's frame."""
-    total = RigidInertia.zero()
+def _inertia(values: Values, body: Body, R: Array, o: Array) -> tuple[RigidInertia, Terms]:
+    """All parts of a body in its link's frame, and what they were summed from."""
+    total, terms = RigidInertia.zero(), NOTHING
     for part in body.parts:
         X = np.array(part.placement)
         to_link = _rigid(R.T @ X[:3, :3], R.T @ (X[:3, 3] - o))
         (m,), com, six = values.part(part, "mass"), values.part(part, "com"), values.part(part, "inertia")
+        about_com = Terms.of(RigidInertia(m, Vec.zero(), Sym3.of(*six)))
+        terms = terms + about_com.through(Transform(Shift(Vec.of(list(com))))).through(to_link)
         total = total + to_link.congruence(RigidInertia.from_com(m, Vec.of(list(com)), Sym3.of(*six)))
-    return _snapped_inertia(total)
+    return terms.snapped(total), terms
 
 
-def _snapped_inertia(M: RigidInertia) -> RigidInertia:
-    """Numbers that rounding left where an exact zero belongs, made zero."""
-    h, J = list(M.h), list(M.J.six())
-
-    def snap(numbers: list[Scalar]) -> list[Scalar]:
-        if not all(isinstance(x, float) for x in numbers):
-            return numbers
-        least = _SNAP * 0.5 * max(map(abs, numbers))
-        return [0.0 if abs(x) < least else x for x in numbers]
-
-    return RigidInertia(M.m, Vec.of(snap(h)), Sym3.of(*snap(J)))
-
-
-def _regrouped(links: list[Link]) -> tuple[list[Link], RigidInertia]:
-    """Hand inboard what each joint does not move, from the leaves to the root."""
+def _regrouped(links: list[Link], terms: list[Terms]) -> tuple[list[Link], RigidInertia]:
+    """Hand inboard what each joint does not move, from the leaves to the root, where that loses no digits."""
     inertias = [link.inertia for link in links]
     base = RigidInertia.zero()
     for link in reversed(links):
-        kept, shed = link.joint.split(_snapped_inertia(inertias[link.index]))
-        inertias[link.index] = kept
-        still = link.placement.then(link.joint.transform(link.joint.neutral(), link.lead))
         if link.tail.factors:
             raise ValueError("inertias are regrouped in aligned frames only")
+        k = link.index
+        whole = terms[k].snapped(inertias[k])
+        kept, shed = link.joint.split(whole)
+        if not is_exact_split(whole, kept, shed):
+            kept, shed = whole, RigidInertia.zero()
+        inertias[k] = kept
+        still = link.placement.then(link.joint.transform(link.joint.neutral(), link.lead))
         if link.parent < 0:
             base = base + still.congruence(shed)
         else:
             inertias[link.parent] = inertias[link.parent] + still.congruence(shed)
+            terms[link.parent] = terms[link.parent] + terms[k].of_part(shed, whole).through(still)
     return [replace(link, inertia=inertias[link.index]) for link in links], base

@@ -149,5 +149,10 @@ def lamina_and_symmetric(J: Sym3) -> tuple[Sym3, Sym3]:
     A lamina has a zero in Euler's tensor ½ tr(J) 1 - J, which the inverse dynamics can leave out.
     """
     xx, yy, zz, xy, xz, yz = J.six()
-    a, b, j = (zz + xx - yy) * 0.5, (zz - xx + yy) * 0.5, (xx + yy - zz) * 0.5
+    a, b, j = (_sum(zz, xx, -yy) * 0.5, _sum(zz, yy, -xx) * 0.5, _sum(xx, yy, -zz) * 0.5)
     return Sym3.of(a, b, a + b, xy, xz, yz), Sym3.of(j, j, 0.0, 0.0, 0.0, 0.0)
+
+
+def _sum(x: Scalar, y: Scalar, z: Scalar) -> Scalar:
+    """The sum; of constants, to the last digit: the moments of a rod leave next to nothing of each other."""
+    return math.fsum((x, y, z)) if all(isinstance(each, (float, int)) for each in (x, y, z)) else x + y + z
