@@ -42,12 +42,10 @@ class Free(Joint):
         across = turn.cross(shift)
         chord = shift + across * a + turn.cross(across) * b
         p = Vec.of(q[4:7]) + quaternions.rotation_matrix(q[:4]) @ chord
-        return (*quaternions.normalized(quaternions.multiply(q[:4], quaternions.exponential(turn))), *p)
+        return (*quaternions.moved(q[:4], turn), *p)
 
     def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> tuple[Scalar, ...]:
-        turn = quaternions.logarithm(
-            quaternions.normalized(quaternions.multiply(quaternions.conjugate(q0[:4]), q1[:4]))
-        )
+        turn = quaternions.between(q0[:4], q1[:4])
         chord = quaternions.rotation_matrix(q0[:4]).transpose_times(Vec.of(q1[4:7]) - Vec.of(q0[4:7]))
         # V⁻¹ = 1 - ½ω~ + c ω~², c = (1 - θ cos(θ/2) / (2 sin(θ/2))) / θ².
         square = turn.dot(turn)

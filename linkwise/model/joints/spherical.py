@@ -36,11 +36,10 @@ class Spherical(Joint):
         return quaternions.rate(q, Vec.of(v))
 
     def integrate(self, q: Sequence[Scalar], dv: Sequence[Scalar]) -> tuple[Scalar, ...]:
-        return quaternions.normalized(quaternions.multiply(q, quaternions.exponential(Vec.of(dv))))
+        return quaternions.moved(q, Vec.of(dv))
 
     def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> tuple[Scalar, ...]:
-        turn = quaternions.multiply(quaternions.conjugate(q0), q1)
-        return tuple(quaternions.logarithm(quaternions.normalized(turn)))
+        return tuple(quaternions.between(q0, q1))
 
     def split(self, M: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
         return RigidInertia(0.0, M.h, M.J), RigidInertia(M.m, Vec.zero(), Sym3.zero())
