@@ -124,13 +124,13 @@ class RolloutFunction:
         return shaped if out is None else _filled(self.step.name, shaped, out)
 
     def _series(self, batch: Batch, k: int, array: Any) -> Any:
-        core = self.step.program.inputs[k].shape
+        core, size = self.step.program.inputs[k].shape, self.step.program.inputs[k].size
         if np.prod(array.shape[1 : array.ndim - len(core)], dtype=int) == 1:  # the same for all states
-            return np.ascontiguousarray(array, batch.dtype).reshape(self.steps, 1, -1)
+            return np.ascontiguousarray(array, batch.dtype).reshape(self.steps, 1, size)
         missing = len(batch.shape) + len(core) + 1 - array.ndim
         array = array.reshape(self.steps, *(1,) * missing, *array.shape[1:])
         whole = np.broadcast_to(array, (self.steps, *batch.shape, *core))
-        return np.ascontiguousarray(whole, batch.dtype).reshape(self.steps, batch.size, -1)
+        return np.ascontiguousarray(whole, batch.dtype).reshape(self.steps, batch.size, size)
 
     def _piece(self, kernel: Any, rows: Any, series: Any, results: Any, part: slice, threads: int) -> None:
         """All steps of some states."""

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 
 from linkwise.algorithms.articulated import articulate, solve
 from linkwise.algorithms.inverse_dynamics import Forces, bias_force, needed_forces
-from linkwise.algorithms.mass_matrix import mass_matrix
-from linkwise.algorithms.sparse_factor import factorize
+from linkwise.algorithms.mass_matrix import mass_factor
 from linkwise.model.tree import Tree
 from linkwise.spatial.scalar import Scalar
 
@@ -25,5 +24,5 @@ def forward_dynamics(
     """v̇, nv numbers. ``f_ext``: external forces in link frames, one for each link."""
     if tree.has_mimics:  # a coordinate shared by two joints couples them: the tree's elimination order no longer exists
         bias = bias_force(tree, q, v, f_ext)
-        return factorize(mass_matrix(tree, q)).solve([t - c for t, c in zip(tau, bias, strict=True)])
+        return mass_factor(tree, q).solve([t - c for t, c in zip(tau, bias, strict=True)])
     return solve(tree, q, articulate(tree, q), tau, needed_forces(tree, q, v, None, f_ext))

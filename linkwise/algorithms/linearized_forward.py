@@ -22,8 +22,7 @@ from linkwise.algorithms.articulated import articulate, solve
 from linkwise.algorithms.forward_dynamics import forward_dynamics
 from linkwise.algorithms.inverse_dynamics import Forces, bias_force
 from linkwise.algorithms.linearized_inverse import linearized_inverse
-from linkwise.algorithms.mass_matrix import Matrix, mass_matrix, mass_matrix_inverse
-from linkwise.algorithms.sparse_factor import factorize
+from linkwise.algorithms.mass_matrix import Matrix, mass_factor, mass_matrix_inverse
 from linkwise.model.tree import Tree
 from linkwise.spatial.scalar import Scalar, is_zero
 
@@ -64,7 +63,7 @@ def linearized_forward(
 def _factored(
     tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar], f_ext: Forces
 ) -> LinearizedForward:
-    factor = factorize(mass_matrix(tree, q))
+    factor = mass_factor(tree, q)
     bias = bias_force(tree, q, v, f_ext)
     vdot = factor.solve([t - c for t, c in zip(tau, bias, strict=True)])
     inverse = linearized_inverse(tree, q, v, vdot, f_ext)

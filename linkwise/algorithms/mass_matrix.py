@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwise.algorithms.articulated import articulate, solve
-from linkwise.algorithms.sparse_factor import factorize
+from linkwise.algorithms.sparse_factor import Factor, factorize
 from linkwise.algorithms.sweeps import inward
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
@@ -50,10 +50,20 @@ def mass_matrix(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     return matrix
 
 
+def mass_factor(tree: Tree, q: Sequence[Scalar]) -> Factor:
+    """The factors of 𝓜(q): for trees in which joints follow others, which no sweep can solve."""
+    matrix = mass_matrix(tree, q)
+    for link in tree:
+        if not link.is_mimic:
+            for i in range(link.v_start, link.v_start + link.joint.nv):
+                link.felt(matrix[i][i])
+    return factorize(matrix)
+
+
 def mass_matrix_inverse(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     """𝓜⁻¹ = [I - HψK]* D⁻¹ [I - HψK], one unit force at a time; no matrix is inverted. O(n²)."""
     if tree.has_mimics:
-        return factorize(mass_matrix(tree, q)).inverse()
+        return mass_factor(tree, q).inverse()
     axes = articulate(tree, q)
     n = tree.nv
     columns = [solve(tree, q, axes, [1.0 if i == j else 0.0 for i in range(n)], None) for j in range(n)]
@@ -64,5 +74,5 @@ def mass_matrix_inverse(tree: Tree, q: Sequence[Scalar]) -> Matrix:
 def mass_solve(tree: Tree, q: Sequence[Scalar], x: Sequence[Scalar]) -> list[Scalar]:
     """𝓜(q)⁻¹ x without the matrix. O(n)."""
     if tree.has_mimics:
-        return factorize(mass_matrix(tree, q)).solve(x)
+        return mass_factor(tree, q).solve(x)
     return solve(tree, q, articulate(tree, q), x, None)

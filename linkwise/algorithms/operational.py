@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from linkwise.algorithms.articulated import articulate, solve
 from linkwise.algorithms.kinematics import Place, jacobian
-from linkwise.algorithms.mass_matrix import Matrix, mass_matrix
+from linkwise.algorithms.mass_matrix import Matrix, mass_factor
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.model.tree import Tree
 from linkwise.spatial.scalar import Scalar
@@ -16,7 +16,7 @@ def operational_admittance(tree: Tree, q: Sequence[Scalar], place: Place) -> Mat
     """J𝓜⁻¹J*, 6 × 6: the acceleration of the place for each unit force on it, world axes."""
     J = jacobian(tree, q, place)
     if tree.has_mimics:
-        factor = factorize(mass_matrix(tree, q))
+        factor = mass_factor(tree, q)
         columns = [factor.solve(row) for row in J]
     else:
         axes = articulate(tree, q)

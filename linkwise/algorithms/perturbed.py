@@ -18,9 +18,8 @@ from linkwise.algorithms.articulated import articulate, solve
 from linkwise.algorithms.forward_dynamics import forward_dynamics
 from linkwise.algorithms.inverse_dynamics import Forces
 from linkwise.algorithms.joint_variation import tangent_direction
-from linkwise.algorithms.mass_matrix import mass_matrix
+from linkwise.algorithms.mass_matrix import mass_factor
 from linkwise.algorithms.rigid_motion import RigidMotion, at_rest, carried, combination, next_motion, wrench
-from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import each, generalized, inward, outward
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial.dual import derivative
@@ -120,7 +119,7 @@ def perturbed_forward(
     moved = perturbed_inverse(tree, q, v, vdot, dq, dv, None, f_ext).dtau
     left = [a - b for a, b in zip(dtau, moved, strict=True)]
     if tree.has_mimics:
-        return PerturbedForward(vdot, factorize(mass_matrix(tree, q)).solve(left))
+        return PerturbedForward(vdot, mass_factor(tree, q).solve(left))
     return PerturbedForward(vdot, solve(tree, q, articulate(tree, q), left, None))
 
 

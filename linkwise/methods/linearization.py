@@ -321,7 +321,7 @@ class Linearization:
             power = power @ minus_ad / k
             turn += power
             chord += power / (k + 1)
-            if np.abs(power).max() < 1e-18:
+            if np.abs(power).max(initial=0.0) < 1e-18:
                 break
         return there, turn @ d_q + chord @ d_theta
 

@@ -71,6 +71,7 @@ def lay_out(
                 multiplier=joint.mimic.multiplier if joint.mimic else 1.0,
                 offset=joint.mimic.offset if joint.mimic else 0.0,
                 is_mimic=joint.mimic is not None,
+                joint_name=joint.name,
             )
         )
     base = RigidInertia.zero()

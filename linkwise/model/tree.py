@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from linkwise.errors import ModelError
 from linkwise.model.joints import Joint
 from linkwise.spatial.inertia import RigidInertia
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Scalar, is_zero
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Force, Motion, Vec
 
@@ -39,6 +40,7 @@ class Link:
     multiplier: float = 1.0
     offset: float = 0.0
     is_mimic: bool = False
+    joint_name: str = ""
 
     def coordinates(self, q: Sequence[Scalar]) -> list[Scalar]:
         """This joint's part of q; computed from the joint it follows, for a mimic."""
@@ -65,6 +67,17 @@ class Link:
     def S_rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:
         """Ṡ v, in the link's frame."""
         return self.tail.T @ self.joint.subspace_rate(self.coordinates(q), self.rates(v))
+
+    def felt(self, inertia: Scalar) -> Scalar:
+        """The inertia that a freedom of this joint feels; an error where it is none, whatever the configuration."""
+        if is_zero(inertia):
+            raise ModelError(
+                f"joint {self.joint_name!r} moves no inertia, so its acceleration is not defined",
+                got=f"{self.joint!r} with body {self.name!r}, whose mass lies where the joint does not move it",
+                allowed="an inertia about the axis of a turn, a mass along a slide, or an armature",
+                do=f"give {self.name!r} an inertia, give the joint an armature (armature=…), or lock it (lw.Fixed())",
+            )
+        return inertia
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,12 +47,13 @@ class CustomJoint(Joint):
         error = max(
             abs(float(sum(R.m[i][k] * R.m[j][k] for k in range(3))) - (i == j)) for i in range(3) for j in range(3)
         )
-        if not error < 1e-9:
+        handed = float(R.column(0).cross(R.column(1)).dot(R.column(2)))
+        if not error < 1e-9 or not handed > 0.0:
             raise InputError(
                 f"the transform of the joint {name!r} is not a rotation and a shift",
-                got=f"a 3x3 part R with |R Rᵀ - 1| = {error:.1e} at q = 0.1, 0.2, …",
-                allowed="an orthonormal 3x3 part",
-                do="build it from lw.sin and lw.cos of the same angle",
+                got=f"a 3x3 part R with |R Rᵀ - 1| = {error:.1e} and det R = {handed:.3g} at q = 0.1, 0.2, …",
+                allowed="an orthonormal, right-handed 3x3 part: det R = 1",
+                do="build it from lw.sin and lw.cos of the same angle; check the signs, a mirror image is no motion",
             )
 
     def neutral(self) -> tuple[float, ...]:
