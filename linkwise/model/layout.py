@@ -127,7 +127,7 @@ class _Frames:
         self._choose_root()
 
     def placement(self, body: Body) -> tuple[Transform, float]:
-        """Shift, turns, and the lead that the joint absorbs."""
+        """Shift, turns, and the lead: a last turn about z, which a hinge absorbs."""
         X = np.array(body.placement)
         R_parent, o_parent = self.R[body.parent], self.o[body.parent]
         k = body.index
@@ -147,8 +147,8 @@ class _Frames:
     def tail(self, body: Body) -> Transform:
         return Transform()
 
-    def _freedom(self, k: int) -> str:
-        return "none" if k < 0 else self.mechanism.joints[k].type.freedom
+    def _symmetry(self, k: int) -> str:
+        return "none" if k < 0 else self.mechanism.joints[k].type.symmetry
 
     def _choose_origin(self, body: Body) -> None:
         """The z axis and the origin of a link; x comes later, from its children."""
@@ -157,18 +157,18 @@ class _Frames:
         axis = np.array(joint.axis if joint.axis is not None else (0.0, 0.0, 1.0))
         self.R[k] = _turn_z_to(axis) if joint.axis is not None else np.eye(3)
         self.o[k] = np.zeros(3)
-        if k in self.free or joint.freedom == "none":
+        if k in self.free or joint.symmetry == "none":
             return
         parent_origin = X[:3, :3].T @ (self.o[body.parent] - X[:3, 3])  # the parent's origin in this joint's frame
-        if joint.freedom == "direction":
+        if joint.symmetry == "direction":
             self.o[k] = parent_origin
         elif body.parent >= 0:
-            u = X[:3, :3].T @ self.R[body.parent][:, 2] if self._freedom(body.parent) != "none" else None
+            u = X[:3, :3].T @ self.R[body.parent][:, 2] if self._symmetry(body.parent) != "none" else None
             self.o[k] = axis * _foot(parent_origin, u, axis)
 
     def _choose_x(self, body: Body) -> None:
         k = body.index
-        if self._freedom(k) == "none":
+        if self._symmetry(k) == "none":
             return
         z = self.R[k][:, 2]
         x = self._towards_child(k, z)
@@ -186,7 +186,7 @@ class _Frames:
             normal = _cross(z, frame[:, 2])
             if _length(normal) > _PARALLEL:
                 return _across(normal / _length(normal), z)
-            if self._freedom(child.index) == "none":
+            if self._symmetry(child.index) == "none":
                 return _across(frame[:, 0], z)  # parallel to a frame we cannot turn: take its x
             apart = X[:3, 3] + X[:3, :3] @ self.o[child.index] - self.o[k]
             if _length(_cross(z, apart)) > 1e-12:
@@ -353,7 +353,7 @@ def _regrouped(links: list[Link], terms: list[Terms]) -> tuple[list[Link], Rigid
         if not is_exact_split(whole, kept, shed):
             kept, shed = whole, RigidInertia.zero()
         inertias[k] = kept
-        still = link.placement.then(link.joint.transform(link.joint.neutral(), link.lead))
+        still = link.placement.then(link.joint.transform(link.joint.neutral()).after_turn(2, link.lead))
         if link.parent < 0:
             base = base + still.congruence(shed)
         else:

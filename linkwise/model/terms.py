@@ -79,14 +79,20 @@ class Terms:
         return terms
 
     def of_part(self, part: RigidInertia, whole: RigidInertia) -> Terms:
-        """Of a part that was split off: an entry that changed was computed from the moments about all axes."""
+        """Of a part that was split off: an entry that changed was computed from the moments about all axes.
+
+        No more than the part's own numbers, of which rounding takes its share anew: what is handed on from link to
+        link must not remember all terms that ever were.
+        """
         moments = self.J[0] + self.J[1] + self.J[2]
+        most = Terms.of(part)
+        first, second = sum(most.h), most.J[0] + most.J[1] + most.J[2]
         J = (
-            0.0 if is_zero(new) else size if new is old else moments
+            0.0 if is_zero(new) else min(size if new is old else moments, second)
             for new, old, size in zip(part.J.six(), whole.J.six(), self.J, strict=True)
         )
-        h = (0.0 if is_zero(new) else size for new, size in zip(part.h, self.h, strict=True))
-        return Terms(0.0 if is_zero(part.m) else self.m, tuple(h), tuple(J))
+        h = (0.0 if is_zero(new) else min(size, first) for new, size in zip(part.h, self.h, strict=True))
+        return Terms(most.m, tuple(h), tuple(J))
 
     def snapped(self, M: RigidInertia) -> RigidInertia:
         """The inertia, with zeros for the numbers that rounding left where a zero belongs."""

@@ -28,7 +28,7 @@ class Link:
     placement: Transform
     """Parent's link frame to joint frame (constant, or a function of run-time parameters)."""
     lead: float
-    """Constant turn about z that the joint adds to its own."""
+    """Constant turn about z, between the placement and the joint."""
     tail: Transform
     """After the joint's motion, to the link's frame; the identity when the frame is aligned with the joint."""
     inertia: RigidInertia
@@ -58,7 +58,7 @@ class Link:
 
     def phi(self, q: Sequence[Scalar]) -> Transform:
         """φ(parent, link)."""
-        return self.placement.then(self.joint.transform(self.coordinates(q), self.lead)).then(self.tail)
+        return self.placement.then(self.joint.transform(self.coordinates(q)).after_turn(2, self.lead)).then(self.tail)
 
     def S(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """The columns of the joint's map, in the link's frame."""

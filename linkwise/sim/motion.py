@@ -276,7 +276,7 @@ class Limit:
 
 def is_linear(kind: Joint) -> bool:
     """Whether q̇ = v and moving is adding."""
-    return type(kind).integrate is Joint.integrate
+    return not kind.quasi_velocities
 
 
 def clipped(value: Scalar, limit: float) -> Scalar:

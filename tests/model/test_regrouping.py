@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.algorithms.catalogue import Trees
+from tests.oracles.eager import Eager
 from tests.random_trees import BUILT_IN, random_joint, random_placement
 
 mpmath = pytest.importorskip("mpmath")
@@ -91,9 +93,6 @@ def test_extreme_bodies_on_every_joint(kind: str, case: str) -> None:
 
 
 def _in_body_frames(model: lw.Model) -> Any:
-    from linkwise.algorithms.catalogue import Trees
-    from tests.oracles.eager import Eager
-
     trees = Trees(model)
     trees.__dict__["fast"] = trees.in_body_frames
     return Eager(model, trees=trees)
@@ -122,3 +121,21 @@ def test_a_rod_across_its_hinge_spins_with_its_parent(moment: float) -> None:
     M = b.build().mass_matrix(np.zeros(2))
     assert M[0, 0] == pytest.approx(moment, rel=1e-14)
     assert M[1, 1] == pytest.approx(1.25, rel=1e-15)
+
+
+@pytest.mark.parametrize("kind", ["revolute", "cylindrical", "universal"])
+def test_a_long_chain_is_handed_inboard_without_loss(kind: str) -> None:
+    """Sixty links hand on to each other what their joints do not move, and none of it is taken for rounding."""
+    rng = np.random.default_rng(7)
+    b = lw.ModelBuilder("long")
+    for k in range(60):
+        points = rng.normal(size=(4, 3)) * 0.2
+        inertia = sum((p @ p) * np.eye(3) - np.outer(p, p) for p in points)
+        parent = f"link{k - 1}" if k else "world"
+        b.add_body(f"link{k}", parent, random_joint(rng, kind, 0.0), random_placement(rng, 0.0), mass=1.0,
+                   com=rng.normal(size=3) * 0.1, inertia=inertia)  # fmt: skip
+    model = b.build()
+    q = rng.normal(size=model.nq)
+    v, x = rng.normal(size=(2, model.nv))
+    ours, plain = Eager(model).inverse_dynamics(q, v, x), _in_body_frames(model).inverse_dynamics(q, v, x)
+    np.testing.assert_allclose(ours, plain, rtol=0, atol=1e-12 * np.abs(plain).max())

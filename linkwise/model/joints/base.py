@@ -2,7 +2,8 @@
 
 A joint moves the child's frame relative to the joint frame. Types with an axis are written about z; the model
 turns the axis the user gave into z once, when the tree is laid out. To add a type, write one file with the methods
-below, in this order, and name it in ``joints/__init__.py``: nothing else needs to know.
+below, in this order, and name it in ``joints/__init__.py``: nothing else needs to know. ``lw.check_joint`` tells
+whether they fit together.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, ClassVar, Literal
 from linkwise.errors import InputError
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
-from linkwise.spatial.scalar import Scalar, cos, is_zero, sin
+from linkwise.spatial.scalar import Scalar, cos, sin
 from linkwise.spatial.transforms import Rotation, Transform, Turn
 from linkwise.spatial.vectors import Motion, Vec
 
@@ -27,9 +28,14 @@ class Joint(ABC):
     """Numbers in this joint's part of q."""
     nv: int
     """Numbers in this joint's part of v."""
-    freedom: ClassVar[Literal["axis", "direction", "none"]] = "none"
-    """Which moves of the child's frame leave the joint's formulas as they are: any turn about and shift along the
-    axis (``axis``), any shift and any turn about the direction (``direction``), or none."""
+    symmetry: ClassVar[Literal["axis", "direction", "none"]] = "none"
+    """Which moves of the joint frame and the child's frame together leave the joint's formulas as they are: any turn
+    about and shift along z (``axis``), any shift and any turn about z (``direction``), or none."""
+    fixed_axes: ClassVar[bool] = True
+    """Whether S is constant: the axes are fixed in the child. If not, :meth:`subspace_rate` is the type's own."""
+    quasi_velocities: ClassVar[bool] = False
+    """Whether v is not q̇: :meth:`rate`, :meth:`integrate` and :meth:`difference` are the type's own. The columns of S
+    then are coordinate directions of the child's frame."""
 
     axis: tuple[float, float, float] | None = None
     """The axis as the user gave it, of length one, in the joint frame; None for a type without."""
@@ -37,13 +43,26 @@ class Joint(ABC):
     usual: ClassVar[tuple[float, ...]] = ()
     """How far from zero random coordinates go where nothing limits them, rad or m; π where nothing is said."""
 
+    def __init_subclass__(cls) -> None:
+        for trait, methods, wanted in (
+            ("fixed_axes", ("subspace_rate",), False),
+            ("quasi_velocities", ("rate", "integrate"), True),
+        ):
+            own = [method for method in methods if method in vars(cls)]
+            if own and getattr(cls, trait) is not wanted:
+                raise InputError(
+                    f"the joint type {cls.__name__} has a {own[0]} of its own, but does not say what that means",
+                    got=f"{trait} = {getattr(cls, trait)}",
+                    do=f"write {trait} = {wanted} in the class, or leave {own[0]} to Joint",
+                )
+
     @abstractmethod
     def neutral(self) -> tuple[float, ...]:
         """The coordinates of the zero position."""
 
     @abstractmethod
-    def transform(self, q: Sequence[Scalar], lead: float = 0.0) -> Transform:
-        """Joint frame to child frame, after a constant turn by ``lead`` about z."""
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        """Joint frame to child frame."""
 
     @abstractmethod
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
@@ -115,21 +134,6 @@ def unit_axis(axis: Sequence[float], owner: str) -> tuple[float, float, float]:
     if abs(length - 1.0) < 4e-16:
         return (x, y, z)
     return (x / length, y / length, z / length)
-
-
-def turn_z(angle: Scalar, lead: Scalar) -> Turn:
-    """The turn by ``angle + lead`` about z; a lead of quarter turns costs nothing."""
-    if isinstance(lead, (float, int)):
-        quarters = lead / (math.pi / 2)
-        if abs(quarters - round(quarters)) < 1e-15:
-            c, s = cos(angle), sin(angle)
-            return Turn(2, *((c, s), (-s, c), (-c, -s), (s, -c))[round(quarters) % 4])
-    return Turn(2, cos(angle + lead), sin(angle + lead))
-
-
-def lead_factor(lead: Scalar) -> tuple[Turn, ...]:
-    """The constant turn by ``lead`` about z as a factor of its own, for types that cannot absorb it."""
-    return () if is_zero(lead) else (turn_z(0.0, lead),)
 
 
 def turn_about(axis: Sequence[float], angle: Scalar) -> Turn | Rotation:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
-from linkwise.model.joints.base import Joint, lead_factor
+from linkwise.model.joints.base import Joint
 from linkwise.model.joints.spherical import random_quaternion
 from linkwise.spatial import quaternions
 from linkwise.spatial.scalar import Scalar, cos, sin, sqrt, where
@@ -21,12 +22,13 @@ class Free(Joint):
 
     nq = 7
     nv = 6
+    quasi_velocities: ClassVar[bool] = True
 
     def neutral(self) -> tuple[float, ...]:
         return (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
-    def transform(self, q: Sequence[Scalar], lead: float = 0.0) -> Transform:
-        return Transform(*lead_factor(lead), Shift(Vec.of(q[4:7])), Rotation(quaternions.rotation_matrix(q[:4])))
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        return Transform(Shift(Vec.of(q[4:7])), Rotation(quaternions.rotation_matrix(q[:4])))
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         return tuple(Motion.unit(i) for i in range(6))

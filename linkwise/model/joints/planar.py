@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import ClassVar
 
-from linkwise.model.joints.base import Joint, lamina_and_symmetric, lead_factor, turn_z, unit_axis
+from linkwise.model.joints.base import Joint, lamina_and_symmetric, unit_axis
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.scalar import Scalar, atan2, cos, sin, where
-from linkwise.spatial.transforms import Shift, Transform
+from linkwise.spatial.transforms import Shift, Transform, Turn
 from linkwise.spatial.vectors import Motion, Vec
 
 
@@ -22,6 +22,7 @@ class Planar(Joint):
 
     nq = 3
     nv = 3
+    quasi_velocities: ClassVar[bool] = True
     usual: ClassVar[tuple[float, ...]] = (math.pi, 1.0, 1.0)
 
     def __init__(self, normal: Sequence[float] = (0.0, 0.0, 1.0)) -> None:
@@ -30,8 +31,8 @@ class Planar(Joint):
     def neutral(self) -> tuple[float, ...]:
         return (0.0, 0.0, 0.0)
 
-    def transform(self, q: Sequence[Scalar], lead: float = 0.0) -> Transform:
-        return Transform(*lead_factor(lead), Shift(Vec(q[1], q[2], 0.0)), turn_z(q[0], 0.0))
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        return Transform(Shift(Vec(q[1], q[2], 0.0)), Turn(2, cos(q[0]), sin(q[0])))
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         return (Motion.unit(2), Motion.unit(3), Motion.unit(4))

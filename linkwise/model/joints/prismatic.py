@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-from linkwise.model.joints.base import Joint, lead_factor, unit_axis
+from linkwise.model.joints.base import Joint, unit_axis
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Sym3
 from linkwise.spatial.scalar import Scalar
@@ -22,7 +22,7 @@ class Prismatic(Joint):
 
     nq = 1
     nv = 1
-    freedom: ClassVar[Literal["axis", "direction", "none"]] = "direction"
+    symmetry: ClassVar[Literal["axis", "direction", "none"]] = "direction"
     usual: ClassVar[tuple[float, ...]] = (1.0,)
 
     def __init__(self, axis: Sequence[float] = (0.0, 0.0, 1.0)) -> None:
@@ -31,8 +31,8 @@ class Prismatic(Joint):
     def neutral(self) -> tuple[float, ...]:
         return (0.0,)
 
-    def transform(self, q: Sequence[Scalar], lead: float = 0.0) -> Transform:
-        return Transform(*lead_factor(lead), Shift(Vec(0.0, 0.0, q[0])))
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        return Transform(Shift(Vec(0.0, 0.0, q[0])))
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         return (Motion.unit(5),)
