@@ -21,7 +21,7 @@ class Factor:
     d_inverse: list[Scalar]
 
     def solve(self, b: Sequence[Scalar]) -> list[Scalar]:
-        """X with LᵀDL x = b."""
+        """x with LᵀDL x = b."""
         n = len(self.L)
         x = list(b)
         for i in reversed(range(n)):

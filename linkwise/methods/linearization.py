@@ -279,7 +279,7 @@ class Linearization:
     def _step(
         self, q: Array, v: Array, tau: Array, dt: float, p: Any, threads: int | None
     ) -> tuple[Array, Array, Array]:
-        """Q and v after one step, and their change (..., 2 nv, 3 nv + np) with q, v, τ and p.
+        """q and v after one step, and their change (..., 2 nv, 3 nv + np) with q, v, τ and p.
 
         θ is where the step has got to in the tangent space at its start, θ' = v + ½[θ, v] + [θ, [θ, v]]/12 + …
         """
@@ -310,7 +310,7 @@ class Linearization:
         return q_end, v + vdot, np.concatenate([d_q_end, d_v + d_vdot], axis=-2)
 
     def _moved(self, q: Array, d_q: Array, theta: Array, d_theta: Array) -> tuple[Array, Array]:
-        """Q ⊕ θ and its change: exp(-ad θ) δq + [Σ (-ad θ)^k/(k+1)!] δθ."""
+        """q ⊕ θ and its change: exp(-ad θ) δq + [Σ (-ad θ)^k/(k+1)!] δθ."""
         there = self.integrate(q, theta)
         if not len(self._structure[0]):
             return there, d_q + d_theta
@@ -344,7 +344,7 @@ class Linearization:
         return i, j, k, np.array([entry[3] for entry in entries], float)
 
     def _ad(self, x: Array) -> Array:
-        """Ad x (..., nv, nv), the matrix of y -> [x, y]; zero unless there are quaternion or planar joints."""
+        """ad x (..., nv, nv), the matrix of y -> [x, y]; zero unless there are quaternion or planar joints."""
         i, j, k, c = self._structure
         matrix = np.zeros((*x.shape, self.nv))
         for row, a, column, constant in zip(i, j, k, c, strict=True):

@@ -64,7 +64,7 @@ class Planar(Joint):
 
 
 def _arc(turn: Scalar) -> tuple[Scalar, Scalar]:
-    """Sin θ/θ and (1 - cos θ)/θ, by their series near zero."""
+    """sin θ/θ and (1 - cos θ)/θ, by their series near zero."""
     square = turn * turn
     small = square < 1e-4
     t = where(small, 1.0, turn)
