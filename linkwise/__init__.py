@@ -40,6 +40,7 @@ from linkwise.model.placement import transform
 from linkwise.spatial.scalar import atan2, cos, exp, log, sin, sqrt, tan, tanh, where
 
 if TYPE_CHECKING:
+    from linkwise.model.joint_check import check_joint
     from linkwise.rollout import rollout
     from linkwise.sim.actuators import (
         PD,
@@ -64,7 +65,7 @@ __all__ = [  # noqa: RUF022  # in groups
     "load", "loads", "Model", "ModelBuilder", "transform",
     # joints
     "CustomJoint", "Cylindrical", "Fixed", "Free", "Helical", "Joint", "Planar", "Prismatic", "Revolute", "Spherical",
-    "Universal", "JointLimits", "Mimic", "Geometry",
+    "Universal", "JointLimits", "Mimic", "Geometry", "check_joint",
     # closures: what holds two frames together, what couples joints
     "Closure", "RelativePose", "Distance", "PointOnCurve", "PointOnPlane", "PointOnSurface", "PrescribedFrame",
     "Rolling", "Relation", "Coupling", "JointFunction", "Prescribed", "RateFunction",
@@ -79,6 +80,7 @@ __all__ = [  # noqa: RUF022  # in groups
 
 # Simulation is imported when first used: a controller that only asks for torques starts without it.
 _LATER = {
+    "linkwise.model.joint_check": ("check_joint",),
     "linkwise.rollout": ("rollout",),
     "linkwise.sim.actuators": (
         "PD", "ComputedTorque", "JointSprings", "ReactionWheel", "SeriesElastic", "Thruster", "Torque",

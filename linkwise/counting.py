@@ -66,6 +66,7 @@ def count(name: str, n: int, kind: Frames = "dh") -> Counts:
         n: number of links, each on a revolute joint ("armstrong": on a spherical joint).
         kind: of link frames: "general", "dh" or "regrouped".
     """
+    check_name(name)
     if kind not in FRAMES:
         raise InputError("no such kind of frames", got=repr(kind), allowed=", ".join(map(repr, FRAMES)))
     if n < 1:
@@ -77,13 +78,18 @@ def count(name: str, n: int, kind: Frames = "dh") -> Counts:
 
 def count_on(name: str, tree: Tree) -> Counts:
     """Operations of an algorithm on a tree of your own."""
+    check_name(name)
     if name in OWN:
         quantity, function = OWN[name]
-    elif name in ALGORITHMS:
-        quantity, function = ALGORITHMS[name].kind, ALGORITHMS[name].function
     else:
-        raise UnknownNameError("algorithm", name, [*OWN, *ALGORITHMS])
+        quantity, function = ALGORITHMS[name].kind, ALGORITHMS[name].function
     return count_program(_program(name, quantity, function, tree))
+
+
+def check_name(name: str) -> None:
+    """Refuse what is no algorithm, before anything is built for it."""
+    if name not in OWN and name not in ALGORITHMS:
+        raise UnknownNameError("algorithm", name, [*OWN, *ALGORITHMS])
 
 
 def _program(name: str, quantity: Kind, function: Callable[..., Any], tree: Tree) -> Program:

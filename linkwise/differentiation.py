@@ -9,7 +9,8 @@ nv columns, also where q has more numbers (quaternions) or other ones (planar jo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from linkwise.compile import Chart, CompiledFunction
@@ -21,6 +22,18 @@ from linkwise.tracing.reverse import Cotangent, cotangents
 
 Flat = Sequence[Any]
 Mode = Literal["forward", "reverse"]
+
+
+def _logic(operation: Callable[..., Any], in_casadi: str) -> Callable[..., Any]:
+    """An operation on truth values, for which CasADi has no operators."""
+
+    def function(*conditions: Any) -> Any:
+        if any(type(x).__module__.startswith("casadi") for x in conditions):
+            return getattr(sys.modules["casadi"], in_casadi)(*conditions)
+        return operation(*conditions)
+
+    return function
+
 
 # Operations on the scalars of any library, so that derivatives run on symbols too.
 ANY_SCALAR: Table = {
@@ -34,6 +47,9 @@ ANY_SCALAR: Table = {
     "log": scalar.log,
     "min": lambda a, b: scalar.where(a < b, a, b),
     "max": lambda a, b: scalar.where(b < a, a, b),
+    "and": _logic(NUMBERS["and"], "logic_and"),
+    "or": _logic(NUMBERS["or"], "logic_or"),
+    "not": _logic(NUMBERS["not"], "logic_not"),
     "select": scalar.where,
 }
 

@@ -40,7 +40,7 @@ def articulate(tree: Tree, q: Sequence[Scalar]) -> Field[list[Axis]]:
         axes = []
         for s, armature, bare in zip(link.S(q), link.armature, _bare_axes(link, q), strict=True):
             u = P @ s
-            d_inverse = 1.0 / (s.dot(u) + armature)
+            d_inverse = 1.0 / link.felt(s.dot(u) + armature)
             g = u * d_inverse if bare is None else _with(u * d_inverse, bare, 1.0)  # s*g = 1
             axes.append(Axis(s, d_inverse, g))
             P = P.without(u, g, bare)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from linkwise.algorithms import (
     configuration,
     coriolis,
@@ -158,11 +160,17 @@ def _bias(t: Trees, q: Flat, v: Flat, f_ext: Flat | None) -> Any:
 
 
 def _linearized_inverse(t: Trees, q: Flat, v: Flat, vdot: Flat, f_ext: Flat | None) -> Any:
-    return linearized_inverse.linearized_inverse(t.fast, q, v, vdot, t.link_forces(f_ext, t.fast))
+    return _matrices(linearized_inverse.linearized_inverse(t.fast, q, v, vdot, t.link_forces(f_ext, t.fast)))
 
 
 def _linearized_forward(t: Trees, q: Flat, v: Flat, tau: Flat, f_ext: Flat | None) -> Any:
-    return linearized_forward.linearized_forward(t.fast, q, v, tau, t.link_forces(f_ext, t.fast))
+    return _matrices(linearized_forward.linearized_forward(t.fast, q, v, tau, t.link_forces(f_ext, t.fast)))
+
+
+def _matrices(linearized: Any) -> Any:
+    """A vector and its matrices; the latter 0 × 0 where nothing can move, which lists of no rows do not tell."""
+    vector, *matrices = linearized
+    return linearized if len(vector) else type(linearized)(vector, *(np.empty((0, 0), object) for _ in matrices))
 
 
 def _perturbed_inverse(

@@ -14,7 +14,7 @@ from linkwise.algorithms.sweeps import inward, total
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Scalar, quotient
 from linkwise.spatial.transforms import Shift, Transform
 from linkwise.spatial.vectors import Force, Motion, Vec
 
@@ -39,9 +39,9 @@ def potential_energy(tree: Tree, q: Sequence[Scalar]) -> Scalar:
 
 
 def center_of_mass(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
-    """The mass centre of all moving bodies in the world, m."""
+    """The mass centre of all moving bodies in the world, m; NaN where none has mass."""
     m, h = _first_moment(tree, q)
-    return [x / m for x in h]
+    return [quotient(x, m) for x in h]
 
 
 def _composite(tree: Tree, q: Sequence[Scalar]) -> RigidInertia:
@@ -69,7 +69,7 @@ def centroidal_momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) ->
     """Total momentum [angular about the mass centre; linear], world axes."""
     m, h = _first_moment(tree, q)
     p = Force.of(momentum(tree, q, v))
-    return [*(p.ang - (h * (1.0 / m)).cross(p.lin)), *p.lin]
+    return [*(p.ang - (h * quotient(1.0, m)).cross(p.lin)), *p.lin]
 
 
 def centroidal_momentum_matrix(tree: Tree, q: Sequence[Scalar]) -> Matrix:
@@ -90,7 +90,7 @@ def centroidal_momentum_matrix(tree: Tree, q: Sequence[Scalar]) -> Matrix:
 def centroidal_inertia(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     """The inertia of the whole as if it were frozen, 6 × 6, about the mass centre in world axes."""
     whole = _composite(tree, q)
-    about = Transform(Shift(-(whole.h * (1.0 / whole.m)))).congruence(whole)
+    about = Transform(Shift(-(whole.h * quotient(1.0, whole.m)))).congruence(whole)
     columns = [list(about @ Motion.unit(i)) for i in range(6)]
     return [[columns[j][i] for j in range(6)] for i in range(6)]
 

@@ -96,12 +96,12 @@ def transposed(A: Matrix) -> Matrix:
 
 
 def plus(a: Flat, b: Flat) -> list[Scalar]:
-    """A + b."""
+    """a + b."""
     return [x + y for x, y in zip(a, b, strict=True)]
 
 
 def minus(a: Flat, b: Flat) -> list[Scalar]:
-    """A - b."""
+    """a - b."""
     return [x - y for x, y in zip(a, b, strict=True)]
 
 

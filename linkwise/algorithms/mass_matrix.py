@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from linkwise.algorithms.composite import composites
 from linkwise.algorithms.freedoms import Matrix, add, add_symmetric, freedom, over_freedoms
+from linkwise.algorithms.sparse_factor import Factor, factorize
 from linkwise.model.tree import Tree
 from linkwise.spatial.scalar import Scalar
 
@@ -28,3 +29,13 @@ def mass_matrix(tree: Tree, q: Sequence[Scalar]) -> Matrix:
                 for i, row in enumerate(ancestor.S(q)):
                     add_symmetric(M, freedom(ancestor, i), here, row.dot(f))
     return M
+
+
+def mass_factor(tree: Tree, q: Sequence[Scalar]) -> Factor:
+    """The factors of 𝓜(q)."""
+    M = mass_matrix(tree, q)
+    for link in tree:
+        if not link.is_mimic:
+            for i in range(link.v_start, link.v_start + link.joint.nv):
+                link.felt(M[i][i])
+    return factorize(M)

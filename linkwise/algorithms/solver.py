@@ -19,9 +19,8 @@ from linkwise.algorithms.articulated import articulate, pull, solve
 from linkwise.algorithms.coupled import Coupled
 from linkwise.algorithms.freedoms import Matrix
 from linkwise.algorithms.inverse_dynamics import Forces, external_force
-from linkwise.algorithms.mass_matrix import mass_matrix
+from linkwise.algorithms.mass_matrix import mass_factor
 from linkwise.algorithms.pulls import Pulls
-from linkwise.algorithms.sparse_factor import factorize
 from linkwise.model.tree import Tree
 from linkwise.spatial.scalar import Scalar, is_zero
 from linkwise.spatial.vectors import Force
@@ -95,7 +94,7 @@ class Factored:
 
     def __init__(self, tree: Tree, q: Flat) -> None:
         self.tree, self.q = tree, q
-        self.factor = factorize(mass_matrix(tree, q))
+        self.factor = mass_factor(tree, q)
 
     def accelerations(self, tau: Flat, b: Forces = None) -> list[Scalar]:
         """Two triangular solves."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwise.spatial.scalar import Scalar, is_zero
+from linkwise.spatial.scalar import Scalar, is_zero, quotient
 
 Matrix = list[list[Scalar]]
 
@@ -21,7 +21,7 @@ class Factor:
     d_inverse: list[Scalar]
 
     def solve(self, b: Sequence[Scalar]) -> list[Scalar]:
-        """X with LᵀDL x = b."""
+        """x with LᵀDL x = b."""
         n = len(self.L)
         x = list(b)
         for i in reversed(range(n)):
@@ -43,12 +43,12 @@ class Factor:
 
 
 def factorize(matrix: Matrix) -> Factor:
-    """Factor a symmetric positive matrix."""
+    """Factor a symmetric positive matrix; not finite where it is singular."""
     n = len(matrix)
     A = [list(row) for row in matrix]
     d_inverse: list[Scalar] = [0.0] * n
     for k in reversed(range(n)):
-        d_inverse[k] = 1.0 / A[k][k]
+        d_inverse[k] = quotient(1.0, A[k][k])
         row = A[k]
         for i in reversed(range(k)):  # downwards: row[j] for j <= i are still the old entries when they are used
             if is_zero(row[i]):

@@ -6,7 +6,6 @@ child's frame, which itself turns: δ' = δv - [v, δ], with S [x, y] = (S x)×(
 
 from __future__ import annotations
 
-from linkwise.model.joints import Joint
 from linkwise.model.tree import Tree
 
 
@@ -14,7 +13,7 @@ def structure_constants(tree: Tree) -> list[tuple[int, int, int, float]]:
     """The entries (i, j, k, c) of [x, y]_i = Σ c x_j y_k that are not zero."""
     found = []
     for link in tree:
-        if link.is_mimic or type(link.joint).rate is Joint.rate:
+        if link.is_mimic or not link.joint.quasi_velocities:
             continue
         S = link.joint.subspace(link.joint.neutral())
         for j, x in enumerate(S):

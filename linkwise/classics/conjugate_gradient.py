@@ -40,7 +40,7 @@ def forward_dynamics_preconditioned(tree: Tree, q: Flat, v: Flat, tau: Flat) -> 
 
 
 def block_diagonal_solver(tree: Tree, q: Flat) -> Callable[[Flat], list[Scalar]]:
-    """Z with HRH* z = r, joint by joint."""
+    """z with HRH* z = r, joint by joint."""
     R = composite_inertias(tree, q)
 
     def block(link: Link) -> list[list[Scalar]]:
@@ -58,7 +58,7 @@ def block_diagonal_solver(tree: Tree, q: Flat) -> Callable[[Flat], list[Scalar]]
 def conjugate_gradients(
     apply: Callable[[Flat], list[Scalar]], precondition: Callable[[Flat], list[Scalar]], b: Flat
 ) -> list[Scalar]:
-    """X with A x = b for a symmetric positive A given by its action (000 eq. 30, mended)."""
+    """x with A x = b for a symmetric positive A given by its action (000 eq. 30, mended)."""
     x: list[Scalar] = [0.0] * len(b)
     r, p = list(b), [0.0] * len(b)
     exact = all(isinstance(value, float) for value in b)

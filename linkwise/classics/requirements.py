@@ -51,7 +51,7 @@ def joint_types(tree: Tree, method: str, allowed: Sequence[type[Joint]]) -> None
 def fixed_axes(tree: Tree, method: str) -> None:
     """Joints whose S is constant in the link's own axes."""
     for link in tree:
-        if type(link.joint).subspace_rate is not Joint.subspace_rate:
+        if not link.joint.fixed_axes:
             raise InputError(
                 f"the method {method} needs joint axes fixed in their links",
                 got=f"{link.joint!r} of {link.name!r}",

@@ -30,7 +30,7 @@ class Terms:
 
 
 def velocity_terms(tree: Tree, q: Flat, v: Flat) -> Field[Terms]:
-    """A and b of 000 eq. 14 and 16 for every link, in its axes."""
+    """a and b of 000 eq. 14 and 16 for every link, in its axes."""
 
     def step(link: Link, parent: Terms) -> Terms:
         alone = next_motion(link, RigidMotion(parent.omega, Vec.zero(), Vec.zero()), q, v, None)

@@ -117,7 +117,7 @@ class _Cost:
 
 
 def applied_forces(tree: Tree, q: Flat, terms: Field[Terms]) -> Field[Force]:
-    """B less the weight of every link."""
+    """b less the weight of every link."""
     gravity = gravity_in_links(tree, q)
     return each(tree, lambda link: terms[link].b - link.inertia @ Motion(Vec.zero(), gravity[link]))
 

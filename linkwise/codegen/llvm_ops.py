@@ -39,7 +39,7 @@ def _compare(relation: str) -> Writer:
 
 
 def _pick(relation: str) -> Writer:
-    """Min and max are a comparison and a choice, which is what the vector instructions do."""
+    """min and max are a comparison and a choice, which is what the vector instructions do."""
 
     def write(f: Function, t: Shape, a: str, b: str) -> str:
         holds = f.emit(f"fcmp {relation} {t.real} {a}, {b}")

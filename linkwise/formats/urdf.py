@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from linkwise.errors import ModelWarning, UnknownNameError
+from linkwise.errors import InputError, ModelWarning, UnknownNameError
 from linkwise.formats.description import Description, JointType, JointWritten, LinkWritten
 from linkwise.formats.values import Values, shown
 from linkwise.formats.xml import Element
@@ -147,9 +147,10 @@ def _limits(element: Element, written: str, values: Values, of: str) -> JointLim
         return JointLimits(velocity=velocity, effort=effort)
     lower = values.number(at, "lower", 0.0, of=of, infinite=True)
     upper = values.number(at, "upper", 0.0, of=of, infinite=True)
-    if lower > upper:
-        values.fail(f"{of} has a lower limit above its upper limit", at, got=f"lower {lower}, upper {upper}")
-    return JointLimits(lower, upper, velocity, effort)
+    try:
+        return JointLimits(lower, upper, velocity, effort)
+    except InputError as error:
+        values.fail(f"{of}: {error.what}", at, got=error.got, allowed=error.allowed, do=error.do)
 
 
 def _mimic(element: Element, values: Values, of: str) -> Mimic | None:

@@ -49,7 +49,11 @@ class Dynamics(Methods):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """Accelerations v̇ (..., nv) that joint forces ``tau`` (..., nv) cause; see :meth:`inverse_dynamics`."""
+        """Accelerations v̇ (..., nv) that joint forces ``tau`` (..., nv) cause; see :meth:`inverse_dynamics`.
+
+        A joint that moves no inertia in any configuration has none, which is an error; where that happens in some
+        configurations only (or among very many links), the result is not finite there.
+        """
         return self._run("forward_dynamics", q, v, tau, f_ext=f_ext, p=p, out=out, threads=threads)
 
     def mass_matrix(

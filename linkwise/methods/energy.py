@@ -35,7 +35,7 @@ class Energies(Methods):
     def center_of_mass(
         self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """Mass centre of the moving bodies (..., 3) in the world, m."""
+        """Mass centre of the moving bodies (..., 3) in the world, m; NaN where none has mass."""
         return self._run("center_of_mass", q, p=p, out=out, threads=threads)
 
     def momentum(
@@ -59,17 +59,20 @@ class Energies(Methods):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """Total momentum (..., 6) = [angular about the mass centre; linear], world axes."""
+        """Total momentum (..., 6) = [angular about the mass centre; linear], world axes; NaN where nothing has mass."""
         return self._run("centroidal_momentum", q, v, p=p, out=out, threads=threads)
 
     def centroidal_momentum_matrix(
         self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """A(q) (..., 6, nv): the centroidal momentum is A v."""
+        """A(q) (..., 6, nv): the centroidal momentum is A v; NaN where nothing has mass."""
         return self._run("centroidal_momentum_matrix", q, p=p, out=out, threads=threads)
 
     def centroidal_inertia(
         self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """Inertia of the whole, frozen in this configuration (..., 6, 6), about the mass centre, world axes."""
+        """Inertia of the whole, frozen in this configuration (..., 6, 6), about the mass centre, world axes.
+
+        NaN where nothing has mass.
+        """
         return self._run("centroidal_inertia", q, p=p, out=out, threads=threads)

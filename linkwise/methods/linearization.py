@@ -16,6 +16,7 @@ from linkwise.algorithms.linearized_forward import LinearizedForward
 from linkwise.algorithms.linearized_inverse import LinearizedInverse
 from linkwise.algorithms.tangent import structure_constants
 from linkwise.errors import InputError
+from linkwise.methods.held_motion import held_motion
 
 if TYPE_CHECKING:
     from linkwise.compile import CompiledFunction
@@ -188,8 +189,9 @@ class Linearization:
     ) -> StateSpace:
         """The model linearised about a state: A (..., 2 nv, 2 nv) and B (..., 2 nv, nv) for x = [q; v] and the input τ.
 
-        Changes of q are in the tangent space (as in :meth:`integrate`). With ``dt``, of one step of the classical
-        Runge–Kutta method with constant τ, on the manifold of configurations; without, of continuous time.
+        Changes of q are in the tangent space (as in :meth:`integrate`). Without ``dt``, of continuous time. With
+        ``dt``, of the motion over that time with constant τ (a zero-order hold): the derivative of where the exact
+        motion leads. At rest that is the matrix exponential, however long the step.
 
         Args:
             q: configuration (..., nq).
@@ -200,16 +202,30 @@ class Linearization:
             threads: threads to split a batch over.
         """
         q, v, tau = (np.asarray(x, float) for x in (q, v, tau))
-        if dt is None:
-            lin = self.linearize_forward(q, v, tau, p=p, threads=threads)
-            n = self.nv
-            A = np.zeros((*lin.vdot.shape[:-1], 2 * n, 2 * n))
-            A[..., :n, :n] = -self._ad(v)
-            A[..., :n, n:] = np.eye(n)
-            A[..., n:, :n] = lin.dq
-            A[..., n:, n:] = lin.dv
-            return StateSpace(A, np.concatenate([np.zeros_like(lin.dtau), lin.dtau], axis=-2))
-        _, _, change = self._step(q, v, tau, _checked_dt(dt), p, with_parameters=False, threads=threads)
+        if dt is not None:
+            return self._held(q, v, tau, _checked_dt(dt), p, threads)
+        lin = self.linearize_forward(q, v, tau, p=p, threads=threads)
+        n = self.nv
+        A = np.zeros((*lin.vdot.shape[:-1], 2 * n, 2 * n))
+        A[..., :n, :n] = -self._ad(v)
+        A[..., :n, n:] = np.eye(n)
+        A[..., n:, :n] = lin.dq
+        A[..., n:, n:] = lin.dv
+        return StateSpace(A, np.concatenate([np.zeros_like(lin.dtau), lin.dtau], axis=-2))
+
+    def _held(self, q: Array, v: Array, tau: Array, dt: float, p: Any, threads: int | None) -> StateSpace:
+        """The state space of the motion over a time in which τ is held."""
+        vdot = self._run("forward_dynamics", q, v, tau, p=p, threads=threads)
+        q = np.broadcast_to(q, (*vdot.shape[:-1], self.nq))
+        v, tau = np.broadcast_to(v, vdot.shape), np.broadcast_to(tau, vdot.shape)
+
+        def rates(q: Array, v: Array) -> tuple[Array, Array]:
+            return self.state_space(q, v, tau, p=p, threads=threads)
+
+        def step(q: Array, v: Array, h: float) -> tuple[Array, Array]:
+            return self._step(q, v, tau, h, p, threads)[:2]
+
+        change = held_motion(rates, step, q, v, vdot, dt)
         return StateSpace(change[..., : 2 * self.nv], change[..., 2 * self.nv :])
 
     def sensitivity(
@@ -249,7 +265,7 @@ class Linearization:
         whole[..., : 2 * n] = np.eye(2 * n)
         qs, vs, changes = [q], [v], [whole]
         for force in forces:
-            q, v, step = self._step(q, v, np.broadcast_to(force, v.shape), dt, p, with_parameters=True, threads=threads)
+            q, v, step = self._step(q, v, np.broadcast_to(force, v.shape), dt, p, threads)
             whole = step[..., : 2 * n] @ whole
             whole[..., 2 * n :] += step[..., 3 * n :]
             qs.append(q)
@@ -261,14 +277,14 @@ class Linearization:
 
     # One step of the classical Runge–Kutta method in the tangent space at its start (Munthe-Kaas), and its derivative.
     def _step(
-        self, q: Array, v: Array, tau: Array, dt: float, p: Any, *, with_parameters: bool, threads: int | None
+        self, q: Array, v: Array, tau: Array, dt: float, p: Any, threads: int | None
     ) -> tuple[Array, Array, Array]:
-        """Q and v after one step, and their change (..., 2 nv, 3 nv + np) with q, v, τ and p.
+        """q and v after one step, and their change (..., 2 nv, 3 nv + np) with q, v, τ and p.
 
         θ is where the step has got to in the tangent space at its start, θ' = v + ½[θ, v] + [θ, [θ, v]]/12 + …
         """
         n = self.nv
-        n_p = self._parameter_count if with_parameters else 0
+        n_p = self._parameter_count
         batch = v.shape[:-1]
         eye = np.eye(3 * n + n_p)
         start = np.broadcast_to(eye[: 2 * n], (*batch, 2 * n, 3 * n + n_p))
@@ -294,7 +310,7 @@ class Linearization:
         return q_end, v + vdot, np.concatenate([d_q_end, d_v + d_vdot], axis=-2)
 
     def _moved(self, q: Array, d_q: Array, theta: Array, d_theta: Array) -> tuple[Array, Array]:
-        """Q ⊕ θ and its change: exp(-ad θ) δq + [Σ (-ad θ)^k/(k+1)!] δθ."""
+        """q ⊕ θ and its change: exp(-ad θ) δq + [Σ (-ad θ)^k/(k+1)!] δθ."""
         there = self.integrate(q, theta)
         if not len(self._structure[0]):
             return there, d_q + d_theta
@@ -305,7 +321,7 @@ class Linearization:
             power = power @ minus_ad / k
             turn += power
             chord += power / (k + 1)
-            if np.abs(power).max() < 1e-18:
+            if np.abs(power).max(initial=0.0) < 1e-18:
                 break
         return there, turn @ d_q + chord @ d_theta
 
@@ -328,7 +344,7 @@ class Linearization:
         return i, j, k, np.array([entry[3] for entry in entries], float)
 
     def _ad(self, x: Array) -> Array:
-        """Ad x (..., nv, nv), the matrix of y -> [x, y]; zero unless there are quaternion or planar joints."""
+        """ad x (..., nv, nv), the matrix of y -> [x, y]; zero unless there are quaternion or planar joints."""
         i, j, k, c = self._structure
         matrix = np.zeros((*x.shape, self.nv))
         for row, a, column, constant in zip(i, j, k, c, strict=True):

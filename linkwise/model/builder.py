@@ -122,13 +122,7 @@ class Builder:
             )
         if mimic is not None and not (math.isfinite(mimic.multiplier) and math.isfinite(mimic.offset)):
             raise ModelError(f"the mimic of joint {joint_name!r} is not finite", got=repr(mimic))
-        each = (limits,) * joint.nv if isinstance(limits, JointLimits) else tuple(limits or ())
-        if each and len(each) != joint.nv:
-            raise InputError(
-                f"joint {joint_name!r} has {joint.nv} freedoms",
-                got=f"{len(each)} limits",
-                allowed="one for each freedom, or one for all",
-            )
+        each = _limits(limits, joint, joint_name)
         part = Part(
             name,
             _IDENTITY_ROWS,
@@ -288,6 +282,34 @@ class Builder:
     def build(self) -> Mechanism:
         """The finished mechanism."""
         return Mechanism(**self.mechanism())
+
+
+def _limits(
+    limits: JointLimits | Sequence[JointLimits] | None, joint: Joint, joint_name: str
+) -> tuple[JointLimits, ...]:
+    """One for each freedom, or none at all."""
+    each = (limits,) * joint.nv if isinstance(limits, JointLimits) else tuple(limits or ())
+    if not all(isinstance(limit, JointLimits) for limit in each):
+        raise InputError(
+            f"the limits of joint {joint_name!r} are not limits",
+            got=repr(limits),
+            allowed="lw.JointLimits(lower, upper, velocity, effort), or a list of them",
+        )
+    if each and len(each) != joint.nv:
+        raise InputError(
+            f"joint {joint_name!r} has {joint.nv} freedoms",
+            got=f"{len(each)} limits",
+            allowed="one for each freedom, or one for all",
+        )
+    bounded = [limit for limit in each if math.isfinite(limit.lower) or math.isfinite(limit.upper)]
+    if bounded and joint.nq != joint.nv:
+        raise InputError(
+            f"the position of joint {joint_name!r} cannot be limited: a freedom of it has no coordinate of its own",
+            got=f"{bounded[0]!r} for {joint!r}",
+            allowed="limits of velocity and effort",
+            do="leave lower and upper away, or build the joint from Revolute and Prismatic ones",
+        )
+    return each
 
 
 def _number(entries: list[_Entry]) -> tuple[JointInstance, ...]:

@@ -7,19 +7,63 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal
+
+from linkwise.errors import InputError
 
 __all__ = ["Geometry", "JointLimits", "Mimic"]
 
 
 @dataclass(frozen=True, slots=True)
 class JointLimits:
-    """The range of a joint's coordinate, and the most it may move and push; infinite where nothing is said."""
+    """The range of a joint's coordinate, and the most it may move and push; infinite where nothing is said.
+
+    Args:
+        lower: least value of the coordinate, rad or m.
+        upper: greatest value.
+        velocity: the fastest it may move either way, rad/s or m/s.
+        effort: the most its drive pushes either way, N m or N.
+    """
 
     lower: float = -math.inf
     upper: float = math.inf
     velocity: float = math.inf
     effort: float = math.inf
+
+    def __post_init__(self) -> None:
+        for name in ("lower", "upper", "velocity", "effort"):
+            value = getattr(self, name)
+            if not isinstance(value, Real) or math.isnan(value):
+                raise InputError(
+                    f"the {name} limit of a joint is not a number",
+                    got=f"{name}={value!r}",
+                    allowed="a number, or math.inf for none (the lower: -math.inf)",
+                    do=f"leave {name} away where there is no limit",
+                )
+            object.__setattr__(self, name, float(value))
+        for name in ("velocity", "effort"):
+            if getattr(self, name) < 0.0:
+                raise InputError(
+                    f"the {name} limit of a joint is negative",
+                    got=f"{name}={getattr(self, name)!r}",
+                    allowed="0 or more: it holds in both directions",
+                    do=f"write {name}={-getattr(self, name)!r}",
+                )
+        if self.lower > self.upper:
+            raise InputError(
+                "the lower limit is above the upper limit",
+                got=f"lower={self.lower!r}, upper={self.upper!r}",
+                allowed="lower <= upper",
+                do="swap them, or check their signs",
+            )
+        if self.lower == math.inf or self.upper == -math.inf:
+            raise InputError(
+                "the limits of a joint leave it no place to be",
+                got=f"lower={self.lower!r}, upper={self.upper!r}",
+                allowed="lower < inf, upper > -inf",
+                do="leave away the limit that is not there",
+            )
 
 
 @dataclass(frozen=True, slots=True)

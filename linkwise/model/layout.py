@@ -5,7 +5,8 @@ to the next axis (Denavit and Hartenberg, whatever angles the file was written w
 normal from the previous axis. A joint's constant placement then is a shift (a, 0, b) and one turn about x. A leaf,
 with no next axis, turns its x towards its mass centre, which zeroes one more first moment. Then each link hands to
 its parent the part of its inertia that its joint does not move (base parameters): for a hinge the mass, one first
-moment and one second moment become structural zeros. Both steps are exact.
+moment and one second moment become structural zeros. Both steps are exact; where a body is so slender, or so far from
+its axis, that the second would cost digits, that link keeps its inertia.
 
 ``align=False`` keeps the frames of the bodies, ``regroup=False`` keeps the inertias: needed where a result is about
 each body, and handy for tests, since the answers must not change.
@@ -22,6 +23,7 @@ import numpy as np
 
 from linkwise.model.mechanism import Body, Mechanism
 from linkwise.model.parameters import Values
+from linkwise.model.terms import NOTHING, Terms, is_exact_split
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
@@ -43,12 +45,15 @@ def lay_out(
     values = Values(mechanism, p)
     frames = _Frames(mechanism, values) if align else _BodyFrames(mechanism)
     links: list[Link] = []
+    terms: list[Terms] = []
     for body, joint in zip(mechanism.bodies, mechanism.joints, strict=True):
         k = body.index
         if values.placement_is_free(body):
             placement, lead = _free_placement(values, body, frames), 0.0
         else:
             placement, lead = frames.placement(body)
+        inertia, summed = _inertia(values, body, frames.R[k], frames.o[k])
+        terms.append(summed)
         links.append(
             Link(
                 index=k,
@@ -58,7 +63,7 @@ def lay_out(
                 placement=placement,
                 lead=lead,
                 tail=frames.tail(body),
-                inertia=_inertia(values, body, frames.R[k], frames.o[k]),
+                inertia=inertia,
                 to_body=_rigid(frames.R[k].T, -frames.R[k].T @ frames.o[k]),
                 armature=tuple(values.armature(body, joint.armature)),
                 q_start=joint.q_slice.start,
@@ -66,11 +71,12 @@ def lay_out(
                 multiplier=joint.mimic.multiplier if joint.mimic else 1.0,
                 offset=joint.mimic.offset if joint.mimic else 0.0,
                 is_mimic=joint.mimic is not None,
+                joint_name=joint.name,
             )
         )
     base = RigidInertia.zero()
     if regroup:
-        links, base = _regrouped(links)
+        links, base = _regrouped(links, terms)
     R, o = frames.R[-1], frames.o[-1]
     gravity = _constant_rotation(R.T) @ Vec.of(list(values.gravity(mechanism.gravity)))
     return Tree(tuple(links), mechanism.nq, mechanism.nv, gravity, _rigid(R, o), base)
@@ -121,7 +127,7 @@ class _Frames:
         self._choose_root()
 
     def placement(self, body: Body) -> tuple[Transform, float]:
-        """Shift, turns, and the lead that the joint absorbs."""
+        """Shift, turns, and the lead: a last turn about z, which a hinge absorbs."""
         X = np.array(body.placement)
         R_parent, o_parent = self.R[body.parent], self.o[body.parent]
         k = body.index
@@ -141,8 +147,8 @@ class _Frames:
     def tail(self, body: Body) -> Transform:
         return Transform()
 
-    def _freedom(self, k: int) -> str:
-        return "none" if k < 0 else self.mechanism.joints[k].type.freedom
+    def _symmetry(self, k: int) -> str:
+        return "none" if k < 0 else self.mechanism.joints[k].type.symmetry
 
     def _choose_origin(self, body: Body) -> None:
         """The z axis and the origin of a link; x comes later, from its children."""
@@ -151,18 +157,18 @@ class _Frames:
         axis = np.array(joint.axis if joint.axis is not None else (0.0, 0.0, 1.0))
         self.R[k] = _turn_z_to(axis) if joint.axis is not None else np.eye(3)
         self.o[k] = np.zeros(3)
-        if k in self.free or joint.freedom == "none":
+        if k in self.free or joint.symmetry == "none":
             return
         parent_origin = X[:3, :3].T @ (self.o[body.parent] - X[:3, 3])  # the parent's origin in this joint's frame
-        if joint.freedom == "direction":
+        if joint.symmetry == "direction":
             self.o[k] = parent_origin
         elif body.parent >= 0:
-            u = X[:3, :3].T @ self.R[body.parent][:, 2] if self._freedom(body.parent) != "none" else None
+            u = X[:3, :3].T @ self.R[body.parent][:, 2] if self._symmetry(body.parent) != "none" else None
             self.o[k] = axis * _foot(parent_origin, u, axis)
 
     def _choose_x(self, body: Body) -> None:
         k = body.index
-        if self._freedom(k) == "none":
+        if self._symmetry(k) == "none":
             return
         z = self.R[k][:, 2]
         x = self._towards_child(k, z)
@@ -180,7 +186,7 @@ class _Frames:
             normal = _cross(z, frame[:, 2])
             if _length(normal) > _PARALLEL:
                 return _across(normal / _length(normal), z)
-            if self._freedom(child.index) == "none":
+            if self._symmetry(child.index) == "none":
                 return _across(frame[:, 0], z)  # parallel to a frame we cannot turn: take its x
             apart = X[:3, 3] + X[:3, :3] @ self.o[child.index] - self.o[k]
             if _length(_cross(z, apart)) > 1e-12:
@@ -321,42 +327,36 @@ def _snapped(x: Array, scale: float) -> Array:
     return x
 
 
-def _inertia(values: Values, body: Body, R: Array, o: Array) -> RigidInertia:
-    """All parts of a body in its link's frame."""
-    total = RigidInertia.zero()
+def _inertia(values: Values, body: Body, R: Array, o: Array) -> tuple[RigidInertia, Terms]:
+    """All parts of a body in its link's frame, and what they were summed from."""
+    total, terms = RigidInertia.zero(), NOTHING
     for part in body.parts:
         X = np.array(part.placement)
         to_link = _rigid(R.T @ X[:3, :3], R.T @ (X[:3, 3] - o))
         (m,), com, six = values.part(part, "mass"), values.part(part, "com"), values.part(part, "inertia")
+        about_com = Terms.of(RigidInertia(m, Vec.zero(), Sym3.of(*six)))
+        terms = terms + about_com.through(Transform(Shift(Vec.of(list(com))))).through(to_link)
         total = total + to_link.congruence(RigidInertia.from_com(m, Vec.of(list(com)), Sym3.of(*six)))
-    return _snapped_inertia(total)
+    return terms.snapped(total), terms
 
 
-def _snapped_inertia(M: RigidInertia) -> RigidInertia:
-    """Numbers that rounding left where an exact zero belongs, made zero."""
-    h, J = list(M.h), list(M.J.six())
-
-    def snap(numbers: list[Scalar]) -> list[Scalar]:
-        if not all(isinstance(x, float) for x in numbers):
-            return numbers
-        least = _SNAP * 0.5 * max(map(abs, numbers))
-        return [0.0 if abs(x) < least else x for x in numbers]
-
-    return RigidInertia(M.m, Vec.of(snap(h)), Sym3.of(*snap(J)))
-
-
-def _regrouped(links: list[Link]) -> tuple[list[Link], RigidInertia]:
-    """Hand inboard what each joint does not move, from the leaves to the root."""
+def _regrouped(links: list[Link], terms: list[Terms]) -> tuple[list[Link], RigidInertia]:
+    """Hand inboard what each joint does not move, from the leaves to the root, where that loses no digits."""
     inertias = [link.inertia for link in links]
     base = RigidInertia.zero()
     for link in reversed(links):
-        kept, shed = link.joint.split(_snapped_inertia(inertias[link.index]))
-        inertias[link.index] = kept
-        still = link.placement.then(link.joint.transform(link.joint.neutral(), link.lead))
         if link.tail.factors:
             raise ValueError("inertias are regrouped in aligned frames only")
+        k = link.index
+        whole = terms[k].snapped(inertias[k])
+        kept, shed = link.joint.split(whole)
+        if not is_exact_split(whole, kept, shed):
+            kept, shed = whole, RigidInertia.zero()
+        inertias[k] = kept
+        still = link.placement.then(link.joint.transform(link.joint.neutral()).after_turn(2, link.lead))
         if link.parent < 0:
             base = base + still.congruence(shed)
         else:
             inertias[link.parent] = inertias[link.parent] + still.congruence(shed)
+            terms[link.parent] = terms[link.parent] + terms[k].of_part(shed, whole).through(still)
     return [replace(link, inertia=inertias[link.index]) for link in links], base

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from linkwise.errors import ModelError
 from linkwise.model.joints import Joint
 from linkwise.model.sweeper import Field
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.inertia import RigidInertia
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Scalar, is_zero
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Force, Motion, Vec
 
@@ -30,7 +31,7 @@ class Link:
     placement: Transform
     """Parent's link frame to joint frame (constant, or a function of run-time parameters)."""
     lead: float
-    """Constant turn about z that the joint adds to its own."""
+    """Constant turn about z, between the placement and the joint."""
     tail: Transform
     """After the joint's motion, to the link's frame; the identity when the frame is aligned with the joint."""
     inertia: RigidInertia
@@ -42,6 +43,7 @@ class Link:
     multiplier: float = 1.0
     offset: float = 0.0
     is_mimic: bool = False
+    joint_name: str = ""
 
     def coordinates(self, q: Sequence[Scalar]) -> list[Scalar]:
         """This joint's part of q; computed from the joint it follows, for a mimic."""
@@ -63,7 +65,7 @@ class Link:
 
     def phi(self, q: Sequence[Scalar]) -> Transform:
         """φ(parent, link)."""
-        return self.placement.then(self.joint.transform(self.coordinates(q), self.lead)).then(self.tail)
+        return self.placement.then(self.joint.transform(self.coordinates(q)).after_turn(2, self.lead)).then(self.tail)
 
     def S(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """The columns of the joint's map, in the link's frame."""
@@ -72,6 +74,17 @@ class Link:
     def S_rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:
         """Ṡ v, in the link's frame."""
         return self.tail.T @ self.joint.subspace_rate(self.coordinates(q), self.rates(v))
+
+    def felt(self, inertia: Scalar) -> Scalar:
+        """The inertia that a freedom of this joint feels; an error where it is none, whatever the configuration."""
+        if is_zero(inertia):
+            raise ModelError(
+                f"joint {self.joint_name!r} moves no inertia, so its acceleration is not defined",
+                got=f"{self.joint!r} with body {self.name!r}, whose mass lies where the joint does not move it",
+                allowed="an inertia about the axis of a turn, a mass along a slide, or an armature",
+                do=f"give {self.name!r} an inertia, give the joint an armature (armature=…), or lock it (lw.Fixed())",
+            )
+        return inertia
 
 
 @dataclass(frozen=True, eq=False)

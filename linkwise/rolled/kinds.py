@@ -131,7 +131,7 @@ def _joint_key(link: Link) -> Any:
     return tuple((name, value) for name, value in link.joint._key() if name != "axis")
 
 
-_SAME = ("index", "name", "parent", "joint", "q_start", "v_start", "is_mimic")
+_SAME = ("index", "name", "joint_name", "parent", "joint", "q_start", "v_start", "is_mimic")
 """What of a link is no constant of its mathematics, or the same for all of a kind."""
 
 _NAMES = tuple(name for name in Link.__dataclass_fields__ if name not in _SAME)

@@ -80,7 +80,7 @@ def runge_kutta(work: Work, tableau: Tableau) -> Step:
 
 
 def semi_implicit_euler(work: Work) -> Step:
-    """V first, then q with the new v: first order, and symplectic where the mass matrix is constant."""
+    """v first, then q with the new v: first order, and symplectic where the mass matrix is constant."""
     m = work.motion
     rates = work.rates
     origin = program("origin", lambda y: {"z": m.chart_origin(y)}, {"y": m.ny})

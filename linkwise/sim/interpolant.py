@@ -21,7 +21,7 @@ def combination(row: Row, k: Sequence[Flat], i: int) -> Scalar:
 
 
 def advanced(motion: Motion, y: Flat, h: Scalar, row: Row, k: Sequence[Flat]) -> list[Scalar]:
-    """Z + h Σ a_j k_j in the chart around y."""
+    """z + h Σ a_j k_j in the chart around y."""
     start = motion.chart_origin(y)
     return [start[i] + h * combination(row, k, i) for i in range(motion.nz)]
 

@@ -46,7 +46,7 @@ class LargeMotion:
         return np.concatenate([q, z[:, m.nv :]], axis=1)
 
     def chart_rate(self, u: Array, v: Array) -> Array:
-        """U̇ (count, nv): v itself, but for joints that turn in more than one direction."""
+        """u̇ (count, nv): v itself, but for joints that turn in more than one direction."""
         out = v.copy()
         for columns, rate in self._turning:
             out[:, columns] = rate(u[:, columns], v[:, columns])
@@ -92,7 +92,7 @@ class LargeMotion:
         return CompiledFunction("forces", text, shapes)
 
     def acceleration(self, t: Array, y: Array, p: Array) -> tuple[Array, Array, Array, Array | None]:
-        """V̇ (count, nv), the actuators' joint forces (count, nv), ẋ (count, nx), forces on bodies; t is (count, 1)."""
+        """v̇ (count, nv), the actuators' joint forces (count, nv), ẋ (count, nx), forces on bodies; t is (count, 1)."""
         m = self.motion
         q, v = y[:, : m.nq], y[:, m.nq : m.nq + m.nv]
         if self._forces is None:
@@ -141,7 +141,7 @@ class LargeMotion:
         return CompiledFunction("stored_energy", text, [("y", (m.ny,)), ("p", (m.np,))])
 
     def observe(self, t: Array, y: Array, p: Array) -> dict[str, Array]:
-        """V̇, τ, energy and forces on bodies of samples y (count, ny) at times t (count, 1)."""
+        """v̇, τ, energy and forces on bodies of samples y (count, ny) at times t (count, 1)."""
         vdot, tau, _, outside = self.acceleration(t, y, p)
         found = {"vdot": vdot, "tau": tau, "energy": self.energy(y, p)}
         return found if outside is None else {**found, "f_ext": outside}

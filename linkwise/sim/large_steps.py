@@ -108,7 +108,7 @@ def large_runge_kutta(work: Work, tableau: Tableau, large: LargeMotion) -> Step:
 
 
 def large_semi_implicit_euler(work: Work, large: LargeMotion) -> Step:
-    """V first, then q with the new v."""
+    """v first, then q with the new v."""
     m = work.motion
     for name, size in (("y", m.ny), ("y_new", m.ny), ("t", 1), ("h", 1), ("p", m.np)):
         work.buffer(name, size)

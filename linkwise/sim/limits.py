@@ -99,4 +99,4 @@ def _multiplier(joint: JointInstance) -> float:
 
 def is_linear(kind: Joint) -> bool:
     """Whether q̇ = v and moving is adding."""
-    return type(kind).integrate is Joint.integrate
+    return not kind.quasi_velocities

@@ -86,12 +86,12 @@ class Motion:
 
     # States.
     def parts(self, y: Flat) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
-        """Q, v and x of a state y."""
+        """q, v and x of a state y."""
         a, b = self.nq, self.nq + self.nv
         return list(y[:a]), list(y[a:b]), list(y[b:])
 
     def chart_parts(self, z: Flat) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
-        """U, v and x of a chart's state z."""
+        """u, v and x of a chart's state z."""
         return list(z[: self.nv]), list(z[self.nv : 2 * self.nv]), list(z[2 * self.nv :])
 
     def chart_origin(self, y: Flat) -> list[Scalar]:
@@ -106,14 +106,14 @@ class Motion:
         return [*self.moved(q, u), *v, *x]
 
     def moved(self, q: Flat, u: Flat) -> list[Scalar]:
-        """Q ∘ exp(u)."""
+        """q ∘ exp(u)."""
         out: list[Scalar] = [0.0] * self.nq
         for joint in self._own_joints:
             out[joint.q_slice] = joint.type.integrate(q[joint.q_slice], u[joint.v_slice])
         return out
 
     def chart_rate(self, u: Flat, v: Flat) -> list[Scalar]:
-        """U̇ = dexp⁻¹(u) v, from the joint's own exponential and logarithm by dual numbers."""
+        """u̇ = dexp⁻¹(u) v, from the joint's own exponential and logarithm by dual numbers."""
         out: list[Scalar] = [0.0] * self.nv
         for joint in self._own_joints:
             part, kind = joint.v_slice, joint.type
@@ -125,7 +125,7 @@ class Motion:
 
     @staticmethod
     def joint_chart_rate(kind: Joint, u: Flat, v: Flat) -> list[Scalar]:
-        """U̇ of one joint."""
+        """u̇ of one joint."""
         start = kind.integrate(kind.neutral(), u)
 
         def chart(e: Flat) -> Flat:
@@ -219,7 +219,7 @@ class Motion:
     def acceleration(
         self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None = None
     ) -> tuple[list[Scalar], list[Scalar]]:
-        """V̇ and the actuators' joint forces."""
+        """v̇ and the actuators' joint forces."""
         active, passive = self.joint_forces(t, q, v, x, p, hosted)
         losses = self.joint_losses(q, v)
         tau = [a + b + c for a, b, c in zip(active, passive, losses, strict=True)]

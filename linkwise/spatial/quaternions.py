@@ -1,18 +1,23 @@
-"""Unit quaternions [w, x, y, z] over any scalar."""
+"""Quaternions [w, x, y, z] as rotations, over any scalar.
+
+Only the direction of a quaternion counts, not its length, however large or small: the squares of the usual lengths are
+far from overflow, those of unusual ones are brought there by a power of two. The zero quaternion has no direction; what
+is computed from it is NaN.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar, atan2, cos, sin, sqrt, where
+from linkwise.spatial.scalar import Scalar, atan2, cos, is_exact, quotient, sin, sqrt, where
 from linkwise.spatial.vectors import Vec
 
 
 def rotation_matrix(quat_wxyz: Sequence[Scalar]) -> Mat3:
     """The rotation of a quaternion of any length but zero: only its direction counts."""
-    w, x, y, z = quat_wxyz
-    s = 2.0 / (w * w + x * x + y * y + z * z)
+    w, x, y, z = _balanced(quat_wxyz)
+    s = quotient(2.0, w * w + x * x + y * y + z * z)
     xs, ys, zs = x * s, y * s, z * s
     wx, wy, wz, xx, xy, xz, yy, yz, zz = w * xs, w * ys, w * zs, x * xs, x * ys, x * zs, y * ys, y * zs, z * zs
     return Mat3(
@@ -43,8 +48,37 @@ def conjugate(a: Sequence[Scalar]) -> tuple[Scalar, Scalar, Scalar, Scalar]:
 
 def normalized(a: Sequence[Scalar]) -> tuple[Scalar, ...]:
     """The same direction with length one."""
-    scale = 1.0 / sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2] + a[3] * a[3])
+    return _unit(_balanced(a))
+
+
+def _unit(a: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    scale = quotient(1.0, sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2] + a[3] * a[3]))
     return tuple(x * scale for x in a)
+
+
+def _balanced(a: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    """The same direction with a length whose square is a number: the quaternion itself, where that is so.
+
+    The factor is made of comparisons and constants only, so it is exact and has no derivative. In single precision the
+    outer two steps are out of reach, and their constants zero or infinite beside any length.
+    """
+    if any(map(is_exact, a)):
+        return tuple(a)
+    size = abs(a[0]) + abs(a[1]) + abs(a[2]) + abs(a[3])
+    down = where(size > 2.0**500, 2.0**-750, where(size > 2.0**40, 2.0**-80, 1.0))
+    up = where(size < 2.0**-500, 2.0**-750, where(size < 2.0**-40, 2.0**-80, 1.0))
+    factor = down / up
+    return tuple(x * factor for x in a)
+
+
+def moved(quat_wxyz: Sequence[Scalar], rotation: Vec) -> tuple[Scalar, ...]:
+    """Turned further by a rotation vector in the body's frame, with length one."""
+    return _unit(multiply(_balanced(quat_wxyz), exponential(rotation)))
+
+
+def between(first: Sequence[Scalar], second: Sequence[Scalar]) -> Vec:
+    """The rotation vector in the body's frame, of length at most π, that leads from one to the other."""
+    return logarithm(multiply(conjugate(normalized(first)), normalized(second)))
 
 
 def exponential(rotation: Vec) -> tuple[Scalar, Scalar, Scalar, Scalar]:

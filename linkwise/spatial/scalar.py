@@ -73,6 +73,13 @@ def tanh(x: Scalar) -> Scalar:
     return _apply("tanh", x)
 
 
+def quotient(a: Scalar, b: Scalar) -> Scalar:
+    """The quotient a / b, by IEEE's rules for floats too: NaN or infinite where Python would raise."""
+    if b.__class__ is float and b == 0.0 and isinstance(a, (float, int)):
+        return math.nan if a == 0.0 or a != a else math.copysign(math.inf, a) * math.copysign(1.0, b)
+    return a / b
+
+
 def atan2(y: Scalar, x: Scalar) -> Scalar:
     """Angle of the point (x, y), in (-π, π]."""
     for value in sorted((y, x), key=_level, reverse=True):

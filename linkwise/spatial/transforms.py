@@ -12,12 +12,13 @@ For the frame C placed at l in the parent P with rotation R (child to parent axe
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any, Protocol
 
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
-from linkwise.spatial.scalar import Scalar, is_one, is_zero
+from linkwise.spatial.scalar import Scalar, cos, is_one, is_zero, sin
 from linkwise.spatial.value import Value
 from linkwise.spatial.vectors import Force, Motion, Vec
 
@@ -115,6 +116,19 @@ class Turn(_AboutOrigin):
     def rotate_back(self, v: Vec) -> Vec:
         return Turn(self.axis, self.c, -self.s).rotate(v)
 
+    @staticmethod
+    def by(axis: int, angle: Scalar) -> TurnBy:
+        """The turn by an angle."""
+        return TurnBy(axis, angle)
+
+    def after(self, angle: Scalar) -> Turn:
+        """A turn by ``angle`` about the same axis, then this one: as one turn."""
+        quarters = _quarters(angle)
+        if quarters is not None:
+            return Turn(self.axis, *_turned_by_quarters(self.c, self.s, quarters))
+        c, s = cos(angle), sin(angle)
+        return Turn(self.axis, c * self.c - s * self.s, s * self.c + c * self.s)
+
     def articulated_in(self, P: ArticulatedInertia) -> ArticulatedInertia:
         return ArticulatedInertia(self._symmetric(P.J), self._general(P.B), self._symmetric(P.M))
 
@@ -160,6 +174,33 @@ class Turn(_AboutOrigin):
             m[row][column] = self.s * a + self.c * b
         m[k][k] = A.m[k][k]
         return Mat3(m)
+
+
+class TurnBy(Turn):
+    """A turn that knows its angle, so that one before it about the same axis costs an addition, or nothing."""
+
+    __slots__ = ("angle",)
+
+    def __init__(self, axis: int, angle: Scalar) -> None:
+        super().__init__(axis, cos(angle), sin(angle))
+        self.angle = angle
+
+    def after(self, angle: Scalar) -> Turn:
+        if _quarters(angle) is not None:
+            return super().after(angle)
+        return Turn(self.axis, cos(self.angle + angle), sin(self.angle + angle))
+
+
+def _quarters(angle: Scalar) -> int | None:
+    """How many quarter turns a constant angle is; None if it is not a whole number of them."""
+    if not isinstance(angle, (float, int)):
+        return None
+    quarters = angle / (math.pi / 2)
+    return round(quarters) if abs(quarters - round(quarters)) < 1e-15 else None
+
+
+def _turned_by_quarters(c: Scalar, s: Scalar, quarters: int) -> tuple[Scalar, Scalar]:
+    return ((c, s), (-s, c), (-c, -s), (s, -c))[quarters % 4]
 
 
 class Rotation(_AboutOrigin):
@@ -284,6 +325,19 @@ class Transform(Value):
     def then(self, other: Transform) -> Transform:
         """This transform followed by a further one on the child's side."""
         return Transform(*self.factors, *other.factors)
+
+    def after_turn(self, axis: int, angle: Scalar) -> Transform:
+        """A turn about a coordinate axis, then this transform.
+
+        The turn passes shifts along its axis and joins the first turn about it; only where that is not the first thing
+        it meets it becomes a factor of its own.
+        """
+        for i, factor in enumerate(self.factors):
+            if isinstance(factor, Turn) and factor.axis == axis:
+                return Transform(*self.factors[:i], factor.after(angle), *self.factors[i + 1 :])
+            if not isinstance(factor, Shift) or not all(is_zero(x) for k, x in enumerate(factor.l) if k != axis):
+                break
+        return self if is_zero(angle) else Transform(Turn(axis, 1.0, 0.0).after(angle), *self.factors)
 
     @property
     def T(self) -> _Adjoint:

@@ -221,10 +221,12 @@ class Traced:
         return _emit(self.tracer, "log", self.number)
 
     def tanh(self) -> Number:
-        # 1 - 2/(exp(2x) + 1) overflows to the right limit on both sides; near zero, where it loses digits, the series.
+        # Through exp(-2|x|), which cannot overflow, here or in a derivative; near zero, where it is inexact, a series.
         s = self * self
         series = self * (1.0 - s * (1 / 3 - s * (2 / 15 - s * (17 / 315 - s * (62 / 2835 - s * (1382 / 155925))))))
-        return (s < 0.00390625).where(series, 1.0 - 2.0 / ((self + self).exp() + 1.0))
+        falling = (abs(self) * -2.0).exp()
+        size = (1.0 - falling) / (1.0 + falling)
+        return (s < 0.00390625).where(series, (self < 0.0).where(-size, size))
 
     def arctan2(self, x: Number) -> Number:
         return _emit(self.tracer, "atan2", self.number, self.tracer.number(x))

@@ -113,6 +113,22 @@ def test_linearize(ok):
     assert np.load("linear.npz")["B"].shape == (4, 2)
 
 
+def test_linearize_a_ball_joint(ok, tmp_path):
+    """A displacement of a ball is given in its own, turning axes: A has a block -ad(v)."""
+    b = lw.ModelBuilder("ball")
+    b.add_body("a", joint=lw.Free(), mass=1.0, com=(0.1, 0.2, 0.3), inertia=np.diag([1.0, 2.0, 2.5]))
+    link = '<link name="a"><inertial><origin xyz="0.1 0.2 0.3"/><mass value="1"/>'
+    link += '<inertia ixx="1" iyy="2" izz="2.5" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+    (tmp_path / "ball.urdf").write_text(f'<robot name="ball">{link}</robot>')
+    facts = json.loads(ok("linearize ball.urdf --floating --v 0.3,-0.5,0.7,0.1,0.2,0.4 --json"))
+    model, v = b.build(), np.array([0.3, -0.5, 0.7, 0.1, 0.2, 0.4])
+    q = model.neutral()
+    A, B = model.state_space(q, v, model.bias_force(q, v))
+    assert np.allclose(facts["A"], A, atol=1e-12)
+    assert np.allclose(facts["B"], B, atol=1e-12)
+    assert np.abs(np.array(facts["A"])[:6, :6]).max() > 0.6
+
+
 def test_counts(ok):
     facts = json.loads(ok("counts robot.urdf inverse_dynamics jacobian --json"))
     counts = lw.load("robot.urdf").function("inverse_dynamics").counts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import linkwise as lw
 from tests.derivatives.differences import relative
@@ -28,19 +29,88 @@ def test_continuous_is_the_limit_of_discrete() -> None:
     assert relative(2 * ahead.B / h - behind.B / (2 * h), B) < 1e-6
 
 
-def test_discrete_is_the_derivative_of_a_step() -> None:
+def _pendulums(kind: str) -> lw.Model:
+    b = lw.ModelBuilder("pendulums", gravity=(0.0, 0.0, -9.81))
+    body = {"mass": 1.5, "com": (0.0, 0.0, -0.6), "inertia": np.diag([0.1, 0.12, 0.05])}
+    joint = {"hinge": lw.Revolute(axis=(0, 1, 0)), "ball": lw.Spherical(), "cardan": lw.Universal()}[kind]
+    b.add_body("upper", joint=joint, **body)
+    b.add_body("lower", "upper", lw.Revolute(axis=(0, 1, 0)), lw.transform(xyz=(0, 0, -1.1)), **body)
+    return b.build()
+
+
+@pytest.mark.parametrize("dt", [1e-6, 1e-3, 0.03, 0.3, 1.0, 3.0, 10.0, 100.0, 1e4])
+@pytest.mark.parametrize("kind", ["hinge", "ball", "cardan"])
+def test_at_rest_discrete_is_the_exponential(kind: str, dt: float) -> None:
+    """Of the hanging pendulums, for steps of 1e-5 to 1e5 radians, and of the standing ones, as far as they grow."""
+    model = _pendulums(kind)
+    still = np.zeros(model.nv)
+    hanging = model.neutral()
+    states = [hanging]
+    if dt < 5.0:
+        standing = np.r_[np.pi, np.zeros(model.nv - 1)]
+        states.append(model.integrate(hanging, np.r_[0.0, np.pi, 0.0, 0.0] if kind == "ball" else standing))
+    for q in states:
+        tau = model.bias_force(q, still)
+        A, B = model.state_space(q, still, tau)
+        n = model.nv
+        whole = scipy.linalg.expm(dt * np.block([[A, B], [np.zeros((n, 3 * n))]]))
+        found = model.state_space(q, still, tau, dt=dt)
+        tolerance = 1e-13 * max(1.0, np.abs(np.linalg.eigvals(A)).max() * dt)
+        assert relative(found.A, whole[: 2 * n, : 2 * n]) < tolerance
+        assert relative(found.B, whole[: 2 * n, 2 * n :]) < tolerance
+        if q is hanging:
+            assert np.linalg.det(found.A) == pytest.approx(1.0, abs=max(1e-12, 1e2 * tolerance))
+
+
+def test_an_oscillator_far_beyond_its_period() -> None:
+    b = lw.ModelBuilder("pendulum")
+    b.add_body("a", joint=lw.Revolute(axis=(0, 1, 0)), mass=1.0, com=(0, 0, -9.81))
+    model = b.build()  # ω = 1/s
+    for dt in (0.1, 30.0, 1000.0):
+        A, B = model.state_space(np.zeros(1), np.zeros(1), np.zeros(1), dt=dt)
+        c, s = np.cos(dt), np.sin(dt)
+        np.testing.assert_allclose(A, [[c, s], [-s, c]], atol=1e-14 * max(1.0, dt))
+        np.testing.assert_allclose(B[:, 0] * 9.81**2, [1 - c, s], atol=1e-14 * max(1.0, dt))
+
+
+@pytest.mark.parametrize("types", [("free", "revolute"), ("revolute", "prismatic"), ("planar", "universal", "helical")])
+@pytest.mark.parametrize("dt", [0.02, 0.2])
+def test_in_motion_discrete_is_the_derivative_of_the_motion(types: tuple[str, ...], dt: float) -> None:
+    """Not of a step of some method: of the exact motion, here very many small steps."""
     rng = np.random.default_rng(1)
-    model = random_tree(rng, 2, ("free", "revolute"))
+    model = random_tree(rng, 3, types)
     q, v, tau = random_state(model, rng)
-    n, dt, h = model.nv, 0.02, 1e-5
+    n, h, steps = model.nv, 1e-4, 400
 
-    def step(x: np.ndarray) -> np.ndarray:
-        moved = model.sensitivity(model.integrate(q, x[:n]), v + x[n : 2 * n], (tau + x[2 * n :])[None], dt)
-        return _state_difference(model, end.q[1], end.v[1], moved.q[1], moved.v[1])
+    def end(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        forces = np.tile(tau + x[2 * n :], (steps, 1))
+        moved = model.sensitivity(model.integrate(q, x[:n]), v + x[n : 2 * n], forces, dt / steps)
+        return moved.q[-1], moved.v[-1]
 
-    end = model.sensitivity(q, v, tau[None], dt)
-    J = np.stack([(step(e) - step(-e)) / (2 * h) for e in np.eye(3 * n) * h], -1)
-    assert relative(np.hstack(model.state_space(q, v, tau, dt=dt)), J) < 1e-7
+    def change(e: np.ndarray) -> np.ndarray:
+        near = (_state_difference(model, *here, *end(e)) - _state_difference(model, *here, *end(-e))) / (2 * h)
+        far = (_state_difference(model, *here, *end(2 * e)) - _state_difference(model, *here, *end(-2 * e))) / (4 * h)
+        return (4 * near - far) / 3
+
+    here = end(np.zeros(3 * n))
+    found = model.state_space(q, v, tau, dt=dt)
+    exact = model.sensitivity(q, v, np.tile(tau, (steps, 1)), dt / steps).dx0[-1]
+    assert relative(found.A, exact) < 1e-7
+    column = int(rng.integers(n))
+    assert relative(found.B[:, column], change(np.eye(3 * n)[2 * n + column] * h)) < 1e-6
+
+
+def test_a_batch_is_its_states() -> None:
+    model = random_tree(5, 3, ("spherical", "revolute", "planar"))
+    q, v, tau = random_state(model, np.random.default_rng(5), (2, 3))
+    whole = model.state_space(q, v, tau, dt=0.01)
+    assert whole.A.shape == (2, 3, 2 * model.nv, 2 * model.nv)
+    for k in np.ndindex(2, 3):
+        one = model.state_space(q[k], v[k], tau[k], dt=0.01)
+        assert relative(whole.A[k], one.A) < 1e-8  # all states take the steps that the fastest needs
+        assert relative(whole.B[k], one.B) < 1e-8
+    broadcast = model.state_space(q, np.zeros(model.nv), tau[0, 0], dt=0.01)
+    assert broadcast.B.shape == (2, 3, 2 * model.nv, model.nv)
 
 
 def test_steps_are_of_order_four_on_the_manifold() -> None:

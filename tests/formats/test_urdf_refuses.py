@@ -69,7 +69,7 @@ INERTIA = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
         (two('<axis xyz="1 0 0 0"/>'), 4, "the attribute 'xyz' of <axis> must be 3 numbers"),
         (two('<origin xyz="1 0 zero"/>'), 4, "the attribute 'xyz' of <origin> is not a finite number"),
         (two('<origin/><origin xyz="0 0 0"/>'), 4, "<joint> has 2 <origin> elements"),
-        (two('<limit lower="1" upper="0"/>'), 4, "lower limit above its upper limit"),
+        (two('<limit lower="1" upper="0"/>'), 4, "joint 'j': the lower limit is above the upper limit"),
         (two('<limit lower="nan" upper="0"/>'), 4, "is not a number"),
         (two('<dynamics damping="inf"/>'), 4, "the attribute 'damping' of <dynamics> is not a finite number"),
         # masses

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
+import linkwise as lw
 from linkwise.spatial import quaternions
 from linkwise.spatial.vectors import Vec
 
@@ -99,3 +100,60 @@ def test_rate() -> None:
         spin = (matrix(q + h * rate) - matrix(q - h * rate)) / (2 * h)
         turning = matrix(q).T @ spin
         np.testing.assert_allclose([turning[2, 1], turning[0, 2], turning[1, 0]], omega, atol=1e-8)
+
+
+SCALES = {
+    np.float64: [1e155, 1e200, 1e300, 1e-155, 1e-160, 1e-300, 1e9, 1e-9, -1e155],
+    np.float32: [1e20, 1e37, 1e-20, -1e-37],
+}
+
+
+@pytest.mark.parametrize(("dtype", "scale"), [(dtype, x) for dtype, scales in SCALES.items() for x in scales])
+@pytest.mark.parametrize("joint", [lw.Spherical(), lw.Free()], ids=repr)
+def test_any_length_at_all_in_compiled_code(joint: lw.Joint, dtype: Any, scale: float) -> None:
+    b = lw.ModelBuilder("ball")
+    b.add_body("a", joint=joint, mass=1.0, com=(0.1, 0.2, 0.3), inertia=np.diag([1.0, 2.0, 2.5]))
+    model, rng = b.build(), np.random.default_rng(0)
+    q, other = model.random_configuration(rng), model.random_configuration(rng)
+    v, x = rng.normal(size=(2, model.nv))
+    factor = np.ones(model.nq)
+    factor[:4] = scale
+    long, tol = (q * factor).astype(dtype), 2e-6 if dtype is np.float32 else 1e-15
+    q, other, v, x = (a.astype(dtype) for a in (q, other, v, x))
+    for name, rest in (("gravity_force", ()), ("poses", ()), ("inverse_dynamics", (v, x)), ("forward_dynamics", (v, x)),
+                       ("integrate", (v,))):  # fmt: skip
+        ours, expected = getattr(model, name)(long, *rest), getattr(model, name)(q, *rest)
+        assert ours.dtype == dtype
+        if name == "integrate":
+            ours[:4] *= np.sign(scale)
+        np.testing.assert_allclose(ours, expected, atol=20 * tol, rtol=20 * tol)
+    turn = model.difference(q, other)
+    np.testing.assert_allclose(model.difference(long, other), turn, atol=20 * tol, rtol=20 * tol)
+    np.testing.assert_allclose(
+        model.difference(long, (other * factor).astype(dtype)), turn, atol=20 * tol, rtol=20 * tol
+    )
+    if dtype is np.float32 and abs(scale) < 1e-30:
+        return  # a derivative takes the fourth power of the length, for which single precision has no room there
+    gradient = model.function("potential_energy").gradient("q")
+    np.testing.assert_allclose(gradient.general(long), gradient.general(q), atol=20 * tol, rtol=20 * tol)
+
+
+def test_a_usual_length_changes_no_digit() -> None:
+    rng = np.random.default_rng(0)
+    for scale in (1e-4, 1.0, 1e4):
+        q = (rng.normal(size=4) * scale).tolist()
+        s = 2.0 / sum(x * x for x in q)
+        w, x, y, z = q
+        assert matrix(q)[0, 1] == x * (y * s) - w * (z * s)
+
+
+def test_the_zero_quaternion_has_no_direction() -> None:
+    assert np.isnan(matrix([0.0] * 4)).all()
+    assert np.isnan(quaternions.normalized([0.0] * 4)).all()
+    b = lw.ModelBuilder("ball")
+    b.add_body("a", joint=lw.Spherical(), mass=1.0, com=(0.1, 0.2, 0.3))
+    model = b.build()
+    assert np.isnan(model.gravity_force(np.zeros(4))).any()
+    assert np.isnan(model.pose(np.zeros(4), "a")[:3, :3]).all()
+    fixed = lw.compile(lambda m, x: m.pose(np.zeros(4), "a")[0, 0] * x, model, {"x": "scalar"})
+    assert np.isnan(fixed(1.0))

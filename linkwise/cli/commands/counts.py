@@ -15,6 +15,8 @@ USUAL = (
     "coriolis_matrix", "poses", "jacobian",
 )  # fmt: skip
 
+MOST_LINKS = 200
+
 
 def run(options: Namespace) -> None:
     """Count and print."""
@@ -42,6 +44,15 @@ def _of_chain(options: Namespace) -> dict[str, Counts]:
     from linkwise import counting
     from linkwise.classics.registry import ALGORITHMS
 
+    for name in options.names:
+        counting.check_name(name)
+    if options.chain > MOST_LINKS:
+        raise InputError(
+            "--chain is too long to count",
+            got=str(options.chain),
+            allowed=f"1 to {MOST_LINKS}",
+            do="count two or three shorter chains: the counts are polynomials in the number of links",
+        )
     names = options.names or [*counting.OWN, *(name for name in ALGORITHMS if name != "armstrong")]
     return {name: counting.count(name, options.chain, options.frames) for name in names}
 

@@ -28,9 +28,7 @@ def run(options: Namespace) -> None:
         lin = model.linearize_forward(q, v, tau)
         parts = {"dq": "∂v̇/∂q", "dv": "∂v̇/∂v", "dtau": "∂v̇/∂τ (the inverse mass matrix)"}
         found = {name: np.asarray(getattr(lin, name)) for name in parts}
-        identity, nothing = np.eye(model.nv), np.zeros((model.nv, model.nv))
-        found["A"] = np.block([[nothing, identity], [found["dq"], found["dv"]]])
-        found["B"] = np.vstack([nothing, found["dtau"]])
+        found["A"], found["B"] = model.state_space(q, v, tau)
     if options.output is not None:
         np.savez(options.output, **about, **found)
     eigenvalues = _eigenvalues(found["A"]) if "A" in found else None

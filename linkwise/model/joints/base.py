@@ -2,7 +2,8 @@
 
 A joint moves the child's frame relative to the joint frame. Types with an axis are written about z; the model
 turns the axis the user gave into z once, when the tree is laid out. To add a type, write one file with the methods
-below, in this order, and name it in ``joints/__init__.py``: nothing else needs to know.
+below, in this order, and name it in ``joints/__init__.py``: nothing else needs to know. ``lw.check_joint`` tells
+whether they fit together.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, ClassVar, Literal
 from linkwise.errors import InputError
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
-from linkwise.spatial.scalar import Scalar, cos, is_zero, sin
+from linkwise.spatial.scalar import Scalar, cos, sin
 from linkwise.spatial.transforms import Rotation, Transform, Turn
 from linkwise.spatial.vectors import Motion, Vec
 
@@ -27,20 +28,41 @@ class Joint(ABC):
     """Numbers in this joint's part of q."""
     nv: int
     """Numbers in this joint's part of v."""
-    freedom: ClassVar[Literal["axis", "direction", "none"]] = "none"
-    """Which moves of the child's frame leave the joint's formulas as they are: any turn about and shift along the
-    axis (``axis``), any shift and any turn about the direction (``direction``), or none."""
+    symmetry: ClassVar[Literal["axis", "direction", "none"]] = "none"
+    """Which moves of the joint frame and the child's frame together leave the joint's formulas as they are: any turn
+    about and shift along z (``axis``), any shift and any turn about z (``direction``), or none."""
+    fixed_axes: ClassVar[bool] = True
+    """Whether S is constant: the axes are fixed in the child. If not, :meth:`subspace_rate` is the type's own."""
+    quasi_velocities: ClassVar[bool] = False
+    """Whether v is not q̇: :meth:`rate`, :meth:`integrate` and :meth:`difference` are the type's own. The columns of S
+    then are coordinate directions of the child's frame."""
 
     axis: tuple[float, float, float] | None = None
     """The axis as the user gave it, of length one, in the joint frame; None for a type without."""
+
+    usual: ClassVar[tuple[float, ...]] = ()
+    """How far from zero random coordinates go where nothing limits them, rad or m; π where nothing is said."""
+
+    def __init_subclass__(cls) -> None:
+        for trait, methods, wanted in (
+            ("fixed_axes", ("subspace_rate",), False),
+            ("quasi_velocities", ("rate", "integrate"), True),
+        ):
+            own = [method for method in methods if method in vars(cls)]
+            if own and getattr(cls, trait) is not wanted:
+                raise InputError(
+                    f"the joint type {cls.__name__} has a {own[0]} of its own, but does not say what that means",
+                    got=f"{trait} = {getattr(cls, trait)}",
+                    do=f"write {trait} = {wanted} in the class, or leave {own[0]} to Joint",
+                )
 
     @abstractmethod
     def neutral(self) -> tuple[float, ...]:
         """The coordinates of the zero position."""
 
     @abstractmethod
-    def transform(self, q: Sequence[Scalar], lead: float = 0.0) -> Transform:
-        """Joint frame to child frame, after a constant turn by ``lead`` about z."""
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        """Joint frame to child frame."""
 
     @abstractmethod
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
@@ -70,12 +92,9 @@ class Joint(ABC):
         return M, RigidInertia.zero()
 
     def random(self, rng: Any, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
-        """Random coordinates, within the limits where they are finite."""
-        ends = (
-            (a if math.isfinite(a) else -math.pi, b if math.isfinite(b) else math.pi)
-            for a, b in zip(lower, upper, strict=True)
-        )
-        return tuple(float(rng.uniform(min(a, b), max(a, b))) for a, b in ends)
+        """Random coordinates within the limits; within ± :attr:`usual` where there are none."""
+        usual = (*self.usual, *(math.pi,) * self.nq)
+        return tuple(_random(rng, a, b, r) for a, b, r in zip(lower, upper, usual, strict=False))
 
     def __repr__(self) -> str:
         constants = ", ".join(f"{name}={value!r}" for name, value in self._key())
@@ -89,6 +108,14 @@ class Joint(ABC):
 
     def _key(self) -> tuple[tuple[str, Any], ...]:
         return tuple(sorted((name, value) for name, value in vars(self).items() if not name.startswith("_")))
+
+
+def _random(rng: Any, lower: float, upper: float, usual: float) -> float:
+    """A number between limits; a missing end is at ±usual, or twice that from the other end, if that is beyond."""
+    low = lower if math.isfinite(lower) else -usual if upper > -usual else upper - 2.0 * usual
+    high = upper if math.isfinite(upper) else usual if lower < usual else lower + 2.0 * usual
+    share = float(rng.random())
+    return min(max(low * (1.0 - share) + high * share, low), high)
 
 
 def unit_axis(axis: Sequence[float], owner: str) -> tuple[float, float, float]:
@@ -109,21 +136,6 @@ def unit_axis(axis: Sequence[float], owner: str) -> tuple[float, float, float]:
     return (x / length, y / length, z / length)
 
 
-def turn_z(angle: Scalar, lead: Scalar) -> Turn:
-    """The turn by ``angle + lead`` about z; a lead of quarter turns costs nothing."""
-    if isinstance(lead, (float, int)):
-        quarters = lead / (math.pi / 2)
-        if abs(quarters - round(quarters)) < 1e-15:
-            c, s = cos(angle), sin(angle)
-            return Turn(2, *((c, s), (-s, c), (-c, -s), (s, -c))[round(quarters) % 4])
-    return Turn(2, cos(angle + lead), sin(angle + lead))
-
-
-def lead_factor(lead: Scalar) -> tuple[Turn, ...]:
-    """The constant turn by ``lead`` about z as a factor of its own, for types that cannot absorb it."""
-    return () if is_zero(lead) else (turn_z(0.0, lead),)
-
-
 def turn_about(axis: Sequence[float], angle: Scalar) -> Turn | Rotation:
     """A turn about any unit axis: axial when it is a coordinate axis, by Rodrigues' formula otherwise."""
     c, s = cos(angle), sin(angle)
@@ -141,5 +153,10 @@ def lamina_and_symmetric(J: Sym3) -> tuple[Sym3, Sym3]:
     A lamina has a zero in Euler's tensor ½ tr(J) 1 - J, which the inverse dynamics can leave out.
     """
     xx, yy, zz, xy, xz, yz = J.six()
-    a, b, j = (zz + xx - yy) * 0.5, (zz - xx + yy) * 0.5, (xx + yy - zz) * 0.5
+    a, b, j = (_sum(zz, xx, -yy) * 0.5, _sum(zz, yy, -xx) * 0.5, _sum(xx, yy, -zz) * 0.5)
     return Sym3.of(a, b, a + b, xy, xz, yz), Sym3.of(j, j, 0.0, 0.0, 0.0, 0.0)
+
+
+def _sum(x: Scalar, y: Scalar, z: Scalar) -> Scalar:
+    """The sum; of constants, to the last digit: the moments of a rod leave next to nothing of each other."""
+    return math.fsum((x, y, z)) if all(isinstance(each, (float, int)) for each in (x, y, z)) else x + y + z

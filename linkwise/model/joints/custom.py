@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import index
-from typing import Any
+from typing import Any, ClassVar
 
 from linkwise.errors import InputError
-from linkwise.model.joints.base import Joint, lead_factor
+from linkwise.model.joints.base import Joint
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar
@@ -35,6 +35,8 @@ class CustomJoint(Joint):
             joint = lw.CustomJoint(rolling, n=1)
     """
 
+    fixed_axes: ClassVar[bool] = False
+
     def __init__(self, transform: Callable[[Sequence[Scalar]], Any], n: int, name: str = "custom") -> None:
         self.nq = self.nv = index(n) if hasattr(n, "__index__") else 0
         if self.nq < 1:
@@ -47,20 +49,21 @@ class CustomJoint(Joint):
         error = max(
             abs(float(sum(R.m[i][k] * R.m[j][k] for k in range(3))) - (i == j)) for i in range(3) for j in range(3)
         )
-        if not error < 1e-9:
+        handed = float(R.column(0).cross(R.column(1)).dot(R.column(2)))
+        if not error < 1e-9 or not handed > 0.0:
             raise InputError(
                 f"the transform of the joint {name!r} is not a rotation and a shift",
-                got=f"a 3x3 part R with |R Rᵀ - 1| = {error:.1e} at q = 0.1, 0.2, …",
-                allowed="an orthonormal 3x3 part",
-                do="build it from lw.sin and lw.cos of the same angle",
+                got=f"a 3x3 part R with |R Rᵀ - 1| = {error:.1e} and det R = {handed:.3g} at q = 0.1, 0.2, …",
+                allowed="an orthonormal, right-handed 3x3 part: det R = 1",
+                do="build it from lw.sin and lw.cos of the same angle; check the signs, a mirror image is no motion",
             )
 
     def neutral(self) -> tuple[float, ...]:
         return (0.0,) * self.nq
 
-    def transform(self, q: Sequence[Scalar], lead: float = 0.0) -> Transform:
+    def transform(self, q: Sequence[Scalar]) -> Transform:
         R, p = self._pose(q)
-        return Transform(*lead_factor(lead), Shift(p), Rotation(R))
+        return Transform(Shift(p), Rotation(R))
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         return tuple(self._column(q, [1.0 if i == j else 0.0 for i in range(self.nq)]) for j in range(self.nq))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-from linkwise.model.joints.base import Joint, lamina_and_symmetric, turn_z, unit_axis
+from linkwise.model.joints.base import Joint, lamina_and_symmetric, unit_axis
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.transforms import Shift, Transform
+from linkwise.spatial.transforms import Shift, Transform, Turn
 from linkwise.spatial.vectors import Motion, Vec
 
 
@@ -21,7 +22,8 @@ class Cylindrical(Joint):
 
     nq = 2
     nv = 2
-    freedom: ClassVar[Literal["axis", "direction", "none"]] = "axis"
+    symmetry: ClassVar[Literal["axis", "direction", "none"]] = "axis"
+    usual: ClassVar[tuple[float, ...]] = (math.pi, 1.0)
 
     def __init__(self, axis: Sequence[float] = (0.0, 0.0, 1.0)) -> None:
         self.axis = unit_axis(axis, "Cylindrical")
@@ -29,8 +31,8 @@ class Cylindrical(Joint):
     def neutral(self) -> tuple[float, ...]:
         return (0.0, 0.0)
 
-    def transform(self, q: Sequence[Scalar], lead: float = 0.0) -> Transform:
-        return Transform(Shift(Vec(0.0, 0.0, q[1])), turn_z(q[0], lead))
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        return Transform(Shift(Vec(0.0, 0.0, q[1])), Turn.by(2, q[0]))
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         return (Motion.unit(2), Motion.unit(5))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwise.model.joints.base import Joint, lead_factor
+from linkwise.model.joints.base import Joint
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.transforms import Transform
@@ -20,8 +20,8 @@ class Fixed(Joint):
     def neutral(self) -> tuple[float, ...]:
         return ()
 
-    def transform(self, q: Sequence[Scalar], lead: float = 0.0) -> Transform:
-        return Transform(*lead_factor(lead))
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        return Transform()
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         return ()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
-from linkwise.model.joints.base import Joint, lead_factor
+from linkwise.model.joints.base import Joint
 from linkwise.model.joints.spherical import random_quaternion
 from linkwise.spatial import quaternions
 from linkwise.spatial.scalar import Scalar, cos, sin, sqrt, where
@@ -21,12 +22,13 @@ class Free(Joint):
 
     nq = 7
     nv = 6
+    quasi_velocities: ClassVar[bool] = True
 
     def neutral(self) -> tuple[float, ...]:
         return (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
-    def transform(self, q: Sequence[Scalar], lead: float = 0.0) -> Transform:
-        return Transform(*lead_factor(lead), Shift(Vec.of(q[4:7])), Rotation(quaternions.rotation_matrix(q[:4])))
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        return Transform(Shift(Vec.of(q[4:7])), Rotation(quaternions.rotation_matrix(q[:4])))
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         return tuple(Motion.unit(i) for i in range(6))
@@ -42,12 +44,10 @@ class Free(Joint):
         across = turn.cross(shift)
         chord = shift + across * a + turn.cross(across) * b
         p = Vec.of(q[4:7]) + quaternions.rotation_matrix(q[:4]) @ chord
-        return (*quaternions.normalized(quaternions.multiply(q[:4], quaternions.exponential(turn))), *p)
+        return (*quaternions.moved(q[:4], turn), *p)
 
     def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> tuple[Scalar, ...]:
-        turn = quaternions.logarithm(
-            quaternions.normalized(quaternions.multiply(quaternions.conjugate(q0[:4]), q1[:4]))
-        )
+        turn = quaternions.between(q0[:4], q1[:4])
         chord = quaternions.rotation_matrix(q0[:4]).transpose_times(Vec.of(q1[4:7]) - Vec.of(q0[4:7]))
         # V⁻¹ = 1 - ½ω~ + c ω~², c = (1 - θ cos(θ/2) / (2 sin(θ/2))) / θ².
         square = turn.dot(turn)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from linkwise.errors import InputError
-from linkwise.model.joints.base import Joint, lamina_and_symmetric, turn_z, unit_axis
+from linkwise.model.joints.base import Joint, lamina_and_symmetric, unit_axis
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.transforms import Shift, Transform
+from linkwise.spatial.transforms import Shift, Transform, Turn
 from linkwise.spatial.vectors import Motion, Vec
 
 
@@ -24,7 +24,7 @@ class Helical(Joint):
 
     nq = 1
     nv = 1
-    freedom: ClassVar[Literal["axis", "direction", "none"]] = "axis"
+    symmetry: ClassVar[Literal["axis", "direction", "none"]] = "axis"
 
     def __init__(self, pitch: float, axis: Sequence[float] = (0.0, 0.0, 1.0)) -> None:
         self.axis = unit_axis(axis, "Helical")
@@ -35,8 +35,8 @@ class Helical(Joint):
     def neutral(self) -> tuple[float, ...]:
         return (0.0,)
 
-    def transform(self, q: Sequence[Scalar], lead: float = 0.0) -> Transform:
-        return Transform(Shift(Vec(0.0, 0.0, q[0] * self.pitch)), turn_z(q[0], lead))
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        return Transform(Shift(Vec(0.0, 0.0, q[0] * self.pitch)), Turn.by(2, q[0]))
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         return (Motion(Vec(0.0, 0.0, 1.0), Vec(0.0, 0.0, self.pitch)),)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import ClassVar
 
-from linkwise.model.joints.base import Joint, lamina_and_symmetric, lead_factor, turn_z, unit_axis
+from linkwise.model.joints.base import Joint, lamina_and_symmetric, unit_axis
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.scalar import Scalar, atan2, cos, sin, where
-from linkwise.spatial.transforms import Shift, Transform
+from linkwise.spatial.transforms import Shift, Transform, Turn
 from linkwise.spatial.vectors import Motion, Vec
 
 
@@ -20,6 +22,8 @@ class Planar(Joint):
 
     nq = 3
     nv = 3
+    quasi_velocities: ClassVar[bool] = True
+    usual: ClassVar[tuple[float, ...]] = (math.pi, 1.0, 1.0)
 
     def __init__(self, normal: Sequence[float] = (0.0, 0.0, 1.0)) -> None:
         self.axis = unit_axis(normal, "Planar")
@@ -27,8 +31,8 @@ class Planar(Joint):
     def neutral(self) -> tuple[float, ...]:
         return (0.0, 0.0, 0.0)
 
-    def transform(self, q: Sequence[Scalar], lead: float = 0.0) -> Transform:
-        return Transform(*lead_factor(lead), Shift(Vec(q[1], q[2], 0.0)), turn_z(q[0], 0.0))
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        return Transform(Shift(Vec(q[1], q[2], 0.0)), Turn(2, cos(q[0]), sin(q[0])))
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         return (Motion.unit(2), Motion.unit(3), Motion.unit(4))
@@ -58,14 +62,9 @@ class Planar(Joint):
         J_lamina, J_symmetric = lamina_and_symmetric(M.J)
         return RigidInertia(M.m, M.h, J_lamina), RigidInertia(0.0, Vec.zero(), J_symmetric)
 
-    def random(self, rng: object, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
-        low = [lower[0], max(lower[1], -1.0), max(lower[2], -1.0)]
-        high = [upper[0], min(upper[1], 1.0), min(upper[2], 1.0)]
-        return super().random(rng, low, high)
-
 
 def _arc(turn: Scalar) -> tuple[Scalar, Scalar]:
-    """Sin θ/θ and (1 - cos θ)/θ, by their series near zero."""
+    """sin θ/θ and (1 - cos θ)/θ, by their series near zero."""
     square = turn * turn
     small = square < 1e-4
     t = where(small, 1.0, turn)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-from linkwise.model.joints.base import Joint, lead_factor, unit_axis
+from linkwise.model.joints.base import Joint, unit_axis
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Sym3
 from linkwise.spatial.scalar import Scalar
@@ -22,7 +22,8 @@ class Prismatic(Joint):
 
     nq = 1
     nv = 1
-    freedom: ClassVar[Literal["axis", "direction", "none"]] = "direction"
+    symmetry: ClassVar[Literal["axis", "direction", "none"]] = "direction"
+    usual: ClassVar[tuple[float, ...]] = (1.0,)
 
     def __init__(self, axis: Sequence[float] = (0.0, 0.0, 1.0)) -> None:
         self.axis = unit_axis(axis, "Prismatic")
@@ -30,8 +31,8 @@ class Prismatic(Joint):
     def neutral(self) -> tuple[float, ...]:
         return (0.0,)
 
-    def transform(self, q: Sequence[Scalar], lead: float = 0.0) -> Transform:
-        return Transform(*lead_factor(lead), Shift(Vec(0.0, 0.0, q[0])))
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        return Transform(Shift(Vec(0.0, 0.0, q[0])))
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         return (Motion.unit(5),)
@@ -39,6 +40,3 @@ class Prismatic(Joint):
     def split(self, M: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
         # The child turns with the parent: its second moment belongs to either.
         return RigidInertia(M.m, M.h, Sym3.zero()), RigidInertia(0.0, Vec.zero(), M.J)
-
-    def random(self, rng: object, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
-        return super().random(rng, [max(x, -1.0) for x in lower], [min(x, 1.0) for x in upper])

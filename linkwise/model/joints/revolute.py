@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-from linkwise.model.joints.base import Joint, lamina_and_symmetric, turn_z, unit_axis
+from linkwise.model.joints.base import Joint, lamina_and_symmetric, unit_axis
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.transforms import Transform
+from linkwise.spatial.transforms import Transform, Turn
 from linkwise.spatial.vectors import Motion, Vec
 
 
@@ -21,7 +21,7 @@ class Revolute(Joint):
 
     nq = 1
     nv = 1
-    freedom: ClassVar[Literal["axis", "direction", "none"]] = "axis"
+    symmetry: ClassVar[Literal["axis", "direction", "none"]] = "axis"
 
     def __init__(self, axis: Sequence[float] = (0.0, 0.0, 1.0)) -> None:
         self.axis = unit_axis(axis, "Revolute")
@@ -29,8 +29,8 @@ class Revolute(Joint):
     def neutral(self) -> tuple[float, ...]:
         return (0.0,)
 
-    def transform(self, q: Sequence[Scalar], lead: float = 0.0) -> Transform:
-        return Transform(turn_z(q[0], lead))
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        return Transform(Turn.by(2, q[0]))
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         return (Motion.unit(2),)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
-from linkwise.model.joints.base import Joint, lead_factor
+from linkwise.model.joints.base import Joint
 from linkwise.spatial import quaternions
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Sym3
@@ -22,12 +23,13 @@ class Spherical(Joint):
 
     nq = 4
     nv = 3
+    quasi_velocities: ClassVar[bool] = True
 
     def neutral(self) -> tuple[float, ...]:
         return (1.0, 0.0, 0.0, 0.0)
 
-    def transform(self, q: Sequence[Scalar], lead: float = 0.0) -> Transform:
-        return Transform(*lead_factor(lead), Rotation(quaternions.rotation_matrix(q)))
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        return Transform(Rotation(quaternions.rotation_matrix(q)))
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         return (Motion.unit(0), Motion.unit(1), Motion.unit(2))
@@ -36,11 +38,10 @@ class Spherical(Joint):
         return quaternions.rate(q, Vec.of(v))
 
     def integrate(self, q: Sequence[Scalar], dv: Sequence[Scalar]) -> tuple[Scalar, ...]:
-        return quaternions.normalized(quaternions.multiply(q, quaternions.exponential(Vec.of(dv))))
+        return quaternions.moved(q, Vec.of(dv))
 
     def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> tuple[Scalar, ...]:
-        turn = quaternions.multiply(quaternions.conjugate(q0), q1)
-        return tuple(quaternions.logarithm(quaternions.normalized(turn)))
+        return tuple(quaternions.between(q0, q1))
 
     def split(self, M: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
         return RigidInertia(0.0, M.h, M.J), RigidInertia(M.m, Vec.zero(), Sym3.zero())

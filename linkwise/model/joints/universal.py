@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from linkwise.errors import InputError
-from linkwise.model.joints.base import Joint, lead_factor, turn_about, unit_axis
+from linkwise.model.joints.base import Joint, turn_about, unit_axis
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Sym3
 from linkwise.spatial.scalar import Scalar
@@ -23,6 +24,7 @@ class Universal(Joint):
 
     nq = 2
     nv = 2
+    fixed_axes: ClassVar[bool] = False
 
     def __init__(self, axis1: Sequence[float] = (1.0, 0.0, 0.0), axis2: Sequence[float] = (0.0, 1.0, 0.0)) -> None:
         self.axis1 = unit_axis(axis1, "Universal")
@@ -39,8 +41,8 @@ class Universal(Joint):
     def neutral(self) -> tuple[float, ...]:
         return (0.0, 0.0)
 
-    def transform(self, q: Sequence[Scalar], lead: float = 0.0) -> Transform:
-        return Transform(*lead_factor(lead), turn_about(self.axis1, q[0]), turn_about(self.axis2, q[1]))
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        return Transform(turn_about(self.axis1, q[0]), turn_about(self.axis2, q[1]))
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         first = turn_about(self.axis2, q[1]).rotate_back(Vec.of(self.axis1))
