@@ -29,11 +29,16 @@ class Log:
     def numbers(self, numbers: range) -> Iterator[int]:
         """The numbers one by one, until time is up; each is announced, and counted when the next is asked for."""
         for number in numbers:
-            if time.time() > self.deadline:
+            if self.expired:
                 return
             self.begin(number)
             yield number
             self.done()
+
+    @property
+    def expired(self) -> bool:
+        """Whether time is up."""
+        return time.time() > self.deadline
 
     def begin(self, number: int, case: object = "") -> None:
         """Announce a trial before anything can go wrong in it."""

@@ -1,0 +1,65 @@
+"""Calls on a GPU under NVIDIA's compute-sanitizer: no access outside the arrays, none uninitialised."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from functools import cache
+
+import numpy as np
+
+from campaign.mechanisms import random_recipe
+from campaign.trial import Log, Trial
+from tests.random_trees import random_state
+
+TOOLS = ("memcheck", "initcheck", "racecheck", "synccheck")
+
+
+@cache
+def _sanitizer() -> str | None:
+    return shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path="/usr/local/cuda/bin")
+
+
+def on_device(seed: int, number: int) -> None:
+    """What runs under the sanitizer: one mechanism, a few functions, batches of awkward sizes."""
+    import cupy
+
+    rng = np.random.default_rng([seed, number])
+    model = random_recipe(rng, largest=3).build().with_sweeps("unrolled")
+    for count in (1, 31, 33, 257):
+        q, v, vdot = random_state(model, rng, (count,))
+        arrays = [cupy.asarray(x) for x in (q, v, vdot)]
+        for name, take in (("inverse_dynamics", 3), ("forward_dynamics", 3), ("mass_matrix", 1)):
+            if model.parameter_names:
+                continue
+            got = cupy.asnumpy(getattr(model, name)(*arrays[:take]))
+            right = getattr(model, name)(*(q, v, vdot)[:take])
+            assert np.abs(got - right).max() <= 1e-6 * (np.abs(right).max() + 1e-3), name
+
+
+class Device(Trial):
+    """compute-sanitizer; one trial is one mechanism under one tool."""
+
+    name, unit, target, chunk = "device", "mechanisms on a GPU under compute-sanitizer", 100, 4
+    share, patience = 0.7, 600.0
+
+    def unavailable(self) -> str | None:
+        """Needs a GPU, CuPy and the sanitizer."""
+        try:
+            import cupy
+
+            cupy.cuda.runtime.getDeviceCount()
+        except Exception:
+            return "there is no CUDA device here"
+        return None if _sanitizer() else "compute-sanitizer is not installed"
+
+    def run(self, seed: int, numbers: range, log: Log) -> None:
+        """One process for each."""
+        for number in log.numbers(numbers):
+            tool = TOOLS[number % len(TOOLS)]
+            code = f"from campaign.trials.device import on_device; on_device({seed}, {number})"
+            command = [str(_sanitizer()), "--tool", tool, "--error-exitcode", "9", sys.executable, "-c", code]
+            ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=500)
+            if ran.returncode:
+                log.fail(number, f"{tool}: {(ran.stdout + ran.stderr)[-2500:]}")
