@@ -6,7 +6,6 @@ import faulthandler
 import sys
 import tempfile
 import time
-import traceback
 from pathlib import Path
 
 from campaign.kinds import KINDS
@@ -29,13 +28,6 @@ def once(name: str, *, seed: int, number: int, seconds: float = 300.0) -> None:
         failures = Path(folder, "failures.jsonl")
         if failures.exists():
             raise AssertionError(failures.read_text(encoding="utf-8"))
-
-
-def said(error: BaseException) -> str:
-    """An exception in a line, and where it was raised."""
-    last = traceback.extract_tb(error.__traceback__)[-1:]
-    place = f" at {Path(last[0].filename).name}:{last[0].lineno}" if last else ""
-    return f"{type(error).__name__}: {error}{place}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a result is compared with: other libraries, forty digits, the other way to run a sweep, and laws of mechanics."""
+"""What a result is compared with: another library, forty digits, the other way to run a sweep, laws of mechanics."""
 
 from __future__ import annotations
 
@@ -104,9 +104,9 @@ def forty_digits(recipe: Recipe, method: Method, one: Arguments, result: Any, se
             assert ours.shape == right.shape, f"against {DIGITS} digits: shape {ours.shape}, expected {right.shape}"
             if not right.size:
                 continue
-            size = max(abs(x) for x in right.reshape(-1))
-            change = max(abs(x) for other in moved for x in (other[k] - right).reshape(-1))
-            error = max(abs(x) for x in (ours.astype(object) - right).reshape(-1))
+            size = max(abs(x) for x in np.ravel(right))
+            change = max(abs(x) for other in moved for x in np.ravel(other[k] - right))
+            error = max(abs(x) for x in np.ravel(ours.astype(object) - right))
             unit = change + NUDGE * size + mpmath.mpf(1e-300)
             ratio = float(error / unit)
             worst = max(worst, ratio)

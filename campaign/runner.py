@@ -34,8 +34,6 @@ from campaign import report
 from campaign.kinds import KINDS
 from campaign.trial import Trial, read_status
 
-MOST_FAILURES = 10
-"""Of one kind in one run; after that the rest of its time is better spent elsewhere."""
 _SHRINK_SECONDS = 90.0
 
 
@@ -129,8 +127,8 @@ def chunks(trial: Trial, first: int, count: int | None) -> Iterator[range]:
 class Run:
     """One kind for a while."""
 
-    def __init__(self, trial: Trial, seed: int, home: Path, jobs: int, show: bool) -> None:
-        self.trial, self.seed, self.home, self.jobs, self.show = trial, seed, home, jobs, show
+    def __init__(self, trial: Trial, seed: int, home: Path, jobs: int, failures: int) -> None:
+        self.trial, self.seed, self.home, self.jobs, self.failures = trial, seed, home, jobs, failures
         self.outcome = Outcome(trial.name, trial.unit, trial.target)
         self._again: deque[range] = deque()
         self._children: list[Child] = []
@@ -164,7 +162,7 @@ class Run:
 
     def _start(self, stretches: Iterator[range], deadline: float) -> None:
         while len(self._children) < self.jobs and time.time() < deadline:
-            if len(self.outcome.failures) >= MOST_FAILURES:
+            if len(self.outcome.failures) >= self.failures:
                 return
             numbers = self._again.popleft() if self._again else next(stretches, None)
             if numbers is None:
@@ -195,12 +193,14 @@ class Run:
 
     def _progress(self, began: float, last: bool = False) -> None:
         now = time.time()
-        if not self.show or (not last and now - self._shown < 1.0):
+        if not last and now - self._shown < 1.0:
             return
         self._shown = now
         done = self.outcome.done + sum(child.done for child in self._children)
         rate = done / max(now - began, 1e-9)
-        text = f"{self.trial.name}: {done:,} {self.trial.unit}, {rate:,.4g} a second, {len(self.outcome.failures)} failed"
+        text = (
+            f"{self.trial.name}: {done:,} {self.trial.unit}, {rate:,.4g} a second, {len(self.outcome.failures)} failed"
+        )
         if sys.stdout.isatty():
             print(f"\r{text}   ", end="\n" if last else "", flush=True)
         elif last:
@@ -272,6 +272,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", type=int, help="trials of each kind; as many as there is time for if not given")
     parser.add_argument("--time", type=seconds_of, help="for all kinds together: 90s, 10m (the usual), 2h")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
+    parser.add_argument("--failures", type=int, default=10, help="after so many, go on to the next kind (default 10)")
     parser.add_argument("--summary", type=Path, help="JSON file to write (build/campaign/SEED.json)")
     options = parser.parse_args(arguments)
     unknown = [kind for kind in options.kinds if kind not in KINDS]
@@ -286,7 +287,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="linkwise-campaign-") as home:
         (Path(home) / "objects").mkdir(mode=0o700)
         for name in names:
-            run = Run(KINDS[name], seed, Path(home), options.jobs, show=True)
+            run = Run(KINDS[name], seed, Path(home), options.jobs, options.failures)
             outcomes.append(run.outcome)
             try:
                 run.go(options.first, options.count, whole * KINDS[name].share / weight)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from campaign.child import said
+from campaign.trial import said
 
 Case = TypeVar("Case")
 

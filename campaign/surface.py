@@ -1,4 +1,4 @@
-"""What there is to call: read from the catalogue and from the signatures of Model's methods, so that nothing is left out.
+"""What there is to call, read from the catalogue and the signatures of Model's methods, so that nothing is left out.
 
 A method with an argument that is unknown here is listed by :func:`unknown`, and a test asks that there be none.
 """

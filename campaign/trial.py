@@ -6,6 +6,7 @@ import json
 import mmap
 import struct
 import time
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,6 +70,13 @@ def read_status(folder: Path) -> tuple[int, int, int, str]:
     text = data[_HEAD.size :].split(b"\0", 1)[0].decode(errors="replace")
     number, done, pulse = _HEAD.unpack_from(data)
     return number, done, pulse, text
+
+
+def said(error: BaseException) -> str:
+    """An exception in a line, and where it was raised."""
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    place = f" at {Path(last[0].filename).name}:{last[0].lineno}" if last else ""
+    return f"{type(error).__name__}: {error}{place}"
 
 
 class Trial(ABC):

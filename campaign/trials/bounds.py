@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from campaign.child import said
 from campaign.mechanisms import random_recipe
 from campaign.surface import methods
-from campaign.trial import Log, Trial
+from campaign.trial import Log, Trial, said
 from linkwise.codegen import bounds
 from linkwise.codegen.kernel import BatchKernel
 from linkwise.codegen.rolled import RolledKernel
@@ -41,6 +40,8 @@ def check(seed: int, number: int) -> None:
         machine = machines[rng.integers(len(machines))]
         usual = BatchKernel.build(program, dtype) if machine is machines[0] else kernel_on(machine, program, dtype)
         watched = bounds.checked_batch(program, dtype, machine)
+        if dtype == np.float64:
+            _check_state(bounds.CheckedState(program, machine), usual, rng)
     for count in COUNTS:
         inputs = [rng.uniform(-1, 1, (count, a.size)).astype(dtype) for a in program.inputs]
         results = []
@@ -51,6 +52,17 @@ def check(seed: int, number: int) -> None:
         for got, right in zip(results[1], results[0], strict=True):
             same = np.array_equal(got, right, equal_nan=True)
             assert same, f"{method.name} of {recipe}: with NaNs in the scratch memory the result is another"
+
+
+def _check_state(watched: bounds.CheckedState, usual: BatchKernel, rng: np.random.Generator) -> None:
+    """The arithmetic of one state against that of a batch: rounded in another order, so not to the last bit."""
+    program = watched.program
+    inputs = [rng.uniform(-1, 1, (1, a.size)) for a in program.inputs]
+    results = [[np.full((1, a.size), 7.0) for a in program.outputs] for _ in range(2)]
+    watched.run(inputs, results[0])
+    usual.run(inputs, results[1], 1)
+    for got, right in zip(*results, strict=True):
+        assert np.array_equal(np.isnan(got), np.isnan(right)), "one state is NaN where a batch is not"
 
 
 class Bounds(Trial):

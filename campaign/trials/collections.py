@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 import linkwise as lw
-from campaign.child import said
-from campaign.trial import Log, Trial
+from campaign.trial import Log, Trial, said
 from linkwise import models
 
 FUNCTIONS = 100

@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 
 import linkwise as lw
-from campaign.child import said
 from campaign.guarded import Guarded, available
-from campaign.trial import Log, Trial
+from campaign.trial import Log, Trial, said
 from linkwise import models
 
 STATES = 20_000
@@ -129,9 +128,7 @@ def simulating(rng: np.random.Generator, by_thread: bool) -> None:
     model, right = _motion()
 
     def run() -> Any:
-        return lw.simulate(
-            model, np.full(model.nq, 0.1), np.zeros(model.nv), duration=0.2, dt=1e-3, method="rk4"
-        ).q
+        return lw.simulate(model, np.full(model.nq, 0.1), np.zeros(model.nv), duration=0.2, dt=1e-3, method="rk4").q
 
     try:
         with interrupt_after(float(rng.uniform(1e-5, 0.02)), by_thread):

@@ -46,7 +46,7 @@ _TEXT = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value=
 class Memory(Trial):
     """Flat memory."""
 
-    name, unit, target, chunk = "memory", "models made, called and dropped", 10**5, 2000
+    name, unit, target, chunk = "memory", "models made, called and dropped", 10**5, 1000
     cached = True
 
     def unavailable(self) -> str | None:

@@ -10,13 +10,19 @@ from pathlib import Path
 
 import numpy as np
 
-from campaign.child import said
 from campaign.mechanisms import random_recipe
 from campaign.surface import methods
-from campaign.trial import Log, Trial
+from campaign.trial import Log, Trial, said
 from linkwise.codegen.c.files import emit_c
 
-FLAGS = ("-std=c99", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
+FLAGS = (
+    "-std=c99",
+    "-O1",
+    "-g",
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=all",
+    "-fno-omit-frame-pointer",
+)
 
 
 @cache

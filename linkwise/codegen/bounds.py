@@ -16,16 +16,22 @@ Where in the scratch memory an instruction of a straight-line body may reach is 
 from __future__ import annotations
 
 import ctypes
+import os
 import re
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from linkwise.codegen import jit, kernel, llvm, rolled, target
+from linkwise.codegen import jit, kernel, llvm, rolled, target, transcendental
+from linkwise.codegen.body import Body
+from linkwise.codegen.ir import Function, Shape, module_text
+from linkwise.codegen.plan import make_plan
 from linkwise.tracing.program import Program
 from linkwise.tracing.rolled_program import RolledProgram
+from linkwise.tracing.verifier import verify, verify_rolled
 
 _TYPE = r"(<\d+ x \w+>|\w+)"
 _LOAD = re.compile(rf"^\s*%[\w.]+ = load {_TYPE}, ptr ([%@][\w.]+)(?:, align (\d+))?")
@@ -40,6 +46,11 @@ _ALLOCA = re.compile(r"^\s*(%[\w.]+) = alloca (?:\[(\d+) x (\w+)\]|(\w+), i64 (\
 _ADDRESS = re.compile(rf"^\s*(%[\w.]+) = getelementptr {_TYPE}, ptr (%[\w.]+), i64 (\S+)$")
 _SIZES = {"ptr": 8, "i64": 8, "double": 8, "i32": 4, "float": 4, "i8": 1, "i1": 1}
 _KNOWN = 64  # ranges that the table has room for
+
+
+def wanted() -> bool:
+    """Whether kernels are to be checked builds: the environment says ``LINKWISE_DEBUG=1``."""
+    return os.environ.get("LINKWISE_DEBUG", "0").lower() not in ("", "0", "off", "no", "false")
 
 
 class BoundsError(RuntimeError):
@@ -163,9 +174,7 @@ def _is_access(line: str) -> bool:
 
 
 def _touch(pointer: str, size: int | str, align: str | None, site: int, *, write: bool) -> str:
-    return (
-        f"  call void @lw_touch(ptr {pointer}, i64 {size}, i64 {align or 1}, i64 {site}, i64 {int(write)})"
-    )
+    return f"  call void @lw_touch(ptr {pointer}, i64 {size}, i64 {align or 1}, i64 {site}, i64 {int(write)})"
 
 
 def _lanes(match: re.Match[str], site: int, write: bool, fresh: int) -> Iterable[str]:
@@ -181,9 +190,10 @@ def _lanes(match: re.Match[str], site: int, write: bool, fresh: int) -> Iterable
 
 
 class Watch:
-    """The table of ranges of one checked module, and what it has found."""
+    """The table of ranges of one checked module, and what it has found. One call at a time: others wait."""
 
     def __init__(self, text: str) -> None:
+        self.lock = threading.Lock()
         self._lines = text.splitlines()
         self._ranges = (ctypes.c_uint64 * (1 + 3 * _KNOWN))()
         self._fault = (ctypes.c_uint64 * 3)()
@@ -198,7 +208,7 @@ class Watch:
         """Begin, bytes and "may be written to" of all that the next call may touch."""
         self._ranges[0] = len(ranges)
         for k, (begin, size, writable) in enumerate(ranges):
-            self._ranges[3 * k + 1 : 3 * k + 4] = [begin, begin + size, int(writable)]  # type: ignore[index]
+            self._ranges[3 * k + 1 : 3 * k + 4] = [begin, begin + size, int(writable)]
         self._fault[0] = 0
 
     def judge(self) -> None:
@@ -207,7 +217,9 @@ class Watch:
         if site:
             line = self._lines[site - 1].strip()
             name = next((x for x in reversed(self._lines[:site]) if x.startswith("define")), "").split("(")[0]
-            raise BoundsError(f"{size} bytes at {address:#x} are out of bounds, or lie otherwise than said: {line} ({name})")
+            raise BoundsError(
+                f"{size} bytes at {address:#x} are out of bounds, or lie otherwise than said: {line} ({name})"
+            )
 
 
 def _poison(address: int, size: int) -> None:
@@ -217,9 +229,10 @@ def _poison(address: int, size: int) -> None:
 def checked_batch(
     program: Program, dtype: DTypeLike = np.float64, machine: target.Machine | None = None
 ) -> kernel.BatchKernel:
-    """A batch kernel that watches itself; for one thread."""
+    """A batch kernel that watches itself."""
     machine = machine or target.host()
     item = np.dtype(dtype).itemsize
+    verify(program)
     text = llvm.batch_module(program, machine, item * 8).text
     verify_scratch(text)
     watch = Watch(text)
@@ -233,8 +246,9 @@ def checked_batch(
 def checked_rolled(
     program: RolledProgram, dtype: DTypeLike = np.float64, *, single: bool = False
 ) -> rolled.RolledKernel:
-    """A kernel with loops that watches itself; for one thread."""
+    """A kernel with loops that watches itself."""
     machine, item = target.host(), np.dtype(dtype).itemsize
+    verify_rolled(program)
     text = rolled.rolled_module(program, machine, item * 8, single=single)
     watch = Watch(text)
     obj = bytes(jit.compile_text(instrumented(text), machine))
@@ -245,6 +259,42 @@ def checked_rolled(
     fixed = [(int(table.ctypes.data), table.nbytes, False) for table in tables]
     made._call = _watched(made._call, watch, _rows(program, item), made.scratch_bytes, fixed)
     return made
+
+
+class CheckedState:
+    """The arithmetic of the single-state function, on the caller's arrays themselves, watching itself.
+
+    The builtin function around it, which takes arrays apart and makes the result, is not part of it.
+    """
+
+    _ENTRY = "linkwise_state"
+
+    def __init__(self, program: Program, machine: target.Machine | None = None) -> None:
+        machine = machine or target.host()
+        self.program = program
+        plan = make_plan(program)
+        body = Body(program, plan, Shape(64, 1), Shape(64, machine.vector_bytes // 8), masked=machine.masked)
+        entry = Function(f"define void @{self._ENTRY}(ptr %in, ptr %out, i64 %count, ptr %scratch) #0")
+        places = [
+            entry.load("ptr", entry.address("ptr", side, k), 8)
+            for side, arrays in (("%in", program.inputs), ("%out", program.outputs))
+            for k in range(len(arrays))
+        ]
+        entry.do(f"call void @body({', '.join(f'ptr {place}' for place in [*places, '%scratch'])})")
+        entry.do("ret void")
+        grouped = [f for e in llvm.entries_used(plan) for f in transcendental.functions(e, machine, 64)]
+        text = module_text([*grouped, *body.functions, entry], [llvm.attributes(machine)])
+        watch = Watch(text)
+        self._library = jit.Library(bytes(jit.compile_text(instrumented(text), machine)), (self._ENTRY,), watch.imports)
+        signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
+        self._frame = np.empty(body.frame_bytes + 64, np.uint8)
+        self._call = _watched(signature(self._library[self._ENTRY]), watch, _rows(program, 8), body.frame_bytes)
+
+    def run(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Fill ``outputs`` from ``inputs``, both contiguous float64."""
+        ins, outs = ((ctypes.c_void_p * len(x))(*(int(a.ctypes.data) for a in x)) for x in (inputs, outputs))
+        frame = int(self._frame.ctypes.data)
+        self._call(ins, outs, 1, frame + -frame % 64)
 
 
 def _rows(program: Program | RolledProgram, item: int) -> tuple[list[int], list[int]]:
@@ -266,10 +316,11 @@ def _watched(
         for pointers, sizes, writable in ((ins, rows[0], False), (outs, rows[1], True)):
             ranges.append((ctypes.addressof(pointers), ctypes.sizeof(pointers), False))
             ranges += [(int(place or 0), count * size, writable) for place, size in zip(pointers, sizes, strict=True)]
-        watch.allow(ranges)
-        _poison(scratch, scratch_bytes)
-        call(ins, outs, count, scratch, *more)
-        watch.judge()
+        with watch.lock:
+            watch.allow(ranges)
+            _poison(scratch, scratch_bytes)
+            call(ins, outs, count, scratch, *more)
+            watch.judge()
 
     return run
 
@@ -312,10 +363,9 @@ def _offsets(lines: Sequence[str], known: dict[str, int]) -> dict[str, int]:
             name, kind, base, index = match.groups()
             if base in found and re.fullmatch(r"-?\d+", index):
                 found[name] = found[base] + int(index) * size_of(kind)
-        elif match := re.match(r"^\s*(%[\w.]+) = phi ptr \[ (%[\w.]+), ", line):
-            if match[2] in found:
-                found[match[1]] = found[match[2]]
-    return {name: place for name, place in found.items() if name not in known or known[name] != 0 or len(known) > 1}
+        elif (match := re.match(r"^\s*(%[\w.]+) = phi ptr \[ (%[\w.]+), ", line)) and match[2] in found:
+            found[match[1]] = found[match[2]]
+    return {name: place for name, place in found.items() if name not in known}
 
 
 def _touched(lines: Sequence[str], parameter: str) -> Iterable[tuple[int, int, str]]:
