@@ -36,7 +36,7 @@ class Given:
     dtype: str = "f8"
     layout: str = "plain"
     axes: str = "all"
-    """"all", "none" (one for all states), or "ones" (axes of length one)."""
+    """All of the batch's: "all"; none, one for all states: "none"; of length one: "ones"."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Case:
     order: int = 1
     dt: float | None = None
     out: str = ""
-    """"" for none, else the layout of the arrays to fill; "input" fills the first array handed in."""
+    """The layout of the arrays to fill, if any; "input" fills the first array handed in."""
     threads: int | None = None
     bad: float | None = None
     """What one state is spoiled with: the others must not notice."""
@@ -435,18 +435,21 @@ class Calls(Trial):
         return random_case(np.random.default_rng([seed, number // self.chunk, number]), recipe, names)
 
     def run(self, seed: int, numbers: range, log: Log) -> None:
-        """Make the calls."""
-        failed = 0
-        for number in log.numbers(numbers):
+        """Make the calls; of a function that fails, no more on this mechanism: it would say the same again."""
+        broken: set[str] = set()
+        for number in numbers:
             case = self.case(seed, number)
+            if log.expired or len(broken) == self.functions:
+                return
+            if case.function in broken:
+                continue
             log.begin(number, _short(case))
             try:
                 check(case)
             except Exception as error:
                 log.fail(number, f"{said(error)}\n  {_short(case)}")
-                failed += 1
-                if failed >= 3:  # the rest of this mechanism would most likely say the same
-                    return
+                broken.add(case.function)
+            log.done()
 
     def shrunk(self, seed: int, number: int, seconds: float) -> str:
         """The smallest case that fails in the same way."""

@@ -29,7 +29,8 @@ _PENDULUM = b"""<?xml version="1.0"?>
 </geometry></visual></link><joint name="pin" type="revolute"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>
 <limit lower="-1" upper="1" effort="10" velocity="2"/><dynamics damping="0.1" friction="0.2"/></joint></robot>"""
 _MIMIC = b"""<robot name="g"><link name="a"/><link name="b"><inertial><mass value="2"/><inertia ixx="1" ixy="0.1"
-ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link><link name="c"><inertial><mass value="3"/><inertia ixx="1" ixy="0" ixz="0"
+ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link><link name="c"><inertial><mass value="3"/>
+<inertia ixx="1" ixy="0" ixz="0"
 iyy="1" iyz="0" izz="1"/></inertial></link><link name="d"/><joint name="x" type="continuous"><origin xyz="0 0 1"
 rpy="0 1.5708 0"/><parent link="a"/><child link="b"/><axis xyz="0 0 1"/></joint><joint name="y" type="prismatic"><parent
 link="b"/><child link="c"/><axis xyz="1 0 0"/><limit lower="0" upper="1" effort="1" velocity="1"/><mimic joint="x"

@@ -94,7 +94,7 @@ class Forks(Trial):
 
 
 def _ended(child: int, seconds: float) -> str:
-    """ "" if a process ends well in time, else how it ends."""
+    """How a process ends; nothing where it ends well, in time."""
     limit = time.monotonic() + seconds
     while time.monotonic() < limit:
         done, status = os.waitpid(child, os.WNOHANG)

@@ -3,8 +3,9 @@
 The check works on the module's text, behind everything that emits it, so it trusts no part of the emitter: before each
 load and store (masked ones lane by lane) a call is put in that looks the address up in a table of known ranges: the
 caller's inputs, which may only be read, its outputs, the scratch memory, the tables of a program with loops. What is in
-none of them, or does not lie as the instruction claims, is written down with its line, and :class:`BoundsError` names it.
-The scratch memory is filled with NaNs before each call, so that a value read before it was written shows in a result.
+none of them, or does not lie as the instruction claims, is written down with its line, which :class:`BoundsError`
+names. The scratch memory is filled with NaNs before each call, so that a value read before it was written shows in a
+result.
 
     kernel = checked_batch(program)          # runs like a BatchKernel, some fifty times slower
     kernel.run(inputs, outputs, count)
@@ -329,8 +330,8 @@ def _watched(
 def verify_scratch(text: str) -> int:
     """Raise unless all that straight-line bodies touch lies in the piece of scratch memory that they were handed.
 
-    The entry hands ``body`` pointers into the scratch memory, each the beginning of a piece that ends where the next one
-    begins. Offsets are constants of the text, so this needs no run. Returns how many accesses were looked at.
+    The entry hands ``body`` pointers into the scratch memory, each the beginning of a piece that ends where the next
+    one begins. Offsets are constants of the text, so this needs no run. Returns how many accesses were looked at.
     """
     functions = {m[1]: m[2].splitlines() for m in re.finditer(r"^define [^@]*@([\w.]+)\((.*?)^}", text, re.M | re.S)}
     entry, size = functions[llvm.BATCH_ENTRY], functions[llvm.SCRATCH_ENTRY]
