@@ -10,14 +10,14 @@ from campaign.kinds import KINDS
 from campaign.runner import Run
 
 SLICE = {
-    "calls": 60,
-    "bounds": 4,
+    "calls": 40,
+    "bounds": 2,
     "sanitizers": 1,
     "interrupts": 60,
-    "forks": 3,
+    "forks": 2,
     "collections": 6,
     "files": 2000,
-    "states": 5 * 16_384,
+    "states": 2 * 16_384,
     "memory": 20,
     "device": 1,
 }
