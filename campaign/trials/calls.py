@@ -73,7 +73,7 @@ def random_case(rng: np.random.Generator, recipe: Recipe, names: Sequence[str]) 
     batch = _batch(rng)
     case = Case(recipe, method.name, int(rng.integers(2**31)), batch, optional=optional)
     if not method.is_in_catalogue:
-        dt = float(rng.choice([1e-3, 0.1])) if "dt" in method.static and rng.random() < 0.5 else None
+        dt = float(rng.choice([1e-4, 1e-2])) if "dt" in method.static and rng.random() < 0.5 else None
         return replace(case, batch=tuple(min(n, 3) for n in batch[:1]), dt=dt)
     if "order" in method.static and rng.random() < 0.02 and recipe.bodies < 3:
         return replace(case, order=2, batch=tuple(min(n, 3) for n in batch[:1]))
@@ -94,7 +94,7 @@ def random_case(rng: np.random.Generator, recipe: Recipe, names: Sequence[str]) 
         return replace(case, bad=float(rng.choice([np.nan, np.inf, 1e300])))
     if what < 0.35:
         return replace(case, oracle=str(rng.choice(ORACLES)))
-    if what < 0.38:
+    if what < 0.36:
         return replace(case, oracle="forty_digits")
     return case
 
@@ -253,7 +253,8 @@ def _check_call(it: _Call) -> None:
     for array in expected:
         assert array.shape[: len(case.batch)] == case.batch, f"shape {array.shape} for a batch {case.batch}"
         assert array.dtype == it.dtype or not it.method.is_in_catalogue, f"dtype {array.dtype}, expected {it.dtype}"
-        if it.dtype == np.float64 and case.mechanism.is_ordinary and case.function not in oracles.UNDEFINED:
+        must = it.method.is_in_catalogue and case.function not in oracles.UNDEFINED  # a step of time may run away
+        if it.dtype == np.float64 and case.mechanism.is_ordinary and must:
             assert np.isfinite(array.astype(float)).all(), "not finite"
     if case.bad is not None and _spoil(it):
         _check_isolation(it, expected)
