@@ -1,14 +1,17 @@
 # Needs Python >= 3.11, git and make; everything else is installed into $(VENV).
 #   make demo    see it run          make test    everything that must pass before a commit lands
 #   make bench   measure it          make docs    build the documentation
+#   make campaign CAMPAIGN=2h        try to make it crash, hang or lie, for so long
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+CAMPAIGN ?= 10m
+CAMPAIGN_ARGS ?=
 
-.PHONY: help demo test lint types layers pytest slow bench docs format clean
+.PHONY: help demo test lint types layers pytest slow bench campaign docs format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -40,6 +43,9 @@ slow: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python -m bench.core $(BENCH_ARGS)
 
+campaign: $(VENV)/.dev
+	$(BIN)/python -m campaign --time $(CAMPAIGN) $(CAMPAIGN_ARGS)
+
 docs: $(VENV)/.dev
 	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
 	@echo "The documentation is docs/_build/html/index.html"
@@ -50,7 +56,7 @@ format: $(VENV)/.dev
 
 clean:
 	rm -rf $(VENV) build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
-	find linkwise tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+	find linkwise tests bench campaign -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Each stamp is renewed when pyproject.toml changes; the developers' install includes the viewer's.
 $(VENV)/.viz: $(BIN)/python pyproject.toml

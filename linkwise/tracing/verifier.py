@@ -1,11 +1,14 @@
-"""Checks that a program is well formed; run between passes and before code is emitted in tests."""
+"""Checks that a program is well formed; run between passes and before code is emitted in tests and debug runs."""
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from linkwise.tracing.ops import OPS
 from linkwise.tracing.program import Program
+from linkwise.tracing.rolled_program import PARAMETERS, Angles, Constant, Copy, Loop, LoopBody, RolledProgram
 
 
 def verify(program: Program) -> None:
@@ -35,5 +38,88 @@ def verify(program: Program) -> None:
     for spec, result in zip(program.outputs, program.results, strict=True):
         if len(result) != spec.size:
             raise ValueError(f"output {spec.name} of {program.name} has {len(result)} values, shape {spec.shape}")
+        if not all(0 <= n < len(kinds) for n in result):
+            raise ValueError(f"output {spec.name} of {program.name} takes a value that is not there")
         if any(kinds[n] != "R" for n in result):
             raise ValueError(f"output {spec.name} of {program.name} holds a truth value")
+
+
+def verify_rolled(program: RolledProgram) -> None:
+    """Raise ``ValueError`` unless every link reads and writes inside the spaces, and reads only what was written.
+
+    Places are data of the program (its table of offsets), so this is known for all links before anything runs.
+    """
+    _Spaces(program).run()
+
+
+class _Spaces:
+    """Which values of each space have been written, while the steps are gone through link by link."""
+
+    def __init__(self, program: RolledProgram) -> None:
+        self.program = program
+        self.written = {name: np.zeros(size, bool) for name, size in program.spaces.items()}
+        self.written[PARAMETERS] = np.ones(len(program.parameters), bool)
+        self.written |= {f"in:{spec.name}": np.ones(spec.size, bool) for spec in program.inputs}
+        self.written |= {f"out:{spec.name}": np.zeros(spec.size, bool) for spec in program.outputs}
+        self.read_only = {PARAMETERS, *(f"in:{spec.name}" for spec in program.inputs)}
+
+    def run(self) -> None:
+        for constant in self.program.constants:
+            self._write(constant.space, constant.offset, 1, "a constant")
+        for step in self.program.steps:
+            if isinstance(step, Loop):
+                self._loop(step)
+            elif isinstance(step, Angles):
+                size = len(self.written[step.arguments])
+                self._read(step.arguments, 0, size, "the angles")
+                self._write(step.sines, 0, size, "the sines")
+                self._write(step.cosines, 0, size, "the cosines")
+            elif isinstance(step, Copy):
+                self._read(step.source, step.source_offset, 1, "a copy")
+                self._write(step.space, step.offset, 1, "a copy")
+            elif isinstance(step, Constant):
+                self._write(step.space, step.offset, 1, "a constant")
+        for spec in self.program.outputs:
+            missing = np.flatnonzero(~self.written[f"out:{spec.name}"])
+            if len(missing):
+                raise ValueError(f"output {spec.name} of {self.program.name}: value {missing[0]} is never written")
+
+    def _loop(self, loop: Loop) -> None:
+        for one in filter(None, loop.bodies):
+            verify(one.program)
+        order = range(len(self.program.kinds))
+        for k in reversed(order) if loop.reverse else order:
+            kind = int(self.program.kinds[k])
+            if not 0 <= kind < len(loop.bodies):
+                raise ValueError(f"link {k} of {self.program.name} is of kind {kind}; there are {len(loop.bodies)}")
+            body = loop.bodies[kind]
+            if body is not None:
+                self._link(k, body)
+
+    def _link(self, k: int, body: LoopBody) -> None:
+        who = f"{body.program.name} of link {k}"
+        starts = [int(self.program.offsets[k, stretch.column]) for stretch in body.inputs]
+        for array, element in sorted({node[1:] for node in body.program.nodes if node[0] == "input"}):
+            self._read(body.inputs[array].space, starts[array] + element, 1, who)
+        for stretch, spec in zip(body.outputs, body.program.outputs, strict=True):
+            self._write(stretch.space, int(self.program.offsets[k, stretch.column]), spec.size, who)
+
+    def _inside(self, space: str, start: int, size: int, who: str) -> None:
+        if space not in self.written:
+            raise ValueError(f"{who} in {self.program.name}: no such space {space!r}; there are {sorted(self.written)}")
+        room = len(self.written[space])
+        if size and not 0 <= start <= start + size <= room:
+            raise ValueError(
+                f"{who} in {self.program.name}: {space}[{start}:{start + size}] is outside its {room} values"
+            )
+
+    def _read(self, space: str, start: int, size: int, who: str) -> None:
+        self._inside(space, start, size, who)
+        if not self.written[space][start : start + size].all():
+            raise ValueError(f"{who} in {self.program.name} reads {space}[{start}] before it is written")
+
+    def _write(self, space: str, start: int, size: int, who: str) -> None:
+        self._inside(space, start, size, who)
+        if space in self.read_only:
+            raise ValueError(f"{who} in {self.program.name} writes to {space}, which is only for reading")
+        self.written[space][start : start + size] = True

@@ -1,0 +1,7 @@
+"""``python -m campaign``; see :mod:`campaign.runner`."""
+
+import sys
+
+from campaign.runner import main
+
+sys.exit(main())

@@ -1,0 +1,103 @@
+"""What there is to call, read from the catalogue and the signatures of Model's methods, so that nothing is left out.
+
+A method with an argument that is unknown here is listed by :func:`unknown`, and a test asks that there be none.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import linkwise as lw
+from linkwise.algorithms.catalogue import CATALOGUE, input_shape
+
+LEFT_OUT = {
+    "sensitivity": "its forces have an axis of time: tested with the linearised dynamics",
+    "operators": "returns expressions, not arrays: tested with the operators",
+    "parallel_forward_dynamics": "takes one state of one serial chain of one joint type: tested with the rolled sweeps",
+}
+"""Methods of a state that the random calls leave out, and why."""
+
+STATIC = {"body": "place", "dt": "seconds", "order": "order"}
+"""Arguments that are not arrays of a state."""
+OPTIONS = ("p", "out", "threads")
+
+
+@dataclass(frozen=True)
+class Method:
+    """One method of a model, by what it takes."""
+
+    name: str
+    arrays: tuple[str, ...]
+    optional: tuple[str, ...]
+    static: tuple[str, ...]
+    options: tuple[str, ...]
+
+    @property
+    def is_in_catalogue(self) -> bool:
+        """Whether it is one text, traced and compiled."""
+        return self.name in CATALOGUE
+
+
+def _is_array(name: str) -> bool:
+    try:
+        input_shape(_PENDULUM(), name)
+    except KeyError:
+        return False
+    return name != "p"
+
+
+@cache
+def _PENDULUM() -> lw.Model:
+    builder = lw.ModelBuilder("pendulum")
+    builder.add_body("rod", joint=lw.Revolute(axis=(0, 1, 0)), mass=1.0, com=(0, 0, -0.5))
+    return builder.build()
+
+
+@cache
+def methods() -> dict[str, Method]:
+    """Every method that takes a state."""
+    found = {}
+    for name, signature in _of_states().items():
+        if name in LEFT_OUT or name in unknown():
+            continue
+        given = signature.parameters.values()
+        arrays = [p for p in given if _is_array(p.name)]
+        found[name] = Method(
+            name,
+            tuple(p.name for p in arrays if p.default is p.empty),
+            tuple(p.name for p in arrays if p.default is not p.empty),
+            tuple(p.name for p in given if p.name in STATIC),
+            tuple(p.name for p in given if p.name in OPTIONS),
+        )
+    return found
+
+
+@cache
+def unknown() -> dict[str, list[str]]:
+    """Methods that take a state and something that we do not know how to draw."""
+    strange = {
+        name: [p for p in signature.parameters if not _is_array(p) and p not in STATIC and p not in OPTIONS]
+        for name, signature in _of_states().items()
+        if name not in LEFT_OUT
+    }
+    return {name: parameters for name, parameters in strange.items() if parameters}
+
+
+@cache
+def _of_states() -> dict[str, inspect.Signature]:
+    """Public methods with a configuration among their arguments, each once; and all of the catalogue."""
+    found: dict[str, inspect.Signature] = {}
+    seen: set[Any] = set()
+    for name in (*CATALOGUE, *sorted(vars(lw.Model)), *dir(lw.Model)):
+        function = getattr(lw.Model, name, None)
+        if name.startswith("_") or not inspect.isfunction(function) or function in seen:
+            continue
+        parameters = dict(inspect.signature(function).parameters)
+        parameters.pop("self", None)
+        if name in CATALOGUE or {"q", "q0"} & set(parameters):
+            seen.add(function)
+            found[name] = inspect.Signature(list(parameters.values()))
+    return found

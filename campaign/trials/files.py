@@ -1,0 +1,158 @@
+"""Mutated model files: a model or one of our errors, whatever the bytes, and soon."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import linkwise as lw
+from campaign.shrink import shrink
+from campaign.trial import Log, Trial, said
+
+_NASTY = (
+    b"", b"nan", b"inf", b"-inf", b"1e308", b"-1e308", b"1e-320", b"0", b"-1", b"0 0 0", b"1e30 1e30 1e30", b"&x;",
+    b"\xff", b"<", b">", b'"', b"/>", b"<link/>", b"<joint/>", b"${x}", b"world", b"\x00", b"<!DOCTYPE a>", b"fixed",
+    b"floating", b"planar", b"continuous", "é".encode(), b"]]>", b"<![CDATA[", b"<!--", b"root_joint", b"1e29", b"1_0",
+    b"0x10", b"1e999", b"\xef\xbb\xbf", b"\xff\xfe", b"-0", b"1,5", b"9" * 400, b"a" * 300, b"mimic", b"prismatic",
+)  # fmt: skip
+_TOKEN = re.compile(rb'"[^"]*"|\'[^\']*\'')
+_ELEMENT = re.compile(rb"<[^<>]*>")
+
+_PENDULUM = b"""<?xml version="1.0"?>
+<robot name="p"><link name="base"/><link name="rod"><inertial><origin xyz="0 0 -0.5" rpy="0 0 0"/><mass value="1"/>
+<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.01"/></inertial><visual><geometry><box size="1 1 1"/>
+</geometry></visual></link><joint name="pin" type="revolute"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>
+<limit lower="-1" upper="1" effort="10" velocity="2"/><dynamics damping="0.1" friction="0.2"/></joint></robot>"""
+_MIMIC = b"""<robot name="g"><link name="a"/><link name="b"><inertial><mass value="2"/><inertia ixx="1" ixy="0.1"
+ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link><link name="c"><inertial><mass value="3"/>
+<inertia ixx="1" ixy="0" ixz="0"
+iyy="1" iyz="0" izz="1"/></inertial></link><link name="d"/><joint name="x" type="continuous"><origin xyz="0 0 1"
+rpy="0 1.5708 0"/><parent link="a"/><child link="b"/><axis xyz="0 0 1"/></joint><joint name="y" type="prismatic"><parent
+link="b"/><child link="c"/><axis xyz="1 0 0"/><limit lower="0" upper="1" effort="1" velocity="1"/><mimic joint="x"
+multiplier="-2" offset="0.1"/></joint><joint name="z" type="fixed"><parent link="c"/><child link="d"/></joint>
+</robot>"""
+
+
+@cache
+def seeds(form: str) -> tuple[bytes, ...]:
+    """Good files of a format, the small ones first: most mutants are made from these."""
+    from tests.formats.recording import robot_files
+
+    if form == "urdf":
+        found = [file.read_bytes() for file in robot_files() if file.stat().st_size < 20_000]
+        return (_PENDULUM, _MIMIC, *sorted(found, key=len))
+    raise KeyError(form)
+
+
+FORMATS = ("urdf",)
+"""Formats that `loads` reads; a new one needs its seeds above, and is then mutated like the others."""
+
+
+def mutant(rng: np.random.Generator) -> bytes:
+    """A file with a few things wrong."""
+    known = seeds(FORMATS[rng.integers(len(FORMATS))])
+    content = known[rng.integers(2)] if rng.random() < 0.9 else known[rng.integers(len(known))]
+    for _ in range(1 + rng.integers(4)):
+        content = _mutated(content, rng)
+    return content
+
+
+def _mutated(content: bytes, rng: np.random.Generator) -> bytes:
+    at = int(rng.integers(len(content) + 1))
+    nasty = _NASTY[rng.integers(len(_NASTY))]
+    kind = rng.integers(10)
+    if kind < 4:
+        tokens = list(_TOKEN.finditer(content))
+        if tokens:
+            one = tokens[rng.integers(len(tokens))]
+            other = tokens[rng.integers(len(tokens))].group() if kind == 3 else b'"' + nasty + b'"'
+            return content[: one.start()] + other + content[one.end() :]
+    if kind < 7:
+        elements = list(_ELEMENT.finditer(content))
+        if elements:
+            one, two = (elements[rng.integers(len(elements))] for _ in range(2))
+            if kind == 4:
+                return content[: one.start()] + content[one.end() :]
+            if kind == 5:
+                return content[: one.start()] + two.group() + content[one.start() :]
+            low, high = sorted((one.start(), two.end()))
+            return content[:high] + content[low:high] + content[high:]
+    if kind == 7:
+        return content[:at] + content[at + int(rng.integers(1, 200)) :]
+    if kind == 8 and content:
+        raw = bytearray(content)
+        raw[at % len(raw)] ^= 1 << int(rng.integers(8))
+        return bytes(raw)
+    return content[:at] + nasty + content[at:]
+
+
+def check(content: bytes, floating: bool = False, mimic: bool = True) -> lw.Model | None:
+    """Read it: a sound model, or None where it is refused; anything else is raised."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.ModelWarning)
+        try:
+            model = lw.loads(content, floating=floating, mimic=mimic)
+        except lw.LinkwiseError as refusal:
+            assert str(refusal).strip(), "an error without a message"
+            return None
+    q = model.neutral()
+    assert q.shape == (model.nq,)
+    assert np.isfinite(q).all(), "the neutral configuration is not finite"
+    assert all(np.isfinite(part.mass) for body in model.bodies for part in body.parts), "a mass is not finite"
+    assert all(parent < k for k, parent in enumerate(model.parents)), "parents do not come first"
+    return model
+
+
+def _options(rng: np.random.Generator) -> tuple[bool, bool]:
+    return bool(rng.random() < 0.3), bool(rng.random() < 0.8)
+
+
+class Files(Trial):
+    """Mutants of model files."""
+
+    name, unit, target, chunk = "files", "mutated model files", 10**7, 10**5
+    share, patience = 3.0, 20.0
+
+    def _draw(self, seed: int, number: int) -> tuple[bytes, tuple[bool, bool]]:
+        rng = np.random.Generator(np.random.PCG64([seed, number]))
+        return mutant(rng), _options(rng)
+
+    def run(self, seed: int, numbers: range, log: Log) -> None:
+        """Read and read."""
+        failed = 0
+        for number in log.numbers(numbers):
+            content, options = self._draw(seed, number)
+            try:
+                check(content, *options)
+            except Exception as error:
+                log.fail(number, said(error))
+                failed += 1
+                if failed >= 5:
+                    return
+
+    def shrunk(self, seed: int, number: int, seconds: float) -> str:
+        """The shortest text that fails in the same way."""
+        content, options = self._draw(seed, number)
+
+        def simpler(text: bytes) -> Iterator[bytes]:
+            size = len(text) // 2
+            while size:
+                for start in range(0, len(text), size):
+                    yield text[:start] + text[start + size :]
+                size //= 2
+
+        def run(text: bytes) -> Any:
+            return check(text, *options)
+
+        small, failure = shrink(content, simpler, run, seconds)
+        return (
+            f"def test_file() -> None:\n"
+            f'    """{failure.splitlines()[0][:100] if failure else "does not fail alone"}"""\n'
+            f"    from campaign.trials.files import check\n\n"
+            f"    check({small!r}, floating={options[0]}, mimic={options[1]})\n"
+        )

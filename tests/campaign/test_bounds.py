@@ -1,0 +1,150 @@
+"""Checked builds find what is out of bounds, and find nothing in what is emitted."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from linkwise import models
+from linkwise.codegen import bounds, llvm, target
+from linkwise.tracing.program import ArraySpec, Program
+from tests.codegen.programs import interpret, lesser_machines, mixture
+from tests.random_trees import random_tree
+
+
+def ran(kernel: object, program: Program, count: int, dtype: str = "f8") -> list[np.ndarray]:
+    rng = np.random.default_rng(count)
+    inputs = [rng.uniform(-1, 1, (count, a.size)).astype(dtype) for a in program.inputs]
+    outputs = [np.empty((count, a.size), dtype) for a in program.outputs]
+    kernel.run(inputs, outputs, count)  # type: ignore[attr-defined]
+    tolerance = 1e-12 if dtype == "f8" else 1e-3
+    for got, expected in zip(outputs, interpret(program, inputs), strict=True):
+        assert np.allclose(got, expected, rtol=tolerance, atol=tolerance)
+    return outputs
+
+
+@pytest.mark.parametrize("machine", lesser_machines(), ids=lambda machine: machine.cpu)
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_batches_stay_inside(machine: target.Machine, dtype: str) -> None:
+    program = mixture(sizes=(7, 3, 17), outputs=(5, 8, 1))
+    kernel = bounds.checked_batch(program, dtype, machine)
+    for count in (1, 3, 8, 9, 16, 17, 33):
+        ran(kernel, program, count, dtype)
+
+
+def wide(columns: int) -> Program:
+    """An output whose rows are put together in scratch memory, with columns that are always zero."""
+    nodes = (("input", 0, 0), ("const", 0.0), ("neg", 0))
+    results = tuple(1 if k % 40 > 20 else 2 for k in range(columns))
+    return Program("wide", nodes, (ArraySpec("x", (1,)),), (ArraySpec("y", (columns,)),), (results,))
+
+
+def test_wide_outputs_stay_inside() -> None:
+    program = wide(300)
+    kernel = bounds.checked_batch(program)
+    for count in (1, 8, 21):
+        ran(kernel, program, count)
+
+
+@pytest.mark.parametrize("shift", [0, 8, 24, 40, 56])
+def test_wide_outputs_at_any_place_in_a_line(shift: int) -> None:
+    """Whatever instructions claim of an address must hold there."""
+    program, count = wide(300), 21
+    kernel = bounds.checked_batch(program)
+    x = np.random.default_rng(0).normal(size=(count, 1))
+    raw = np.zeros(count * 300 * 8 + 128, np.uint8)
+    out = raw[-raw.ctypes.data % 64 + shift :][: count * 300 * 8].view("f8").reshape(count, 300)
+    kernel.run([x], [out], count)
+    assert np.array_equal(out[:, 0], -x[:, 0])
+
+
+def test_one_state_stays_inside() -> None:
+    for machine in lesser_machines():
+        program = models.stanford_arm().function("forward_dynamics").program
+        kernel = bounds.CheckedState(program, machine)
+        inputs = [np.random.default_rng(1).uniform(-1, 1, (1, a.size)) for a in program.inputs]
+        outputs = [np.empty((1, a.size)) for a in program.outputs]
+        kernel.run(inputs, outputs)
+        assert np.allclose(outputs[0], interpret(program, inputs)[0])
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_loops_stay_inside(single: bool) -> None:
+    model = random_tree(3, 9, branching=0.5).with_sweeps("rolled")
+    unrolled = model.with_sweeps("unrolled")
+    program = model.function("inverse_dynamics").rolled_program
+    kernel = bounds.checked_rolled(program, single=single)
+    rng = np.random.default_rng(0)
+    for count in (1, 3, 8, 19):
+        q = np.array([model.random_configuration(rng) for _ in range(count)])
+        v, vdot = rng.normal(size=(2, count, model.nv))
+        out = np.empty((count, model.nv))
+        kernel.run([q, v, vdot], [out], count)
+        assert np.allclose(out, unrolled.inverse_dynamics(q, v, vdot), rtol=1e-9, atol=1e-9)
+
+
+def doctored(text: str, pattern: str, change: str) -> str:
+    found, times = re.subn(pattern, change, text, count=1, flags=re.M)
+    assert times == 1, f"nothing like {pattern} in the text"
+    return found
+
+
+@pytest.mark.parametrize(
+    ("pattern", "change"),
+    [
+        (r"(%row\w*|%t\d+) = mul i64 %i, 7", r"\1 = mul i64 %i, 8"),  # rows further apart than they are
+        (r"%whole = sub i64 %count, %left", "%whole = add i64 %count, 8"),  # a block too many
+    ],
+)
+def test_what_leaves_an_array_is_found(pattern: str, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = mixture(sizes=(7,), outputs=(5,))
+    machine = lesser_machines()[-1]
+    good = llvm.batch_module(program, machine, 64)
+    bad = good._replace(text=doctored(good.text, pattern, change))
+    monkeypatch.setattr(llvm, "batch_module", lambda *_: bad)
+    kernel = bounds.checked_batch(program, "f8", machine)
+    room = [
+        np.zeros((64, a.size)) for a in (*program.inputs, *program.outputs)
+    ]  # what is beyond is there, but not ours
+    with pytest.raises(bounds.BoundsError, match=r"out of bounds.*(load|store).*@\w+"):
+        kernel.run([room[0][:16]], [room[1][:16]], 16)
+
+
+def test_what_leaves_its_place_in_the_scratch_memory_is_found() -> None:
+    program = mixture()
+    text = llvm.batch_module(program, lesser_machines()[-1], 64).text
+    assert bounds.verify_scratch(text) > 50
+    place = r"(getelementptr <\d+ x double>, ptr %out0, i64) \d+"
+    with pytest.raises(bounds.BoundsError, match="leaves its"):
+        bounds.verify_scratch(doctored(text, place, r"\1 999"))
+
+
+def test_an_input_that_is_written_to_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = mixture(sizes=(5,), outputs=(5,))
+    kernel = bounds.checked_batch(program)
+    both = np.zeros((9, 5))
+    with pytest.raises(bounds.BoundsError, match="store"):
+        # The output is not in the table: all that may be written to is elsewhere.
+        monkeypatch.setattr(bounds.Watch, "allow", _all_read_only(bounds.Watch.allow))
+        kernel.run([both], [both.copy()], 9)
+
+
+def _all_read_only(allow: object) -> object:
+    def changed(self: bounds.Watch, ranges: list[tuple[int, int, bool]]) -> None:
+        allow(self, [ranges[0], *((begin, size, False) for begin, size, _ in ranges[1:])])  # type: ignore[operator]
+
+    return changed
+
+
+def test_a_way_to_touch_memory_that_is_not_known_is_refused() -> None:
+    with pytest.raises(bounds.BoundsError, match="not checked"):
+        bounds.instrumented("define void @f(ptr %p) {\n  %x = load volatile double, ptr %p\n  ret void\n}")
+
+
+def test_asked_for_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LINKWISE_DEBUG", raising=False)
+    assert not bounds.wanted()
+    monkeypatch.setenv("LINKWISE_DEBUG", "1")
+    assert bounds.wanted()

@@ -1,0 +1,73 @@
+"""Programs with loops: every link stays inside the spaces and reads only what was written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from linkwise.tracing.program import ArraySpec, Program
+from linkwise.tracing.rolled_program import Constant, Copy, Loop, LoopBody, RolledProgram, Stretch
+from linkwise.tracing.verifier import verify, verify_rolled
+from tests.random_trees import random_tree
+
+STEP = Program(
+    "step",
+    (("input", 0, 0), ("input", 1, 0), ("add", 0, 1)),
+    (ArraySpec("before", (1,)), ArraySpec("x", (1,))),
+    (ArraySpec("after", (1,)),),
+    ((2,),),
+)
+
+
+def running_sum(offsets: Any, **changes: Any) -> RolledProgram:
+    """sums[k + 1] = sums[k] + x[k]; the last is the output."""
+    body = LoopBody(STEP, (Stretch("sums", 0), Stretch("in:x", 1)), (Stretch("sums", 2),))
+    made = RolledProgram(
+        "running_sum",
+        (ArraySpec("x", (3,)),),
+        (ArraySpec("y", (1,)),),
+        np.zeros(3, np.int64),
+        np.array(offsets, np.int64),
+        np.zeros(0),
+        {"sums": 4},
+        (Constant("sums", 0, 0.0),),
+        (Loop((body,)), Copy("sums", 3, "out:y", 0)),
+    )
+    return replace(made, **changes)
+
+
+GOOD = [[0, 0, 1], [1, 1, 2], [2, 2, 3]]
+
+
+def test_good_programs_pass() -> None:
+    verify_rolled(running_sum(GOOD))
+    model = random_tree(5, 12, branching=0.5).with_sweeps("rolled")
+    for name in ("inverse_dynamics", "forward_dynamics", "poses", "mass_solve", "integrate", "perturb_inverse"):
+        verify_rolled(model.function(name).rolled_program)
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (running_sum([[0, 0, 1], [1, 1, 2], [2, 3, 3]]), r"step of link 2 .* in:x\[3:4\] is outside its 3 values"),
+        (running_sum([[0, 0, 1], [1, 1, 2], [2, 2, 4]]), r"sums\[4:5\] is outside its 4 values"),
+        (running_sum([[-1, 0, 1], [1, 1, 2], [2, 2, 3]]), r"sums\[-1:0\] is outside"),
+        (running_sum([[1, 0, 1], [1, 1, 2], [2, 2, 3]]), r"step of link 0 .* reads sums\[1\] before it is written"),
+        (running_sum(GOOD, constants=()), r"reads sums\[0\] before it is written"),
+        (running_sum(GOOD, kinds=np.ones(3, np.int64)), "link 0 .* is of kind 1; there are 1"),
+        (running_sum(GOOD, steps=running_sum(GOOD).steps[:1]), "output y .* value 0 is never written"),
+        (running_sum(GOOD, constants=(Constant("in:x", 0, 1.0),)), "writes to in:x, which is only for reading"),
+        (running_sum(GOOD, constants=(Constant("nowhere", 0, 1.0),)), "no such space 'nowhere'"),
+    ],
+)
+def test_bad_programs_are_named(program: RolledProgram, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        verify_rolled(program)
+
+
+def test_results_that_are_not_there() -> None:
+    with pytest.raises(ValueError, match="output after of step takes a value that is not there"):
+        verify(replace(STEP, results=((-1,),)))
