@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -48,7 +48,7 @@ class Diagonal(Atom):
         return self.engine.diagonal(self.word, x, False)
 
     def adjoint(self, y: Value) -> Value:
-        return self.engine.diagonal(self.word, y, True)
+        return self.engine.diagonal(self.word, y, not self.is_symmetric)
 
 
 @final
@@ -106,21 +106,26 @@ class Omega(Atom):
         """
         self._check_block("row", i, self.rows)
         self._check_block("column", j, self.cols)
-        tree = self.engine.tree
-        above = {link.index for link in tree.ancestors(tree.links[i])}
-        common = next((link.index for link in tree.ancestors(tree.links[j]) if link.index in above), None)
+        above = set(self._ancestors(i))
+        common = next((k for k in self._ancestors(j) if k in above), None)
         if common is None:
-            return np.zeros((*self.engine.batch, 6, 6))
+            return np.zeros((*self.engine.batch, self.rows.sizes[i], self.cols.sizes[j]))
         left, right = self._through(common, i), self._through(common, j)
-        middle = self.engine.block("Upsilon", common)
-        return left.swapaxes(-1, -2) @ middle @ right
+        return left.swapaxes(-1, -2) @ self.engine.block("Upsilon", common) @ right
+
+    def _ancestors(self, k: int) -> Iterator[int]:
+        """The link itself, its parent, and so on to the base."""
+        while k >= 0:
+            yield k
+            k = self.engine.parents[k]
 
     def _through(self, c: int, k: int) -> Array:
         """ψ(c, k), the product of ψ(parent, link) on the way from c out to k."""
-        psi: Any = np.broadcast_to(np.eye(6), (*self.engine.batch, 6, 6))
+        size = self.cols.sizes[k]
+        psi: Any = np.broadcast_to(np.eye(size), (*self.engine.batch, size, size))
         while k != c:
             psi = self.engine.block("E_psi", k) @ psi
-            k = self.engine.tree.links[k].parent
+            k = self.engine.parents[k]
         return psi
 
 

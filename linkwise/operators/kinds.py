@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from linkwise.model.tree import Link, Tree
 from linkwise.operators.lanes import Lanes
-from linkwise.spatial.inertia import RigidInertia
-from linkwise.spatial.matrices import Mat3, Sym3
-from linkwise.spatial.transforms import Transform
-from linkwise.spatial.vectors import Vec
+from linkwise.operators.links import RigidLinks, blocks_of, width
+from linkwise.spatial.structure import flatten
+from linkwise.spatial.transforms import Rotation, Shift, Transform
 
 Array = Any
 
@@ -24,7 +23,7 @@ class Kind:
 
     Args:
         indices: the links, by their number in the tree.
-        link: stands for all of them: its constants are lanes (m, 1), and it reads q and v from index 0.
+        link: stands for all of them: where their numbers differ it has lanes (m, 1), and it reads q and v from index 0.
         q: (m, nq) where the links' coordinates are in q.
         v: (m, nv) where their velocities are in v.
     """
@@ -34,13 +33,9 @@ class Kind:
     q: Array
     v: Array
 
-    def coordinates(self, state: Array) -> list[Lanes]:
-        """Lanes (m, B) of this kind's part of q (B, nq)."""
-        return [Lanes(state[:, column].T) for column in self.q.T]
-
-    def rates(self, state: Array) -> list[Lanes]:
-        """Lanes (m, B) of this kind's part of v (B, nv)."""
-        return [Lanes(state[:, column].T) for column in self.v.T]
+    def at(self, q: Array, v: Array | None) -> RigidLinks:
+        """The blocks of these links, over lanes (m, B), for states (B, nq) and (B, nv)."""
+        return blocks_of(self.link)(self.indices, self.link, _lanes(q, self.q), v if v is None else _lanes(v, self.v))
 
 
 def kinds(tree: Tree) -> tuple[Kind, ...]:
@@ -49,55 +44,53 @@ def kinds(tree: Tree) -> tuple[Kind, ...]:
     for link in tree:
         # An axis is turned into z by the layout, so joints that differ in the axis only are of one kind.
         constants = tuple(item for item in link.joint._key() if item[0] != "axis" or link.joint.axis is None)
-        groups.setdefault((type(link.joint), constants, link.lead), []).append(link)
+        beside = 0 if link.parent < 0 else width(tree.links[link.parent])
+        key = (type(link), type(link.joint), constants, bool(link.tail.factors), width(link), beside)
+        groups.setdefault(key, []).append(link)
     return tuple(_kind(links) for links in groups.values())
 
 
 def _kind(links: Sequence[Link]) -> Kind:
     first = links[0]
-    M = [link.inertia for link in links]
-
-    def lanes(of: Callable[[Any], float], among: Sequence[Any]) -> Lanes:
-        return Lanes(np.array([[of(each)] for each in among], float))
-
-    inertia = RigidInertia(
-        lanes(lambda m: m.m, M),
-        Vec(*(lanes(lambda m, i=i: m.h[i], M) for i in range(3))),  # type: ignore[misc]
-        Sym3.of(*(lanes(lambda m, i=i: m.J.six()[i], M) for i in range(6))),  # type: ignore[misc]
+    parts = [flatten(_alike(link)) for link in links]
+    rebuild = parts[0][1]
+    together: Link = rebuild([_lane(column) for column in zip(*(leaves for leaves, _ in parts), strict=True)])
+    return Kind(
+        np.array([link.index for link in links]),
+        together,
+        _places([link.q_start for link in links], first.joint.nq),
+        _places([link.v_start for link in links], first.joint.nv),
     )
-    together = Link(
-        index=0,
-        name=f"{len(links)} links",
-        parent=-1,
-        joint=first.joint,
-        placement=_stacked([link.placement for link in links]),
-        lead=first.lead,
-        tail=_stacked([link.tail for link in links]),
-        inertia=inertia,
+
+
+def _alike(link: Link) -> Link:
+    """The link with all that says which one it is taken off, and its transforms in one form."""
+    return replace(
+        link,
+        placement=_whole(link.placement),
+        tail=_whole(link.tail) if link.tail.factors else link.tail,
         to_body=Transform(),
-        armature=tuple(lanes(lambda link, i=i: link.armature[i], links) for i in range(first.joint.nv)),  # type: ignore[misc]
         q_start=0,
         v_start=0,
     )
 
-    def places(starts: Sequence[int], width: int) -> Array:
-        return np.array(starts)[:, None] + np.arange(width)
 
-    return Kind(
-        np.array([link.index for link in links]),
-        together,
-        places([link.q_start for link in links], first.joint.nq),
-        places([link.v_start for link in links], first.joint.nv),
-    )
+def _whole(transform: Transform) -> Transform:
+    """A shift and a rotation, also where one of them is the identity."""
+    R, l = transform.matrix()
+    return Transform(Shift(l), Rotation(R))
 
 
-def _stacked(transforms: Sequence[Transform]) -> Transform:
-    """The transforms of several links as one, over lanes; no factors where none has any."""
-    if not any(t.factors for t in transforms):
-        return Transform()
-    parts = [t.matrix() for t in transforms]
-    R = np.array([p[0].m for p in parts], float)
-    l = np.array([list(p[1]) for p in parts], float)
-    return Transform.rigid(
-        Mat3.build(lambda i, j: Lanes(R[:, i, j, None])), Vec(*(Lanes(l[:, i, None]) for i in range(3)))
-    )
+def _lane(column: Sequence[Any]) -> Any:
+    """What all links have, or the numbers of all of them."""
+    if not isinstance(column[0], (float, int, np.floating)) or all(x == column[0] for x in column):
+        return column[0]
+    return Lanes(np.array(column, float)[:, None])
+
+
+def _places(starts: Sequence[int], size: int) -> Array:
+    return np.array(starts)[:, None] + np.arange(size)
+
+
+def _lanes(state: Array, places: Array) -> list[Lanes]:
+    return [Lanes(state[:, column].T) for column in places.T]

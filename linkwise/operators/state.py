@@ -13,16 +13,16 @@ from linkwise.algorithms.kinematics import Place
 from linkwise.errors import InputError
 from linkwise.model.mechanism import Mechanism
 from linkwise.model.tree import Tree
-from linkwise.operators.array_engine import ArrayEngine
+from linkwise.operators.array_blocks import ArrayBlocks
 from linkwise.operators.atoms import Diagonal, Omega, PickOff, Shift, Sweep, Tilde
 from linkwise.operators.base import Operator
+from linkwise.operators.blocks import Blocks
 from linkwise.operators.engine import Engine
 from linkwise.operators.expressions import Identity
 from linkwise.operators.points import Point, places
-from linkwise.operators.scalar_engine import ScalarEngine
+from linkwise.operators.scalar_blocks import ScalarBlocks
 from linkwise.operators.spaces import Space
 from linkwise.operators.vectors import Given, Moving, Vector
-from linkwise.spatial.scalar import is_zero
 
 Frames = Literal["body", "link"]
 
@@ -39,6 +39,7 @@ class Operators:
 
     def __init__(self, engine: Engine, find: Callable[[str], Place], has_velocity: bool) -> None:
         self.engine = engine
+        engine.owner = self
         self._find = find
         self._has_velocity = has_velocity
 
@@ -220,12 +221,12 @@ class Operators:
     @cached_property
     def has_armature(self) -> bool:
         """Whether any joint has rotor inertia."""
-        return any(not is_zero(x) for link in self.engine.tree for x in link.armature)
+        return self.engine.blocks.has_armature
 
     @cached_property
     def has_branches(self) -> bool:
         """Whether any link has more than one child."""
-        parents = [link.parent for link in self.engine.tree if link.parent >= 0]
+        parents = [parent for parent in self.engine.parents if parent >= 0]
         return len(set(parents)) < len(parents)
 
     @cached_property
@@ -249,7 +250,7 @@ class Operators:
 
     def __repr__(self) -> str:
         batch = f", batch {self.engine.batch}" if self.engine.batch else ""
-        return f"<operators: {len(self.engine.tree.links)} links, nv = {self.engine.tree.nv}{batch}>"
+        return f"<operators: {len(self.engine.parents)} links, nv = {self.engine.joints.size}{batch}>"
 
 
 def operators(trees: Trees, q: Any, v: Any = None, frames: Frames = "body") -> Operators:
@@ -264,14 +265,12 @@ def operators(trees: Trees, q: Any, v: Any = None, frames: Frames = "body") -> O
     )
     if symbolic and q.ndim > 1:
         raise InputError("operators of symbols are made for one state", got=f"q {q.shape}", allowed=f"({tree.nq})")
-    engine: Engine
+    blocks: Blocks
     if symbolic:
-        engine = ScalarEngine(tree, _scalars(q), None if v is None else _scalars(v))
+        blocks = ScalarBlocks.of(tree, _scalars(q), None if v is None else _scalars(v))
     else:
-        engine = ArrayEngine(tree, q, v)
-    made = Operators(engine, lambda name: trees.place(name, tree), v is not None)
-    engine.owner = made
-    return made
+        blocks = ArrayBlocks.of(tree, q, v)
+    return Operators(Engine(blocks), lambda name: trees.place(name, tree), v is not None)
 
 
 def _refuse_mimics(mechanism: Mechanism) -> None:

@@ -54,10 +54,12 @@ class Vector(ABC):
         return (*self.engine.batch, self.space.size)
 
     def blocks(self) -> Array:
-        """(..., n, 6): one row for each link or point."""
-        if self.space == self.engine.joints:
-            raise InputError(f"{self.name} has blocks of different sizes", got="a vector over joints", do="use .value")
-        return self.value.reshape(*self.engine.batch, len(self.space.sizes), 6)
+        """(..., n, width): one row for each link or point, (..., n, 6) where all are rigid."""
+        sizes = sorted(set(self.space.sizes))
+        if len(sizes) > 1 or self.space == self.engine.joints:
+            got = f"a vector over {self.space.name}, with blocks of {', '.join(map(str, sizes))}"
+            raise InputError(f"{self.name} has blocks of different sizes", got=got, do="use .value")
+        return self.value.reshape(*self.engine.batch, len(self.space.sizes), *sizes)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.asarray(self.value, dtype)
