@@ -22,7 +22,7 @@ from linkwise.operators.blocks import Array, Block, Blocks
 from linkwise.operators.kinds import Kind, kinds
 from linkwise.operators.lanes import Lanes, numbers
 from linkwise.operators.levels import Level, Levels
-from linkwise.operators.links import RigidLinks, width
+from linkwise.operators.links import RigidLinks, blocks_of, width
 from linkwise.operators.spaces import Space
 from linkwise.operators.written import rows_of
 
@@ -334,7 +334,7 @@ _known: WeakKeyDictionary[Tree, tuple[Plan, tuple[Kind, ...]]] = WeakKeyDictiona
 def _planned(tree: Tree) -> tuple[Plan, tuple[Kind, ...]]:
     """The plan and the kinds of a tree, made when first asked for."""
     if tree not in _known:
-        widths, freedoms = [width(link) for link in tree], [link.joint.nv for link in tree]
+        widths, freedoms = [width(link) for link in tree], [blocks_of(link).freedoms(link) for link in tree]
         plan = Plan([link.parent for link in tree], widths, freedoms, [link.name for link in tree])
         _known[tree] = plan, kinds(tree)
     return _known[tree]

@@ -12,7 +12,7 @@ from linkwise.model.tree import Link, Tree
 from linkwise.operators.lanes import Lanes
 from linkwise.operators.links import RigidLinks, blocks_of, width
 from linkwise.spatial.structure import flatten
-from linkwise.spatial.transforms import Rotation, Shift, Transform
+from linkwise.spatial.transforms import Transform
 
 Array = Any
 
@@ -24,8 +24,8 @@ class Kind:
     Args:
         indices: the links, by their number in the tree.
         link: stands for all of them: where their numbers differ it has lanes (m, 1), and it reads q and v from index 0.
-        q: (m, nq) where the links' coordinates are in q.
-        v: (m, nv) where their velocities are in v.
+        q: (m, count) which coordinates they read.
+        v: (m, count) which velocities they read.
     """
 
     indices: Array
@@ -44,41 +44,32 @@ def kinds(tree: Tree) -> tuple[Kind, ...]:
     for link in tree:
         # An axis is turned into z by the layout, so joints that differ in the axis only are of one kind.
         constants = tuple(item for item in link.joint._key() if item[0] != "axis" or link.joint.axis is None)
-        beside = 0 if link.parent < 0 else width(tree.links[link.parent])
-        key = (type(link), type(link.joint), constants, bool(link.tail.factors), width(link), beside)
-        groups.setdefault(key, []).append(link)
+        beside = 6 if link.parent < 0 else width(tree.links[link.parent])
+        groups.setdefault((type(link), type(link.joint), constants, width(link), beside), []).append(link)
     return tuple(_kind(links) for links in groups.values())
 
 
 def _kind(links: Sequence[Link]) -> Kind:
-    first = links[0]
-    parts = [flatten(_alike(link)) for link in links]
-    rebuild = parts[0][1]
-    together: Link = rebuild([_lane(column) for column in zip(*(leaves for leaves, _ in parts), strict=True)])
-    return Kind(
-        np.array([link.index for link in links]),
-        together,
-        _places([link.q_start for link in links], first.joint.nq),
-        _places([link.v_start for link in links], first.joint.nv),
+    still = {"placement": Transform(), "tail": Transform(), "to_body": Transform()}
+    leaves = [flatten(replace(link, **still, q_start=0, v_start=0)) for link in links]
+    rebuild = leaves[0][1]
+    together: Link = replace(
+        rebuild([_lane(column) for column in zip(*(numbers for numbers, _ in leaves), strict=True)]),
+        placement=_stacked([link.placement for link in links]),
+        tail=_stacked([link.tail for link in links]),
     )
+    reads = [blocks_of(link).reads(link) for link in links]
+    q, v = (np.array([list(read[i]) for read in reads], int) for i in range(2))
+    return Kind(np.array([link.index for link in links]), together, q, v)
 
 
-def _alike(link: Link) -> Link:
-    """The link with all that says which one it is taken off, and its transforms in one form."""
-    return replace(
-        link,
-        placement=_whole(link.placement),
-        tail=_whole(link.tail) if link.tail.factors else link.tail,
-        to_body=Transform(),
-        q_start=0,
-        v_start=0,
-    )
-
-
-def _whole(transform: Transform) -> Transform:
-    """A shift and a rotation, also where one of them is the identity."""
-    R, l = transform.matrix()
-    return Transform(Shift(l), Rotation(R))
+def _stacked(transforms: Sequence[Transform]) -> Transform:
+    """The transforms of several links as one; no factors where none has any."""
+    if not any(t.factors for t in transforms):
+        return Transform()
+    leaves = zip(*(flatten(t.matrix())[0] for t in transforms), strict=True)
+    R, l = flatten(transforms[0].matrix())[1]([_lane(column) for column in leaves])
+    return Transform.rigid(R, l)
 
 
 def _lane(column: Sequence[Any]) -> Any:
@@ -86,10 +77,6 @@ def _lane(column: Sequence[Any]) -> Any:
     if not isinstance(column[0], (float, int, np.floating)) or all(x == column[0] for x in column):
         return column[0]
     return Lanes(np.array(column, float)[:, None])
-
-
-def _places(starts: Sequence[int], size: int) -> Array:
-    return np.array(starts)[:, None] + np.arange(size)
 
 
 def _lanes(state: Array, places: Array) -> list[Lanes]:

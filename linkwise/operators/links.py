@@ -1,7 +1,7 @@
 """What the operators ask of links: all that they know of rigid bodies.
 
 A link of another sort (one that bends, whose motions are [η̇; V] and forces [χ; f]) brings a class of its own in
-``link.blocks``, with these members; the widths of all spaces and blocks follow from its vectors.
+``link.blocks``, with the members of :class:`RigidLinks`. The widths of all spaces and blocks follow from its vectors.
 """
 
 from __future__ import annotations
@@ -23,13 +23,10 @@ class RigidLinks:
 
     Args:
         indices: the links' numbers in the tree.
-        link: the link, or one that stands for all of them: its numbers are then lanes.
-        q: where the link reads its coordinates.
-        v: where it reads its rates.
+        link: the link, or one that stands for all of them: its numbers are then lanes. It reads q and v from index 0.
+        q: the coordinates that :meth:`reads` lists.
+        v: the rates that it lists, where velocity terms are asked for.
     """
-
-    vectors: Any = Motion
-    """The type of the link's stacked vectors: ``of(numbers)``, ``zero()``, ``+ - *``, ``dot``, iteration."""
 
     def __init__(self, indices: Sequence[int], link: Link, q: Sequence[Scalar], v: Sequence[Scalar] | None) -> None:
         self.indices = indices
@@ -38,6 +35,23 @@ class RigidLinks:
         self.link = link
         self.q = q
         self.v = v
+        self.vectors = self.vectors_of(link)
+
+    @staticmethod
+    def vectors_of(link: Link) -> Any:
+        """The type of a link's stacked vectors: ``of(numbers)``, ``zero()``, ``+ - *``, ``dot``, iteration."""
+        return Motion
+
+    @staticmethod
+    def freedoms(link: Link) -> int:
+        """The number of axes in S."""
+        return link.joint.nv
+
+    @staticmethod
+    def reads(link: Link) -> tuple[range | list[int], range | list[int]]:
+        """Which numbers of q and of v the link's blocks are made of."""
+        q, v = link.q_start, link.v_start
+        return range(q, q + link.joint.nq), range(v, v + link.joint.nv)
 
     @cached_property
     def phi(self) -> Transform:
@@ -83,4 +97,4 @@ def blocks_of(link: Link) -> type[RigidLinks]:
 
 def width(link: Link) -> int:
     """Numbers in a motion of a link."""
-    return len(list(blocks_of(link).vectors.zero()))
+    return len(list(blocks_of(link).vectors_of(link).zero()))

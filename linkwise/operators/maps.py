@@ -129,9 +129,7 @@ def joint_map(S: Sequence[Any], cols: Shape) -> Map:
 
 def rotors(armature: Sequence[Scalar]) -> Map:
     """J_r(k)."""
-    return symmetric(
-        lambda x: Entries(J * u for J, u in zip(armature, x, strict=True)), Shape(len(armature), Entries)
-    )
+    return symmetric(lambda x: Entries(J * u for J, u in zip(armature, x, strict=True)), Shape(len(armature), Entries))
 
 
 def eliminated(P: Any, S: Sequence[Any], armature: Sequence[Scalar]) -> tuple[Any, list[Axis]]:

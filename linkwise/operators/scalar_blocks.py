@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, final
 
 import numpy as np
@@ -112,7 +113,12 @@ class ScalarBlocks(Blocks):
             moving = sweeps.outward(tree, lambda link, parent: next_motion(link, parent, q, v or (), None), rest)
             return [wrench(link.inertia, moving[link]) for link in tree]
 
-        links = [blocks_of(link)([link.index], link, q, v) for link in tree]
+        links = []
+        for link in tree:
+            kind = blocks_of(link)
+            own_q, own_v = kind.reads(link)
+            rates = None if v is None else [v[i] for i in own_v]
+            links.append(kind([link.index], replace(link, q_start=0, v_start=0), [q[i] for i in own_q], rates))
         return cls(links, v, tree.gravity, bias if all(type(link) is RigidLinks for link in links) else None)
 
     # Stacked vectors.
