@@ -86,8 +86,13 @@ class Operator(ABC):
 
         return expand(self)
 
-    def rewrite(self, rule: Rule, *, reverse: bool = False) -> Operator:
-        """The same operator with one rule applied wherever its left side (or right side, in reverse) stands."""
+    def rewrite(self, rule: Rule | str, *, reverse: bool = False) -> Operator:
+        """The same operator with one rule applied wherever its left side (or right side, in reverse) stands.
+
+        Args:
+            rule: its name in ``linkwise.operators.rules()``, as in ``expr.rewrite("mixed_sweeps")``.
+            reverse: whether to put the left side in place of the right.
+        """
         from linkwise.operators.rewrite import rewrite
 
         return rewrite(self, rule, reverse=reverse)

@@ -116,13 +116,10 @@ class Engine:
 
         def inward(link: Any, outboard: Block) -> tuple[Block, tuple[Block]]:
             z = outboard + direct[link]
-            return arrived(E[link] @ z), (z,)
+            own = E[link] @ z
+            return arrived(own if arriving is None else own + arriving[link]), (z,)
 
-        def inward_beside(link: Any, outboard: Block) -> tuple[Block, tuple[Block]]:
-            z = outboard + direct[link]
-            return arrived(E[link] @ z + arriving[link]), (z,)
-
-        return Value(*self.blocks.inward(inward if arriving is None else inward_beside))
+        return Value(*self.blocks.inward(inward))
 
     def tilde(self, name: str, x: Value, adjoint: bool) -> Value:
         """φ~ = φE_φ or ψ~ = ψE_ψ, the sweep without its own diagonal; φ~* = E_φ*φ*."""
@@ -205,7 +202,7 @@ class Engine:
         return caused + self.cells("E_phi").T @ standing
 
     def _bias(self) -> Field:
-        """f = Mφ*a + b."""
+        """Mφ*a + b."""
         swept = self.blocks.bias()
         if swept is not None:
             return swept

@@ -147,7 +147,7 @@ class Sum(Operator):
         return self._sum([op.adjoint(y) for _, op in self.terms])
 
     def _sum(self, values: list[Value]) -> Value:
-        total: Value = None
+        total: Value | None = None
         for (coefficient, _), value in zip(self.terms, values, strict=True):
             scaled = value if _is(coefficient, 1.0) else self.engine.scale(coefficient, value)
             total = scaled if total is None else self.engine.add(total, scaled)

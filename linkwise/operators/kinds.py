@@ -50,8 +50,9 @@ def kinds(tree: Tree) -> tuple[Kind, ...]:
 
 
 def _kind(links: Sequence[Link]) -> Kind:
-    still = {"placement": Transform(), "tail": Transform(), "to_body": Transform()}
-    leaves = [flatten(replace(link, **still, q_start=0, v_start=0)) for link in links]
+    none = Transform()
+    bare = [replace(link, placement=none, tail=none, to_body=none, q_start=0, v_start=0) for link in links]
+    leaves = [flatten(link) for link in bare]
     rebuild = leaves[0][1]
     together: Link = replace(
         rebuild([_lane(column) for column in zip(*(numbers for numbers, _ in leaves), strict=True)]),

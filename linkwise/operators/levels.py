@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,7 @@ class Levels:
         self.families = np.flatnonzero(np.diff(self.parents, prepend=-1))
         self.levels = [Level(self.roots, 0, np.empty(0, int), np.empty(0, int), True)]
         start = roots
-        for above, run in zip(runs, runs[1:-1], strict=False):
+        for above, run in pairwise(runs[:-1]):
             here = slice(start, start + len(run))
             local = self.parents[here.start - roots : here.stop - roots] - (start - len(above))
             families = np.flatnonzero(np.diff(local, prepend=-1))

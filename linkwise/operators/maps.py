@@ -1,7 +1,7 @@
 """The blocks of one link over any scalar, each as the two maps it stands for; no block is multiplied out.
 
-The articulated blocks rest on the eliminated axes (s_i, d_i, g_i) of :mod:`linkwise.algorithms.articulated`. For a joint
-of several freedoms these are the factors of the papers' blocks: with L unit lower triangular, L_ji = s_j·g_i,
+The articulated blocks rest on the eliminated axes (s_i, d_i, g_i) of :mod:`linkwise.algorithms.articulated`. For a
+joint of several freedoms these are the factors of the papers' blocks: with L unit lower triangular, L_ji = s_j·g_i,
 
     D = L diag(d) L*,   D⁻¹ = L⁻* diag(1/d) L⁻¹,   G = PH*D⁻¹ = [g_1 … g_m] L⁻¹.
 """
@@ -32,7 +32,7 @@ class Entries(tuple[Scalar, ...]):
         """From any sequence."""
         return cls(values)
 
-    def __add__(self, other: Any) -> Entries:  # type: ignore[override]
+    def __add__(self, other: Any) -> Entries:
         return Entries(a + b for a, b in zip(self, other, strict=True))
 
     def __sub__(self, other: Any) -> Entries:
@@ -41,7 +41,7 @@ class Entries(tuple[Scalar, ...]):
     def __neg__(self) -> Entries:
         return Entries(-a for a in self)
 
-    def __mul__(self, scale: Any) -> Entries:  # type: ignore[override]
+    def __mul__(self, scale: Any) -> Entries:
         return Entries(a * scale for a in self)
 
     def dot(self, other: Any) -> Scalar:

@@ -12,7 +12,7 @@ from linkwise.errors import InputError
 from linkwise.operators.atoms import Diagonal
 from linkwise.operators.base import Operator
 from linkwise.operators.expressions import Identity, Inverse, Product, Sum, Term, Transposed, product, total
-from linkwise.operators.rules import RULES, Rule
+from linkwise.operators.rules import RULES, Rule, named
 
 _MOST_STEPS = 200
 
@@ -77,9 +77,9 @@ def expand(expression: Operator) -> Operator:
     return _recorded(result, expression, steps)
 
 
-def rewrite(expression: Operator, rule: Rule, *, reverse: bool = False) -> Operator:
-    """One rule applied wherever it fits, and the adjoint of the rule too; an error where it fits nowhere."""
-    ops = expression.engine.owner
+def rewrite(expression: Operator, rule: Rule | str, *, reverse: bool = False) -> Operator:
+    """One rule, by name, applied wherever it fits, and the adjoint of the rule too; an error where it fits nowhere."""
+    rule, ops = named(rule), expression.engine.owner
     if not rule.holds_for(ops):
         raise InputError(f"{rule.name} does not hold for this mechanism", got=rule.statement, allowed=rule.needs)
     steps: list[Step] = []
@@ -262,12 +262,8 @@ def _opened(inner: Operator) -> tuple[Operator, Replacement | None] | None:
     return None
 
 
-def _no_sides(ops: Any) -> tuple[Operator, Operator]:
-    raise NotImplementedError("a rule of all matrices has no sides of its own")
-
-
-_PRODUCT = Rule("product_inverse", "(AB)⁻¹ = B⁻¹A⁻¹", "(AB)⁻¹ = B⁻¹A⁻¹", "inverse", _no_sides)
-_DISTRIBUTED = Rule("distributed", "A(B + C) = AB + AC", "A(B + C) = AB + AC", "derive", _no_sides)
+_PRODUCT = Rule("product_inverse", "(AB)⁻¹ = B⁻¹A⁻¹", "(AB)⁻¹ = B⁻¹A⁻¹", "inverse")
+_DISTRIBUTED = Rule("distributed", "A(B + C) = AB + AC", "A(B + C) = AB + AC", "derive")
 
 
 # Multiplying out.

@@ -177,7 +177,7 @@ class Combination(Vector):
         self.terms = terms
 
     def evaluate(self) -> Value:
-        total: Value = None
+        total: Value | None = None
         for coefficient, vector in self.terms:
             one = isinstance(coefficient, float) and coefficient == 1.0
             x = vector.stacked if one else self.engine.scale(coefficient, vector.stacked)

@@ -314,7 +314,7 @@ def with_tails(tree):
 
 
 def test_a_link_with_a_tail_is_a_link_and_a_slider():
-    """The mass matrix, its inverse and a vector of accelerations are those of the tree in which the sliders are links."""
+    """The mass matrix and its inverse are those of the tree in which the sliders are links of their own."""
     model = mechanism(3)
     rng = np.random.default_rng(0)
     q = rng.normal(size=(4, model.nq))
