@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -36,52 +36,50 @@ class Atom(Operator):
         return letter(self.word)
 
 
+class Run(Atom):
+    """A letter that the engine runs in one way, by name. O(n)."""
+
+    way: ClassVar[str]
+
+    def forward(self, x: Value) -> Value:
+        run: Value = getattr(self.engine, self.way)(self.word, x, False)
+        return run
+
+    def adjoint(self, y: Value) -> Value:
+        run: Value = getattr(self.engine, self.way)(self.word, y, not self.is_symmetric)
+        return run
+
+
 @final
-class Diagonal(Atom):
-    """Block diagonal: H, M, R, P, D, G, τ, τ̄, Υ, the rotor inertias, and inverses of these. O(n)."""
+class Diagonal(Run):
+    """Block diagonal: H, M, R, P, D, G, τ, τ̄, Υ, the rotor inertias, and inverses of these."""
+
+    way = "diagonal"
 
     def __init__(self, engine: Engine, word: str, rows: Space, cols: Space, is_symmetric: bool) -> None:
         super().__init__(engine, word, rows, cols)
         self.is_symmetric = is_symmetric
 
-    def forward(self, x: Value) -> Value:
-        return self.engine.diagonal(self.word, x, False)
 
-    def adjoint(self, y: Value) -> Value:
-        return self.engine.diagonal(self.word, y, not self.is_symmetric)
+@final
+class Shift(Run):
+    """Blocks (parent(k), k) only, nilpotent on a tree: E_φ, E_ψ = E_φτ̄, K = E_φG (000 eq. 19, 53)."""
+
+    way = "shift"
 
 
 @final
-class Shift(Atom):
-    """Blocks (parent(k), k) only, nilpotent on a tree: E_φ, E_ψ = E_φτ̄, K = E_φG (000 eq. 19, 53). O(n)."""
+class Sweep(Run):
+    """φ = (I - E_φ)⁻¹ and ψ = (I - E_ψ)⁻¹ (000 eq. 20, 54): tips to base, their adjoints base to tips."""
 
-    def forward(self, x: Value) -> Value:
-        return self.engine.shift(self.word, x, False)
-
-    def adjoint(self, y: Value) -> Value:
-        return self.engine.shift(self.word, y, True)
+    way = "sweep"
 
 
 @final
-class Sweep(Atom):
-    """φ = (I - E_φ)⁻¹ and ψ = (I - E_ψ)⁻¹ (000 eq. 20, 54): tips to base, their adjoints base to tips. O(n)."""
+class Tilde(Run):
+    """φ~ = φ - I = φE_φ and ψ~ = ψ - I = ψE_ψ (000 lemma 3.1)."""
 
-    def forward(self, x: Value) -> Value:
-        return self.engine.sweep(self.word, x, False)
-
-    def adjoint(self, y: Value) -> Value:
-        return self.engine.sweep(self.word, y, True)
-
-
-@final
-class Tilde(Atom):
-    """φ~ = φ - I = φE_φ and ψ~ = ψ - I = ψE_ψ (000 lemma 3.1). O(n)."""
-
-    def forward(self, x: Value) -> Value:
-        return self.engine.tilde(self.word.removesuffix("_tilde"), x, False)
-
-    def adjoint(self, y: Value) -> Value:
-        return self.engine.tilde(self.word.removesuffix("_tilde"), y, True)
+    way = "tilde"
 
 
 @final

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -73,18 +75,19 @@ class Engine:
         """The identity (..., size, size): its columns make an operator dense."""
         return np.broadcast_to(np.eye(space.size), (*self.batch, space.size, space.size))
 
-    def zero(self, space: Space) -> Value:
-        """The stacked vector of zeros."""
-        return Value(self.blocks.zero(space))
+    def zero(self, space: Space, like: Value) -> Value:
+        """The stacked vector of zeros, with as many columns as another."""
+        return Value(self.blocks.zero(space, like.direct))
 
-    def add(self, x: Value, y: Value) -> Value:
-        """The sum of two stacked vectors."""
-        arriving = [a for a in (x.arriving, y.arriving) if a is not None]
-        return Value(x.direct + y.direct, sum(arriving[1:], arriving[0]) if arriving else None)
+    def combined(self, terms: Sequence[tuple[Any, Value]]) -> Value:
+        """The sum of stacked vectors times numbers."""
 
-    def scale(self, c: Any, x: Value) -> Value:
-        """A stacked vector times a number."""
-        return Value(x.direct * c, None if x.arriving is None else x.arriving * c)
+        def added(fields: list[tuple[Any, Field]]) -> Field:
+            scaled = (x if isinstance(c, float) and c == 1.0 else x * c for c, x in fields)
+            return reduce(add, scaled)
+
+        arriving = [(c, x.arriving) for c, x in terms if x.arriving is not None]
+        return Value(added([(c, x.direct) for c, x in terms]), added(arriving) if arriving else None)
 
     def _settled(self, x: Value) -> Field:
         return x.direct if x.arriving is None else x.direct + self.blocks.outboard(x.arriving)
@@ -123,6 +126,7 @@ class Engine:
 
     def tilde(self, name: str, x: Value, adjoint: bool) -> Value:
         """φ~ = φE_φ or ψ~ = ψE_ψ, the sweep without its own diagonal; φ~* = E_φ*φ*."""
+        name = name.removesuffix("_tilde")
         if adjoint:
             return self.shift("E_" + name, self.sweep(name, x, True), True)
         return self.sweep(name, self.shift("E_" + name, x, False), False)

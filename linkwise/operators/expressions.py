@@ -76,21 +76,13 @@ class Zero(Operator):
     """The operator whose every value is zero."""
 
     def forward(self, x: Value) -> Value:
-        return self.engine.zero(self.rows)
+        return self.engine.zero(self.rows, like=x)
 
     def adjoint(self, y: Value) -> Value:
-        return self.engine.zero(self.cols)
+        return self.engine.zero(self.cols, like=y)
 
     def transposed(self) -> Operator:
         return Zero(self.engine, self.cols, self.rows)
-
-    def apply(self, x: Any) -> Array:
-        x = np.asarray(x)
-        matrix = self.engine.is_matrix(x)
-        return np.zeros((*self.engine.batch, self.rows.size, *(x.shape[-1:] if matrix else ())))
-
-    def apply_transpose(self, y: Any) -> Array:
-        return self.transposed().apply(y)
 
     @property
     def key(self) -> str:
@@ -141,17 +133,10 @@ class Sum(Operator):
         self.terms = terms
 
     def forward(self, x: Value) -> Value:
-        return self._sum([op.forward(x) for _, op in self.terms])
+        return self.engine.combined([(c, op.forward(x)) for c, op in self.terms])
 
     def adjoint(self, y: Value) -> Value:
-        return self._sum([op.adjoint(y) for _, op in self.terms])
-
-    def _sum(self, values: list[Value]) -> Value:
-        total: Value | None = None
-        for (coefficient, _), value in zip(self.terms, values, strict=True):
-            scaled = value if _is(coefficient, 1.0) else self.engine.scale(coefficient, value)
-            total = scaled if total is None else self.engine.add(total, scaled)
-        return total
+        return self.engine.combined([(c, op.adjoint(y)) for c, op in self.terms])
 
     def transposed(self) -> Operator:
         if len(self.terms) == 1:

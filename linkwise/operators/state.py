@@ -11,6 +11,7 @@ import numpy as np
 from linkwise.algorithms.catalogue import Trees
 from linkwise.algorithms.kinematics import Place
 from linkwise.errors import InputError
+from linkwise.model.joints import Joint
 from linkwise.model.mechanism import Mechanism
 from linkwise.model.tree import Tree
 from linkwise.operators.array_blocks import ArrayBlocks
@@ -23,6 +24,7 @@ from linkwise.operators.points import Point, places
 from linkwise.operators.scalar_blocks import ScalarBlocks
 from linkwise.operators.spaces import Space
 from linkwise.operators.vectors import Given, Moving, Vector
+from linkwise.spatial.structure import flatten
 
 Frames = Literal["body", "link"]
 
@@ -311,8 +313,8 @@ def _state(tree: Tree, q: Any, v: Any) -> tuple[Any, Any]:
 
 def _has_symbols(tree: Tree) -> bool:
     """Whether run-time parameters made the tree symbolic."""
-    numbers = (x for link in tree for x in (link.inertia.m, *link.inertia.h, *link.inertia.J.six(), *link.armature))
-    return not all(isinstance(x, (float, int, np.floating)) for x in (*numbers, *tree.gravity))
+    values = (x for link in tree for x in flatten((link, tree.gravity))[0])
+    return not all(isinstance(x, (float, int, np.floating, Joint)) for x in values)
 
 
 def _scalars(array: Any) -> list[Any]:

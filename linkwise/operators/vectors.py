@@ -177,12 +177,7 @@ class Combination(Vector):
         self.terms = terms
 
     def evaluate(self) -> Value:
-        total: Value | None = None
-        for coefficient, vector in self.terms:
-            one = isinstance(coefficient, float) and coefficient == 1.0
-            x = vector.stacked if one else self.engine.scale(coefficient, vector.stacked)
-            total = x if total is None else self.engine.add(total, x)
-        return total
+        return self.engine.combined([(c, vector.stacked) for c, vector in self.terms])
 
     @property
     def name(self) -> str:
