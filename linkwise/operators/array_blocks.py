@@ -201,11 +201,10 @@ class ArrayBlocks(Blocks):
         y[self.levels.parents[self.levels.families]] = handed
         return LevelField(y)
 
-    def arrived(self, x: Block) -> Block:
-        return x
-
     # Blocks that the links bring along.
     def own(self, name: str) -> LevelField:
+        if name == "articulated":
+            return self.own("M")
         if name not in self._own:
             rows, cols, of = _OWN[name]
             sizes = {"links": self.plan.links.width, "joints": self.plan.joints.width}
@@ -232,19 +231,15 @@ class ArrayBlocks(Blocks):
         return self.enter(self.joints, self._rates)
 
     def coriolis(self, V_inboard: LevelField) -> LevelField:
-        return self._moving(V_inboard, lambda group, numbers: group.coriolis(numbers), inboard=True)
+        return self._moving(V_inboard, lambda group, V: group.coriolis(V))
 
     def gyroscopic(self, V: LevelField) -> LevelField:
-        return self._moving(V, lambda group, numbers: group.gyroscopic(numbers))
+        return self._moving(V, lambda group, V: group.gyroscopic(V))
 
-    def _moving(self, V: LevelField, of: Callable[[RigidLinks, Any], Any], inboard: bool = False) -> LevelField:
+    def _moving(self, V: LevelField, of: Callable[[RigidLinks, list[Lanes]], Any]) -> LevelField:
         def rows(group: RigidLinks) -> list[list[Any]]:
-            k = group.index
-            if inboard:
-                k = self.parents[k]
-            size = 6 if k < 0 else self.links.sizes[k]
             at = self.levels.position[group.indices]
-            return [[x] for x in of(group, [Lanes(V.array[at, :, i, 0]) for i in range(size)])]
+            return [[x] for x in of(group, [Lanes(V.array[at, :, i, 0]) for i in range(V.array.shape[2])])]
 
         return self._gathered((self.plan.links.width, 1), rows)
 
@@ -261,9 +256,6 @@ class ArrayBlocks(Blocks):
     # What is made of them.
     def congruence(self, A: Array, X: Array) -> Array:
         return _congruence(A, X)
-
-    def articulated(self, M: LevelField) -> LevelField:
-        return M
 
     @cached_property
     def _rotors(self) -> LevelField:

@@ -75,16 +75,12 @@ class Blocks(ABC):
 
     @abstractmethod
     def outboard(self, x: Field) -> Field:
-        """For each link the sum over its children k of what x(k) has become when it arrives at the parent."""
-
-    @abstractmethod
-    def arrived(self, x: Block) -> Block:
-        """What E(p,k) x(k) is at the parent, where the product may have been left undone until then."""
+        """For each link the sum over its children k of what E(p,k) x(k) is when it arrives."""
 
     # Blocks that the links bring along.
     @abstractmethod
     def own(self, name: str) -> Field:
-        """``E_phi``, ``H``, ``M`` or ``armature``: φ(parent(k), k), H(k), M(k), J_r(k)."""
+        """``E_phi``, ``H``, ``M``, ``armature``: φ(parent(k), k), H(k), M(k), J_r(k); ``articulated``: M, made for P."""
 
     @property
     @abstractmethod
@@ -117,10 +113,6 @@ class Blocks(ABC):
     @abstractmethod
     def congruence(self, A: Block, X: Block) -> Block:
         """A X A* of a symmetric X."""
-
-    @abstractmethod
-    def articulated(self, M: Field) -> Field:
-        """M in the form of an articulated inertia."""
 
     @abstractmethod
     def eliminate(self, link: Any, P: Block) -> tuple[Block, tuple[Block, Block, Block]]:

@@ -107,7 +107,7 @@ class Engine:
 
     def sweep(self, name: str, x: Value, adjoint: bool) -> Value:
         """(I - E)⁻¹ x, tips to base: z(p) = x(p) + Σ E(p,k) z(k); or its adjoint, base to tips."""
-        E, arrived = self.cells("E_" + name), self.blocks.arrived
+        E = self.cells("E_" + name)
         if adjoint:
             E_star, own = E.T, self._settled(x)
 
@@ -119,8 +119,7 @@ class Engine:
 
         def inward(link: Any, outboard: Block) -> tuple[Block, tuple[Block]]:
             z = outboard + direct[link]
-            own = E[link] @ z
-            return arrived(own if arriving is None else own + arriving[link]), (z,)
+            return E[link] @ z if arriving is None else E[link] @ z + arriving[link], (z,)
 
         return Value(*self.blocks.inward(inward))
 
@@ -168,7 +167,7 @@ class Engine:
 
     def _articulated(self) -> tuple[Field, ...]:
         """P = M + E_φ P⁺ E_φ*, and with it D, D⁻¹ and G (000 eq. 45), tips to base."""
-        phi, M = self.cells("E_phi"), self.blocks.articulated(self.cells("M"))
+        phi, M = self.cells("E_phi"), self.cells("articulated")
 
         def step(link: Any, outboard: Block) -> tuple[Block, tuple[Block, ...]]:
             P = outboard + M[link]

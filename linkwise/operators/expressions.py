@@ -6,6 +6,7 @@ on a sum or on an inverse, and a number in front of a product is taken out of it
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, final
 
@@ -99,7 +100,10 @@ class Product(Operator):
 
     def __init__(self, factors: tuple[Operator, ...]) -> None:
         super().__init__(factors[0].engine, factors[0].rows, factors[-1].cols)
-        self.factors = factors
+        self.parts = self.factors = factors
+
+    def with_parts(self, parts: Sequence[Operator]) -> Operator:
+        return product(*parts)
 
     def forward(self, x: Value) -> Value:
         for factor in reversed(self.factors):
@@ -131,6 +135,10 @@ class Sum(Operator):
         first = terms[0][1]
         super().__init__(first.engine, first.rows, first.cols)
         self.terms = terms
+        self.parts = [op for _, op in terms]
+
+    def with_parts(self, parts: Sequence[Operator]) -> Operator:
+        return total(*((c, op) for (c, _), op in zip(self.terms, parts, strict=True)))
 
     def forward(self, x: Value) -> Value:
         return self.engine.combined([(c, op.forward(x)) for c, op in self.terms])
@@ -160,6 +168,10 @@ class Transposed(Operator):
     def __init__(self, operator: Operator) -> None:
         super().__init__(operator.engine, operator.cols, operator.rows)
         self.operator = operator
+        self.parts = (operator,)
+
+    def with_parts(self, parts: Sequence[Operator]) -> Operator:
+        return parts[0].T
 
     def forward(self, x: Value) -> Value:
         return self.operator.adjoint(x)
@@ -188,6 +200,10 @@ class Inverse(Operator):
     def __init__(self, operator: Operator) -> None:
         super().__init__(operator.engine, operator.cols, operator.rows)
         self.operator = operator
+        self.parts = (operator,)
+
+    def with_parts(self, parts: Sequence[Operator]) -> Operator:
+        return Inverse(parts[0])
 
     def forward(self, x: Value) -> Value:
         raise self._no_rule()

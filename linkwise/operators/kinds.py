@@ -44,8 +44,7 @@ def kinds(tree: Tree) -> tuple[Kind, ...]:
     for link in tree:
         # An axis is turned into z by the layout, so joints that differ in the axis only are of one kind.
         constants = tuple(item for item in link.joint._key() if item[0] != "axis" or link.joint.axis is None)
-        beside = 6 if link.parent < 0 else width(tree.links[link.parent])
-        groups.setdefault((type(link), type(link.joint), constants, width(link), beside), []).append(link)
+        groups.setdefault((type(link), type(link.joint), constants, width(link)), []).append(link)
     return tuple(_kind(links) for links in groups.values())
 
 

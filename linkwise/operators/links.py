@@ -79,14 +79,17 @@ class RigidLinks:
         return self.link.armature
 
     def coriolis(self, V_parent: Sequence[Scalar]) -> Motion:
-        """The acceleration a(k) that the velocities cause, from the numbers of the parent's V (000 eq. 14)."""
-        turning = RigidMotion(Motion.of(list(V_parent)).ang, Vec.zero(), Vec.zero())
-        moved = next_motion(self.link, turning, self.q, self.v or (), None)
+        """The acceleration a(k) that the velocities cause, from the parent's V: [ω; v], and zeros (000 eq. 14)."""
+        moved = next_motion(self.link, _turning(V_parent), self.q, self.v or (), None)
         return Motion(moved.omega_dot, moved.a)
 
     def gyroscopic(self, V: Sequence[Scalar]) -> Force:
         """The force b(k) = [ω~Jω; ω~ω~h] (000 eq. 16)."""
-        return wrench(self.inertia, RigidMotion(Motion.of(list(V)).ang, Vec.zero(), Vec.zero()))
+        return wrench(self.inertia, _turning(V))
+
+
+def _turning(V: Sequence[Scalar]) -> RigidMotion:
+    return RigidMotion(Vec.of(V[:3]), Vec.zero(), Vec.zero())
 
 
 def blocks_of(link: Link) -> type[RigidLinks]:

@@ -62,7 +62,7 @@ class Shape:
 
 
 class Map:
-    """A block X and its adjoint, given as the maps they are."""
+    """A block X and its adjoint, given as the maps they are; and how φ X x is left undone, if not as φ of X x."""
 
     def __init__(
         self,
@@ -70,11 +70,13 @@ class Map:
         adjoint: Callable[[Vector], Vector],
         rows: Shape,
         cols: Shape,
+        crossing: Callable[[Any, Vector], Crossing] | None = None,
     ) -> None:
         self.forward = forward
         self.adjoint = adjoint
         self.rows = rows
         self.cols = cols
+        self.crossing = crossing or (lambda phi, x: Crossing(phi, passed=forward(x)))
 
     def __matmul__(self, x: Any) -> Any:
         if not isinstance(x, Map):
@@ -90,10 +92,6 @@ class Map:
         """A X A*, written out."""
         columns = [list(self.forward(X @ self.adjoint(unit))) for unit in self.rows.units()]
         return Written(columns, self.rows)
-
-    def crossing(self, phi: Any, x: Vector) -> Crossing:
-        """φ X x, φ not yet applied."""
-        return Crossing(phi, passed=self.forward(x))
 
 
 def symmetric(apply: Callable[[Vector], Vector], shape: Shape) -> Map:
@@ -147,43 +145,31 @@ def eliminated(P: Any, S: Sequence[Any], armature: Sequence[Scalar]) -> tuple[An
     return P, axes
 
 
-@final
-class Gain(Map):
+def gain(axes: Sequence[Axis], rows: Shape) -> Map:
     """G(k) = PH*D⁻¹ (000 eq. 33)."""
 
-    def __init__(self, axes: Sequence[Axis], rows: Shape) -> None:
-        super().__init__(self._force, self._innovation, rows, Shape(len(axes), Entries))
-        self.axes = axes
+    def force(x: Vector) -> Vector:
+        parts = zip(axes, innovations(axes, x), strict=True)
+        return reduce(add, (axis.g * y for axis, y in parts), rows.type.zero())
 
-    def _force(self, x: Vector) -> Vector:
-        parts = zip(self.axes, innovations(self.axes, x), strict=True)
-        return reduce(add, (axis.g * y for axis, y in parts), self.rows.type.zero())
+    def innovation(alpha: Vector) -> Vector:
+        motion = rows.type.of(list(alpha))
+        return smoothed(axes, [motion.dot(axis.g) for axis in axes])
 
-    def _innovation(self, alpha: Vector) -> Vector:
-        motion = self.rows.type.of(list(alpha))
-        return smoothed(self.axes, [motion.dot(axis.g) for axis in self.axes])
-
-    def crossing(self, phi: Any, x: Vector) -> Crossing:
-        return Crossing(phi, self, given=x)
+    cols = Shape(len(axes), Entries)
+    G = Map(force, innovation, rows, cols, lambda phi, x: Crossing(phi, G, given=x))
+    return G
 
 
-@final
-class Projection(Map):
+def complement(G: Map, H: Map) -> Map:
     """τ̄(k) = I - G(k)H(k) (000 eq. 39)."""
-
-    def __init__(self, G: Gain, H: Map) -> None:
-        super().__init__(self._left, self._left_of_motion, G.rows, G.rows)
-        self.G = G
-        self.H = H
-
-    def _left(self, x: Vector) -> Vector:
-        return x - self.G.forward(self.H.forward(x))
-
-    def _left_of_motion(self, y: Vector) -> Vector:
-        return y - self.H.adjoint(self.G.adjoint(y))
-
-    def crossing(self, phi: Any, x: Vector) -> Crossing:
-        return Crossing(phi, self.G, passed=x, explained=self.H.forward(x))
+    return Map(
+        lambda x: x - G @ (H @ x),
+        lambda y: y - H.adjoint(G.adjoint(y)),
+        G.rows,
+        G.rows,
+        lambda phi, x: Crossing(phi, G, passed=x, explained=H @ x),
+    )
 
 
 def joint_inertia_inverse(axes: Sequence[Axis]) -> Map:
@@ -244,7 +230,7 @@ class Crossing:
     """φ (passed + G (given - explained)): what a link has for its parent, φ and G not yet applied."""
 
     phi: Any
-    G: Gain | None = None
+    G: Map | None = None
     passed: Vector | None = None
     given: Vector | None = None
     explained: Vector | None = None

@@ -16,14 +16,15 @@ from linkwise.model.tree import Tree
 from linkwise.operators.blocks import NOTHING, Array, Block, Blocks
 from linkwise.operators.links import RigidLinks, blocks_of
 from linkwise.operators.maps import (
+    Crossing,
     Entries,
-    Gain,
     Map,
     Passage,
-    Projection,
     Shape,
     Written,
+    complement,
     eliminated,
+    gain,
     joint_inertia_inverse,
     joint_map,
     rotors,
@@ -151,7 +152,11 @@ class ScalarBlocks(Blocks):
 
     # Sweeps.
     def inward(self, step: Callable[[Any, Block], tuple[Block, tuple[Block, ...]]]) -> tuple[LinkField, ...]:
-        kept = sweeps.inward(self.each, step, NOTHING).values  # type: ignore[arg-type]  # all that a sweep asks for
+        def crossed(link: RigidLinks, outboard: Block) -> tuple[Block, tuple[Block, ...]]:
+            handed, kept = step(link, outboard)
+            return handed.arrived() if isinstance(handed, Crossing) else handed, kept
+
+        kept = sweeps.inward(self.each, crossed, NOTHING).values  # type: ignore[arg-type]  # all that a sweep asks for
         return tuple(LinkField(column) for column in zip(*kept, strict=True))
 
     def outward(self, step: Callable[[Any, Block | None], Block]) -> LinkField:
@@ -167,9 +172,6 @@ class ScalarBlocks(Blocks):
             if parent >= 0:
                 total[parent] = total[parent] + crossing.arrived()
         return LinkField(total)
-
-    def arrived(self, x: Block) -> Block:
-        return x.arrived()
 
     # Blocks that the links bring along.
     def own(self, name: str) -> LinkField:
@@ -207,17 +209,14 @@ class ScalarBlocks(Blocks):
     def congruence(self, A: Block, X: Block) -> Block:
         return A.congruence(X)
 
-    def articulated(self, M: LinkField) -> LinkField:
-        return LinkField(link.articulated for link in self.each)
-
     def eliminate(self, link: RigidLinks, P: Block) -> tuple[Block, tuple[Block, Block, Block]]:
         P_plus, axes = eliminated(P, link.S, link.armature)
         H, J_r = self._h(link), rotors(link.armature)
         D = symmetric(lambda x: H @ (P @ H.adjoint(x)) + J_r @ x, H.rows)
-        return P_plus, (D, joint_inertia_inverse(axes), Gain(axes, H.cols))
+        return P_plus, (D, joint_inertia_inverse(axes), gain(axes, H.cols))
 
     def complement(self, G: LinkField, H: LinkField) -> LinkField:
-        return LinkField(Projection(g, h) for g, h in zip(G.values, H.values, strict=True))
+        return LinkField(complement(g, h) for g, h in zip(G.values, H.values, strict=True))
 
     def inverse(self, X: LinkField, space: Space) -> LinkField:
         shapes = self.shapes if space == self.links else [Shape(size, Entries) for size in space.sizes]
@@ -246,6 +245,7 @@ _OWN: dict[str, Callable[[ScalarBlocks, RigidLinks], Block]] = {
     "E_phi": ScalarBlocks._phi,
     "H": ScalarBlocks._h,
     "M": lambda blocks, link: link.inertia,
+    "articulated": lambda blocks, link: link.articulated,
     "armature": lambda blocks, link: rotors(link.armature),
 }
 

@@ -33,7 +33,8 @@ class Operators:
     """The operators of the papers for one state (or a batch), under the papers' names.
 
     With n links and N = nv freedoms: H is N × 6n, G and K are 6n × N, D is N × N with one nv_k × nv_k block for each
-    joint, all others are 6n × 6n. Links are numbered base to tip; block (parent(k), k) of E_φ is φ(parent(k), k).
+    joint, all others are 6n × 6n; where a link's motions have more than six numbers, 6n is the sum of the widths.
+    Links are numbered base to tip; block (parent(k), k) of E_φ is φ(parent(k), k).
 
     Rotor inertias (:attr:`armature`, J_r) add to the joints' inertia: 𝓜 = HφMφ*H* + J_r and D = HPH* + J_r. Then τ̄ is
     no projection any more and P = M + E_ψPE_φ* replaces M + E_ψPE_ψ*; all other identities stay as they are.
@@ -194,7 +195,7 @@ class Operators:
 
     @cached_property
     def f(self) -> Vector:
-        """The force f = Mφ*a + b that each link needs for v̇ = 0, 6n; 𝓒 = Hφf (000 eq. 21)."""
+        """The force f = Mφ*a + b that each link needs for v̇ = 0, gravity included, 6n; 𝓒 = Hφf (000 eq. 21)."""
         return self._moving("f")
 
     @cached_property
