@@ -230,16 +230,10 @@ class ArrayBlocks(Blocks):
     def rates(self) -> LevelField:
         return self.enter(self.joints, self._rates)
 
-    def coriolis(self, V_inboard: LevelField) -> LevelField:
-        return self._moving(V_inboard, lambda group, V: group.coriolis(V))
-
-    def gyroscopic(self, V: LevelField) -> LevelField:
-        return self._moving(V, lambda group, V: group.gyroscopic(V))
-
-    def _moving(self, V: LevelField, of: Callable[[RigidLinks, list[Lanes]], Any]) -> LevelField:
+    def mapped(self, function: Callable[[RigidLinks, Sequence[Any]], Any], x: LevelField) -> LevelField:
         def rows(group: RigidLinks) -> list[list[Any]]:
             at = self.levels.position[group.indices]
-            return [[x] for x in of(group, [Lanes(V.array[at, :, i, 0]) for i in range(V.array.shape[2])])]
+            return [[y] for y in function(group, [Lanes(x.array[at, :, i, 0]) for i in range(x.array.shape[2])])]
 
         return self._gathered((self.plan.links.width, 1), rows)
 

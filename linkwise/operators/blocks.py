@@ -14,7 +14,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from linkwise.algorithms.kinematics import Place
+from linkwise.operators.links import RigidLinks
 from linkwise.operators.spaces import Space
+from linkwise.spatial.scalar import Scalar
 
 Array = Any
 Block = Any
@@ -80,7 +82,7 @@ class Blocks(ABC):
     # Blocks that the links bring along.
     @abstractmethod
     def own(self, name: str) -> Field:
-        """``E_phi``, ``H``, ``M``, ``armature``: φ(parent(k), k), H(k), M(k), J_r(k); ``articulated``: M, made for P."""
+        """``E_phi``, ``H``, ``M``, ``armature``: φ(parent(k), k), H(k), M(k), J_r(k); ``articulated``: M as a P."""
 
     @property
     @abstractmethod
@@ -88,12 +90,8 @@ class Blocks(ABC):
         """The joint velocities v."""
 
     @abstractmethod
-    def coriolis(self, V_inboard: Field) -> Field:
-        """The accelerations a(k) that the velocities cause, without gravity, from the parents' V."""
-
-    @abstractmethod
-    def gyroscopic(self, V: Field) -> Field:
-        """The forces b(k) that the velocities cause."""
+    def mapped(self, function: Callable[[RigidLinks, Sequence[Scalar]], Any], x: Field) -> Field:
+        """``function(link, numbers of x(k))`` for each link, or for all links of a kind at once."""
 
     def bias(self) -> Field | None:
         """Mφ*a + b in a way of its own, if there is a cheaper one."""

@@ -201,7 +201,7 @@ class Engine:
     def _acceleration(self) -> Field:
         """a: what the velocities cause, and φ*(base, k)[0; -g] on the base's links."""
         standing = self.blocks.inboard(self.blocks.zero(self.links), base=self.blocks.upwards)
-        caused = self.blocks.coriolis(self.blocks.inboard(self.motion("V").direct))
+        caused = self.blocks.mapped(lambda link, V: link.coriolis(V), self.blocks.inboard(self.motion("V").direct))
         return caused + self.cells("E_phi").T @ standing
 
     def _bias(self) -> Field:
@@ -227,6 +227,6 @@ _MADE: dict[str, Callable[[Engine], Field]] = {
 _MOTIONS: dict[str, Callable[[Engine], Field]] = {
     "V": Engine._velocity,
     "a": Engine._acceleration,
-    "b": lambda e: e.blocks.gyroscopic(e.motion("V").direct),
+    "b": lambda e: e.blocks.mapped(lambda link, V: link.gyroscopic(V), e.motion("V").direct),
     "f": Engine._bias,
 }

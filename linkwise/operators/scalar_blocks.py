@@ -188,11 +188,8 @@ class ScalarBlocks(Blocks):
     def rates(self) -> LinkField:
         return self.enter(self.joints, np.asarray(self._rates, object))
 
-    def coriolis(self, V_inboard: LinkField) -> LinkField:
-        return LinkField(link.coriolis(list(V_inboard[link])) for link in self.each)
-
-    def gyroscopic(self, V: LinkField) -> LinkField:
-        return LinkField(link.gyroscopic(list(V[link])) for link in self.each)
+    def mapped(self, function: Callable[[RigidLinks, Sequence[Scalar]], Any], x: LinkField) -> LinkField:
+        return LinkField(function(link, list(x[link])) for link in self.each)
 
     def bias(self) -> LinkField | None:
         return None if self._bias is None else LinkField(self._bias())
