@@ -63,18 +63,18 @@ class Packing:
 
     def __init__(self, space: Space, order: Array | None = None, least: int = 0) -> None:
         self.space = space
-        self.order = order
+        self.order = None if order is None or (np.diff(order) == 1).all() else order
         self.width = max(least, *space.sizes, 0)
         sizes = np.array(space.sizes, int)
         self.is_even = bool((sizes == self.width).all())
+        self.position = np.arange(len(sizes)) if order is None else np.argsort(order)
         if order is not None:
             sizes = sizes[order]
         spare = np.arange(self.width) >= sizes[:, None]
         self.pad = spare[:, None, :, None] * np.eye(self.width)
         """(n, 1, width, width): ones on the diagonal of what is filled up; with them a block has an inverse."""
         if not self.is_even:
-            position = np.arange(len(sizes)) if order is None else np.argsort(order)
-            self.block_of = np.repeat(position, space.sizes)
+            self.block_of = np.repeat(self.position, space.sizes)
             self.entry_of = np.arange(space.size) - np.repeat(space.starts[:-1], space.sizes)
 
     def packed(self, x: Array) -> Array:
@@ -91,9 +91,10 @@ class Packing:
         """(n, B, width, r) as (B, size, r)."""
         if not self.is_even:
             return blocks[self.block_of, :, self.entry_of].transpose(1, 0, 2)
-        if self.order is not None:
-            blocks = blocks[np.argsort(self.order)]
-        return blocks.swapaxes(0, 1).reshape(blocks.shape[1], self.space.size, blocks.shape[3])
+        n, B, _, r = blocks.shape
+        x = np.empty((B, n, self.width, r), blocks.dtype)
+        x[:, slice(None) if self.order is None else self.order] = blocks.swapaxes(0, 1)
+        return x.reshape(B, self.space.size, r)
 
 
 class Plan:
@@ -261,7 +262,9 @@ class ArrayBlocks(Blocks):
         D = H @ u + self._rotors[link]
         D_inverse = self._inverted(D, link)
         G = u @ D_inverse
-        return P - G @ u.swapaxes(-1, -2), (D, D_inverse, G)
+        P_plus = P - G @ u.swapaxes(-1, -2)
+        # an asymmetry of rounding would grow from link to link
+        return 0.5 * (P_plus + P_plus.swapaxes(-1, -2)), (D, D_inverse, G)
 
     def _inverted(self, D: Array, level: Level) -> Array:
         try:
@@ -310,8 +313,7 @@ _OWN: dict[str, tuple[str, str, Callable[[RigidLinks], Any]]] = {
 
 
 def _congruence(A: Array, X: Array) -> Array:
-    Y = A @ X @ A.swapaxes(-1, -2)
-    return 0.5 * (Y + Y.swapaxes(-1, -2))  # an asymmetry of rounding would grow from link to link
+    return A @ X @ A.swapaxes(-1, -2)
 
 
 _known: WeakKeyDictionary[Tree, tuple[Plan, tuple[Kind, ...]]] = WeakKeyDictionary()

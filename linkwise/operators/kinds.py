@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,10 @@ import numpy as np
 from linkwise.model.tree import Link, Tree
 from linkwise.operators.lanes import Lanes
 from linkwise.operators.links import RigidLinks, blocks_of, width
+from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.structure import flatten
 from linkwise.spatial.transforms import Transform
+from linkwise.spatial.vectors import Vec
 
 Array = Any
 
@@ -48,16 +50,18 @@ def kinds(tree: Tree) -> tuple[Kind, ...]:
     return tuple(_kind(links) for links in groups.values())
 
 
+_TRANSFORMS = ("placement", "tail")
+_ITSELF = ("index", "name", "parent", "joint", "to_body", "q_start", "v_start")
+"""What says which link it is, and what no block is made of."""
+
+
 def _kind(links: Sequence[Link]) -> Kind:
-    none = Transform()
-    bare = [replace(link, placement=none, tail=none, to_body=none, q_start=0, v_start=0) for link in links]
-    leaves = [flatten(link) for link in bare]
-    rebuild = leaves[0][1]
-    together: Link = replace(
-        rebuild([_lane(column) for column in zip(*(numbers for numbers, _ in leaves), strict=True)]),
-        placement=_stacked([link.placement for link in links]),
-        tail=_stacked([link.tail for link in links]),
-    )
+    names = [field.name for field in fields(links[0]) if field.name not in (*_ITSELF, *_TRANSFORMS)]
+    parts = [flatten([getattr(link, name) for name in names]) for link in links]
+    values = parts[0][1]([_lane(column) for column in zip(*(numbers for numbers, _ in parts), strict=True)])
+    own = dict(zip(names, values, strict=True))
+    own |= {name: _stacked([getattr(link, name) for link in links]) for name in _TRANSFORMS}
+    together = replace(links[0], q_start=0, v_start=0, **own)
     reads = [blocks_of(link).reads(link) for link in links]
     q, v = (np.array([list(read[i]) for read in reads], int) for i in range(2))
     return Kind(np.array([link.index for link in links]), together, q, v)
@@ -67,16 +71,17 @@ def _stacked(transforms: Sequence[Transform]) -> Transform:
     """The transforms of several links as one; no factors where none has any."""
     if not any(t.factors for t in transforms):
         return Transform()
-    leaves = zip(*(flatten(t.matrix())[0] for t in transforms), strict=True)
-    R, l = flatten(transforms[0].matrix())[1]([_lane(column) for column in leaves])
-    return Transform.rigid(R, l)
+    parts = [t.matrix() for t in transforms]
+    R, l = np.array([p[0].m for p in parts], float), np.array([list(p[1]) for p in parts], float)
+    return Transform.rigid(Mat3.build(lambda i, j: _lane(R[:, i, j])), Vec(*(_lane(l[:, i]) for i in range(3))))
 
 
-def _lane(column: Sequence[Any]) -> Any:
+def _lane(column: Any) -> Any:
     """What all links have, or the numbers of all of them."""
-    if not isinstance(column[0], (float, int, np.floating)) or all(x == column[0] for x in column):
+    if not isinstance(column[0], (float, int)):
         return column[0]
-    return Lanes(np.array(column, float)[:, None])
+    array = np.array(column, float)
+    return float(array[0]) if (array == array[0]).all() else Lanes(array[:, None])
 
 
 def _lanes(state: Array, places: Array) -> list[Lanes]:
