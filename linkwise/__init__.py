@@ -96,6 +96,8 @@ _HOME = {name: module for module, names in _LATER.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
+    if name == "operators":
+        return import_module("linkwise.operators")
     if name not in _HOME:
         raise AttributeError(f"module 'linkwise' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_HOME[name]), name)

@@ -9,7 +9,7 @@ Example::
 
 from linkwise.operators.base import Operator
 from linkwise.operators.rewrite import Step, expand, explain, inverse, rewrite, simplify
-from linkwise.operators.rules import RULES, Rule
+from linkwise.operators.rules import RULES, Rule, rules
 from linkwise.operators.state import Operators, operators
 from linkwise.operators.vectors import Vector
 
@@ -25,5 +25,6 @@ __all__ = [
     "inverse",
     "operators",
     "rewrite",
+    "rules",
     "simplify",
 ]

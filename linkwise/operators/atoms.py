@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, final
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -36,52 +36,50 @@ class Atom(Operator):
         return letter(self.word)
 
 
+class Run(Atom):
+    """A letter that the engine runs in one way, by name. O(n)."""
+
+    way: ClassVar[str]
+
+    def forward(self, x: Value) -> Value:
+        run: Value = getattr(self.engine, self.way)(self.word, x, False)
+        return run
+
+    def adjoint(self, y: Value) -> Value:
+        run: Value = getattr(self.engine, self.way)(self.word, y, not self.is_symmetric)
+        return run
+
+
 @final
-class Diagonal(Atom):
-    """Block diagonal: H, M, R, P, D, G, τ, τ̄, Υ, the rotor inertias, and inverses of these. O(n)."""
+class Diagonal(Run):
+    """Block diagonal: H, M, R, P, D, G, τ, τ̄, Υ, the rotor inertias, and inverses of these."""
+
+    way = "diagonal"
 
     def __init__(self, engine: Engine, word: str, rows: Space, cols: Space, is_symmetric: bool) -> None:
         super().__init__(engine, word, rows, cols)
         self.is_symmetric = is_symmetric
 
-    def forward(self, x: Value) -> Value:
-        return self.engine.diagonal(self.word, x, False)
 
-    def adjoint(self, y: Value) -> Value:
-        return self.engine.diagonal(self.word, y, True)
+@final
+class Shift(Run):
+    """Blocks (parent(k), k) only, nilpotent on a tree: E_φ, E_ψ = E_φτ̄, K = E_φG (000 eq. 19, 53)."""
+
+    way = "shift"
 
 
 @final
-class Shift(Atom):
-    """Blocks (parent(k), k) only, nilpotent on a tree: E_φ, E_ψ = E_φτ̄, K = E_φG (000 eq. 19, 53). O(n)."""
+class Sweep(Run):
+    """φ = (I - E_φ)⁻¹ and ψ = (I - E_ψ)⁻¹ (000 eq. 20, 54): tips to base, their adjoints base to tips."""
 
-    def forward(self, x: Value) -> Value:
-        return self.engine.shift(self.word, x, False)
-
-    def adjoint(self, y: Value) -> Value:
-        return self.engine.shift(self.word, y, True)
+    way = "sweep"
 
 
 @final
-class Sweep(Atom):
-    """φ = (I - E_φ)⁻¹ and ψ = (I - E_ψ)⁻¹ (000 eq. 20, 54): tips to base, their adjoints base to tips. O(n)."""
+class Tilde(Run):
+    """φ~ = φ - I = φE_φ and ψ~ = ψ - I = ψE_ψ (000 lemma 3.1)."""
 
-    def forward(self, x: Value) -> Value:
-        return self.engine.sweep(self.word, x, False)
-
-    def adjoint(self, y: Value) -> Value:
-        return self.engine.sweep(self.word, y, True)
-
-
-@final
-class Tilde(Atom):
-    """φ~ = φ - I = φE_φ and ψ~ = ψ - I = ψE_ψ (000 lemma 3.1). O(n)."""
-
-    def forward(self, x: Value) -> Value:
-        return self.engine.tilde(self.word.removesuffix("_tilde"), x, False)
-
-    def adjoint(self, y: Value) -> Value:
-        return self.engine.tilde(self.word.removesuffix("_tilde"), y, True)
+    way = "tilde"
 
 
 @final
@@ -106,21 +104,26 @@ class Omega(Atom):
         """
         self._check_block("row", i, self.rows)
         self._check_block("column", j, self.cols)
-        tree = self.engine.tree
-        above = {link.index for link in tree.ancestors(tree.links[i])}
-        common = next((link.index for link in tree.ancestors(tree.links[j]) if link.index in above), None)
+        above = set(self._ancestors(i))
+        common = next((k for k in self._ancestors(j) if k in above), None)
         if common is None:
-            return np.zeros((*self.engine.batch, 6, 6))
+            return np.zeros((*self.engine.batch, self.rows.sizes[i], self.cols.sizes[j]))
         left, right = self._through(common, i), self._through(common, j)
-        middle = self.engine.block("Upsilon", common)
-        return left.swapaxes(-1, -2) @ middle @ right
+        return left.swapaxes(-1, -2) @ self.engine.block("Upsilon", common) @ right
+
+    def _ancestors(self, k: int) -> Iterator[int]:
+        """The link itself, its parent, and so on to the base."""
+        while k >= 0:
+            yield k
+            k = self.engine.parents[k]
 
     def _through(self, c: int, k: int) -> Array:
         """ψ(c, k), the product of ψ(parent, link) on the way from c out to k."""
-        psi: Any = np.broadcast_to(np.eye(6), (*self.engine.batch, 6, 6))
+        size = self.cols.sizes[k]
+        psi: Any = np.broadcast_to(np.eye(size), (*self.engine.batch, size, size))
         while k != c:
             psi = self.engine.block("E_psi", k) @ psi
-            k = self.engine.tree.links[k].parent
+            k = self.engine.parents[k]
         return psi
 
 

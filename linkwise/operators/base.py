@@ -6,6 +6,7 @@ Expressions are built with ``@ + - *``, ``.T`` and ``.inv()`` and stay as they a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,9 @@ class Operator(ABC):
     __array_ufunc__ = None  # `array @ operator` comes to us
     derivation: tuple[Step, ...] = ()
     """The steps by which ``simplify`` or ``inv`` arrived here."""
+
+    parts: Sequence[Operator] = ()
+    """The operators that an expression is made of; a letter has none."""
 
     def __init__(self, engine: Engine, rows: Space, cols: Space) -> None:
         self.engine = engine
@@ -56,6 +60,10 @@ class Operator(ABC):
     @abstractmethod
     def name(self) -> str:
         """In the papers' notation."""
+
+    def with_parts(self, parts: Sequence[Operator]) -> Operator:
+        """The same expression of other operators."""
+        return self
 
     # What follows from it.
     @property
@@ -86,8 +94,13 @@ class Operator(ABC):
 
         return expand(self)
 
-    def rewrite(self, rule: Rule, *, reverse: bool = False) -> Operator:
-        """The same operator with one rule applied wherever its left side (or right side, in reverse) stands."""
+    def rewrite(self, rule: Rule | str, *, reverse: bool = False) -> Operator:
+        """The same operator with one rule applied wherever its left side (or right side, in reverse) stands.
+
+        Args:
+            rule: its name in ``linkwise.operators.rules()``, as in ``expr.rewrite("mixed_sweeps")``.
+            reverse: whether to put the left side in place of the right.
+        """
         from linkwise.operators.rewrite import rewrite
 
         return rewrite(self, rule, reverse=reverse)
@@ -204,13 +217,8 @@ class Operator(ABC):
         """A* y, for SciPy."""
         return self.apply_transpose(np.reshape(y, self.rows.size))
 
-    def matmat(self, X: Any) -> Array:
-        """A X, for SciPy."""
-        return self.apply(X)
-
-    def rmatmat(self, Y: Any) -> Array:
-        """A* Y, for SciPy."""
-        return self.apply_transpose(Y)
+    matmat = apply
+    rmatmat = apply_transpose
 
     def as_linear_operator(self) -> Any:
         """This operator as a ``scipy.sparse.linalg.LinearOperator``; one state only."""

@@ -1,95 +1,71 @@
-"""What runs the operators of one state: the interface of the two engines.
+"""The engine: every recursion of the papers, stated once as a step over the links.
 
 The operators know of each other only that they are block diagonal, shifted towards the parents (E), or a sweep
-(I - E)⁻¹. An engine knows the blocks of one state (or of a batch) and how to run these three over the links; what a
-stacked vector looks like meanwhile is its own affair (``Value``).
-
-The blocks by name, for every link k with parent p (000 eq. 18, 24, 53; 004 eq. A.3):
+(I - E)⁻¹. The engine knows their blocks, for every link k with parent p (000 eq. 18, 24, 53; 004 eq. A.3):
 
 =============  =========================================  =====================================
 diagonal       H, M, R, P, D, G, tau, tau_bar, Upsilon    and ``armature``, ``D_inverse``, ``M_inverse``, …
 shift          E_phi, E_psi, K                            φ(p,k), φ(p,k) τ̄(k), φ(p,k) G(k)
 sweep          phi, psi                                   (I - E_φ)⁻¹, (I - E_ψ)⁻¹
 =============  =========================================  =====================================
+
+What a block is (traced scalars of one state, or arrays of many) is left to :class:`linkwise.operators.blocks.Blocks`.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 
 from linkwise.algorithms.kinematics import Place
-from linkwise.model.tree import Tree
+from linkwise.operators.blocks import Array, Block, Blocks, Field
 from linkwise.operators.spaces import Space
 
-Value = Any  # a stacked vector as the engine keeps it
-Array = Any
 
-INNER = {"E_phi": None, "phi": None, "E_psi": "tau_bar", "psi": "tau_bar", "K": "G"}
-"""What each shift or sweep does to a link's vector before φ(p,k) takes it to the parent."""
+@dataclass(frozen=True)
+class Value:
+    """A stacked vector: direct + Σ over the children of what is still to arrive from them.
+
+    E x is not summed on the parents before that is needed: a sweep takes up what is on its way together with its own,
+    z(p) = x(p) + Σ (E z + E' x')(k). So ψ(KT + b) crosses each joint once although it names E_φ twice (K = E_φG and
+    E_ψ = E_φτ̄): it is the articulated-body algorithm itself (000 eq. 46), not merely equal to it.
+    """
+
+    direct: Field
+    arriving: Field | None = None
 
 
-class Engine(ABC):
-    """The blocks of one state or batch, and how to run them."""
+class Engine:
+    """The operators' blocks and sweeps for one state or a batch."""
 
-    tree: Tree
-    links: Space
-    joints: Space
-    batch: tuple[int, ...]
-    dtype: Any
     owner: Any
     """The ``Operators`` whose letters this engine runs."""
 
-    @abstractmethod
+    def __init__(self, blocks: Blocks) -> None:
+        self.blocks = blocks
+        self.parents = blocks.parents
+        self.links, self.joints = blocks.links, blocks.joints
+        self.batch, self.dtype = blocks.batch, blocks.dtype
+        self._cells: dict[str, Field] = {}
+        self._motions: dict[str, Field] = {}
+
+    # Stacked vectors.
     def enter(self, space: Space, array: Array) -> Value:
         """The value of stacked vectors (..., size), one for each state or one for all."""
+        return Value(self.blocks.enter(space, array))
 
-    @abstractmethod
     def leave(self, space: Space, value: Value) -> Array:
         """The array (..., size) of a value."""
+        return self.blocks.leave(space, self._settled(value))
 
-    @abstractmethod
     def run(self, function: Callable[[Value], Value], space_in: Space, space_out: Space, x: Array) -> Array:
         """Apply a linear function to vectors (..., size) or to columns (..., size, r), of the same form again."""
-
-    @abstractmethod
-    def zero(self, space: Space) -> Value:
-        """The stacked vector of zeros."""
-
-    @abstractmethod
-    def add(self, x: Value, y: Value) -> Value:
-        """The sum of two stacked vectors."""
-
-    @abstractmethod
-    def scale(self, c: Any, x: Value) -> Value:
-        """A stacked vector times a number."""
-
-    @abstractmethod
-    def diagonal(self, name: str, x: Value, adjoint: bool) -> Value:
-        """Block by block: X(k) x(k), or X*(k) x(k)."""
-
-    @abstractmethod
-    def shift(self, name: str, x: Value, adjoint: bool) -> Value:
-        """E x: y(p) = Σ E(p,k) x(k) over the children k of p; or E*x: y(k) = E*(p,k) x(p)."""
-
-    @abstractmethod
-    def sweep(self, name: str, x: Value, adjoint: bool) -> Value:
-        """(I - E)⁻¹ x, tips to base: z(p) = x(p) + Σ E(p,k) z(k); or its adjoint, base to tips."""
-
-    @abstractmethod
-    def pick(self, places: Sequence[Place], x: Value, adjoint: bool) -> Value:
-        """B x: forces at places summed on their links; or B*x: the links' motions at the places (004 eq. 2.13)."""
-
-    @abstractmethod
-    def motion(self, name: str) -> Value:
-        """A stacked vector of the velocity: ``V``, ``a``, ``b``, or ``f`` = Mφ*a + b."""
-
-    @abstractmethod
-    def block(self, name: str, k: int) -> Array:
-        """The block (..., 6, 6) of link k: of a diagonal operator over the links, or (parent(k), k) of E_φ or E_ψ."""
+        return self.blocks.run(lambda field: self._settled(function(Value(field))), space_in, space_out, x)
 
     def is_matrix(self, x: Array) -> bool:
         """Whether an array holds columns (..., size, r) rather than one vector (..., size) for each state."""
@@ -99,9 +75,158 @@ class Engine(ABC):
         """The identity (..., size, size): its columns make an operator dense."""
         return np.broadcast_to(np.eye(space.size), (*self.batch, space.size, space.size))
 
+    def zero(self, space: Space, like: Value) -> Value:
+        """The stacked vector of zeros, with as many columns as another."""
+        return Value(self.blocks.zero(space, like.direct))
+
+    def combined(self, terms: Sequence[tuple[Any, Value]]) -> Value:
+        """The sum of stacked vectors times numbers."""
+
+        def added(fields: list[tuple[Any, Field]]) -> Field:
+            scaled = (x if isinstance(c, float) and c == 1.0 else x * c for c, x in fields)
+            return reduce(add, scaled)
+
+        arriving = [(c, x.arriving) for c, x in terms if x.arriving is not None]
+        return Value(added([(c, x.direct) for c, x in terms]), added(arriving) if arriving else None)
+
+    def _settled(self, x: Value) -> Field:
+        return x.direct if x.arriving is None else x.direct + self.blocks.outboard(x.arriving)
+
+    # Operators.
+    def diagonal(self, name: str, x: Value, adjoint: bool) -> Value:
+        """Block by block: X(k) x(k), or X*(k) x(k)."""
+        X = self.cells(name)
+        return Value((X.T if adjoint else X) @ self._settled(x))
+
+    def shift(self, name: str, x: Value, adjoint: bool) -> Value:
+        """E x: y(p) = Σ E(p,k) x(k) over the children k of p; or E*x: y(k) = E*(p,k) x(p)."""
+        E, direct = self.cells(name), self._settled(x)
+        if adjoint:
+            return Value(E.T @ self.blocks.inboard(direct))
+        return Value(self.blocks.zero(self.links, like=direct), E @ direct)
+
+    def sweep(self, name: str, x: Value, adjoint: bool) -> Value:
+        """(I - E)⁻¹ x, tips to base: z(p) = x(p) + Σ E(p,k) z(k); or its adjoint, base to tips."""
+        E = self.cells("E_" + name)
+        if adjoint:
+            E_star, own = E.T, self._settled(x)
+
+            def outward(link: Any, parent: Block | None) -> Block:
+                return own[link] if parent is None else own[link] + E_star[link] @ parent
+
+            return Value(self.blocks.outward(outward))
+        direct, arriving = x.direct, x.arriving
+
+        def inward(link: Any, outboard: Block) -> tuple[Block, tuple[Block]]:
+            z = outboard + direct[link]
+            return E[link] @ z if arriving is None else E[link] @ z + arriving[link], (z,)
+
+        return Value(*self.blocks.inward(inward))
+
     def tilde(self, name: str, x: Value, adjoint: bool) -> Value:
         """φ~ = φE_φ or ψ~ = ψE_ψ, the sweep without its own diagonal; φ~* = E_φ*φ*."""
-        shift = {"phi": "E_phi", "psi": "E_psi"}[name]
+        name = name.removesuffix("_tilde")
         if adjoint:
-            return self.shift(shift, self.sweep(name, x, True), True)
-        return self.sweep(name, self.shift(shift, x, False), False)
+            return self.shift("E_" + name, self.sweep(name, x, True), True)
+        return self.sweep(name, self.shift("E_" + name, x, False), False)
+
+    def pick(self, places: Sequence[Place], x: Value, adjoint: bool) -> Value:
+        """B x: forces at places summed on their links; or B*x: the links' motions at the places (004 eq. 2.13)."""
+        return Value(self.blocks.pick(places, self._settled(x), adjoint))
+
+    # Blocks.
+    def block(self, name: str, k: int) -> Array:
+        """The block (..., rows, cols) of link k: of an operator over the links, or (parent(k), k) of E_φ or E_ψ."""
+        above = self.parents[k] if name.startswith("E_") else k
+        return self.blocks.matrix(self.cells(name), self.links.sizes[above], self.links.sizes[k], k)
+
+    def cells(self, name: str) -> Field:
+        """The blocks of an operator, made when first asked for."""
+        if name not in self._cells:
+            if name in _ARTICULATED:
+                self._cells.update(zip(_ARTICULATED, self._articulated(), strict=True))
+            elif name in _MADE:
+                self._cells[name] = _MADE[name](self)
+            elif name.endswith("_inverse"):
+                word = name.removesuffix("_inverse")
+                space = self.joints if word == "armature" else self.links
+                self._cells[name] = self.blocks.inverse(self.cells(word), space)
+            else:
+                self._cells[name] = self.blocks.own(name)
+        return self._cells[name]
+
+    def _composite(self) -> Field:
+        """R = M + E_φ R E_φ* (000 eq. 25), tips to base."""
+        phi, M = self.cells("E_phi"), self.cells("M")
+
+        def step(link: Any, outboard: Block) -> tuple[Block, tuple[Block]]:
+            R = outboard + M[link]
+            return self.blocks.congruence(phi[link], R), (R,)
+
+        return self.blocks.inward(step)[0]
+
+    def _articulated(self) -> tuple[Field, ...]:
+        """P = M + E_φ P⁺ E_φ*, and with it D, D⁻¹ and G (000 eq. 45), tips to base."""
+        phi, M = self.cells("E_phi"), self.cells("articulated")
+
+        def step(link: Any, outboard: Block) -> tuple[Block, tuple[Block, ...]]:
+            P = outboard + M[link]
+            P_plus, joint = self.blocks.eliminate(link, P)
+            return self.blocks.congruence(phi[link], P_plus), (P, *joint)
+
+        return self.blocks.inward(step)
+
+    def _admittance(self) -> Field:
+        """Υ(k) = H*D⁻¹H + ψ*(p,k)Υ(p)ψ(p,k) (004 eq. A.3), base to tips."""
+        joint = self.cells("H").T.congruence(self.cells("D_inverse"))
+        psi_star = self.cells("E_psi").T
+
+        def step(link: Any, parent: Block | None) -> Block:
+            own = joint[link]
+            return own if parent is None else own + self.blocks.congruence(psi_star[link], parent)
+
+        return self.blocks.outward(step)
+
+    # Velocity terms.
+    def motion(self, name: str) -> Value:
+        """A stacked vector of the velocity: ``V``, ``a``, ``b``, or ``f`` = Mφ*a + b."""
+        if name not in self._motions:
+            self._motions[name] = _MOTIONS[name](self)
+        return Value(self._motions[name])
+
+    def _velocity(self) -> Field:
+        """V = φ*H*v."""
+        return self.sweep("phi", self.diagonal("H", Value(self.blocks.rates), True), True).direct
+
+    def _acceleration(self) -> Field:
+        """a: what the velocities cause, and φ*(base, k)[0; -g] on the base's links."""
+        standing = self.blocks.inboard(self.blocks.zero(self.links), base=self.blocks.upwards)
+        caused = self.blocks.mapped(lambda link, V: link.coriolis(V), self.blocks.inboard(self.motion("V").direct))
+        return caused + self.cells("E_phi").T @ standing
+
+    def _bias(self) -> Field:
+        """Mφ*a + b."""
+        swept = self.blocks.bias()
+        if swept is not None:
+            return swept
+        alpha = self.sweep("phi", self.motion("a"), True)
+        return self.diagonal("M", alpha, False).direct + self.motion("b").direct
+
+
+_ARTICULATED = ("P", "D", "D_inverse", "G")
+
+_MADE: dict[str, Callable[[Engine], Field]] = {
+    "R": Engine._composite,
+    "tau": lambda e: e.cells("G") @ e.cells("H"),
+    "tau_bar": lambda e: e.blocks.complement(e.cells("G"), e.cells("H")),
+    "E_psi": lambda e: e.cells("E_phi") @ e.cells("tau_bar"),
+    "K": lambda e: e.cells("E_phi") @ e.cells("G"),
+    "Upsilon": Engine._admittance,
+}
+
+_MOTIONS: dict[str, Callable[[Engine], Field]] = {
+    "V": Engine._velocity,
+    "a": Engine._acceleration,
+    "b": lambda e: e.blocks.mapped(lambda link, V: link.gyroscopic(V), e.motion("V").direct),
+    "f": Engine._bias,
+}

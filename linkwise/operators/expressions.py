@@ -6,6 +6,7 @@ on a sum or on an inverse, and a number in front of a product is taken out of it
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, final
 
@@ -76,21 +77,13 @@ class Zero(Operator):
     """The operator whose every value is zero."""
 
     def forward(self, x: Value) -> Value:
-        return self.engine.zero(self.rows)
+        return self.engine.zero(self.rows, like=x)
 
     def adjoint(self, y: Value) -> Value:
-        return self.engine.zero(self.cols)
+        return self.engine.zero(self.cols, like=y)
 
     def transposed(self) -> Operator:
         return Zero(self.engine, self.cols, self.rows)
-
-    def apply(self, x: Any) -> Array:
-        x = np.asarray(x)
-        matrix = self.engine.is_matrix(x)
-        return np.zeros((*self.engine.batch, self.rows.size, *(x.shape[-1:] if matrix else ())))
-
-    def apply_transpose(self, y: Any) -> Array:
-        return self.transposed().apply(y)
 
     @property
     def key(self) -> str:
@@ -107,7 +100,10 @@ class Product(Operator):
 
     def __init__(self, factors: tuple[Operator, ...]) -> None:
         super().__init__(factors[0].engine, factors[0].rows, factors[-1].cols)
-        self.factors = factors
+        self.parts = self.factors = factors
+
+    def with_parts(self, parts: Sequence[Operator]) -> Operator:
+        return product(*parts)
 
     def forward(self, x: Value) -> Value:
         for factor in reversed(self.factors):
@@ -139,19 +135,16 @@ class Sum(Operator):
         first = terms[0][1]
         super().__init__(first.engine, first.rows, first.cols)
         self.terms = terms
+        self.parts = [op for _, op in terms]
+
+    def with_parts(self, parts: Sequence[Operator]) -> Operator:
+        return total(*((c, op) for (c, _), op in zip(self.terms, parts, strict=True)))
 
     def forward(self, x: Value) -> Value:
-        return self._sum([op.forward(x) for _, op in self.terms])
+        return self.engine.combined([(c, op.forward(x)) for c, op in self.terms])
 
     def adjoint(self, y: Value) -> Value:
-        return self._sum([op.adjoint(y) for _, op in self.terms])
-
-    def _sum(self, values: list[Value]) -> Value:
-        total: Value = None
-        for (coefficient, _), value in zip(self.terms, values, strict=True):
-            scaled = value if _is(coefficient, 1.0) else self.engine.scale(coefficient, value)
-            total = scaled if total is None else self.engine.add(total, scaled)
-        return total
+        return self.engine.combined([(c, op.adjoint(y)) for c, op in self.terms])
 
     def transposed(self) -> Operator:
         if len(self.terms) == 1:
@@ -175,6 +168,10 @@ class Transposed(Operator):
     def __init__(self, operator: Operator) -> None:
         super().__init__(operator.engine, operator.cols, operator.rows)
         self.operator = operator
+        self.parts = (operator,)
+
+    def with_parts(self, parts: Sequence[Operator]) -> Operator:
+        return parts[0].T
 
     def forward(self, x: Value) -> Value:
         return self.operator.adjoint(x)
@@ -203,6 +200,10 @@ class Inverse(Operator):
     def __init__(self, operator: Operator) -> None:
         super().__init__(operator.engine, operator.cols, operator.rows)
         self.operator = operator
+        self.parts = (operator,)
+
+    def with_parts(self, parts: Sequence[Operator]) -> Operator:
+        return Inverse(parts[0])
 
     def forward(self, x: Value) -> Value:
         raise self._no_rule()

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from linkwise.model.tree import Link, Tree
 from linkwise.operators.lanes import Lanes
-from linkwise.spatial.inertia import RigidInertia
-from linkwise.spatial.matrices import Mat3, Sym3
+from linkwise.operators.links import RigidLinks, blocks_of, width
+from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.structure import flatten
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Vec
 
@@ -24,9 +25,9 @@ class Kind:
 
     Args:
         indices: the links, by their number in the tree.
-        link: stands for all of them: its constants are lanes (m, 1), and it reads q and v from index 0.
-        q: (m, nq) where the links' coordinates are in q.
-        v: (m, nv) where their velocities are in v.
+        link: stands for all of them: where their numbers differ it has lanes (m, 1), and it reads q and v from index 0.
+        q: (m, count) which coordinates they read.
+        v: (m, count) which velocities they read.
     """
 
     indices: Array
@@ -34,13 +35,9 @@ class Kind:
     q: Array
     v: Array
 
-    def coordinates(self, state: Array) -> list[Lanes]:
-        """Lanes (m, B) of this kind's part of q (B, nq)."""
-        return [Lanes(state[:, column].T) for column in self.q.T]
-
-    def rates(self, state: Array) -> list[Lanes]:
-        """Lanes (m, B) of this kind's part of v (B, nv)."""
-        return [Lanes(state[:, column].T) for column in self.v.T]
+    def at(self, q: Array, v: Array | None) -> RigidLinks:
+        """The blocks of these links, over lanes (m, B), for states (B, nq) and (B, nv)."""
+        return blocks_of(self.link)(self.indices, self.link, _lanes(q, self.q), v if v is None else _lanes(v, self.v))
 
 
 def kinds(tree: Tree) -> tuple[Kind, ...]:
@@ -49,55 +46,43 @@ def kinds(tree: Tree) -> tuple[Kind, ...]:
     for link in tree:
         # An axis is turned into z by the layout, so joints that differ in the axis only are of one kind.
         constants = tuple(item for item in link.joint._key() if item[0] != "axis" or link.joint.axis is None)
-        groups.setdefault((type(link.joint), constants, link.lead), []).append(link)
+        groups.setdefault((type(link), type(link.joint), constants, width(link)), []).append(link)
     return tuple(_kind(links) for links in groups.values())
 
 
+_TRANSFORMS = ("placement", "tail")
+_ITSELF = ("index", "name", "joint_name", "parent", "joint", "to_body", "q_start", "v_start")
+"""What says which link it is, and what no block is made of."""
+
+
 def _kind(links: Sequence[Link]) -> Kind:
-    first = links[0]
-    M = [link.inertia for link in links]
-
-    def lanes(of: Callable[[Any], float], among: Sequence[Any]) -> Lanes:
-        return Lanes(np.array([[of(each)] for each in among], float))
-
-    inertia = RigidInertia(
-        lanes(lambda m: m.m, M),
-        Vec(*(lanes(lambda m, i=i: m.h[i], M) for i in range(3))),  # type: ignore[misc]
-        Sym3.of(*(lanes(lambda m, i=i: m.J.six()[i], M) for i in range(6))),  # type: ignore[misc]
-    )
-    together = Link(
-        index=0,
-        name=f"{len(links)} links",
-        parent=-1,
-        joint=first.joint,
-        placement=_stacked([link.placement for link in links]),
-        lead=first.lead,
-        tail=_stacked([link.tail for link in links]),
-        inertia=inertia,
-        to_body=Transform(),
-        armature=tuple(lanes(lambda link, i=i: link.armature[i], links) for i in range(first.joint.nv)),  # type: ignore[misc]
-        q_start=0,
-        v_start=0,
-    )
-
-    def places(starts: Sequence[int], width: int) -> Array:
-        return np.array(starts)[:, None] + np.arange(width)
-
-    return Kind(
-        np.array([link.index for link in links]),
-        together,
-        places([link.q_start for link in links], first.joint.nq),
-        places([link.v_start for link in links], first.joint.nv),
-    )
+    names = [field.name for field in fields(links[0]) if field.name not in (*_ITSELF, *_TRANSFORMS)]
+    parts = [flatten([getattr(link, name) for name in names]) for link in links]
+    values = parts[0][1]([_lane(column) for column in zip(*(numbers for numbers, _ in parts), strict=True)])
+    own = dict(zip(names, values, strict=True))
+    own |= {name: _stacked([getattr(link, name) for link in links]) for name in _TRANSFORMS}
+    together = replace(links[0], q_start=0, v_start=0, **own)
+    reads = [blocks_of(link).reads(link) for link in links]
+    q, v = (np.array([list(read[i]) for read in reads], int) for i in range(2))
+    return Kind(np.array([link.index for link in links]), together, q, v)
 
 
 def _stacked(transforms: Sequence[Transform]) -> Transform:
-    """The transforms of several links as one, over lanes; no factors where none has any."""
+    """The transforms of several links as one; no factors where none has any."""
     if not any(t.factors for t in transforms):
         return Transform()
     parts = [t.matrix() for t in transforms]
-    R = np.array([p[0].m for p in parts], float)
-    l = np.array([list(p[1]) for p in parts], float)
-    return Transform.rigid(
-        Mat3.build(lambda i, j: Lanes(R[:, i, j, None])), Vec(*(Lanes(l[:, i, None]) for i in range(3)))
-    )
+    R, l = np.array([p[0].m for p in parts], float), np.array([list(p[1]) for p in parts], float)
+    return Transform.rigid(Mat3.build(lambda i, j: _lane(R[:, i, j])), Vec(*(_lane(l[:, i]) for i in range(3))))
+
+
+def _lane(column: Any) -> Any:
+    """What all links have, or the numbers of all of them."""
+    if not isinstance(column[0], (float, int)):
+        return column[0]
+    array = np.array(column, float)
+    return float(array[0]) if (array == array[0]).all() else Lanes(array[:, None])
+
+
+def _lanes(state: Array, places: Array) -> list[Lanes]:
+    return [Lanes(state[:, column].T) for column in places.T]

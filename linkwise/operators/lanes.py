@@ -5,6 +5,8 @@ The texts of joints and links run over any scalar. On lanes they run once for al
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,34 +29,6 @@ class Lanes:
         """A constant as lanes."""
         return x if isinstance(x, Lanes) else Lanes(np.full_like(like.x, x))
 
-    def __add__(self, other: Any) -> Any:
-        y = _array(other)
-        return NotImplemented if y is None else Lanes(self.x + y)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> Any:
-        y = _array(other)
-        return NotImplemented if y is None else Lanes(self.x - y)
-
-    def __rsub__(self, other: Any) -> Any:
-        y = _array(other)
-        return NotImplemented if y is None else Lanes(y - self.x)
-
-    def __mul__(self, other: Any) -> Any:
-        y = _array(other)
-        return NotImplemented if y is None else Lanes(self.x * y)
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> Any:
-        y = _array(other)
-        return NotImplemented if y is None else Lanes(self.x / y)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        y = _array(other)
-        return NotImplemented if y is None else Lanes(y / self.x)
-
     def __pow__(self, exponent: float) -> Lanes:
         return Lanes(self.x**exponent)
 
@@ -64,61 +38,12 @@ class Lanes:
     def __abs__(self) -> Lanes:
         return Lanes(abs(self.x))
 
-    def sin(self) -> Lanes:
-        """Sine."""
-        return Lanes(np.sin(self.x))
-
-    def cos(self) -> Lanes:
-        """Cosine."""
-        return Lanes(np.cos(self.x))
-
-    def tan(self) -> Lanes:
-        """Tangent."""
-        return Lanes(np.tan(self.x))
-
-    def sqrt(self) -> Lanes:
-        """Square root."""
-        return Lanes(np.sqrt(self.x))
-
-    def exp(self) -> Lanes:
-        """Exponential."""
-        return Lanes(np.exp(self.x))
-
-    def log(self) -> Lanes:
-        """Natural logarithm."""
-        return Lanes(np.log(self.x))
-
-    def tanh(self) -> Lanes:
-        """Hyperbolic tangent."""
-        return Lanes(np.tanh(self.x))
-
     def arctan2(self, x: Any) -> Lanes:
         """Angle of the point (x, self)."""
         return Lanes(np.arctan2(self.x, _array(x)))
 
-    def __lt__(self, other: Any) -> LanesBool:
-        return LanesBool(self.x < _array(other))
-
-    def __le__(self, other: Any) -> LanesBool:
-        return LanesBool(self.x <= _array(other))
-
-    def __gt__(self, other: Any) -> LanesBool:
-        return LanesBool(self.x > _array(other))
-
-    def __ge__(self, other: Any) -> LanesBool:
-        return LanesBool(self.x >= _array(other))
-
-
-class LanesBool:
-    """A truth value for each lane; for ``where``."""
-
-    __slots__ = ("x",)
-
-    def __init__(self, x: Array) -> None:
-        self.x = x
-
     def where(self, a: Any, b: Any) -> Lanes:
-        """``a`` where true, ``b`` where false."""
+        """``a`` in the lanes that are true, ``b`` in those that are false."""
         return Lanes(np.where(self.x, _array(a), _array(b)))
 
 
@@ -132,3 +57,28 @@ def _array(value: Any) -> Any:
 def numbers(value: Any) -> Any:
     """The array behind lanes, or the number itself."""
     return value.x if isinstance(value, Lanes) else value
+
+
+def _binary(of: Callable[[Any, Any], Any]) -> Callable[[Lanes, Any], Any]:
+    def method(self: Lanes, other: Any) -> Any:
+        y = _array(other)
+        return NotImplemented if y is None else Lanes(of(self.x, y))
+
+    return method
+
+
+def _reflected(of: Callable[[Any, Any], Any]) -> Callable[[Lanes, Any], Any]:
+    return _binary(lambda x, y: of(y, x))
+
+
+def _unary(of: Callable[[Any], Any]) -> Callable[[Lanes], Lanes]:
+    return lambda self: Lanes(of(self.x))
+
+
+for _name in ("add", "sub", "mul", "truediv"):
+    setattr(Lanes, f"__{_name}__", _binary(getattr(operator, _name)))
+    setattr(Lanes, f"__r{_name}__", _reflected(getattr(operator, _name)))
+for _name in ("lt", "le", "gt", "ge"):
+    setattr(Lanes, f"__{_name}__", _binary(getattr(operator, _name)))
+for _name in ("sin", "cos", "tan", "sqrt", "exp", "log", "tanh"):
+    setattr(Lanes, _name, _unary(getattr(np, _name)))

@@ -2,31 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+
+from linkwise.operators.blocks import NOTHING
 
 Array = Any
 
 
 @dataclass(frozen=True)
 class Level:
-    """The links at one depth, a run of positions ``here``, their parents' positions, and the families among them."""
+    """The links at one depth, a run of positions ``here``, and how they hang on the level above."""
 
     here: slice
+    above: int
+    """Number of links of the level above."""
     parents: Array
-    """One position for each link of the level."""
+    """For each link its parent, counted within the level above."""
     families: Array
-    """Where the children of each further parent begin, relative to the level."""
-    heads: Any
-    """The parents that have children here, each once; a slice where they are neighbours."""
+    """Where the children of each further parent begin, counted within this level."""
+    is_straight: bool
+    """Whether each link above has one child here, in the same order: what they hand on fits as it is."""
 
-    @property
-    def is_single(self) -> bool:
-        """Whether no two links here have the same parent: then the heads are the parents."""
-        return len(self.families) == len(self.parents)
+    def handed_up(self, handed: Array) -> Array:
+        """For each link above, the sum of what its children hand up."""
+        if self.is_straight:
+            return handed
+        if len(self.families) < len(self.parents):
+            handed = np.add.reduceat(handed, self.families, axis=0)
+        if len(self.families) == self.above:
+            return handed
+        spread = np.zeros((self.above, *handed.shape[1:]), handed.dtype)
+        spread[self.parents[self.families]] = handed
+        return spread
+
+    def handed_out(self, above: Array) -> Array:
+        """For each link here, what its parent has."""
+        return above if self.is_straight else above[self.parents]
 
 
 class Levels:
@@ -47,37 +63,36 @@ class Levels:
         self.order = np.array([k for run in runs for k in run], int)
         self.position = np.empty(n, int)
         self.position[self.order] = np.arange(n)
-        self.roots = slice(0, len(runs[0]))
-        self.levels: list[Level] = []
-        start = len(runs[0])
-        for run in runs[1:-1]:
-            above = self.position[[parents[k] for k in run]]
-            families = np.flatnonzero(np.diff(above, prepend=-1))
-            heads = above[families]
-            together = bool(heads[-1] - heads[0] + 1 == len(heads))
-            at_once = slice(int(heads[0]), int(heads[-1]) + 1) if together else heads
-            self.levels.append(Level(slice(start, start + len(run)), above, families, at_once))
+        roots = len(runs[0])
+        self.roots, self.inner = slice(0, roots), slice(roots, n)
+        self.parents = self.position[[parents[k] for k in self.order[self.inner]]]
+        """Positions of the parents of all links but the base's; they do not decrease."""
+        self.families = np.flatnonzero(np.diff(self.parents, prepend=-1))
+        self.levels = [Level(self.roots, 0, np.empty(0, int), np.empty(0, int), True)]
+        start = roots
+        for above, run in pairwise(runs[:-1]):
+            here = slice(start, start + len(run))
+            local = self.parents[here.start - roots : here.stop - roots] - (start - len(above))
+            families = np.flatnonzero(np.diff(local, prepend=-1))
+            is_straight = len(families) == len(run) == len(above)
+            self.levels.append(Level(here, len(above), local, families, is_straight))
             start += len(run)
-        # Position of each link's parent; the base's links have none and come first.
-        self.parents = np.concatenate([level.parents for level in self.levels]) if self.levels else np.empty(0, int)
-        self.inner = slice(len(runs[0]), n)
 
-    def inward(self) -> Iterator[Level]:
-        """Tips to base, without the base's own links."""
-        return reversed(self.levels)
+    def inward(self, step: Callable[[Level, Any], tuple[Array, tuple[Array, ...]]]) -> list[Array]:
+        """Tips to base; what the steps keep, for all links."""
+        outboard: Any = NOTHING
+        kept = []
+        for level in reversed(self.levels):
+            handed, own = step(level, outboard)
+            kept.append(own)
+            outboard = level.handed_up(handed)
+        return [np.concatenate(column[::-1]) for column in zip(*kept, strict=True)]
 
-    def outward(self) -> Iterator[Level]:
-        """Base to tips, without the base's own links."""
-        return iter(self.levels)
-
-    def sum_up(self, level: Level, handed: Array, totals: Array) -> None:
-        """Add what the links of a level hand up to their parents' entries of ``totals``."""
-        if not level.is_single:
-            handed = np.add.reduceat(handed, level.families, axis=0)
-        totals[level.heads] += handed
-
-    def accumulate(self, totals: Array, hand: Callable[[slice], Array]) -> Array:
-        """Tips to base: ``totals`` gains, level by level, what ``hand(links)`` makes of the entries below."""
-        for level in self.inward():
-            self.sum_up(level, hand(level.here), totals)
-        return totals
+    def outward(self, step: Callable[[Level, Any], Array]) -> Array:
+        """Base to tips; what the steps give, for all links."""
+        above = step(self.levels[0], None)
+        kept = [above]
+        for level in self.levels[1:]:
+            above = step(level, level.handed_out(above))
+            kept.append(above)
+        return np.concatenate(kept)

@@ -12,7 +12,7 @@ from linkwise.errors import InputError
 from linkwise.operators.atoms import Diagonal
 from linkwise.operators.base import Operator
 from linkwise.operators.expressions import Identity, Inverse, Product, Sum, Term, Transposed, product, total
-from linkwise.operators.rules import RULES, Rule
+from linkwise.operators.rules import RULES, Rule, named
 
 _MOST_STEPS = 200
 
@@ -77,9 +77,9 @@ def expand(expression: Operator) -> Operator:
     return _recorded(result, expression, steps)
 
 
-def rewrite(expression: Operator, rule: Rule, *, reverse: bool = False) -> Operator:
-    """One rule applied wherever it fits, and the adjoint of the rule too; an error where it fits nowhere."""
-    ops = expression.engine.owner
+def rewrite(expression: Operator, rule: Rule | str, *, reverse: bool = False) -> Operator:
+    """One rule, by name, applied wherever it fits, and the adjoint of the rule too; an error where it fits nowhere."""
+    rule, ops = named(rule), expression.engine.owner
     if not rule.holds_for(ops):
         raise InputError(f"{rule.name} does not hold for this mechanism", got=rule.statement, allowed=rule.needs)
     steps: list[Step] = []
@@ -116,8 +116,8 @@ def _exhausted(
 ) -> Operator:
     seen = {expression.key}
     for _ in range(most):
-        tried = (_replaced(expression, replacement) for replacement in replacements)
-        found = next((new for new in tried if new is not None and new[0].key not in seen), None)
+        tried = ((_replaced(expression, replacement), replacement) for replacement in replacements)
+        found = next(((new, r) for new, r in tried if new is not None and new.key not in seen), None)
         if found is None:
             return expression
         expression, replacement = found
@@ -142,35 +142,27 @@ def _directions(rule: Rule, ops: Any, reverse: bool) -> Iterator[Replacement]:
         yield Replacement(rule, left.T, right.T, f"{how}, adjoint")
 
 
-def _replaced(expression: Operator, r: Replacement) -> tuple[Operator, Replacement] | None:
+def _replaced(expression: Operator, r: Replacement) -> Operator | None:
     """The expression with the first occurrence of a rule's left side replaced; None where there is none."""
     if expression.key == r.before.key:
-        return r.after, r
+        return r.after
     if isinstance(expression, Product):
-        inside = _in_word(expression.factors, r)
-        if inside is not None:
-            return product(*inside), r
-        return _in_parts(expression.factors, r, lambda parts: product(*parts))
+        word = _in_word(expression.factors, r)
+        if word is not None:
+            return product(*word)
     if isinstance(expression, Sum):
         terms = _in_terms(expression.terms, r)
         if terms is not None:
-            return total(*terms), r
-        coefficients = [c for c, _ in expression.terms]
-        parts = [op for _, op in expression.terms]
-        return _in_parts(parts, r, lambda new: total(*zip(coefficients, new, strict=True)))
-    if isinstance(expression, Transposed):
-        return _in_parts([expression.operator], r, lambda parts: parts[0].T)
-    if isinstance(expression, Inverse):
-        return _in_parts([expression.operator], r, lambda parts: Inverse(parts[0]))
-    return None
-
-
-def _in_parts(parts: Sequence[Operator], r: Replacement, join: Any) -> tuple[Operator, Replacement] | None:
-    for i, part in enumerate(parts):
+            return total(*terms)
+    for i, part in enumerate(expression.parts):
         found = _replaced(part, r)
         if found is not None:
-            return join([*parts[:i], found[0], *parts[i + 1 :]]), r
+            return _with_part(expression, i, found)
     return None
+
+
+def _with_part(expression: Operator, i: int, part: Operator) -> Operator:
+    return expression.with_parts([*expression.parts[:i], part, *expression.parts[i + 1 :]])
 
 
 def _in_word(factors: Sequence[Operator], r: Replacement) -> list[Operator] | None:
@@ -217,18 +209,10 @@ def _inverted(expression: Operator, steps: list[Step]) -> Operator:
 def _opened_somewhere(expression: Operator) -> tuple[Operator, Replacement | None] | None:
     if isinstance(expression, Inverse):
         return _opened(expression.operator)
-    parts: Sequence[Operator] = ()
-    if isinstance(expression, Product):
-        parts = expression.factors
-    elif isinstance(expression, Sum):
-        parts = [op for _, op in expression.terms]
-    for i, part in enumerate(parts):
+    for i, part in enumerate(expression.parts):
         found = _opened_somewhere(part)
         if found is not None:
-            new = [*parts[:i], found[0], *parts[i + 1 :]]
-            if isinstance(expression, Sum):
-                return total(*((c, op) for (c, _), op in zip(expression.terms, new, strict=True))), found[1]
-            return product(*new), found[1]
+            return _with_part(expression, i, found[0]), found[1]
     return None
 
 
@@ -258,16 +242,12 @@ def _opened(inner: Operator) -> tuple[Operator, Replacement | None] | None:
     for r in _replacements("simplify", ops):
         found = _replaced(inner, r)
         if found is not None:
-            return Inverse(found[0]), r
+            return Inverse(found), r
     return None
 
 
-def _no_sides(ops: Any) -> tuple[Operator, Operator]:
-    raise NotImplementedError("a rule of all matrices has no sides of its own")
-
-
-_PRODUCT = Rule("product_inverse", "(AB)⁻¹ = B⁻¹A⁻¹", "(AB)⁻¹ = B⁻¹A⁻¹", "inverse", _no_sides)
-_DISTRIBUTED = Rule("distributed", "A(B + C) = AB + AC", "A(B + C) = AB + AC", "derive", _no_sides)
+_PRODUCT = Rule("product_inverse", "(AB)⁻¹ = B⁻¹A⁻¹", "(AB)⁻¹ = B⁻¹A⁻¹", "inverse")
+_DISTRIBUTED = Rule("distributed", "A(B + C) = AB + AC", "A(B + C) = AB + AC", "derive")
 
 
 # Multiplying out.

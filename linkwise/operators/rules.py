@@ -5,11 +5,11 @@ manipulator dynamics using spatial operators. 004: Rodriguez, Jain and Kreutz, S
 multibody system dynamics.
 
 A rule of use ``simplify`` takes away sweeps or factors, one of use ``inverse`` serves to invert, and one of use
-``derive`` changes the form only and is applied by name (``expr.rewrite(RULES["…"])``). Each also holds for the adjoints
-of its two sides.
+``derive`` changes the form only and is applied by name (``expr.rewrite("mixed_sweeps")``). Each also holds for the
+adjoints of its two sides. A rule is its statement: :mod:`linkwise.operators.reading` makes the operators from it.
 
 DIFFERS FROM PAPER: with rotor inertias J_r on the joints, D = HPH* + J_r and 𝓜 = HφMφ*H* + J_r. The rules that this
-touches have J_r on their left side when the mechanism has any, or are not used (``needs`` says so).
+touches have J_r on their left side when the mechanism has any, written (+ J_r), or are not used (``needs`` says so).
 
 DIFFERS FROM PAPER: 004 states eq. A.3 and lemma 5 for trees with a block-diagonal Υ. E_ψ*ΥE_ψ then also has blocks
 between the children of one parent, which Υ has not, and Υ + ψ~*Υ + Υψ~ lacks the blocks of Ω between branches. As
@@ -19,19 +19,18 @@ blocks, and Ω = ψ*H*D⁻¹Hψ holds whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from linkwise.errors import UnknownNameError
 from linkwise.operators.base import Operator
-from linkwise.operators.expressions import Inverse, Zero, total
+from linkwise.operators.reading import sides
 
 if TYPE_CHECKING:
     from linkwise.operators.state import Operators
 
 Use = Literal["simplify", "inverse", "derive"]
 Need = Literal["no rotor inertia", "no branches"]
-Sides = tuple[Operator, Operator]
 
 
 @dataclass(frozen=True)
@@ -42,9 +41,8 @@ class Rule:
     source: str
     """Paper and equation or lemma."""
     statement: str
-    """The identity in words or letters."""
-    use: Use
-    make: Callable[[Operators], Sides]
+    """The identity in the papers' letters."""
+    use: Use = "simplify"
     needs: Need | None = None
 
     def holds_for(self, ops: Operators) -> bool:
@@ -53,373 +51,110 @@ class Rule:
             return not ops.has_armature
         return self.needs is None or not ops.has_branches
 
-    def sides(self, ops: Operators) -> Sides:
+    def sides(self, ops: Operators) -> tuple[Operator, Operator]:
         """The two sides as operators of one state."""
-        known = ops.sides.get(self.name)
-        if known is None:
-            known = ops.sides[self.name] = self.make(ops)
-        return known
+        if self.name not in ops.sides:
+            ops.sides[self.name] = sides(self.statement, ops)
+        return ops.sides[self.name]
 
     def __repr__(self) -> str:
         return f"<rule {self.name}, {self.source}: {self.statement}>"
 
 
-RULES: dict[str, Rule] = {}
+_RULES = (
+    # Sweeps and what they invert.
+    Rule("phi_is_inverse", "000 eq. 20", "(I - E_φ)⁻¹ = φ"),
+    Rule("phi_inverse", "000 eq. 20", "φ⁻¹ = I - E_φ", "inverse"),
+    Rule("phi_undone", "000 eq. 20", "(I - E_φ) φ = I"),
+    Rule("phi_undone_after", "000 eq. 20", "φ (I - E_φ) = I"),
+    Rule("psi_is_inverse", "000 eq. 54", "(I - E_ψ)⁻¹ = ψ"),
+    Rule("psi_inverse", "000 eq. 54", "ψ⁻¹ = I - E_ψ", "inverse"),
+    Rule("psi_undone", "000 eq. 54", "(I - E_ψ) ψ = I"),
+    Rule("psi_undone_after", "000 eq. 54", "ψ (I - E_ψ) = I"),
+    Rule("phi_less_identity", "000 lemma 3.1", "φ - I = φ~"),
+    Rule("phi_shifted", "000 lemma 3.1", "E_φ φ = φ~"),
+    Rule("phi_of_shift", "000 lemma 3.1", "φ E_φ = φ~"),
+    Rule("phi_from_tilde", "000 lemma 3.1", "I + φ~ = φ"),
+    Rule("psi_less_identity", "004 lemma 5", "ψ - I = ψ~"),
+    Rule("psi_shifted", "004 lemma 5", "E_ψ ψ = ψ~"),
+    Rule("psi_of_shift", "004 lemma 5", "ψ E_ψ = ψ~"),
+    Rule("psi_from_tilde", "004 lemma 5", "I + ψ~ = ψ"),
+    # Composite bodies.
+    Rule("composite_recursion", "000 eq. 25", "M + E_φ R E_φ* = R"),
+    Rule("composite_residue", "000 eq. 26", "R - E_φ R E_φ* = M"),
+    Rule("composite_gathered", "000 eq. 27", "R + φ~R + Rφ~* = φMφ*"),
+    # Definitions of the articulated body.
+    Rule("joint_inertia", "000 eq. 53", "HPH* (+ J_r) = D"),
+    Rule("gain", "000 eq. 53", "P H* D⁻¹ = G"),
+    Rule("predictor_gain", "000 eq. 53", "E_φ G = K"),
+    Rule("projection", "000 eq. 53", "G H = τ"),
+    Rule("projection_complement", "000 eq. 53", "I - τ = τ̄"),
+    Rule("projection_whole", "000 eq. 53", "τ + τ̄ = I"),
+    Rule("articulated_shift", "000 eq. 53", "E_φ τ̄ = E_ψ"),
+    Rule("swept_gain", "000 eq. 53", "φ~ G = φ K"),
+    Rule("swept_projection", "000 eq. 53", "φ~ τ̄ = φ E_ψ"),
+    Rule("gain_weighted", "000 eq. 53", "D⁻¹ H P = G*", "derive"),
+    # Projections.
+    Rule("gain_reproduces", "000 eq. 38", "H G = I", needs="no rotor inertia"),
+    Rule("projection_twice", "000 eq. 38", "τ̄ τ̄ = τ̄", needs="no rotor inertia"),
+    Rule("joint_blocks", "000 eq. 38", "H τ̄ = 0", needs="no rotor inertia"),
+    Rule("projected_inertia", "000 eq. 41", "τ̄ P τ̄* = τ̄ P", needs="no rotor inertia"),
+    Rule("projection_slides", "000 eq. 41", "P τ̄* = τ̄ P", "derive"),
+    Rule("articulated_recursion", "000 eq. 42", "M + E_ψ P E_ψ* = P", needs="no rotor inertia"),
+    Rule("articulated_riccati", "000 lemma 6.2", "M + E_ψ P E_φ* = P"),
+    Rule("articulated_residue", "000 lemma 6.2", "P - E_ψ P E_φ* = M"),
+    # The lemmas.
+    Rule("shift_difference", "000 lemma 6.1", "E_φ - KH = E_ψ"),
+    Rule(
+        "innovations_factors",
+        "000 lemma 6.2; 001 lemma 4.2; 004 lemma 1",
+        "HφMφ*H* (+ J_r) = [I + HφK] D [I + HφK]*",
+        "inverse",
+    ),
+    Rule("innovations_gathered", "000 lemma 6.2", "[I + HφK] D [I + HφK]* = HφMφ*H* (+ J_r)"),
+    Rule("innovations_inverse", "000 lemma 6.3; 001 lemma 4.3; 004 lemma 2", "[I + HφK]⁻¹ = I - HψK", "inverse"),
+    Rule("whitening_inverse", "000 lemma 6.3", "[I - HψK]⁻¹ = I + HφK", "inverse"),
+    Rule("whitening_undone", "000 lemma 6.3", "[I - HψK] [I + HφK] = I"),
+    Rule("innovations_undone", "000 lemma 6.3", "[I + HφK] [I - HψK] = I"),
+    Rule("whitened_sweep", "000 eq. 57; 001 lemma 4.5; 004 lemma 4", "[I - HψK] Hφ = Hψ"),
+    Rule("coloured_sweep", "000 eq. 57", "[I + HφK] Hψ = Hφ"),
+    Rule("smoothed_sweep", "000 eq. 59", "φK [I - HψK] = ψK"),
+    Rule("sweep_resolvent", "000 eq. 57", "φ - ψKHφ = ψ"),
+    Rule("mixed_sweeps", "000 eq. 58", "ψMφ* = ψP + Pφ~*", "derive"),
+    Rule("smoother", "000 eq. 59", "[I - HψK]* D⁻¹ H P φ~* = K*ψ*"),
+    Rule("weighted_mass", "001 lemma 4.5", "[I - HψK]* D⁻¹ [I - HψK] HφMφ* = [I - HψK]* D⁻¹ HψP + K*ψ*", "derive"),
+    # Admittances.
+    Rule("admittance_recursion", "004 eq. A.3", "H*D⁻¹H + E_ψ*ΥE_ψ = Υ", needs="no branches"),
+    Rule("admittance_residue", "004 eq. A.3", "Υ - E_ψ*ΥE_ψ = H*D⁻¹H", needs="no branches"),
+    Rule("admittance", "004 eq. 3.10", "ψ*H*D⁻¹Hψ = Ω"),
+    Rule("admittance_split", "004 lemma 5, eq. A.4", "Υ + ψ~*Υ + Υψ~ = Ω", needs="no branches"),
+)
+
+RULES: dict[str, Rule] = {rule.name: rule for rule in _RULES}
 """All rules by name, in the order in which they are tried."""
 
 
-def _rule(
-    source: str, use: Use = "simplify", *, needs: Need | None = None
-) -> Callable[[Callable[[Operators], Sides]], Rule]:
-    def enter(make: Callable[[Operators], Sides]) -> Rule:
-        statement = " ".join((make.__doc__ or "").split())
-        rule = RULES[make.__name__] = Rule(make.__name__, source, statement, use, make, needs)
-        return rule
+class Listing(tuple[Rule, ...]):
+    """Rules, one a line: name, paper and equation, identity, and on which mechanisms it holds if not on all."""
 
-    return enter
+    def __repr__(self) -> str:
+        name, source = (max(len(getattr(rule, part)) for rule in self) for part in ("name", "source"))
+        needs = (f"  ({rule.needs})" if rule.needs else "" for rule in self)
+        rows = zip(self, needs, strict=True)
+        return "\n".join(f"{r.name:<{name}}  {r.source:<{source}}  {r.statement}{need}" for r, need in rows)
 
 
-# Sweeps and what they invert.
-@_rule("000 eq. 20")
-def phi_is_inverse(o: Operators) -> Sides:
-    """(I - E_φ)⁻¹ = φ."""
-    return Inverse(o.I - o.E_phi), o.phi
+def rules(use: Use | None = None) -> Listing:
+    """The identities that the library knows, to look at and to choose from for ``expr.rewrite(name)``.
 
+    Args:
+        use: only those of one use: ``"simplify"``, ``"inverse"`` or ``"derive"``.
+    """
+    return Listing(rule for rule in _RULES if use in (None, rule.use))
 
-@_rule("000 eq. 20", "inverse")
-def phi_inverse(o: Operators) -> Sides:
-    """φ⁻¹ = I - E_φ."""
-    return Inverse(o.phi), o.I - o.E_phi
 
-
-@_rule("000 eq. 20")
-def phi_undone(o: Operators) -> Sides:
-    """(I - E_φ) φ = I."""
-    return (o.I - o.E_phi) @ o.phi, o.identity("links")
-
-
-@_rule("000 eq. 20")
-def phi_undone_after(o: Operators) -> Sides:
-    """φ (I - E_φ) = I."""
-    return o.phi @ (o.I - o.E_phi), o.identity("links")
-
-
-@_rule("000 eq. 54")
-def psi_is_inverse(o: Operators) -> Sides:
-    """(I - E_ψ)⁻¹ = ψ."""
-    return Inverse(o.I - o.E_psi), o.psi
-
-
-@_rule("000 eq. 54", "inverse")
-def psi_inverse(o: Operators) -> Sides:
-    """ψ⁻¹ = I - E_ψ."""
-    return Inverse(o.psi), o.I - o.E_psi
-
-
-@_rule("000 eq. 54")
-def psi_undone(o: Operators) -> Sides:
-    """(I - E_ψ) ψ = I."""
-    return (o.I - o.E_psi) @ o.psi, o.identity("links")
-
-
-@_rule("000 eq. 54")
-def psi_undone_after(o: Operators) -> Sides:
-    """ψ (I - E_ψ) = I."""
-    return o.psi @ (o.I - o.E_psi), o.identity("links")
-
-
-@_rule("000 lemma 3.1")
-def phi_less_identity(o: Operators) -> Sides:
-    """φ - I = φ~."""
-    return o.phi - o.I, o.phi_tilde
-
-
-@_rule("000 lemma 3.1")
-def phi_shifted(o: Operators) -> Sides:
-    """E_φ φ = φ~."""
-    return o.E_phi @ o.phi, o.phi_tilde
-
-
-@_rule("000 lemma 3.1")
-def phi_of_shift(o: Operators) -> Sides:
-    """φ E_φ = φ~."""
-    return o.phi @ o.E_phi, o.phi_tilde
-
-
-@_rule("000 lemma 3.1")
-def phi_from_tilde(o: Operators) -> Sides:
-    """I + φ~ = φ."""
-    return o.I + o.phi_tilde, o.phi
-
-
-@_rule("004 lemma 5")
-def psi_less_identity(o: Operators) -> Sides:
-    """ψ - I = ψ~."""
-    return o.psi - o.I, o.psi_tilde
-
-
-@_rule("004 lemma 5")
-def psi_shifted(o: Operators) -> Sides:
-    """E_ψ ψ = ψ~."""
-    return o.E_psi @ o.psi, o.psi_tilde
-
-
-@_rule("004 lemma 5")
-def psi_of_shift(o: Operators) -> Sides:
-    """ψ E_ψ = ψ~."""
-    return o.psi @ o.E_psi, o.psi_tilde
-
-
-@_rule("004 lemma 5")
-def psi_from_tilde(o: Operators) -> Sides:
-    """I + ψ~ = ψ."""
-    return o.I + o.psi_tilde, o.psi
-
-
-# Composite bodies.
-@_rule("000 eq. 25")
-def composite_recursion(o: Operators) -> Sides:
-    """M + E_φ R E_φ* = R."""
-    return o.M + o.E_phi @ o.R @ o.E_phi.T, o.R
-
-
-@_rule("000 eq. 26")
-def composite_residue(o: Operators) -> Sides:
-    """R - E_φ R E_φ* = M."""
-    return o.R - o.E_phi @ o.R @ o.E_phi.T, o.M
-
-
-@_rule("000 eq. 27")
-def composite_gathered(o: Operators) -> Sides:
-    """R + φ~R + Rφ~* = φMφ*."""
-    return o.R + o.phi_tilde @ o.R + o.R @ o.phi_tilde.T, o.phi @ o.M @ o.phi.T
-
-
-# Definitions of the articulated body.
-@_rule("000 eq. 53")
-def joint_inertia(o: Operators) -> Sides:
-    """HPH* (+ J_r) = D."""
-    return _with_rotors(o, o.H @ o.P @ o.H.T), o.D
-
-
-@_rule("000 eq. 53")
-def gain(o: Operators) -> Sides:
-    """P H* D⁻¹ = G."""
-    return o.P @ o.H.T @ o.D.inv(), o.G
-
-
-@_rule("000 eq. 53")
-def predictor_gain(o: Operators) -> Sides:
-    """E_φ G = K."""
-    return o.E_phi @ o.G, o.K
-
-
-@_rule("000 eq. 53")
-def projection(o: Operators) -> Sides:
-    """G H = τ."""
-    return o.G @ o.H, o.tau
-
-
-@_rule("000 eq. 53")
-def projection_complement(o: Operators) -> Sides:
-    """I - τ = τ̄."""
-    return o.I - o.tau, o.tau_bar
-
-
-@_rule("000 eq. 53")
-def projection_whole(o: Operators) -> Sides:
-    """τ + τ̄ = I."""
-    return o.tau + o.tau_bar, o.identity("links")
-
-
-@_rule("000 eq. 53")
-def articulated_shift(o: Operators) -> Sides:
-    """E_φ τ̄ = E_ψ."""
-    return o.E_phi @ o.tau_bar, o.E_psi
-
-
-@_rule("000 eq. 53")
-def swept_gain(o: Operators) -> Sides:
-    """φ~ G = φ K."""
-    return o.phi_tilde @ o.G, o.phi @ o.K
-
-
-@_rule("000 eq. 53")
-def swept_projection(o: Operators) -> Sides:
-    """φ~ τ̄ = φ E_ψ."""
-    return o.phi_tilde @ o.tau_bar, o.phi @ o.E_psi
-
-
-@_rule("000 eq. 53", "derive")
-def gain_weighted(o: Operators) -> Sides:
-    """D⁻¹ H P = G*."""
-    return o.D.inv() @ o.H @ o.P, o.G.T
-
-
-# Projections.
-@_rule("000 eq. 38", needs="no rotor inertia")
-def gain_reproduces(o: Operators) -> Sides:
-    """H G = I."""
-    return o.H @ o.G, o.identity("joints")
-
-
-@_rule("000 eq. 38", needs="no rotor inertia")
-def projection_twice(o: Operators) -> Sides:
-    """τ̄ τ̄ = τ̄."""
-    return o.tau_bar @ o.tau_bar, o.tau_bar
-
-
-@_rule("000 eq. 38", needs="no rotor inertia")
-def joint_blocks(o: Operators) -> Sides:
-    """H τ̄ = 0."""
-    left = o.H @ o.tau_bar
-    return left, Zero(left.engine, left.rows, left.cols)
-
-
-@_rule("000 eq. 41", needs="no rotor inertia")
-def projected_inertia(o: Operators) -> Sides:
-    """τ̄ P τ̄* = τ̄ P."""
-    return o.tau_bar @ o.P @ o.tau_bar.T, o.tau_bar @ o.P
-
-
-@_rule("000 eq. 41", "derive")
-def projection_slides(o: Operators) -> Sides:
-    """P τ̄* = τ̄ P."""
-    return o.P @ o.tau_bar.T, o.tau_bar @ o.P
-
-
-@_rule("000 eq. 42", needs="no rotor inertia")
-def articulated_recursion(o: Operators) -> Sides:
-    """M + E_ψ P E_ψ* = P."""
-    return o.M + o.E_psi @ o.P @ o.E_psi.T, o.P
-
-
-@_rule("000 lemma 6.2")
-def articulated_riccati(o: Operators) -> Sides:
-    """M + E_ψ P E_φ* = P."""
-    return o.M + o.E_psi @ o.P @ o.E_phi.T, o.P
-
-
-@_rule("000 lemma 6.2")
-def articulated_residue(o: Operators) -> Sides:
-    """P - E_ψ P E_φ* = M."""
-    return o.P - o.E_psi @ o.P @ o.E_phi.T, o.M
-
-
-# The lemmas.
-@_rule("000 lemma 6.1")
-def shift_difference(o: Operators) -> Sides:
-    """E_φ - KH = E_ψ, which is ψ⁻¹ = φ⁻¹ + KH."""
-    return o.E_phi - o.K @ o.H, o.E_psi
-
-
-@_rule("000 lemma 6.2; 001 lemma 4.2; 004 lemma 1", "inverse")
-def innovations_factors(o: Operators) -> Sides:
-    """𝓜 = HφMφ*H* (+ J_r) = [I + HφK] D [I + HφK]*."""
-    factor = o.I + o.H @ o.phi @ o.K
-    return o.mass_matrix, factor @ o.D @ factor.T
-
-
-@_rule("000 lemma 6.2")
-def innovations_gathered(o: Operators) -> Sides:
-    """[I + HφK] D [I + HφK]* = HφMφ*H* (+ J_r) = 𝓜."""
-    factor = o.I + o.H @ o.phi @ o.K
-    return factor @ o.D @ factor.T, o.mass_matrix
-
-
-@_rule("000 lemma 6.3; 001 lemma 4.3; 004 lemma 2", "inverse")
-def innovations_inverse(o: Operators) -> Sides:
-    """[I + HφK]⁻¹ = I - HψK."""
-    return Inverse(o.I + o.H @ o.phi @ o.K), o.I - o.H @ o.psi @ o.K
-
-
-@_rule("000 lemma 6.3", "inverse")
-def whitening_inverse(o: Operators) -> Sides:
-    """[I - HψK]⁻¹ = I + HφK."""
-    return Inverse(o.I - o.H @ o.psi @ o.K), o.I + o.H @ o.phi @ o.K
-
-
-@_rule("000 lemma 6.3")
-def whitening_undone(o: Operators) -> Sides:
-    """[I - HψK] [I + HφK] = I."""
-    return (o.I - o.H @ o.psi @ o.K) @ (o.I + o.H @ o.phi @ o.K), o.identity("joints")
-
-
-@_rule("000 lemma 6.3")
-def innovations_undone(o: Operators) -> Sides:
-    """[I + HφK] [I - HψK] = I."""
-    return (o.I + o.H @ o.phi @ o.K) @ (o.I - o.H @ o.psi @ o.K), o.identity("joints")
-
-
-@_rule("000 eq. 57; 001 lemma 4.5; 004 lemma 4")
-def whitened_sweep(o: Operators) -> Sides:
-    """[I - HψK] Hφ = Hψ."""
-    return (o.I - o.H @ o.psi @ o.K) @ o.H @ o.phi, o.H @ o.psi
-
-
-@_rule("000 eq. 57")
-def coloured_sweep(o: Operators) -> Sides:
-    """[I + HφK] Hψ = Hφ."""
-    return (o.I + o.H @ o.phi @ o.K) @ o.H @ o.psi, o.H @ o.phi
-
-
-@_rule("000 eq. 59")
-def smoothed_sweep(o: Operators) -> Sides:
-    """φK [I - HψK] = ψK."""
-    return o.phi @ o.K @ (o.I - o.H @ o.psi @ o.K), o.psi @ o.K
-
-
-@_rule("000 eq. 57")
-def sweep_resolvent(o: Operators) -> Sides:
-    """φ - ψKHφ = ψ."""
-    return o.phi - o.psi @ o.K @ o.H @ o.phi, o.psi
-
-
-@_rule("000 eq. 58", "derive")
-def mixed_sweeps(o: Operators) -> Sides:
-    """ψMφ* = ψP + Pφ~*."""
-    return o.psi @ o.M @ o.phi.T, o.psi @ o.P + o.P @ o.phi_tilde.T
-
-
-@_rule("000 eq. 59")
-def smoother(o: Operators) -> Sides:
-    """[I - HψK]* D⁻¹ H P φ~* = K*ψ*."""
-    white = o.I - o.H @ o.psi @ o.K
-    return white.T @ o.D.inv() @ o.H @ o.P @ o.phi_tilde.T, o.K.T @ o.psi.T
-
-
-@_rule("001 lemma 4.5", "derive")
-def weighted_mass(o: Operators) -> Sides:
-    """[I - HψK]* D⁻¹ [I - HψK] HφMφ* = [I - HψK]* D⁻¹ HψP + K*ψ*."""
-    white = o.I - o.H @ o.psi @ o.K
-    inverse = white.T @ o.D.inv() @ white
-    return inverse @ o.H @ o.phi @ o.M @ o.phi.T, white.T @ o.D.inv() @ o.H @ o.psi @ o.P + o.K.T @ o.psi.T
-
-
-# Admittances.
-@_rule("004 eq. A.3", needs="no branches")
-def admittance_recursion(o: Operators) -> Sides:
-    """H*D⁻¹H + E_ψ*ΥE_ψ = Υ."""
-    return o.H.T @ o.D.inv() @ o.H + o.E_psi.T @ o.Upsilon @ o.E_psi, o.Upsilon
-
-
-@_rule("004 eq. A.3", needs="no branches")
-def admittance_residue(o: Operators) -> Sides:
-    """Υ - E_ψ*ΥE_ψ = H*D⁻¹H."""
-    return o.Upsilon - o.E_psi.T @ o.Upsilon @ o.E_psi, o.H.T @ o.D.inv() @ o.H
-
-
-@_rule("004 eq. 3.10")
-def admittance(o: Operators) -> Sides:
-    """ψ*H*D⁻¹Hψ = Ω."""
-    return o.psi.T @ o.H.T @ o.D.inv() @ o.H @ o.psi, o.Omega
-
-
-@_rule("004 lemma 5, eq. A.4", needs="no branches")
-def admittance_split(o: Operators) -> Sides:
-    """Υ + ψ~*Υ + Υψ~ = Ω."""
-    return total((1.0, o.Upsilon), (1.0, o.psi_tilde.T @ o.Upsilon), (1.0, o.Upsilon @ o.psi_tilde)), o.Omega
-
-
-def _with_rotors(o: Operators, inertia: Operator) -> Operator:
-    return inertia + o.armature if o.has_armature else inertia
+def named(rule: Rule | str) -> Rule:
+    """A rule by its name."""
+    if isinstance(rule, str) and rule not in RULES:
+        raise UnknownNameError("rule", rule, RULES, do="see linkwise.operators.rules()")
+    return RULES[rule] if isinstance(rule, str) else rule

@@ -11,18 +11,20 @@ import numpy as np
 from linkwise.algorithms.catalogue import Trees
 from linkwise.algorithms.kinematics import Place
 from linkwise.errors import InputError
+from linkwise.model.joints import Joint
 from linkwise.model.mechanism import Mechanism
 from linkwise.model.tree import Tree
-from linkwise.operators.array_engine import ArrayEngine
+from linkwise.operators.array_blocks import ArrayBlocks
 from linkwise.operators.atoms import Diagonal, Omega, PickOff, Shift, Sweep, Tilde
 from linkwise.operators.base import Operator
+from linkwise.operators.blocks import Blocks
 from linkwise.operators.engine import Engine
 from linkwise.operators.expressions import Identity
 from linkwise.operators.points import Point, places
-from linkwise.operators.scalar_engine import ScalarEngine
+from linkwise.operators.scalar_blocks import ScalarBlocks
 from linkwise.operators.spaces import Space
 from linkwise.operators.vectors import Given, Moving, Vector
-from linkwise.spatial.scalar import is_zero
+from linkwise.spatial.structure import flatten
 
 Frames = Literal["body", "link"]
 
@@ -31,7 +33,8 @@ class Operators:
     """The operators of the papers for one state (or a batch), under the papers' names.
 
     With n links and N = nv freedoms: H is N × 6n, G and K are 6n × N, D is N × N with one nv_k × nv_k block for each
-    joint, all others are 6n × 6n. Links are numbered base to tip; block (parent(k), k) of E_φ is φ(parent(k), k).
+    joint, all others are 6n × 6n; where a link's motions have more than six numbers, 6n is the sum of the widths.
+    Links are numbered base to tip; block (parent(k), k) of E_φ is φ(parent(k), k).
 
     Rotor inertias (:attr:`armature`, J_r) add to the joints' inertia: 𝓜 = HφMφ*H* + J_r and D = HPH* + J_r. Then τ̄ is
     no projection any more and P = M + E_ψPE_φ* replaces M + E_ψPE_ψ*; all other identities stay as they are.
@@ -39,6 +42,7 @@ class Operators:
 
     def __init__(self, engine: Engine, find: Callable[[str], Place], has_velocity: bool) -> None:
         self.engine = engine
+        engine.owner = self
         self._find = find
         self._has_velocity = has_velocity
 
@@ -191,7 +195,7 @@ class Operators:
 
     @cached_property
     def f(self) -> Vector:
-        """The force f = Mφ*a + b that each link needs for v̇ = 0, 6n; 𝓒 = Hφf (000 eq. 21)."""
+        """The force f = Mφ*a + b that each link needs for v̇ = 0, gravity included, 6n; 𝓒 = Hφf (000 eq. 21)."""
         return self._moving("f")
 
     @cached_property
@@ -220,12 +224,12 @@ class Operators:
     @cached_property
     def has_armature(self) -> bool:
         """Whether any joint has rotor inertia."""
-        return any(not is_zero(x) for link in self.engine.tree for x in link.armature)
+        return self.engine.blocks.has_armature
 
     @cached_property
     def has_branches(self) -> bool:
         """Whether any link has more than one child."""
-        parents = [link.parent for link in self.engine.tree if link.parent >= 0]
+        parents = [parent for parent in self.engine.parents if parent >= 0]
         return len(set(parents)) < len(parents)
 
     @cached_property
@@ -249,7 +253,7 @@ class Operators:
 
     def __repr__(self) -> str:
         batch = f", batch {self.engine.batch}" if self.engine.batch else ""
-        return f"<operators: {len(self.engine.tree.links)} links, nv = {self.engine.tree.nv}{batch}>"
+        return f"<operators: {len(self.engine.parents)} links, nv = {self.engine.joints.size}{batch}>"
 
 
 def operators(trees: Trees, q: Any, v: Any = None, frames: Frames = "body") -> Operators:
@@ -264,14 +268,12 @@ def operators(trees: Trees, q: Any, v: Any = None, frames: Frames = "body") -> O
     )
     if symbolic and q.ndim > 1:
         raise InputError("operators of symbols are made for one state", got=f"q {q.shape}", allowed=f"({tree.nq})")
-    engine: Engine
+    blocks: Blocks
     if symbolic:
-        engine = ScalarEngine(tree, _scalars(q), None if v is None else _scalars(v))
+        blocks = ScalarBlocks.of(tree, _scalars(q), None if v is None else _scalars(v))
     else:
-        engine = ArrayEngine(tree, q, v)
-    made = Operators(engine, lambda name: trees.place(name, tree), v is not None)
-    engine.owner = made
-    return made
+        blocks = ArrayBlocks.of(tree, q, v)
+    return Operators(Engine(blocks), lambda name: trees.place(name, tree), v is not None)
 
 
 def _refuse_mimics(mechanism: Mechanism) -> None:
@@ -312,8 +314,8 @@ def _state(tree: Tree, q: Any, v: Any) -> tuple[Any, Any]:
 
 def _has_symbols(tree: Tree) -> bool:
     """Whether run-time parameters made the tree symbolic."""
-    numbers = (x for link in tree for x in (link.inertia.m, *link.inertia.h, *link.inertia.J.six(), *link.armature))
-    return not all(isinstance(x, (float, int, np.floating)) for x in (*numbers, *tree.gravity))
+    values = (x for link in tree for x in flatten((link, tree.gravity))[0])
+    return not all(isinstance(x, (float, int, np.floating, Joint)) for x in values)
 
 
 def _scalars(array: Any) -> list[Any]:

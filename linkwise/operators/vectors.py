@@ -19,11 +19,12 @@ from linkwise.operators.engine import Engine, Value
 from linkwise.operators.expressions import Sum
 from linkwise.operators.spaces import Space
 
+_REFLECTED = {np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__"}
+"""What ``array + vector``, ``array - vector`` and ``number * vector`` come to."""
+
 
 class Vector(ABC):
-    """A stacked vector of one state or a batch. ``numpy.asarray`` gives its numbers (..., size)."""
-
-    __array_ufunc__ = None  # arrays leave `array - vector` to us
+    """A stacked vector of one state or a batch, shown by name. To NumPy it is the array of its numbers (..., size)."""
 
     def __init__(self, engine: Engine, space: Space) -> None:
         self.engine = engine
@@ -54,13 +55,22 @@ class Vector(ABC):
         return (*self.engine.batch, self.space.size)
 
     def blocks(self) -> Array:
-        """(..., n, 6): one row for each link or point."""
-        if self.space == self.engine.joints:
-            raise InputError(f"{self.name} has blocks of different sizes", got="a vector over joints", do="use .value")
-        return self.value.reshape(*self.engine.batch, len(self.space.sizes), 6)
+        """(..., n, width): one row for each link or point, (..., n, 6) where all are rigid."""
+        sizes = sorted(set(self.space.sizes))
+        if len(sizes) > 1 or self.space == self.engine.joints:
+            got = f"a vector over {self.space.name}, with blocks of {', '.join(map(str, sizes))}"
+            raise InputError(f"{self.name} has blocks of different sizes", got=got, do="use .value")
+        return self.value.reshape(*self.engine.batch, len(self.space.sizes), *sizes)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.asarray(self.value, dtype)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **how: Any) -> Any:
+        """Sums with arrays and multiples stay expressions, all else that NumPy does gives plain arrays."""
+        if method == "__call__" and ufunc in _REFLECTED and not how and isinstance(inputs[1], Vector):
+            return getattr(inputs[1], _REFLECTED[ufunc])(inputs[0])
+        plain = [x.value if isinstance(x, Vector) else x for x in inputs]
+        return getattr(ufunc, method)(*plain, **how)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -80,13 +90,15 @@ class Vector(ABC):
     def __rsub__(self, other: Any) -> Vector:
         return self._like(other) - self
 
-    def __mul__(self, scale: Any) -> Vector:
+    def __mul__(self, scale: Any) -> Any:
+        if np.ndim(scale):
+            return self.value * np.asarray(scale)
         return Combination(((float(scale) if isinstance(scale, _SCALARS) else scale, self),))
 
     __rmul__ = __mul__
 
     def __neg__(self) -> Vector:
-        return self * -1.0
+        return Combination(((-1.0, self),))
 
     def __repr__(self) -> str:
         return self.name
@@ -175,12 +187,7 @@ class Combination(Vector):
         self.terms = terms
 
     def evaluate(self) -> Value:
-        total: Value = None
-        for coefficient, vector in self.terms:
-            one = isinstance(coefficient, float) and coefficient == 1.0
-            x = vector.stacked if one else self.engine.scale(coefficient, vector.stacked)
-            total = x if total is None else self.engine.add(total, x)
-        return total
+        return self.engine.combined([(c, vector.stacked) for c, vector in self.terms])
 
     @property
     def name(self) -> str:

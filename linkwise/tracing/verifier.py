@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwise.tracing.ops import OPS
 from linkwise.tracing.program import Program
-from linkwise.tracing.rolled_program import PARAMETERS, Angles, Constant, Copy, Loop, LoopBody, RolledProgram
+from linkwise.tracing.rolled_program import PARAMETERS, Angles, Loop, LoopBody, RolledProgram
 
 
 def verify(program: Program) -> None:
@@ -74,11 +74,9 @@ class _Spaces:
                 self._read(step.arguments, 0, size, "the angles")
                 self._write(step.sines, 0, size, "the sines")
                 self._write(step.cosines, 0, size, "the cosines")
-            elif isinstance(step, Copy):
-                self._read(step.source, step.source_offset, 1, "a copy")
-                self._write(step.space, step.offset, 1, "a copy")
-            elif isinstance(step, Constant):
-                self._write(step.space, step.offset, 1, "a constant")
+            else:
+                verify(step.body.program)
+                self._link(len(self.program.kinds) + step.row, step.body)
         for spec in self.program.outputs:
             missing = np.flatnonzero(~self.written[f"out:{spec.name}"])
             if len(missing):
@@ -97,7 +95,7 @@ class _Spaces:
                 self._link(k, body)
 
     def _link(self, k: int, body: LoopBody) -> None:
-        who = f"{body.program.name} of link {k}"
+        who = f"{body.program.name} of row {k}"
         starts = [int(self.program.offsets[k, stretch.column]) for stretch in body.inputs]
         for array, element in sorted({node[1:] for node in body.program.nodes if node[0] == "input"}):
             self._read(body.inputs[array].space, starts[array] + element, 1, who)

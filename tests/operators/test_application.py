@@ -8,7 +8,7 @@ import scipy.sparse.linalg
 
 import linkwise as lw
 from linkwise.errors import InputError
-from linkwise.operators.scalar_engine import ScalarEngine
+from linkwise.operators.scalar_blocks import ScalarBlocks
 from tests.operators.checks import largest, tree_and_operators
 
 LETTERS = (
@@ -58,10 +58,10 @@ def test_batches_are_states_side_by_side(word):
 
 @pytest.mark.parametrize("word", [*LETTERS, "V", "a", "b", "f", "C"])
 def test_symbols_give_the_same(word):
-    """The engine for symbols, run on floats."""
+    """The blocks of symbols, run on floats."""
     model, ops, (q, v, _) = tree_and_operators(11, 8, armature=0.5)
     symbolic = model.operators(q.astype(object), v.astype(object))
-    assert isinstance(symbolic.engine, ScalarEngine)
+    assert isinstance(symbolic.engine.blocks, ScalarBlocks)
     expected, op = getattr(ops, word), getattr(symbolic, word)
     if word in ("V", "a", "b", "f", "C"):
         assert near(np.asarray(op, float), np.asarray(expected))

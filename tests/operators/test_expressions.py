@@ -110,6 +110,25 @@ def test_vectors(ops):
         a + np.ones(3)
 
 
+def test_numpy_sees_plain_arrays(ops):
+    C, T = ops.C, np.arange(float(ops.D.shape[0]))
+    for made in (np.abs(C), np.sin(C), C * T, T * C, np.stack([C, C]), np.concatenate([C, T]), T @ C, np.maximum(C, T)):
+        assert type(made) in (np.ndarray, np.float64)
+    assert np.linalg.norm(C) == np.linalg.norm(C.value)
+    assert np.array_equal(C, C.value)
+    total = np.zeros_like(T)
+    total += C
+    assert np.array_equal(total, C.value)
+
+
+def test_arrays_are_shown_by_name(ops):
+    T = np.arange(float(ops.D.shape[0]))
+    assert repr(ops.vector(T) - ops.C) == "T − Hφ (Mφ*a + b)"
+    assert repr(ops.K @ ops.vector(T, "u") + ops.b) == "K u + b"
+    assert repr(T - ops.C) == "x − Hφ (Mφ*a + b)"
+    assert repr(np.float64(2.0) * ops.C) == "2 Hφ (Mφ*a + b)"
+
+
 def test_blocks_that_do_not_exist(ops):
     with pytest.raises(InputError, match="no such block"):
         ops.phi.block(0, 99)

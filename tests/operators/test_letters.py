@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import linkwise as lw
 from linkwise.errors import InputError
 from tests.operators.checks import eagerly, largest, tree_and_operators
 
@@ -144,6 +145,19 @@ def test_run_time_parameters():
     assert near(ops.C.value, free.bias_force(q, v, p=p))
     with pytest.raises(InputError, match="no run-time parameters"):
         model.operators(q, v, p=p)
+
+
+def test_symbols_in_a_placement():
+    """A tree is symbolic also where only its lengths are."""
+    sympy = pytest.importorskip("sympy")
+    builder = lw.ModelBuilder("arm")
+    for name, parent, x in (("upper", "world", 0.0), ("lower", "upper", 1.0)):
+        joint, placement = lw.Revolute(axis=(0, 1, 0)), lw.transform(xyz=(x, 0, 0))
+        builder.add_body(name, parent, joint, placement, mass=2.0, com=(0.5, 0, 0), inertia=0.1 * np.eye(3))
+    model, q, length = builder.build().with_parameters(["lower.xyz"]), np.array([0.3, -0.4]), sympy.Symbol("L")
+    symbolic = model.operators(q, p=np.array([length, 0.0, 0.0], object)).mass_matrix @ np.ones(2)
+    values = [float(x.subs(length, 0.7)) for x in symbolic]
+    assert near(np.array(values), model.mass_matrix(q, p=np.array([0.7, 0.0, 0.0])) @ np.ones(2))
 
 
 def test_velocity_is_needed_for_velocity_terms():

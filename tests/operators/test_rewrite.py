@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from linkwise.errors import InputError
+import linkwise as lw
+from linkwise.errors import InputError, UnknownNameError
 from linkwise.operators import RULES, explain, inverse, simplify
 from linkwise.operators.expressions import Inverse, Zero
 from tests.operators.checks import largest, tree_and_operators
@@ -126,6 +127,30 @@ def test_simplifications(ops):
     assert simplify(phi) == phi
     assert "no rule applies" in phi.explain()
     assert (ops.M + ops.E_psi @ P @ ops.E_psi.T).simplify() == P
+
+
+def test_rules_by_name(ops):
+    whole = ops.psi @ ops.M @ ops.phi.T
+    split = whole.rewrite("mixed_sweeps")
+    assert repr(split) == "ψP + Pφ~*"
+    assert split == whole.rewrite(RULES["mixed_sweeps"])
+    assert split.rewrite("mixed_sweeps", reverse=True) == whole
+    with pytest.raises(UnknownNameError, match="no rule of this name") as error:
+        whole.rewrite("mixed_sweep")
+    assert "mixed_sweeps" in error.value.nearest
+
+
+def test_the_list_of_rules():
+    listed = lw.operators.rules()
+    assert tuple(listed) == tuple(RULES.values())
+    lines = repr(listed).splitlines()
+    assert len(lines) == len(RULES)
+    for line, rule in zip(lines, listed, strict=True):
+        assert line.startswith(rule.name)
+        assert rule.source in line
+        assert rule.statement in line
+    assert "(no branches)" in repr(listed)
+    assert {rule.use for rule in lw.operators.rules("derive")} == {"derive"}
 
 
 def test_rules_that_do_not_hold_are_not_used(rotors):

@@ -1,0 +1,328 @@
+"""Blocks of numbers as NumPy arrays: all states and right-hand sides at once, level by level.
+
+Every array has the link (by depth) as its first axis, then the flat batch: blocks are (n, B, rows, columns), stacked
+vectors (n, B, rows, r). Links and joints of different widths are filled up with zeros to the widest. One sweep is one
+small matrix product for each level: time linear in n, whatever the depth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, final
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from linkwise.algorithms.kinematics import Place
+from linkwise.errors import InputError
+from linkwise.model.tree import Tree
+from linkwise.operators.blocks import Array, Block, Blocks
+from linkwise.operators.kinds import Kind, kinds
+from linkwise.operators.lanes import Lanes, numbers
+from linkwise.operators.levels import Level, Levels
+from linkwise.operators.links import RigidLinks, blocks_of, width
+from linkwise.operators.spaces import Space
+from linkwise.operators.written import rows_of
+
+
+@final
+class LevelField:
+    """One block for each link, in one array (n, B, rows, columns)."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+
+    def __getitem__(self, level: Level) -> Array:
+        return self.array[level.here]
+
+    def __matmul__(self, other: LevelField) -> LevelField:
+        return LevelField(self.array @ other.array)
+
+    def __add__(self, other: LevelField) -> LevelField:
+        return LevelField(self.array + other.array)
+
+    def __mul__(self, scale: Any) -> LevelField:
+        return LevelField(self.array * scale)
+
+    @property
+    def T(self) -> LevelField:
+        """The adjoint of each block."""
+        return LevelField(self.array.swapaxes(-1, -2))
+
+    def congruence(self, other: LevelField) -> LevelField:
+        """A X A* of each block."""
+        return LevelField(_congruence(self.array, other.array))
+
+
+class Packing:
+    """How stacked vectors of a space are laid out: blocks by position, filled up to one width."""
+
+    def __init__(self, space: Space, order: Array | None = None, least: int = 0) -> None:
+        self.space = space
+        self.order = None if order is None or (np.diff(order) == 1).all() else order
+        self.width = max(least, *space.sizes, 0)
+        sizes = np.array(space.sizes, int)
+        self.is_even = bool((sizes == self.width).all())
+        self.position = np.arange(len(sizes)) if order is None else np.argsort(order)
+        if order is not None:
+            sizes = sizes[order]
+        spare = np.arange(self.width) >= sizes[:, None]
+        self.pad = spare[:, None, :, None] * np.eye(self.width)
+        """(n, 1, width, width): ones on the diagonal of what is filled up; with them a block has an inverse."""
+        if not self.is_even:
+            self.block_of = np.repeat(self.position, space.sizes)
+            self.entry_of = np.arange(space.size) - np.repeat(space.starts[:-1], space.sizes)
+
+    def packed(self, x: Array) -> Array:
+        """(B, size, r) as (n, B, width, r)."""
+        B, _, r = x.shape
+        if self.is_even:
+            blocks = x.reshape(B, len(self.space.sizes), self.width, r).swapaxes(0, 1)
+            return blocks if self.order is None else blocks[self.order]
+        blocks = np.zeros((len(self.space.sizes), B, self.width, r), x.dtype)
+        blocks[self.block_of, :, self.entry_of] = x.transpose(1, 0, 2)
+        return blocks
+
+    def unpacked(self, blocks: Array) -> Array:
+        """(n, B, width, r) as (B, size, r)."""
+        if not self.is_even:
+            return blocks[self.block_of, :, self.entry_of].transpose(1, 0, 2)
+        n, B, _, r = blocks.shape
+        x = np.empty((B, n, self.width, r), blocks.dtype)
+        x[:, slice(None) if self.order is None else self.order] = blocks.swapaxes(0, 1)
+        return x.reshape(B, self.space.size, r)
+
+
+class Plan:
+    """What is known of a tree before its state is: the spaces, the levels, and where numbers go."""
+
+    def __init__(
+        self, parents: Sequence[int], widths: Sequence[int], freedoms: Sequence[int], names: Sequence[str]
+    ) -> None:
+        self.parents = parents
+        self.names = names
+        self.levels = Levels(parents)
+        self.links = Packing(Space("links", tuple(widths)), self.levels.order, least=6)  # the base has six
+        self.joints = Packing(Space("joints", tuple(freedoms)), self.levels.order)
+
+    def packing(self, space: Space) -> Packing:
+        """That of the links, of the joints, or of points."""
+        return next((known for known in (self.links, self.joints) if known.space == space), None) or Packing(space)
+
+
+@final
+class ArrayBlocks(Blocks):
+    """The blocks of a batch of numeric states.
+
+    Args:
+        plan: the tree.
+        links: the links' own blocks, all links of a kind at once.
+        batch: leading axes of the state.
+        dtype: of the state.
+        rates: v (..., nv), where velocity terms are asked for.
+        gravity: in the base's frame.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        links: Sequence[RigidLinks],
+        batch: tuple[int, ...],
+        dtype: Any,
+        rates: Array | None = None,
+        gravity: Sequence[float] = (0.0, 0.0, 0.0),
+    ) -> None:
+        self.plan = plan
+        self.groups = links
+        self.parents = plan.parents
+        self.levels = plan.levels
+        self.links, self.joints = plan.links.space, plan.joints.space
+        self.batch, self.dtype = batch, dtype
+        self.states = math.prod(batch)
+        self._rates = rates
+        self._gravity = gravity
+        self._own: dict[str, LevelField] = {}
+
+    @classmethod
+    def of(cls, tree: Tree, q: Array, v: Array | None) -> ArrayBlocks:
+        """The blocks of a tree at q (..., nq) and v (..., nv)."""
+        plan, sorted_links = _planned(tree)
+        states = math.prod(q.shape[:-1])
+        flat = q.reshape(states, tree.nq), None if v is None else v.reshape(states, tree.nv)
+        links = [kind.at(*flat) for kind in sorted_links]
+        return cls(plan, links, q.shape[:-1], q.dtype, v, list(tree.gravity))
+
+    # Stacked vectors.
+    def enter(self, space: Space, array: Array) -> LevelField:
+        core = array.shape[len(self.batch) :] if self._is_matrix(array) else array.shape[-1:]
+        x = np.broadcast_to(array, self.batch + core).reshape(self.states, space.size, math.prod(core[1:]))
+        return LevelField(self.plan.packing(space).packed(x))
+
+    def _is_matrix(self, array: Array) -> bool:
+        return int(array.ndim) == len(self.batch) + 2
+
+    def leave(self, space: Space, field: LevelField) -> Array:
+        return self._left(space, field)[..., 0]
+
+    def _left(self, space: Space, field: LevelField) -> Array:
+        x = self.plan.packing(space).unpacked(field.array)
+        return x.reshape(*self.batch, *x.shape[1:])
+
+    def run(self, function: Callable[[LevelField], LevelField], space_in: Space, space_out: Space, x: Array) -> Array:
+        y = self._left(space_out, function(self.enter(space_in, x)))
+        return y if self._is_matrix(x) else y[..., 0]
+
+    def zero(self, space: Space, like: LevelField | None = None) -> LevelField:
+        columns = 1 if like is None else like.array.shape[-1]
+        packing = self.plan.packing(space)
+        return LevelField(np.zeros((len(space.sizes), self.states, packing.width, columns), self.dtype))
+
+    # Sweeps.
+    def inward(self, step: Callable[[Any, Block], tuple[Block, tuple[Block, ...]]]) -> tuple[LevelField, ...]:
+        return tuple(LevelField(array) for array in self.levels.inward(step))
+
+    def outward(self, step: Callable[[Any, Block | None], Block]) -> LevelField:
+        return LevelField(self.levels.outward(step))
+
+    def inboard(self, x: LevelField, base: Block | None = None) -> LevelField:
+        y = np.zeros_like(x.array)
+        y[self.levels.inner] = x.array[self.levels.parents]
+        if base is not None:
+            y[self.levels.roots] = base
+        return LevelField(y)
+
+    def outboard(self, x: LevelField) -> LevelField:
+        y, handed = np.zeros_like(x.array), x.array[self.levels.inner]
+        if len(self.levels.families) < len(handed):
+            handed = np.add.reduceat(handed, self.levels.families, axis=0)
+        y[self.levels.parents[self.levels.families]] = handed
+        return LevelField(y)
+
+    # Blocks that the links bring along.
+    def own(self, name: str) -> LevelField:
+        if name == "articulated":
+            return self.own("M")
+        if name not in self._own:
+            rows, cols, of = _OWN[name]
+            sizes = {"links": self.plan.links.width, "joints": self.plan.joints.width}
+            self._own[name] = self._gathered((sizes[rows], sizes[cols]), of)
+        return self._own[name]
+
+    def _gathered(self, shape: tuple[int, int], of: Callable[[RigidLinks], Any]) -> LevelField:
+        """An array (n, B, *shape) from the rows of each kind's blocks, over lanes; what they leave out is zero."""
+        entries = [
+            (self.levels.position[group.indices], i, j, numbers(entry))
+            for group in self.groups
+            for i, row in enumerate(of(group))
+            for j, entry in enumerate(row)
+            if not (isinstance(entry, float) and entry == 0.0)
+        ]
+        states = self.states if any(np.shape(x)[-1:] not in ((), (1,)) for *_, x in entries) else 1
+        out = np.zeros((len(self.parents), states, *shape), self.dtype)
+        for at, i, j, entry in entries:
+            out[at, :, i, j] = entry
+        return LevelField(np.broadcast_to(out, (len(out), self.states, *shape)))
+
+    @property
+    def rates(self) -> LevelField:
+        return self.enter(self.joints, self._rates)
+
+    def mapped(self, function: Callable[[RigidLinks, Sequence[Any]], Any], x: LevelField) -> LevelField:
+        def rows(group: RigidLinks) -> list[list[Any]]:
+            at = self.levels.position[group.indices]
+            return [[y] for y in function(group, [Lanes(x.array[at, :, i, 0]) for i in range(x.array.shape[2])])]
+
+        return self._gathered((self.plan.links.width, 1), rows)
+
+    @property
+    def upwards(self) -> Array:
+        up = np.zeros((self.plan.links.width, 1))
+        up[3:6, 0] = [-g for g in self._gravity]
+        return up
+
+    @cached_property
+    def has_armature(self) -> bool:
+        return bool(self.own("armature").array.any())
+
+    # What is made of them.
+    def congruence(self, A: Array, X: Array) -> Array:
+        return _congruence(A, X)
+
+    @cached_property
+    def _rotors(self) -> LevelField:
+        return LevelField(self.own("armature").array + self.plan.joints.pad.astype(self.dtype))
+
+    def eliminate(self, link: Level, P: Array) -> tuple[Array, tuple[Array, Array, Array]]:
+        H = self.own("H")[link]
+        u = P @ H.swapaxes(-1, -2)
+        D = H @ u + self._rotors[link]
+        D_inverse = self._inverted(D, link)
+        G = u @ D_inverse
+        P_plus = P - G @ u.swapaxes(-1, -2)
+        # an asymmetry of rounding would grow from link to link
+        return 0.5 * (P_plus + P_plus.swapaxes(-1, -2)), (D, D_inverse, G)
+
+    def _inverted(self, D: Array, level: Level) -> Array:
+        try:
+            return 1.0 / D if D.shape[-1] == 1 and D.all() else np.linalg.inv(D)
+        except np.linalg.LinAlgError:
+            names = [self.plan.names[k] for k in self.levels.order[level.here]]
+            raise InputError(
+                "D = HPH* has no inverse: a joint moves no inertia",
+                got=f"zero inertia about an axis of one of {', '.join(map(repr, names[:8]))}",
+                allowed="mass or rotor inertia beyond every joint",
+            ) from None
+
+    def complement(self, G: LevelField, H: LevelField) -> LevelField:
+        return LevelField(np.eye(G.array.shape[-2], dtype=self.dtype) - G.array @ H.array)
+
+    def inverse(self, X: LevelField, space: Space) -> LevelField:
+        return LevelField(np.linalg.inv(X.array + self.plan.packing(space).pad.astype(self.dtype)))
+
+    def matrix(self, X: LevelField, rows: int, cols: int, k: int) -> Array:
+        return X.array[self.levels.position[k]][:, :rows, :cols].reshape(*self.batch, rows, cols)
+
+    def pick(self, places: Sequence[Place], x: LevelField, adjoint: bool) -> LevelField:
+        cells = np.zeros((len(places), 1, self.plan.links.width, 6))
+        for cell, place in zip(cells, places, strict=True):
+            rows = np.array(rows_of(place.offset), float)
+            cell[0, : len(rows)] = rows
+        links = self.levels.position[[place.link.index for place in places if place.link is not None]]
+        if adjoint:
+            return LevelField(cells.swapaxes(-1, -2) @ x.array[links])
+        handed = cells @ x.array
+        y = np.zeros((len(self.parents), *handed.shape[1:]), handed.dtype)
+        np.add.at(y, links, handed)
+        return LevelField(y)
+
+
+_OWN: dict[str, tuple[str, str, Callable[[RigidLinks], Any]]] = {
+    "E_phi": ("links", "links", lambda links: rows_of(links.phi)),
+    "H": ("joints", "links", lambda links: [list(s) for s in links.S]),
+    "M": ("links", "links", lambda links: rows_of(links.inertia)),
+    "armature": (
+        "joints",
+        "joints",
+        lambda links: [[J if i == j else 0.0 for j in range(i + 1)] for i, J in enumerate(links.armature)],
+    ),
+}
+
+
+def _congruence(A: Array, X: Array) -> Array:
+    return A @ X @ A.swapaxes(-1, -2)
+
+
+_known: WeakKeyDictionary[Tree, tuple[Plan, tuple[Kind, ...]]] = WeakKeyDictionary()
+
+
+def _planned(tree: Tree) -> tuple[Plan, tuple[Kind, ...]]:
+    """The plan and the kinds of a tree, made when first asked for."""
+    if tree not in _known:
+        widths, freedoms = [width(link) for link in tree], [blocks_of(link).freedoms(link) for link in tree]
+        plan = Plan([link.parent for link in tree], widths, freedoms, [link.name for link in tree])
+        _known[tree] = plan, kinds(tree)
+    return _known[tree]

@@ -1,0 +1,133 @@
+"""What the engine asks of blocks: the small algebra in which every recursion is written.
+
+A *field* has one block for each link: of an operator X(k), or of a stacked vector x(k). Fields and single blocks are
+multiplied and added like matrices (``@ + *``, ``.T``), and ``field[link]`` is the block of a link. There are two kinds:
+one link after another over any scalar (:mod:`linkwise.operators.scalar_blocks`), and all links of a level, all states
+and all right-hand sides at once as NumPy arrays (:mod:`linkwise.operators.array_blocks`). Only these two know how wide
+a block is, and they have it from the links (:mod:`linkwise.operators.links`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from linkwise.algorithms.kinematics import Place
+from linkwise.operators.links import RigidLinks
+from linkwise.operators.spaces import Space
+from linkwise.spatial.scalar import Scalar
+
+Array = Any
+Block = Any
+"""A matrix or a part of a vector, of one link or of all links of a level."""
+Field = Any
+"""One block for each link."""
+
+
+class Nothing:
+    """The sum over no children."""
+
+    def __add__(self, other: Block) -> Block:
+        return other
+
+
+NOTHING = Nothing()
+
+
+class Blocks(ABC):
+    """The blocks of one state or a batch, and how a step is run over the links."""
+
+    parents: Sequence[int]
+    """The parent of each link; -1 is the base."""
+    links: Space
+    joints: Space
+    batch: tuple[int, ...]
+    dtype: Any
+
+    # Stacked vectors.
+    @abstractmethod
+    def enter(self, space: Space, array: Array) -> Field:
+        """The field of stacked vectors (..., size), one for each state or one for all."""
+
+    @abstractmethod
+    def leave(self, space: Space, field: Field) -> Array:
+        """The stacked vectors (..., size) of a field."""
+
+    @abstractmethod
+    def run(self, function: Callable[[Field], Field], space_in: Space, space_out: Space, x: Array) -> Array:
+        """Apply a linear function to vectors (..., size) or to columns (..., size, r), of the same form again."""
+
+    @abstractmethod
+    def zero(self, space: Space, like: Field | None = None) -> Field:
+        """The stacked vector of zeros; with as many columns as ``like``."""
+
+    # Sweeps.
+    @abstractmethod
+    def inward(self, step: Callable[[Any, Block], tuple[Block, tuple[Block, ...]]]) -> tuple[Field, ...]:
+        """Tips to base: ``step(link, sum over its children)`` gives what it hands to its parent, and what it keeps."""
+
+    @abstractmethod
+    def outward(self, step: Callable[[Any, Block | None], Block]) -> Field:
+        """Base to tips: ``step(link, its parent's block)`` gives the link's; on the base the parent's is None."""
+
+    @abstractmethod
+    def inboard(self, x: Field, base: Block | None = None) -> Field:
+        """For each link the block of its parent: x(parent(k)); on the base ``base``, or zero."""
+
+    @abstractmethod
+    def outboard(self, x: Field) -> Field:
+        """For each link the sum over its children k of what E(p,k) x(k) is when it arrives."""
+
+    # Blocks that the links bring along.
+    @abstractmethod
+    def own(self, name: str) -> Field:
+        """``E_phi``, ``H``, ``M``, ``armature``: φ(parent(k), k), H(k), M(k), J_r(k); ``articulated``: M as a P."""
+
+    @property
+    @abstractmethod
+    def rates(self) -> Field:
+        """The joint velocities v."""
+
+    @abstractmethod
+    def mapped(self, function: Callable[[RigidLinks, Sequence[Scalar]], Any], x: Field) -> Field:
+        """``function(link, numbers of x(k))`` for each link, or for all links of a kind at once."""
+
+    def bias(self) -> Field | None:
+        """Mφ*a + b in a way of its own, if there is a cheaper one."""
+        return None
+
+    @property
+    @abstractmethod
+    def upwards(self) -> Block:
+        """The acceleration [0; -g] of a base that stands still in the field g."""
+
+    @property
+    @abstractmethod
+    def has_armature(self) -> bool:
+        """Whether any joint has rotor inertia."""
+
+    # What is made of them.
+    @abstractmethod
+    def congruence(self, A: Block, X: Block) -> Block:
+        """A X A* of a symmetric X."""
+
+    @abstractmethod
+    def eliminate(self, link: Any, P: Block) -> tuple[Block, tuple[Block, Block, Block]]:
+        """P⁺ = P - GDG*, and with it D = HPH* + J_r, D⁻¹ and G = PH*D⁻¹ (000 eq. 45)."""
+
+    @abstractmethod
+    def complement(self, G: Field, H: Field) -> Field:
+        """I - GH."""
+
+    @abstractmethod
+    def inverse(self, X: Field, space: Space) -> Field:
+        """X⁻¹ of symmetric blocks."""
+
+    @abstractmethod
+    def matrix(self, X: Field, rows: int, cols: int, k: int) -> Array:
+        """The block of link k as an array (..., rows, cols)."""
+
+    @abstractmethod
+    def pick(self, places: Sequence[Place], x: Field, adjoint: bool) -> Field:
+        """B x: forces at places summed on their links; or B*x: the links' motions at the places (004 eq. 2.13)."""
