@@ -98,6 +98,8 @@ def check(name: str, given_arrays: list[Any], cores: list[int]) -> None:
             answer = expected(name, given_arrays, cores)
         except ZeroDivisionError:  # a quaternion of length zero
             answer = "not finite"
+        if isinstance(answer, np.ndarray) and np.isnan(answer).any():  # likewise; how far it spreads is not promised
+            answer = "not finite"
         for _ in range(2):  # the second time the compiled single-state function may be in the way
             try:
                 result = getattr(MODEL, name)(*given_arrays)
