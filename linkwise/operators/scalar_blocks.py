@@ -159,11 +159,11 @@ class ScalarBlocks(Blocks):
             handed, kept = step(link, outboard)
             return handed.arrived() if isinstance(handed, Crossing) else handed, kept
 
-        kept = sweeps.inward(self.each, crossed, NOTHING).values
+        kept = self.each.inward(crossed, NOTHING).values
         return tuple(LinkField(column) for column in zip(*kept, strict=True))
 
     def outward(self, step: Callable[[Any, Block | None], Block]) -> LinkField:
-        return LinkField(sweeps.outward(self.each, step, None).values)
+        return LinkField(self.each.outward(step, None, keeps=False).values)
 
     def inboard(self, x: LinkField, base: Block | None = None) -> LinkField:
         at_base = Motion.zero() if base is None else base
