@@ -3,8 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from linkwise.compile import CompiledFunction, compile
-from linkwise.dynamics import Model, ModelBuilder
+from linkwise.compiled.function import CompiledFunction, compile
 from linkwise.errors import InputError, LinkwiseError, ModelError, ModelFileError, ModelWarning, UnknownNameError
 from linkwise.formats.load import load, loads
 from linkwise.model.closures import (
@@ -37,11 +36,12 @@ from linkwise.model.joints import (
     Universal,
 )
 from linkwise.model.placement import transform
+from linkwise.model_api.model import Model, ModelBuilder
 from linkwise.spatial.scalar import atan2, cos, exp, log, sin, sqrt, tan, tanh, where
 
 if TYPE_CHECKING:
+    from linkwise.compiled.many_steps import rollout
     from linkwise.model.joint_check import check_joint
-    from linkwise.rollout import rollout
     from linkwise.sim.actuators import (
         PD,
         ComputedTorque,
@@ -81,7 +81,7 @@ __all__ = [  # noqa: RUF022  # in groups
 # Simulation is imported when first used: a controller that only asks for torques starts without it.
 _LATER = {
     "linkwise.model.joint_check": ("check_joint",),
-    "linkwise.rollout": ("rollout",),
+    "linkwise.compiled.many_steps": ("rollout",),
     "linkwise.sim.actuators": (
         "PD", "ComputedTorque", "JointSprings", "ReactionWheel", "SeriesElastic", "Thruster", "Torque",
     ),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from linkwise.algorithms.catalogue import CATALOGUE, Columns, Text, Trees, input_shape, link_start
-from linkwise.compile import Chart, CompiledFunction
+from linkwise.compiled.function import Chart, CompiledFunction
 from linkwise.model.tree import Tree
 from linkwise.rolled.columns import ColumnsFunction
 from linkwise.rolled.function import RolledFunction, Rolling
@@ -16,7 +16,7 @@ from linkwise.rolled.vectors import GlobalInput
 from linkwise.tracing.program import ArraySpec
 
 if TYPE_CHECKING:
-    from linkwise.dynamics import Model
+    from linkwise.model_api.model import Model
 
 Inputs = Sequence[tuple[str, tuple[int, ...]]]
 

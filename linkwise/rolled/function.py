@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.arrays import Batch
 from linkwise.codegen.cuda.detect import on_device
-from linkwise.compile import Chart, CompiledFunction, checked_threads
+from linkwise.compiled.arrays import Batch
+from linkwise.compiled.function import Chart, CompiledFunction, checked_threads
 from linkwise.errors import InputError
 from linkwise.tracing.rolled_program import RolledProgram
 
@@ -82,7 +82,7 @@ class RolledFunction(ManyLinksFunction):
         key: Any = (dtype, single)
         kernel = self._kernels.get(key)
         if kernel is None:
-            from linkwise.codegen.rolled import RolledKernel
+            from linkwise.codegen.llvm.rolled import RolledKernel
 
             kernel = self._kernels[key] = RolledKernel.build(self.rolled_program, dtype, single=single)
         return kernel
@@ -97,7 +97,7 @@ class RolledFunction(ManyLinksFunction):
         """The generated code; "llvm" shows the loops, other targets are of the unrolled program."""
         if target != "llvm":
             return super().source(target, dtype)
-        from linkwise.codegen.rolled import rolled_module
-        from linkwise.codegen.target import host
+        from linkwise.codegen.llvm.machines import host
+        from linkwise.codegen.llvm.rolled import rolled_module
 
         return rolled_module(self.rolled_program, host(), np.dtype(dtype).itemsize * 8, single=False)

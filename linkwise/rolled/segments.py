@@ -138,7 +138,7 @@ class ParallelForwardDynamics:
         key = (program.__name__, cuts)
         kernel = self._kernels.get(key)
         if kernel is None:
-            from linkwise.codegen.rolled import RolledKernel
+            from linkwise.codegen.llvm.rolled import RolledKernel
 
             kernel = self._kernels[key] = RolledKernel.build(program(self.chain.tree, cuts), single=True)
         return kernel
@@ -185,7 +185,7 @@ class ParallelForwardDynamics:
     def _kernel(self, what: str, length: int, single: bool) -> Any:
         kernel = self._kernels.get((what, length))
         if kernel is None:
-            from linkwise.codegen.rolled import RolledKernel
+            from linkwise.codegen.llvm.rolled import RolledKernel
 
             kernel = RolledKernel.build(self.chain.program(length, what), single=single)
             self._kernels[what, length] = kernel

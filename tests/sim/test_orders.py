@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.codegen.rollout import RolloutKernel
+from linkwise.codegen.llvm.routine import RolloutKernel
 from linkwise.sim.elements import as_elements
 from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
 from linkwise.sim.fixed_loop import fixed_loop

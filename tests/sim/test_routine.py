@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from linkwise.codegen.hosted import HostedRoutine
-from linkwise.codegen.rollout import RolloutKernel
+from linkwise.codegen.llvm.routine import RolloutKernel
 from linkwise.codegen.routine import Buffer, Call, Copy, Host, IfAny, Lookup, Record, Routine, WhileAny
 from linkwise.sim.work import flag, program
 from linkwise.spatial.scalar import where
