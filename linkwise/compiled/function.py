@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from linkwise.codegen.cuda.detect import on_device
+from linkwise.codegen import targets
 from linkwise.compiled.arrays import Batch, is_one_state, results_like
 from linkwise.errors import InputError
 from linkwise.once import cached_property, once
 from linkwise.tracing.counts import Counts, count
-from linkwise.tracing.printer import to_text
 from linkwise.tracing.program import Program
+from linkwise.tracing.rolled_program import RolledProgram
 from linkwise.tracing.tracer import Traced, Tracer
 
 if TYPE_CHECKING:
@@ -90,21 +92,22 @@ class CompiledFunction:
 
     def source(self, target: str = "llvm", dtype: Any = np.float64) -> str:
         """The generated code for a target, as text: "llvm", "c", "cuda", or "program" for the program itself."""
-        if target == "program":
-            return to_text(self.program)
-        if target == "llvm":
-            from linkwise.codegen.llvm.kernel import llvm_source
+        chosen = targets.target(target)
+        return chosen.source(self._program_for(chosen), targets.real(dtype))
 
-            return llvm_source(self.program, np.dtype(dtype))
-        if target == "c":
-            from linkwise.codegen.c import c_source
+    def emit(self, folder: str | PathLike[str], target: str = "c", dtype: Any = np.float64) -> tuple[Path, ...]:
+        """Write the generated code into a folder, made if need be; the paths of the files.
 
-            return c_source(self.program, np.dtype(dtype).itemsize * 8)
-        if target == "cuda":
-            from linkwise.codegen.cuda.source import batch_kernel
+        For C these are the function, its header and a test program; see :func:`linkwise.emit_c`.
+        """
+        chosen, kind = targets.target(target), targets.real(dtype)
+        home = Path(folder)
+        home.mkdir(parents=True, exist_ok=True)
+        return chosen.emit(self._program_for(chosen), home, kind)
 
-            return batch_kernel(self.program, np.dtype(dtype).itemsize * 8).text
-        raise InputError("no such target", got=repr(target), allowed='"llvm", "c", "cuda" or "program"')
+    def _program_for(self, target: targets.Target) -> Program | RolledProgram:
+        """What a target writes."""
+        return self.program
 
     def kernel(self, dtype: np.dtype[Any]) -> Any:
         """The compiled batch kernel for float64 or float32."""
@@ -141,13 +144,15 @@ class CompiledFunction:
 
     def general(self, *arrays: Array, out: Any = None, threads: int | None = None) -> Any:
         """The way for everything: batches, float32, other array types, ``out`` and ``threads``."""
-        if any(map(on_device, arrays)):
-            return self._on_device(arrays, out)
+        place = targets.place_of(arrays)
+        if place is not None:
+            values = place.call(self.program, self.device_programs, self.name, arrays, out)
+            return values[0] if self.result_type is None else self.result_type._make(values)
         batch = Batch(self.name, self.inputs, arrays)
         split = checked_threads(threads)
         if batch.is_symbolic:
             if out is not None:
-                raise InputError(f"{self.name} fills out with numbers only", got="symbols", do="leave out= out")
+                raise InputError(f"{self.name} fills out with numbers only", got="symbols", do="drop the out= argument")
             if batch.size:
                 return batch.each_state(self.text, self._symbolic_result)
         program, result_type = self._traced
@@ -162,19 +167,8 @@ class CompiledFunction:
 
     @cached_property
     def device_programs(self) -> dict[Any, Any]:
-        """What has been compiled for GPUs: by dtype, rollouts by dtype and kind."""
+        """What has been compiled for GPUs, under keys of the target that did it."""
         return {}
-
-    def _on_device(self, arrays: Sequence[Array], out: Any) -> Any:
-        """The same on a GPU, where the arrays are."""
-        from linkwise.codegen.cuda import exchange
-        from linkwise.codegen.cuda.runtime import DeviceProgram
-
-        dtype, known = exchange.dtype_of(arrays), self.device_programs
-        if dtype not in known:
-            known[dtype] = DeviceProgram(self.program, dtype)
-        values = exchange.call(known[dtype], self.name, arrays, out)
-        return values[0] if self.result_type is None else self.result_type._make(values)
 
     # Derivatives, each a compiled function again; see linkwise.compiled.derivatives.
     def jacobian(self, name: str, mode: Literal["forward", "reverse"] | None = None) -> CompiledFunction:

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.codegen.cuda.detect import on_device
+from linkwise.codegen import targets
+from linkwise.codegen.steps import Rollout
 from linkwise.compiled.arrays import Batch
 from linkwise.compiled.function import CompiledFunction, checked_threads
 from linkwise.errors import InputError, UnknownNameError
@@ -65,34 +66,21 @@ class RolloutFunction:
 
     def __call__(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
         """Run all steps. ``out`` and ``threads`` as for any compiled function."""
-        if any(map(on_device, arrays)):
-            values = self._on_device(arrays, out)
+        place = targets.place_of(arrays)
+        if place is not None:
+            known = self.step.device_programs
+            values = place.call(self.step.program, known, self.step.name, arrays, out, (self.steps, self._between()))
         else:
             values = self._on_host(arrays, out, checked_threads(threads))
         kind = self.step.result_type
         return values[0] if kind is None else kind._make(values)
 
-    def source(self, dtype: Any = np.float64) -> str:
-        """The CUDA text of all steps."""
-        from linkwise.codegen.cuda.source import rollout_kernel
+    def source(self, dtype: Any = np.float64, target: str = "cuda") -> str:
+        """The generated code of all steps, as text."""
+        return targets.target(target).steps_source(self.step.program, targets.real(dtype), self._between())
 
-        return rollout_kernel(self.step.program, np.dtype(dtype).itemsize * 8, self._plan()).text
-
-    def _plan(self) -> Any:
-        from linkwise.codegen.cuda.source import Rollout
-
+    def _between(self) -> Rollout:
         return Rollout(self.feedback, self.sequences, self.record)
-
-    def _on_device(self, arrays: Sequence[Any], out: Any) -> list[Any]:
-        from linkwise.codegen.cuda import exchange
-        from linkwise.codegen.cuda.runtime import DeviceProgram
-
-        # Kept with the step: the number of steps is an argument of the kernel.
-        dtype, known = exchange.dtype_of(arrays), self.step.device_programs
-        key = (dtype, self._plan())
-        if key not in known:
-            known[key] = DeviceProgram(self.step.program, dtype, key[1])
-        return exchange.call(known[key], self.step.name, arrays, out, self.steps)
 
     def _on_host(self, arrays: Sequence[Any], out: Any, threads: int) -> list[Any]:
         program, steps = self.step.program, self.steps

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from linkwise.algorithms.catalogue import CATALOGUE, Trees, input_shape, link_start
 from linkwise.algorithms.kinematics import configuration_rate
 from linkwise.algorithms.regressor import inertial_parameters
-from linkwise.compiled.arrays import Batch, is_one_state
-from linkwise.compiled.function import Chart, CompiledFunction, checked_threads
+from linkwise.compiled.arrays import is_one_state
+from linkwise.compiled.function import Chart, CompiledFunction
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.model.builder import Builder
 from linkwise.model.dh import add_dh_chain
@@ -36,9 +36,6 @@ Array = NDArray[Any]
 
 ROLLED_ABOVE = 60
 """Bodies above which sweeps are rolled: where unrolled code begins to outgrow the instruction cache."""
-
-SEGMENT = 400
-"""Links in one segment of a chain that is cut: few enough for their memory to stay in the cache of a core."""
 
 
 class ModelBuilder(Builder):
@@ -69,39 +66,6 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
     """
 
     sweeps: Literal["auto", "rolled", "unrolled"] = "auto"
-
-    # One very long chain.
-    def parallel_forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, threads: int = 1) -> Array:
-        """Forward dynamics of **one** state of a long serial chain, cut into segments that run side by side.
-
-        Fills the lanes of vectors and, with ``threads``, several cores with one chain, where
-        :meth:`forward_dynamics` goes from link to link. Pays from some ten thousand links on; rounding errors are as
-        small as those of the sequential sweep. Serial chains of one joint type only.
-
-        Args:
-            q: configuration (nq).
-            v: velocity (nv).
-            tau: joint forces (nv).
-            threads: threads to use.
-        """
-        from linkwise.codegen.llvm.machines import host
-        from linkwise.rolled.segments import ParallelForwardDynamics
-
-        wave = host().lanes(np.float64) * checked_threads(threads)  # segments that run at the same time
-        segments = wave * max(1, round(len(self.bodies) / (wave * SEGMENT)))
-        key = ("parallel_forward_dynamics", segments)
-        run = once(self._functions, key, lambda: ParallelForwardDynamics(self._trees.aligned, segments))
-        inputs = [(n, input_shape(self, n)) for n in ("q", "v", "tau")]
-        batch = Batch("parallel_forward_dynamics", inputs, (q, v, tau))
-        if batch.shape or batch.is_symbolic:
-            raise InputError(
-                "parallel_forward_dynamics takes one state",
-                got=f"batch {batch.shape}",
-                do="use forward_dynamics for batches",
-            )
-        states = [np.ascontiguousarray(a, np.float64) for a in batch.arrays]
-        vdot: Array = run(states[0], states[1], states[2], checked_threads(threads))
-        return vdot
 
     @cached_property
     def inertial_parameters(self) -> Array:

@@ -11,6 +11,7 @@ from linkwise.model.tree import Tree
 from linkwise.rolled.columns import ColumnsFunction
 from linkwise.rolled.function import RolledFunction, Rolling
 from linkwise.rolled.ground import Ground
+from linkwise.rolled.long_chain import function_type
 from linkwise.rolled.tree import RolledTree
 from linkwise.rolled.vectors import GlobalInput
 from linkwise.tracing.program import ArraySpec
@@ -74,7 +75,7 @@ def rolled_function(
     text = CATALOGUE[name]
     if text.columns is None:
         rolling = _rolling(model, text, text.function, inputs, static)
-        return RolledFunction(name, run, inputs, doc, charts, rolling=rolling)
+        return function_type(model, name, inputs)(name, run, inputs, doc, charts, rolling=rolling)
     return _by_columns(model, name, text, text.columns, run, inputs, doc, static, charts)
 
 

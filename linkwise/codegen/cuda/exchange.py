@@ -13,7 +13,7 @@ from linkwise.codegen.cuda.layout import Kind
 from linkwise.codegen.cuda.libraries import Library, library_of
 from linkwise.codegen.cuda.quick import quick_call
 from linkwise.codegen.cuda.runtime import DeviceProgram, cupy
-from linkwise.codegen.cuda.source import Rollout
+from linkwise.codegen.steps import Rollout
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.tracing.program import ArraySpec
 

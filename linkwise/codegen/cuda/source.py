@@ -21,6 +21,7 @@ from linkwise.codegen.cuda.instructions import Instruction, instructions, is_tru
 from linkwise.codegen.cuda.layout import Kind
 from linkwise.codegen.cuda.memory import Load, plan
 from linkwise.codegen.cuda.order import ordered
+from linkwise.codegen.steps import Rollout
 from linkwise.errors import InputError
 from linkwise.tracing.program import Program
 
@@ -28,21 +29,6 @@ from linkwise.tracing.program import Program
 LIMIT = {32: 225, 64: 96}
 _PAIR_BYTES = 56 * 1024  # of shared memory, up to which two tiles share a block
 _WIDE_ROW = 128  # bytes of input for each state, above which rows are copied without passing through registers
-
-
-@dataclass(frozen=True)
-class Rollout:
-    """What happens between two steps.
-
-    Args:
-        feedback: outputs that become inputs of the next step: output number to input number.
-        sequences: inputs that have a row for each step, ``(steps, count, size)``, or ``(steps, size)`` of kind "one".
-        record: whether outputs are stored after each step, ``(steps, count, size)``, or after the last only.
-    """
-
-    feedback: tuple[tuple[int, int], ...] = ()
-    sequences: tuple[int, ...] = ()
-    record: bool = False
 
 
 @dataclass(frozen=True)
