@@ -34,7 +34,7 @@ class HostedRoutine:
         count: int,
         threads: int = 1,
     ) -> None:
-        """As :meth:`linkwise.codegen.llvm.routine.RolloutKernel.run`."""
+        """As :meth:`linkwise.codegen.llvm.routine.RoutineKernel.run`."""
         memory = {buffer.name: np.zeros((count, buffer.size), self.dtype) for buffer in self.routine.buffers}
         for buffer in self.routine.buffers:
             if buffer.load:

@@ -196,9 +196,9 @@ def _large_step(work: Work, method: str, tableau: Tableau | None, large: LargeMo
 
 def _built(routine: Routine, dtype: Any, scalar: bool) -> Any:
     if routine.is_compilable:
-        from linkwise.codegen.llvm.routine import RolloutKernel
+        from linkwise.codegen.llvm.routine import RoutineKernel
 
-        return RolloutKernel.build(routine, dtype, scalar=scalar)
+        return RoutineKernel.build(routine, dtype, scalar=scalar)
     from linkwise.codegen.hosted import HostedRoutine
 
     return HostedRoutine(routine, dtype)

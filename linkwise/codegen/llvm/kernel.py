@@ -1,8 +1,7 @@
 """Compiled programs: the way into this package.
 
 :class:`BatchKernel` runs a program for a batch of states, :func:`single_state_function` makes a Python
-function for one state, :func:`llvm_source` shows what is compiled. All are immutable and may be used
-from any number of threads.
+function for one state. Both are immutable and may be used from any number of threads.
 """
 
 from __future__ import annotations
@@ -158,8 +157,3 @@ def single_state_function(
     obj = cache.get(cache_key(program, kind, "float64", machine), make)
     shown = signature or f"({', '.join(array.name for array in program.inputs)})"
     return fastcall.make_function(obj, slow, name, shown, doc, make_result, imports())
-
-
-def llvm_source(program: Program, dtype: DTypeLike = np.float64) -> str:
-    """The LLVM text of a program's batch kernel on this machine."""
-    return source.batch_module(program, machines.host(), _bits(dtype)).text

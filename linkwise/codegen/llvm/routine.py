@@ -35,7 +35,7 @@ _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_in
 _NUMBER = ctypes.CFUNCTYPE(ctypes.c_int64)
 
 
-class RolloutKernel:
+class RoutineKernel:
     """A routine compiled for one precision, for many states (in lanes) or for few (``scalar``)."""
 
     def __init__(self, routine: Routine, dtype: DTypeLike, library: jit.Library, lanes: int) -> None:
@@ -47,7 +47,7 @@ class RolloutKernel:
         self._scratch_bytes = int(_NUMBER(library[SCRATCH_ENTRY])())
 
     @classmethod
-    def build(cls, routine: Routine, dtype: DTypeLike = np.float64, *, scalar: bool = False) -> RolloutKernel:
+    def build(cls, routine: Routine, dtype: DTypeLike = np.float64, *, scalar: bool = False) -> RoutineKernel:
         """From the cache or compiled, for the machine this runs on."""
         machine, bits = machines.host(), np.dtype(dtype).itemsize * 8
         lanes = 1 if scalar else machine.lanes(dtype)

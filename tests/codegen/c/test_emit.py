@@ -172,11 +172,12 @@ def test_no_library_but_math(tmp_path: Path) -> None:
 
 def test_constants_keep_every_digit() -> None:
     for value in (0.1, 1 / 3, 5e-324, 1.7976931348623157e308, -2.0, 0.125, 123456.0):
-        assert float.fromhex(literal(value, 64).strip("()")) == value if "x" in literal(value, 64) else True
+        text = literal(value, 64).strip("()")
+        assert (float.fromhex(text) if "x" in text else float(text)) == value
         assert literal(value, 64).startswith("(-") == (value < 0)
     assert literal(0.1, 32) == f"{float(np.float32(0.1)).hex()}f"
     assert literal(1e300, 32) == "INFINITY"
-    assert literal(0.5, 64) == "0.5"
+    assert [literal(x, 64) for x in (0.5, -2.0, 123456.0)] == ["0.5", "(-2.0)", "123456.0"]  # eighths are decimals
 
 
 def test_names() -> None:

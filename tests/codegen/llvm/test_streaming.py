@@ -7,7 +7,8 @@ import pytest
 
 from linkwise.codegen.llvm import overlap, streaming
 from linkwise.codegen.llvm.ir import Shape
-from linkwise.codegen.llvm.kernel import BatchKernel, llvm_source
+from linkwise.codegen.llvm.kernel import BatchKernel
+from linkwise.codegen.llvm.target import TARGET
 from linkwise.tracing.interpreter import interpret
 from linkwise.tracing.program import ArraySpec, Program
 
@@ -34,7 +35,7 @@ def _streaming_kernel(program: Program, dtype: type, far: bool, monkeypatch: pyt
     monkeypatch.setattr(streaming, "FAR_BYTES", 0 if far else 1 << 40)
     monkeypatch.setattr(overlap, "_SPACING", 10**9)  # what is woven into the arithmetic is not staged
     monkeypatch.setenv("LINKWISE_CACHE", "0")
-    assert "call void @copy_out" in llvm_source(program, dtype)
+    assert "call void @copy_out" in TARGET.source(program, np.dtype(dtype))
     return BatchKernel.build(program, dtype)
 
 
