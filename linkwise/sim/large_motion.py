@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.compile import CompiledFunction
+from linkwise.compiled.function import CompiledFunction
 from linkwise.sim.limits import is_linear
 from linkwise.sim.motion import Flat, Motion
 from linkwise.spatial.scalar import Scalar

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.codegen.routine import Routine
-from linkwise.compile import CompiledFunction
-from linkwise.dynamics import Model
+from linkwise.compiled.function import CompiledFunction
 from linkwise.errors import InputError
-from linkwise.memory import Memory
+from linkwise.model_api.memory import Memory
+from linkwise.model_api.model import Model
 from linkwise.sim.adaptive_loop import adaptive_loop
 from linkwise.sim.elements import Element, Function
 from linkwise.sim.events import Event, Locator, event_program
@@ -132,7 +132,7 @@ class Plan:
     @cached_property
     def locator(self) -> Locator:
         """What finds events inside a step."""
-        from linkwise.codegen.kernel import BatchKernel
+        from linkwise.codegen.llvm.kernel import BatchKernel
 
         work, step = self._work()
         program = event_program(self.motion, self.events)
@@ -196,9 +196,9 @@ def _large_step(work: Work, method: str, tableau: Tableau | None, large: LargeMo
 
 def _built(routine: Routine, dtype: Any, scalar: bool) -> Any:
     if routine.is_compilable:
-        from linkwise.codegen.rollout import RolloutKernel
+        from linkwise.codegen.llvm.routine import RoutineKernel
 
-        return RolloutKernel.build(routine, dtype, scalar=scalar)
+        return RoutineKernel.build(routine, dtype, scalar=scalar)
     from linkwise.codegen.hosted import HostedRoutine
 
     return HostedRoutine(routine, dtype)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwise.compile import checked_threads
-from linkwise.dynamics import Model
+from linkwise.compiled.function import checked_threads
 from linkwise.errors import InputError
-from linkwise.memory import Memory
+from linkwise.model_api.memory import Memory
+from linkwise.model_api.model import Model
 from linkwise.sim.adaptive_run import AdaptiveRun
 from linkwise.sim.checks import (
     check_clock,

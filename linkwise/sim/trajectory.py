@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from linkwise.errors import InputError, LinkwiseError, require_extra
 
 if TYPE_CHECKING:
-    from linkwise.dynamics import Model
+    from linkwise.model_api.model import Model
     from linkwise.sim.events import Occurrence
     from linkwise.sim.jumps import Jumps
 
