@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from linkwise.arrays import Batch
 from linkwise.codegen.cuda.detect import on_device
 from linkwise.compile import Chart, CompiledFunction, checked_threads
 from linkwise.errors import InputError
+from linkwise.once import cached_property
 from linkwise.tracing.rolled_program import RolledProgram
 
 Rolling = Callable[[str], RolledProgram]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from linkwise.compile import CompiledFunction
 from linkwise.dynamics import Model
 from linkwise.errors import InputError
 from linkwise.memory import Memory
+from linkwise.once import cached_property
 from linkwise.sim.adaptive_loop import adaptive_loop
 from linkwise.sim.elements import Element, Function
 from linkwise.sim.events import Event, Locator, event_program

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
+from linkwise.once import cached_property
 from linkwise.tracing.interpreter import interpret
 from linkwise.tracing.program import ArraySpec, Program
 
