@@ -41,7 +41,12 @@ class ManyLinksFunction(CompiledFunction):
             return self._evaluate(batch, out, threads)
         if out is not None:
             raise InputError(f"{self.name} fills out with numbers only", got="symbols", do="drop the out= argument")
-        return batch.each_state(self.text, self._symbolic_result)
+        if batch.size:
+            return batch.each_state(self.text, self._symbolic_result)
+        nothing = self._evaluate(batch, None, threads)  # no state tells the shape of a result: numbers do
+        if isinstance(nothing, tuple):
+            return type(nothing)._make(array.astype(object) for array in nothing)  # type: ignore[attr-defined]
+        return nothing.astype(object)
 
     @abstractmethod
     def _evaluate(self, batch: Batch, out: Any, threads: int | None) -> Any:
