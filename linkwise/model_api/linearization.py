@@ -6,7 +6,6 @@ The methods of :class:`linkwise.Model` that are about small changes; see :mod:`l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from linkwise.algorithms.linearized_inverse import LinearizedInverse
 from linkwise.algorithms.tangent import structure_constants
 from linkwise.errors import InputError
 from linkwise.model_api.held_motion import held_motion
+from linkwise.once import cached_property
 
 if TYPE_CHECKING:
     from linkwise.compiled.function import CompiledFunction
