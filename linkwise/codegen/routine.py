@@ -164,6 +164,12 @@ class Routine:
         return tuple(found.values())
 
     @property
+    def operations(self) -> int:
+        """About how many there are in one pass, each program counted once."""
+        columns = max((self.sizes[s.unit] for s in self.walk() if isinstance(s, Columns)), default=1)
+        return columns * sum(program.length for program in self.programs)
+
+    @property
     def is_compilable(self) -> bool:
         """Whether no Python function is called."""
         return not any(isinstance(statement, Host) for statement in self.walk())

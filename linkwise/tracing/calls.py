@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from linkwise.tracing.ops import is_truth
 from linkwise.tracing.passes import extract
 from linkwise.tracing.program import ArraySpec, Program
 from linkwise.tracing.rolled_program import RolledProgram
@@ -105,6 +106,12 @@ class CallingTracer(Tracer):
         return Composite(name, inputs, specs, tuple(cut.own), tuple(cut.pieces))
 
 
+def stored(values: Sequence[Number]) -> Sequence[Number]:
+    """The same values, in memory where the trace allows that: a sum over them then begins a piece of its own."""
+    tracer = next((x.tracer for x in values if isinstance(x, Traced)), None)
+    return tracer.stored(values) if isinstance(tracer, CallingTracer) else values
+
+
 class _Cutter:
     """Cuts a trace into pieces: one before each round of calls, one for the results."""
 
@@ -182,12 +189,17 @@ class _Cutter:
         kept: list[dict[int, None]] = [{} for _ in stages]
         for stage, arrays in enumerate(stages):
             todo = [x for numbers in arrays.values() for x in numbers]
+            truths: set[int] = set()
             while todo:
                 number = todo.pop()
                 node = self.nodes[number]
                 if node[0] in ("const", "input"):
                     continue
-                if number not in home:
+                if is_truth(node):  # found again from the numbers it compares: memory holds numbers
+                    if number not in truths:
+                        truths.add(number)
+                        todo.extend(node[1:])
+                elif number not in home:
                     home[number] = stage
                     todo.extend(node[1:])
                 elif home[number] < stage:
