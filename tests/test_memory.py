@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from linkwise.memory import Memory
+from linkwise.model_api.memory import Memory
 
 import linkwise as lw
 from linkwise import models
