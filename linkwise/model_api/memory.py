@@ -6,9 +6,13 @@ none of that, and is made again where a copy is used. All of it is kept here, an
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any
+import itertools
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
+from linkwise.once import once
+
+T = TypeVar("T")
 
 _PLACE = "_memory"
 
@@ -17,7 +21,8 @@ class Memory:
     """Tables by name, for those who compile something for a model."""
 
     def __init__(self) -> None:
-        self._tables: dict[str, OrderedDict[Any, Any]] = {}
+        self._tables: dict[str, dict[Any, Any]] = {}
+        self._clock = itertools.count()
 
     @classmethod
     def of(cls, model: Any) -> Memory:
@@ -27,9 +32,23 @@ class Memory:
             memory = vars(model).setdefault(_PLACE, cls())  # of two threads, the first one's
         return memory  # type: ignore[no-any-return]
 
-    def table(self, name: str) -> OrderedDict[Any, Any]:
+    def table(self, name: str) -> dict[Any, Any]:
         """The table with this name, empty at first."""
-        return self._tables.setdefault(name, OrderedDict())
+        return self._tables.setdefault(name, {})
+
+    def recent(self, name: str, key: Hashable, make: Callable[[], T], most: int) -> T:
+        """An entry of a table that keeps those used last, made if it is not there; at most so many are kept.
+
+        Any number of threads may ask at once: each step is one of a dict's own, so none is seen half done.
+        """
+        table, used = self.table(name), self.table(f"{name}: when used")
+        value = once(table, key, make)
+        used[key] = next(self._clock)
+        while len(table) > most:
+            oldest = min(list(table), key=lambda k: used.get(k, -1))
+            table.pop(oldest, None)
+            used.pop(oldest, None)
+        return value
 
 
 def shadow(model: Any, name: str, function: Callable[..., Any]) -> None:

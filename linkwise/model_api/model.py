@@ -269,7 +269,7 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
                 arrays.append(value)
                 optional.append(extra)
         if self.parameter_names:
-            arrays.append(self.nominal_parameters if p is None else p)
+            arrays.append(self._nominal_beside(arrays) if p is None else p)
         elif p is not None:
             raise _no_parameters(name)
         function = self.function(name, *optional, **static)
@@ -278,6 +278,11 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
         if plain and name not in vars(self) and is_one_state(arrays, function.inputs):
             self._install(name, function)
         return result
+
+    def _nominal_beside(self, arrays: Sequence[Any]) -> Array:
+        """The nominal parameters in single precision if all else is: what was not given does not decide it."""
+        single = all(getattr(array, "dtype", None) == np.float32 for array in arrays)
+        return self.nominal_parameters.astype(np.float32 if single else np.float64)
 
     def _install(self, name: str, function: CompiledFunction) -> None:
         """Shadow the method, on this object, by the compiled single-state function; it hands the unusual back here.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from linkwise.codegen import targets
 from linkwise.compiled.arrays import Batch
 from linkwise.compiled.function import Chart, CompiledFunction, checked_threads
 from linkwise.errors import InputError
+from linkwise.once import cached_property
 from linkwise.tracing.program import Program
 from linkwise.tracing.rolled_program import RolledProgram
 
@@ -42,7 +42,12 @@ class ManyLinksFunction(CompiledFunction):
             return self._evaluate(batch, out, threads)
         if out is not None:
             raise InputError(f"{self.name} fills out with numbers only", got="symbols", do="drop the out= argument")
-        return batch.each_state(self.text, self._symbolic_result)
+        if batch.size:
+            return batch.each_state(self.text, self._symbolic_result)
+        nothing = self._evaluate(batch, None, threads)  # no state tells the shape of a result: numbers do
+        if isinstance(nothing, tuple):
+            return type(nothing)._make(array.astype(object) for array in nothing)  # type: ignore[attr-defined]
+        return nothing.astype(object)
 
     @abstractmethod
     def _evaluate(self, batch: Batch, out: Any, threads: int | None) -> Any:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from linkwise.algorithms import joining
 from linkwise.algorithms.segments import ANSWER, MOVED, TURNED, accelerated, answered, turned
 from linkwise.algorithms.sweeps import inward, outward, per_body
 from linkwise.model.tree import Tree
+from linkwise.once import cached_property
 from linkwise.rolled.kinds import sorted_into_kinds
 from linkwise.rolled.tree import RolledTree
 from linkwise.rolled.vectors import GlobalInput, part

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +14,7 @@ from linkwise.compiled.function import CompiledFunction
 from linkwise.errors import InputError
 from linkwise.model_api.memory import Memory
 from linkwise.model_api.model import Model
+from linkwise.once import cached_property
 from linkwise.sim.adaptive_loop import adaptive_loop
 from linkwise.sim.elements import Element, Function
 from linkwise.sim.events import Event, Locator, event_program
@@ -216,14 +215,12 @@ def plan_for(
     """The plan for these choices, made or found: the same functions and elements give the same plan."""
     parts = tuple(element.function if isinstance(element, Function) else element for element in elements)
     key = (parts, rules, n_parameters, method, TABLEAUX.get(method), every_step, events)
-    known: OrderedDict[Any, Plan] = Memory.of(model).table("simulation plans")
-    plan = known.get(key)
-    if plan is None:
-        plan = known[key] = _made(model, elements, rules, n_parameters, method, every_step, events)
-        while len(known) > _KEPT:
-            known.popitem(last=False)
-    known.move_to_end(key)
-    return plan
+    return Memory.of(model).recent(
+        "simulation plans",
+        key,
+        lambda: _made(model, elements, rules, n_parameters, method, every_step, events),
+        most=_KEPT,
+    )
 
 
 def _made(

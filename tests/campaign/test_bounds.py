@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from linkwise import models
-from linkwise.codegen.llvm import bounds, machines, source
+from linkwise.codegen.llvm import bounds, machines, rolled, source
 from linkwise.tracing.program import ArraySpec, Program
+from linkwise.tracing.rolled_program import Once
 from tests.codegen.programs import interpret, lesser_machines, mixture
 from tests.random_trees import random_tree
 
@@ -68,6 +69,25 @@ def test_one_state_stays_inside() -> None:
         outputs = [np.empty((1, a.size)) for a in program.outputs]
         kernel.run(inputs, outputs)
         assert np.allclose(outputs[0], interpret(program, inputs)[0])
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_what_runs_once_between_loops_stays_inside(single: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its places are a row of the table behind the links'; one beyond its space must be found as it runs."""
+    model = random_tree(3, 9, branching=0.5).with_sweeps("rolled")
+    program = model.function("momentum").rolled_program
+    assert any(isinstance(step, Once) for step in program.steps)
+    kernel = bounds.checked_rolled(program, single=single)
+    beyond = kernel.scratch_bytes // 8  # values: outside, but in memory that is there
+    q, v, out = (np.zeros((5 + beyond, size))[:5] for size in (model.nq, model.nv, 6))
+    q[...] = [model.random_configuration(np.random.default_rng(k)) for k in range(5)]
+    v[...] = np.random.default_rng(0).normal(size=v.shape)
+    kernel.run([q, v], [out], 5)
+    assert np.allclose(out, model.with_sweeps("unrolled").momentum(q, v), rtol=1e-9, atol=1e-9)
+    kernel._offsets[len(program.kinds) :] += beyond
+    monkeypatch.setattr(rolled._kept, "buffer", np.zeros(20 * kernel.scratch_bytes, np.uint8), raising=False)
+    with pytest.raises(bounds.BoundsError, match=r"out of bounds.*@once\d+"):
+        kernel.run([q, v], [out], 5)
 
 
 @pytest.mark.parametrize("single", [False, True])
@@ -148,3 +168,18 @@ def test_asked_for_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not bounds.wanted()
     monkeypatch.setenv("LINKWISE_DEBUG", "1")
     assert bounds.wanted()
+
+
+@pytest.mark.parametrize("sweeps", ["unrolled", "rolled"])
+def test_debug_runs_are_checked(sweeps: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls of one state and of many, with loops and without, go through checked builds, with the usual results."""
+    q = np.random.default_rng(0).uniform(-1, 1, (9, 6))
+    right = models.stanford_arm().gravity_force(q)
+    calls = []
+    judge = bounds.Watch.judge
+    monkeypatch.setattr(bounds.Watch, "judge", lambda watch: calls.append(judge(watch)))
+    monkeypatch.setenv("LINKWISE_DEBUG", "1")
+    model = models.stanford_arm().with_sweeps(sweeps)
+    for n, batch in enumerate((q[0], q[0], q), start=1):
+        assert np.allclose(model.gravity_force(batch), right[0] if batch.ndim == 1 else right, rtol=1e-12, atol=1e-12)
+        assert len(calls) == n

@@ -36,7 +36,7 @@ def compile_text(text: str, machine: Machine, *, in_order: bool = False, assembl
         in_order: keep instructions in the order they are written, where that order was chosen with care.
         assembly: return assembly text instead of an object.
     """
-    with using_llvm() as llvm, llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
+    with using_llvm() as llvm, llvm.parse_assembly(text, _Context(llvm)) as module:
         target = llvm.Target.from_triple(machine.triple)
         made = target.create_target_machine(
             cpu=machine.cpu, features=machine.features, opt=2, reloc="pic", codemodel="small"
@@ -49,6 +49,18 @@ def compile_text(text: str, machine: Machine, *, in_order: bool = False, assembl
             made.close()
             if in_order:
                 llvm.set_option("linkwise", "-enable-misched=true")
+
+
+class _Context:
+    """What a module is made in. It goes after the last module that holds it.
+
+    An interrupt may leave a module behind that nobody has closed, in the frames of its traceback or to the collector.
+    """
+
+    def __init__(self, llvm: Any) -> None:
+        context = llvm.create_context()
+        self._as_parameter_ = context._as_parameter_
+        self._held = unseen(_Closed(context))
 
 
 def load(obj: bytes, exports: Sequence[str], imports: Mapping[str, int]) -> Library:
@@ -71,10 +83,14 @@ class Library:
             for name, address in imports.items():
                 builder.import_symbol(name, address)
             linker = _linkers.next(llvm)
-            code = builder.link(linker, f"linkwise-{next(_names)}")
-        code.linker = linker  # must outlive what it linked
+            try:
+                code = builder.link(linker, f"linkwise-{next(_names)}")
+                code.linker = linker  # must outlive what it linked
+            except BaseException:
+                _abandoned.append(linker)  # an interrupt may leave something behind that it has linked
+                raise
         self._addresses = {name: int(code[name]) for name in exports}
-        self._held = unseen(_Code(code))
+        self._held = unseen(_Closed(code))
 
     def __getitem__(self, name: str) -> int:
         return self._addresses[name]
@@ -96,17 +112,18 @@ class _Linkers:
 
 
 _linkers = _Linkers()
+_abandoned: list[Any] = []
 
 
-class _Code:
-    """The memory of a library, given back when nobody holds this any more."""
+class _Closed:
+    """Something of LLVM's, closed when nobody holds this any more: the memory of a library, a context."""
 
-    def __init__(self, code: Any) -> None:
-        self._code = code
+    def __init__(self, thing: Any) -> None:
+        self._thing = thing
 
     def __del__(self, _ending: Callable[[], bool] = sys.is_finalizing) -> None:
         if not _ending():
-            discard(self._code)
+            discard(self._thing)
 
 
 def unseen(*things: object) -> tuple[object, ...]:

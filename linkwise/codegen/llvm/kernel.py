@@ -88,7 +88,11 @@ class BatchKernel:
 
     @classmethod
     def build(cls, program: Program, dtype: DTypeLike = np.float64) -> BatchKernel:
-        """From the cache or compiled, for the machine this runs on."""
+        """From the cache or compiled, for the machine this runs on; in debug runs one that checks every access."""
+        from linkwise.codegen.llvm import bounds
+
+        if bounds.wanted():
+            return bounds.checked_batch(program, dtype)
         machine, bits = machines.host(), _bits(dtype)
 
         def make() -> bytes:
@@ -138,6 +142,7 @@ def single_state_function(
 ) -> Callable[..., Any] | None:
     """A builtin function of one state's arrays, or None where this interpreter or machine does not allow it.
 
+    None also in debug runs: the checked batch kernel serves single states too.
     Its arguments are the program's inputs, float64 and of the program's shapes, in order. Whatever else it is called
     with, it passes on to ``slow`` untouched. One output is returned as an array (a NumPy float64 if its shape
     is empty), several as a tuple. With ``make_result``, a named tuple class or any callable, the tuple of the
@@ -145,7 +150,9 @@ def single_state_function(
     attribute ``name`` of the object that ``slow`` is a method of, and shows ``signature`` ("(q, *, out=None)") to
     those who ask; the names of the inputs, if none is given.
     """
-    if not fastcall.available() or len(program.nodes) > fastcall.LARGEST:
+    from linkwise.codegen.llvm import bounds
+
+    if bounds.wanted() or not fastcall.available() or len(program.nodes) > fastcall.LARGEST:
         return None
     machine = machines.host()
     result = fastcall.result_of(program, make_result)

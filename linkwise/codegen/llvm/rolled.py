@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -88,8 +88,7 @@ class _Module:
     def _once(self, number: int, step: Once) -> str:
         name = f"once{number}"
         f = Function(f"define internal void @{name}(ptr %bases, ptr %table, ptr %frame) noinline #0")
-        used = {s.space for s in (*step.body.inputs, *step.body.outputs)}
-        base = {s: self._base(f, s) for s in sorted(used)}
+        base = self._bases(f, [step.body])
         position = f.emit(f"add i64 {self._word(f, _LINKS)}, {step.row}")
         place = f.emit(f"mul i64 {position}, {self.program.offsets.shape[1]}")
         row = f.address("i64", self._pointer(f, _OFFSETS), place)
@@ -117,8 +116,7 @@ class _Module:
         f.label("entry")
         links = self._word(f, _LINKS)
         kinds, offsets = self._pointer(f, _KINDS), self._pointer(f, _OFFSETS)
-        used = {s.space for body in bodies.values() for s in (*body.inputs, *body.outputs)}
-        base = {s: self._pointer(f, _PARAMETERS) if s == PARAMETERS else self._base(f, s) for s in sorted(used)}
+        base = self._bases(f, bodies.values())
         f.do(f"%some = icmp sgt i64 {links}, 0")
         f.do("br i1 %some, label %loop, label %done")
         f.label("loop")
@@ -174,6 +172,11 @@ class _Module:
 
     def _pointer(self, f: Function, index: int) -> str:
         return f.load("ptr", f.address("ptr", "%table", index), 8)
+
+    def _bases(self, f: Function, bodies: Iterable[LoopBody]) -> dict[str, str]:
+        """Where the spaces begin that bodies use."""
+        used = sorted({s.space for body in bodies for s in (*body.inputs, *body.outputs)})
+        return {s: self._pointer(f, _PARAMETERS) if s == PARAMETERS else self._base(f, s) for s in used}
 
     def _base(self, f: Function, space: str) -> str:
         return f.load("ptr", f.address("ptr", "%bases", self.place[space]), 8)
@@ -307,7 +310,11 @@ class RolledKernel:
 
     @classmethod
     def build(cls, program: RolledProgram, dtype: DTypeLike = np.float64, *, single: bool = False) -> RolledKernel:
-        """From the cache or compiled."""
+        """From the cache or compiled; in debug runs one that checks every access."""
+        from linkwise.codegen.llvm import bounds
+
+        if bounds.wanted():
+            return bounds.checked_rolled(program, dtype, single=single)
         machine, bits = machines.host(), np.dtype(dtype).itemsize * 8
 
         def make() -> bytes:

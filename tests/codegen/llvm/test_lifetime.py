@@ -169,3 +169,35 @@ def test_the_same_program_is_loaded_once() -> None:
             kept.append((f.kernel(q.dtype)._library, f.single))
         """
     assert growth(script, 512) < 6.0
+
+
+def test_a_module_that_an_interrupt_leaves_behind() -> None:
+    """It lives on in the traceback, and goes when that goes, or with the collector: before its context all the same."""
+    out = in_subprocess(
+        """
+        import llvmlite.binding as llvm
+
+        parse = llvm.parse_assembly
+
+        def interrupted(text, context):
+            module = parse(text, context)
+            raise KeyboardInterrupt
+
+        kept = []
+        for k in range(12):
+            llvm.parse_assembly = interrupted
+            try:
+                pendulum(1.0).mass_matrix(q)
+            except KeyboardInterrupt as error:
+                if k % 2:
+                    kept.append(error)
+                    error.itself = error
+            llvm.parse_assembly = parse
+            right = pendulum(1.0).mass_matrix(q)
+        kept.clear()
+        gc.collect()
+        print(float(right[0, 0]))
+        """,
+        LINKWISE_CACHE="0",
+    )
+    assert out == "0.25"
