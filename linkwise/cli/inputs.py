@@ -29,7 +29,9 @@ def load_model(options: Namespace) -> Model:
 
         if options.floating or options.lock:
             raise InputError(
-                "built-in models are as they are", got="--floating or --lock", do="use them with files only"
+                "built-in models cannot be changed",
+                got="--floating or --lock",
+                do="use these options with model files only",
             )
         model: Model = getattr(models, options.model)()
         return model if field is None else model.with_gravity(field)

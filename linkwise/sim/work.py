@@ -111,7 +111,7 @@ class Step:
     advance: tuple[Statement, ...]
     judge: tuple[Statement, ...] = ()
     carry: tuple[Statement, ...] = ()
-    """After an accepted step: k_next at y_new; ``carry_always`` when it comes for nothing."""
+    """After an accepted step: k_next at y_new."""
     dense: tuple[Statement, ...] | None = None
     """Before the first look into a step: what the interpolant needs."""
     look: tuple[Statement, ...] = ()
