@@ -135,7 +135,8 @@ def takes_body(name: str) -> bool:
 
     from linkwise.model_api.model import Model
 
-    return "body" in inspect.signature(getattr(Model, name)).parameters
+    method = getattr(Model, name, None)  # a function of the catalogue need not have one
+    return method is not None and "body" in inspect.signature(method).parameters
 
 
 def q_names(model: Model) -> list[str]:
