@@ -229,7 +229,7 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
             result = text.function(trees, *arguments, **static)
             return np.empty(text.empty, object) if isinstance(result, list) and not result else result
 
-        doc = getattr(type(self), name).__doc__ or ""
+        doc = getattr(getattr(type(self), name, None), "__doc__", None) or ""
         inputs = [(n, input_shape(self, n)) for n in names]
         charts = {n: self.chart for n in names if link_start(n) == "q"}
         if self.rolls:
@@ -321,7 +321,7 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
     def _place(self, body: object) -> str:
         if not isinstance(body, str):
             raise InputError(
-                "body is a name", got=repr(body), allowed="the name of a body or frame, e.g. model.bodies[0].name"
+                "body must be a name", got=repr(body), allowed="the name of a body or frame, e.g. model.bodies[0].name"
             )
         return self.frame(body).name
 

@@ -45,7 +45,7 @@ class ManyLinksFunction(CompiledFunction):
         if not batch.is_symbolic:
             return self._evaluate(batch, out, threads)
         if out is not None:
-            raise InputError(f"{self.name} fills out with numbers only", got="symbols", do="drop the out= argument")
+            raise InputError(f"{self.name} can fill out= with numbers only", got="symbols", do="drop the out= argument")
         if not batch.size:
             nothing = self._evaluate(batch, None, threads)  # no state tells the shape of a result: numbers do
             if isinstance(nothing, tuple):
