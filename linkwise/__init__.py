@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 from linkwise.compile import CompiledFunction, compile
 from linkwise.dynamics import Model, ModelBuilder
-from linkwise.errors import InputError, LinkwiseError, ModelError, ModelFileError, ModelWarning, UnknownNameError
+from linkwise.errors import (
+    ClosureError,
+    InputError,
+    LinkwiseError,
+    ModelError,
+    ModelFileError,
+    ModelWarning,
+    UnknownNameError,
+)
 from linkwise.formats.load import load, loads
 from linkwise.model.closures import (
     Closure,
@@ -75,7 +83,7 @@ __all__ = [  # noqa: RUF022  # in groups
     "simulate", "Trajectory", "Event", "JointRules", "Element", "ComputedTorque", "JointSprings", "PD", "ReactionWheel",
     "SeriesElastic", "Thruster", "Torque", "Encoder", "ForceTorque", "IMU",
     # errors
-    "InputError", "LinkwiseError", "ModelError", "ModelFileError", "ModelWarning", "UnknownNameError",
+    "ClosureError", "InputError", "LinkwiseError", "ModelError", "ModelFileError", "ModelWarning", "UnknownNameError",
 ]  # fmt: skip
 
 # Simulation is imported when first used: a controller that only asks for torques starts without it.

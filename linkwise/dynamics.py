@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.algorithms.catalogue import CATALOGUE, Trees, input_shape, link_start
+from linkwise.algorithms.catalogue import Trees, input_shape, link_start
+from linkwise.algorithms.closed_catalogue import EVERY
+from linkwise.algorithms.closure_solvers import BY_NUMBERS, TRACED
 from linkwise.algorithms.kinematics import configuration_rate
 from linkwise.algorithms.regressor import inertial_parameters
 from linkwise.arrays import Batch, is_one_state
 from linkwise.compile import Chart, CompiledFunction, checked_threads
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.memory import Memory, shadow
+from linkwise.methods.closed_dynamics import ClosedDynamics
+from linkwise.methods.closures import Closures
 from linkwise.methods.dynamics import Dynamics
 from linkwise.methods.energy import Energies
 from linkwise.methods.kinematics import Kinematics
@@ -33,6 +37,9 @@ if TYPE_CHECKING:
     from linkwise.operators import Operators
 
 Array = NDArray[Any]
+
+BY_NUMBERS_ALONE = ("forward_dynamics", "constraint_forces", "project_velocity", "impulse")
+"""Functions that a closure solver answers."""
 
 ROLLED_ABOVE = 60
 """Bodies above which sweeps are rolled: where unrolled code begins to outgrow the instruction cache."""
@@ -57,7 +64,7 @@ class ModelBuilder(Builder):
 
 
 @dataclass(frozen=True, eq=True)
-class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanism):
+class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamics, Linearization, Mechanism):
     """A mechanism and its dynamics.
 
     Frozen: every function is a pure function of its arguments, and the ``with_…`` methods return changed copies.
@@ -243,7 +250,7 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
 
         Args:
             name: of the method.
-            optional: names of optional arrays it takes (``"f_ext"``, ``"point"``).
+            optional: names of optional arrays it takes (``"f_ext"``, ``"point"``, ``"t"``).
             static: arguments that are not arrays (``body="hand"``).
         """
         key = (name, optional, tuple(sorted(static.items())))
@@ -251,9 +258,9 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
         return function or once(self._functions, key, lambda: self._make(name, optional, static))
 
     def _make(self, name: str, optional: tuple[str, ...], static: dict[str, Any]) -> CompiledFunction:
-        if name not in CATALOGUE:
-            raise UnknownNameError("function", name, CATALOGUE)
-        text = CATALOGUE[name]
+        if name not in EVERY:
+            raise UnknownNameError("function", name, EVERY)
+        text = EVERY[name]
         names = (*text.inputs, *(n for n in text.optional if n in optional), *(("p",) if self.parameter_names else ()))
 
         def run(*flat: Sequence[Any]) -> Any:
@@ -265,9 +272,13 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
             result = text.function(trees, *arguments, **static)
             return np.empty(text.empty, object) if isinstance(result, list) and not result else result
 
-        doc = getattr(type(self), name).__doc__ or ""
+        doc = getattr(getattr(type(self), name, None), "__doc__", None) or ""
         inputs = [(n, input_shape(self, n)) for n in names]
         charts = {n: self.chart for n in names if link_start(n) == "q"}
+        if self.closure_solver in BY_NUMBERS and self.closures and name in BY_NUMBERS_ALONE:
+            from linkwise.methods.state_by_state import solved_by_numbers
+
+            return solved_by_numbers(self, name, run, inputs, doc, charts)
         if self.rolls:
             from linkwise.rolled.choose import rolled_function
 
@@ -288,6 +299,18 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
             raise InputError("no such way to run sweeps", got=repr(sweeps), allowed='"auto", "rolled" or "unrolled"')
         return replace(self, sweeps=sweeps)
 
+    def with_closure_solver(self, solver: str) -> Self:
+        """A copy that finds accelerations under closures by a solver of this name; all give the same numbers.
+
+        Args:
+            solver: "auto"; "multipliers", λ first, inside the articulated recursion; "kkt", the full system of v̇ and
+                λ; "nullspace", in the null space of J_c with a rank test, on numbers only and outside the compiled
+                code: slow, and independent of the others.
+        """
+        if solver not in (*TRACED, *BY_NUMBERS):
+            raise UnknownNameError("closure solver", solver, (*TRACED, *BY_NUMBERS))
+        return replace(self, closure_solver=solver)
+
     def _run(
         self,
         name: str,
@@ -297,12 +320,14 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
         threads: int | None = None,
         f_ext: Any = None,
         point: Any = None,
+        t: Any = None,
+        at_v: Any = None,
         **static: Any,
     ) -> Array:
         arrays, optional = list(required), []
-        for extra, value in (("f_ext", f_ext), ("point", point)):
+        for extra, value in (("f_ext", f_ext), ("point", point), ("t", t), ("v", at_v)):
             if value is not None:
-                arrays.append(value)
+                arrays.append(np.asarray(value) if isinstance(value, (int, float)) else value)
                 optional.append(extra)
         if self.parameter_names:
             arrays.append(self.nominal_parameters if p is None else p)
@@ -376,7 +401,7 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
     crba = Dynamics.mass_matrix
 
 
-_METHODS = {name: getattr(Model, name) for name in CATALOGUE if hasattr(Model, name)}
+_METHODS = {name: getattr(Model, name) for name in EVERY if hasattr(Model, name)}
 
 
 def _without_annotations(signature: inspect.Signature) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from linkwise.algorithms.catalogue import CATALOGUE, Columns, Text, Trees, input_shape, link_start
+from linkwise.algorithms.catalogue import Columns, Text, Trees, input_shape, link_start
+from linkwise.algorithms.closed_catalogue import EVERY
 from linkwise.compile import Chart, CompiledFunction
 from linkwise.model.tree import Tree
 from linkwise.rolled.columns import ColumnsFunction
@@ -71,7 +72,7 @@ def rolled_function(
         static: arguments that are not arrays.
         charts: tangent spaces of the inputs that are configurations.
     """
-    text = CATALOGUE[name]
+    text = EVERY[name]
     if text.columns is None:
         rolling = _rolling(model, text, text.function, inputs, static)
         return RolledFunction(name, run, inputs, doc, charts, rolling=rolling)
