@@ -383,7 +383,9 @@ def _basis(J_c: Array) -> tuple[Array, list[int]]:
     null = V[int((s > RANK * max(1, len(rows))).sum()) :].T
     if not null.shape[1]:
         return null, []
-    chosen = sorted(qr(null.T, mode="r", pivoting=True)[1][: null.shape[1]].tolist())
+    # Of freedoms that would do equally well, the one nearer to the base.
+    preference = np.linspace(1.0, 0.7, n)
+    chosen = sorted(qr(null.T * preference, mode="r", pivoting=True)[1][: null.shape[1]].tolist())
     basis = null @ np.linalg.inv(null[chosen])
     basis[chosen] = np.eye(len(chosen))
     return basis, chosen
