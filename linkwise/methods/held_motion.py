@@ -46,10 +46,9 @@ def held_motion(
     if not change.size:
         return change[..., : 2 * n, :]
     before = _augmented(*rates(q, v))
-    moves = np.abs(v).max() * dt + np.abs(vdot).max() * dt * dt / 2.0 > _AT_REST
-    if not moves:
+    steps = _steps(before, v, vdot, dt)
+    if not steps:
         return _exponential(dt * before)[..., : 2 * n, :]
-    steps = _steps(before, v, dt)
     h = dt / steps
     for _ in range(steps):
         q, v = step(q, v, h / 2)
@@ -70,8 +69,11 @@ def _augmented(A: Array, B: Array) -> Array:
     return whole
 
 
-def _steps(rates: Array, v: Array, dt: float) -> int:
+def _steps(rates: Array, v: Array, vdot: Array, dt: float) -> int:
+    """How many steps the fastest of some states needs; none at rest."""
     n = v.shape[-1]
+    if np.abs(v).max(initial=0.0) * dt + np.abs(vdot).max(initial=0.0) * dt * dt / 2.0 <= _AT_REST:
+        return 0
     by_q, by_v = rates[..., n : 2 * n, :n], rates[..., n : 2 * n, n : 2 * n]
     fastest = float(np.sqrt(np.abs(by_q).sum(-1).max()) + np.abs(by_v).sum(-1).max() + np.abs(v).max())
     steps = dt * fastest / _STEP
@@ -82,7 +84,7 @@ def _steps(rates: Array, v: Array, dt: float) -> int:
             allowed=f"dt < {_MOST * _STEP / fastest:.2g} s, or a state at rest",
             do="take a shorter dt, or v = 0 and tau = model.bias_force(q, v)",
         )
-    return max(1, int(np.ceil(steps))) if np.isfinite(steps) else 1
+    return max(1, int(np.ceil(steps)))
 
 
 def _exponential(matrices: Array) -> Array:

@@ -245,8 +245,10 @@ class Linearization:
     def _held(self, q: Array, v: Array, tau: Array, dt: float, p: Any, threads: int | None) -> StateSpace:
         """The state space of the motion over a time in which τ is held."""
         vdot = self._run("forward_dynamics", q, v, tau, p=p, threads=threads)
-        q = np.broadcast_to(q, (*vdot.shape[:-1], self.nq))
-        v, tau = np.broadcast_to(v, vdot.shape), np.broadcast_to(tau, vdot.shape)
+        # A state that is no number must not decide on the steps of the others: a state of rest takes its place.
+        known = (np.isfinite(vdot) & np.isfinite(v)).all(axis=-1, keepdims=True)
+        q = np.where(known, q, self.neutral())
+        v, tau, vdot = (np.where(known, x, 0.0) for x in (v, tau, vdot))
 
         def rates(q: Array, v: Array) -> tuple[Array, Array]:
             return self.state_space(q, v, tau, p=p, threads=threads)
@@ -254,7 +256,7 @@ class Linearization:
         def step(q: Array, v: Array, h: float) -> tuple[Array, Array]:
             return self._step(q, v, tau, h, p, threads)[:2]
 
-        change = held_motion(rates, step, q, v, vdot, dt)
+        change = np.where(known[..., None], held_motion(rates, step, q, v, vdot, dt), np.nan)
         return StateSpace(change[..., : 2 * self.nv], change[..., 2 * self.nv :])
 
     def sensitivity(
@@ -442,6 +444,7 @@ class Linearization:
         nominal_parameters: Any
         _run: Any
         integrate: Any
+        neutral: Any
 
         def function(self, name: str, *optional: str, **static: Any) -> CompiledFunction:
             """The compiled function behind a method."""

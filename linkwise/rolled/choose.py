@@ -12,9 +12,10 @@ from linkwise.model.tree import Tree
 from linkwise.rolled.columns import ColumnsFunction
 from linkwise.rolled.function import RolledFunction, Rolling
 from linkwise.rolled.ground import Ground
-from linkwise.rolled.tree import RolledTree
+from linkwise.rolled.tree import NeedsApartError, RolledTree
 from linkwise.rolled.vectors import GlobalInput
 from linkwise.tracing.program import ArraySpec
+from linkwise.tracing.rolled_program import RolledProgram
 
 if TYPE_CHECKING:
     from linkwise.dynamics import Model
@@ -25,15 +26,15 @@ Inputs = Sequence[tuple[str, tuple[int, ...]]]
 class RolledTrees(Trees):
     """The layouts of a mechanism while a text is rolled; the one that the text asks for becomes a rolled tree."""
 
-    def __init__(self, model: Model, p: Sequence[Any] | None, ground: Ground) -> None:
+    def __init__(self, model: Model, p: Sequence[Any] | None, ground: Ground, apart: frozenset[int]) -> None:
         super().__init__(model, p)
-        self.ground = ground
+        self.ground, self.apart = ground, apart
         self.known = model._trees if p is None else Trees(model, p)
         self.rolled: RolledTree | None = None
 
     def _rolled(self, tree: Tree) -> Any:
         if self.rolled is None or self.rolled.tree is not tree:
-            self.rolled = RolledTree(tree, self.ground)
+            self.rolled = RolledTree(tree, self.ground, self.apart)
         return self.rolled
 
     @property
@@ -84,17 +85,26 @@ def _rolling(
 ) -> Rolling:
     """Runs a text on a rolled tree; ``more`` names inputs beyond those of the text."""
 
-    def roll(name: str) -> Any:
-        handles = [GlobalInput(n, ArraySpec(n, shape), link_start(n)) for n, shape in inputs]
+    def roll(name: str) -> RolledProgram:
+        apart: frozenset[int] = frozenset()
+        while True:
+            try:
+                return attempt(name, apart)
+            except NeedsApartError as needed:
+                apart |= {needed.link}
+
+    def attempt(name: str, apart: frozenset[int]) -> RolledProgram:
         ground = Ground()
+        handles = [GlobalInput(n, ArraySpec(n, shape), link_start(n), ground) for n, shape in inputs]
         by_name = {handle.name: handle for handle in handles}
         p = RolledTree.whole(ground, by_name["p"]) if "p" in by_name else None
-        trees = RolledTrees(model, p, ground)
+        trees = RolledTrees(model, p, ground, apart)
         given = {n: h if h.per_link != "none" else RolledTree.whole(ground, h) for n, h in by_name.items()}
         arguments = [given.get(n) for n in (*text.inputs, *text.optional, *more)]
         result = function(trees, *arguments, **static)
         tree = trees.rolled or trees._rolled(model._trees.fast)
-        return tree.finish(name, handles, {"out": result})
+        program: RolledProgram = tree.finish(name, handles, {"out": result})
+        return program
 
     return roll
 

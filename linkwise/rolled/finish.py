@@ -183,7 +183,7 @@ class Finisher:
             if family == "shared":
                 self._column(space, [0] * len(self.tree.links))
                 self.spaces[space] = size
-            elif family in ("spread", COMPUTED):
+            elif family == COMPUTED:
                 self._per_link(space, size)
         for space, per_link in self.tree.vector_starts.items():
             self._place_array(space, per_link, (1,))

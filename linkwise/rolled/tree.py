@@ -20,7 +20,7 @@ from linkwise.model.tree import Link, Tree
 from linkwise.rolled.finish import Finisher
 from linkwise.rolled.ground import Ground, Spot, Written
 from linkwise.rolled.kinds import COMPUTED, Kind, sorted_into_kinds
-from linkwise.rolled.record import Recorded, RolledField, SpreadField
+from linkwise.rolled.record import Recorded, RolledField, SharedField
 from linkwise.rolled.vectors import DualVector, FieldVector, GlobalInput, StoredVector, part
 from linkwise.spatial.dual import Dual, new_level, parts_of_level
 from linkwise.spatial.scalar import Scalar
@@ -34,15 +34,24 @@ class NotRolledError(TypeError):
     """A text looked at the links one by one."""
 
 
+class NeedsApartError(Exception):
+    """A text gives one link something of its own: begin again, with that link of a kind of its own."""
+
+    def __init__(self, link: int) -> None:
+        super().__init__(link)
+        self.link = link
+
+
 class RolledTree:
     """Stands in for a :class:`Tree` while an algorithm's text runs; records its sweeps as loops.
 
-    ``ground`` is the trace in which run-time parameters live, if the tree has any.
+    ``ground`` is the trace in which run-time parameters live, if the tree has any; ``apart`` are links that are each of a
+    kind of their own.
     """
 
     rolls = True
 
-    def __init__(self, tree: Tree, ground: Ground | None = None) -> None:
+    def __init__(self, tree: Tree, ground: Ground | None = None, apart: frozenset[int] = frozenset()) -> None:
         self.tree = tree
         self.links = tree.links
         self.nq, self.nv = tree.nq, tree.nv
@@ -53,7 +62,8 @@ class RolledTree:
         self.recorded: list[Recorded | Written] = []
         self.constants: list[tuple[Spot, list[float]]] = []
         self.vector_starts: dict[str, str] = {}
-        self.kinds = sorted_into_kinds(tree)
+        self.apart = apart
+        self.kinds = sorted_into_kinds(tree, apart=apart)
         self._kind_of: dict[int, Kind] = {}
         self._counter = [0]
         self._levels: list[int] = []
@@ -128,16 +138,16 @@ class RolledTree:
         leaves, rebuild = flatten(value, self._levels)
         space = f"shared:{self._new()}"
         self._start(space, leaves)
-        return SpreadField(self.ground, space, len(leaves), rebuild, shared=True)
+        return SharedField(self.ground, space, len(leaves), rebuild)
 
     def only_at(self, link: Link, value: Any, elsewhere: Any) -> Field[Any]:
-        """A stretch of memory for each link, written for one of them."""
+        """A value that only a link of a kind of its own reads."""
+        if link.index not in self.apart:
+            raise NeedsApartError(link.index)
         leaves, rebuild = flatten(value, self._levels)
-        space = f"spread:{self._new()}"
-        others = [float(x) for x in flatten(elsewhere, self._levels)[0]]
-        self.constants += [(Spot(space, other.index), others) for other in self.links if other.index != link.index]
-        self._write([(Spot(space, link.index), leaves)])
-        return SpreadField(self.ground, space, len(leaves), rebuild, shared=False)
+        space = f"shared:{self._new()}"
+        self._start(space, leaves)
+        return SharedField(self.ground, space, len(leaves), rebuild, link.index, elsewhere)
 
     # Vectors.
     def generalized(self, field: Any) -> Any:
