@@ -90,10 +90,12 @@ class Trees:
             for c in self.mechanism.closures
         ]
 
-    def closed(self, q: Flat, v: Flat, time: Flat | None) -> ClosureSolver:
-        """The closed system at a state, to be solved as the mechanism says."""
-        name = self.mechanism.closure_solver
-        return closure_solver(name, self.fast, q, v, self.constraints(self.fast), instant(time))
+    def closed(
+        self, q: Flat, v: Flat, time: Flat | None, constraints: Sequence[Constraint] | None = None
+    ) -> ClosureSolver:
+        """The closed system at a state, to be solved as the mechanism says; other constraints than its own if given."""
+        taken = self.constraints(self.fast) if constraints is None else constraints
+        return closure_solver(self.mechanism.closure_solver, self.fast, q, v, taken, instant(time))
 
     def link_forces(self, f_ext: Flat | None, tree: Tree) -> Field[Force] | None:
         """External forces, given in body frames, in link frames."""
@@ -143,6 +145,8 @@ class Text:
     """How a large mechanism does it, where the text is not made of sweeps alone."""
     empty: tuple[int, ...] = (0,)
     """Shape of the result where the mechanism has no freedom at all, which a list of no rows does not tell."""
+    result: type[Any] | None = None
+    """The named tuple that is returned by a function without ``columns``, if it is not one array."""
 
 
 def input_shape(mechanism: Mechanism, name: str) -> tuple[int, ...]:

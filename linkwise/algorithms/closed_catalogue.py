@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from linkwise.algorithms import closed_system
-from linkwise.algorithms.catalogue import CATALOGUE, Flat, Text, Trees, instant
+from linkwise.algorithms.catalogue import CATALOGUE, Columns, Flat, Text, Trees, instant
 from linkwise.algorithms.equations import equations
 
 
@@ -26,16 +28,28 @@ def _bias(t: Trees, q: Flat, v: Flat, time: Flat | None) -> Any:
 
 
 def _jacobian(t: Trees, q: Flat, time: Flat | None, v: Flat | None) -> Any:
-    return closed_system.constraint_jacobian(t.fast, q, _still(t, v), t.constraints(t.fast), instant(time))
+    rows = closed_system.constraint_jacobian(t.fast, q, _still(t, v), t.constraints(t.fast), instant(time))
+    return rows or np.empty((0, t.fast.nv), object)
+
+
+def _efforts(t: Trees, q: Flat, time: Flat | None, v: Flat | None, multipliers: Flat) -> Any:
+    constraints = t.constraints(t.fast)
+    return closed_system.constraint_efforts(t.fast, q, _still(t, v), constraints, instant(time), multipliers)
 
 
 def _forces(t: Trees, q: Flat, v: Flat, tau: Flat, f_ext: Flat | None, time: Flat | None) -> Any:
     forces = t.link_forces(f_ext, t.fast)
-    return closed_system.constraint_forces(t.closed(q, v, time), t.fast, q, v, tau, forces)
+    found = closed_system.constraint_forces(t.closed(q, v, time), t.fast, q, v, tau, forces)
+    return found if found.wrenches else found._replace(wrenches=np.empty((0, 6), object))
 
 
 def _impulse(t: Trees, q: Flat, v: Flat, time: Flat | None) -> Any:
     return closed_system.impulse(t.closed(q, v, time), t.fast, v)
+
+
+def _closing_step(t: Trees, q: Flat, time: Flat | None) -> Any:
+    places = [closed_system.places_only(constraint) for constraint in t.constraints(t.fast)]
+    return closed_system.closing_step(t.closed(q, _still(t, None), time, places), t.fast, q)
 
 
 def _held(t: Trees, q: Flat, v: Flat, vdot: Flat, multipliers: Flat, time: Flat | None) -> Any:
@@ -43,20 +57,21 @@ def _held(t: Trees, q: Flat, v: Flat, vdot: Flat, multipliers: Flat, time: Flat 
 
 
 def _wrenches(t: Trees, q: Flat, v: Flat, multipliers: Flat, time: Flat | None) -> Any:
-    each, _ = equations(t.fast, q, v, t.constraints(t.fast), instant(time))
-    return closed_system.wrenches(each, multipliers)
+    closures, _ = equations(t.fast, q, v, t.constraints(t.fast), instant(time))
+    return closed_system.wrenches(closures, multipliers)
 
 
 CLOSED: dict[str, Text] = {
     "closure_error": Text(("q",), _error, ("t",)),
     "closure_rate": Text(("q", "v"), _rate, ("t",)),
     "constraint_bias": Text(("q", "v"), _bias, ("t",)),
-    "constraint_jacobian": Text(("q",), _jacobian, ("t", "v")),
-    "constraint_forces": Text(("q", "v", "tau"), _forces, ("f_ext", "t")),
+    "constraint_jacobian": Text(("q",), _jacobian, ("t", "v"), Columns(("multipliers",), _efforts, rows=True)),
+    "constraint_forces": Text(("q", "v", "tau"), _forces, ("f_ext", "t"), result=closed_system.ConstraintForces),
     "project_velocity": Text(("q", "v"), lambda t, q, v, time: _impulse(t, q, v, time).v, ("t",)),
-    "impulse": Text(("q", "v"), _impulse, ("t",)),
+    "project_configuration": Text(("q",), _closing_step, ("t",)),
+    "impulse": Text(("q", "v"), _impulse, ("t",), result=closed_system.Impulse),
     # Parts of others, not public.
-    "held": Text(("q", "v", "vdot", "multipliers"), _held, ("t",)),
+    "held": Text(("q", "v", "vdot", "multipliers"), _held, ("t",), result=closed_system.Held),
     "closure_wrenches": Text(("q", "v", "multipliers"), _wrenches, ("t",)),
 }
 """Functions of models that have closures."""

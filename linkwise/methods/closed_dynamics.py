@@ -6,6 +6,7 @@ On numbers, with rank tests (singular values), so that over-constrained and sing
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 
-class Freedoms(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Freedoms:
     """What closures leave free at a configuration."""
 
     count: int
@@ -146,7 +148,7 @@ class ClosedDynamics:
 
         def residual(states: Array, _: Array) -> Array:
             at, multipliers = parts(states[0])
-            e = self._run("bias_force", at, still, f_ext=f_ext, p=p) - force
+            e: Array = self._run("bias_force", at, still, f_ext=f_ext, p=p) - force
             if not m:
                 return e[None] / scale
             J_c = self.constraint_jacobian(at, t, p=p)
@@ -154,7 +156,7 @@ class ClosedDynamics:
 
         def jacobian(states: Array, _: Array) -> Array:
             at, multipliers = parts(states[0])
-            by_q = self._run("linearize_inverse", at, still, still, f_ext=f_ext, p=p).dq
+            by_q: Array = self._run("linearize_inverse", at, still, still, f_ext=f_ext, p=p).dq
             if not m:
                 return by_q[None] / scale
             J_c = self.constraint_jacobian(at, t, p=p)
@@ -164,7 +166,9 @@ class ClosedDynamics:
             return np.concatenate([upper, lower])[None]
 
         def moved(states: Array, step: Array, _: Array) -> Array:
-            return np.concatenate([self._run("integrate", states[0, : self.nq], step[0, :n]), states[0, self.nq :] + step[0, n:]])[None]
+            return np.concatenate(
+                [self._run("integrate", states[0, : self.nq], step[0, :n]), states[0, self.nq :] + step[0, n:]]
+            )[None]
 
         # The multipliers that come nearest to balance begin the search.
         balance = np.zeros(0)
@@ -240,10 +244,8 @@ class ClosedDynamics:
         f = np.concatenate(
             [by_q.efforts - lin.dq, by_v.efforts - lin.dv, np.broadcast_to(np.eye(n), lin.dq.shape)], axis=-1
         )
-        gamma = np.concatenate(
-            [-by_q.accelerations, -by_v.accelerations, np.zeros_like(by_q.accelerations)], axis=-1
-        )
-        J_c = np.broadcast_to(J_c, gamma.shape[:-1] + (n,))
+        gamma = np.concatenate([-by_q.accelerations, -by_v.accelerations, np.zeros_like(by_q.accelerations)], axis=-1)
+        J_c = np.broadcast_to(J_c, (*gamma.shape[:-1], n))
         x, _ = NullSpace(lin.dvdot, J_c).solve(f, gamma)
         return LinearizedForward(vdot, x[..., :n], x[..., n : 2 * n], x[..., 2 * n :])
 
@@ -389,5 +391,3 @@ def _basis(J_c: Array) -> tuple[Array, list[int]]:
     basis = null @ np.linalg.inv(null[chosen])
     basis[chosen] = np.eye(len(chosen))
     return basis, chosen
-
-

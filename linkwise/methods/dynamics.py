@@ -48,7 +48,7 @@ class Dynamics(Methods):
         if actuated is None:
             return self._run("inverse_dynamics", q, v, vdot, f_ext=f_ext, p=p, out=out, threads=threads)
         forces = self._run("inverse_dynamics", q, v, vdot, f_ext=f_ext, p=p, threads=threads)
-        chosen = self._actuated_forces(forces, np.asarray(q), np.asarray(v), np.asarray(vdot), actuated, t, p)
+        chosen: Array = self._actuated_forces(forces, np.asarray(q), np.asarray(v), np.asarray(vdot), actuated, t, p)
         if out is None:
             return chosen
         out[...] = chosen

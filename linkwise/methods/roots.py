@@ -62,4 +62,5 @@ def _step(J: Array, e: Array, c: Array) -> Array:
     weight[s < 1e-13 * s.max(-1, keepdims=True, initial=0.0)] = 0.0
     step: Array = -np.einsum("kij,ki->kj", V, weight * np.einsum("kij,ki->kj", U, e))
     longest = np.abs(step).max(-1, initial=0.0, keepdims=True)
-    return step * np.minimum(1.0, _LONGEST / np.maximum(longest, np.finfo(float).tiny))
+    step *= np.minimum(1.0, _LONGEST / np.maximum(longest, np.finfo(float).tiny))
+    return step

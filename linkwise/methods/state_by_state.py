@@ -51,8 +51,7 @@ class SolvedByNumbers(CompiledFunction):
         values = list(result) if isinstance(result, tuple) else [result]
         program, result_type = self._traced
         results = [
-            (target.reshape(batch.size, -1), target)
-            for target in (array.astype(batch.dtype) for array in values)
+            (target.reshape(batch.size, -1), target) for target in (array.astype(batch.dtype) for array in values)
         ]
         batch.outputs(program.outputs, out)  # whether out fits
         finished = batch.finish(results, out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from linkwise.model.placement import transform
 _Y = (0.0, 1.0, 0.0)
 
 
-def _rod(along: NDArray[np.float64], mass: float, thickness: float = 0.0) -> dict[str, object]:
+def _rod(along: NDArray[np.float64], mass: float, thickness: float = 0.0) -> dict[str, Any]:
     """A uniform bar of square section from the origin to the end of the vector ``along``."""
     l2 = float(along @ along)
     direction = along / math.sqrt(l2)
@@ -65,9 +66,7 @@ def slider_crank(crank: float = 0.1, rod: float = 0.3) -> Model:
         rod: its length, m.
     """
     if not 0.0 < crank <= rod:
-        raise InputError(
-            "the crank cannot turn", got=f"crank {crank!r}, rod {rod!r}", allowed="0 < crank <= rod, in m"
-        )
+        raise InputError("the crank cannot turn", got=f"crank {crank!r}, rod {rod!r}", allowed="0 < crank <= rod, in m")
     over = np.array([1.0, 0.0, 0.0])
     builder = ModelBuilder("slider_crank")
     builder.add_body("crank", "world", Revolute(_Y), joint_name="main", **_rod(crank * over, 0.5))
@@ -105,7 +104,7 @@ def stewart_platform(base: float = 1.0, platform: float = 0.6, height: float = 1
     for i, (low, high) in enumerate(zip(lower, upper, strict=True), 1):
         foot = base * np.array([math.cos(low), math.sin(low), 0.0])
         on_plate = platform * np.array([math.cos(high), math.sin(high), 0.0])
-        leg = on_plate + [0.0, 0.0, height] - foot
+        leg = on_plate + np.array([0.0, 0.0, height]) - foot
         length = float(np.linalg.norm(leg))
         z = leg / length
         x = np.cross([0.0, 1.0, 0.0], z)

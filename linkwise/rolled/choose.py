@@ -76,7 +76,7 @@ def rolled_function(
     text = EVERY[name]
     if text.columns is None:
         rolling = _rolling(model, text, text.function, inputs, static)
-        return RolledFunction(name, run, inputs, doc, charts, rolling=rolling)
+        return RolledFunction(name, run, inputs, doc, charts, rolling=rolling, result=text.result)
     return _by_columns(model, name, text, text.columns, run, inputs, doc, static, charts)
 
 
@@ -103,7 +103,7 @@ def _rolling(
         arguments = [given.get(n) for n in (*text.inputs, *text.optional, *more)]
         result = function(trees, *arguments, **static)
         tree = trees.rolled or trees._rolled(model._trees.fast)
-        program: RolledProgram = tree.finish(name, handles, {"out": result})
+        program: RolledProgram = tree.finish(name, handles, result._asdict() if text.result else {"out": result})
         return program
 
     return roll

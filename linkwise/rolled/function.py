@@ -58,6 +58,7 @@ class RolledFunction(ManyLinksFunction):
         doc: docstring.
         charts: tangent spaces of the inputs that are configurations.
         rolling: makes the program with loops.
+        result: the named tuple that is returned, if it is not one array.
     """
 
     def __init__(
@@ -69,9 +70,10 @@ class RolledFunction(ManyLinksFunction):
         charts: Mapping[str, Chart] | None = None,
         *,
         rolling: Rolling,
+        result: type[Any] | None = None,
     ) -> None:
         super().__init__(name, text, inputs, doc, charts)
-        self._rolling = rolling
+        self._rolling, self._result = rolling, result
 
     @cached_property
     def rolled_program(self) -> RolledProgram:
@@ -91,7 +93,8 @@ class RolledFunction(ManyLinksFunction):
         kernel = self._rolled_kernel(batch.dtype, single=batch.size < 4)
         results = batch.outputs(self.rolled_program.outputs, out)
         kernel.run(batch.flat_inputs(), [flat for flat, _ in results], batch.size, checked_threads(threads))
-        return batch.finish(results, out)[0]
+        finished = batch.finish(results, out)
+        return finished[0] if self._result is None else self._result._make(finished)
 
     def source(self, target: str = "llvm", dtype: Any = np.float64) -> str:
         """The generated code; "llvm" shows the loops, other targets are of the unrolled program."""
