@@ -336,7 +336,7 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
         function = self.function(name, *optional, **static)
         result: Array = function(*arrays, out=out, threads=threads)
         plain = not optional and not static and not self.parameter_names and type(function) is CompiledFunction
-        if plain and name not in vars(self) and is_one_state(arrays, function.inputs):
+        if plain and name in _METHODS and name not in vars(self) and is_one_state(arrays, function.inputs):
             self._install(name, function)
         return result
 

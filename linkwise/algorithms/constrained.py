@@ -83,7 +83,8 @@ class PulledTree:
         nu = self.innovations(efforts, b)
         missing = [g - x for g, x in zip(gamma, self.felt(nu), strict=True)]
         multipliers = self.multipliers.solve(missing)
-        return accelerate(self.tree, self.q, self.axes, self.with_pulls(nu, multipliers)), multipliers
+        vdot = accelerate(self.tree, self.q, self.axes, self.with_pulls(nu, multipliers))
+        return vdot, self.multipliers.of_least_norm(multipliers)
 
 
 class Constrained:
@@ -118,7 +119,7 @@ class Constrained:
         impulses = self.pulled.multipliers.solve(missing)
         nu = self.pulled.with_pulls(still, impulses)
         change = of_freedoms(self.tree, accelerate(self.tree, self.pulled.q, self.pulled.axes, nu))
-        return change, impulses[: self.count]
+        return change, self.pulled.multipliers.of_least_norm(impulses)[: self.count]
 
     def project(self, rates: Flat) -> list[Scalar]:
         """The change of v alone."""

@@ -62,4 +62,7 @@ class FullSystem:
         for _ in range(STEPS):
             given = [g - self.mu * y for g, y in zip(gamma, whole[:m], strict=True)]
             whole = self.factor.solve([*given, *forces])
-        return whole[m:], [-y for y in whole[:m]]
+        lost = whole[:m]  # what rounding left along lost rows
+        for _ in range(STEPS):
+            lost = self.factor.solve([*(-self.mu * y for y in lost), *[0.0] * self.tree.nv])[:m]
+        return whole[m:], [z - y for y, z in zip(whole[:m], lost, strict=True)]

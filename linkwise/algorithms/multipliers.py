@@ -47,6 +47,16 @@ class Multipliers:
             back[i] = solution[place]
         return back
 
+    def of_least_norm(self, multipliers: Sequence[Scalar]) -> list[Scalar]:
+        """λ without what rounding left along lost rows: λ - [μ(Λ + μ)⁻¹]ⁿλ, the rest as it was."""
+        lost = [multipliers[i] for i in self.order]
+        for _ in range(self.steps):
+            lost = self.factor.solve([self.mu * x for x in lost])
+        cleaned = list(multipliers)
+        for place, i in enumerate(self.order):
+            cleaned[i] = cleaned[i] - lost[place]
+        return cleaned
+
 
 def elimination_order(matrix: Matrix) -> list[int]:
     """The order of rows for :func:`factorize`, which begins with the last: each time the row with fewest neighbours."""

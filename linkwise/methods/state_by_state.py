@@ -14,6 +14,7 @@ from linkwise.algorithms.closed_system import ConstraintForces, Impulse
 from linkwise.arrays import Batch
 from linkwise.compile import Chart, CompiledFunction
 from linkwise.methods.null_space import NullSpace
+from linkwise.tracing.program import ArraySpec
 
 if TYPE_CHECKING:
     from linkwise.dynamics import Model
@@ -48,14 +49,13 @@ class SolvedByNumbers(CompiledFunction):
             for (name, shape), array in zip(self.inputs, batch.arrays, strict=True)
         }
         result = self._solved(given, threads)
-        values = list(result) if isinstance(result, tuple) else [result]
-        program, result_type = self._traced
-        results = [
-            (target.reshape(batch.size, -1), target) for target in (array.astype(batch.dtype) for array in values)
-        ]
-        batch.outputs(program.outputs, out)  # whether out fits
+        values = result if isinstance(result, tuple) else (result,)
+        specs = [ArraySpec("out", value.shape[len(batch.shape) :]) for value in values]
+        results = batch.outputs(specs, out)
+        for (_, target), value in zip(results, values, strict=True):
+            target[...] = value
         finished = batch.finish(results, out)
-        return finished[0] if result_type is None else result_type._make(finished)
+        return type(result)._make(finished) if isinstance(result, tuple) else finished[0]
 
     def _solved(self, given: dict[str, Any], threads: int | None) -> Any:
         model, q, v = self.model, given["q"], given["v"]
@@ -77,9 +77,8 @@ class SolvedByNumbers(CompiledFunction):
 
     def _wrenches(self, given: dict[str, Any], multipliers: Any) -> Any:
         model = self.model
-        function = model.function("closure_wrenches", *(["t"] if "t" in given else []))
-        arrays = [given["q"], given["v"], multipliers, *(given[n] for n in ("t", "p") if n in given)]
-        return function.general(*arrays)
+        p, t = given.get("p"), given.get("t")
+        return model._run("closure_wrenches", given["q"], given["v"], multipliers, t=t, p=p)
 
 
 def solved_by_numbers(
