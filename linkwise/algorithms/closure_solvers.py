@@ -4,7 +4,7 @@
 ``"multipliers"``  λ first, inside the articulated recursion (:mod:`linkwise.algorithms.constrained`); what "auto" takes
 ``"kkt"``          the full system of v̇ and λ at once (:mod:`linkwise.algorithms.full_system`)
 ``"nullspace"``    v̇ in the null space of J_c, with a rank test: on numbers only, one state after another, outside
-                   the compiled code (:mod:`linkwise.methods.null_space`)
+                   the compiled code (:mod:`linkwise.model_api.null_space`)
 ================  =====================================================================================================
 """
 

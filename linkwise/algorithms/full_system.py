@@ -1,6 +1,6 @@
 """Accelerations and multipliers at once: [𝓜, J_c*; J_c, 0][v̇; -λ] = [τ - c; γ] (003 eq. 21). O((n + m)³), dense in J_c.
 
-The same proximal steps as in :mod:`linkwise.algorithms.multipliers`, but on the whole system: with -μ in place of the
+The same proximal steps as in :mod:`linkwise.algorithms.multipliers`, but on the whole system: with -μW in place of the
 zero block it is quasi-definite, so that it has factors LᵀDL in any order and at any rank. Kept as a solver that shares
 nothing with the articulated recursion: the two check each other.
 """
@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from linkwise.algorithms.equations import Constraint, equations
 from linkwise.algorithms.inverse_dynamics import Forces, external_force
 from linkwise.algorithms.mass_matrix import mass_matrix
-from linkwise.algorithms.multipliers import SOFTNESS, STEPS
-from linkwise.algorithms.sparse_factor import factorize
+from linkwise.algorithms.multipliers import FLOOR, SOFTNESS, STEPS
+from linkwise.algorithms.sparse_factor import Factor, factorize
 from linkwise.errors import InputError
 from linkwise.model.tree import Tree
 from linkwise.spatial.scalar import Scalar
@@ -35,13 +35,8 @@ class FullSystem:
         self.gamma = [-x for e in self.equations for x in e.bias]
         J_c, M = pulls.generalized(tree, q), mass_matrix(tree, q)
         self.m = m = pulls.count
-        # Λ is at least as stiff as if each freedom had nothing but its own entry of 𝓜.
-        softness: Scalar = 0.0
-        for row in J_c:
-            for k, x in enumerate(row):
-                softness = softness + x * x / M[k][k]
-        self.mu = softness * (SOFTNESS / max(m, 1))
-        corner = [[-self.mu if i == j else 0.0 for j in range(m)] for i in range(m)]
+        self.soft = _softness(factorize(M), J_c)
+        corner = [[-self.soft[i] if i == j else 0.0 for j in range(m)] for i in range(m)]
         upper = [[*corner[i], *J_c[i]] for i in range(m)]
         lower = [[*(J_c[r][i] for r in range(m)), *M[i]] for i in range(tree.nv)]
         self.factor = factorize([*upper, *lower])  # begins with the last row: 𝓜 before the multipliers
@@ -60,9 +55,30 @@ class FullSystem:
         m = self.m
         whole: list[Scalar] = [0.0] * (m + self.tree.nv)
         for _ in range(STEPS):
-            given = [g - self.mu * y for g, y in zip(gamma, whole[:m], strict=True)]
+            given = [g - soft * y for g, soft, y in zip(gamma, self.soft, whole, strict=False)]
             whole = self.factor.solve([*given, *forces])
-        lost = whole[:m]  # what rounding left along lost rows
-        for _ in range(STEPS):
-            lost = self.factor.solve([*(-self.mu * y for y in lost), *[0.0] * self.tree.nv])[:m]
-        return whole[m:], [z - y for y, z in zip(whole[:m], lost, strict=True)]
+        return whole[m:], [-y for y in self._of_least_norm(whole[:m])]
+
+    def _of_least_norm(self, multipliers: Flat) -> Flat:
+        """Without what rounding left along lost rows; see :mod:`linkwise.algorithms.multipliers`."""
+        for _ in range(2):
+            lost = multipliers
+            for _ in range(STEPS):
+                given = [-soft * y for soft, y in zip(self.soft, lost, strict=True)]
+                lost = self.factor.solve([*given, *[0.0] * self.tree.nv])[: self.m]
+            multipliers = [x - y for x, y in zip(multipliers, lost, strict=True)]
+        return multipliers
+
+
+def _softness(mass: Factor, J_c: Sequence[Flat]) -> list[Scalar]:
+    """μW, with W the diagonal of Λ = J_c𝓜⁻¹J_c*."""
+    diagonal: list[Scalar] = []
+    for row in J_c:
+        own: Scalar = 0.0
+        for x, y in zip(row, mass.solve(row), strict=True):
+            own = own + x * y
+        diagonal.append(own)
+    floor: Scalar = 0.0
+    for x in diagonal:
+        floor = floor + x * (FLOOR / len(diagonal))
+    return [(x + floor) * SOFTNESS for x in diagonal]

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from linkwise.dynamics import Model, ModelBuilder
 from linkwise.errors import InputError
 from linkwise.model.joints import Prismatic, Revolute
 from linkwise.model.placement import transform
+from linkwise.model_api.model import Model, ModelBuilder
 
 
 def planar_arm(n: int = 3, length: float = 0.5, mass: float = 0.2) -> Model:

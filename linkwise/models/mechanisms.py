@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.dynamics import Model, ModelBuilder
 from linkwise.errors import InputError
 from linkwise.model.joints import Free, Joint, Prismatic, Revolute, Spherical, Universal
 from linkwise.model.placement import transform
+from linkwise.model_api.model import Model, ModelBuilder
 
 _Y = (0.0, 1.0, 0.0)
 

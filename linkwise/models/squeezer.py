@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.dynamics import Model, ModelBuilder
 from linkwise.model.joints import Revolute
 from linkwise.model.placement import transform
+from linkwise.model_api.model import Model, ModelBuilder
 from linkwise.spatial.scalar import cos, sin, sqrt
 
 _Z = (0.0, 0.0, 1.0)

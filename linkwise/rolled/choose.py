@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from linkwise.algorithms.catalogue import Columns, Text, Trees, input_shape, link_start
 from linkwise.algorithms.closed_catalogue import EVERY
-from linkwise.compile import Chart, CompiledFunction
+from linkwise.compiled.function import Chart, CompiledFunction
 from linkwise.model.tree import Tree
 from linkwise.rolled.columns import ColumnsFunction
 from linkwise.rolled.function import RolledFunction, Rolling
 from linkwise.rolled.ground import Ground
+from linkwise.rolled.long_chain import function_type
 from linkwise.rolled.tree import NeedsApartError, RolledTree
 from linkwise.rolled.vectors import GlobalInput
 from linkwise.tracing.program import ArraySpec
 from linkwise.tracing.rolled_program import RolledProgram
 
 if TYPE_CHECKING:
-    from linkwise.dynamics import Model
+    from linkwise.model_api.model import Model
 
 Inputs = Sequence[tuple[str, tuple[int, ...]]]
 
@@ -76,7 +77,8 @@ def rolled_function(
     text = EVERY[name]
     if text.columns is None:
         rolling = _rolling(model, text, text.function, inputs, static)
-        return RolledFunction(name, run, inputs, doc, charts, rolling=rolling, result=text.result)
+        kind = function_type(model, name, inputs)
+        return kind(name, run, inputs, doc, charts, rolling=rolling, result=text.result)
     return _by_columns(model, name, text, text.columns, run, inputs, doc, static, charts)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.algorithms.catalogue import Columns
-from linkwise.arrays import Batch
+from linkwise.compiled.arrays import Batch
 from linkwise.rolled.function import ManyLinksFunction, RolledFunction
 from linkwise.tracing.program import ArraySpec
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from linkwise.arrays import Batch
-from linkwise.codegen.cuda.detect import on_device
-from linkwise.compile import Chart, CompiledFunction, checked_threads
+from linkwise.codegen import targets
+from linkwise.compiled.arrays import Batch
+from linkwise.compiled.function import Chart, CompiledFunction, checked_threads
 from linkwise.errors import InputError
+from linkwise.once import cached_property
+from linkwise.tracing.program import Program
 from linkwise.tracing.rolled_program import RolledProgram
 
 Rolling = Callable[[str], RolledProgram]
@@ -29,7 +30,7 @@ class ManyLinksFunction(CompiledFunction):
 
     def general(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
         """Evaluate for one state or a batch."""
-        if any(map(on_device, arrays)):
+        if targets.place_of(arrays) is not None:
             raise InputError(
                 f"{self.name} of a large mechanism runs on the CPU",
                 got="arrays on a GPU",
@@ -41,7 +42,12 @@ class ManyLinksFunction(CompiledFunction):
             return self._evaluate(batch, out, threads)
         if out is not None:
             raise InputError(f"{self.name} fills out with numbers only", got="symbols", do="drop the out= argument")
-        return batch.each_state(self.text, self._symbolic_result)
+        if batch.size:
+            return batch.each_state(self.text, self._symbolic_result)
+        nothing = self._evaluate(batch, None, threads)  # no state tells the shape of a result: numbers do
+        if isinstance(nothing, tuple):
+            return type(nothing)._make(array.astype(object) for array in nothing)  # type: ignore[attr-defined]
+        return nothing.astype(object)
 
     @abstractmethod
     def _evaluate(self, batch: Batch, out: Any, threads: int | None) -> Any:
@@ -84,7 +90,7 @@ class RolledFunction(ManyLinksFunction):
         key: Any = (dtype, single)
         kernel = self._kernels.get(key)
         if kernel is None:
-            from linkwise.codegen.rolled import RolledKernel
+            from linkwise.codegen.llvm.rolled import RolledKernel
 
             kernel = self._kernels[key] = RolledKernel.build(self.rolled_program, dtype, single=single)
         return kernel
@@ -96,11 +102,6 @@ class RolledFunction(ManyLinksFunction):
         finished = batch.finish(results, out)
         return finished[0] if self._result is None else self._result._make(finished)
 
-    def source(self, target: str = "llvm", dtype: Any = np.float64) -> str:
-        """The generated code; "llvm" shows the loops, other targets are of the unrolled program."""
-        if target != "llvm":
-            return super().source(target, dtype)
-        from linkwise.codegen.rolled import rolled_module
-        from linkwise.codegen.target import host
-
-        return rolled_module(self.rolled_program, host(), np.dtype(dtype).itemsize * 8, single=False)
+    def _program_for(self, target: targets.Target) -> Program | RolledProgram:
+        """The program with loops where the target has them, else the unrolled one."""
+        return self.rolled_program if target.loops else self.program

@@ -24,6 +24,8 @@ class Recorded:
     reverse: bool
     stores: list[dict[str, list[Scalar]]]
     handed_space: str | None
+    kept: list[list[Scalar]]
+    """For each kind, the numbers that a link keeps and that other sweeps may read."""
 
 
 class RolledField(Field[Any]):

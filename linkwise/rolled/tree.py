@@ -45,8 +45,8 @@ class NeedsApartError(Exception):
 class RolledTree:
     """Stands in for a :class:`Tree` while an algorithm's text runs; records its sweeps as loops.
 
-    ``ground`` is the trace in which run-time parameters live, if the tree has any; ``apart`` are links that are each of a
-    kind of their own.
+    ``ground`` is the trace in which run-time parameters live, if the tree has any; ``apart`` are links that are each of
+    a kind of their own.
     """
 
     rolls = True
@@ -217,7 +217,7 @@ class RolledTree:
     def _store(self, space: str, value: Callable[[Any], list[Scalar] | None]) -> None:
         """A pass over the links in which those that have a value store it."""
         stores = [{} if (given := value(kind.link)) is None else {space: given} for kind in self.kinds]
-        self.recorded.append(Recorded(self._new(), False, stores, None))
+        self.recorded.append(Recorded(self._new(), False, stores, None, [[] for _ in self.kinds]))
 
     # Recording.
     def _new(self) -> int:
@@ -265,13 +265,14 @@ class RolledTree:
     ) -> RolledField:
         kept_space = space.replace("handed", "kept")
         stores: list[dict[str, list[Scalar]]] = []
-        loop = Recorded(int(space.partition(":")[2]), reverse, stores, space if places else None)
+        loop = Recorded(int(space.partition(":")[2]), reverse, stores, space if places else None, [])
         made = RolledField(self, kept_space, loop, [kept for _, kept in runs])
         for (handed, _), (leaves, _) in zip(runs, made.per_kind, strict=True):
             into: dict[str, list[Scalar]] = {}
             if places and handed:
                 into[f"{space}:to"] = [handed[i] for i in places]
             into[kept_space] = [leaf for leaf in leaves if isinstance(leaf, Traced)]
+            loop.kept.append(into[kept_space])
             stores.append(into)
         self.recorded.append(loop)
         return made

@@ -8,13 +8,13 @@ has one leading axis, the states of the batch.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.compile import CompiledFunction
+from linkwise.compiled.function import CompiledFunction
+from linkwise.once import cached_property
 from linkwise.sim.limits import is_linear
 from linkwise.sim.motion import Flat, Motion
 from linkwise.spatial.scalar import Scalar

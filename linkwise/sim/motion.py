@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from linkwise.dynamics import Model
 from linkwise.errors import InputError
 from linkwise.model.joints import Joint
 from linkwise.model.parameters import Values
+from linkwise.model_api.model import Model
+from linkwise.once import cached_property
 from linkwise.sim.checks import check_choice, check_not_negative, check_positive
 from linkwise.sim.elements import Element
 from linkwise.sim.limits import Limit, is_linear, limits_of_joints

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.codegen.routine import Routine
-from linkwise.compile import CompiledFunction
-from linkwise.dynamics import Model
+from linkwise.compiled.function import CompiledFunction
 from linkwise.errors import InputError
-from linkwise.memory import Memory
+from linkwise.model_api.memory import Memory
+from linkwise.model_api.model import Model
+from linkwise.once import cached_property
 from linkwise.sim.adaptive_loop import adaptive_loop
 from linkwise.sim.elements import Element, Function
 from linkwise.sim.events import Event, Locator, event_program
@@ -132,7 +131,7 @@ class Plan:
     @cached_property
     def locator(self) -> Locator:
         """What finds events inside a step."""
-        from linkwise.codegen.kernel import BatchKernel
+        from linkwise.codegen.llvm.kernel import BatchKernel
 
         work, step = self._work()
         program = event_program(self.motion, self.events)
@@ -196,9 +195,9 @@ def _large_step(work: Work, method: str, tableau: Tableau | None, large: LargeMo
 
 def _built(routine: Routine, dtype: Any, scalar: bool) -> Any:
     if routine.is_compilable:
-        from linkwise.codegen.rollout import RolloutKernel
+        from linkwise.codegen.llvm.routine import RoutineKernel
 
-        return RolloutKernel.build(routine, dtype, scalar=scalar)
+        return RoutineKernel.build(routine, dtype, scalar=scalar)
     from linkwise.codegen.hosted import HostedRoutine
 
     return HostedRoutine(routine, dtype)
@@ -216,14 +215,12 @@ def plan_for(
     """The plan for these choices, made or found: the same functions and elements give the same plan."""
     parts = tuple(element.function if isinstance(element, Function) else element for element in elements)
     key = (parts, rules, n_parameters, method, TABLEAUX.get(method), every_step, events)
-    known: OrderedDict[Any, Plan] = Memory.of(model).table("simulation plans")
-    plan = known.get(key)
-    if plan is None:
-        plan = known[key] = _made(model, elements, rules, n_parameters, method, every_step, events)
-        while len(known) > _KEPT:
-            known.popitem(last=False)
-    known.move_to_end(key)
-    return plan
+    return Memory.of(model).recent(
+        "simulation plans",
+        key,
+        lambda: _made(model, elements, rules, n_parameters, method, every_step, events),
+        most=_KEPT,
+    )
 
 
 def _made(

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from linkwise.codegen.routine import Buffer, Call, Host, Statement
+from linkwise.once import cached_property
 from linkwise.sim.large_motion import LargeMotion
 from linkwise.sim.motion import Flat, Motion
 from linkwise.spatial.scalar import Scalar, where

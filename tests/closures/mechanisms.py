@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import linkwise as lw
-from linkwise.methods.state_by_state import SolvedByNumbers
+from linkwise.model_api.state_by_state import SolvedByNumbers
 from tests.random_trees import random_placement, random_tree
 
 Array = Any
@@ -163,7 +163,10 @@ def at_state(model: lw.Model, q: Array, rng: Rng) -> Closed:
 
 
 def closed_tree(seed: int, kinds: list[str], n: int = 7, *, compiled: bool = False, **options: Any) -> Closed:
-    """A random tree with one closure of each of these kinds; its functions run on floats unless they are to be compiled."""
+    """A random tree with one closure of each of these kinds, and a state at which they do not contradict each other.
+
+    Its functions run on floats unless they are to be compiled.
+    """
     rng = np.random.default_rng(seed)
     model = random_tree(rng, n, **options)
     while model.nv < 8:
@@ -177,13 +180,18 @@ def closed_tree(seed: int, kinds: list[str], n: int = 7, *, compiled: bool = Fal
 
 
 def dense_accelerations(case: Closed, f_ext: Array | None = None) -> tuple[Array, Array, float]:
-    """v̇ and λ of the dense system by singular values, and the ratio of the least one kept to the largest."""
+    """v̇ and λ of the dense system by singular values, and the ratio of the least one kept to the largest.
+
+    λ is the one of least λ*Wλ, with W the diagonal of Λ.
+    """
     model, q, v = case.model, case.q, case.v
     J, bias = model.constraint_jacobian(q, case.t, v=v), model.constraint_bias(q, v, case.t)
     M, c = model.mass_matrix(q), model.bias_force(q, v, f_ext)
     free = np.linalg.solve(M, case.tau - c)
     Lambda = J @ np.linalg.solve(M, J.T)
-    U, s, _ = np.linalg.svd(Lambda)
-    kept = s > 1e-11 * s[0]
-    multipliers = U[:, kept] @ ((U[:, kept].T @ (-bias - J @ free)) / s[kept])
+    size = np.sqrt(np.diag(Lambda))
+    scale = np.where(size > 1e-12 * size.max(), 1.0 / np.maximum(size, 1e-300), 0.0)
+    U, s, _ = np.linalg.svd(scale[:, None] * Lambda * scale)
+    kept = s > 1e-12 * s[0]
+    multipliers = scale * (U[:, kept] @ ((U[:, kept].T @ (scale * (-bias - J @ free))) / s[kept]))
     return free + np.linalg.solve(M, J.T @ multipliers), multipliers, float(s[kept][-1] / s[0])

@@ -22,15 +22,23 @@ from tests.random_trees import random_tree
 
 def _compare(case: Closed, rtol: float = 1e-10, solvers: tuple[str, ...] = ("auto", "kkt", "nullspace")) -> None:
     vdot, multipliers, least = dense_accelerations(case)
-    if least < 1e-7:
-        pytest.skip("badly conditioned by chance")
+    assert least > 1e-7  # well conditioned
+    J, bias = (
+        case.model.constraint_jacobian(case.q, case.t, v=case.v),
+        case.model.constraint_bias(case.q, case.v, case.t),
+    )
+    assert np.abs(J @ vdot + bias).max() < 1e-9 * (1.0 + np.abs(bias).max())  # no contradiction
     for solver in solvers:
         model = case.model.with_closure_solver(solver)
         found = model.forward_dynamics(*case.state, t=case.t)
         np.testing.assert_allclose(found, vdot, rtol=0, atol=rtol * np.abs(vdot).max(), err_msg=solver)
         forces = model.constraint_forces(*case.state, t=case.t)
-        atol = 1e-7 * np.abs(multipliers).max()
+        # Along lost rows λ is known to rounding over softness only, of the forces that cancel in it.
+        atol = 1e-6 * (np.abs(multipliers).max() + np.abs(vdot).max())
         np.testing.assert_allclose(forces.multipliers, multipliers, rtol=0, atol=atol, err_msg=solver)
+        np.testing.assert_allclose(
+            J.T @ forces.multipliers, J.T @ multipliers, rtol=0, atol=rtol * max(1.0, np.abs(J.T @ multipliers).max())
+        )
 
 
 @pytest.mark.parametrize("kind", [*BETWEEN, *RELATIONS])
@@ -44,8 +52,10 @@ def test_every_kind(kind: str, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_several_of_any_kind(seed: int) -> None:
+    # Motions that time prescribes contradict closures that leave no freedom for them: each in a tree of its own, above.
+    kinds = [k for k in (*BETWEEN, *RELATIONS) if k not in ("led", "stretched", "prescribed")]
     rng = np.random.default_rng(100 + seed)
-    _compare(closed_tree(seed, [str(k) for k in rng.choice([*BETWEEN, *RELATIONS], 3)], n=9, mimic=0.2))
+    _compare(closed_tree(seed, [str(k) for k in rng.choice(kinds, 3)], n=9, mimic=0.2))
 
 
 _PAIRS = {
@@ -87,7 +97,7 @@ def test_the_same_closure_twice(kind: str) -> None:
         np.array(instance.placement_b),
         joint=instance.type,
     )
-    assert twice.freedoms(once.q).redundant == {"again": instance.equations}
+    assert twice.freedoms(once.q).redundant["again"] == instance.equations
     case = Closed(twice, *once.state)
     _compare(case)
     expected = once.model.forward_dynamics(*once.state)
