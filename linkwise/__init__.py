@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from linkwise.compiled.function import CompiledFunction, compile
 from linkwise.errors import (
+    ClosureError,
     InputError,
     LinkwiseError,
     MissingExtraError,
@@ -87,8 +88,8 @@ __all__ = [  # noqa: RUF022  # in groups
     "simulate", "Trajectory", "Event", "JointRules", "Element", "ComputedTorque", "JointSprings", "PD", "ReactionWheel",
     "SeriesElastic", "Thruster", "Torque", "Encoder", "ForceTorque", "IMU",
     # errors and warnings
-    "FrozenElementError", "InputError", "LinkwiseError", "MissingExtraError", "ModelError", "ModelFileError",
-    "UnknownNameError", "IntegrationWarning", "ModelWarning", "SlowControlWarning",
+    "ClosureError", "FrozenElementError", "InputError", "LinkwiseError", "MissingExtraError", "ModelError",
+    "ModelFileError", "UnknownNameError", "IntegrationWarning", "ModelWarning", "SlowControlWarning",
 ]  # fmt: skip
 
 # Imported when first used: a controller that only asks for torques starts without them.

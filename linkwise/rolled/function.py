@@ -97,6 +97,7 @@ class RolledFunction(ManyLinksFunction):
         charts: tangent spaces of the inputs that are configurations.
         rolling: makes the program with loops.
         along: makes the function of its change with the inputs of some names.
+        result: the named tuple that is returned, if it is not one array.
     """
 
     def __init__(
@@ -109,9 +110,10 @@ class RolledFunction(ManyLinksFunction):
         *,
         rolling: Rolling,
         along: Callable[[tuple[str, ...]], RolledFunction] | None = None,
+        result: type[Any] | None = None,
     ) -> None:
         super().__init__(name, text, inputs, doc, charts)
-        self._rolling, self._along = rolling, along
+        self._rolling, self._along, self._result = rolling, along, result
         self._changes: dict[tuple[str, ...], RolledFunction] = {}
 
     @cached_property
@@ -146,7 +148,8 @@ class RolledFunction(ManyLinksFunction):
         kernel = self._rolled_kernel(batch.dtype, single=batch.size < 4)
         results = batch.outputs(self.rolled_program.outputs, out)
         kernel.run(batch.flat_inputs(), [flat for flat, _ in results], batch.size, checked_threads(threads))
-        return batch.finish(results, out)[0]
+        finished = batch.finish(results, out)
+        return finished[0] if self._result is None else self._result._make(finished)
 
     def _program_for(self, target: targets.Target) -> Program | RolledProgram:
         """The program with loops where the target has them, else the unrolled one."""
