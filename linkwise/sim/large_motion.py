@@ -75,7 +75,8 @@ class LargeMotion:
     def _forces(self) -> CompiledFunction | None:
         """(t, y, p, joint forces from Python) to all joint forces, those of actuators, ẋ and forces on bodies."""
         m = self.motion
-        acts = m.elements or m.limits or m.model.damping.any() or m.model.friction.any() or self.host is not None
+        passive = m.model.damping.any() or m.model.friction.any() or m.has_springs
+        acts = m.elements or m.limits or passive or self.host is not None
         if not acts:
             return None
 
@@ -131,7 +132,7 @@ class LargeMotion:
     @cached_property
     def _stored(self) -> CompiledFunction | None:
         m = self.motion
-        if not m.elements and not m.limits:
+        if not m.elements and not m.limits and not m.has_springs:
             return None
 
         def text(y: Flat, p: Flat) -> Scalar:
