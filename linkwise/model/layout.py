@@ -84,7 +84,7 @@ def lay_out(
 
 
 class _BodyFrames:
-    """Every link's frame is its body's; joints keep a tail from the axis frame, z along the axis, back to the body's."""
+    """Every link's frame is its body's; joints keep a tail from the axis's frame back to it."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism

@@ -51,7 +51,7 @@ def record(
     description, notes = read_urdf(parse(content, file), file, name=Path(file).stem, snap=snap)
     bodies = bodies_of(arrange(description), **options)
     notes += check_inertias(bodies, file, allow_unphysical=allow_unphysical)
-    builder = build(Recorder(), lambda kind, axis: (kind, tuple(axis)), bodies, file)
+    builder = build(Recorder(), lambda joint: (joint.type, tuple(joint.axis)), bodies, description)
     return Recorded(builder.bodies, notes, description.name)
 
 

@@ -31,7 +31,9 @@ def test_it_can_be_left_out() -> None:
 
 def test_a_follower_pulls_its_leader() -> None:
     b = slider()
-    b.add_body("b", joint=lw.Prismatic((0, 1, 0)), mass=1e-9, stiffness=50.0, rest=0.3, mimic=lw.Mimic("slide", -2.0, 0.1))
+    b.add_body(
+        "b", joint=lw.Prismatic((0, 1, 0)), mass=1e-9, stiffness=50.0, rest=0.3, mimic=lw.Mimic("slide", -2.0, 0.1)
+    )
     motion = lw.simulate(b.build(), [0.0], [0.0], duration=1.0, rtol=1e-10)
     # ½ k (m q + o - rest)² is a spring of stiffness k m² that rests where the follower does.
     centre, omega = (0.3 - 0.1) / -2.0, np.sqrt(50.0 * 4 / 2.0)
