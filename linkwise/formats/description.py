@@ -7,7 +7,7 @@ at it, `linkwise.formats.build` turns it into a model.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -89,23 +89,19 @@ class JointWritten:
         The motion the other way is the inverse: a turn about the opposite axis. The turns of a universal joint come in
         the opposite order, and so do its coordinates.
         """
-        axis, axis2 = _opposite(self.axis), self.axis2
+        turned: dict[str, Any] = {"axis": _opposite(self.axis)}
         if self.type == "universal":
-            axis, axis2 = _opposite(self.axis2), axis
+            turned = {"axis": _opposite(self.axis2), "axis2": _opposite(self.axis)}
+            for each in ("limits", "damping", "friction", "stiffness", "rest"):
+                value = getattr(self, each)
+                turned[each] = value[::-1] if isinstance(value, tuple) else value
         return replace(
             self,
             parent=self.child,
             child=self.parent,
             placement=self.joint_frame,
             joint_frame=self.placement,
-            axis=axis,
-            axis2=axis2,
-            limits=self.limits[::-1] if isinstance(self.limits, tuple) and self.type == "universal" else self.limits,
-            **{
-                what: value[::-1]
-                for what in ("damping", "friction", "stiffness", "rest")
-                if isinstance(value := getattr(self, what), tuple) and self.type == "universal"
-            },
+            **turned,
         )
 
 

@@ -41,7 +41,7 @@ def span(links: Sequence[str], joints: Sequence[JointWritten]) -> Spanned:
             inboard.add(joint.child)
             chosen.append(joint)
     taken = set(map(id, chosen))
-    closing = []
+    closing: list[JointWritten] = []
     for joint in joints:
         if id(joint) not in taken:
             (chosen if groups.join(joint.parent, joint.child) else closing).append(joint)

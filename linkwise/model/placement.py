@@ -73,7 +73,10 @@ def pose(xyz: Sequence[float] = (0.0, 0.0, 0.0), R: Array | None = None) -> Arra
 def inverse_pose(X: Array) -> Array:
     """The pose of the first frame in the second, from the second's in the first."""
     R = X[:3, :3].T
-    return pose(-(R @ X[:3, 3]) + 0.0, R)
+    back = np.eye(4)
+    back[:3, :3] = R
+    back[:3, 3] = -(R @ X[:3, 3]) + 0.0
+    return back
 
 
 def transform(xyz: Sequence[float] = (0.0, 0.0, 0.0), rpy: Sequence[float] = (0.0, 0.0, 0.0)) -> Array:

@@ -194,8 +194,8 @@ class Motion:
                     out[i] = out[i] - v[i] * (damping * m * m)
                 if rules.friction and friction:
                     out[i] = out[i] - tanh(v[i] * (m / rules.friction_speed)) * (friction * m)
-        for k, m, i, stretch in self._stretched(q):
-            out[i] = out[i] - stretch * (k * m)
+        for stiffness, speed, i, stretch in self._stretched(q):
+            out[i] = out[i] - stretch * (stiffness * speed)
         if rules.limits == "spring":
             for limit in self.limits:
                 for i, force in limit.force(q, v, rules.limit_loss).items():

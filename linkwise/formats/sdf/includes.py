@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from linkwise.errors import InputError, LinkwiseError
+from linkwise.errors import InputError, LinkwiseError, ModelFileError
 from linkwise.formats.files import LARGEST_FILE, read_bytes
 from linkwise.formats.values import Values, shown
 from linkwise.formats.xml import Element, parse
@@ -82,7 +82,7 @@ class Library:
         if scheme in ("model", "package"):
             candidates = [folder / rest for folder in self.folders]
         else:
-            candidates = [] if home is None and not os.path.isabs(rest) else [(home or Path()) / rest]
+            candidates = [] if home is None and not Path(rest).is_absolute() else [(home or Path()) / rest]
         for candidate in candidates:
             try:
                 path = candidate.resolve()
@@ -98,9 +98,13 @@ class Library:
                 )
             if _exists(path):
                 return path
-        values.fail(
+        raise self._missing(uri, at, values)
+
+    def _missing(self, uri: str, at: Element, values: Values) -> ModelFileError:
+        return ModelFileError(
             "the included model was not found",
-            at,
+            file=values.file,
+            line=at.line,
             got=shown(uri),
             allowed=f"a model in one of: {self._listed()}",
             do=f"load(..., model_path=[folder]), --model-path, or the environment variable {MODEL_PATH}",

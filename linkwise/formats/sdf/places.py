@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, NoReturn
 
-from linkwise.errors import UnknownNameError
+from linkwise.errors import ModelFileError, UnknownNameError
 from linkwise.formats.sdf.poses import PoseWritten, tidied
 from linkwise.formats.values import Values, shown
 from linkwise.formats.xml import Element
@@ -86,13 +86,17 @@ class Scope:
                 return scope.place
         if self.around is not None:
             return self.around.find(name, at, what)
+        raise self._unknown(name, at, what)
+
+    def _unknown(self, name: str, at: Element, what: str) -> ModelFileError:
         unknown = UnknownNameError("frame", name, self.names)
         do = unknown.do
         if name == "world":
             do = "leave it away: poses are relative to the model's frame, which is placed in the world as a whole"
-        self.values.fail(
+        return ModelFileError(
             f"{what} is a name that does not exist here",
-            at,
+            file=self.values.file,
+            line=at.line,
             got=shown(name),
             allowed=f"__model__, {unknown.allowed}",
             do=do,
@@ -126,8 +130,9 @@ def relative_pose(place: Place, to: Place) -> Array:
     if around is place:
         return inverse_pose(_local(to))
     if above is not None and above is around:
-        return tidied(inverse_pose(_local(to)) @ _local(place), 0.0)
-    X, X_to = world_pose(place), world_pose(to)
+        X, X_to = _local(place), _local(to)
+    else:
+        X, X_to = world_pose(place), world_pose(to)
     return tidied(inverse_pose(X_to) @ X, float(abs(X[:3, 3]).max() + abs(X_to[:3, 3]).max()))
 
 

@@ -53,7 +53,7 @@ def tidied(X: Array, size: float) -> Array:
     R, p = X[:3, :3], X[:3, 3]
     R = np.where(abs(R) < _ROUNDING, 0.0, R)
     R = np.where(abs(abs(R) - 1.0) < _ROUNDING, np.sign(R), R)
-    return pose(np.where(abs(p) < _ROUNDING * (1.0 + size), 0.0, p), R)
+    return pose(np.where(abs(p) < _ROUNDING * (1.0 + size), 0.0, p).tolist(), R)
 
 
 def _from_quaternion(numbers: tuple[float, ...], at: Element, values: Values, of: str) -> Array:
