@@ -18,6 +18,7 @@ from linkwise.formats.build import build
 from linkwise.formats.description import Description, JointType, JointWritten
 from linkwise.formats.files import LARGEST_FILE, read_bytes
 from linkwise.formats.inertias import check_inertias
+from linkwise.formats.loops import with_loops
 from linkwise.formats.sdf import Library, read_sdf
 from linkwise.formats.tree import arrange
 from linkwise.formats.urdf import read_urdf
@@ -34,6 +35,7 @@ _NOT_YET = {
     "mujoco": "MJCF (the format of MuJoCo)",
     "mujocoinclude": "MJCF (the format of MuJoCo)",
 }
+_LARGEST_SIDE_FILE = 1024 * 1024
 _NOT_TEXT = {".usd": "USD", ".usda": "USD", ".usdc": "USD", ".usdz": "USD", ".mjb": "compiled MuJoCo models"}
 
 
@@ -49,6 +51,7 @@ def load(
     angle_snap: float = ANGLE_SNAP,
     allow_unphysical: bool = False,
     model_path: Iterable[str | os.PathLike[str]] = (),
+    loops: str | os.PathLike[str] | None = None,
 ) -> Model:
     """Read a mechanism from a URDF or SDF file.
 
@@ -76,6 +79,9 @@ def load(
         model_path: folders in which the models are that an SDF file includes as ``model://name``; after them, those of
             the environment variable ``LINKWISE_MODEL_PATH``. Files outside these folders and the file's own are not
             opened, and nothing is fetched.
+        loops: a side file, YAML or JSON, with the loops that a URDF file cannot describe (:mod:`linkwise.formats.loops`
+            has what may be in it). It is read only where it is named here: a file of the same name beside the model
+            is not.
 
     Raises:
         ModelFileError: the file cannot be read as a mechanism; the message has the line.
@@ -87,6 +93,9 @@ def load(
     content = read_bytes(path, suffixes=_SUFFIXES)
     file = os.fspath(path)
     description, notes = _describe(content, file, angle_snap, Library.of(file, model_path))
+    if loops is not None:
+        side = read_bytes(loops, suffixes=(".yaml", ".json"), largest=_LARGEST_SIDE_FILE)
+        description = with_loops(description, side, os.fspath(loops))
     model, more = _model(description, floating, locked, gravity, name, frames, mimic, allow_unphysical)
     for note in (*notes, *more):
         warnings.warn(note, stacklevel=2)
@@ -105,6 +114,7 @@ def loads(
     angle_snap: float = ANGLE_SNAP,
     allow_unphysical: bool = False,
     model_path: Iterable[str | os.PathLike[str]] = (),
+    loops: str | os.PathLike[str] | None = None,
 ) -> Model:
     """Read a mechanism from the text of a URDF or SDF file; the arguments are those of `load`."""
     if not isinstance(text, (str, bytes)):
@@ -119,6 +129,9 @@ def loads(
             "this is not the text of a model", file="<string>", do="use linkwise.load(path) for a file"
         )
     description, notes = _describe(content, "<string>", angle_snap, Library.of(None, model_path))
+    if loops is not None:
+        side = read_bytes(loops, suffixes=(".yaml", ".json"), largest=_LARGEST_SIDE_FILE)
+        description = with_loops(description, side, os.fspath(loops))
     model, more = _model(description, floating, locked, gravity, name, frames, mimic, allow_unphysical)
     for note in (*notes, *more):
         warnings.warn(note, stacklevel=2)
