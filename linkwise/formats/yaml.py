@@ -18,6 +18,7 @@ __all__ = ["Node", "parse_yaml"]
 
 _DEEPEST = 20
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
+_QUOTES = "the quotes are not closed, or have something after them"
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "~": None}
 
 
@@ -25,7 +26,7 @@ _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "~
 class Node:
     """A value and the line it stands on."""
 
-    value: str | float | bool | None | list[Node] | dict[str, Node]
+    value: str | float | bool | list[Node] | dict[str, Node] | None
     line: int
 
 
@@ -193,12 +194,10 @@ class _Reader:
         """The text between quotes."""
         if len(text) >= 2 and text[0] == "'" == text[-1] and "'" not in text[1:-1].replace("''", ""):
             return text[1:-1].replace("''", "'")
-        if len(text) >= 2 and text[0] == '"' == text[-1]:
-            try:
-                return str(json.loads(text, strict=True))
-            except ValueError:
-                pass
-        self.fail("the quotes are not closed, or have something after them", line, got=repr(text[:60]))
+        try:
+            return str(json.loads(text)) if text[0] == '"' else self.fail(_QUOTES, line, got=repr(text[:60]))
+        except ValueError:
+            raise ModelFileError(_QUOTES, file=self.file, line=line, got=repr(text[:60])) from None
 
 
 class _Flow:
