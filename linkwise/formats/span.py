@@ -31,8 +31,14 @@ class Spanned:
     closing: tuple[JointWritten, ...]
 
 
-def span(links: Sequence[str], joints: Sequence[JointWritten]) -> Spanned:
-    """Choose the joints of the forest; `joints` in the order in which they are to be preferred."""
+def span(links: Sequence[str], joints: Sequence[JointWritten], loops: Sequence[JointWritten] = ()) -> Spanned:
+    """Choose the joints of the forest.
+
+    Args:
+        links: the links, in the order of the file.
+        joints: the joints, in the order in which they are to be preferred.
+        loops: joints that close a loop if there is one.
+    """
     groups = _Groups()
     inboard: set[str] = set()
     chosen: list[JointWritten] = []
@@ -42,7 +48,7 @@ def span(links: Sequence[str], joints: Sequence[JointWritten]) -> Spanned:
             chosen.append(joint)
     taken = set(map(id, chosen))
     closing: list[JointWritten] = []
-    for joint in joints:
+    for joint in (*joints, *loops):
         if id(joint) not in taken:
             (chosen if groups.join(joint.parent, joint.child) else closing).append(joint)
 
@@ -69,7 +75,7 @@ def span(links: Sequence[str], joints: Sequence[JointWritten]) -> Spanned:
                     reached.add(other)
                     outward[id(joint)] = joint if joint.parent == link else joint.reversed()
                     stack.append(other)
-    ordered = tuple(outward[id(joint)] for joint in joints if id(joint) in outward)
+    ordered = tuple(outward[id(joint)] for joint in (*joints, *loops) if id(joint) in outward)
     return Spanned(ordered, tuple(roots), tuple(closing))
 
 

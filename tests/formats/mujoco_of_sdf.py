@@ -123,7 +123,9 @@ def oracle(file: Path | str, ours: lw.Model) -> Oracle:
         if inertial is None:
             continue
         at = matrix(inertial.find("pose"))
-        six = {tag: float(inertial.findtext(f"inertia/{tag}") or 0) for tag in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")}
+        six = {
+            tag: float(inertial.findtext(f"inertia/{tag}") or 0) for tag in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+        }
         I = np.array([[six["ixx"], six["ixy"], six["ixz"]], [six["ixy"], six["iyy"], six["iyz"]],
                       [six["ixz"], six["iyz"], six["izz"]]])  # fmt: skip
         moments, R = np.linalg.eigh(I)
@@ -145,7 +147,11 @@ def _add_joints(
         "revolute": ["hinge"], "continuous": ["hinge"], "prismatic": ["slide"], "ball": ["ball"],
         "universal": ["hinge", "hinge"], "revolute2": ["hinge", "hinge"], "piston": ["hinge", "slide"],
     }  # fmt: skip
-    types = {"hinge": mujoco.mjtJoint.mjJNT_HINGE, "slide": mujoco.mjtJoint.mjJNT_SLIDE, "ball": mujoco.mjtJoint.mjJNT_BALL}
+    types = {
+        "hinge": mujoco.mjtJoint.mjJNT_HINGE,
+        "slide": mujoco.mjtJoint.mjJNT_SLIDE,
+        "ball": mujoco.mjtJoint.mjJNT_BALL,
+    }
     for i, kind in enumerate(kinds[str(joint.get("type"))]):
         axis = joint.find("axis" if i == 0 or joint.get("type") == "piston" else "axis2")
         xyz = np.array([float(word) for word in (axis.findtext("xyz") if axis is not None else "0 0 1").split()])  # type: ignore[union-attr]

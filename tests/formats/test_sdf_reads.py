@@ -63,9 +63,18 @@ def test_each_joint_type_moves_as_in_mujoco(kind: str, version: str) -> None:
 
 
 def test_use_parent_model_frame() -> None:
-    for version, flag, axis in [("1.6", "0", (1, 0, 0)), ("1.6", "1", (0, -1, 0)), ("1.5", "true", (0, -1, 0)), ("1.4", "", (0, -1, 0))]:
+    for version, flag, axis in [
+        ("1.6", "0", (1, 0, 0)),
+        ("1.6", "1", (0, -1, 0)),
+        ("1.5", "true", (0, -1, 0)),
+        ("1.4", "", (0, -1, 0)),
+    ]:
         inside = "<axis><xyz>1 0 0</xyz>" + (flag and f"<use_parent_model_frame>{flag}</use_parent_model_frame>")
-        text = sdf(link("a", "0 0 0 0 0 1.5707963267948966"), joint("j", "revolute", "world", "a", inside + "</axis>"), version=version)
+        text = sdf(
+            link("a", "0 0 0 0 0 1.5707963267948966"),
+            joint("j", "revolute", "world", "a", inside + "</axis>"),
+            version=version,
+        )
         assert np.allclose(loads(text).joint("j").type.axis, axis), (version, flag)
 
 
@@ -77,7 +86,13 @@ def test_an_axis_expressed_in_another_frame() -> None:
         '<frame name="f"><pose relative_to="b">0 0 0 1 0 0</pose></frame>',
         joint("k", "fixed", "world", "b", ""),
     )
-    for frame, expected in [("__model__", (0, -1, 0)), ("a", (1, 0, 0)), ("b", (0, 0, -1)), ("f", (0, 0, -1)), ("k", (0, 0, -1))]:
+    for frame, expected in [
+        ("__model__", (0, -1, 0)),
+        ("a", (1, 0, 0)),
+        ("b", (0, 0, -1)),
+        ("f", (0, 0, -1)),
+        ("k", (0, 0, -1)),
+    ]:
         text = sdf(*parts, joint("j", "revolute", "world", "a", inside.format(frame)))
         assert np.allclose(loads(text).joint("j").type.axis, expected, atol=1e-15), frame
 
@@ -92,7 +107,10 @@ def test_an_axis_expressed_in_another_frame() -> None:
 )
 def test_a_screw(pitch: str, per_turn: float) -> None:
     """One turn takes it so far along its axis: right-handed m per turn, or as it was, left-handed rad per m."""
-    text = sdf(link("a", "1 0 0 0 0 0"), joint("j", "screw", "world", "a", pitch + "<pose>0 1 0 0 0 0</pose><axis><xyz>0 0 1</xyz></axis>"))
+    text = sdf(
+        link("a", "1 0 0 0 0 0"),
+        joint("j", "screw", "world", "a", pitch + "<pose>0 1 0 0 0 0</pose><axis><xyz>0 0 1</xyz></axis>"),
+    )
     model = loads(text)
     assert np.allclose(placed(model, "a", [2 * math.pi])[:3, 3], (1, 0, per_turn), atol=1e-14)
     quarter = placed(model, "a", [math.pi / 2])
@@ -109,7 +127,9 @@ def test_limits_damping_friction_and_springs() -> None:
     for none in ("-1", "inf", "1e16", "1.7976931348623157e308"):
         text = sdf(link("a"), joint("j", "continuous", "world", "a", inside.format(effort=none)))
         assert loads(text).joint("j").limits == (lw.JointLimits(velocity=3),)
-    two = inside.format(effort=7) + inside.format(effort=8).replace("axis>", "axis2>").replace("0 0 1", "0 1 0").replace("-1<", "-2<")
+    two = inside.format(effort=7) + inside.format(effort=8).replace("axis>", "axis2>").replace(
+        "0 0 1", "0 1 0"
+    ).replace("-1<", "-2<")
     found = loads(sdf(link("a"), joint("j", "universal", "world", "a", two))).joint("j")
     assert found.limits == (lw.JointLimits(-1, 2, 3, 7), lw.JointLimits(-2, 2, 3, 8))
     found = loads(sdf(link("a"), joint("j", "piston", "world", "a", inside.format(effort=7)))).joint("j")
@@ -120,7 +140,9 @@ def test_limits_damping_friction_and_springs() -> None:
 def test_a_joint_that_follows() -> None:
     follows = """<axis><xyz>0 0 1</xyz><mimic joint="j"><multiplier>-2</multiplier><offset>0.5</offset>
     <reference>0.1</reference></mimic></axis>"""
-    text = sdf(link("a"), link("b"), joint("j", "revolute", "world", "a"), joint("k", "revolute", "world", "b", follows))
+    text = sdf(
+        link("a"), link("b"), joint("j", "revolute", "world", "a"), joint("k", "revolute", "world", "b", follows)
+    )
     model = loads(text)
     assert model.nv == 1
     assert np.allclose(placed(model, "b", [0.3]), T(rpy=(0, 0, -2 * (0.3 - 0.1) + 0.5)))
@@ -142,7 +164,14 @@ def test_poses_are_relative_to_what_they_say() -> None:
         joint("k", "prismatic", "a", "b"),
     )
     model = loads(sdf(*parts, pose="0 0 10 0 0 0"))
-    for name, xyz in [("a", (1, 0, 10)), ("b", (1, 1, 10)), ("c", (-1, 0, 11)), ("f", (0, 0, 15)), ("g", (1, 0, 15)), ("h", (0, 0, 10))]:
+    for name, xyz in [
+        ("a", (1, 0, 10)),
+        ("b", (1, 1, 10)),
+        ("c", (-1, 0, 11)),
+        ("f", (0, 0, 15)),
+        ("g", (1, 0, 15)),
+        ("h", (0, 0, 10)),
+    ]:
         assert np.allclose(placed(model, name)[:3, 3], xyz, atol=1e-14), name
     q = model.neutral()
     q[model.joint("i").q_slice] = math.pi / 2  # b, and f on it, turn about x through b's origin
@@ -173,7 +202,9 @@ def test_other_ways_to_write_a_rotation() -> None:
 
 
 def test_an_old_pose_with_a_frame() -> None:
-    text = sdf(link("a", "1 0 0 0 0 0"), f'<link name="b"><pose frame="a">0 1 0 0 0 0</pose>{INERTIAL}</link>', version="1.6")
+    text = sdf(
+        link("a", "1 0 0 0 0 0"), f'<link name="b"><pose frame="a">0 1 0 0 0 0</pose>{INERTIAL}</link>', version="1.6"
+    )
     assert np.allclose(placed(loads(text), "b")[:3, 3], (1, 1, 0))
 
 
@@ -204,13 +235,19 @@ def test_a_placement_frame() -> None:
 
 def test_a_world() -> None:
     model_a = f'<model name="a"><pose>0 0 1 0 0 0</pose>{link("l")}{joint("j", "revolute", "world", "l")}</model>'
-    world = '<sdf version="1.9"><world name="w"><gravity>0 0 -3.7</gravity><light name="sun" type="point"/>{}</world></sdf>'
+    world = (
+        '<sdf version="1.9"><world name="w"><gravity>0 0 -3.7</gravity><light name="sun" type="point"/>{}</world></sdf>'
+    )
     alone = loads(world.format(model_a))
     assert (alone.name, alone.gravity, alone.joints[0].name) == ("a", (0.0, 0.0, -3.7), "j")
     assert loads(world.format(model_a), gravity=(0, 0, -1)).gravity == (0, 0, -1)
     ground = f'<model name="ground"><static>true</static>{link("floor", "0 0 5 0 0 0")}{joint("k", "revolute", "world", "floor")}</model>'
     tied = joint("tie", "prismatic", "a::l", "b::l")
-    both = loads(world.format(model_a + model_a.replace('"a"', '"b"').replace(joint("j", "revolute", "world", "l"), "") + ground + tied))
+    both = loads(
+        world.format(
+            model_a + model_a.replace('"a"', '"b"').replace(joint("j", "revolute", "world", "l"), "") + ground + tied
+        )
+    )
     assert both.name == "w"
     assert {joint.name for joint in both.joints} == {"a::j", "tie"}
     assert np.allclose(placed(both, "ground::floor")[:3, 3], (0, 0, 5))
@@ -236,7 +273,12 @@ def test_roots_are_held_or_freed() -> None:
 
 # -- masses and shapes
 def test_the_inertia_a_link_has_without_one() -> None:
-    text = sdf(link("a", inside=""), link("b", inside="<inertial><mass>3</mass></inertial>"), joint("j", "revolute", "a", "b"), joint("i", "revolute", "world", "a"))
+    text = sdf(
+        link("a", inside=""),
+        link("b", inside="<inertial><mass>3</mass></inertial>"),
+        joint("j", "revolute", "a", "b"),
+        joint("i", "revolute", "world", "a"),
+    )
     with pytest.warns(lw.ModelWarning, match="links without <inertial>.*\n.*'a'"):
         model = lw.loads(text)
     a, b = model.bodies

@@ -113,7 +113,7 @@ def _described(
             (loops if is_loop_joint(place) else standing).append(read_joint(place, ends, file))
     taken = {joint.name for joint in (*standing, *loops)}
     fixed = [_held(place, f"{place.name}_static", taken, main) for place in contents.links if place.scope.static]
-    spanned = span([link.name for link in links], [*fixed, *standing, *loops])
+    spanned = span([link.name for link in links], [*fixed, *standing], loops)
     by_name = {place.name: place for place in contents.links}
     roots = [replace(_held(by_name[root], "root_joint", taken, main), holds_root=True) for root in spanned.roots]
     joints = (*spanned.joints, *roots)
