@@ -55,13 +55,13 @@ def record(
     return Recorded(builder.bodies, notes, description.name)
 
 
-def robot_files() -> list[Path]:
-    """The URDF files of example-robot-data; none where the package is not there."""
+def robot_files(suffix: str = ".urdf") -> list[Path]:
+    """The model files of example-robot-data; none where the package is not there."""
     try:
         files = metadata.files("example-robot-data") or []
     except metadata.PackageNotFoundError:
         return []
-    return sorted(Path(str(file.locate())).resolve() for file in files if file.suffix == ".urdf")
+    return sorted(Path(str(file.locate())).resolve() for file in files if file.suffix == suffix)
 
 
 def robot_file(name: str) -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 import xml.etree.ElementTree as ET
-from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -14,14 +13,11 @@ import linkwise as lw
 from linkwise.model.closures.base import RelativePose
 from linkwise.model.closures.instances import ClosureInstance, RelationInstance
 from tests.formats.mujoco_of_sdf import agree
+from tests.formats.recording import robot_files
 
 
 def cassies() -> list[Path]:
-    try:
-        files = metadata.files("example-robot-data") or []
-    except metadata.PackageNotFoundError:
-        return []
-    return sorted(Path(str(file.locate())).resolve() for file in files if file.suffix == ".sdf")
+    return robot_files(".sdf")
 
 
 pytestmark = pytest.mark.skipif(not cassies(), reason="needs example-robot-data")
