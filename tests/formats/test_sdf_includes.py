@@ -177,7 +177,7 @@ def test_circles_and_floods_end(models: Path) -> None:
             car(include(f"f{k + 1}.sdf", "<name>x</name>") + include(f"f{k + 1}.sdf", "<name>y</name>"))
         )
     path.write_text(car(include("f0.sdf")))
-    with pytest.raises(lw.ModelFileError, match="too deeply|too many"):
+    with pytest.raises(lw.ModelFileError, match=r"too deeply|too many"):
         lw.load(path)
 
 

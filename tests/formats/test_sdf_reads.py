@@ -209,7 +209,9 @@ def test_an_old_pose_with_a_frame() -> None:
 
 
 def test_nested_models() -> None:
-    inner = f'<model name="arm"><pose>0 0 1 0 0 1.5707963267948966</pose>{link("l", "1 0 0 0 0 0")}{link("tip", "2 0 0 0 0 0")}{joint("j", "revolute", "l", "tip")}</model>'
+    links = link("l", "1 0 0 0 0 0") + link("tip", "2 0 0 0 0 0")
+    pose = "<pose>0 0 1 0 0 1.5707963267948966</pose>"
+    inner = f'<model name="arm">{pose}{links}{joint("j", "revolute", "l", "tip")}</model>'
     parts = (
         link("base"),
         inner,
@@ -241,7 +243,8 @@ def test_a_world() -> None:
     alone = loads(world.format(model_a))
     assert (alone.name, alone.gravity, alone.joints[0].name) == ("a", (0.0, 0.0, -3.7), "j")
     assert loads(world.format(model_a), gravity=(0, 0, -1)).gravity == (0, 0, -1)
-    ground = f'<model name="ground"><static>true</static>{link("floor", "0 0 5 0 0 0")}{joint("k", "revolute", "world", "floor")}</model>'
+    floor = link("floor", "0 0 5 0 0 0") + joint("k", "revolute", "world", "floor")
+    ground = f'<model name="ground"><static>true</static>{floor}</model>'
     tied = joint("tie", "prismatic", "a::l", "b::l")
     both = loads(
         world.format(

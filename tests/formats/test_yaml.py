@@ -1,4 +1,4 @@
-"""The small part of YAML: what it reads against PyYAML where that is there, what it refuses, and that it never hangs."""
+"""The small part of YAML: what it reads, as PyYAML does where that is there, and what it refuses."""
 
 from __future__ import annotations
 
@@ -28,11 +28,13 @@ def read(text: str) -> Any:
 GOOD = [
     ("a: 1", {"a": 1.0}),
     ("a: [['x', 'y'], ['z', 'w']]\nb: ['6d', \"3d\"]\n", {"a": [["x", "y"], ["z", "w"]], "b": ["6d", "3d"]}),
-    ("a:\n  [\n    ['x', 'y'],  # a comment\n    ['z',\n 'w'],\n  ]\nb: 2\n", {"a": [["x", "y"], ["z", "w"]], "b": 2.0}),
+    ("a:\n  [\n    ['x', 'y'],  # a comment\n    ['z',\n 'w'],\n  ]\nb: 2\n", {
+        "a": [["x", "y"], ["z", "w"]], "b": 2.0}),
     ("a:\n- x\n- y\nb:\n  - c: 1\n    d: {e: 2, f: [3, -4.5e-3]}\n  - c: 3\n", {
         "a": ["x", "y"], "b": [{"c": 1.0, "d": {"e": 2.0, "f": [3.0, -4.5e-3]}}, {"c": 3.0}]}),
     ("---\n# only a comment\na:\nb: true\nc: null\nd: false\n", {"a": None, "b": True, "c": None, "d": False}),
-    ("'quoted: key': 'it''s'\nb: \"x # y\"\nurl: a:b\nc: x#y", {"quoted: key": "it's", "b": "x # y", "url": "a:b", "c": "x#y"}),
+    ("'quoted: key': 'it''s'\nb: \"x # y\"\nurl: a:b\nc: x#y", {
+        "quoted: key": "it's", "b": "x # y", "url": "a:b", "c": "x#y"}),
     ("- - 1\n  - 2\n- 3\n", [[1.0, 2.0], 3.0]),
     ("a: []\nb: {}\nc: [1,]", {"a": [], "b": {}, "c": [1.0]}),
     ("-\n  a: 1\n-\n  b: 2", [{"a": 1.0}, {"b": 2.0}]),
