@@ -11,10 +11,10 @@ import math
 
 import numpy as np
 
-from linkwise.dynamics import Model, ModelBuilder
 from linkwise.errors import InputError
 from linkwise.model.joints import Prismatic, Revolute
 from linkwise.model.placement import transform
+from linkwise.model_api.model import Model, ModelBuilder
 
 __all__ = ["planar_arm", "stanford_arm"]
 

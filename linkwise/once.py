@@ -28,6 +28,7 @@ class _Making:
 _guard = threading.RLock()
 _made: dict[tuple[int, Hashable], _Making] = {}
 _awaited: dict[int, _Making] = {}  # by thread
+_MISSING = object()
 
 
 def _forget() -> None:
@@ -46,7 +47,7 @@ def once(store: MutableMapping[Any, Any], key: Hashable, make: Callable[[], T]) 
     """``store[key]``, made and kept there if it is missing; the same object for all who ask."""
     place, mine = (id(store), key), _Making()
     try:
-        while key not in store:
+        while (value := store.get(key, _MISSING)) is _MISSING:
             with _guard:
                 other = _made.setdefault(place, mine)
                 if other is not mine and not _waits_for_me(other):
@@ -59,7 +60,7 @@ def once(store: MutableMapping[Any, Any], key: Hashable, make: Callable[[], T]) 
                 other.ended.wait()
             finally:
                 _awaited.pop(mine.thread, None)
-        return store[key]  # type: ignore[no-any-return]
+        return value  # type: ignore[no-any-return]
     finally:
         with _guard:
             if _made.get(place) is mine:

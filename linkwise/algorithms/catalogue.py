@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,6 +33,7 @@ from linkwise.model.layout import lay_out
 from linkwise.model.mechanism import Mechanism
 from linkwise.model.parameters import parameters
 from linkwise.model.tree import Tree
+from linkwise.once import cached_property
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.transforms import Transform

@@ -11,7 +11,7 @@ import numpy as np
 from linkwise.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
-    from linkwise.dynamics import Model
+    from linkwise.model_api.model import Model
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -133,7 +133,7 @@ def takes_body(name: str) -> bool:
     """Whether a function of the model is about one body."""
     import inspect
 
-    from linkwise.dynamics import Model
+    from linkwise.model_api.model import Model
 
     return "body" in inspect.signature(getattr(Model, name)).parameters
 

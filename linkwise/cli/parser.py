@@ -194,6 +194,8 @@ bench stanford_arm --json""",
 
 
 def _emit(commands: Any) -> None:
+    from linkwise.codegen.targets import targets
+
     parser = _command(
         commands, "emit", "source code of a model's function, for a target",
         """
@@ -202,7 +204,8 @@ emit panda.urdf inverse_dynamics --target program | head
 emit panda.urdf jacobian --body panda_hand --target cuda --dtype float32""",
     )  # fmt: skip
     parser.add_argument("function", help="a method of the model: forward_dynamics, inverse_dynamics, mass_matrix, …")
-    parser.add_argument("--target", default="c", help="c, cuda, llvm, or program (the operations themselves) (c)")
+    known = ", ".join(f"{name} ({target.summary})" for name, target in targets().items())
+    parser.add_argument("--target", default="c", help=f"{known}; c if not given")
     parser.add_argument("--dtype", default="float64", choices=["float64", "float32"], help="precision (float64)")
     parser.add_argument("--body", metavar="NAME", help="for functions of a body: which (the last one)")
     parser.add_argument("-o", "--output", metavar="FOLDER", help="write files there; without it, print the source")

@@ -58,9 +58,11 @@ class _Task:
                 self._awaited = False
                 self._all_left.release()
 
-    def run(self) -> None:
-        """Take shares like the others, then wait for them."""
+    def run(self, others: int) -> None:
+        """Call so many others to help, take shares like them, then wait for them."""
         try:
+            for _ in range(others):
+                _tasks.put(self)  # from here on threads may be at work: an interrupt must find us waiting for them
             self._take_shares()
             with self._guard:
                 self._awaited = self._at_work > 0
@@ -140,7 +142,4 @@ def run(
         return
     others = min(threads, len(parts)) - 1
     _ensure(others)
-    task = _Task(work, parts, keeping)
-    for _ in range(others):
-        _tasks.put(task)
-    task.run()
+    _Task(work, parts, keeping).run(others)

@@ -26,7 +26,7 @@ from linkwise.formats.xml import Element, parse
 from linkwise.model.placement import ANGLE_SNAP
 
 if TYPE_CHECKING:
-    from linkwise.dynamics import Model
+    from linkwise.model_api.model import Model
 
 __all__ = ["load", "loads"]
 
@@ -171,7 +171,7 @@ def _model(
     mimic: bool,
     allow_unphysical: bool,
 ) -> tuple[Model, list[ModelWarning]]:
-    from linkwise.dynamics import ModelBuilder
+    from linkwise.model_api.model import ModelBuilder
 
     bodies = bodies_of(arrange(description), floating=floating, locked=locked, mimic=mimic)
     notes = check_inertias(bodies, description.file, allow_unphysical=allow_unphysical)

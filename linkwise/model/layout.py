@@ -30,7 +30,7 @@ from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
 from linkwise.spatial.scalar import Scalar, cos, sin
 from linkwise.spatial.transforms import Factor, Shift, Transform, Turn
-from linkwise.spatial.vectors import Vec
+from linkwise.spatial.vectors import Vec, coordinate_axis
 
 _SNAP = 2e-15  # what rounding leaves of an exact zero or one, relative to the largest number beside it
 _PARALLEL = 1e-14  # sine of the angle under which two axes are parallel
@@ -268,13 +268,12 @@ def _across(x: Array, z: Array) -> Array:
 
 def _turn_z_to(axis: Array) -> Array:
     """A rotation whose z column is the axis; a permutation of axes where the axis is a coordinate axis."""
-    for k in range(3):
-        if abs(axis[k]) == 1.0:
-            R = np.zeros((3, 3))
-            R[(k + 1) % 3, 0] = 1.0
-            R[(k + 2) % 3, 1] = axis[k]
-            R[k, 2] = axis[k]
-            return R
+    k = coordinate_axis(axis)
+    if k is not None:
+        R = np.zeros((3, 3))
+        R[(k + 1) % 3, 0] = 1.0
+        R[(k + 2) % 3, 1] = R[k, 2] = np.sign(axis[k])
+        return R
     x = _cross(axis, np.eye(3)[int(np.argmin(np.abs(axis)))])
     x /= _length(x)
     return np.column_stack((x, _cross(axis, x), axis))

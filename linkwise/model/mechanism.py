@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +14,7 @@ from linkwise.model.closures.base import Closure, Relation
 from linkwise.model.closures.instances import ClosureInstance, RelationInstance
 from linkwise.model.description import Geometry, JointLimits, Mimic
 from linkwise.model.joints import Joint
+from linkwise.once import cached_property
 
 Pose = tuple[tuple[float, ...], ...]  # 4×4 as rows: hashable, comparable, and safe to share
 IDENTITY: Pose = ((1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0), (0.0, 0.0, 0.0, 1.0))

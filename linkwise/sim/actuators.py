@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.dynamics import Model
 from linkwise.errors import InputError
 from linkwise.model.joints import Joint
+from linkwise.model_api.model import Model
 from linkwise.sim.checks import check_finite, check_not_negative, check_positive
 from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, per_joint
 from linkwise.sim.limits import is_linear

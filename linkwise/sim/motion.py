@@ -10,20 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from linkwise.dynamics import Model
 from linkwise.errors import InputError
 from linkwise.model.joints import Joint
 from linkwise.model.parameters import Values
+from linkwise.model_api.model import Model
+from linkwise.once import cached_property
 from linkwise.sim.checks import check_choice, check_not_negative, check_positive
 from linkwise.sim.elements import Element
 from linkwise.sim.limits import Limit, is_linear, limits_of_joints
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Scalar, tanh, where
+from linkwise.tracing.calls import stored
 
 Flat = Sequence[Scalar]
 
@@ -85,6 +86,10 @@ class Motion:
     def nz(self) -> int:
         """Numbers in the chart's state z."""
         return 2 * self.nv + self.nx
+
+    def stored(self, values: Flat) -> Flat:
+        """The same values; of a large mechanism, in memory, so that a sum over them is all that is written out."""
+        return stored(values) if self.model.rolls else values
 
     # States.
     def parts(self, y: Flat) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
@@ -201,11 +206,6 @@ class Motion:
                 for i, force in limit.force(q, v, rules.limit_loss).items():
                     out[i] = out[i] + force
         return out
-
-    @cached_property
-    def has_springs(self) -> bool:
-        """Whether a joint has a spring that acts."""
-        return self.rules.springs and any(any(joint.stiffness) for joint in self.model.joints)
 
     def _stretched(self, q: Flat) -> Iterator[tuple[float, float, int, Scalar]]:
         """Each spring of the joints: its stiffness, how fast it moves against its freedom, which, and q - rest."""

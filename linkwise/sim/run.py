@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.dynamics import Model
 from linkwise.errors import InputError
+from linkwise.model_api.model import Model
 from linkwise.sim.events import Event, Occurrence
 from linkwise.sim.interrupts import held_back
 from linkwise.sim.jumps import Jumps

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwise.compile import checked_threads
-from linkwise.dynamics import Model
+from linkwise.compiled.function import checked_threads
 from linkwise.errors import InputError
-from linkwise.memory import Memory
+from linkwise.model_api.memory import Memory
+from linkwise.model_api.model import Model
+from linkwise.once import once
 from linkwise.sim.adaptive_run import AdaptiveRun
 from linkwise.sim.checks import (
     check_clock,
@@ -186,8 +187,9 @@ def limits_of(model: Model, rules: JointRules) -> tuple[Motion, tuple[Event, ...
 
     Kept with the model: they take a mass matrix, and the same events find the same plan again.
     """
-    known: dict[JointRules, tuple[Motion, tuple[Event, ...]]] = Memory.of(model).table("simulation limits")
-    if rules not in known:
+
+    def made() -> tuple[Motion, tuple[Event, ...]]:
         motion = Motion(model, (), rules, 0)
-        known[rules] = motion, limit_events(motion)
-    return known[rules]
+        return motion, limit_events(motion)
+
+    return once(Memory.of(model).table("simulation limits"), rules, made)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.dynamics import Model
 from linkwise.errors import InputError
+from linkwise.model_api.model import Model
 from linkwise.sim.checks import checked_vector
 
 

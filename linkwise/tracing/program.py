@@ -14,8 +14,9 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
+
+from linkwise.once import cached_property
 
 Node = tuple[Any, ...]
 
@@ -41,6 +42,11 @@ class Program:
     inputs: tuple[ArraySpec, ...]
     outputs: tuple[ArraySpec, ...]
     results: tuple[tuple[int, ...], ...] = field(repr=False)
+
+    @property
+    def length(self) -> int:
+        """Nodes that one evaluation passes through."""
+        return len(self.nodes)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -41,8 +41,8 @@ def _of_model(options: Namespace) -> dict[str, Counts]:
 
 
 def _of_chain(options: Namespace) -> dict[str, Counts]:
-    from linkwise import counting
     from linkwise.classics.registry import ALGORITHMS
+    from linkwise.counting import dynamics as counting
 
     for name in options.names:
         counting.check_name(name)

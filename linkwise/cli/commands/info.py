@@ -9,11 +9,11 @@ from typing import Any
 from linkwise.cli.inputs import load_model
 from linkwise.cli.run import one_line
 from linkwise.cli.tables import number, print_json, table
-from linkwise.dynamics import Model
 from linkwise.model.closures import Closure, Coupling, Relation
 from linkwise.model.closures.instances import ClosureInstance, RelationInstance
 from linkwise.model.description import JointLimits
 from linkwise.model.mechanism import JointInstance
+from linkwise.model_api.model import Model
 
 
 def run(options: Namespace) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 from linkwise.cli.inputs import Array, configuration, load_model
 from linkwise.cli.motion_files import in_order, read
 from linkwise.cli.results import check_targets, deliver
-from linkwise.dynamics import Model
 from linkwise.errors import InputError
+from linkwise.model_api.model import Model
 from linkwise.report.motions import cycloidal
 from linkwise.sim.trajectory import Trajectory
 

@@ -12,8 +12,8 @@ import numpy as np
 from linkwise.cli.inputs import Array, configuration, load_model, per_freedom
 from linkwise.cli.motion_files import FILES, in_order, read
 from linkwise.cli.results import check_targets, deliver
-from linkwise.dynamics import Model
 from linkwise.errors import InputError, LinkwiseError
+from linkwise.model_api.model import Model
 from linkwise.sim.simulate import simulate
 
 

@@ -1,0 +1,1 @@
+"""Operation counts of algorithms, beside what the papers print."""
