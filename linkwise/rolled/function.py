@@ -37,19 +37,20 @@ class ManyLinksFunction(CompiledFunction):
                 do='copy them to the host, or use model.with_sweeps("unrolled")',
             )
         batch = Batch(self.name, self.inputs, arrays)
+        split = checked_threads(threads)
         if not batch.is_symbolic:
-            return self._evaluate(batch, out, threads)
+            return self._evaluate(batch, out, split)
         if out is not None:
             raise InputError(f"{self.name} fills out with numbers only", got="symbols", do="drop the out= argument")
         if batch.size:
             return batch.each_state(self.text, self._symbolic_result)
-        nothing = self._evaluate(batch, None, threads)  # no state tells the shape of a result: numbers do
+        nothing = self._evaluate(batch, None, split)  # no state tells the shape of a result: numbers do
         if isinstance(nothing, tuple):
             return type(nothing)._make(array.astype(object) for array in nothing)  # type: ignore[attr-defined]
         return nothing.astype(object)
 
     @abstractmethod
-    def _evaluate(self, batch: Batch, out: Any, threads: int | None) -> Any:
+    def _evaluate(self, batch: Batch, out: Any, threads: int) -> Any:
         """The result for a batch of numbers."""
 
 
@@ -92,10 +93,10 @@ class RolledFunction(ManyLinksFunction):
             kernel = self._kernels[key] = RolledKernel.build(self.rolled_program, dtype, single=single)
         return kernel
 
-    def _evaluate(self, batch: Batch, out: Any, threads: int | None) -> Any:
+    def _evaluate(self, batch: Batch, out: Any, threads: int) -> Any:
         kernel = self._rolled_kernel(batch.dtype, single=batch.size < 4)
         results = batch.outputs(self.rolled_program.outputs, out)
-        kernel.run(batch.flat_inputs(), [flat for flat, _ in results], batch.size, checked_threads(threads))
+        kernel.run(batch.flat_inputs(), [flat for flat, _ in results], batch.size, threads)
         return batch.finish(results, out)[0]
 
     def source(self, target: str = "llvm", dtype: Any = np.float64) -> str:
