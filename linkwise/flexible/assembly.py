@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -32,7 +33,6 @@ def body_of(
     *,
     by_kind: ByKind | None = None,
     shapes: Array | None = None,
-    stiffening: bool = True,
 ) -> FlexibleBody:
     """Reduce a structure and integrate over it.
 
@@ -43,20 +43,21 @@ def body_of(
         keep: nodes that the body keeps, besides root and interfaces.
         by_kind: see `reduced`.
         shapes: see `reduced`.
-        stiffening: whether to look for Q at all.
     """
     result = reduced(structure, root, choice, keep, by_kind, shapes)
-    given = structure.given_second_order(result.shapes) if stiffening else None
-    second = result.support.second_order(result.shapes) if stiffening and given is None else None
+    given = structure.given_second_order(result.shapes) if choice.stiffening else None
+    second = result.support.second_order(result.shapes) if choice.stiffening and given is None else None
     samples = structure.samples(result.shapes, second)
     about_root = Samples(samples.position - root.position, samples.shapes, samples.second, samples.weight)
     integrals = modal_integrals(about_root, None if given is None else given[0])
+    if not structure.samples_are_exact:
+        integrals = _with_mass_matrix(integrals, structure, root, result.shapes)
     chosen = [root, *(place for place in (*result.support.tied, *keep) if place is not root)]
     return FlexibleBody(
         nodes=_nodes(structure, root, chosen, result, second, {} if given is None else dict(given[1])),
         stiffness=result.stiffness,
         damping=result.damping,
-        integrals=without_rounding(_with_mass_matrix(integrals, structure, root, result.shapes)),
+        integrals=without_rounding(integrals),
         boundary=choice.boundary,
         stiffening=second is not None or given is not None,
         reduction=result.reduction,
@@ -64,26 +65,20 @@ def body_of(
 
 
 def _with_mass_matrix(integrals: ModalIntegrals, structure: Structure, root: Place, shapes: Array) -> ModalIntegrals:
-    """What the mass matrix itself says replaces what the samples say: the integrals without η.
-
-    For our own elements they agree to rounding; for matrices with rotations the samples are only lumped masses.
-    """
+    """What the mass matrix itself says replaces what lumped masses say: the integrals without η."""
     rigid = structure.rigid(root.position)
     inertia = rigid.T @ (structure.M @ rigid)
     coupling = rigid.T @ (structure.M @ shapes)
     modal = shapes.T @ (structure.M @ shapes)
     skew = inertia[:3, 3:]
     h0 = 0.5 * np.array([skew[2, 1] - skew[1, 2], skew[0, 2] - skew[2, 0], skew[1, 0] - skew[0, 1]])
-    return ModalIntegrals(
+    return replace(
+        integrals,
         mass=float(np.trace(inertia[3:, 3:]) / 3),
         h0=h0,
         h1=coupling[3:],
-        h2=integrals.h2,
         J0=0.5 * (inertia[:3, :3] + inertia[:3, :3].T),
-        J1=integrals.J1,
-        J2=integrals.J2,
         A0=coupling[:3],
-        A1=integrals.A1,
         Me=0.5 * (modal + modal.T),
     )
 

@@ -59,8 +59,8 @@ class FlexibleBody:
 
         x(η) = x⁰ + Γ(x⁰)η + ½η*Q(x⁰)η
 
-    is where the particle x⁰ is in that frame. Kinetic energy is a polynomial in η with the coefficients `integrals`, which
-    `linkwise.flexible.integrals` writes down with what is kept and why; elastic energy is ½η*Kη, dissipated power η̇*Dη̇,
+    is where the particle x⁰ is in that frame. Kinetic energy follows from the coefficients `integrals`;
+    `linkwise.flexible.integrals` writes it down, with what is kept and why. Elastic energy is ½η*Kη, dissipated power η̇*Dη̇,
     gravity acts on h(η) and on the mass. With Q in x(η) there is no further term for geometric stiffening.
     """
 
@@ -142,6 +142,20 @@ class FlexibleBody:
         """T(η, η̇, V), J."""
         x = np.concatenate([eta_dot, V])
         return float(0.5 * x @ self.integrals.mass_matrix(np.asarray(eta, dtype=float)) @ x)
+
+    def in_spinning_modes(self, rate: Sequence[float], modes: int) -> FlexibleBody:
+        """The same body in the `modes` lowest modes that it has when it spins steadily.
+
+        A fast spin bends modes away from those at rest. Take a body with many modes at rest, and from it the few that it has
+        at about the spin that it will have: these serve for slower spins and for rest as well.
+
+        Args:
+            rate: (ωx, ωy, ωz) of the root, rad/s.
+            modes: how many.
+        """
+        from linkwise.flexible.spinning import in_spinning_modes
+
+        return in_spinning_modes(self, rate, modes)
 
     def check_spin(self, rate: float) -> None:
         """Warn where a spin of `rate` rad/s is too fast for a body without geometric stiffening."""
@@ -309,7 +323,6 @@ class FlexibleBody:
         density: float,
         root: Any,
         nodes: Mapping[str, Any] | None = None,
-        stiffening: bool = True,
         **choice: Unpack[ModeChoice],
     ) -> FlexibleBody:
         """From a mesh of tetrahedra or hexahedra and a material, with quadratic elements.
@@ -324,12 +337,11 @@ class FlexibleBody:
                 rigid piece; the root node is its mean point.
             nodes: name -> region as above: nodes that the body keeps; they do not stiffen it. Their motion is the mean of the
                 region. (`interfaces` takes the same, but ties the region.)
-            stiffening: whether to find Q; it takes m (m + 1) / 2 static solutions.
             choice: the keywords of `linkwise.flexible.Choice`.
         """
         from linkwise.flexible.sources import mesh_body
 
-        return mesh_body(mesh, E, nu, density, root, nodes or {}, stiffening, choice)
+        return mesh_body(mesh, E, nu, density, root, nodes or {}, choice)
 
     @classmethod
     def from_npz(cls, path: str | os.PathLike[str], **arguments: Any) -> FlexibleBody:

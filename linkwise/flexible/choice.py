@@ -28,6 +28,7 @@ class ModeChoice(TypedDict, total=False):
     outputs: Any
     rank_by: Literal["static", "peak"]
     damping: Any
+    stiffening: bool
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ class Choice:
         outputs: pairs (node, component) that are measured.
         rank_by: "static", by the static gain |c b| / ω²; "peak", by the height of the resonance |c b| / (2ζω²).
         damping: a damping ratio ζ for all modes, one for each, or the m×m matrix D.
+        stiffening: whether to find the second-order part Q, without which a body that spins grows softer instead of stiffer.
+            It takes m (m + 1) / 2 static solutions.
     """
 
     modes: int | Sequence[int] | None = None
@@ -65,6 +68,7 @@ class Choice:
     outputs: Any = ()
     rank_by: Literal["static", "peak"] = "static"
     damping: Any = 0.0
+    stiffening: bool = True
 
     def __post_init__(self) -> None:
         if self.boundary not in BOUNDARIES:

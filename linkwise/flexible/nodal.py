@@ -1,14 +1,16 @@
 """A model known by its matrices and nodes alone, as other programs hand it over.
 
 Mass integrals. Where every node has three displacements and M = W ⊗ 1 (solid elements), ∫f g dm = f*Wg is exact. Where nodes
-turn as well (beams, shells), M does not tell how the mass lies within a section; then what needs no more than M is taken from
-it (all integrals without η), and the integrals of first and second order in η from the masses lumped at the nodes, with
-their own inertia where M couples no two nodes.
+turn as well but M couples no two of them (lumped masses, with offsets and moments of inertia), each is a rigid piece: exact too.
+Where M couples nodes that turn (consistent mass of beams and shells) it does not tell how the mass lies between them; then
+what needs no more than M is taken from it (all integrals without η), and those of first and second order in η from the
+masses lumped at the nodes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -71,11 +73,15 @@ class NodalStructure(Structure):
         """As the table says."""
         return self.table[node, :3]
 
+    @property
+    def samples_are_exact(self) -> bool:
+        """Whether M is that of an interpolation or of lumped masses."""
+        return self._interpolation is not None or self._is_lumped
+
     def samples(self, shapes: Array, second: Array | None) -> Samples:
         """Nodes, with the mass matrix of the interpolation as weight where there is one, lumped masses elsewhere."""
-        weight = self._interpolation_mass()
-        if weight is not None:
-            return Samples(self.positions, self._displacements(shapes), None, weight)
+        if self._interpolation is not None:
+            return Samples(self.positions, self._displacements(shapes), None, self._interpolation)
         masses = self._lumped()
         position, G, mass = self.positions, self._displacements(shapes), masses
         extra = self._lumped_inertias(shapes, masses)
@@ -122,7 +128,8 @@ class NodalStructure(Structure):
         padded = np.vstack([shapes, np.zeros((1, shapes.shape[1]))])
         return padded[self.table[:, :3]]
 
-    def _interpolation_mass(self) -> Any:
+    @cached_property
+    def _interpolation(self) -> Any:
         """W where M = W ⊗ 1 on displacements and nothing turns; None elsewhere."""
         if (self.table[:, 3:] >= 0).any() or (self.table[:, :3] < 0).any():
             return None
@@ -135,6 +142,16 @@ class NodalStructure(Structure):
             if off.nnz and np.abs(off.data).max() > 1e-9 * scale:
                 return None
         return W
+
+    @cached_property
+    def _is_lumped(self) -> bool:
+        """Whether M couples no two nodes."""
+        owner = np.full(self.size, -1)
+        for a in range(6):
+            rows = self.table[:, a]
+            owner[rows[rows >= 0]] = np.flatnonzero(rows >= 0)
+        entries = self.M.tocoo()
+        return not bool((owner[entries.row] != owner[entries.col]).any())
 
     def _lumped(self) -> Array:
         """Masses at nodes: row sums of M over displacements, or where one is negative, shares by the diagonal."""
@@ -157,12 +174,7 @@ class NodalStructure(Structure):
 
     def _lumped_inertias(self, shapes: Array, masses: Array) -> tuple[Any, Array, Array, Array] | None:
         """Nodes with offset masses or moments of inertia of their own, as six particles that turn with them."""
-        owner = np.full(self.size, -1)
-        for a in range(6):
-            rows = self.table[:, a]
-            owner[rows[rows >= 0]] = np.flatnonzero(rows >= 0)
-        entries = self.M.tocoo()
-        if (owner[entries.row] != owner[entries.col]).any():
+        if not self._is_lumped:
             return None
         used = np.zeros(len(masses), dtype=bool)
         positions, fields, weights = [], [], []

@@ -368,7 +368,11 @@ def _orthonormal(support: Support, basis: Array, choice: Choice) -> tuple[Array,
         except linalg.LinAlgError:
             raise ModelError("the shapes of the basis are not independent", got=f"{len(family)} shapes", do="drop some") from None
         if not mu[0] > 0:
-            raise ModelError("the shapes of the basis carry no mass", do="drop static shapes at nodes without mass")
+            raise ModelError(
+                "a static shape of the basis carries no mass",
+                got="motions of interfaces or residuals that move nothing, such as the twist of a line without thickness",
+                do="give a beam's section a rotary_inertia, or the interface's node a mass",
+            )
         squared[at : at + len(mu)] = 1.0 / mu[::-1]
         turn[np.ix_(family, np.arange(at, at + len(mu)))] = (vectors / np.sqrt(mu))[:, ::-1]
         at += len(mu)

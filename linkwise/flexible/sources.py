@@ -127,7 +127,6 @@ def mesh_body(
     density: float,
     root: Any,
     nodes: Mapping[str, Any],
-    stiffening: bool,
     given: Mapping[str, Any],
 ) -> FlexibleBody:
     """`FlexibleBody.from_mesh`."""
@@ -141,7 +140,7 @@ def mesh_body(
             raise InputError("the interfaces of a mesh need names", got=repr(interfaces), allowed="name: region, …")
         regions["interfaces"] = {name: structure.find(region, name) for name, region in interfaces.items()}
     keep = {name: structure.find(region, name) for name, region in nodes.items()}
-    return _checked_body(structure, structure.find(root, "root"), keep, choice_from(regions), stiffening=stiffening)
+    return _checked_body(structure, structure.find(root, "root"), keep, choice_from(regions))
 
 
 def npz_body(path: str | os.PathLike[str], arguments: dict[str, Any]) -> FlexibleBody:
@@ -201,12 +200,12 @@ def abaqus_body(
 
 
 def _checked_body(
-    structure: Structure, root: Any, keep: Any, choice: Choice, *, shapes: Array | None = None, stiffening: bool = True
+    structure: Structure, root: Any, keep: Any, choice: Choice, *, shapes: Array | None = None
 ) -> FlexibleBody:
     check_structure(structure)
     held = Place(structure, root if isinstance(root, str) else "root", root)
     kept = [place for place in places(structure, keep, "nodes to keep") if place.key != held.key]
-    body = body_of(structure, held, choice, kept, shapes=shapes, stiffening=stiffening)
+    body = body_of(structure, held, choice, kept, shapes=shapes)
     suspect_units(structure, body)
     return body
 

@@ -79,6 +79,11 @@ class Structure(ABC):
             second: dofs of the second-order fields by pairs, (N, m (m + 1) / 2), as `stretching` asks for them.
         """
 
+    @property
+    def samples_are_exact(self) -> bool:
+        """Whether integrals over the samples are those of the mass matrix."""
+        return True
+
     def stretching(self, shapes: Array) -> Array | None:
         """Forces b of the second-order strain: b_ij·w = ∫ σ(w) : ½(∇φ_i*∇φ_j + ∇φ_j*∇φ_i) dV by pairs, (N, pairs).
 

@@ -120,13 +120,16 @@ def _body(arrays: Mapping[str, Any], path: str | os.PathLike[str]) -> FlexibleBo
         "mass": (),
         "h0": (3,),
         "h1": (3, m),
-        "h2": (3, m, m),
+        "S0": (3, 3),
+        "X": (3, 3, m),
         "J0": (3, 3),
         "J1": (3, 3, m),
         "J2": (3, 3, m, m),
         "A0": (3, m),
         "A1": (3, m, m),
         "Me": (m, m),
+        "a": (3, m, m),
+        "B": (3, 3, m, m),
     }
     shapes |= {f"integral_{name}": shape for name, shape in integral_shapes.items()}
     found = {name: _array(arrays, name, path) for name in shapes}
