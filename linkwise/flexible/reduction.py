@@ -165,15 +165,16 @@ def _found(support: Support, choice: Choice, by_kind: ByKind | None) -> Modes:
     inner = np.arange(len(held.inner)) if choice.boundary == "craig-bampton" else np.arange(held.size)
     if choice.boundary == "craig-bampton":
         K, M = K[inner][:, inner], M[inner][:, inner]
+    factor = (lambda: support.factor) if choice.boundary == "cantilever" else None
     if choice.up_to_hz is not None:
-        found = modes_below(K, M, choice.up_to_hz, free=free)
+        found = modes_below(K, M, choice.up_to_hz, free=free, factor=factor)
     elif by_kind is not None:
         most = max(by_kind.counts.values(), default=0)
-        found = lowest_modes(K, M, most + 2 + (2 if free else 0), free=free, of_each_family=True)
+        found = lowest_modes(K, M, most + 2 + (2 if free else 0), free=free, of_each_family=True, factor=factor)
     else:
         count = choice.count or 0
         wanted = max(count + _MARGIN, _POOL if len(choice.inputs) else 0) + (6 if free else 0)
-        found = lowest_modes(K, M, min(wanted, K.shape[0]), free=free)
+        found = lowest_modes(K, M, min(wanted, K.shape[0]), free=free, factor=factor)
     if not free:
         shapes = np.zeros((held.size, found.shapes.shape[1]))
         shapes[inner] = found.shapes

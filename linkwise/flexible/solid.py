@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,9 +45,9 @@ class SolidStructure(Structure):
         # (elements, local nodes, 3, points) and (elements, local nodes, points)
         self._gradient = np.stack([np.broadcast_to(f[0].grad, (3, *self._dx.shape)) for f in basis.basis]).transpose(2, 0, 1, 3)
         value = np.stack([np.broadcast_to(np.asarray(f[0]), self._dx.shape) for f in basis.basis]).transpose(1, 0, 2)
-        if not (self._dx > 0).all():
-            element = int(np.flatnonzero(~(self._dx > 0).all(axis=1))[0])
-            raise ModelError("an element of the mesh is turned inside out or flat", got=f"element {element} (from 0)")
+        volume = self._dx.sum(axis=1)
+        if not (volume > 1e-12 * volume.max()).all():
+            raise ModelError("an element of the mesh is flat", got=f"element {int(volume.argmin())} (from 0)")
         n = basis.N
         self._dofs = (3 * self._elements[:, :, None] + np.arange(3)).reshape(len(self._elements), -1)
         W = density * np.einsum("eaq,eq,ebq->eab", value, self._dx, value, optimize=True)
@@ -162,10 +163,10 @@ def _quadratic_basis(mesh: Any) -> Any:
 def _loaded(mesh: Any) -> Any:
     if not isinstance(mesh, (str, os.PathLike)):
         return mesh
+    if not Path(mesh).exists():
+        raise ModelFileError("there is no such file", file=mesh)
     skfem = require_extra("skfem", "fem")
     require_extra("meshio", "fem")
-    if not os.path.exists(mesh):  # noqa: PTH110  # a path of any kind
-        raise ModelFileError("there is no such file", file=mesh)
     try:
         return skfem.Mesh.load(os.fspath(mesh))
     except Exception as error:

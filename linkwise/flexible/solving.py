@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ class Modes:
 
 
 class Factor:
-    """A symmetric matrix factored for solving, and its numbers of positive and negative eigenvalues (Sylvester's inertia)."""
+    """A symmetric matrix factored for solving, and its number of negative eigenvalues (Sylvester's inertia)."""
 
     def __init__(self, matrix: Any, what: str, explain: Callable[[int], str] | None = None) -> None:
         matrix = sparse.csc_array(matrix)
@@ -54,21 +55,38 @@ class Factor:
                 )
         except RuntimeError:
             raise ModelError(what, got="a matrix without an inverse", do=_FIND_MECHANISM) from None
-        pivots = self._lu.U.diagonal()
-        self.negative = int((pivots < 0).sum())
-        smallest = int(np.abs(pivots).argmin()) if len(pivots) else 0
-        self.weakest = int(self._lu.perm_c.argsort()[smallest]) if len(pivots) else 0
-        self.least_pivot = float(np.abs(pivots[smallest])) if len(pivots) else 1.0
-        if self.least_pivot < 1e-14:
-            where = "" if explain is None else f", at {explain(self.weakest)}"
-            raise ModelError(what, got=f"a pivot of {self.least_pivot:.0e} of its diagonal{where}", do=_FIND_MECHANISM)
+        # A solution that is known tells a singular matrix at the price of one solution; pivots cost much more.
+        known = np.random.default_rng(0).standard_normal(len(self._scale))
+        wrong = np.abs(self._lu.solve(scaled @ known) - known)
+        if len(known) and not wrong.max() < _TRUSTED:
+            pivots = np.abs(self._pivots)
+            weakest = int(np.argsort(self._lu.perm_c)[int(pivots.argmin())])
+            where = "" if explain is None else f", at {explain(weakest)}"
+            raise ModelError(what, got=f"a pivot of {pivots.min():.0e} of its diagonal{where}", do=_FIND_MECHANISM)
+
+    @cached_property
+    def _pivots(self) -> Array:
+        pivots: Array = self._lu.U.diagonal()
+        return pivots
+
+    @property
+    def negative(self) -> int:
+        """How many eigenvalues are negative."""
+        return int((self._pivots < 0).sum())
 
     def solve(self, right: Array) -> Array:
         """The solution, for one right-hand side or several as columns."""
-        scale = self._scale if right.ndim == 1 else self._scale[:, None]
-        return np.asarray(scale * self._lu.solve(np.ascontiguousarray(scale * right)))
+        if right.ndim == 1:
+            return np.asarray(self._scale * self._lu.solve(self._scale * right))
+        # One after the other: the solver is slower with several at a time.
+        solution = np.empty(right.shape)
+        for k in range(right.shape[1]):
+            solution[:, k] = self._scale * self._lu.solve(self._scale * right[:, k])
+        return solution
 
 
+_TRUSTED = 1e-4
+"""Error of a known solution beyond which a matrix counts as singular: condition 1e12."""
 _FIND_MECHANISM = "look for nodes that nothing holds: a part joined by fewer than three nodes, a missing element, a dof without stiffness"
 
 
@@ -80,7 +98,9 @@ def blocks(*matrices: Any) -> list[NDArray[np.intp]]:
     return np.split(order, np.searchsorted(label[order], np.arange(1, count)))
 
 
-def lowest_modes(K: Any, M: Any, count: int, *, free: bool = False, of_each_family: bool = False) -> Modes:
+def lowest_modes(
+    K: Any, M: Any, count: int, *, free: bool = False, of_each_family: bool = False, factor: Callable[[], Factor] | None = None
+) -> Modes:
     """The modes of lowest frequency, found family by family, so that equal frequencies of families do not mix.
 
     Args:
@@ -89,16 +109,23 @@ def lowest_modes(K: Any, M: Any, count: int, *, free: bool = False, of_each_fami
         count: how many are wanted; fewer come where there are fewer.
         free: whether K has rigid motions.
         of_each_family: whether `count` is meant for each family.
+        factor: that of K, where it serves others too.
     """
-    found = [(family, _family_modes(K, M, family, count, free)) for family in blocks(K, M)]
+    families = blocks(K, M)
+    whole = factor if len(families) == 1 and not free else None
+    found = [(family, _family_modes(K, M, family, count, free, whole)) for family in families]
     return _merged(K.shape[0], found, None if of_each_family else count)
 
 
-def modes_below(K: Any, M: Any, hertz: float, *, free: bool = False, most: int = 500) -> Modes:
+def modes_below(
+    K: Any, M: Any, hertz: float, *, free: bool = False, most: int = 500, factor: Callable[[], Factor] | None = None
+) -> Modes:
     """All modes below a frequency, and a few above; counted by Sylvester's theorem, so that none is missed."""
     found = []
     limit = (2 * np.pi * hertz) ** 2
-    for family in blocks(K, M):
+    families = blocks(K, M)
+    whole = factor if len(families) == 1 and not free else None
+    for family in families:
         K_f, M_f = K[family][:, family], M[family][:, family]
         count = Factor(K_f - limit * M_f, "the frequency limit is an eigenfrequency to rounding").negative
         if count > most:
@@ -108,7 +135,7 @@ def modes_below(K: Any, M: Any, hertz: float, *, free: bool = False, most: int =
                 allowed=f"at most {most}",
                 do="lower up_to_hz, or check the units: frequencies may be wrong by a factor",
             )
-        found.append((family, _family_modes(K, M, family, count + 2, free)))
+        found.append((family, _family_modes(K, M, family, count + 2, free, whole)))
     return _merged(K.shape[0], found, None)
 
 
@@ -124,19 +151,21 @@ def _merged(size: int, found: list[tuple[NDArray[np.intp], Modes]], count: int |
     return Modes(squared[order], shapes[:, order])
 
 
-def _family_modes(K: Any, M: Any, family: NDArray[np.intp], count: int, free: bool) -> Modes:
+def _family_modes(
+    K: Any, M: Any, family: NDArray[np.intp], count: int, free: bool, whole: Callable[[], Factor] | None
+) -> Modes:
     K, M = sparse.csc_array(K[family][:, family]), sparse.csc_array(M[family][:, family])
     size = K.shape[0]
-    mass = M.diagonal().sum()
-    if not mass > 0:
+    if not M.diagonal().any():
         return Modes(np.empty(0), np.empty((size, 0)))
-    # A free structure is held by a weak spring on every mass, far below its stiffness, which is taken off again.
-    shift = 1e-6 * K.diagonal().sum() / mass / size**2 if free else 0.0
+    # A free structure is held by a weak spring on every mass, far below the elements' own, which is taken off again.
+    heavy = M.diagonal() > 0
+    shift = 1e-7 * float(np.median(K.diagonal()[heavy] / M.diagonal()[heavy])) if free else 0.0
     held = K + shift * M
     if size <= _DENSE or count >= size // 3:
         squared, shapes = _dense(held.toarray(), M.toarray(), min(count, size))
     else:
-        factor = Factor(held, "the stiffness matrix is singular")
+        factor = Factor(held, "the stiffness matrix is singular") if whole is None else whole()
         inverse = sparse_linalg.LinearOperator(K.shape, matvec=factor.solve, dtype=float)
         start = np.random.default_rng(0).standard_normal(size)
         squared, shapes = sparse_linalg.eigsh(held, count, M, sigma=0.0, OPinv=inverse, v0=start, tol=0)

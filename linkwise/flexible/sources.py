@@ -71,7 +71,7 @@ def frame_body(
 ) -> FlexibleBody:
     """`FlexibleBody.frame`."""
     structure = frame_structure(nodes, members)
-    check_structure(structure)
+    check_structure(structure, own_elements=True)
     keys = list(nodes) if isinstance(nodes, Mapping) else list(range(len(nodes)))
     held = Place(structure, root, root)
     keep = [Place(structure, key, key) for key in keys if key != root]
@@ -140,7 +140,7 @@ def mesh_body(
             raise InputError("the interfaces of a mesh need names", got=repr(interfaces), allowed="name: region, …")
         regions["interfaces"] = {name: structure.find(region, name) for name, region in interfaces.items()}
     keep = {name: structure.find(region, name) for name, region in nodes.items()}
-    return _checked_body(structure, structure.find(root, "root"), keep, choice_from(regions))
+    return _checked_body(structure, structure.find(root, "root"), keep, choice_from(regions), own_elements=True)
 
 
 def npz_body(path: str | os.PathLike[str], arguments: dict[str, Any]) -> FlexibleBody:
@@ -200,9 +200,15 @@ def abaqus_body(
 
 
 def _checked_body(
-    structure: Structure, root: Any, keep: Any, choice: Choice, *, shapes: Array | None = None
+    structure: Structure,
+    root: Any,
+    keep: Any,
+    choice: Choice,
+    *,
+    shapes: Array | None = None,
+    own_elements: bool = False,
 ) -> FlexibleBody:
-    check_structure(structure)
+    check_structure(structure, own_elements=own_elements)
     held = Place(structure, root if isinstance(root, str) else "root", root)
     kept = [place for place in places(structure, keep, "nodes to keep") if place.key != held.key]
     body = body_of(structure, held, choice, kept, shapes=shapes)
