@@ -246,6 +246,8 @@ def _nodes(nodes: Any, file: str | None) -> tuple[Array, list[int], dict[str, in
 
 def _square(matrix: Any, name: str, size: int | None, file: str | None) -> sparse.csr_array:
     try:
+        if np.iscomplexobj(matrix):
+            raise TypeError
         if sparse.issparse(matrix):
             square = sparse.csr_array(matrix.astype(float))
         else:

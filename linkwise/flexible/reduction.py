@@ -76,7 +76,8 @@ class Reduction:
             lines.append(f"  deflection of {key!r} under forces there: wrong by {error:.2e} of it")
         if self.gain_error is not None:
             lines.append(f"  static gain from inputs to outputs: wrong by {self.gain_error:.2e} of it")
-        for hertz, share, kept in self.contributions:
+        last = max((k for k, (_, _, kept) in enumerate(self.contributions) if kept), default=-1)
+        for hertz, share, kept in self.contributions[: last + 6]:
             lines.append(f"    {hertz:12.4g} Hz  {share:9.2e} of the largest contribution  {'kept' if kept else 'dropped'}")
         return "\n".join(lines)
 
@@ -116,17 +117,17 @@ def reduced(
         shapes: modes found elsewhere, (N, m), instead of our own.
     """
     tied = places(structure, choice.interfaces, "interfaces")
-    support = Support(structure, root, tied)
+    support = Support(structure, root, tied, keep)
+    support.factor  # noqa: B018  # a mechanism is found here, before anything else is
     if choice.up_to_hz is not None or len(choice.inputs) or choice.boundary == "nodal":
         by_kind = None
     found = _given(support, shapes) if shapes is not None else _found(support, choice, by_kind)
     chosen, contributions = _chosen(support, found, choice, by_kind, everything=shapes is not None)
     left_out = np.setdiff1d(np.arange(len(found.squared)), chosen)
     basis = _basis(support, found[chosen], choice)
-    known = {place.key: place for place in (*keep, *tied)}
-    loads = [known.get(place.key, place) for place in places(structure, choice.residuals, "residuals")]
+    loads = [choice.residuals] if isinstance(choice.residuals, (str, int)) else list(choice.residuals)
     if loads:
-        basis = np.hstack([basis, _residuals(support, basis, loads)])
+        basis = np.hstack([basis, _residuals(support, basis, [support.place(key) for key in loads])])
     kept, squared = _orthonormal(support, basis, choice)
     stiffness = np.diag(squared) if choice.boundary != "nodal" else kept.T @ (structure.K @ kept)
     away = [place for place in (*tied, *keep) if not np.isin(place.nodes, root.nodes).any()]
@@ -293,9 +294,7 @@ def _signals(support: Support, signals: Any, what: str) -> Any:
             raise InputError(f"{what} are not pairs", got=repr(signal), allowed='(node, component), e.g. ("tip", "tz")') from None
         if component not in COMPONENTS:
             raise UnknownNameError("component", component, COMPONENTS)
-        named = [place for place in support.tied if place.key == node]
-        place = named[0] if named else Place(support.structure, node, node)
-        rows.append(_rows(support.structure, place)[[(COMPONENTS.index(component) + 3) % 6]])
+        rows.append(_rows(support.structure, support.place(node))[[(COMPONENTS.index(component) + 3) % 6]])
     return sparse.vstack(rows, format="csr")
 
 
@@ -419,12 +418,14 @@ def _damping(given: Any, squared: Array, shapes: Array, structure: Structure, *,
 
 
 def _effective_mass(support: Support, shapes: Array) -> tuple[float, ...]:
-    """The share of what moves relative to the root that the modes hold: diag(L*L) / diag(R*MR) over the free dofs."""
+    """Effective modal masses as shares of the inertia about the root: diag(L*L) / diag(R*MR), L = Φ*MR.
+
+    All modes together miss what sits at the root itself.
+    """
     structure = support.structure
-    moving = structure.rigid(support.root.position)
-    moving[structure.tied(support.root.nodes)] = 0.0
-    total = np.einsum("na,na->a", moving, structure.M @ moving)
-    coupling = shapes.T @ (structure.M @ moving)
+    rigid = structure.rigid(support.root.position)
+    total = np.einsum("na,na->a", rigid, structure.M @ rigid)
+    coupling = shapes.T @ (structure.M @ rigid)
     modal = shapes.T @ (structure.M @ shapes)
     carried = np.einsum("ka,ka->a", coupling, np.linalg.solve(modal, coupling)) if len(modal) else np.zeros(6)
     weightless = total <= 1e-12 * total.max()

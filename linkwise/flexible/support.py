@@ -6,7 +6,7 @@ rigidly tied region. The root's six motions are the body's V and are not among c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -61,11 +61,15 @@ class Support:
         structure: the free model.
         root: where it is held.
         tied: regions that move as rigid pieces.
+        kept: further places that have a name here.
         free: whether the root's motion stays among c (its last six).
     """
 
-    def __init__(self, structure: Structure, root: Place, tied: list[Place], *, free: bool = False) -> None:
+    def __init__(
+        self, structure: Structure, root: Place, tied: list[Place], kept: Sequence[Place] = (), *, free: bool = False
+    ) -> None:
         self.structure, self.root, self.tied = structure, root, tied
+        self._named = {place.key: place for place in (*kept, *tied)}
         size = structure.size
         owner = np.full(size, -1)
         regions = [*tied, root]
@@ -100,6 +104,11 @@ class Support:
         self.K = sparse.csr_array(self.T.T @ structure.K @ self.T)
         self.M = sparse.csr_array(self.T.T @ structure.M @ self.T)
         self.size = at
+
+    def place(self, key: Any) -> Place:
+        """A place by the name that it has here, or a node of the model."""
+        known = self._named.get(key) if isinstance(key, Hashable) else None
+        return known or Place(self.structure, key, key)
 
     @property
     def boundary(self) -> Indices:
