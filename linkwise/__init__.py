@@ -25,6 +25,7 @@ from linkwise.model.placement import transform
 from linkwise.spatial.scalar import atan2, cos, exp, log, sin, sqrt, tan, tanh, where
 
 if TYPE_CHECKING:
+    from linkwise.flexible.body import FlexibleBody
     from linkwise.rollout import rollout
     from linkwise.sim.actuators import (
         PD,
@@ -50,6 +51,8 @@ __all__ = [  # noqa: RUF022  # in groups
     # joints
     "CustomJoint", "Cylindrical", "Fixed", "Free", "Helical", "Joint", "Planar", "Prismatic", "Revolute", "Spherical",
     "Universal", "JointLimits", "Mimic", "Geometry",
+    # deformable bodies
+    "FlexibleBody",
     # compiled functions, and scalar functions to write them with
     "compile", "CompiledFunction", "rollout", "atan2", "cos", "exp", "log", "sin", "sqrt", "tan", "tanh", "where",
     # simulation: what acts, what measures, what comes out
@@ -61,6 +64,7 @@ __all__ = [  # noqa: RUF022  # in groups
 
 # Simulation is imported when first used: a controller that only asks for torques starts without it.
 _LATER = {
+    "linkwise.flexible.body": ("FlexibleBody",),
     "linkwise.rollout": ("rollout",),
     "linkwise.sim.actuators": (
         "PD", "ComputedTorque", "JointSprings", "ReactionWheel", "SeriesElastic", "Thruster", "Torque",

@@ -1,7 +1,7 @@
 """Flexible bodies: finite-element sources, modal reduction, modal integrals. Data only; no recursion, no tree.
 
-`FlexibleBody` is what comes out; `Section` and `Member` describe beams and frames; `Choice` explains the keywords that say
-which modes are kept.
+`FlexibleBody` is what comes out; `Section` and `Member` describe beams and frames; `Choice` explains the keywords
+that say which modes are kept.
 """
 
 from linkwise.flexible.body import FlexibleBody, FlexibleNode

@@ -1,10 +1,10 @@
 """The beam element: two nodes of six dofs, and one inner dof each for stretch and twist.
 
-Deflections are the cubics that solve the static beam equation with shear (Friedman and Kosmatka 1993; Hermite's cubics where
-the section does not shear), so nodal values under loads at nodes are exact and there is no locking. Stretch and twist are
-quadratics, whose inner dof is a bubble: frequencies of all kinds converge as h⁴ (with shear, h²·(size of shear) at worst).
-Mass is consistent, with the sections' rotary inertia. Matrices and the fields at the quadrature points come from the same
-functions, so that every mass integral over the points agrees with the mass matrix.
+Deflections are the cubics that solve the static beam equation with shear (Friedman and Kosmatka 1993; Hermite's
+cubics where the section does not shear), so nodal values under loads at nodes are exact and there is no locking.
+Stretch and twist are quadratics, whose inner dof is a bubble: frequencies of all kinds converge as h⁴ (with shear,
+h²·(size of shear) at worst). Mass is consistent, with the sections' rotary inertia. Matrices and the fields at the
+quadrature points come from the same functions, so that every mass integral over the points agrees with the mass matrix.
 
 Dofs of an element, in its own axes: u, v, w, θx, θy, θz at node 1, the same at node 2, then the bubbles of u and θx.
 """
@@ -51,7 +51,8 @@ def element_fields(section: Section, length: float) -> ElementFields:
         field[:, row, first], field[:, row, first + 6], field[:, row, bubble] = 1 - x, x, 4 * x * (1 - x)
         strain[:, strain_row, first], strain[:, strain_row, first + 6] = -1 / L, 1 / L
         strain[:, strain_row, bubble] = 4 * (1 - 2 * x) / L
-    # The plane x-y has (v, θz); in the plane x-z, w' = -θy, so the same functions serve with the sign of the rotation turned.
+    # The plane x-y has (v, θz); in the plane x-z, w' = -θy, so the same functions serve with the sign of the rotation
+    # turned.
     EI_y, EI_z = section.EI
     GA_y, GA_z = section.shear_stiffness
     for row, turn, EI, GA, sign in ((1, 2, EI_z, GA_y, 1.0), (2, 1, EI_y, GA_z, -1.0)):

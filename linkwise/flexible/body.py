@@ -12,7 +12,7 @@ import numpy as np
 from scipy import linalg
 
 from linkwise.errors import InputError, ModelError, ModelWarning, UnknownNameError
-from linkwise.flexible.choice import ModeChoice
+from linkwise.flexible.choice import BasisChoice, ModeChoice
 from linkwise.flexible.integrals import Array, ModalIntegrals
 from linkwise.flexible.reduction import Reduction
 from linkwise.flexible.structure import NodeKey
@@ -60,8 +60,8 @@ class FlexibleBody:
         x(η) = x⁰ + Γ(x⁰)η + ½η*Q(x⁰)η
 
     is where the particle x⁰ is in that frame. Kinetic energy follows from the coefficients `integrals`;
-    `linkwise.flexible.integrals` writes it down, with what is kept and why. Elastic energy is ½η*Kη, dissipated power η̇*Dη̇,
-    gravity acts on h(η) and on the mass. With Q in x(η) there is no further term for geometric stiffening.
+    `linkwise.flexible.integrals` writes it down, with what is kept and why. Elastic energy is ½η*Kη, dissipated power
+    η̇*Dη̇, gravity acts on h(η) and on the mass. With Q in x(η) there is no further term for geometric stiffening.
     """
 
     nodes: tuple[FlexibleNode, ...]
@@ -84,8 +84,11 @@ class FlexibleBody:
         for node in self.nodes:
             if node.Gamma.shape != (3, m) or node.Lambda.shape != (3, m) or node.Q.shape != (3, m, m):
                 raise InputError(f"the shapes of node {node.key!r} do not fit {m} modes", got=str(node.Gamma.shape))
-        if not self.nodes or max(np.abs(self.nodes[0].Gamma).max(initial=0), np.abs(self.nodes[0].Lambda).max(initial=0)) > 1e-9:
-            raise ModelError("the first node must be the root, where every mode vanishes", got=repr(self.nodes[:1])[:60])
+        at_root = [np.vstack([node.Gamma, node.Lambda]) for node in self.nodes[:1]]
+        if not at_root or np.abs(at_root[0]).max(initial=0.0) > 1e-9:
+            raise ModelError(
+                "the first node must be the root, where every mode vanishes", got=repr(self.nodes[:1])[:60]
+            )
 
     # ---------------------------------------------------------------------------------------------------- what it is
 
@@ -96,7 +99,7 @@ class FlexibleBody:
 
     @property
     def mass(self) -> float:
-        """kg."""
+        """The mass, kg."""
         return self.integrals.mass
 
     @property
@@ -146,8 +149,8 @@ class FlexibleBody:
     def in_spinning_modes(self, rate: Sequence[float], modes: int) -> FlexibleBody:
         """The same body in the `modes` lowest modes that it has when it spins steadily.
 
-        A fast spin bends modes away from those at rest. Take a body with many modes at rest, and from it the few that it has
-        at about the spin that it will have: these serve for slower spins and for rest as well.
+        A fast spin bends modes away from those at rest. Take a body with many modes at rest, and from it the few that
+        it has at about the spin that it will have: these serve for slower spins and for rest as well.
 
         Args:
             rate: (ωx, ωy, ωz) of the root, rad/s.
@@ -178,7 +181,7 @@ class FlexibleBody:
         shown = ", ".join(f"{each:.4g}" for each in hertz[:4]) + (", …" if len(hertz) > 4 else "")
         return f"FlexibleBody({self.mass:.4g} kg, {self.modes} modes: {shown} Hz, {len(self.nodes)} nodes)"
 
-    # ------------------------------------------------------------------------------------------------- where it comes from
+    # ----------------------------------------------------------------------------------------- where it comes from
 
     @classmethod
     def beam(
@@ -195,7 +198,7 @@ class FlexibleBody:
         torsion_modes: int | None = None,
         rotary_inertia: float | tuple[float, float] = 0.0,
         GA: float | tuple[float, float] | None = None,
-        **choice: Unpack[ModeChoice],
+        **choice: Unpack[BasisChoice],
     ) -> FlexibleBody:
         """A straight uniform beam along x, from node "root" to node "tip"; the nodes between have numbers.
 
@@ -206,8 +209,8 @@ class FlexibleBody:
             GJ: against twist, N m².
             mass_per_length: kg/m.
             elements: finite elements; nodes are numbered 0 to `elements`.
-            modes: bending modes in each plane (deflections along y and along z), or two numbers for the two planes; 5 where
-                neither this nor `up_to_hz` is given.
+            modes: bending modes in each plane (deflections along y and along z), or two numbers for the two planes; 5
+                where neither this nor `up_to_hz` is given.
             axial_modes: modes of stretching. Without one the beam cannot grow longer when it spins.
             torsion_modes: modes of twist; by default 1 where there is rotary inertia, which they need, else 0.
             rotary_inertia: ρI about y and about z, kg m.
@@ -269,8 +272,8 @@ class FlexibleBody:
             nu: Poisson's ratio.
             density: kg/m³.
             elements: along x and y.
-            root: "edge", the whole edge x = 0, which then is a rigid piece with its middle as root; or a point (x, y) of the
-                grid.
+            root: "edge", the whole edge x = 0, which then is a rigid piece with its middle as root; or a point (x, y)
+                of the grid.
             nodes: further named points (x, y) of the grid.
             choice: the keywords of `linkwise.flexible.Choice`.
         """
@@ -299,13 +302,14 @@ class FlexibleBody:
             M: N×N.
             K: N×N.
             root: the node, or the region of nodes, that is the body's root.
-            dofs: what each row of M and K is: (node, component), components counted 1 to 6 (displacements along x, y, z, then
-                rotations). By default three or six for each node in turn, as N says.
-            keep: nodes that the body keeps besides root and interfaces: names or numbers, or a mapping of new names to nodes
-                or regions.
-            K_geo: geometric stiffness matrices N×N of the structure held at its root, under unit loads: key "x" for a force of
-                1 N/kg along x on all the mass, "xy" for a force of x N/kg along y, and so on ("x" … "z", "xx" … "zz"), and
-                (node, "x") for 1 N at a kept node. What is not given counts as zero. Without any, there is no stiffening.
+            dofs: what each row of M and K is: (node, component), components counted 1 to 6 (displacements along x, y,
+                z, then rotations). By default three or six for each node in turn, as N says.
+            keep: nodes that the body keeps besides root and interfaces: names or numbers, or a mapping of new names
+                to nodes or regions.
+            K_geo: geometric stiffness matrices N×N of the structure held at its root, under unit loads: key "x" for a
+                force of 1 N/kg along x on all the mass, "xy" for a force of x N/kg along y, and so on ("x" … "z",
+                "xx" … "zz"), and (node, "x") for 1 N at a kept node. What is not given counts as zero. Without any,
+                there is no stiffening.
             shapes: mode shapes (N, m) found elsewhere, to be used instead of our own.
             choice: the keywords of `linkwise.flexible.Choice`.
         """
@@ -332,11 +336,11 @@ class FlexibleBody:
             E: Young's modulus, Pa.
             nu: Poisson's ratio.
             density: kg/m³.
-            root: the region that is the body's root: a function of x (3, n) that says which points belong to it, the name of a
-                boundary of the mesh, or a point (x, y, z), for the mesh node nearest to it and its neighbours. It moves as a
-                rigid piece; the root node is its mean point.
-            nodes: name -> region as above: nodes that the body keeps; they do not stiffen it. Their motion is the mean of the
-                region. (`interfaces` takes the same, but ties the region.)
+            root: the region that is the body's root: a function of x (3, n) that says which points belong to it, the
+                name of a boundary of the mesh, or a point (x, y, z), for the mesh node nearest to it and its
+                neighbours. It moves as a rigid piece; the root node is its mean point.
+            nodes: name -> region as above: nodes that the body keeps; they do not stiffen it. Their motion is the
+                mean of the region. (`interfaces` takes the same, but ties the region.)
             choice: the keywords of `linkwise.flexible.Choice`.
         """
         from linkwise.flexible.sources import mesh_body
@@ -347,9 +351,9 @@ class FlexibleBody:
     def from_npz(cls, path: str | os.PathLike[str], **arguments: Any) -> FlexibleBody:
         """From an ``.npz`` file: a body written by `save`, or matrices.
 
-        Matrices are the arrays ``M`` and ``K`` (N×N), or their sparse parts ``M_data``, ``M_indices``, ``M_indptr`` (CSR) and
-        likewise for K, with ``nodes`` (n, 3), and where they are needed ``numbers`` (n,), ``dofs`` (N, 2) as in `from_arrays`,
-        which also takes the arguments.
+        Matrices are the arrays ``M`` and ``K`` (N×N), or their sparse parts ``M_data``, ``M_indices``, ``M_indptr``
+        (CSR) and likewise for K, with ``nodes`` (n, 3), and where they are needed ``numbers`` (n,), ``dofs`` (N, 2)
+        as in `from_arrays`, which also takes the arguments.
         """
         from linkwise.flexible.sources import npz_body
 
@@ -376,7 +380,8 @@ class FlexibleBody:
             bulk: the bulk data with the GRID cards, where `path` does not hold them.
             mass: the matrix's name; by default the first of MAA, MAAX, MGG, M2GG, MXX, M that is there.
             stiffness: likewise, KAA, KAAX, KGG, K2GG, KXX, K.
-            dofs: for OP4, what the rows are, as in `from_arrays`; by default all six of every grid, in the order of their numbers.
+            dofs: for OP4, what the rows are, as in `from_arrays`; by default all six of every grid, in the order of
+                their numbers.
             keep: grids that the body keeps, as in `from_arrays`.
             choice: the keywords of `linkwise.flexible.Choice`.
         """
@@ -427,4 +432,5 @@ def _frequencies(K: Array, M: Array) -> Array:
     if not len(K):
         return np.zeros(0)
     mu = linalg.eigh(M, K, eigvals_only=True)[::-1]
-    return 1.0 / (2 * np.pi * np.sqrt(np.maximum(mu, np.finfo(float).tiny)))
+    hertz: Array = 1.0 / (2 * np.pi * np.sqrt(np.maximum(mu, np.finfo(float).tiny)))
+    return hertz

@@ -54,7 +54,9 @@ class StructureCheck:
         return "\n".join(
             [
                 f"mass {self.mass:.6g} kg, mass centre ({', '.join(f'{c:.6g}' for c in self.com)}) m",
-                f"inertia about it: xx {self.inertia[0, 0]:.6g}, yy {self.inertia[1, 1]:.6g}, zz {self.inertia[2, 2]:.6g} kg m²",
+                "inertia about it: "
+                + ", ".join(f"{2 * a} {self.inertia[k, k]:.6g}" for k, a in enumerate("xyz"))
+                + " kg m²",
                 f"box {' × '.join(f'{s:.4g}' for s in self.size)} m",
                 f"six rigid motions, elastic energy at most {worst:.1e} of that of a deformation",
             ]
@@ -130,7 +132,12 @@ def _check_diagonal(structure: Structure, name: str, matrix: Any) -> None:
     diagonal = matrix.diagonal()
     if (diagonal < 0).any():
         worst = int(diagonal.argmin())
-        _fail(structure, f"{name} is not positive", got=f"{diagonal[worst]:.3g} at {_dof(structure, worst)}", allowed=">= 0")
+        _fail(
+            structure,
+            f"{name} is not positive",
+            got=f"{diagonal[worst]:.3g} at {_dof(structure, worst)}",
+            allowed=">= 0",
+        )
 
 
 def _check_connected(structure: Structure) -> None:
@@ -163,11 +170,18 @@ def _check_rigid(structure: Structure) -> Array:
     forces = structure.K @ rigid
     energy = np.einsum("na,na->a", rigid, forces)
     scale = np.einsum("na,n,na->a", rigid, np.abs(structure.K.diagonal()), rigid)
-    share = np.abs(energy) / np.maximum(scale, 1e-300)
+    share: Array = np.abs(energy) / np.maximum(scale, 1e-300)
     worst = int(share.argmax())
     if share[worst] > _RIGID:
         dof = int(np.abs(forces[:, worst] * rigid[:, worst]).argmax())
-        motion = ("turning about x", "turning about y", "turning about z", "moving along x", "moving along y", "moving along z")
+        motion = (
+            "turning about x",
+            "turning about y",
+            "turning about z",
+            "moving along x",
+            "moving along y",
+            "moving along z",
+        )
         _fail(
             structure,
             "the model resists rigid motions: it is not free",

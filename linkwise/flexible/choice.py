@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypedDict
 
 import numpy as np
 
 from linkwise.errors import InputError, UnknownNameError
+from linkwise.flexible.material import mode_count
 
-__all__ = ["BOUNDARIES", "Choice", "ModeChoice", "choice_from"]
+__all__ = ["BOUNDARIES", "BasisChoice", "Choice", "ModeChoice", "choice_from"]
 
 Boundary = Literal["cantilever", "free", "craig-bampton", "nodal"]
 BOUNDARIES = ("cantilever", "free", "craig-bampton", "nodal")
 
 
-class ModeChoice(TypedDict, total=False):
-    """The keywords that say which modes a body keeps; `Choice` tells what each means."""
+class BasisChoice(TypedDict, total=False):
+    """The keywords that say what the modes of a body are; `Choice` tells what each means."""
 
-    modes: int | Sequence[int] | None
     up_to_hz: float | None
     boundary: Boundary
     interfaces: Any
@@ -29,6 +29,12 @@ class ModeChoice(TypedDict, total=False):
     rank_by: Literal["static", "peak"]
     damping: Any
     stiffening: bool
+
+
+class ModeChoice(BasisChoice, total=False):
+    """The same, and how many."""
+
+    modes: int | None
 
 
 @dataclass(frozen=True)
@@ -41,25 +47,26 @@ class Choice:
         boundary: what the modes are.
 
             - ``"cantilever"``: modes of the body held at its root node. The usual choice for a body whose tip is free.
-            - ``"free"``: modes of the free body, made relative to the root (the root's own rigid motion in the mode is taken
-              off), so that they vanish there as the others do. For bodies whose root moves freely, as a satellite's hub.
+            - ``"free"``: modes of the free body, made relative to the root (the root's own rigid motion in the mode
+              is taken off), so that they vanish there as the others do. For bodies whose root moves freely, as a
+              satellite's hub.
             - ``"craig-bampton"``: static shapes of a unit motion of each interface, and modes with the interfaces held.
               For bodies that carry others at the interfaces. `modes` counts the latter only.
             - ``"nodal"``: every dof of the model, no reduction. For small models.
-        interfaces: nodes where other bodies will sit: names or numbers, or a mapping of names to nodes or regions. A region
-            moves as a rigid piece.
-        residuals: nodes to add residual vectors for: the static shapes under a unit force and moment there, as far as the
-            modes do not hold them already. With them the static deflection under loads at these nodes is exact.
-        inputs: pairs (node, component) where forces act, with components "tx" … "rz". With `outputs`, modes are kept by what
-            they contribute to the way from inputs to outputs, instead of in the order of their frequencies.
+        interfaces: nodes where other bodies will sit: names or numbers, or a mapping of names to nodes or regions. A
+            region moves as a rigid piece.
+        residuals: nodes to add residual vectors for: the static shapes under a unit force and moment there, as far as
+            the modes do not hold them already. With them the static deflection under loads at these nodes is exact.
+        inputs: pairs (node, component) where forces act, with components "tx" … "rz". With `outputs`, modes are kept
+            by what they contribute to the way from inputs to outputs, instead of in the order of their frequencies.
         outputs: pairs (node, component) that are measured.
         rank_by: "static", by the static gain |c b| / ω²; "peak", by the height of the resonance |c b| / (2ζω²).
         damping: a damping ratio ζ for all modes, one for each, or the m×m matrix D.
-        stiffening: whether to find the second-order part Q, without which a body that spins grows softer instead of stiffer.
-            It takes m (m + 1) / 2 static solutions.
+        stiffening: whether to find the second-order part Q, without which a body that spins grows softer instead of
+            stiffer. It takes m (m + 1) / 2 static solutions.
     """
 
-    modes: int | Sequence[int] | None = None
+    modes: int | None = None
     up_to_hz: float | None = None
     boundary: Boundary = "cantilever"
     interfaces: Any = ()
@@ -93,9 +100,7 @@ class Choice:
         """`modes` as one number, checked."""
         if self.modes is None:
             return None if self.up_to_hz is not None else 10
-        if isinstance(self.modes, bool) or not isinstance(self.modes, (int, np.integer)) or self.modes < 0:
-            raise InputError("modes is not a number of modes", got=repr(self.modes), allowed="an integer >= 0, or None")
-        return int(self.modes)
+        return mode_count(self.modes, "modes")
 
 
 def choice_from(given: Mapping[str, Any]) -> Choice:

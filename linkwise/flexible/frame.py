@@ -1,9 +1,9 @@
 """Spatial frames of beams: `Member`s between nodes, and straight beams as the simplest frame.
 
-Second order: a member whose axis turns by v', w' grows shorter along itself by ½∫(v'² + w'²)dx, and the frame follows so that
-no stress arises from it: exact for straight beams, and the usual geometric stiffness of axial forces for frames. What it
-leaves out is twist times bending (a rotated member bends in rotated axes), of second order as well, but not of the kind that
-stiffens.
+Second order: a member whose axis turns by v', w' grows shorter along itself by ½∫(v'² + w'²)dx, and the frame follows
+so that no stress arises from it: exact for straight beams, and the usual geometric stiffness of axial forces for
+frames. What it leaves out is twist times bending (a rotated member bends in rotated axes), of second order as well,
+but not of the kind that stiffens.
 """
 
 from __future__ import annotations
@@ -11,13 +11,16 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from linkwise.errors import InputError, ModelError
+from linkwise.errors import InputError
 from linkwise.flexible.beam_element import DOFS, POINTS, WEIGHTS, element_fields
 from linkwise.flexible.integrals import Array, Samples, pairs
+from linkwise.flexible.material import positive
 from linkwise.flexible.section import Section
 from linkwise.flexible.structure import Indices, Structure, cross_matrix
 
@@ -33,8 +36,8 @@ class Member:
         end: node at its end.
         section: its cross-section.
         elements: how many finite elements it is cut into.
-        y: a vector that, with the beam's axis, spans the plane of the section's y axis; by default the global y axis, or the
-            global -x axis for members along y.
+        y: a vector that, with the beam's axis, spans the plane of the section's y axis; by default the global y axis,
+            or the global -x axis for members along y.
     """
 
     start: Hashable
@@ -124,7 +127,10 @@ class FrameStructure(Structure):
         dofs = shapes[self._dofs]
         G = np.einsum("egad,edm->egam", self._displacement, dofs)
         turn = np.einsum("egad,edm->egam", self._rotation, dofs)
-        start, span = self.positions[self._ends[:, 0]], self.positions[self._ends[:, 1]] - self.positions[self._ends[:, 0]]
+        start, span = (
+            self.positions[self._ends[:, 0]],
+            self.positions[self._ends[:, 1]] - self.positions[self._ends[:, 0]],
+        )
         x = start[:, None] + POINTS[:, None] * span[:, None]
         mu = np.array([section.mass_per_length for section in self._sections])
         weight = (self._length * mu)[:, None] * WEIGHTS
@@ -142,7 +148,8 @@ class FrameStructure(Structure):
         return [("axial", "y", "z", "twist")[int(k)] for k in np.vstack([size[:3], length * size[3]]).argmax(axis=0)]
 
     def _element_slopes(self, shapes: Array) -> Array:
-        return np.einsum("ekbd,edm->ekbm", self._slope, shapes[self._dofs])
+        slopes: Array = np.einsum("ekbd,edm->ekbm", self._slope, shapes[self._dofs])
+        return slopes
 
     def _between_nodes(self, shapes: Array) -> Array:
         """How the foreshortening inside an element departs from the straight line between its nodes."""
@@ -152,7 +159,8 @@ class FrameStructure(Structure):
         power = np.arange(3)[:, None] + np.arange(3) + 1
         kernel = (POINTS[:, None, None] ** power - POINTS[:, None, None]) / power
         inside = self._length[:, None, None, None] * np.einsum("ekbi,gkl,elbj->egij", slope, kernel, slope)
-        return -np.einsum("ea,egp->egap", self._axes[:, 0], inside[:, :, i, j])
+        along: Array = np.einsum("ea,egp->egap", self._axes[:, 0], inside[:, :, i, j])
+        return -along
 
     def _offsets(self, mu: Array) -> Array | None:
         """(elements, 4, 3): particles of a quarter of the mass, ±a along y and ±b along z."""
@@ -167,8 +175,8 @@ class FrameStructure(Structure):
 def _with_sections(x: Array, G: Array, Q: Array | None, weight: Array, turn: Array, offsets: Array | None) -> Samples:
     """Samples from fields on elements×points, spread over the particles of the sections.
 
-    A section turns rigidly by θ: its particles move by θ×ρ + ½θ×(θ×ρ) beyond the axis. The second-order part keeps a twisted
-    section from growing, and the moments of inertia right to second order.
+    A section turns rigidly by θ: its particles move by θ×ρ + ½θ×(θ×ρ) beyond the axis. The second-order part keeps a
+    twisted section from growing, and the moments of inertia right to second order.
     """
     m = G.shape[-1]
     if offsets is not None:
@@ -212,8 +220,7 @@ def _assembled(blocks: Array, dofs: Indices, size: int) -> sparse.csr_array:
 
 def straight_beam(length: float, section: Section, elements: int) -> FrameStructure:
     """A beam along x from node 0, "root", to the last, "tip"; its section's y and z are the frame's."""
-    if not isinstance(length, (int, float)) or not math.isfinite(length) or length <= 0:
-        raise ModelError("the length of a beam is not possible", got=repr(length), allowed="metres, > 0")
+    positive(length, "the length of a beam")
     count = _element_count(elements)
     positions = np.zeros((count + 1, 3))
     positions[:, 0] = np.linspace(0.0, float(length), count + 1)
@@ -223,19 +230,23 @@ def straight_beam(length: float, section: Section, elements: int) -> FrameStruct
     return FrameStructure(positions, range(count + 1), names, ends, axes, [section] * count)
 
 
-def frame_structure(nodes: Mapping[Hashable, Sequence[float]] | Sequence[Sequence[float]], members: Sequence[Member]) -> FrameStructure:
+def frame_structure(
+    nodes: Mapping[Hashable, Sequence[float]] | Sequence[Sequence[float]], members: Sequence[Member]
+) -> FrameStructure:
     """Nodes and members assembled; nodes inside members are numbered after the given ones.
 
     Args:
         nodes: name or number -> position, or positions, which are then numbered from 0.
         members: the beams.
     """
-    given = dict(nodes) if isinstance(nodes, Mapping) else dict(enumerate(nodes))
+    given: dict[Any, Any] = dict(nodes) if isinstance(nodes, Mapping) else dict(enumerate(nodes))
     keys = list(given)
     try:
         positions = np.array([given[key] for key in keys], dtype=float).reshape(len(keys), 3)
     except (TypeError, ValueError):
-        raise InputError("the nodes of a frame are not points", got=repr(nodes)[:80], allowed="name: (x, y, z)") from None
+        raise InputError(
+            "the nodes of a frame are not points", got=repr(nodes)[:80], allowed="name: (x, y, z)"
+        ) from None
     if not members:
         raise InputError("a frame needs members", got="none", allowed="lw.flexible.Member(start, end, section), …")
     index = {key: k for k, key in enumerate(keys)}
@@ -246,13 +257,16 @@ def frame_structure(nodes: Mapping[Hashable, Sequence[float]] | Sequence[Sequenc
     for key in keys:
         numbers.append(key if isinstance(key, int) else next(free))
     names = {key: k for key, k in index.items() if isinstance(key, str)}
-    points, ends, axes, sections = list(positions), [], [], []
+    points, axes, sections = list(positions), [], []
+    ends: list[tuple[int, int]] = []
     following = max(numbers, default=-1) + 1
     for member in members:
         for key in (member.start, member.end):
             if key not in index:
                 raise InputError(
-                    "a member ends at a node that the frame does not have", got=repr(key), allowed=", ".join(map(repr, keys))
+                    "a member ends at a node that the frame does not have",
+                    got=repr(key),
+                    allowed=", ".join(map(repr, keys)),
                 )
         first, last = index[member.start], index[member.end]
         span = positions[last] - positions[first]
@@ -263,7 +277,7 @@ def frame_structure(nodes: Mapping[Hashable, Sequence[float]] | Sequence[Sequenc
         points += [positions[first] + span * (k / count) for k in range(1, count)]
         numbers += range(following, following + count - 1)
         following += count - 1
-        ends += list(zip(chain[:-1], chain[1:], strict=True))
+        ends += pairwise(chain)
         axes += [_axes(span, member.y)] * count
         sections += [member.section] * count
     return FrameStructure(np.array(points), numbers, names, np.array(ends), np.array(axes), sections)

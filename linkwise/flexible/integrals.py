@@ -7,16 +7,17 @@ A particle at x⁰ (from the root node, in root axes) is carried by the modal co
 with Γ 3×m the shapes and Q 3×m×m, symmetric in its last two, the second-order part (foreshortening). The motion of the
 root frame is V = [ω; v]; the particle moves by v + ω×x + (Γ + η*Q) η̇ in root axes.
 
-**What is kept.** T complete to second order in η and η̇ together, for any V: then the equations of motion are complete to
-first order in the deformation, with the centrifugal, Coriolis and gravity forces on the modes and, through Q, geometric
-stiffening. To that order only ∫Q dm and ∫x⁰_a Q_b dm count, and these stay the same when Q is replaced by its best affine
-approximation over the mass, Q(x⁰) ≈ a + B x⁰. So the mass moves as
+**What is kept.** T complete to second order in η and η̇ together, for any V: then the equations of motion are
+complete to first order in the deformation, with the centrifugal, Coriolis and gravity forces on the modes and,
+through Q, geometric stiffening. To that order only ∫Q dm and ∫x⁰_a Q_b dm count, and these stay the same when Q is
+replaced by its best affine approximation over the mass, Q(x⁰) ≈ a + B x⁰. So the mass moves as
 
     x̂(η) = y + d,   y = x⁰ + Γη,   d = a(η) + B(η) x⁰,   a(η) = ½ η*aη,  B(η) = ½ η*Bη,
 
 and T = ½∫|v + ω×x̂ + dx̂/dt|² dm with *nothing* dropped: the mass matrix is that of a moving mass at every η, so it can
-never lose its definiteness, as one cut off at some power of η does already at small deflections (a root that turns against
-its modes has little inertia left). Only the integrals below are needed; ∫ΓQ and ∫QQ, with m³ and m⁴ entries, are not.
+never lose its definiteness, as one cut off at some power of η does already at small deflections (a root that turns
+against its modes has little inertia left). Only the integrals below are needed; ∫ΓQ and ∫QQ, with m³ and m⁴ entries,
+are not.
 
 **T(η, η̇, V)** = ½ η̇*M(η) η̇ + ω*A(η) η̇ + v*P(η) η̇ + ½ ω*J(η) ω + v·(ω×h(η)) + ½ m v·v, with
 
@@ -33,8 +34,8 @@ its modes has little inertia left). Only the integrals below are needed; ∫ΓQ 
     M_ij = Me_ij + N_ij + N_ji + m a'_i·a'_j + a'_i·B'_j h0 + a'_j·B'_i h0 + tr(B'_i S0 B'_j*),
            N_ij = h1_i·a'_j + Σ_bc X_cbi B'_bcj
 
-and J0 = [S0], J1 = [∫x⁰Γ* + Γx⁰*], J2 = [∫Γ_iΓ_j* + Γ_jΓ_i*], A0_i = ∫x⁰×Γ_i, A1_ij = ∫Γ_j×Γ_i, Me = ∫Γ*Γ. Without second
-order (a = B = 0) this is the linear body. For a slender beam along x only a_x and B_xx are not zero.
+and J0 = [S0], J1 = [∫x⁰Γ* + Γx⁰*], J2 = [∫Γ_iΓ_j* + Γ_jΓ_i*], A0_i = ∫x⁰×Γ_i, A1_ij = ∫Γ_j×Γ_i, Me = ∫Γ*Γ. Without
+second order (a = B = 0) this is the linear body. For a slender beam along x only a_x and B_xx are not zero.
 """
 
 from __future__ import annotations
@@ -80,9 +81,10 @@ def unpaired(packed: Array, m: int) -> Array:
 
 @dataclass(frozen=True)
 class Samples:
-    """Points of a body with what they weigh and how the modes move them; ∫f g dm = f* W g exactly, for the fields in use.
+    """Points of a body with what they weigh and how the modes move them.
 
-    W is diagonal for quadrature points (``weight`` of shape (n,)), or the mass matrix of a nodal interpolation (n×n, sparse).
+    ∫f g dm = f* W g exactly, for the fields in use. W is diagonal for quadrature points (``weight`` of shape (n,)), or
+    the mass matrix of a nodal interpolation (n×n, sparse).
     """
 
     position: Array
@@ -231,7 +233,7 @@ def modal_integrals(samples: Samples, second: SecondOrder | None = None) -> Moda
 
 
 def _affine(mass: float, h0: Array, S0: Array, second: SecondOrder) -> tuple[Array, Array]:
-    """a + Bx⁰ with the integrals of Q: ∫(a + Bx⁰) = ∫Q and ∫x⁰(a + Bx⁰)* = ∫x⁰Q*; least norm for lines and sheets."""
+    """A + Bx⁰ with the integrals of Q: ∫(a + Bx⁰) = ∫Q and ∫x⁰(a + Bx⁰)* = ∫x⁰Q*; least norm for lines and sheets."""
     size = np.sqrt(max(np.trace(S0) / mass, np.finfo(float).tiny))
     gram = np.block([[np.array([[mass]]), h0[None] / size], [h0[:, None] / size, S0 / size**2]])
     values = np.concatenate([second.mean[None], second.moment / size])  # (4, 3, m, m): 1 and x⁰ against Q's components
@@ -242,15 +244,18 @@ def _affine(mass: float, h0: Array, S0: Array, second: SecondOrder) -> tuple[Arr
 def without_rounding(integrals: ModalIntegrals) -> ModalIntegrals:
     """The same with entries that are nothing but rounding made zero, so that a program can leave them out.
 
-    Each entry is compared with the largest that its kind can have: by Cauchy and Schwarz |∫f g dm|² <= ∫f² dm ∫g² dm. Q has
-    no such bound; its entries are compared with the largest for the same pair of modes, lengths in units of the body's size.
+    Each entry is compared with the largest that its kind can have: by Cauchy and Schwarz |∫f g dm|² <= ∫f² dm ∫g² dm.
+    Q has no such bound; its entries are compared with the largest for the same pair of modes, lengths in units of the
+    body's size.
     """
     modal = np.sqrt(np.maximum(np.diag(integrals.Me), 0.0))
     arm = np.sqrt(max(np.trace(integrals.J0) / 2.0, 0.0))
     weight = np.sqrt(integrals.mass)
     outer = np.outer(modal, modal)
     size = arm / weight
-    second = np.maximum(np.abs(integrals.a).max(axis=0, initial=0.0), size * np.abs(integrals.B).max(axis=(0, 1), initial=0.0))
+    second = np.maximum(
+        np.abs(integrals.a).max(axis=0, initial=0.0), size * np.abs(integrals.B).max(axis=(0, 1), initial=0.0)
+    )
     bounds: dict[str, Any] = {
         "h0": weight * arm,
         "h1": weight * modal,
@@ -286,8 +291,8 @@ def _second_order(samples: Samples, one_W: Array, Wx: Array) -> SecondOrder:
 
 def _inertia(S: Array) -> Array:
     """tr(S) 1 - S on the first two axes."""
-    trace = np.einsum("aa...->...", S)
-    return np.multiply.outer(np.eye(3), trace) - S
+    inertia: Array = np.multiply.outer(np.eye(3), np.einsum("aa...->...", S)) - S
+    return inertia
 
 
 def _cross(product: Array) -> Array:

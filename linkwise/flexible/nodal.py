@@ -1,10 +1,10 @@
 """A model known by its matrices and nodes alone, as other programs hand it over.
 
-Mass integrals. Where every node has three displacements and M = W ⊗ 1 (solid elements), ∫f g dm = f*Wg is exact. Where nodes
-turn as well but M couples no two of them (lumped masses, with offsets and moments of inertia), each is a rigid piece: exact too.
-Where M couples nodes that turn (consistent mass of beams and shells) it does not tell how the mass lies between them; then
-what needs no more than M is taken from it (all integrals without η), and those of first and second order in η from the
-masses lumped at the nodes.
+Mass integrals. Where every node has three displacements and M = W ⊗ 1 (solid elements), ∫f g dm = f*Wg is exact.
+Where nodes turn as well but M couples no two of them (lumped masses, with offsets and moments of inertia), each is a
+rigid piece: exact too. Where M couples nodes that turn (consistent mass of beams and shells) it does not tell how the
+mass lies between them; then what needs no more than M is taken from it (all integrals without η), and those of first
+and second order in η from the masses lumped at the nodes.
 """
 
 from __future__ import annotations
@@ -233,7 +233,9 @@ def _nodes(nodes: Any, file: str | None) -> tuple[Array, list[int], dict[str, in
     except (TypeError, ValueError):
         positions = np.empty(0)
     if positions.shape != (len(keys), 3) or not len(keys):
-        raise _error(file, "the nodes are not points", got=f"an array {positions.shape}", allowed="(n, 3), or name: (x, y, z)")
+        raise _error(
+            file, "the nodes are not points", got=f"an array {positions.shape}", allowed="(n, 3), or name: (x, y, z)"
+        )
     if not np.isfinite(positions).all():
         bad = keys[int(np.flatnonzero(~np.isfinite(positions).all(axis=1))[0])]
         raise _error(file, "a node is not at a finite place", got=f"node {bad!r}", allowed="finite coordinates")
@@ -261,7 +263,9 @@ def _square(matrix: Any, name: str, size: int | None, file: str | None) -> spars
     if not np.isfinite(square.data).all():
         entry = square.tocoo()
         k = int(np.flatnonzero(~np.isfinite(entry.data))[0])
-        raise _error(file, f"{name} is not finite", got=f"{entry.data[k]} in row {entry.row[k]}, column {entry.col[k]} (from 0)")
+        raise _error(
+            file, f"{name} is not finite", got=f"{entry.data[k]} in row {entry.row[k]}, column {entry.col[k]} (from 0)"
+        )
     square.eliminate_zeros()
     return square
 
@@ -289,9 +293,10 @@ def _table(
         return table
     if len(dofs) != size:
         raise _error(file, "dofs does not name every row", got=f"{len(dofs)} for {size} rows", allowed=f"{size} pairs")
-    index: dict[object, int] = {**{number: k for k, number in enumerate(numbers)}, **names}
+    index: dict[Any, int] = {number: k for k, number in enumerate(numbers)}
+    index.update(names)
     for row, (node, component) in enumerate(dofs):
-        key = node if isinstance(node, str) else int(node)
+        key: Any = int(node) if isinstance(node, np.integer) else node
         if key not in index:
             raise _error(
                 file,
@@ -300,7 +305,9 @@ def _table(
                 do="add the node's position",
             )
         if int(component) not in range(1, 7):
-            raise _error(file, "a component is not one of a node's six", got=f"{component!r} at node {key!r}", allowed="1 to 6")
+            raise _error(
+                file, "a component is not one of a node's six", got=f"{component!r} at node {key!r}", allowed="1 to 6"
+            )
         if table[index[key], int(component) - 1] >= 0:
             raise _error(file, "two rows of the matrices are the same dof", got=f"node {key!r}, component {component}")
         table[index[key], int(component) - 1] = row
@@ -310,4 +317,6 @@ def _table(
 def _error(file: str | None, what: str, **parts: Any) -> Exception:
     if file is not None:
         return ModelFileError(what, file=file, **parts)
-    return InputError(what, **parts) if "shape" in what or "fit" in what or "dofs" in what else ModelError(what, **parts)
+    return (
+        InputError(what, **parts) if "shape" in what or "fit" in what or "dofs" in what else ModelError(what, **parts)
+    )

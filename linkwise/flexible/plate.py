@@ -1,8 +1,9 @@
 """Rectangular plates: the element of Bogner, Fox and Schmit (1965), for bending and for the plate's own plane.
 
 u, v and w are products of Hermite's cubics along x and y, with the dofs f, f_x, f_y and f_xy of each at every node. The
-field is smooth (C¹) as Kirchhoff's theory wants it, so the element is conforming: frequencies converge from above, as h⁴
-where the solution is smooth. Everything but the second-order strain is a Kronecker product of matrices of one dimension.
+field is smooth (C¹) as Kirchhoff's theory wants it, so the element is conforming: frequencies converge from above, as
+h⁴ where the solution is smooth. Everything but the second-order strain is a Kronecker product of matrices of one
+dimension.
 
 Mass is consistent, with the rotary inertia ρt³/12. In the plane: plane stress. Second order: the membrane strain
 ½∇w∇w* of a deflection, which the plate's plane gives way to (von Kármán): the foreshortening of a beam, for plates.
@@ -16,8 +17,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from linkwise.errors import InputError, ModelError
+from linkwise.errors import InputError
 from linkwise.flexible.integrals import Array, Samples, pairs
+from linkwise.flexible.material import poisson, positive
 from linkwise.flexible.structure import Indices, Structure
 
 __all__ = ["PlateStructure"]
@@ -30,20 +32,27 @@ class PlateStructure(Structure):
     """A rectangular plate 0 <= x <= length, |y| <= width/2. Dof of node k: 12 k + 4 (u, v, w) + (f, f_x, f_y, f_xy)."""
 
     def __init__(
-        self, length: float, width: float, thickness: float, E: float, nu: float, density: float, elements: tuple[int, int]
+        self,
+        length: float,
+        width: float,
+        thickness: float,
+        E: float,
+        nu: float,
+        density: float,
+        elements: tuple[int, int],
     ) -> None:
         sizes = {"length": length, "width": width, "thickness": thickness, "E": E, "density": density}
         for name, value in sizes.items():
-            if not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
-                raise ModelError(f"the {name} of a plate is not possible", got=repr(value), allowed="> 0")
-        if not -1 < nu < 0.5:
-            raise ModelError("Poisson's ratio is not possible", got=repr(nu), allowed="-1 < nu < 0.5")
+            positive(value, f"the {name} of a plate")
+        poisson(nu)
         try:
             nx, ny = (int(each) for each in elements)
         except (TypeError, ValueError):
             nx = ny = 0
         if not (1 <= nx <= 200 and 1 <= ny <= 200):
-            raise InputError("elements of a plate are two numbers", got=repr(elements), allowed="1 to 200 along x and y")
+            raise InputError(
+                "elements of a plate are two numbers", got=repr(elements), allowed="1 to 200 along x and y"
+            )
         self._shape = (nx + 1, ny + 1)
         self._grid = (np.linspace(0, length, nx + 1), np.linspace(-width / 2, width / 2, ny + 1))
         self._thickness, self._density = float(thickness), float(density)
@@ -67,7 +76,11 @@ class PlateStructure(Structure):
             [None, None, bending],
         ]
         flat = product(0, 0, 0, 0) * (density * thickness)
-        M = [[flat, None, None], [None, flat, None], [None, None, flat + density * thickness**3 / 12 * (along_x + along_y)]]
+        M = [
+            [flat, None, None],
+            [None, flat, None],
+            [None, None, flat + density * thickness**3 / 12 * (along_x + along_y)],
+        ]
         nodes = self._shape[0] * self._shape[1]
         # From (field, node, derivative) to (node, field, derivative).
         order = np.arange(12 * nodes).reshape(3, nodes, 4).transpose(1, 0, 2).ravel()
@@ -97,7 +110,9 @@ class PlateStructure(Structure):
         size = max(self._grid[0][1], np.ptp(self._grid[1][:2]))
         if math.hypot(self._grid[0][i] - x, self._grid[1][j] - y) > 1e-6 * size:
             nearest = f"({self._grid[0][i]:.6g}, {self._grid[1][j]:.6g})"
-            raise InputError("there is no node of the plate at this point", got=repr(point), allowed=f"nearest: {nearest}")
+            raise InputError(
+                "there is no node of the plate at this point", got=repr(point), allowed=f"nearest: {nearest}"
+            )
         return i * self._shape[1] + j
 
     def edge(self) -> list[int]:
@@ -105,7 +120,7 @@ class PlateStructure(Structure):
         return list(range(self._shape[1]))
 
     def rigid(self, origin: Array) -> Array:
-        """u = v_x - ω_z(y - y₀) - ω_y z₀, and so on, with the slopes that go with it; w_x = -ω_y, w_y = ω_x."""
+        """U = v_x - ω_z(y - y₀) - ω_y z₀, and so on, with the slopes that go with it; w_x = -ω_y, w_y = ω_x."""
         r = self.positions - origin
         values = np.zeros((len(r), 3, 4, 6))
         x, y, z = r.T
@@ -120,8 +135,8 @@ class PlateStructure(Structure):
     def tied(self, nodes: Indices) -> Indices:
         """Displacements and slopes of w, displacements and slopes in the plane.
 
-        A tied edge neither bends nor stretches, but strain across it stays free; a tied area cannot deform at all; a single
-        node is a small spot that moves and turns.
+        A tied edge neither bends nor stretches, but strain across it stays free; a tied area cannot deform at all; a
+        single node is a small spot that moves and turns.
         """
         across_x, across_y = np.ptp(self.positions[nodes, :2], axis=0) > 0
         if len(nodes) == 1:
@@ -132,7 +147,8 @@ class PlateStructure(Structure):
             offsets = [0, 2, 4, 6, 8, 9, 10, 11]
         else:
             offsets = [0, 1, 4, 5, 8, 9, 10, 11]
-        return (12 * nodes[:, None] + np.array(offsets)).ravel()
+        dofs: Indices = (12 * nodes[:, None] + np.array(offsets)).ravel()
+        return dofs
 
     def displacement_dofs(self, node: int) -> Indices:
         """u, v and w."""
@@ -197,7 +213,9 @@ class PlateStructure(Structure):
         place = self._places()
 
         def both(a: int, b: int) -> Any:
-            return sparse.csr_array(sparse.kron(along[0].derivatives[a], along[1].derivatives[b], format="csr")[:, place])
+            return sparse.csr_array(
+                sparse.kron(along[0].derivatives[a], along[1].derivatives[b], format="csr")[:, place]
+            )
 
         x, y = along[0].at, along[1].at
         return _PointValues(

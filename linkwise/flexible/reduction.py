@@ -70,7 +70,10 @@ class Reduction:
         lines = [f"{len(self.kept_hz)} modes of {self.dofs} dofs ({self.boundary})"]
         lines.append("  kept:    " + (_listed(self.kept_hz) if self.kept_hz else "none"))
         lines.append("  dropped: " + (_listed(self.dropped_hz) + ", and all above" if self.dropped_hz else "none"))
-        shares = (f"{name} {share:.1%}" for name, share in zip(("rx", "ry", "rz", "tx", "ty", "tz"), self.effective_mass, strict=True))
+        shares = (
+            f"{name} {share:.1%}"
+            for name, share in zip(("rx", "ry", "rz", "tx", "ty", "tz"), self.effective_mass, strict=True)
+        )
         lines.append("  inertia carried by the modes when the root is shaken: " + ", ".join(shares))
         for key, error in self.static_error:
             lines.append(f"  deflection of {key!r} under forces there: wrong by {error:.2e} of it")
@@ -78,7 +81,9 @@ class Reduction:
             lines.append(f"  static gain from inputs to outputs: wrong by {self.gain_error:.2e} of it")
         last = max((k for k, (_, _, kept) in enumerate(self.contributions) if kept), default=-1)
         for hertz, share, kept in self.contributions[: last + 6]:
-            lines.append(f"    {hertz:12.4g} Hz  {share:9.2e} of the largest contribution  {'kept' if kept else 'dropped'}")
+            lines.append(
+                f"    {hertz:12.4g} Hz  {share:9.2e} of the largest contribution  {'kept' if kept else 'dropped'}"
+            )
         return "\n".join(lines)
 
 
@@ -217,7 +222,9 @@ def _given(support: Support, shapes: Array) -> Modes:
     """Modes found elsewhere, made relative to the root, in the dofs c; not orthogonal ones are warned about."""
     structure = support.structure
     if shapes.ndim != 2 or len(shapes) != structure.size or not np.isfinite(shapes).all():
-        raise InputError("the mode shapes do not fit the model", got=str(shapes.shape), allowed=f"({structure.size}, m), finite")
+        raise InputError(
+            "the mode shapes do not fit the model", got=str(shapes.shape), allowed=f"({structure.size}, m), finite"
+        )
     for name, matrix in (("M", structure.M), ("K", structure.K)):
         product = shapes.T @ (matrix @ shapes)
         scale = np.sqrt(np.abs(np.diag(product)))
@@ -261,7 +268,9 @@ def _chosen(
     if choice.rank_by == "peak":
         zeta = np.asarray(choice.damping, dtype=float)
         if zeta.shape not in ((), gain.shape) or not (zeta > 0).all():
-            raise InputError("the height of a resonance needs a damping ratio", got=repr(choice.damping), allowed="a number > 0")
+            raise InputError(
+                "the height of a resonance needs a damping ratio", got=repr(choice.damping), allowed="a number > 0"
+            )
         gain = gain / (2 * zeta)
     order = sorted(within, key=lambda k: -gain[k])
     chosen = sorted(order[:count])
@@ -278,7 +287,9 @@ def _chosen_by_kind(support: Support, found: Modes, by_kind: ByKind) -> list[int
             raise InputError(
                 f"there are not so many modes of the kind {kind!r}",
                 got=f"{count} asked for, {len(of_kind)} found",
-                do="use more elements" if kind != "twist" else "give the section a rotary_inertia, or use more elements",
+                do="use more elements"
+                if kind != "twist"
+                else "give the section a rotary_inertia, or use more elements",
             )
         chosen += of_kind[:count].tolist()
     return sorted(chosen)
@@ -291,7 +302,9 @@ def _signals(support: Support, signals: Any, what: str) -> Any:
         try:
             node, component = signal
         except (TypeError, ValueError):
-            raise InputError(f"{what} are not pairs", got=repr(signal), allowed='(node, component), e.g. ("tip", "tz")') from None
+            raise InputError(
+                f"{what} are not pairs", got=repr(signal), allowed='(node, component), e.g. ("tip", "tz")'
+            ) from None
         if component not in COMPONENTS:
             raise UnknownNameError("component", component, COMPONENTS)
         rows.append(_rows(support.structure, support.place(node))[[(COMPONENTS.index(component) + 3) % 6]])
@@ -332,7 +345,11 @@ def _residuals(support: Support, basis: Array, loads: Sequence[Place]) -> Array:
         left = column
         for _ in range(2):  # twice, for orthogonality to rounding
             mixing = known.T @ (support.M @ known)
-            left = left - known @ np.linalg.lstsq(mixing, known.T @ (support.M @ left), rcond=1e-13)[0] if known.size else left
+            left = (
+                left - known @ np.linalg.lstsq(mixing, known.T @ (support.M @ left), rcond=1e-13)[0]
+                if known.size
+                else left
+            )
         norm = np.sqrt(left @ (support.M @ left))
         if norm > _DEPENDENT:
             added = np.hstack([added, (left / norm)[:, None]])
@@ -366,11 +383,13 @@ def _orthonormal(support: Support, basis: Array, choice: Choice) -> tuple[Array,
         try:
             mu, vectors = linalg.eigh(M[np.ix_(family, family)], K[np.ix_(family, family)])
         except linalg.LinAlgError:
-            raise ModelError("the shapes of the basis are not independent", got=f"{len(family)} shapes", do="drop some") from None
+            raise ModelError(
+                "the shapes of the basis are not independent", got=f"{len(family)} shapes", do="drop some"
+            ) from None
         if not mu[0] > 0:
             raise ModelError(
                 "a static shape of the basis carries no mass",
-                got="motions of interfaces or residuals that move nothing, such as the twist of a line without thickness",
+                got="a motion of an interface or residual that moves nothing, as the twist of a line without thickness",
                 do="give a beam's section a rotary_inertia, or the interface's node a mass",
             )
         squared[at : at + len(mu)] = 1.0 / mu[::-1]
@@ -411,7 +430,8 @@ def _damping(given: Any, squared: Array, shapes: Array, structure: Structure, *,
         return np.diag(diagonal)
     M = shapes.T @ (structure.M @ shapes)
     weighted: Array = M @ linalg.eigh(shapes.T @ (structure.K @ shapes), M)[1]
-    return (weighted * diagonal) @ weighted.T
+    damping: Array = (weighted * diagonal) @ weighted.T
+    return damping
 
 
 # ------------------------------------------------------------------------------------------------------------- account

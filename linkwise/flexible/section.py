@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linkwise.errors import InputError, ModelError
+from linkwise.flexible.material import poisson, positive
 
 __all__ = ["Section", "pair"]
 
@@ -20,9 +21,10 @@ class Section:
         EI: against bending, about y (deflection along z) and about z (deflection along y), N m².
         GJ: against twist, N m².
         mass_per_length: kg/m.
-        rotary_inertia: mass per length times squared radius of gyration, ρI about y and about z, kg m; about x it is their
-            sum. Zero for a line without thickness.
-        GA: against shear, along y and along z, N, shear correction factor included; None for no shear (Euler–Bernoulli).
+        rotary_inertia: mass per length times squared radius of gyration, ρI about y and about z, kg m; about x it is
+            their sum. Zero for a line without thickness.
+        GA: against shear, along y and along z, N, shear correction factor included; None for no shear
+            (Euler–Bernoulli).
     """
 
     EA: float
@@ -38,10 +40,7 @@ class Section:
         if self.GA is not None:
             object.__setattr__(self, "GA", pair(self.GA, "GA", positive=True))
         for name in ("EA", "GJ", "mass_per_length"):
-            value = getattr(self, name)
-            if not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
-                raise ModelError(f"{name} of a beam's section is not possible", got=repr(value), allowed="a number > 0")
-            object.__setattr__(self, name, float(value))
+            object.__setattr__(self, name, positive(getattr(self, name), f"{name} of a beam's section"))
 
     @property
     def shear_stiffness(self) -> tuple[float, float]:
@@ -50,10 +49,10 @@ class Section:
 
     @classmethod
     def rectangle(cls, height: float, width: float, *, E: float, nu: float, density: float) -> Section:
-        """A solid rectangle, `width` along y and `height` along z, of an isotropic material; with shear (factor 5/6)."""
+        """A solid rectangle, `width` along y and `height` along z, isotropic, with shear (factor 5/6)."""
         for name, value in (("height", height), ("width", width), ("E", E), ("density", density)):
-            if not value > 0:
-                raise InputError(f"{name} of a section must be positive", got=repr(value), allowed="> 0")
+            positive(value, f"{name} of a section")
+        poisson(nu)
         area, G = height * width, E / (2 * (1 + nu))
         I_y, I_z = width * height**3 / 12, height * width**3 / 12
         long, short = max(height, width), min(height, width)

@@ -2,14 +2,13 @@
 
 Linear elements are not offered: they are far too stiff in bending (35 % on a slender beam).
 
-Second order: the full Green–Lagrange strain ½∇φ_i*∇φ_j of the modes, which the solid gives way to. In other words: static
-modal derivatives, q_ij = -K⁻¹ (∂K/∂η_j) φ_i; or by reciprocity, F·q_ij = -φ_i*K_G(F)φ_j with the geometric stiffness under any
-load F. Exact to second order for any shape, where the mesh resolves the modes.
+Second order: the full Green–Lagrange strain ½∇φ_i*∇φ_j of the modes, which the solid gives way to. In other words:
+static modal derivatives, q_ij = -K⁻¹ (∂K/∂η_j) φ_i; or by reciprocity, F·q_ij = -φ_i*K_G(F)φ_j with the geometric
+stiffness under any load F. Exact to second order for any shape, where the mesh resolves the modes.
 """
 
 from __future__ import annotations
 
-import math
 import os
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from scipy import sparse
 
 from linkwise.errors import InputError, ModelError, ModelFileError, UnknownNameError, require_extra
 from linkwise.flexible.integrals import Array, Samples, pairs
+from linkwise.flexible.material import poisson, positive
 from linkwise.flexible.structure import Indices, Structure, cross_matrix
 
 __all__ = ["SolidStructure"]
@@ -32,10 +32,8 @@ class SolidStructure(Structure):
 
     def __init__(self, mesh: Any, E: float, nu: float, density: float) -> None:
         for name, value in (("E", E), ("density", density)):
-            if not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
-                raise ModelError(f"{name} of the material is not possible", got=repr(value), allowed="> 0, in SI units")
-        if not -1 < nu < 0.5:
-            raise ModelError("Poisson's ratio is not possible", got=repr(nu), allowed="-1 < nu < 0.5")
+            positive(value, f"{name} of the material")
+        poisson(nu)
         self._mesh = mesh = _loaded(mesh)
         self._basis = basis = _quadratic_basis(mesh)
         self._lame = E * nu / ((1 + nu) * (1 - 2 * nu))
@@ -43,14 +41,15 @@ class SolidStructure(Structure):
         self._elements: Indices = np.asarray(basis.element_dofs.T, dtype=np.intp)
         self._dx: Array = np.asarray(basis.dx)
         # (elements, local nodes, 3, points) and (elements, local nodes, points)
-        self._gradient = np.stack([np.broadcast_to(f[0].grad, (3, *self._dx.shape)) for f in basis.basis]).transpose(2, 0, 1, 3)
-        value = np.stack([np.broadcast_to(np.asarray(f[0]), self._dx.shape) for f in basis.basis]).transpose(1, 0, 2)
+        gradient = np.stack([np.broadcast_to(f[0].grad, (3, *self._dx.shape)) for f in basis.basis])
+        self._gradient: Array = gradient.transpose(2, 0, 1, 3)
+        N = np.stack([np.broadcast_to(np.asarray(f[0]), self._dx.shape) for f in basis.basis]).transpose(1, 0, 2)
         volume = self._dx.sum(axis=1)
         if not (volume > 1e-12 * volume.max()).all():
             raise ModelError("an element of the mesh is flat", got=f"element {int(volume.argmin())} (from 0)")
         n = basis.N
         self._dofs = (3 * self._elements[:, :, None] + np.arange(3)).reshape(len(self._elements), -1)
-        W = density * np.einsum("eaq,eq,ebq->eab", value, self._dx, value, optimize=True)
+        W = density * np.einsum("eaq,eq,ebq->eab", N, self._dx, N, optimize=True)
         self.weight = _assembled(W, self._elements, n)
         M = sparse.kron(self.weight, sparse.eye_array(3), format="csr")
         K = self._stiffness(n)
@@ -70,7 +69,7 @@ class SolidStructure(Structure):
         return _assembled(K.reshape(elements, 3 * local, 3 * local), self._dofs, 3 * n)
 
     def rigid(self, origin: Array) -> Array:
-        """v + ω×r."""
+        """V + ω×r."""
         values = np.zeros((len(self.positions), 3, 6))
         values[:, :, :3] = -cross_matrix(self.positions - origin)
         values[:, :, 3:] = np.eye(3)
@@ -128,7 +127,7 @@ class SolidStructure(Structure):
             nearest = int(np.linalg.norm(self.positions - np.asarray(region), axis=1).argmin())
             nodes = self._with_neighbours(np.array([nearest]))
         else:
-            return self.region(region).tolist()
+            nodes = self.region(region)
         if not len(nodes):
             low, high = self.positions.min(axis=0), self.positions.max(axis=0)
             raise InputError(

@@ -87,7 +87,10 @@ class Factor:
 
 _TRUSTED = 1e-4
 """Error of a known solution beyond which a matrix counts as singular: condition 1e12."""
-_FIND_MECHANISM = "look for nodes that nothing holds: a part joined by fewer than three nodes, a missing element, a dof without stiffness"
+_FIND_MECHANISM = (
+    "look for nodes that nothing holds: a part joined by fewer than three nodes, a missing element, "
+    "a dof without stiffness"
+)
 
 
 def blocks(*matrices: Any) -> list[NDArray[np.intp]]:
@@ -99,7 +102,13 @@ def blocks(*matrices: Any) -> list[NDArray[np.intp]]:
 
 
 def lowest_modes(
-    K: Any, M: Any, count: int, *, free: bool = False, of_each_family: bool = False, factor: Callable[[], Factor] | None = None
+    K: Any,
+    M: Any,
+    count: int,
+    *,
+    free: bool = False,
+    of_each_family: bool = False,
+    factor: Callable[[], Factor] | None = None,
 ) -> Modes:
     """The modes of lowest frequency, found family by family, so that equal frequencies of families do not mix.
 

@@ -18,6 +18,7 @@ from linkwise.flexible.files.nastran import read_nastran
 from linkwise.flexible.files.npz import read_npz
 from linkwise.flexible.frame import Member, frame_structure, straight_beam
 from linkwise.flexible.integrals import Array
+from linkwise.flexible.material import mode_count
 from linkwise.flexible.nodal import nodal_structure
 from linkwise.flexible.plate import PlateStructure
 from linkwise.flexible.reduction import ByKind
@@ -54,7 +55,12 @@ def beam_body(
     if choice.up_to_hz is None and not len(choice.inputs):
         per_plane = (_BEAM_MODES, _BEAM_MODES) if modes is None else (modes, modes) if np.ndim(modes) == 0 else modes
         y, z = _two_counts(per_plane)
-        counts = {"y": y, "z": z, "axial": _count(axial_modes, "axial_modes"), "twist": _count(torsion_modes, "torsion_modes")}
+        counts = {
+            "y": y,
+            "z": z,
+            "axial": mode_count(axial_modes, "axial_modes"),
+            "twist": mode_count(torsion_modes, "torsion_modes"),
+        }
         by_kind = ByKind({kind: count for kind, count in counts.items() if count}, structure.kinds)
     elif modes is not None:
         choice = choice_from({**given, "modes": modes})
@@ -153,7 +159,9 @@ def npz_body(path: str | os.PathLike[str], arguments: dict[str, Any]) -> Flexibl
             )
         return found
     if "root" not in arguments:
-        raise InputError("the file holds matrices: the body needs a root", do="from_npz(path, root=…), as for from_arrays")
+        raise InputError(
+            "the file holds matrices: the body needs a root", do="from_npz(path, root=…), as for from_arrays"
+        )
     rest = dict(arguments)
     dofs = rest.pop("dofs", found.dofs)
     return arrays_body(
@@ -216,15 +224,9 @@ def _checked_body(
     return body
 
 
-def _count(value: object, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
-        raise InputError(f"{name} is not a number of modes", got=repr(value), allowed="an integer >= 0")
-    return int(value)
-
-
 def _two_counts(value: Any) -> tuple[int, int]:
     try:
         y, z = value
     except (TypeError, ValueError):
         raise InputError("modes of a beam are one number or two", got=repr(value), allowed="5, or (5, 0)") from None
-    return _count(y, "modes"), _count(z, "modes")
+    return mode_count(y, "modes"), mode_count(z, "modes")

@@ -11,6 +11,7 @@ from scipy import linalg
 from linkwise.errors import InputError, ModelError
 from linkwise.flexible.body import FlexibleBody
 from linkwise.flexible.integrals import Array, ModalIntegrals, without_rounding
+from linkwise.flexible.material import mode_count
 from linkwise.flexible.solving import blocks
 
 __all__ = ["in_basis", "in_spinning_modes"]
@@ -43,14 +44,16 @@ def in_spinning_modes(body: FlexibleBody, rate: Any, modes: int) -> FlexibleBody
     omega = np.asarray(rate, dtype=float)
     if omega.shape != (3,) or not np.isfinite(omega).all():
         raise InputError("the spin is not a vector", got=repr(rate), allowed="(ωx, ωy, ωz), rad/s, in root axes")
-    if isinstance(modes, bool) or not isinstance(modes, (int, np.integer)) or not 0 <= modes <= body.modes:
+    if not 0 <= mode_count(modes, "modes") <= body.modes:
         raise InputError("modes is not a number of modes of this body", got=repr(modes), allowed=f"0 to {body.modes}")
     K = body.stiffness - 0.5 * np.einsum("a,abij,b->ij", omega, body.integrals.J_second, omega)
     squared, C = np.zeros(body.modes), np.zeros((body.modes, body.modes))
     at = 0
     for family in blocks(K, body.integrals.Me):
         here = slice(at, at + len(family))
-        squared[here], C[family, here] = linalg.eigh(K[np.ix_(family, family)], body.integrals.Me[np.ix_(family, family)])
+        squared[here], C[family, here] = linalg.eigh(
+            K[np.ix_(family, family)], body.integrals.Me[np.ix_(family, family)]
+        )
         at += len(family)
     chosen = np.argsort(squared, kind="stable")[:modes]
     if modes and squared[chosen[0]] <= 0:

@@ -1,7 +1,7 @@
 """What a finite-element model is to the reduction: matrices, nodes, and fields that can be sampled.
 
-A source of flexible bodies is one subclass of `Structure`. Degrees of freedom (dofs) are whatever the elements use; what a
-node does is a linear map of them, so that the reduction needs to know no element.
+A source of flexible bodies is one subclass of `Structure`. Degrees of freedom (dofs) are whatever the elements use;
+what a node does is a linear map of them, so that the reduction needs to know no element.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ class Structure(ABC):
     def stretching(self, shapes: Array) -> Array | None:
         """Forces b of the second-order strain: b_ij·w = ∫ σ(w) : ½(∇φ_i*∇φ_j + ∇φ_j*∇φ_i) dV by pairs, (N, pairs).
 
-        The second-order field q_ij that leaves no stress is -K⁻¹ b_ij with the root held; equivalently F·q_ij = -φ_i*K_G(F)φ_j
-        with K_G the geometric stiffness under the load F. None where the source cannot tell.
+        The second-order field q_ij that leaves no stress is -K⁻¹ b_ij with the root held; equivalently,
+        F·q_ij = -φ_i*K_G(F)φ_j with K_G the geometric stiffness under the load F. None where the source cannot tell.
         """
         return None
 
@@ -133,7 +133,8 @@ class Structure(ABC):
     def motion_rows(self, nodes: Indices, origin: Array) -> Any:
         """The map (6×N) from dofs to the motion [rotation; displacement] of a region, seen at a point.
 
-        For a node with six dofs it picks them; for a region of several nodes it is their mean rigid motion (least squares).
+        For a node with six dofs it picks them; for a region of several nodes it is their mean rigid motion (least
+        squares).
         """
         nodes = self._with_neighbours(nodes)
         dofs = self.tied(nodes)

@@ -138,7 +138,7 @@ class Support:
         turned = self._turned(shapes)
         if turned is not None:
             forces = forces + self.structure.K @ turned
-        second = self.T @ self.factor.solve(-(self.T.T @ forces))
+        second: Array = self.T @ self.factor.solve(-(self.T.T @ forces))
         return second if turned is None else second + turned
 
     def _turned(self, shapes: Array) -> Array | None:

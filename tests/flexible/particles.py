@@ -1,5 +1,7 @@
 """A beam as very many particles, from nothing but the motions of its nodes: the reference for the modal integrals."""
 
+from itertools import pairwise
+
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline
 
@@ -26,10 +28,10 @@ class BeamParticles:
         cuts = np.concatenate([[0.0], x])
         slope = lambda at: np.stack([v(at, 1), w(at, 1)], axis=-2)  # noqa: E731
         steps = []
-        for a, b in zip(cuts[:-1], cuts[1:], strict=True):
+        for a, b in pairwise(cuts):
             inner = np.concatenate([[a], s[(s > a + 1e-12) & (s < b - 1e-12)], [b]])
             total = np.zeros((m, m))
-            for p, q in zip(inner[:-1], inner[1:], strict=True):
+            for p, q in pairwise(inner):
                 at = p + (q - p) * (points + 1) / 2
                 d = slope(at)
                 total += np.einsum("g,gci,gcj->ij", (q - p) * weights / 2, d, d)

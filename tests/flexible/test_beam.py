@@ -42,7 +42,9 @@ def test_the_call_that_the_design_shows():
 
 def test_cantilever_frequencies_and_their_order():
     np.testing.assert_allclose(beam(modes=(5, 0), axial_modes=0).frequencies, hertz(CANTILEVER), rtol=2e-4)
-    errors = [beam(elements=n, modes=(3, 0), axial_modes=0).frequencies / hertz(CANTILEVER[:3]) - 1 for n in (6, 12, 24)]
+    errors = [
+        beam(elements=n, modes=(3, 0), axial_modes=0).frequencies / hertz(CANTILEVER[:3]) - 1 for n in (6, 12, 24)
+    ]
     orders = np.log2(np.array(errors[:-1]) / np.array(errors[1:]))
     assert (np.array(errors) > 0).all()  # a conforming element errs upwards
     np.testing.assert_allclose(orders[1], 4.0, atol=0.1)
@@ -52,7 +54,10 @@ def test_free_frequencies_and_their_order():
     body = beam(boundary="free", modes=(4, 4), axial_modes=1, rotary_inertia=0.0)
     np.testing.assert_allclose(body.frequencies[0:8:2], hertz(FREE), rtol=2e-4)
     np.testing.assert_allclose(body.frequencies[-1], np.sqrt(EA / MU) / (2 * L), rtol=1e-6)
-    errors = [beam(elements=n, modes=(2, 0), axial_modes=0, boundary="free").frequencies / hertz(FREE[:2]) - 1 for n in (6, 12, 24)]
+    errors = [
+        beam(elements=n, modes=(2, 0), axial_modes=0, boundary="free").frequencies / hertz(FREE[:2]) - 1
+        for n in (6, 12, 24)
+    ]
     np.testing.assert_allclose(np.log2(np.array(errors[1]) / np.array(errors[2])), 4.0, atol=0.15)
 
 
@@ -88,7 +93,17 @@ def test_shear_and_rotary_inertia_give_timoshenko_frequencies():
 
     expected = roots(characteristic, [3.3, 16.0]) * np.sqrt(EI_ / mu) / (2 * np.pi)
     body = FlexibleBody.beam(
-        length, 1e6, EI_, 1.0, mu, GA=GA, rotary_inertia=rho_i, modes=(2, 0), axial_modes=0, torsion_modes=0, elements=40
+        length,
+        1e6,
+        EI_,
+        1.0,
+        mu,
+        GA=GA,
+        rotary_inertia=rho_i,
+        modes=(2, 0),
+        axial_modes=0,
+        torsion_modes=0,
+        elements=40,
     )
     np.testing.assert_allclose(body.frequencies, expected, rtol=2e-4)
     slender = FlexibleBody.beam(length, 1e6, EI_, 1.0, mu, modes=(2, 0), axial_modes=0)
@@ -100,7 +115,9 @@ def test_static_deflection_under_a_tip_force_is_exact_with_residual_vectors():
     tip = body.node("tip")
     rows = np.vstack([tip.Lambda, tip.Gamma])
     compliance = rows @ np.linalg.solve(body.stiffness, rows.T)
-    np.testing.assert_allclose(np.diag(compliance), [L / GJ, L / EI, L / EI, L / EA, *(2 * [L**3 / (3 * EI)])], rtol=1e-9)
+    np.testing.assert_allclose(
+        np.diag(compliance), [L / GJ, L / EI, L / EI, L / EA, *(2 * [L**3 / (3 * EI)])], rtol=1e-9
+    )
     np.testing.assert_allclose(compliance[4, 2], L**2 / (2 * EI), rtol=1e-9)
     assert dict(body.reduction.static_error)["tip"] < 1e-9
     np.testing.assert_allclose(body.integrals.Me, np.eye(body.modes), atol=1e-8)
@@ -113,7 +130,9 @@ def spun(gamma, *, in_plane=False, body=None, **options):
     """(ω√(μL⁴/EI))² of a beam that spins about z through its root, from K and the integrals alone."""
     body = body or beam(modes=(5, 0) if in_plane else (0, 5), axial_modes=0, **options)
     rate = gamma * np.sqrt(EI / (MU * L**4))
-    squared = linalg.eigh(body.stiffness - 0.5 * rate**2 * body.integrals.J_second[2, 2], body.integrals.Me, eigvals_only=True)
+    squared = linalg.eigh(
+        body.stiffness - 0.5 * rate**2 * body.integrals.J_second[2, 2], body.integrals.Me, eigvals_only=True
+    )
     return squared / (EI / (MU * L**4))
 
 
@@ -162,7 +181,9 @@ def test_spinning_modes_are_the_same_body_in_other_coordinates():
     C = np.linalg.lstsq(_all_rows(rich), _all_rows(same), rcond=None)[0]
     rng = np.random.default_rng(3)
     zeta, zeta_dot, V = 0.1 * rng.standard_normal(same.modes), rng.standard_normal(same.modes), rng.standard_normal(6)
-    assert same.kinetic_energy(zeta, zeta_dot, V) == pytest.approx(rich.kinetic_energy(C @ zeta, C @ zeta_dot, V), rel=1e-9)
+    assert same.kinetic_energy(zeta, zeta_dot, V) == pytest.approx(
+        rich.kinetic_energy(C @ zeta, C @ zeta_dot, V), rel=1e-9
+    )
     np.testing.assert_allclose(same.held_frequencies, rich.held_frequencies, rtol=1e-8)
     with pytest.raises(ModelError, match="not stable"):
         beam(modes=3, stiffening=False).in_spinning_modes((0, 0, 6.0), 2)
@@ -198,7 +219,9 @@ def test_steady_extension_of_a_spinning_beam(axial_modes, tolerance):
     """η = K⁻¹ ½Ω² J1[2, 2]: references.md's 5.143e-4 m at 6 rad/s."""
     body = beam(modes=0, axial_modes=axial_modes)
     rate = 6.0
-    eta = np.linalg.solve(body.stiffness - 0.5 * rate**2 * body.integrals.J_second[2, 2], 0.5 * rate**2 * body.integrals.J1[2, 2])
+    eta = np.linalg.solve(
+        body.stiffness - 0.5 * rate**2 * body.integrals.J_second[2, 2], 0.5 * rate**2 * body.integrals.J1[2, 2]
+    )
     assert body.node("tip").Gamma[0] @ eta == pytest.approx(5.143e-4, rel=tolerance)
 
 

@@ -32,7 +32,7 @@ def tip(x):
 
 def elasticity(mesh, element):
     """K and M as scikit-fem's own models assemble them."""
-    from skfem.models.elasticity import lame_parameters, linear_elasticity  # noqa: PLC0415
+    from skfem.models.elasticity import lame_parameters, linear_elasticity
 
     basis = skfem.Basis(mesh, skfem.ElementVector(element), intorder=4)
     mass = skfem.BilinearForm(lambda u, v, w: RHO * sum(u[i] * v[i] for i in range(3)))
@@ -52,12 +52,16 @@ def test_frequencies_are_those_of_the_library_itself(mesh, element, expected, fr
     K, M, basis = elasticity(mesh, getattr(skfem, element)())
     held = np.unique(np.concatenate([np.flatnonzero(root(basis.doflocs))]))
     inner = np.setdiff1d(np.arange(basis.N), held)
-    squared = np.sort(eigsh(K[inner][:, inner].tocsc(), 6, M[inner][:, inner].tocsc(), sigma=0.0, return_eigenvectors=False))
+    squared = np.sort(
+        eigsh(K[inner][:, inner].tocsc(), 6, M[inner][:, inner].tocsc(), sigma=0.0, return_eigenvectors=False)
+    )
     np.testing.assert_allclose(body.frequencies, np.sqrt(squared) / (2 * np.pi), rtol=1e-8)
     np.testing.assert_allclose(body.frequencies[:2], expected, atol=6e-4)
     assert body.mass == pytest.approx(RHO * L * B * H, rel=1e-10)
     np.testing.assert_allclose(body.com, [L / 2, 0, 0], atol=1e-10)
-    np.testing.assert_allclose(np.diag(body.inertia) / body.mass, [(B**2 + H**2) / 12, (L**2 + H**2) / 12, (L**2 + B**2) / 12], rtol=1e-9)
+    np.testing.assert_allclose(
+        np.diag(body.inertia) / body.mass, [(B**2 + H**2) / 12, (L**2 + H**2) / 12, (L**2 + B**2) / 12], rtol=1e-9
+    )
     floating = FlexibleBody.from_mesh(mesh, **ALUMINIUM, root=root, boundary="free", modes=3, stiffening=False)
     assert floating.frequencies[0] == pytest.approx(free, rel=5e-3)  # the root face is tied here, free in the table
 
@@ -82,11 +86,15 @@ def test_tip_of_a_bar_moves_and_turns_as_beam_theory_says():
 def test_second_order_of_a_bar_is_a_beams_foreshortening():
     mesh = bar(16, length=1.0)
     solid = FlexibleBody.from_mesh(mesh, **ALUMINIUM, root=root, nodes={"tip": tip}, modes=2)
-    beam = FlexibleBody.beam(L, E * B * H, (E * B * H**3 / 12, E * H * B**3 / 12), 1e9, RHO * B * H, modes=1, axial_modes=0)
+    beam = FlexibleBody.beam(
+        L, E * B * H, (E * B * H**3 / 12, E * H * B**3 / 12), 1e9, RHO * B * H, modes=1, axial_modes=0
+    )
     assert solid.stiffening
     for mode in range(2):
         ratio = np.abs(solid.node("tip").Gamma[:, mode]).max() / np.abs(beam.node("tip").Gamma[:, mode]).max()
-        assert solid.node("tip").Q[0, mode, mode] / ratio**2 == pytest.approx(beam.node("tip").Q[0, mode, mode], rel=1e-2)
+        assert solid.node("tip").Q[0, mode, mode] / ratio**2 == pytest.approx(
+            beam.node("tip").Q[0, mode, mode], rel=1e-2
+        )
         ours, theirs = solid.integrals.J_second[2, 2], beam.integrals.J_second[2, 2]
         assert ours[mode, mode] == pytest.approx(theirs[mode, mode], abs=1.5e-2)  # of 2.4 from Q, 2 from Γ
 
@@ -105,7 +113,7 @@ def test_rotating_bar(gamma, expected):
 
 def test_reciprocity_with_the_geometric_stiffness_under_a_load():
     """F·Q_j = -Φ*K_G(F)Φ with K_G from the stress of the load, assembled here by scikit-fem from the same mesh."""
-    from skfem.helpers import ddot, grad, mul, trace, transpose  # noqa: PLC0415
+    from skfem.helpers import ddot, grad, mul, trace, transpose
 
     mesh = bar(8)
     body = FlexibleBody.from_mesh(mesh, **ALUMINIUM, root=root, nodes={"tip": tip}, modes=3)
@@ -151,14 +159,18 @@ def test_mass_integrals_of_a_mesh_are_those_over_its_points():
     dm = RHO * basis.dx.ravel()
     G = np.array([[np.asarray(basis.interpolate(shapes[a::3, i])).ravel() for i in range(2)] for a in range(3)])
     eta, eta_dot, V = rng.standard_normal(2), rng.standard_normal(2), rng.standard_normal(6)
-    velocity = V[3:, None] + np.cross(V[:3], (x + np.einsum("ain,i->an", G, eta)).T).T + np.einsum("ain,i->an", G, eta_dot)
+    velocity = (
+        V[3:, None] + np.cross(V[:3], (x + np.einsum("ain,i->an", G, eta)).T).T + np.einsum("ain,i->an", G, eta_dot)
+    )
     rates = np.concatenate([eta_dot, V])
     assert 0.5 * rates @ ours.mass_matrix(eta) @ rates == pytest.approx(0.5 * dm @ (velocity**2).sum(axis=0), rel=1e-11)
 
 
 def bracket(n):
     """An L of two legs 0.2 × 0.1 × 0.04 m."""
-    mesh = skfem.MeshHex.init_tensor(np.linspace(0, 0.2, 5 * n + 1), np.linspace(0, 0.1, 2 * n + 1), np.linspace(0, 0.2, 5 * n + 1))
+    mesh = skfem.MeshHex.init_tensor(
+        np.linspace(0, 0.2, 5 * n + 1), np.linspace(0, 0.1, 2 * n + 1), np.linspace(0, 0.2, 5 * n + 1)
+    )
     centre = mesh.p[:, mesh.t].mean(axis=1)
     return mesh.remove_elements(np.flatnonzero((centre[0] > 0.04) & (centre[2] > 0.04)))
 
@@ -172,7 +184,7 @@ def test_small_bracket_with_named_boundary_and_point():
     body = FlexibleBody.from_mesh(mesh, **ALUMINIUM, root="flange", nodes={"corner": (0.0, 0.0, 0.2)}, modes=4)
     by_test = FlexibleBody.from_mesh(mesh, **ALUMINIUM, root=far, modes=4, stiffening=False)
     np.testing.assert_allclose(body.frequencies, by_test.frequencies, rtol=1e-10)
-    np.testing.assert_allclose(body.com + [0.2, 0.05, 0.02], mesh_centre(mesh), atol=1e-12)
+    np.testing.assert_allclose(body.com + np.array([0.2, 0.05, 0.02]), mesh_centre(mesh), atol=1e-12)
 
 
 def mesh_centre(mesh):
@@ -186,7 +198,9 @@ def test_bracket_of_ten_thousand_nodes():
     assert basis.N // 3 > 10_000
     body = FlexibleBody.from_mesh(mesh, **ALUMINIUM, root=far, nodes={"top": lambda x: x[2] > 0.2 - 1e-9}, modes=6)
     inner = np.setdiff1d(np.arange(basis.N), np.flatnonzero(far(basis.doflocs)))
-    squared = np.sort(eigsh(K[inner][:, inner].tocsc(), 6, M[inner][:, inner].tocsc(), sigma=0.0, return_eigenvectors=False))
+    squared = np.sort(
+        eigsh(K[inner][:, inner].tocsc(), 6, M[inner][:, inner].tocsc(), sigma=0.0, return_eigenvectors=False)
+    )
     np.testing.assert_allclose(body.frequencies, np.sqrt(squared) / (2 * np.pi), rtol=1e-8)
 
 

@@ -46,11 +46,13 @@ def test_static_error_is_that_of_the_truncated_sum():
     tip = SHAPES[54:57]
     exact = tip @ np.diag(1 / SQUARED) @ tip.T
     kept = tip[:, :4] @ np.diag(1 / SQUARED[:4]) @ tip[:, :4].T
-    assert dict(body.reduction.static_error)["tip"] == pytest.approx(np.linalg.norm(exact - kept) / np.linalg.norm(exact), rel=1e-6)
+    assert dict(body.reduction.static_error)["tip"] == pytest.approx(
+        np.linalg.norm(exact - kept) / np.linalg.norm(exact), rel=1e-6
+    )
 
 
 def test_effective_mass():
-    # The first two bending modes of a cantilever carry 61.3 % and 18.8 % of its mass across (any textbook on seismic loads).
+    # The first two bending modes of a cantilever carry 61.3 % and 18.8 % of its mass across.
     few = np.array(cantilever(modes=4).reduction.effective_mass)
     np.testing.assert_allclose(few[4:], 0.613 + 0.188, atol=1e-3)
     assert few[3] < 1e-9

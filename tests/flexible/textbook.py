@@ -1,4 +1,4 @@
-"""A straight beam's matrices from the textbook, node by node, for readers and arrays: written independently of our elements."""
+"""A straight beam's matrices from the textbook, for readers and arrays: written independently of our elements."""
 
 import numpy as np
 

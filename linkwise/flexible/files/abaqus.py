@@ -1,8 +1,8 @@
 """Abaqus: matrices of ``*MATRIX OUTPUT`` in the format MATRIX INPUT, and ``*NODE`` lines of an input file.
 
-A line of a matrix is row node, row dof, column node, column dof, value; a symmetric matrix comes as one triangle. Dofs are
-1 to 6 as in Nastran. Rows of internal nodes (numbers below 1) belong to elements' inner variables. A support that was left in
-the model is written as a huge number on the diagonal.
+A line of a matrix is row node, row dof, column node, column dof, value; a symmetric matrix comes as one triangle.
+Dofs are 1 to 6 as in Nastran. Rows of internal nodes (numbers below 1) belong to elements' inner variables. A support
+that was left in the model is written as a huge number on the diagonal.
 """
 
 from __future__ import annotations
@@ -65,7 +65,9 @@ def _entries(path: str | os.PathLike[str]) -> dict[tuple[_Place, _Place], float]
                 do="use elements without inner variables (no hybrid or incompatible ones)",
             )
         if not (1 <= a <= 6 and 1 <= b <= 6):
-            raise ModelFileError("this dof is not a displacement or a rotation", file=path, line=line, got=f"{a}, {b}", allowed="1 to 6")
+            raise ModelFileError(
+                "this dof is not a displacement or a rotation", file=path, line=line, got=f"{a}, {b}", allowed="1 to 6"
+            )
         if abs(value) >= _SUPPORT:
             raise ModelFileError(
                 "the matrix holds a support",
@@ -100,7 +102,9 @@ def read_nodes(path: str | os.PathLike[str]) -> dict[int, tuple[float, float, fl
             parts = [part.strip() for part in stripped.split(",")]
             node = whole(parts[0], path, line, what="the number of a node")
             if node in nodes:
-                raise ModelFileError(f"node {node} is there twice", file=path, line=line, do="merge the parts of the assembly")
+                raise ModelFileError(
+                    f"node {node} is there twice", file=path, line=line, do="merge the parts of the assembly"
+                )
             x, y, z = (number(part, path, line) if part else 0.0 for part in [*parts[1:4], "", "", ""][:3])
             nodes[node] = (x, y, z)
     if not nodes:

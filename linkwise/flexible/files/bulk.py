@@ -12,7 +12,6 @@ from linkwise.flexible.files.reading import LARGEST_MATRIX, lines_of, number, wh
 __all__ = ["BulkData", "DirectMatrix", "read_bulk"]
 
 
-
 @dataclass
 class DirectMatrix:
     """A DMIG matrix: entries by ((node, component), (node, component)), and its form (6 is symmetric)."""
@@ -114,7 +113,9 @@ def _dmig(card: _Card, data: BulkData, path: str | os.PathLike[str]) -> None:
         form = whole(fields[1], path, card.line, what="the form of a matrix")
         kind = whole(fields[2], path, card.line, what="the type of a matrix")
         if kind not in (1, 2):
-            raise ModelFileError(f"the matrix {name} is not real", file=path, line=card.line, got=kind, allowed="type 1 or 2")
+            raise ModelFileError(
+                f"the matrix {name} is not real", file=path, line=card.line, got=kind, allowed="type 1 or 2"
+            )
         data.matrices[name] = DirectMatrix(form, card.line)
         return
     if name not in data.matrices:
@@ -141,5 +142,7 @@ def _place(grid: str, component: str, path: str | os.PathLike[str], line: int) -
     node = whole(grid, path, line, what="the number of a grid")
     part = whole(component, path, line, what="a component") if component else 0
     if not 0 <= part <= 6:
-        raise ModelFileError("a component is not possible", file=path, line=line, got=part, allowed="1 to 6, 0 for scalar points")
+        raise ModelFileError(
+            "a component is not possible", file=path, line=line, got=part, allowed="1 to 6, 0 for scalar points"
+        )
     return node, part

@@ -34,7 +34,9 @@ def read_nastran(
         return _from_cards(path, data, grids, mass, stiffness)
     if bulk is None:
         raise InputError(
-            "an OP4 file does not say where the grids are", got=os.fspath(path), do="give the bulk data: bulk='model.bdf'"
+            "an OP4 file does not say where the grids are",
+            got=os.fspath(path),
+            do="give the bulk data: bulk='model.bdf'",
         )
     matrices = read_op4(path)
     M = _real(matrices, _chosen(matrices, mass, _MASS, "mass", path), path)
@@ -46,7 +48,7 @@ def read_nastran(
             raise ModelFileError(
                 "the matrices do not fit the grids",
                 file=path,
-                got=f"{K.shape[0]} rows for {len(grids)} grids and {len(data.scalar_points)} scalar points of {os.fspath(bulk)}",
+                got=f"{K.shape[0]} rows for {len(grids)} grids and {len(data.scalar_points)} scalar points",
                 allowed=f"{6 * len(grids)}: six for each grid, in the order of their numbers",
                 do="say with dofs=[(grid, component), …] what the rows are",
             )
@@ -81,7 +83,10 @@ def _from_cards(
     for node, component in places:
         if component == 0:
             raise ModelFileError(
-                "the matrices have scalar points, which have no place", file=path, got=f"point {node}", do="leave them out"
+                "the matrices have scalar points, which have no place",
+                file=path,
+                got=f"point {node}",
+                do="leave them out",
             )
         if node not in grids:
             raise ModelFileError(
@@ -98,7 +103,9 @@ def _assembled(matrix: DirectMatrix, row: dict[tuple[int, int], int], path: str 
     if matrix.form == 6:
         return symmetric_from(entries, path, len(row))
     if matrix.form != 1:
-        raise ModelFileError("a mass or stiffness matrix must be square", file=path, line=matrix.line, got=f"form {matrix.form}")
+        raise ModelFileError(
+            "a mass or stiffness matrix must be square", file=path, line=matrix.line, got=f"form {matrix.form}"
+        )
     places = list(entries)
     rows, columns = [i for i, _ in places], [j for _, j in places]
     return sparse.csr_array((list(entries.values()), (rows, columns)), shape=(len(row), len(row)))

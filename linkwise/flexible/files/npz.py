@@ -1,4 +1,4 @@
-"""NumPy's archives: a reduced body written by us, or matrices of a finite-element model. Nothing in them is unpickled."""
+"""NumPy's archives: a reduced body written by us, or matrices of a model. Nothing in them is unpickled."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_MODES = 2000
 def write_body(body: FlexibleBody, path: str | os.PathLike[str]) -> None:
     """Every number of the body as plain arrays."""
     nodes = body.nodes
-    arrays = {
+    arrays: dict[str, Any] = {
         "format": np.array(_FORMAT),
         "boundary": np.array(body.boundary),
         "stiffening": np.array(body.stiffening),
@@ -53,7 +53,9 @@ def read_npz(path: str | os.PathLike[str]) -> FlexibleBody | MatrixModel:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
         if size > LARGEST_FILE:
-            raise ModelFileError("the archive unpacks to too much", file=path, got=f"{size} bytes", allowed=f"{LARGEST_FILE}")
+            raise ModelFileError(
+                "the archive unpacks to too much", file=path, got=f"{size} bytes", allowed=f"{LARGEST_FILE}"
+            )
         with np.load(io.BytesIO(content), allow_pickle=False) as data:
             arrays = {name: data[name] for name in data.files}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
@@ -69,7 +71,12 @@ def _matrices(arrays: Mapping[str, Any], path: str | os.PathLike[str]) -> Matrix
     nodes: Any = positions
     if numbers is not None:
         if numbers.shape != (len(positions),) or len(np.unique(numbers)) != len(numbers):
-            raise ModelFileError("numbers does not number the nodes", file=path, got=str(numbers.shape), allowed=f"({len(positions)},), all different")
+            raise ModelFileError(
+                "numbers does not number the nodes",
+                file=path,
+                got=str(numbers.shape),
+                allowed=f"({len(positions)},), all different",
+            )
         nodes = {int(number): position for number, position in zip(numbers, positions, strict=True)}
     dofs = arrays.get("dofs")
     if dofs is not None and (dofs.ndim != 2 or dofs.shape[1] != 2):
@@ -83,7 +90,10 @@ def _matrix(arrays: Mapping[str, Any], name: str, path: str | os.PathLike[str]) 
         return _array(arrays, name, path)
     if f"{name}_data" not in arrays:
         raise ModelFileError(
-            f"the archive has no matrix {name}", file=path, got=", ".join(arrays), allowed=f"{name}, or {name}_data, {name}_indices, {name}_indptr"
+            f"the archive has no matrix {name}",
+            file=path,
+            got=", ".join(arrays),
+            allowed=f"{name}, or {name}_data, {name}_indices, {name}_indptr",
         )
     data, indices, indptr = (_array(arrays, f"{name}_{part}", path) for part in ("data", "indices", "indptr"))
     size = len(indptr) - 1
@@ -97,16 +107,20 @@ def _matrix(arrays: Mapping[str, Any], name: str, path: str | os.PathLike[str]) 
 
 def _body(arrays: Mapping[str, Any], path: str | os.PathLike[str]) -> FlexibleBody:
     if str(arrays["format"]) != _FORMAT:
-        raise ModelFileError("the format of this body is not known", file=path, got=repr(str(arrays["format"])), allowed=repr(_FORMAT))
+        raise ModelFileError(
+            "the format of this body is not known", file=path, got=repr(str(arrays["format"])), allowed=repr(_FORMAT)
+        )
     K = _array(arrays, "stiffness", path)
     m = len(K) if K.ndim == 2 else -1
     if not 0 <= m <= _MOST_MODES:
         raise ModelFileError("the stiffness is not a matrix", file=path, got=str(K.shape))
     boundary = str(arrays.get("boundary", ""))
     if boundary not in BOUNDARIES:
-        raise ModelFileError("the kind of modes is not known", file=path, got=repr(boundary), allowed=", ".join(BOUNDARIES))
-    names = arrays.get("node_names")
-    n = 0 if names is None else len(names)
+        raise ModelFileError(
+            "the kind of modes is not known", file=path, got=repr(boundary), allowed=", ".join(BOUNDARIES)
+        )
+    names = np.atleast_1d(arrays.get("node_names", np.zeros(0, dtype=str)))
+    n = len(names)
     shapes = {
         "stiffness": (m, m),
         "damping": (m, m),
@@ -135,7 +149,9 @@ def _body(arrays: Mapping[str, Any], path: str | os.PathLike[str]) -> FlexibleBo
     found = {name: _array(arrays, name, path) for name in shapes}
     for name, shape in shapes.items():
         if found[name].shape != shape:
-            raise ModelFileError(f"the array {name} has the wrong shape", file=path, got=str(found[name].shape), allowed=str(shape))
+            raise ModelFileError(
+                f"the array {name} has the wrong shape", file=path, got=str(found[name].shape), allowed=str(shape)
+            )
     nodes = tuple(
         FlexibleNode(
             number=int(found["node_numbers"][k]),

@@ -1,9 +1,10 @@
-"""Nastran's OUTPUT4 files: text and binary, dense and sparse (BIGMAT or not), 4- and 8-byte integers, either byte order.
+"""Nastran's OUTPUT4 files: text and binary, dense and sparse, 4- and 8-byte integers, either byte order.
 
-A matrix is a header (columns, rows, form, type, name) and then records by column: the first row and the values in dense form;
-strings of values, each with its length and first row, in sparse form. Lengths count words; a double is two words where
-integers have four bytes, and in text. A last record past the last column ends the matrix. A negative number of rows marks
-BIGMAT. Types: 1 and 2 real, 3 and 4 complex, single and double.
+A matrix is a header (columns, rows, form, type, name) and then records by column: the first row and the values in dense
+form; strings of values, each with its length and first row, in sparse form. Lengths count words; a double is two words
+where integers have four bytes, and in sparse text. A last record past the last column ends the matrix. A negative
+number of rows marks BIGMAT, where a string's length and row take a word each. Types: 1 and 2 real, 3 and 4 complex, single and
+double.
 """
 
 from __future__ import annotations
@@ -56,8 +57,10 @@ class _Entries:
         """Values downwards from a row, counted from 1."""
         if self.complex:
             return
-        if not (1 <= row and row - 1 + len(values) <= self.shape[0] and 1 <= column <= self.shape[1]):
-            raise self._fail(f"matrix {self.name!r} has entries outside", f"row {row}, column {column}, {len(values)} values")
+        if not (row >= 1 and row - 1 + len(values) <= self.shape[0] and 1 <= column <= self.shape[1]):
+            raise self._fail(
+                f"matrix {self.name!r} has entries outside", f"row {row}, column {column}, {len(values)} values"
+            )
         self._row.append(np.arange(row - 1, row - 1 + len(values)))
         self._column.append(np.full(len(values), column - 1))
         self._value.append(np.asarray(values, dtype=float))
@@ -149,74 +152,90 @@ def _string(
 # ---------------------------------------------------------------------------------------------------------------- text
 
 
-def _text(content: bytes, path: str | os.PathLike[str]) -> Iterator[tuple[str, Any]]:
-    lines = lines_of(path, content)
-    line = 0
+class _Lines:
+    """The lines of a text file, with what OP4 writes in them."""
 
-    def fail(what: str, got: object) -> Exception:
-        return ModelFileError(what, file=path, line=line, got=repr(got))
+    def __init__(self, content: bytes, path: str | os.PathLike[str]) -> None:
+        self._lines = lines_of(path, content)
+        self._path = path
+        self._line = 0
 
-    def following() -> str:
-        nonlocal line
+    def fail(self, what: str, got: object) -> Exception:
+        return ModelFileError(what, file=self._path, line=self._line, got=repr(got))
+
+    def header(self) -> str | None:
+        """The next line that is not empty, or None at the end of the file."""
+        for line, text in self._lines:
+            self._line = line
+            if text.strip():
+                return text
+        return None
+
+    def following(self) -> str:
         try:
-            line, text = next(lines)
+            self._line, text = next(self._lines)
         except StopIteration:
-            raise fail("the file ends inside a matrix", "no further line") from None
+            raise self.fail("the file ends inside a matrix", "no further line") from None
         return text
 
-    def integers(text: str, count: int, width: int = 8) -> list[int]:
-        return [whole(text[width * k : width * (k + 1)], path, line) for k in range(count)]
+    def whole(self, text: str, what: str = "an integer") -> int:
+        return whole(text, self._path, self._line, what=what)
 
-    while True:
-        try:
-            line, head = next(lines)
-        except StopIteration:
-            return
-        if not head.strip():
-            continue
-        wide = head.rstrip().upper().endswith("|I16")
-        width, start = (16, 48) if wide else (8, 32)
-        columns, rows = integers(head, 2, width)
-        form_and_kind = head[2 * width : start]
-        kind = whole(form_and_kind[-8:], path, line, what="the type of a matrix")
-        name = head[start : start + 8].strip().upper()
-        found = _FORMAT.search(head[start + 8 :])
+    def integers(self, text: str, count: int) -> list[int]:
+        """Integers apart from each other, or in fields of eight columns that touch."""
+        parts = text.split()
+        if len(parts) != count:
+            parts = [text[8 * k : 8 * (k + 1)] for k in range(count)]
+        return [self.whole(part) for part in parts]
+
+    def values(self, count: int, per_line: int, size: int) -> list[float]:
+        found: list[float] = []
+        while len(found) < count:
+            text = self.following()
+            here = min(per_line, count - len(found))
+            found += [number(text[size * k : size * (k + 1)], self._path, self._line) for k in range(here)]
+        return found
+
+
+def _text(content: bytes, path: str | os.PathLike[str]) -> Iterator[tuple[str, Any]]:
+    lines = _Lines(content, path)
+    while (head := lines.header()) is not None:
+        # Columns and rows take eight columns each, or sixteen where the line ends so; form and type take eight.
+        width = 16 if head.rstrip().upper().endswith("|I16") else 8
+        columns, rows = lines.whole(head[:width]), lines.whole(head[width : 2 * width])
+        kind = lines.whole(head[2 * width + 8 : 2 * width + 16], "the type of a matrix")
+        rest = head[2 * width + 16 :]
+        name = rest[:8].strip().upper()
+        found = _FORMAT.search(rest[8:])
         per_line, size = (int(found[1]), int(found[2])) if found else (5, 16)
         if not (1 <= per_line <= 100 and 1 <= size <= 100):
-            raise fail("the number format is not possible", head[start + 8 :])
-        entries = _Entries(name, columns, abs(rows), kind, fail)
-        words = 1 if kind % 2 else 2
-
-        def values(count: int, per_line: int = per_line, size: int = size) -> list[float]:
-            found: list[float] = []
-            while len(found) < count:
-                text = following()
-                here = min(per_line, count - len(found))
-                found += [number(text[size * k : size * (k + 1)], path, line) for k in range(here)]
-            return found
-
+            raise lines.fail("the number format is not possible", rest[8:])
+        entries = _Entries(name, columns, abs(rows), kind, lines.fail)
         while True:
-            column, row, count = integers(following(), 3, 16 if wide else 8)
+            column, row, count = lines.integers(lines.following(), 3)
             if column > columns:
-                following()
+                lines.following()
                 break
-            if count < 0 or count > 4 * LARGEST_MATRIX:
-                raise fail(f"a column of matrix {name!r} has an impossible length", count)
+            if not 0 <= count <= 4 * LARGEST_MATRIX:
+                raise lines.fail(f"a column of matrix {name!r} has an impossible length", count)
             if row > 0:
-                entries.add(column, row, values(count))
+                entries.add(column, row, lines.values(count, per_line, size))
                 continue
             while count > 0:
-                text = following()
-                if rows < 0:
-                    length, first = integers(text, 2, 16 if wide else 8)
-                    length -= 1
-                    count -= length + 2
-                else:
-                    packed = whole(text, path, line, what="the head of a string")
-                    length = (packed >> 16) - 1
-                    first = packed - ((length + 1) << 16)
-                    count -= length + 1
-                if length < 0 or length > 4 * LARGEST_MATRIX:
-                    raise fail(f"a string of matrix {name!r} has an impossible length", text)
-                entries.add(column, first, values(length // words))
+                length, first, head_words = _text_string(lines, bigmat=rows < 0)
+                count -= length + head_words
+                if not 0 <= length <= 4 * LARGEST_MATRIX:
+                    raise lines.fail(f"a string of matrix {name!r} has an impossible length", length)
+                entries.add(column, first, lines.values(length // (1 if kind % 2 else 2), per_line, size))
         yield name, entries.matrix()
+
+
+def _text_string(lines: _Lines, *, bigmat: bool) -> tuple[int, int, int]:
+    """Length in words, first row, and words of a string's head."""
+    text = lines.following()
+    if bigmat:
+        length, first = lines.integers(text, 2)
+        return length - 1, first, 2
+    packed = lines.whole(text, "the head of a string")
+    length = (packed >> 16) - 1
+    return length, packed - ((length + 1) << 16), 1

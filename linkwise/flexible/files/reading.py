@@ -42,7 +42,9 @@ def read_bytes(path: str | os.PathLike[str], most: int = LARGEST_FILE) -> bytes:
         reason = getattr(error, "strerror", None) or str(error)
         raise ModelFileError(f"cannot read this file: {reason}", file=path, do="check the path") from None
     if len(content) > most:
-        raise ModelFileError("the file is too large", file=path, got=f"more than {most} bytes", allowed=f"at most {most}")
+        raise ModelFileError(
+            "the file is too large", file=path, got=f"more than {most} bytes", allowed=f"at most {most}"
+        )
     if not content.strip():
         raise ModelFileError("the file is empty", file=path)
     return content
