@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
@@ -13,7 +13,7 @@ from scipy import linalg
 
 from linkwise.errors import InputError, ModelError, ModelWarning, UnknownNameError
 from linkwise.flexible.choice import BasisChoice, ModeChoice
-from linkwise.flexible.integrals import Array, ModalIntegrals
+from linkwise.flexible.integrals import Array, Frozen, ModalIntegrals
 from linkwise.flexible.reduction import Reduction
 from linkwise.flexible.structure import NodeKey
 
@@ -23,8 +23,8 @@ _CAREFREE_SPIN = 0.1
 """Of the lowest frequency: up to this spin the missing stiffening changes that frequency by less than 1 %."""
 
 
-@dataclass(frozen=True)
-class FlexibleNode:
+@dataclass(frozen=True, eq=False)
+class FlexibleNode(Frozen):
     """A node of a flexible body and what the modes do to it, in root axes, from the root.
 
     At η it is at r(η) = position + Γη + ½η*Qη, turned by the small rotation Λη.
@@ -41,17 +41,14 @@ class FlexibleNode:
     Q: Array
     """(3, m, m), symmetric in the last two"""
 
-    def __post_init__(self) -> None:
-        _freeze(self, "position", "Gamma", "Lambda", "Q")
-
     @property
     def key(self) -> NodeKey:
         """Its name, or its number where it has none."""
         return self.number if self.name is None else self.name
 
 
-@dataclass(frozen=True)
-class FlexibleBody:
+@dataclass(frozen=True, eq=False)
+class FlexibleBody(Frozen):
     """A deformable body reduced to m modal coordinates η: data only, frozen.
 
     The body hangs from its root node: its frame is at the root and turns with it, and every mode vanishes there, in
@@ -75,11 +72,11 @@ class FlexibleBody:
     """The kind of modes: "cantilever", "free", "craig-bampton", "nodal"."""
     stiffening: bool
     """Whether Q is known. Without it a body that spins fast grows softer instead of stiffer."""
-    reduction: Reduction | None = field(default=None, compare=False)
+    reduction: Reduction | None = None
     """What the reduction kept and dropped; None for a body that was read as it is."""
 
     def __post_init__(self) -> None:
-        _freeze(self, "stiffness", "damping")
+        super().__post_init__()
         m = len(self.stiffness)
         for node in self.nodes:
             if node.Gamma.shape != (3, m) or node.Lambda.shape != (3, m) or node.Q.shape != (3, m, m):
@@ -419,13 +416,6 @@ class FlexibleBody:
         from linkwise.flexible.files.npz import write_body
 
         write_body(self, path)
-
-
-def _freeze(owner: Any, *names: str) -> None:
-    for name in names:
-        value = np.array(getattr(owner, name), dtype=float)
-        value.setflags(write=False)
-        object.__setattr__(owner, name, value)
 
 
 def _frequencies(K: Array, M: Array) -> Array:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,10 +14,11 @@ from scipy.sparse import csgraph
 from linkwise.errors import ModelError, ModelFileError, ModelWarning
 from linkwise.flexible.body import FlexibleBody
 from linkwise.flexible.integrals import Array
-from linkwise.flexible.solving import Factor
-from linkwise.flexible.structure import COMPONENTS, Structure
+from linkwise.flexible.nodal import nodal_structure
+from linkwise.flexible.solving import Factor, lowest_modes
+from linkwise.flexible.structure import COMPONENTS, NodeKey, Structure
 
-__all__ = ["StructureCheck", "check_structure", "suspect_units"]
+__all__ = ["StructureCheck", "check", "check_structure", "suspect_units"]
 
 _SYMMETRY = 1e-6
 """Of the diagonal: what files with seven digits leave."""
@@ -40,6 +42,8 @@ class StructureCheck:
         inertia: 3×3 about it, kg m².
         rigid_energy: of the six rigid motions rx, ry, rz, tx, ty, tz, relative: near zero for a free model.
         size: of the box around the nodes, m.
+        free_hz: the lowest frequencies of the free model, the rigid motions' near zero among them; empty where they
+            were not asked for.
     """
 
     mass: float
@@ -47,10 +51,14 @@ class StructureCheck:
     inertia: Array
     rigid_energy: Array
     size: Array
+    free_hz: tuple[float, ...] = ()
 
     def report(self) -> str:
         """All of this to be read."""
         worst = float(self.rigid_energy.max())
+        lines = (
+            [f"lowest free frequencies {', '.join(f'{each:.4g}' for each in self.free_hz)} Hz"] if self.free_hz else []
+        )
         return "\n".join(
             [
                 f"mass {self.mass:.6g} kg, mass centre ({', '.join(f'{c:.6g}' for c in self.com)}) m",
@@ -59,8 +67,25 @@ class StructureCheck:
                 + " kg m²",
                 f"box {' × '.join(f'{s:.4g}' for s in self.size)} m",
                 f"six rigid motions, elastic energy at most {worst:.1e} of that of a deformation",
+                *lines,
             ]
         )
+
+
+def check(nodes: Any, M: Any, K: Any, dofs: Sequence[tuple[NodeKey, int]] | None = None) -> StructureCheck:
+    """Is this a free elastic body, and what is it like? Arguments as in `FlexibleBody.from_arrays`.
+
+    Raises `ModelError` that says what is wrong and where: matrices that are not symmetric or not definite, loose parts,
+    supports that were left in, mechanisms, dofs without a node.
+    """
+    structure = nodal_structure(nodes, M, K, dofs=dofs)
+    found = check_structure(structure)
+    lowest = lowest_modes(structure.K, structure.M, 12, free=True).hertz
+    elastic = lowest[6:]
+    if len(elastic) and lowest[5] < 1e-3 * elastic[-1] and elastic[0] < 1e-3 * elastic[-1]:
+        count = int((lowest < 1e-3 * elastic[-1]).sum())
+        _fail(structure, "the model is a mechanism", got=f"{count} motions without stiffness", allowed="six rigid ones")
+    return replace(found, free_hz=tuple(lowest.tolist()))
 
 
 def check_structure(structure: Structure, *, own_elements: bool = False) -> StructureCheck:

@@ -50,6 +50,7 @@ Array = NDArray[np.float64]
 
 __all__ = [
     "Array",
+    "Frozen",
     "ModalIntegrals",
     "Samples",
     "SecondOrder",
@@ -110,8 +111,23 @@ class SecondOrder:
     moment: Array
 
 
-@dataclass(frozen=True)
-class ModalIntegrals:
+class Frozen:
+    """A dataclass whose arrays cannot be written to, also after a journey by pickle."""
+
+    def __post_init__(self) -> None:
+        for each in fields(self):  # type: ignore[arg-type]  # a dataclass in every subclass
+            value = getattr(self, each.name)
+            if isinstance(value, np.ndarray):
+                own = np.array(value, dtype=float)
+                own.setflags(write=False)
+                object.__setattr__(self, each.name, own)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, each.name) for each in fields(self))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, eq=False)
+class ModalIntegrals(Frozen):
     """The coefficients of T(η, η̇, V), as the module's text defines them. All arrays are read-only."""
 
     mass: float
@@ -139,14 +155,6 @@ class ModalIntegrals:
     """(3, m, m), symmetric in the last two"""
     B: Array
     """(3, 3, m, m), symmetric in the last two"""
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, np.ndarray):
-                frozen = np.array(value, dtype=float)
-                frozen.setflags(write=False)
-                object.__setattr__(self, field.name, frozen)
 
     @property
     def h2(self) -> Array:

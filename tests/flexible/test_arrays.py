@@ -5,7 +5,7 @@ import pytest
 from scipy import linalg, sparse
 
 from linkwise.errors import InputError, LinkwiseError, ModelError
-from linkwise.flexible import FlexibleBody
+from linkwise.flexible import FlexibleBody, check
 from linkwise.flexible.checks import check_structure
 from linkwise.flexible.nodal import nodal_structure
 from tests.flexible import textbook
@@ -130,6 +130,11 @@ def test_the_check_tells_what_a_model_is_like():
     np.testing.assert_allclose(np.diag(found.inertia), [0.01, 100.0, 100.0], rtol=1e-9)
     assert found.rigid_energy.max() < 1e-12
     assert "mass 12 kg" in found.report()
+    whole = check(nodes, M, K)
+    squared = linalg.eigh(K, M, eigvals_only=True)
+    assert max(whole.free_hz[:6]) < 1e-3 * whole.free_hz[6]
+    np.testing.assert_allclose(whole.free_hz[6:], np.sqrt(squared[6:12]) / (2 * np.pi), rtol=1e-6)
+    assert "lowest free frequencies" in whole.report()
 
 
 # ----------------------------------------------------------------------------------------------------------- bad input
@@ -233,7 +238,9 @@ def test_a_mechanism_is_found_and_placed():
     for c in (0, 1, 2, 3, 4):
         pair = np.ix_([6 + c, 12 + c], [6 + c, 12 + c])
         K4[pair] += 1e6 * np.array([[1, -1], [-1, 1]])
-    with pytest.raises(ModelError, match="mechanism"):
+    with pytest.raises(ModelError, match="7 motions without stiffness"):
+        check(split, M4, K4)
+    with pytest.raises(ModelError, match=r"mechanism[\s\S]*node [123]"):
         FlexibleBody.from_arrays(split, M4, K4, root=0, modes=2)
 
 

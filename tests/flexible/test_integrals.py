@@ -1,5 +1,7 @@
 """The modal integrals against sums over particles that know only the nodes' motions."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -104,11 +106,14 @@ def test_bending_planes_that_do_not_couple_leave_exact_zeros():
     assert np.count_nonzero(I.a) == np.count_nonzero(I.B) == 8  # foreshortening pairs modes of one plane, along x only
 
 
-def test_arrays_are_frozen():
+def test_arrays_are_frozen_also_after_a_journey():
     body = beam()
-    for array in (body.stiffness, body.damping, body.integrals.J2, body.node("tip").Q):
-        with pytest.raises(ValueError, match="read-only"):
-            array[...] = 0.0
+    for each in (body, pickle.loads(pickle.dumps(body))):
+        for array in (each.stiffness, each.damping, each.integrals.J2, each.node("tip").Q):
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = 0.0
+    assert each.node("tip").Q.tobytes() == body.node("tip").Q.tobytes()
+    assert each.reduction == body.reduction
 
 
 def test_mass_matrix_is_positive_at_moderate_deflections(rng):

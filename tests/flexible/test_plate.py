@@ -33,7 +33,7 @@ def test_square_cantilever_plate():
 def test_simply_supported_plate_converges_as_the_fourth_power():
     """(m² + n²)π² exactly; supports put on the free matrices here."""
     errors = []
-    for n in (2, 4, 8):
+    for n in (2, 4, 6):
         structure = PlateStructure(1.0, 1.0, T, E, NU, RHO, (n, n))
         x, y = structure.positions[:, 0], structure.positions[:, 1]
         edge_x, edge_y = (np.abs(x * (1 - x)) < 1e-12), (np.abs(np.abs(y) - 0.5) < 1e-12)
@@ -48,13 +48,13 @@ def test_simply_supported_plate_converges_as_the_fourth_power():
         errors.append(parameter(np.sqrt(squared[0]) / (2 * np.pi)) / exact - 1)
     assert all(error > 0 for error in errors)
     np.testing.assert_allclose(np.log2(errors[0] / errors[1]), 4.0, atol=0.3)
-    assert errors[2] < 2e-5
+    assert errors[2] < 5e-5
 
 
 def test_a_narrow_plate_is_a_beam():
     """Without Poisson's ratio, since a clamped edge would hold the plate's width and stiffen it."""
     width = 0.02
-    body = FlexibleBody.plate(1.0, width, T, E=E, nu=0.0, density=RHO, elements=(16, 2), modes=2)
+    body = FlexibleBody.plate(1.0, width, T, E=E, nu=0.0, density=RHO, elements=(8, 2), modes=2)
     beam = FlexibleBody.beam(
         1.0,
         E * width * T,

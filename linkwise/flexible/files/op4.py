@@ -3,8 +3,8 @@
 A matrix is a header (columns, rows, form, type, name) and then records by column: the first row and the values in dense
 form; strings of values, each with its length and first row, in sparse form. Lengths count words; a double is two words
 where integers have four bytes, and in sparse text. A last record past the last column ends the matrix. A negative
-number of rows marks BIGMAT, where a string's length and row take a word each. Types: 1 and 2 real, 3 and 4 complex, single and
-double.
+number of rows marks BIGMAT, where a string's length and row take a word each. Types: 1 and 2 real, 3 and 4 complex,
+single and double.
 """
 
 from __future__ import annotations
