@@ -2,8 +2,8 @@
 
 Deflections are the cubics that solve the static beam equation with shear (Friedman and Kosmatka 1993; Hermite's
 cubics where the section does not shear), so nodal values under loads at nodes are exact and there is no locking.
-Stretch and twist are quadratics, whose inner dof is a bubble: frequencies of all kinds converge as h⁴ (with shear,
-h²·(size of shear) at worst). Mass is consistent, with the sections' rotary inertia. Matrices and the fields at the
+Stretch and twist are quadratics, whose inner dof is a bubble: frequencies of slender beams converge as h⁴, of all
+kinds. Mass is consistent, with the sections' rotary inertia. Matrices and the fields at the
 quadrature points come from the same functions, so that every mass integral over the points agrees with the mass matrix.
 
 Dofs of an element, in its own axes: u, v, w, θx, θy, θz at node 1, the same at node 2, then the bubbles of u and θx.

@@ -4,7 +4,9 @@ Mass integrals. Where every node has three displacements and M = W ⊗ 1 (solid 
 Where nodes turn as well but M couples no two of them (lumped masses, with offsets and moments of inertia), each is a
 rigid piece: exact too. Where M couples nodes that turn (consistent mass of beams and shells) it does not tell how the
 mass lies between them; then what needs no more than M is taken from it (all integrals without η), and those of first
-and second order in η from the masses lumped at the nodes.
+and second order in η from the masses lumped at the nodes, with an error that falls as the square of the elements'
+size. Of all sources this is the only one whose mass matrix may lose its definiteness at large deflections: where that
+counts, write a lumped mass matrix.
 """
 
 from __future__ import annotations
