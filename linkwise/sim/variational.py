@@ -79,7 +79,7 @@ def variational(work: Work) -> Step:
         better += [a + half * b for a, b in zip(x, xdot, strict=True)]
         change: Scalar = 0.0
         size: Scalar = 1.0
-        better = m.stored(better)
+        better = list(m.stored(better))
         for a, b in zip(better, w, strict=True):
             step = abs(a - b)
             change = where(step > change, step, change)
