@@ -66,7 +66,7 @@ class AdaptiveRun(Run):
                     do="give output_times, or drop the out= argument",
                 )
             self.records = {"saved": np.empty((1, _STEP_CAPACITY, ny)), "saved_t": np.empty((1, _STEP_CAPACITY, 1))}
-        self.budget = 1024 if plan.is_compiled else 16
+        self.budget = 1024 if plan.is_compiled and not plan.motion.model.rolls else 16
 
     @property
     def control(self) -> Array:

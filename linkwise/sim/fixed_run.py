@@ -59,8 +59,7 @@ class FixedRun(Run):
             )
         self.chunk_steps = 16
         if plan.is_compiled:
-            nodes = sum(len(program.nodes) for program in plan.routine.programs)
-            self.chunk_steps = max(1, int(CHUNK_SECONDS / (2e-9 + nodes * count * 4e-10)))
+            self.chunk_steps = max(1, int(CHUNK_SECONDS / (2e-9 + plan.routine.operations * count * 4e-10)))
 
     @property
     def clock(self) -> Array:

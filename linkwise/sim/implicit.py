@@ -121,7 +121,7 @@ def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> Step:
 
     factoring = program("linearize", linear, {"y": m.ny, "t": 1, "h": 1, "p": m.np})
     n_factors = factoring.outputs[0].size
-    advance: list[Statement] = [work.call(factoring)]
+    advance: list[Statement] = [*work.call(factoring)]
 
     def unpacked(packed: Flat) -> Matrix:
         entries = iter(packed)
@@ -142,7 +142,7 @@ def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> Step:
                 return {"z": z, "t_stage": t[0] + h[0] * method.alpha[i]}
 
             sizes = {"y": m.ny, "t": 1, "h": 1, **dict.fromkeys(names[:i], nz)}
-            advance += [work.call(program(f"place{i}", place, sizes)), *rates("y", "z", "t_stage", "f_stage")]
+            advance += [*work.call(program(f"place{i}", place, sizes)), *rates("y", "z", "t_stage", "f_stage")]
 
         def solve(factors: Flat, slope: Flat, h: Flat, f: Flat, *u: Flat, i: int = i) -> dict[str, Any]:
             over = 1.0 / h[0]
@@ -153,7 +153,7 @@ def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> Step:
 
         sizes = {"factors": n_factors, "slope": nz, "h": 1, "f_stage": nz, **dict.fromkeys(names[:i], nz)}
         call = work.call(program(f"solve{i}", solve, sizes), {"f_stage": "f_stage" if i else "k0"})
-        advance.append(call)
+        advance += call
 
     last = len(names) - 1
 
@@ -162,7 +162,7 @@ def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> Step:
         z = [start[k] + combined(last, method.a[last], u, k) + u[last][k] for k in range(nz)]
         return {"y_new": m.from_chart(y, z)}
 
-    advance.append(work.call(program("finish", finish, {"y": m.ny, **dict.fromkeys(names, nz)})))
+    advance += work.call(program("finish", finish, {"y": m.ny, **dict.fromkeys(names, nz)}))
 
     def judge(y: Flat, y_new: Flat, span: Flat, u: Flat) -> dict[str, Any]:
         return {"err": sqrt(weighted_square(m, y, y_new, span, u) * (1.0 / nz))}
@@ -170,10 +170,10 @@ def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> Step:
     judging = program("judge", judge, {"y": m.ny, "y_new": m.ny, "span": len(SPAN), names[last]: nz})
     fresh = program("origin", lambda y_new: {"z": m.chart_origin(y_new)}, {"y_new": m.ny})
     return Step(
-        (work.call(origin), *rates("y", "z", "t", "k0")),
+        (*work.call(origin), *rates("y", "z", "t", "k0")),
         tuple(advance),
-        (work.call(judging),),
-        (work.call(fresh), *rates("y_new", "z", "t_new", "k_next")),
+        work.call(judging),
+        (*work.call(fresh), *rates("y_new", "z", "t_new", "k_next")),
         None,
         (),
         method.error_order,

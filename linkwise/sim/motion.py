@@ -24,6 +24,7 @@ from linkwise.sim.elements import Element
 from linkwise.sim.limits import Limit, is_linear, limits_of_joints
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Scalar, tanh, where
+from linkwise.tracing.calls import stored
 
 Flat = Sequence[Scalar]
 
@@ -83,6 +84,10 @@ class Motion:
     def nz(self) -> int:
         """Numbers in the chart's state z."""
         return 2 * self.nv + self.nx
+
+    def stored(self, values: Flat) -> Flat:
+        """The same values; of a large mechanism, in memory, so that a sum over them is all that is written out."""
+        return stored(values) if self.model.rolls else values
 
     # States.
     def parts(self, y: Flat) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:

@@ -108,15 +108,15 @@ def variational(work: Work) -> Step:
     sizes = {"y": m.ny, "momentum": nv, "w": nv + nx, "t": 1, "h": 1, "p": m.np}
     improving = work.call(program("improve", improve, {**sizes, "trials": 1, "last": 1, "seeking": 1}))
     loop: tuple[Statement, ...] = (
-        improving,
+        *improving,
         Copy("w_new", "w"),
         Copy("trials_new", "trials"),
         Copy("last_new", "last"),
         Copy("seeking_new", "seeking"),
     )
     return Step(
-        (work.call(program("momentum", begin, {"y": m.ny, "p": m.np})),),
-        (WhileAny("seeking", loop), work.call(program("close", close, {**sizes, "last": 1}))),
+        work.call(program("momentum", begin, {"y": m.ny, "p": m.np})),
+        (WhileAny("seeking", loop), *work.call(program("close", close, {**sizes, "last": 1}))),
     )
 
 

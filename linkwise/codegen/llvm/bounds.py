@@ -256,8 +256,7 @@ def checked_rolled(
     library = jit.Library(obj, (rolled.ENTRY, "linkwise_frame_bytes"), watch.imports)
     vector = machine.lanes(dtype)
     made = rolled.RolledKernel(program, dtype, library, 1 if single else vector, vector)
-    tables = [made._parameters, made._kinds, made._offsets, made._places, made._values, made._table]
-    fixed = [(int(table.ctypes.data), table.nbytes, False) for table in tables]
+    fixed = [(int(table.ctypes.data), table.nbytes, False) for table in made._table.parts]
     made._call = _watched(made._call, watch, _rows(program, item), made.scratch_bytes, fixed)
     return made
 
