@@ -27,10 +27,10 @@ def load_model(options: Namespace) -> Model:
     if options.model in BUILT_IN:
         from linkwise import models
 
-        if options.floating or options.lock:
+        if options.floating or options.lock or getattr(options, "loops", None):
             raise InputError(
                 "built-in models cannot be changed",
-                got="--floating or --lock",
+                got="--floating, --lock or --loops",
                 do="use these options with model files only",
             )
         model: Model = getattr(models, options.model)()
@@ -44,6 +44,8 @@ def load_model(options: Namespace) -> Model:
         gravity=field,
         mimic=not getattr(options, "no_mimic", False),
         allow_unphysical=getattr(options, "allow_unphysical", False),
+        model_path=getattr(options, "model_path", ()),
+        loops=getattr(options, "loops", None),
     )
 
 
