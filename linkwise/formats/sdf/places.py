@@ -92,7 +92,7 @@ class Scope:
         unknown = UnknownNameError("frame", name, self.names)
         do = unknown.do
         if name == "world":
-            do = "leave it away: poses are relative to the model's frame, which is placed in the world as a whole"
+            do = "drop it: poses are relative to the model's frame, which is placed in the world as a whole"
         return ModelFileError(
             f"{what} is a name that does not exist here",
             file=self.values.file,
