@@ -128,7 +128,7 @@ def _rows(closure: Closure, X: RelativeMotion, t: Scalar) -> list[Force]:
 
 
 def _of_joints(tree: Tree, q: Flat, v: Flat, relation: RelationInstance, t: Scalar) -> Equations:
-    links = _joints_of(tree, relation)
+    links = joints_of(tree, relation)
     first, second = new_level(), new_level()
     s = Dual(Dual(0.0, 1.0, first), 1.0, second)
     own, rates, moving = [], [], []
@@ -149,7 +149,7 @@ def _of_joints(tree: Tree, q: Flat, v: Flat, relation: RelationInstance, t: Scal
     return made
 
 
-def _joints_of(tree: Tree, relation: RelationInstance) -> list[Link]:
+def joints_of(tree: Tree, relation: RelationInstance) -> list[Link]:
     """The joints that a relation speaks of; all that have coordinates of their own, if it is about the whole of q."""
     if relation.joints is not None:
         return [tree.links[k] for k in relation.joints]

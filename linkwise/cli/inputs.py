@@ -29,7 +29,9 @@ def load_model(options: Namespace) -> Model:
 
         if options.floating or options.lock or getattr(options, "loops", None):
             raise InputError(
-                "built-in models are as they are", got="--floating, --lock or --loops", do="use them with files only"
+                "built-in models cannot be changed",
+                got="--floating, --lock or --loops",
+                do="use these options with model files only",
             )
         model: Model = getattr(models, options.model)()
         return model if field is None else model.with_gravity(field)
@@ -135,7 +137,8 @@ def takes_body(name: str) -> bool:
 
     from linkwise.model_api.model import Model
 
-    return "body" in inspect.signature(getattr(Model, name)).parameters
+    method = getattr(Model, name, None)  # a function of the catalogue need not have one
+    return method is not None and "body" in inspect.signature(method).parameters
 
 
 def q_names(model: Model) -> list[str]:

@@ -115,7 +115,7 @@ simulate panda.urdf --method rk4 --dt 0.001 --json""",
     start = parser.add_argument_group("the start")
     start.add_argument("--q0", default="neutral", metavar="Q", help=f"configuration: {_STATE}")
     start.add_argument("--v0", default="0", metavar="V", help="velocity: one number for all, numbers, or joints (0)")
-    force = parser.add_argument_group("what acts beside gravity").add_mutually_exclusive_group()
+    force = parser.add_argument_group("what acts besides gravity").add_mutually_exclusive_group()
     force.add_argument(
         "--tau", metavar="FORCES", help="joint forces: numbers, joints, or a CSV or npz file of t and tau"
     )

@@ -51,7 +51,7 @@ def check_inertias(bodies: Sequence[Body], file: str, *, allow_unphysical: bool 
         if small < -(_STRONG * abs(large) + _GYRATION * mass) and not allow_unphysical:
             at = next((each.link for each, _ in group if each.link in negative), group[0][0].link)
             raise ModelFileError(
-                f"the inertia of link {at.name!r} is negative about some axis: no body is like that",
+                f"the inertia of link {at.name!r} is negative about some axis: no body has that",
                 file=at.file or file,
                 line=at.line,
                 got="principal moments " + ", ".join(f"{moment:.6g}" for moment in _moments(at.inertia)),

@@ -95,7 +95,7 @@ class Builder:
             friction: dry friction, N m or N; used by simulation.
             mimic: makes the joint follow another one instead of having a coordinate of its own.
             visuals: shapes to draw.
-            collisions: shapes for contact.
+            collisions: shapes for contact, kept with the body; nothing here reads them.
             check_inertia: whether to refuse a negative principal moment and warn of an impossible one; False where
                 the numbers are to be used as they are.
             joint_frame: 4×4 pose of the joint frame in the body's own frame; if not given, that frame itself: then
@@ -332,7 +332,7 @@ def _limits(
             f"the position of joint {joint_name!r} cannot be limited: a freedom of it has no coordinate of its own",
             got=f"{bounded[0]!r} for {joint!r}",
             allowed="limits of velocity and effort",
-            do="leave lower and upper away, or build the joint from Revolute and Prismatic ones",
+            do="drop lower and upper, or build the joint from Revolute and Prismatic ones",
         )
     return each
 

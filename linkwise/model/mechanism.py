@@ -126,6 +126,8 @@ class Mechanism:
     parameter_names: tuple[str, ...] = ()
     closures: tuple[ClosureInstance | RelationInstance, ...] = ()
     """What closes loops and couples joints, in the order it was added; also found by name."""
+    closure_solver: str = "auto"
+    """How accelerations under closures are found, by name."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bodies", Named(self.bodies))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.model_api.base import Methods
@@ -21,22 +23,36 @@ class Dynamics(Methods):
         vdot: ArrayLike,
         f_ext: ArrayLike | None = None,
         *,
+        actuated: Sequence[str] | None = None,
+        t: ArrayLike | None = None,
         p: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
         """Joint forces τ (..., nv) for a motion, in N m and N: τ = 𝓜(q) v̇ + c(q, v) - Σ J* f_ext.
 
+        These are the forces of the tree, as if closures were open. With ``actuated``, forces at those joints alone,
+        which together with the closures cause the same motion; of least norm where there are more than needed.
+
         Args:
             q: configuration (..., nq).
             v: velocity (..., nv).
             vdot: acceleration (..., nv).
             f_ext: external forces (..., n_bodies, 6) = [moment, force] on each body at its origin, in its own frame.
+            actuated: names of the joints that have motors; those of the tree if not given.
+            t: time (...), for closures that depend on it; with ``actuated`` only.
             p: run-time parameters (..., np).
             out: array to fill.
             threads: threads to split a batch over.
         """
-        return self._run("inverse_dynamics", q, v, vdot, f_ext=f_ext, p=p, out=out, threads=threads)
+        if actuated is None:
+            return self._run("inverse_dynamics", q, v, vdot, f_ext=f_ext, p=p, out=out, threads=threads)
+        forces = self._run("inverse_dynamics", q, v, vdot, f_ext=f_ext, p=p, threads=threads)
+        chosen: Array = self._actuated_forces(forces, np.asarray(q), np.asarray(v), np.asarray(vdot), actuated, t, p)
+        if out is None:
+            return chosen
+        out[...] = chosen
+        return out
 
     def forward_dynamics(
         self,
@@ -45,11 +61,15 @@ class Dynamics(Methods):
         tau: ArrayLike,
         f_ext: ArrayLike | None = None,
         *,
+        t: ArrayLike | None = None,
         p: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
         """Accelerations v̇ (..., nv) that joint forces ``tau`` (..., nv) cause; see :meth:`inverse_dynamics`.
+
+        Of a model with closures, the accelerations that these allow: unique also where constraints are redundant or
+        the configuration is singular. ``t`` (...) is the time, for closures that depend on it; zero if left out.
 
         With ``threads``, one state of a serial chain of ten thousand links and more, all of one joint type, is cut into
         segments that run side by side.
@@ -57,7 +77,7 @@ class Dynamics(Methods):
         A joint that moves no inertia in any configuration has none, which is an error; where that happens in some
         configurations only (or among very many links), the result is not finite there.
         """
-        return self._run("forward_dynamics", q, v, tau, f_ext=f_ext, p=p, out=out, threads=threads)
+        return self._run("forward_dynamics", q, v, tau, f_ext=f_ext, t=t, p=p, out=out, threads=threads)
 
     def mass_matrix(
         self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
@@ -155,3 +175,6 @@ class Dynamics(Methods):
     ) -> Array:
         """C(q, v), (..., nv, nv), with C v the velocity-dependent force and 𝓜̇ - 2C skew-symmetric."""
         return self._run("coriolis_matrix", q, v, p=p, out=out, threads=threads)
+
+    if TYPE_CHECKING:
+        _actuated_forces: Any

@@ -125,6 +125,7 @@ class Linearization:
         f_ext: ArrayLike | None = None,
         *,
         order: Literal[1, 2] = 1,
+        t: ArrayLike | None = None,
         p: ArrayLike | None = None,
         out: tuple[Array, ...] | None = None,
         threads: int | None = None,
@@ -132,7 +133,19 @@ class Linearization:
         """The derivatives of :meth:`forward_dynamics`: ``vdot, dq, dv, dtau``, the last the inverse of the mass matrix.
 
         Arguments as in :meth:`linearize_inverse`; of second order, a :class:`SecondOrderForward`.
+
+        Of a model with closures, the derivatives of the constrained accelerations, right at any rank of J_c along
+        changes that keep the closures closed (``dq @ N`` with N of :meth:`freedoms`). What a redundant equation would
+        say of changes that open it is left out.
         """
+        if self.closures:
+            self._refuse_closed(order != 1, "linearize_forward of second order")
+            closed = self._linearized_closed(q, v, tau, f_ext, t, p, threads)
+            if out is None:
+                return closed
+            for target, value in zip(out, closed, strict=True):
+                target[...] = value
+            return type(closed)._make(out)
         if order == 1:
             return self._run("linearize_forward", q, v, tau, f_ext=f_ext, p=p, out=out, threads=threads)
         first, rates = self._second_order("linearize_forward", order, (q, v, tau), f_ext, p, out, threads)
@@ -173,6 +186,14 @@ class Linearization:
         threads: int | None = None,
     ) -> Array:
         """δv̇ (..., nv) for small changes dq (tangent), dv and dtau (..., nv each), in O(n), without a mass matrix."""
+        if self.closures:
+            lin = self._linearized_closed(q, v, tau, f_ext, None, p, threads)
+            pairs = ((lin.dq, dq), (lin.dv, dv), (lin.dtau, dtau))
+            along = sum(np.einsum("...ij,...j->...i", matrix, np.asarray(x)) for matrix, x in pairs)
+            if out is None:
+                return np.asarray(along)
+            out[...] = along
+            return out
         changes = (dq, dv, dtau)
         result: Array = self._run("perturb_forward", q, v, tau, *changes, f_ext=f_ext, p=p, out=out, threads=threads)
         return result
@@ -184,6 +205,7 @@ class Linearization:
         tau: ArrayLike,
         *,
         dt: float | None = None,
+        t: ArrayLike | None = None,
         p: ArrayLike | None = None,
         threads: int | None = None,
     ) -> StateSpace:
@@ -193,14 +215,21 @@ class Linearization:
         ``dt``, of the motion over that time with constant τ (a zero-order hold): the derivative of where the exact
         motion leads. At rest that is the matrix exponential, however long the step.
 
+        Of a model with closures, x = [ξ; w] has the independent freedoms only: δq = N ξ and w = v[independent], with N
+        and ``independent`` of :meth:`freedoms` (for ξ, of the equations between places alone). One state that obeys the
+        closures; with ``dt``, at rest.
+
         Args:
             q: configuration (..., nq).
             v: velocity (..., nv).
             tau: joint forces (..., nv).
             dt: time step in s; None for continuous time.
+            t: time, for closures that depend on it.
             p: run-time parameters (..., np).
             threads: threads to split a batch over.
         """
+        if self.closures:
+            return StateSpace(*self._closed_state_space(q, v, tau, t, p, None if dt is None else _checked_dt(dt)))
         q, v, tau = (np.asarray(x, float) for x in (q, v, tau))
         if dt is not None:
             return self._held(q, v, tau, _checked_dt(dt), p, threads)
@@ -216,7 +245,7 @@ class Linearization:
     def _held(self, q: Array, v: Array, tau: Array, dt: float, p: Any, threads: int | None) -> StateSpace:
         """The state space of the motion over a time in which τ is held."""
         vdot = self._run("forward_dynamics", q, v, tau, p=p, threads=threads)
-        # A state that is no number must not decide on the steps of the others: a state of rest takes its place.
+        # A state that is not a number must not decide on the steps of the others: a state of rest takes its place.
         known = (np.isfinite(vdot) & np.isfinite(v)).all(axis=-1, keepdims=True)
         q = np.where(known, q, self.neutral())
         v, tau, vdot = (np.where(known, x, 0.0) for x in (v, tau, vdot))
@@ -253,6 +282,7 @@ class Linearization:
             p: run-time parameters (..., np).
             threads: threads to split a batch over.
         """
+        self._refuse_closed(bool(self.closures), "sensitivity")
         dt = _checked_dt(dt)
         forces = np.asarray(tau, float)
         if forces.ndim < 2 or forces.shape[-1] != self.nv:
@@ -377,7 +407,7 @@ class Linearization:
         if order != 2:
             raise InputError(f"no such order of {name}", got=repr(order), allowed="1 or 2")
         if out is not None:
-            raise InputError(f"{name} of second order takes no out", do="leave it away")
+            raise InputError(f"{name} of second order takes no out", do="drop the out= argument")
         first = self._run(name, *state, f_ext=f_ext, p=p, threads=threads)
         arrays = [(np.asarray(x), 1) for x in state]
         optional = []
@@ -397,8 +427,19 @@ class Linearization:
             rates.append(type(result)._make(np.moveaxis(x, -3, -1) for x in result))
         return first, rates
 
+    def _refuse_closed(self, asked: bool, what: str) -> None:
+        if asked:
+            raise InputError(
+                f"{what} is there for models without closures only",
+                got=f"closures {', '.join(repr(c.name) for c in self.closures)}",
+                do='use model.linearize_forward(q, v, tau), or model.function("forward_dynamics").jacobian("q")',
+            )
+
     # What the rest of the model gives.
     if TYPE_CHECKING:
+        closures: Any
+        _linearized_closed: Any
+        _closed_state_space: Any
         _trees: Any
         nominal_parameters: Any
         _run: Any

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.algorithms.catalogue import CATALOGUE, Trees, input_shape, link_start
+from linkwise.algorithms.catalogue import Trees, input_shape, link_start
+from linkwise.algorithms.closed_catalogue import EVERY
+from linkwise.algorithms.closure_solvers import BY_NUMBERS, TRACED
 from linkwise.algorithms.kinematics import configuration_rate
 from linkwise.algorithms.regressor import inertial_parameters
 from linkwise.compiled.arrays import is_one_state
@@ -20,6 +22,8 @@ from linkwise.model.builder import Builder
 from linkwise.model.dh import add_dh_chain
 from linkwise.model.mechanism import Mechanism
 from linkwise.model.parameters import Parameter, check_names, parameters
+from linkwise.model_api.closed_dynamics import ClosedDynamics
+from linkwise.model_api.closures import Closures
 from linkwise.model_api.dynamics import Dynamics
 from linkwise.model_api.energy import Energies
 from linkwise.model_api.kinematics import Kinematics
@@ -33,6 +37,9 @@ if TYPE_CHECKING:
     from linkwise.operators import Operators
 
 Array = NDArray[Any]
+
+BY_NUMBERS_ALONE = ("forward_dynamics", "constraint_forces", "project_velocity", "impulse")
+"""Functions that a closure solver answers."""
 
 ROLLED_ABOVE = 60
 """Bodies above which sweeps are rolled: where unrolled code begins to outgrow the instruction cache."""
@@ -54,7 +61,7 @@ class ModelBuilder(Builder):
 
 
 @dataclass(frozen=True, eq=True)
-class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanism):
+class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamics, Linearization, Mechanism):
     """A mechanism and its dynamics.
 
     Frozen: every function is a pure function of its arguments, and the ``with_…`` methods return changed copies.
@@ -207,7 +214,7 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
 
         Args:
             name: of the method.
-            optional: names of optional arrays it takes (``"f_ext"``, ``"point"``).
+            optional: names of optional arrays it takes (``"f_ext"``, ``"point"``, ``"t"``).
             static: arguments that are not arrays (``body="hand"``).
         """
         key = (name, optional, tuple(sorted(static.items())))
@@ -215,9 +222,9 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
         return function or once(self._functions, key, lambda: self._make(name, optional, static))
 
     def _make(self, name: str, optional: tuple[str, ...], static: dict[str, Any]) -> CompiledFunction:
-        if name not in CATALOGUE:
-            raise UnknownNameError("function", name, CATALOGUE)
-        text = CATALOGUE[name]
+        if name not in EVERY:
+            raise UnknownNameError("function", name, EVERY)
+        text = EVERY[name]
         names = (*text.inputs, *(n for n in text.optional if n in optional), *(("p",) if self.parameter_names else ()))
 
         def run(*flat: Sequence[Any]) -> Any:
@@ -229,9 +236,13 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
             result = text.function(trees, *arguments, **static)
             return np.empty(text.empty, object) if isinstance(result, list) and not result else result
 
-        doc = getattr(type(self), name).__doc__ or ""
+        doc = getattr(getattr(type(self), name, None), "__doc__", None) or ""
         inputs = [(n, input_shape(self, n)) for n in names]
         charts = {n: self.chart for n in names if link_start(n) == "q"}
+        if self.closure_solver in BY_NUMBERS and self.closures and name in BY_NUMBERS_ALONE:
+            from linkwise.model_api.state_by_state import solved_by_numbers
+
+            return solved_by_numbers(self, name, run, inputs, doc, charts)
         if self.rolls:
             from linkwise.rolled.choose import rolled_function
 
@@ -252,6 +263,18 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
             raise InputError("no such way to run sweeps", got=repr(sweeps), allowed='"auto", "rolled" or "unrolled"')
         return replace(self, sweeps=sweeps)
 
+    def with_closure_solver(self, solver: str) -> Self:
+        """A copy that finds accelerations under closures by a solver of this name; all give the same numbers.
+
+        Args:
+            solver: "auto"; "multipliers", λ first, inside the articulated recursion; "kkt", the full system of v̇ and
+                λ; "nullspace", in the null space of J_c with a rank test, on numbers only and outside the compiled
+                code: slow, and independent of the others.
+        """
+        if solver not in (*TRACED, *BY_NUMBERS):
+            raise UnknownNameError("closure solver", solver, (*TRACED, *BY_NUMBERS))
+        return replace(self, closure_solver=solver)
+
     def _run(
         self,
         name: str,
@@ -261,12 +284,14 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
         threads: int | None = None,
         f_ext: Any = None,
         point: Any = None,
+        t: Any = None,
+        at_v: Any = None,
         **static: Any,
     ) -> Array:
         arrays, optional = list(required), []
-        for extra, value in (("f_ext", f_ext), ("point", point)):
+        for extra, value in (("f_ext", f_ext), ("point", point), ("t", t), ("v", at_v)):
             if value is not None:
-                arrays.append(value)
+                arrays.append(np.asarray(value) if isinstance(value, (int, float)) else value)
                 optional.append(extra)
         if self.parameter_names:
             arrays.append(self._nominal_beside(arrays) if p is None else p)
@@ -275,7 +300,7 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
         function = self.function(name, *optional, **static)
         result: Array = function(*arrays, out=out, threads=threads)
         plain = not optional and not static and not self.parameter_names and type(function) is CompiledFunction
-        if plain and name not in vars(self) and is_one_state(arrays, function.inputs):
+        if plain and name in _METHODS and name not in vars(self) and is_one_state(arrays, function.inputs):
             self._install(name, function)
         return result
 
@@ -321,7 +346,7 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
     def _place(self, body: object) -> str:
         if not isinstance(body, str):
             raise InputError(
-                "body is a name", got=repr(body), allowed="the name of a body or frame, e.g. model.bodies[0].name"
+                "body must be a name", got=repr(body), allowed="the name of a body or frame, e.g. model.bodies[0].name"
             )
         return self.frame(body).name
 
@@ -345,7 +370,7 @@ class Model(Dynamics, Kinematics, Energies, Operational, Linearization, Mechanis
     crba = Dynamics.mass_matrix
 
 
-_METHODS = {name: getattr(Model, name) for name in CATALOGUE if hasattr(Model, name)}
+_METHODS = {name: getattr(Model, name) for name in EVERY if hasattr(Model, name)}
 
 
 def _without_annotations(signature: inspect.Signature) -> str:

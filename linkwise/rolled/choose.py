@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from linkwise.algorithms.catalogue import CATALOGUE, Columns, Text, Trees, input_shape, link_start
+from linkwise.algorithms.catalogue import Columns, Text, Trees, input_shape, link_start
+from linkwise.algorithms.closed_catalogue import EVERY
 from linkwise.compiled.function import Chart, CompiledFunction
 from linkwise.model.tree import Tree
 from linkwise.rolled.columns import ColumnsFunction
@@ -82,7 +83,7 @@ def rolled_function(
         static: arguments that are not arrays.
         charts: tangent spaces of the inputs that are configurations.
     """
-    text = CATALOGUE[name]
+    text = EVERY[name]
     if text.columns is None:
         rolling = _rolling(model, text, text.function, inputs, static)
 
@@ -91,7 +92,8 @@ def rolled_function(
             change = _rolling(model, text, text.function, inputs, static, moving=names)
             return RolledFunction(f"{name}_change", run, taken, doc, rolling=change)
 
-        return function_type(model, name, inputs)(name, run, inputs, doc, charts, rolling=rolling, along=along)
+        kind = function_type(model, name, inputs)
+        return kind(name, run, inputs, doc, charts, rolling=rolling, along=along, result=text.result)
     return _by_columns(model, name, text, text.columns, run, inputs, doc, static, charts)
 
 
@@ -140,7 +142,8 @@ def _rolling(
         tree = trees.rolled or trees._rolled(model._trees.fast)
         if moving:
             result = change_of(result, level)
-        program: RolledProgram = tree.finish(name, [*handles.values(), *rates.values()], {"out": result})
+        outputs = result._asdict() if text.result else {"out": result}
+        program: RolledProgram = tree.finish(name, [*handles.values(), *rates.values()], outputs)
         return program
 
     return roll

@@ -42,12 +42,13 @@ class ManyLinksFunction(CompiledFunction):
                 do='copy them to the host, or use model.with_sweeps("unrolled")',
             )
         batch = Batch(self.name, self.inputs, arrays)
+        split = checked_threads(threads)
         if not batch.is_symbolic:
-            return self._evaluate(batch, out, threads)
+            return self._evaluate(batch, out, split)
         if out is not None:
-            raise InputError(f"{self.name} fills out with numbers only", got="symbols", do="drop the out= argument")
+            raise InputError(f"{self.name} can fill out= with numbers only", got="symbols", do="drop the out= argument")
         if not batch.size:
-            nothing = self._evaluate(batch, None, threads)  # no state tells the shape of a result: numbers do
+            nothing = self._evaluate(batch, None, split)  # no state tells the shape of a result: numbers do
             if isinstance(nothing, tuple):
                 return type(nothing)._make(array.astype(object) for array in nothing)  # type: ignore[attr-defined]
             return nothing.astype(object)
@@ -82,7 +83,7 @@ class ManyLinksFunction(CompiledFunction):
         """The result on traced scalars and constants."""
 
     @abstractmethod
-    def _evaluate(self, batch: Batch, out: Any, threads: int | None) -> Any:
+    def _evaluate(self, batch: Batch, out: Any, threads: int) -> Any:
         """The result for a batch of numbers."""
 
 
@@ -97,6 +98,7 @@ class RolledFunction(ManyLinksFunction):
         charts: tangent spaces of the inputs that are configurations.
         rolling: makes the program with loops.
         along: makes the function of its change with the inputs of some names.
+        result: the named tuple that is returned, if it is not one array.
     """
 
     def __init__(
@@ -109,9 +111,10 @@ class RolledFunction(ManyLinksFunction):
         *,
         rolling: Rolling,
         along: Callable[[tuple[str, ...]], RolledFunction] | None = None,
+        result: type[Any] | None = None,
     ) -> None:
         super().__init__(name, text, inputs, doc, charts)
-        self._rolling, self._along = rolling, along
+        self._rolling, self._along, self._result = rolling, along, result
         self._changes: dict[tuple[str, ...], RolledFunction] = {}
 
     @cached_property
@@ -142,11 +145,12 @@ class RolledFunction(ManyLinksFunction):
             kernel = self._kernels[key] = RolledKernel.build(self.rolled_program, dtype, single=single)
         return kernel
 
-    def _evaluate(self, batch: Batch, out: Any, threads: int | None) -> Any:
+    def _evaluate(self, batch: Batch, out: Any, threads: int) -> Any:
         kernel = self._rolled_kernel(batch.dtype, single=batch.size < 4)
         results = batch.outputs(self.rolled_program.outputs, out)
-        kernel.run(batch.flat_inputs(), [flat for flat, _ in results], batch.size, checked_threads(threads))
-        return batch.finish(results, out)[0]
+        kernel.run(batch.flat_inputs(), [flat for flat, _ in results], batch.size, threads)
+        finished = batch.finish(results, out)
+        return finished[0] if self._result is None else self._result._make(finished)
 
     def _program_for(self, target: targets.Target) -> Program | RolledProgram:
         """The program with loops where the target has them, else the unrolled one."""

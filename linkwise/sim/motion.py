@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.algorithms.tangent import structure_constants
 from linkwise.errors import InputError
 from linkwise.model.joints import Joint
 from linkwise.model.parameters import Values
@@ -143,6 +144,11 @@ class Motion:
     @cached_property
     def _own_joints(self) -> list[Any]:
         return [joint for joint in self.model.joints if joint.mimic is None and joint.nv]
+
+    @cached_property
+    def structure_constants(self) -> list[tuple[int, int, int, float]]:
+        """How the directions of the tangent space fail to commute: [x, y]_i = Σ c x_j y_k by entries (i, j, k, c)."""
+        return structure_constants(self.model._trees.fast)
 
     # Forces.
     def _element_states(self, x: Flat) -> list[Any]:

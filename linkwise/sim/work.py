@@ -25,7 +25,7 @@ from linkwise.tracing.rolled_program import RolledProgram
 RUNNING, DONE, EVENT, FAILED, EXHAUSTED = 0.0, 1.0, 2.0, 3.0, 4.0
 
 
-Traceable = Program | Composite
+Traceable = Program | RolledProgram | Composite
 
 
 def program(name: str, function: Callable[..., dict[str, Any]], inputs: dict[str, int]) -> Program | Composite:
@@ -72,7 +72,7 @@ class Work:
         names = dict(renamed or {})
         for spec in (*traced.inputs, *traced.outputs):
             self.buffer(names.setdefault(spec.name, spec.name), spec.size)
-        if isinstance(traced, Program):
+        if not isinstance(traced, Composite):
             inputs, outputs = (tuple(names[spec.name] for spec in side) for side in (traced.inputs, traced.outputs))
             return (Call(self._with_loops(traced), inputs, outputs),)
         for number, spec in enumerate(traced.own):  # nobody else looks at them, so all composites share them

@@ -1,9 +1,4 @@
-"""Models that come with the library: the two arms of 002 §6.
-
->>> from linkwise import models
->>> models.stanford_arm().nv
-6
-"""
+"""The two arms of 002 §6."""
 
 from __future__ import annotations
 
@@ -15,8 +10,6 @@ from linkwise.errors import InputError
 from linkwise.model.joints import Prismatic, Revolute
 from linkwise.model.placement import transform
 from linkwise.model_api.model import Model, ModelBuilder
-
-__all__ = ["planar_arm", "stanford_arm"]
 
 
 def planar_arm(n: int = 3, length: float = 0.5, mass: float = 0.2) -> Model:
