@@ -9,7 +9,7 @@ import pytest
 
 import linkwise as lw
 from linkwise import models
-from tests.closures.mechanisms import T, Closed, at_state, closed_tree
+from tests.closures.mechanisms import Closed, T, at_state, closed_tree
 
 Array = Any
 
@@ -60,11 +60,11 @@ def test_bricard() -> None:
 
 
 @pytest.mark.parametrize(
-    "kinds", [["revolute", "gear"], ["rolling_disc"], ["led", "skate"]], ids=lambda kinds: kinds[0]
+    "kinds", [["revolute", "gear"], ["rolling_disc"], ["led"], ["skate"]], ids=lambda kinds: kinds[0]
 )
 def test_random_trees(kinds: list[str]) -> None:
     types = ("revolute", "spherical", "prismatic", "free")
-    _check(closed_tree(4, kinds, n=4, compiled=True, types=types, structured=0.3))
+    _check(closed_tree(4, kinds, n=5, compiled=True, types=types, structured=0.3))
 
 
 def test_batches_and_perturbations_agree() -> None:

@@ -55,7 +55,9 @@ def test_andrews_squeezer_starts_as_published() -> None:
     # The published multipliers are along X and Y; ours along the axes of K2. So are those of the other two pins.
     force = model.constraint_forces(q, np.zeros(7), tau).multipliers[:2]
     turned = np.array([[np.cos(q[0]), -np.sin(q[0])], [np.sin(q[0]), np.cos(q[0])]]) @ force
-    np.testing.assert_allclose(np.abs(turned), [98.5668703962410896057654982170, 6.12268834425566265503114393122], rtol=1e-9)
+    np.testing.assert_allclose(
+        np.abs(turned), [98.5668703962410896057654982170, 6.12268834425566265503114393122], rtol=1e-9
+    )
     found = model.freedoms(q)
     assert (found.count, found.gruebler) == (1, -8)
     assert found.redundant == {f"pin{k}": ("z", "tilt x", "tilt y") for k in (3, 4, 6)}
@@ -97,6 +99,8 @@ def test_slider_crank_against_its_closed_form() -> None:
         x = crank * np.cos(angle) + np.sqrt(rod**2 - (crank * np.sin(angle)) ** 2)
         np.testing.assert_allclose(q[2], x - crank - rod, atol=1e-12)
         # dx/dθ, from the closed form
-        slope = -crank * np.sin(angle) - crank**2 * np.sin(angle) * np.cos(angle) / np.sqrt(rod**2 - (crank * np.sin(angle)) ** 2)
+        slope = -crank * np.sin(angle) - crank**2 * np.sin(angle) * np.cos(angle) / np.sqrt(
+            rod**2 - (crank * np.sin(angle)) ** 2
+        )
         N = model.freedoms(q).basis[:, 0]
         np.testing.assert_allclose(N[2] / N[0], slope, rtol=1e-10)
