@@ -51,6 +51,7 @@ from linkwise.spatial.scalar import atan2, cos, exp, log, sin, sqrt, tan, tanh, 
 if TYPE_CHECKING:
     from linkwise.codegen.c.files import emit_c
     from linkwise.compiled.many_steps import rollout
+    from linkwise.flexible.body import FlexibleBody
     from linkwise.interop import as_jax, as_torch
     from linkwise.model.joint_check import check_joint
     from linkwise.sim.actuators import (
@@ -81,6 +82,8 @@ __all__ = [  # noqa: RUF022  # in groups
     # closures: what holds two frames together, what couples joints
     "Closure", "RelativePose", "Distance", "PointOnCurve", "PointOnPlane", "PointOnSurface", "PrescribedFrame",
     "Rolling", "Relation", "Coupling", "JointFunction", "Prescribed", "RateFunction",
+    # deformable bodies
+    "FlexibleBody",
     # compiled functions, and scalar functions to write them with
     "compile", "CompiledFunction", "rollout", "emit_c", "as_torch", "as_jax",
     "atan2", "cos", "exp", "log", "sin", "sqrt", "tan", "tanh", "where",
@@ -98,6 +101,7 @@ _LATER = {
     "linkwise.codegen.c.files": ("emit_c",),
     "linkwise.compiled.many_steps": ("rollout",),
     "linkwise.interop": ("as_jax", "as_torch"),
+    "linkwise.flexible.body": ("FlexibleBody",),
     "linkwise.sim.actuators": (
         "PD", "ComputedTorque", "JointSprings", "ReactionWheel", "SeriesElastic", "Thruster", "Torque",
     ),

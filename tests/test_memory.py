@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from linkwise.memory import Memory
 
 import linkwise as lw
 from linkwise import models
+from linkwise.model_api.memory import Memory
 
 
 @pytest.fixture

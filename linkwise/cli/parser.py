@@ -53,6 +53,11 @@ def _command(commands: Any, name: str, summary: str, examples: str, *, model: bo
         )  # fmt: skip
         group.add_argument("--gravity", metavar="X,Y,Z", help="acceleration of gravity in m/s² (default 0,0,-9.81)")
         group.add_argument("--no-mimic", action="store_true", help="give joints that mimic others their own coordinate")
+        group.add_argument("--loops", metavar="FILE", help="a side file with the loops of the model (YAML or JSON)")
+        group.add_argument(
+            "--model-path", action="append", default=[], metavar="FOLDER",
+            help="where the models are that an SDF file includes as model://name; may be repeated",
+        )  # fmt: skip
         group.add_argument(
             "--allow-unphysical", action="store_true", help="keep inertias that no body can have, with a warning"
         )
@@ -68,9 +73,10 @@ _STATE = "numbers (0,1.57,0), joints (elbow=1.57), `neutral` or `random:SEED`"
 
 def _info(commands: Any) -> None:
     parser = _command(
-        commands, "info", "show a model: its tree, freedoms, masses and limits",
+        commands, "info", "show a model: its tree, freedoms, masses, limits and loops",
         """
 info panda.urdf
+info cassie.sdf
 info --floating --json g1.urdf
 info panda.urdf --lock panda_finger_joint1 --lock panda_finger_joint2=0.04""",
     )  # fmt: skip
@@ -109,7 +115,7 @@ simulate panda.urdf --method rk4 --dt 0.001 --json""",
     start = parser.add_argument_group("the start")
     start.add_argument("--q0", default="neutral", metavar="Q", help=f"configuration: {_STATE}")
     start.add_argument("--v0", default="0", metavar="V", help="velocity: one number for all, numbers, or joints (0)")
-    force = parser.add_argument_group("what acts beside gravity").add_mutually_exclusive_group()
+    force = parser.add_argument_group("what acts besides gravity").add_mutually_exclusive_group()
     force.add_argument(
         "--tau", metavar="FORCES", help="joint forces: numbers, joints, or a CSV or npz file of t and tau"
     )

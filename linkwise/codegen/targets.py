@@ -123,7 +123,7 @@ def real(dtype: Any) -> np.dtype[Any]:
     except TypeError:
         kind = np.dtype(object)
     if kind not in (np.dtype(np.float64), np.dtype(np.float32)):
-        raise InputError("there is no code of this precision", got=repr(dtype), allowed="float64 or float32")
+        raise InputError("there is no code for this precision", got=repr(dtype), allowed="float64 or float32")
     return kind
 
 

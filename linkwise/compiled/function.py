@@ -152,7 +152,9 @@ class CompiledFunction:
         split = checked_threads(threads)
         if batch.is_symbolic:
             if out is not None:
-                raise InputError(f"{self.name} fills out with numbers only", got="symbols", do="drop the out= argument")
+                raise InputError(
+                    f"{self.name} can fill out= with numbers only", got="symbols", do="drop the out= argument"
+                )
             if batch.size:
                 return batch.each_state(self.text, self._symbolic_result)
         program, result_type = self._traced
@@ -271,7 +273,7 @@ def compile(
 
     Args:
         fn: called once as ``fn(model, *vectors)`` with NumPy object arrays of traced scalars; may call any method of
-            the model, use ``lw.sin`` and friends or NumPy arithmetic, and return a scalar, an array, or a tuple or
+            the model, use ``lw.sin`` and the like or NumPy arithmetic, and return a scalar, an array, or a tuple or
             dict of them.
             It must not branch on values (use ``lw.where``).
         model: the model handed to ``fn``.
@@ -307,7 +309,7 @@ def compile(
                 f"{what} of a compiled function cannot be written down",
                 got=repr(word),
                 allowed="a string of one line, without control characters",
-                do="choose another; name= goes before that of the function",
+                do="choose another; name= overrides the function's own",
             )
 
     def text(*flat: Sequence[Any]) -> Any:

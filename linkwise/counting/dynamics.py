@@ -87,7 +87,7 @@ def count_on(name: str, tree: Tree) -> Counts:
 
 
 def check_name(name: str) -> None:
-    """Refuse what is no algorithm, before anything is built for it."""
+    """Refuse what is not an algorithm, before anything is built for it."""
     if name not in OWN and name not in ALGORITHMS:
         raise UnknownNameError("algorithm", name, [*OWN, *ALGORITHMS])
 

@@ -245,7 +245,7 @@ class Linearization:
     def _held(self, q: Array, v: Array, tau: Array, dt: float, p: Any, threads: int | None) -> StateSpace:
         """The state space of the motion over a time in which τ is held."""
         vdot = self._run("forward_dynamics", q, v, tau, p=p, threads=threads)
-        # A state that is no number must not decide on the steps of the others: a state of rest takes its place.
+        # A state that is not a number must not decide on the steps of the others: a state of rest takes its place.
         known = (np.isfinite(vdot) & np.isfinite(v)).all(axis=-1, keepdims=True)
         q = np.where(known, q, self.neutral())
         v, tau, vdot = (np.where(known, x, 0.0) for x in (v, tau, vdot))
@@ -407,7 +407,7 @@ class Linearization:
         if order != 2:
             raise InputError(f"no such order of {name}", got=repr(order), allowed="1 or 2")
         if out is not None:
-            raise InputError(f"{name} of second order takes no out", do="leave it away")
+            raise InputError(f"{name} of second order takes no out", do="drop the out= argument")
         first = self._run(name, *state, f_ext=f_ext, p=p, threads=threads)
         arrays = [(np.asarray(x), 1) for x in state]
         optional = []

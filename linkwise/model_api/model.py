@@ -346,7 +346,7 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
     def _place(self, body: object) -> str:
         if not isinstance(body, str):
             raise InputError(
-                "body is a name", got=repr(body), allowed="the name of a body or frame, e.g. model.bodies[0].name"
+                "body must be a name", got=repr(body), allowed="the name of a body or frame, e.g. model.bodies[0].name"
             )
         return self.frame(body).name
 

@@ -37,7 +37,7 @@ class LongChainFunction(RolledFunction):
         self._chain = tree
         self._cut: dict[int, ParallelForwardDynamics] = {}
 
-    def _evaluate(self, batch: Batch, out: Any, threads: int | None) -> Any:
+    def _evaluate(self, batch: Batch, out: Any, threads: int) -> Any:
         split = checked_threads(threads)
         if split == 1 or batch.shape or batch.dtype != np.float64:
             return super()._evaluate(batch, out, threads)

@@ -197,7 +197,7 @@ def _after(event: Event, result: Any, model: Model) -> Array:
         fits, got = False, repr(result)[:80]
     if not fits:
         raise InputError(
-            f"the action of the event {event.name!r} returned something else than (q, v)",
+            f"the action of the event {event.name!r} returned something other than (q, v)",
             got=got,
             allowed=f"q ({model.nq},) and v ({model.nv},)",
         )

@@ -77,7 +77,7 @@ def simulate(
     Damping, dry friction, joint limits and effort limits of the model act; see :class:`JointRules`.
 
     Methods. Fixed step: ``"euler"`` (semi-implicit), ``"rk4"``, ``"variational"`` (symplectic: its energy error stays
-    bounded for ever). Adaptive: ``"dop853"`` and ``"dopri5"`` (Dormand and Prince, 8(5,3) and 5(4)), ``"rk56"``
+    bounded forever). Adaptive: ``"dop853"`` and ``"dopri5"`` (Dormand and Prince, 8(5,3) and 5(4)), ``"rk56"``
     (Verner), ``"cash_karp"``, and ``"rodas4"`` for stiff springs, dampers and friction (linearly implicit, L-stable,
     with exact derivatives). All Runge–Kutta methods work in a chart around each step's start (Munthe-Kaas), so
     quaternions stay of length one.

@@ -75,6 +75,7 @@ def extract(
     outputs: Sequence[tuple[str, Sequence[int]]],
     known: Mapping[int, tuple[str, int]],
     same: Mapping[int, int] | None = None,
+    known_sizes: Mapping[str, int] | None = None,
 ) -> Program:
     """The part of a trace that some of its values need, as a program of its own with only the inputs it reads.
 
@@ -85,9 +86,10 @@ def extract(
         outputs: name and node numbers of each output array.
         known: nodes that are found in memory instead of computed: input array name and element.
         same: nodes that are another, earlier node.
+        known_sizes: sizes of the arrays in which they are found; as large as these nodes need if not given.
     """
     found = {array: i for i, array in enumerate(dict.fromkeys(where for where, _ in known.values()))}
-    sizes = {array: 1 + max(e for a, e in known.values() if a == array) for array in found}
+    sizes = dict(known_sizes or {}) or {a: 1 + max(e for b, e in known.values() if a == b) for a in found}
     every = [*inputs, *(ArraySpec(array, (sizes[array],)) for array in found)]
     replaced = list(nodes)
     for number, (array, element) in known.items():

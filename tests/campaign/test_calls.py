@@ -48,3 +48,8 @@ def test_single_precision_with_parameters(function: str) -> None:
 
 def test_directions_that_cannot_be_moved() -> None:
     check(Case(Recipe(seed=0, types=("prismatic",)), "operational_inertia", batch=(3,)))
+
+
+def test_threads_that_are_no_number_for_no_states_rolled() -> None:
+    rolled = Recipe(seed=0, bodies=2, sweeps="rolled")
+    check(Case(rolled, "linearize_forward", batch=(0,), mistake="threads"))

@@ -123,7 +123,7 @@ def test_mistakes(tmp_path: Path) -> None:
     with pytest.raises(lw.InputError, match="no such target"):
         f.source(["c"])  # type: ignore[arg-type]
     for dtype in (np.float16, np.int64, "no number"):
-        with pytest.raises(lw.InputError, match=r"no code of this precision[\s\S]*float64 or float32"):
+        with pytest.raises(lw.InputError, match=r"no code for this precision[\s\S]*float64 or float32"):
             f.source("c", dtype)
     step = lw.compile(lambda _, q: q * 0.5, models.planar_arm(n=1), inputs={"q": "q"})
     with pytest.raises(lw.InputError, match="'c' has no code for many steps"):

@@ -55,7 +55,7 @@ def _from_file(model: Model, path: str) -> tuple[Array, Array, Array, Array]:
         )
     if len(t) < 4 or not (np.diff(t) > 0).all():
         raise InputError(
-            f"{path}: velocities cannot be had from these instants",
+            f"{path}: velocities cannot be found from these instants",
             got=f"{len(t)} instants",
             allowed="at least four, in increasing order",
         )

@@ -26,6 +26,8 @@ def run(options: Namespace) -> None:
         raise InputError("--duration is not a time", got=options.duration, allowed="seconds, more than 0")
     model = load_model(options)
     q0, v0 = configuration(model, options.q0, "--q0"), per_freedom(model, options.v0, "--v0")
+    if model.closures:
+        q0 = model.assemble(q0)
     motion = simulate(
         model,
         q0,

@@ -118,7 +118,7 @@ class _Writer:
                     f"the arrays of {self.program.name} are too large for a rollout on this GPU",
                     got=", ".join(f"{p.name}: {p.size}" for p in self.layout.places) + " numbers for each state",
                     allowed=f"{shared_bytes // (layouts.LANES[-1] * size)} numbers, all arrays together",
-                    do="leave out outputs that no later step needs, or roll out on the CPU",
+                    do="drop outputs that no later step needs, or roll out on the CPU",
                 )
             extra = self.size - self.layout.size
             self._lay_out(kinds, max(0, shared_bytes // (self.lanes * size) - 2 * extra))

@@ -13,7 +13,8 @@ from collections import deque
 from linkwise.codegen.llvm import ops, transcendental
 from linkwise.codegen.llvm.ir import Function, Shape, masked_load
 from linkwise.codegen.llvm.overlap import Overlap
-from linkwise.codegen.llvm.plan import Group, Piece, Plan, arguments, is_truth
+from linkwise.codegen.llvm.plan import Group, Piece, Plan, arguments
+from linkwise.tracing.ops import is_truth
 from linkwise.tracing.program import Program
 
 

@@ -3,7 +3,7 @@
 The check works on the module's text, behind everything that emits it, so it trusts no part of the emitter: before each
 load and store (masked ones lane by lane) a call is put in that looks the address up in a table of known ranges: the
 caller's inputs, which may only be read, its outputs, the scratch memory, the tables of a program with loops. What is in
-none of them, or does not lie as the instruction claims, is written down with its line, which :class:`BoundsError`
+none of them, or is not aligned as the instruction claims, is written down with its line, which :class:`BoundsError`
 names. The scratch memory is filled with NaNs before each call, so that a value read before it was written shows in a
 result.
 
@@ -158,7 +158,7 @@ def instrumented(text: str) -> str:
                 lines.append(lane)
             fresh += 1
         elif _is_access(line):
-            raise BoundsError(f"line {site} touches memory in a way that is not checked: {line.strip()}")
+            raise BoundsError(f"line {site} touches memory in an unchecked way: {line.strip()}")
         lines.append(line)
         if match := _ALLOCA.match(line):
             count, kind = (match[2], match[3]) if match[2] else (match[5], match[4])
@@ -219,7 +219,7 @@ class Watch:
             line = self._lines[site - 1].strip()
             name = next((x for x in reversed(self._lines[:site]) if x.startswith("define")), "").split("(")[0]
             raise BoundsError(
-                f"{size} bytes at {address:#x} are out of bounds, or lie otherwise than said: {line} ({name})"
+                f"{size} bytes at {address:#x} are out of bounds, or not aligned as stated: {line} ({name})"
             )
 
 
@@ -256,8 +256,7 @@ def checked_rolled(
     library = jit.Library(obj, (rolled.ENTRY, "linkwise_frame_bytes"), watch.imports)
     vector = machine.lanes(dtype)
     made = rolled.RolledKernel(program, dtype, library, 1 if single else vector, vector)
-    tables = [made._parameters, made._kinds, made._offsets, made._places, made._values, made._table]
-    fixed = [(int(table.ctypes.data), table.nbytes, False) for table in tables]
+    fixed = [(int(table.ctypes.data), table.nbytes, False) for table in made._table.parts]
     made._call = _watched(made._call, watch, _rows(program, item), made.scratch_bytes, fixed)
     return made
 

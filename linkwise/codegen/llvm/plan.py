@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 
 from linkwise.codegen.llvm import schedule
 from linkwise.codegen.llvm.transcendental import ENTRY_OF
-from linkwise.tracing.ops import OPS
 from linkwise.tracing.program import Node, Program
 
 # LLVM's time per node doubles at some ten thousand nodes in one function: up to here a program stays whole, above it
@@ -51,11 +50,6 @@ class Plan:
 def arguments(node: Node) -> tuple[int, ...]:
     """Numbers of the values a node reads."""
     return () if node[0] in ("const", "input") else node[1:]
-
-
-def is_truth(node: Node) -> bool:
-    """Whether a node is a truth value."""
-    return node[0] in OPS and OPS[node[0]].result == "B"
 
 
 def _depths(nodes: Sequence[Node]) -> list[int]:

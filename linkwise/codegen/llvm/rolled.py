@@ -49,11 +49,15 @@ _LINKS, _KINDS, _OFFSETS, _PARAMETERS, _CONSTANTS, _CONSTANT_PLACES, _CONSTANT_V
 _FIXED = 9
 
 
-class _Module:
-    """Writes the functions of one module."""
+class Sweeps:
+    """Writes the functions of one program with loops, the whole of it as ``sweep(bases, table, frame)``.
 
-    def __init__(self, program: RolledProgram, machine: Machine, bits: int, lanes: int) -> None:
-        self.program, self.machine, self.bits = program, machine, bits
+    ``bases`` is where each space, input and output begins, ``table`` the tables of :class:`Table`, ``frame`` scratch
+    memory. ``name`` stands before the names of all functions.
+    """
+
+    def __init__(self, program: RolledProgram, machine: Machine, bits: int, lanes: int, name: str = "") -> None:
+        self.program, self.machine, self.bits, self.name = program, machine, bits, name
         self.vector = Shape(bits, machine.vector_bytes * 8 // bits)
         self.shape = Shape(bits, lanes)
         self.spaces = list(program.spaces)
@@ -64,20 +68,15 @@ class _Module:
         self.functions: list[Function] = []
         self.loops: list[Function] = []
 
-    def text(self) -> str:
-        sweep = Function("define internal void @sweep(ptr %bases, ptr %table, ptr %frame) noinline #0")
+    def write(self) -> list[Function]:
+        """All of them; what they use of ``transcendental`` is in ``entries`` afterwards."""
+        sweep = Function(f"define internal void @{self.name}sweep(ptr %bases, ptr %table, ptr %frame) noinline #0")
         self._store_constants(sweep)
         for number, step in enumerate(self.program.steps):
             name = self._step(number, step)
             sweep.do(f"call void @{name}(ptr %bases, ptr %table, ptr %frame)")
         sweep.do("ret void")
-        entry = self._batch_entry() if self.shape.lanes > 1 else self._single_entry()
-        grouped = [f for e in sorted(self.entries) for f in transcendental.functions(e, self.machine, self.bits)]
-        rows = transpose.functions(self.machine, self.shape) if self.shape.lanes > 1 else []
-        size = Function("define i64 @linkwise_frame_bytes()")
-        size.do(f"ret i64 {self.frame_bytes}")
-        made = [*rows, *grouped, *self.functions, *self.loops, sweep, entry, size]
-        return module_text(made, [attributes(self.machine)])
+        return [*self.functions, *self.loops, sweep]
 
     # One step of the program: a loop over the links, what happens between two loops, or all sines and cosines.
     def _step(self, number: int, step: Loop | Angles | Once) -> str:
@@ -86,7 +85,7 @@ class _Module:
         return self._once(number, step) if isinstance(step, Once) else self._loop(number, step)
 
     def _once(self, number: int, step: Once) -> str:
-        name = f"once{number}"
+        name = f"{self.name}once{number}"
         f = Function(f"define internal void @{name}(ptr %bases, ptr %table, ptr %frame) noinline #0")
         base = self._bases(f, [step.body])
         position = f.emit(f"add i64 {self._word(f, _LINKS)}, {step.row}")
@@ -98,7 +97,7 @@ class _Module:
         return name
 
     def _angles(self, number: int, step: Angles) -> str:
-        name = f"angles{number}"
+        name = f"{self.name}angles{number}"
         self.entries.add("sincos")
         f = Function(f"define internal void @{name}(ptr %bases, ptr %table, ptr %frame) noinline #0")
         places = [self._base(f, space) for space in (step.arguments, step.sines, step.cosines)]
@@ -110,7 +109,7 @@ class _Module:
         return name
 
     def _loop(self, number: int, loop: Loop) -> str:
-        name = f"loop{number}"
+        name = f"{self.name}loop{number}"
         f = Function(f"define internal void @{name}(ptr %bases, ptr %table, ptr %frame) noinline #0")
         bodies = {kind: body for kind, body in enumerate(loop.bodies) if body is not None}
         f.label("entry")
@@ -202,6 +201,43 @@ class _Module:
         f.do("br i1 %more, label %loop, label %done")
         f.label("done")
 
+    def call(self) -> Function:
+        """The whole as a function of pointers to inputs and outputs, scratch memory, spaces and table."""
+        arrays = [f"in:{a.name}" for a in self.program.inputs] + [f"out:{a.name}" for a in self.program.outputs]
+        head = ", ".join([*(f"ptr %a{k}" for k in range(len(arrays))), "ptr %frame", "ptr %spaces", "ptr %table"])
+        f = Function(f"define internal void @{self.name}call({head}) noinline #0")
+        f.label("entry")
+        bases = f.emit(f"alloca ptr, i64 {len(self.place)}")
+        for space in self.spaces:
+            self.space_base(f, bases, space, "%spaces")
+        for k, name in enumerate(arrays):
+            self.base_at(f, bases, name, f"%a{k}")
+        f.do(f"call void @{self.name}sweep(ptr {bases}, ptr %table, ptr %frame)")
+        f.do("ret void")
+        return f
+
+    def space_base(self, f: Function, bases: str, space: str, scratch: str) -> None:
+        """Note in ``bases`` where a space begins in the scratch memory."""
+        start = self._word(f, _FIXED + self.place[space])
+        self.base_at(f, bases, space, f.address(self.shape.real, scratch, start))
+
+    def base_at(self, f: Function, bases: str, name: str, place: str) -> None:
+        """Note in ``bases`` where a space, an input or an output begins."""
+        f.do(f"store ptr {place}, ptr {f.address('ptr', bases, self.place[name])}")
+
+
+class _Module(Sweeps):
+    """Writes a module of its own, with a way in."""
+
+    def text(self) -> str:
+        made = self.write()
+        entry = self._batch_entry() if self.shape.lanes > 1 else self._single_entry()
+        grouped = [f for e in sorted(self.entries) for f in transcendental.functions(e, self.machine, self.bits)]
+        rows = transpose.functions(self.machine, self.shape) if self.shape.lanes > 1 else []
+        size = Function("define i64 @linkwise_frame_bytes()")
+        size.do(f"ret i64 {self.frame_bytes}")
+        return module_text([*rows, *grouped, *made, entry, size], [attributes(self.machine)])
+
     # The ways in.
     def _single_entry(self) -> Function:
         """One state at a time, its arrays used where they lie."""
@@ -216,8 +252,7 @@ class _Module:
         for side, index, name in self._arrays():
             rows = f.load("ptr", f.address("ptr", f"%{side}", index), 8)
             start = f.emit(f"mul i64 %i, {self._word(f, self._size_word(name))}")
-            row, base = f.address(self.shape.element, rows, start), f.address("ptr", bases, self.place[name])
-            f.do(f"store ptr {row}, ptr {base}")
+            self.base_at(f, bases, name, f.address(self.shape.element, rows, start))
         frame = f.emit(f"getelementptr i8, ptr %scratch, i64 {self._word(f, _FRAME)}")
         f.do(f"call void @sweep(ptr {bases}, ptr %table, ptr {frame})")
         f.do("%next = add i64 %i, 1")
@@ -234,7 +269,7 @@ class _Module:
         bases = f.emit(f"alloca ptr, i64 {len(self.place)}")
         self._space_bases(f, bases)
         for _, _, name in self._arrays():
-            self._space_base(f, bases, name)
+            self.space_base(f, bases, name, "%scratch")
         frame = f.emit(f"getelementptr i8, ptr %scratch, i64 {self._word(f, _FRAME)}")
         f.do("%some = icmp sgt i64 %count, 0")
         f.do("br i1 %some, label %loop, label %done")
@@ -266,7 +301,7 @@ class _Module:
             start = f.emit(f"mul i64 %i, {size}")
             place = f.address(self.shape.element, rows, start)
             if name.removeprefix("in:") in self.program.in_lanes and side == "in":
-                f.do(f"store ptr {place}, ptr {f.address('ptr', bases, self.place[name])}")
+                self.base_at(f, bases, name, place)
                 continue
             lanes = f.load("ptr", f.address("ptr", bases, self.place[name]), 8)
             f.do(f"call void @{function}(ptr {place}, ptr {lanes}, i64 {size}{extra})")
@@ -280,17 +315,69 @@ class _Module:
 
     def _space_bases(self, f: Function, bases: str) -> None:
         for space in self.spaces:
-            self._space_base(f, bases, space)
-
-    def _space_base(self, f: Function, bases: str, space: str) -> None:
-        start = self._word(f, _FIXED + self.place[space])
-        place = f.address(self.shape.real, "%scratch", start)
-        f.do(f"store ptr {place}, ptr {f.address('ptr', bases, self.place[space])}")
+            self.space_base(f, bases, space, "%scratch")
 
 
 def rolled_module(program: RolledProgram, machine: Machine, bits: int, *, single: bool) -> str:
     """The module's text, for one state at a time or for as many as a vector holds."""
     return _Module(program, machine, bits, 1 if single else machine.vector_bytes * 8 // bits).text()
+
+
+class Table:
+    """What a program with loops is steered by: its tables in one precision, and where its memory lies.
+
+    Everything is counted in values from the beginning of the scratch memory; whole vectors, so that none share a line.
+
+    Args:
+        program: the program.
+        dtype: of its numbers.
+        lanes: states side by side.
+        vector: lanes of a vector.
+        arrays: whether the scratch memory also holds inputs and outputs in lanes.
+    """
+
+    def __init__(self, program: RolledProgram, dtype: np.dtype[Any], lanes: int, vector: int, arrays: bool) -> None:
+        pad = vector if lanes == 1 else 1
+        starts, position = [], 0
+        for size in program.spaces.values():
+            starts.append(position)
+            position += -(-size // pad) * pad
+        sizes = [array.size for array in (*program.inputs, *program.outputs)]
+        for size in sizes:
+            starts.append(position)
+            if arrays:
+                position += -(-size // lanes) * lanes
+        self.frame = position * lanes * dtype.itemsize
+        self.frame += -self.frame % 64
+        first = dict(zip(program.spaces, starts, strict=False))
+        self._parameters = np.ascontiguousarray(program.parameters, dtype)
+        self._kinds = np.ascontiguousarray(program.kinds, np.int64)
+        self._offsets = np.ascontiguousarray(program.offsets, np.int64)
+        places = [first[c.space] + c.offset for c in program.constants]
+        values = [c.value for c in program.constants]
+        angles = program.spaces.get("angles", 0)
+        for spare in range(-angles % pad):  # lanes beyond the last angle take part in the call: let them be ordinary
+            places.append(first["angles"] + angles + spare)
+            values.append(0.5)
+        self._places, self._values = np.array(places, np.int64), np.array(values, dtype)
+        fixed = [
+            len(self._kinds),
+            self._kinds.ctypes.data,
+            self._offsets.ctypes.data,
+            self._parameters.ctypes.data,
+            len(self._places),
+            self._places.ctypes.data,
+            self._values.ctypes.data,
+            -(-angles // pad),
+            self.frame,
+        ]
+        self._words = np.array([*fixed, *starts, *sizes], np.int64)
+        self.address: int = self._words.ctypes.data
+
+    @property
+    def parts(self) -> list[NDArray[Any]]:
+        """All memory that compiled code reads."""
+        return [self._parameters, self._kinds, self._offsets, self._places, self._values, self._words]
 
 
 class RolledKernel:
@@ -303,7 +390,8 @@ class RolledKernel:
             library[ENTRY]
         )
         frame_bytes = int(ctypes.CFUNCTYPE(ctypes.c_int64)(library["linkwise_frame_bytes"])())
-        self._fill_table(frame_bytes, vector)
+        self._table = Table(program, self.dtype, lanes, vector, arrays=lanes > 1)
+        self.scratch_bytes = self._table.frame + frame_bytes
         item = self.dtype.itemsize
         self._in_strides = [array.size * item for array in program.inputs]
         self._out_strides = [array.size * item for array in program.outputs]
@@ -326,47 +414,6 @@ class RolledKernel:
         vector = machine.lanes(dtype)
         return cls(program, dtype, library, 1 if single else vector, vector)
 
-    def _fill_table(self, frame_bytes: int, vector: int) -> None:
-        """Where everything lies in the scratch memory, counted in values; whole vectors, so that none share a line."""
-        program = self.program
-        pad = vector if self.lanes == 1 else 1
-        starts, position = [], 0
-        for size in program.spaces.values():
-            starts.append(position)
-            position += -(-size // pad) * pad
-        sizes = [array.size for array in (*program.inputs, *program.outputs)]
-        for size in sizes:
-            starts.append(position)
-            if self.lanes > 1:
-                position += -(-size // self.lanes) * self.lanes
-        frame = position * self.lanes * self.dtype.itemsize
-        frame += -frame % 64
-        self.scratch_bytes = frame + frame_bytes
-        first = dict(zip(program.spaces, starts, strict=False))
-        self._parameters = np.ascontiguousarray(program.parameters, self.dtype)
-        self._kinds = np.ascontiguousarray(program.kinds, np.int64)
-        self._offsets = np.ascontiguousarray(program.offsets, np.int64)
-        places = [first[c.space] + c.offset for c in program.constants]
-        values = [c.value for c in program.constants]
-        angles = program.spaces.get("angles", 0)
-        for spare in range(-angles % pad):  # lanes beyond the last angle take part in the call: let them be ordinary
-            places.append(first["angles"] + angles + spare)
-            values.append(0.5)
-        self._places, self._values = np.array(places, np.int64), np.array(values, self.dtype)
-        fixed = [
-            len(self._kinds),
-            self._kinds.ctypes.data,
-            self._offsets.ctypes.data,
-            self._parameters.ctypes.data,
-            len(self._places),
-            self._places.ctypes.data,
-            self._values.ctypes.data,
-            -(-angles // pad),
-            frame,
-        ]
-        self._table = np.array([*fixed, *starts, *sizes], np.int64)
-        self._table_at = self._table.ctypes.data
-
     def run(
         self, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]], count: int, threads: int = 1
     ) -> None:
@@ -385,4 +432,4 @@ class RolledKernel:
         pointers = ctypes.c_void_p
         with _lent(self.scratch_bytes) as scratch:
             ins_at, outs_at = (pointers * len(here))(*here), (pointers * len(there))(*there)
-            self._call(ins_at, outs_at, stop - start, scratch, self._table_at)
+            self._call(ins_at, outs_at, stop - start, scratch, self._table.address)

@@ -2,7 +2,8 @@
 
 ``rollout(arrays, first, count, scratch)`` takes blocks of as many states as a vector has lanes, or one state at
 a time for the scalar variant. A block's buffers live in the scratch memory (a few kilobytes, so in the first-level
-cache) from its first step to its last; only what is recorded goes to the caller's memory on the way.
+cache) from its first step to its last; only what is recorded goes to the caller's memory on the way. Behind the buffers
+lies the memory of programs with loops; their tables come with the arrays.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from linkwise.codegen.llvm.body import Body
 from linkwise.codegen.llvm.ir import Function, Shape, module_text
 from linkwise.codegen.llvm.machines import Machine
 from linkwise.codegen.llvm.plan import make_plan
+from linkwise.codegen.llvm.rolled import Sweeps, Table
 from linkwise.codegen.llvm.source import attributes, entries_used
-from linkwise.codegen.routine import Call, Copy, Host, IfAny, Lookup, Record, Routine, Statement, WhileAny
+from linkwise.codegen.routine import Call, Columns, Copy, Host, IfAny, Lookup, Record, Routine, Statement, WhileAny
+from linkwise.tracing.rolled_program import RolledProgram
 
 # Part of every cache key, with that of the kernels: raise it when the same routine would be compiled to something else.
 ROLLOUT_VERSION = 2
@@ -44,7 +47,11 @@ class RoutineKernel:
         self.lanes = lanes
         self._library = library  # holds the code
         self._call = _SIGNATURE(library[ENTRY])
-        self._scratch_bytes = int(_NUMBER(library[SCRATCH_ENTRY])())
+        vector = machines.host().lanes(dtype)
+        with_loops = [program for program in routine.programs if isinstance(program, RolledProgram)]
+        self._tables = [Table(program, self.dtype, lanes, vector, arrays=False) for program in with_loops]
+        spaces = max((table.frame for table in self._tables), default=0)
+        self._scratch_bytes = int(_NUMBER(library[SCRATCH_ENTRY])()) + spaces
 
     @classmethod
     def build(cls, routine: Routine, dtype: DTypeLike = np.float64, *, scalar: bool = False) -> RoutineKernel:
@@ -88,6 +95,7 @@ class RoutineKernel:
         places += [tables[name].ctypes.data for name in routine.tables]
         places += [records[name].ctypes.data for name, _ in routine.records]
         places += [records[name].shape[1] for name, _ in routine.records]
+        places += [table.address for table in self._tables]
         arrays = (ctypes.c_void_p * max(1, len(places)))(*places)
 
         def work(start: int, stop: int) -> None:
@@ -115,13 +123,21 @@ class _Module:
         self.shape = Shape(bits, lanes)
         self.vector = Shape(bits, machine.vector_bytes * 8 // bits)
         self.bodies: dict[int, Body] = {}
+        self.sweeps: dict[int, Sweeps] = {}
         entries: set[str] = set()
+        made: list[Function] = []
         for number, program in enumerate(routine.programs):
+            if isinstance(program, RolledProgram):
+                sweeps = self.sweeps[id(program)] = Sweeps(program, machine, bits, lanes, name=f"rolled{number}_")
+                made += [*sweeps.write(), sweeps.call()]
+                entries.update(sweeps.entries)
+                continue
             plan = make_plan(program)
             entries.update(entries_used(plan))
             self.bodies[id(program)] = Body(
                 program, plan, self.shape, self.vector, name=f"body{number}", masked=machine.masked and lanes == 1
             )
+        self.with_loops = made
         self.entries = sorted(entries)
         # Whole groups of a vector for the transposes, and aligned for vector moves.
         self.places: dict[str, int] = {}
@@ -130,17 +146,21 @@ class _Module:
             self.places[buffer.name] = position
             position += -(-buffer.size // self.vector.lanes) * self.vector.lanes
         self.frame = position
+        frames = [body.frame_bytes for body in self.bodies.values()]
+        frames += [sweeps.frame_bytes for sweeps in self.sweeps.values()]
+        self.scratch_bytes = self.frame * self.shape.size + max(frames, default=0) + self.vector.size
+        self.scratch_bytes += -self.scratch_bytes % 64
 
     def text(self) -> str:
         """All functions."""
         shape = self.shape
-        frame_bytes = max((body.frame_bytes for body in self.bodies.values()), default=0)
         scratch = Function(f"define i64 @{SCRATCH_ENTRY}()")
-        scratch.do(f"ret i64 {self.frame * shape.size + frame_bytes + self.vector.size}")
+        scratch.do(f"ret i64 {self.scratch_bytes}")
         made = [] if shape.lanes == 1 else transpose.functions(self.machine, shape)
         made += [f for entry in self.entries for f in transcendental.functions(entry, self.machine, shape.bits)]
-        made += [f for body in self.bodies.values() for f in body.functions]
+        made += [f for body in self.bodies.values() for f in body.functions] + self.with_loops
         made += [_rows(shape, inward=True), _rows(shape, inward=False), _lookup(shape), _record(shape)]
+        made += [_unit(shape)] if any(isinstance(s, Columns) for s in self.routine.walk()) else []
         made += [_copy(shape), self._block(), self._entry(), scratch]
         return f"; {self.routine.name}, {shape.lanes} states at a time\n" + module_text(
             made, [attributes(self.machine)]
@@ -180,6 +200,11 @@ class _Module:
             name: f.load("i64", f.address("i64", "%arrays", len(names) + k), 8)
             for k, (name, _) in enumerate(routine.records)
         }
+        words = len(names) + len(routine.records)
+        self.tables = {
+            program: f.load("ptr", f.address("ptr", "%arrays", words + k), 8) for k, program in enumerate(self.sweeps)
+        }
+        self.spaces = f.emit(f"getelementptr i8, ptr %scratch, i64 {self.scratch_bytes}") if self.sweeps else ""
         self._rows_of(f, "load", [buffer for buffer in routine.loads if buffer.load])
         self._statements(f, routine.statements)
         self._rows_of(f, "store", [buffer for buffer in routine.loads if buffer.store])
@@ -198,12 +223,16 @@ class _Module:
 
     def _statements(self, f: Function, statements: tuple[Statement, ...]) -> None:
         at = self.pointers
-        sizes = self.routine.sizes
+        sizes, shape = self.routine.sizes, self.shape
         for statement in statements:
             match statement:
                 case Call(program, inputs, outputs):
-                    places = ", ".join(f"ptr {p}" for p in [*(at[n] for n in (*inputs, *outputs)), self.frame_pointer])
-                    f.do(f"call void @{self.bodies[id(program)].name}({places})")
+                    places = [*(at[n] for n in (*inputs, *outputs)), self.frame_pointer]
+                    if isinstance(program, RolledProgram):
+                        name, more = f"{self.sweeps[id(program)].name}call", [self.spaces, self.tables[id(program)]]
+                    else:
+                        name, more = self.bodies[id(program)].name, []
+                    f.do(f"call void @{name}({', '.join(f'ptr {p}' for p in [*places, *more])})")
                 case Copy(source, target):
                     f.do(f"call void @copy(ptr {at[source]}, ptr {at[target]}, i64 {sizes[source]})")
                 case Lookup(table, index, target):
@@ -229,6 +258,23 @@ class _Module:
                     f.label(inside)
                     self._statements(f, body)
                     f.do(f"br label %{after}")
+                    f.label(after)
+                case Columns(unit, column, matrix, body):
+                    counter, again, after = f.name(), f.name()[1:], f.name()[1:]
+                    f.lines.insert(1, f"  {counter} = alloca i64")  # once, not for each pass of a loop around
+                    f.store("i64", "0", counter, 8)
+                    f.do(f"br label %{again}")
+                    f.label(again)
+                    j = f.load("i64", counter, 8)
+                    f.do(f"call void @unit(ptr {at[unit]}, i64 {sizes[unit]}, i64 {j})")
+                    self._statements(f, body)
+                    j = f.load("i64", counter, 8)
+                    there = f.address(shape.real, at[matrix], f.emit(f"mul i64 {j}, {sizes[column]}"))
+                    f.do(f"call void @copy(ptr {at[column]}, ptr {there}, i64 {sizes[column]})")
+                    next_j = f.emit(f"add i64 {j}, 1")
+                    f.store("i64", next_j, counter, 8)
+                    more_left = f.emit(f"icmp slt i64 {next_j}, {sizes[unit]}")
+                    f.do(f"br i1 {more_left}, label %{again}, label %{after}")
                     f.label(after)
                 case Host():
                     raise ValueError("a Python function cannot be compiled")
@@ -269,6 +315,24 @@ def _copy(shape: Shape) -> Function:
     f.label("loop")
     f.do("%i = phi i64 [ 0, %entry ], [ %next, %loop ]")
     value = f.load(shape.real, f.address(shape.real, "%source", "%i"), shape.bits // 8)
+    f.store(shape.real, value, f.address(shape.real, "%target", "%i"), shape.bits // 8)
+    f.do("%next = add i64 %i, 1")
+    f.do("%more = icmp slt i64 %next, %n")
+    f.do("br i1 %more, label %loop, label %done")
+    f.label("done")
+    f.do("ret void")
+    return f
+
+
+def _unit(shape: Shape) -> Function:
+    """A unit vector of n numbers in every lane."""
+    f = Function("define internal void @unit(ptr %target, i64 %n, i64 %one) noinline #0")
+    f.label("entry")
+    f.do("br label %loop")
+    f.label("loop")
+    f.do("%i = phi i64 [ 0, %entry ], [ %next, %loop ]")
+    here = f.emit("icmp eq i64 %i, %one")
+    value = f.emit(f"select i1 {here}, {shape.real} {shape.constant(1.0)}, {shape.real} {shape.constant(0.0)}")
     f.store(shape.real, value, f.address(shape.real, "%target", "%i"), shape.bits // 8)
     f.do("%next = add i64 %i, 1")
     f.do("%more = icmp slt i64 %next, %n")

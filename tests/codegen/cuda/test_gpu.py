@@ -9,20 +9,11 @@ import pytest
 
 import linkwise as lw
 from linkwise.codegen.cuda.runtime import DeviceProgram
+from linkwise.codegen.cuda.target import TARGET
 from linkwise.tracing.program import Program
 from tests.codegen.cuda.models import binary, every_joint, random_state, sum_of_squares, ulps, unary
 
-
-def _device() -> object:
-    try:
-        cp = importlib.import_module("cupy")
-        cp.cuda.runtime.getDeviceCount()
-        return cp
-    except Exception:  # not installed, or no driver, or no device
-        return None
-
-
-cp = _device()
+cp = importlib.import_module("cupy") if TARGET.available() else None
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(cp is None, reason="no CUDA device, or no CuPy")]
 
 TOLERANCE = {np.float64: 1e-11, np.float32: 3e-3}
