@@ -142,7 +142,6 @@ class Batch:
             values = [self._assemble(value) for value in values]
         return values[0] if result_type is None else result_type._make(values)
 
-
     def one_state(self) -> list[list[Any]]:
         """The scalars of a call without batch axes, one flat list for each array."""
         return [_scalars(array) for array in self.arrays]

@@ -13,7 +13,8 @@ from collections import deque
 from linkwise.codegen import llvm_ops, transcendental
 from linkwise.codegen.ir import Function, Shape, masked_load
 from linkwise.codegen.overlap import Overlap
-from linkwise.codegen.plan import Group, Piece, Plan, arguments, is_truth
+from linkwise.codegen.plan import Group, Piece, Plan, arguments
+from linkwise.tracing.ops import is_truth
 from linkwise.tracing.program import Program
 
 

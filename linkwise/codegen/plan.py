@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 
 from linkwise.codegen import schedule
 from linkwise.codegen.transcendental import ENTRY_OF
-from linkwise.tracing.ops import OPS, is_truth
 from linkwise.tracing.program import Node, Program
 
 # LLVM's time per node doubles at some ten thousand nodes in one function: up to here a program stays whole, above it

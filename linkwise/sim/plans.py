@@ -23,7 +23,7 @@ from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
 from linkwise.sim.fixed_loop import fixed_loop, one_step
 from linkwise.sim.motion import Flat, JointRules, Motion, objects
 from linkwise.sim.tableaux import TABLEAUX, Tableau
-from linkwise.sim.work import Step, Work, program
+from linkwise.sim.work import Step, Work, program, settled
 from linkwise.tracing.calls import CallingTracer
 
 Array = NDArray[Any]
@@ -83,17 +83,20 @@ class Plan:
 
     def _work(self) -> tuple[Work, Step]:
         work = Work(self.motion, host=self.host_forces if self.hosted else None)
+        return work, settled(work, self._step(work))
+
+    def _step(self, work: Work) -> Step:
         if self.tableau is not None:
-            return work, runge_kutta(work, self.tableau)
+            return runge_kutta(work, self.tableau)
         if self.method == "euler":
-            return work, semi_implicit_euler(work)
+            return semi_implicit_euler(work)
         if self.method == "variational":
             from linkwise.sim.variational import variational
 
-            return work, variational(work)
+            return variational(work)
         from linkwise.sim.implicit import rosenbrock
 
-        return work, rosenbrock(work)
+        return rosenbrock(work)
 
     @cached_property
     def routine(self) -> Routine:
@@ -124,7 +127,8 @@ class Plan:
         values = event_program(self.motion, self.events)
         routine = one_step(work, step, values)
         now = Work(self.motion).routine(values)
-        return Locator(*(_built(each, np.float64, scalar=False) for each in (routine, now)), self.events)
+        step_kernel, values_kernel = (_built(each, np.float64, scalar=False) for each in (routine, now))
+        return Locator(step_kernel, values_kernel, self.events)
 
     def host_forces(self, t: Array, y: Array, p: Array) -> tuple[Array]:
         """Joint forces of the functions that could not be traced, state by state."""
