@@ -17,17 +17,23 @@ T = TypeVar("T")
 
 
 class _Making:
-    """A value on its way."""
+    """A value on its way. Its gate is shut until the making has ended, well or not."""
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()
-        self.ended = threading.Event()
+        self.gate = threading.Lock()
+        self.gate.acquire()
+
+    @property
+    def has_ended(self) -> bool:
+        return not self.gate.locked()
 
 
 # Held for a moment only; it may be taken again, since a finaliser or a signal's handler may ask for values anywhere.
 _guard = threading.RLock()
 _made: dict[tuple[int, Hashable], _Making] = {}
 _awaited: dict[int, _Making] = {}  # by thread
+_MISSING = object()
 
 
 def _forget() -> None:
@@ -46,9 +52,11 @@ def once(store: MutableMapping[Any, Any], key: Hashable, make: Callable[[], T]) 
     """``store[key]``, made and kept there if it is missing; the same object for all who ask."""
     place, mine = (id(store), key), _Making()
     try:
-        while key not in store:
+        while (value := store.get(key, _MISSING)) is _MISSING:
             with _guard:
                 other = _made.setdefault(place, mine)
+                if other.has_ended:  # and was interrupted before it could be taken off the list
+                    _made[place] = other = mine
                 if other is not mine and not _waits_for_me(other):
                     _awaited[mine.thread] = other
                 else:
@@ -56,15 +64,16 @@ def once(store: MutableMapping[Any, Any], key: Hashable, make: Callable[[], T]) 
             if other is mine:
                 return store.setdefault(key, make())  # type: ignore[no-any-return]
             try:
-                other.ended.wait()
+                with other.gate:
+                    pass
             finally:
                 _awaited.pop(mine.thread, None)
-        return store[key]  # type: ignore[no-any-return]
+        return value  # type: ignore[no-any-return]
     finally:
+        mine.gate.release()  # at once and in one step: no interrupt may come between and leave others waiting
         with _guard:
             if _made.get(place) is mine:
                 del _made[place]
-        mine.ended.set()
 
 
 def _waits_for_me(making: _Making | None) -> bool:

@@ -11,7 +11,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.models import planar_arm
-from linkwise.once import cached_property, once
+from linkwise.once import _made, _Making, cached_property, once
 
 
 class Thing:
@@ -172,3 +172,14 @@ def _status(child: int, seconds: float) -> int | None:
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     return None
+
+
+def test_a_making_that_was_interrupted_while_it_ended_keeps_nobody_waiting() -> None:
+    store: dict[str, int] = {}
+    left = _Making()
+    left.thread = -1
+    left.gate.release()
+    _made[id(store), "x"] = left
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(once, store, "x", lambda: 7).result(timeout=10.0) == 7
+    assert (id(store), "x") not in _made

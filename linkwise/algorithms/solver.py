@@ -12,7 +12,6 @@ The one place that decides it. Algorithms ask :func:`solver` and do not branch:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Protocol
 
 from linkwise.algorithms.articulated import articulate, pull, solve
@@ -22,6 +21,7 @@ from linkwise.algorithms.inverse_dynamics import Forces, external_force
 from linkwise.algorithms.mass_matrix import mass_factor
 from linkwise.algorithms.pulls import Pulls
 from linkwise.model.tree import Tree
+from linkwise.once import cached_property
 from linkwise.spatial.scalar import Scalar, is_zero
 from linkwise.spatial.vectors import Force
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from linkwise.codegen.kernel import BatchKernel
-from linkwise.codegen.rolled import RolledKernel
+from linkwise.codegen.llvm.kernel import BatchKernel
+from linkwise.codegen.llvm.rolled import RolledKernel
 from linkwise.codegen.routine import Call, Columns, Copy, Host, IfAny, Lookup, Record, Routine, Statement, WhileAny
 from linkwise.tracing.rolled_program import RolledProgram
 
@@ -36,7 +36,7 @@ class HostedRoutine:
         count: int,
         threads: int = 1,
     ) -> None:
-        """As :meth:`linkwise.codegen.rollout.RolloutKernel.run`."""
+        """As :meth:`linkwise.codegen.llvm.routine.RoutineKernel.run`."""
         memory = {buffer.name: np.zeros((count, buffer.size), self.dtype) for buffer in self.routine.buffers}
         for buffer in self.routine.buffers:
             if buffer.load:

@@ -5,8 +5,8 @@ programs on them, loop and branch on flags, look up shared tables and record row
 programs; a routine only says what runs after what. States in different lanes run side by side: a loop goes on while
 *any* of them has its flag up, and programs use ``where`` to leave the others as they are.
 
-:mod:`linkwise.codegen.rollout` compiles a routine; :mod:`linkwise.codegen.hosted` runs it with NumPy, which is also its
-definition.
+:mod:`linkwise.codegen.llvm.routine` compiles a routine; :mod:`linkwise.codegen.hosted` runs it with NumPy, which
+is also its definition.
 """
 
 from __future__ import annotations

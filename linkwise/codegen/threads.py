@@ -48,7 +48,7 @@ class _Task:
         with self._guard:
             self._at_work += 1  # before a share is taken: none is on its way unseen
         try:
-            self._take_shares()
+            self._take_shares(self._keeping)
         except BaseException as error:  # handed to the thread that waits
             self._error = error
             self._shares.clear()
@@ -58,10 +58,12 @@ class _Task:
                 self._awaited = False
                 self._all_left.release()
 
-    def run(self) -> None:
-        """Take shares like the others, then wait for them."""
+    def run(self, others: int) -> None:
+        """Call so many others to help, take shares like them, then wait for them."""
         try:
-            self._take_shares()
+            for _ in range(others):
+                _tasks.put(self)  # from here on threads may be at work: an interrupt must find us waiting for them
+            self._take_shares(self._keeping)
             with self._guard:
                 self._awaited = self._at_work > 0
             if self._awaited:
@@ -74,7 +76,8 @@ class _Task:
         if self._error is not None:
             raise self._error
 
-    def _take_shares(self) -> None:
+    def _take_shares(self, keeping: object) -> None:
+        """Work until nothing is left; ``keeping`` lives as long as this thread is at it, whatever the caller does."""
         while self._shares:
             try:
                 share = self._shares.popleft()
@@ -140,7 +143,4 @@ def run(
         return
     others = min(threads, len(parts)) - 1
     _ensure(others)
-    task = _Task(work, parts, keeping)
-    for _ in range(others):
-        _tasks.put(task)
-    task.run()
+    _Task(work, parts, keeping).run(others)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any, final
 from weakref import WeakKeyDictionary
 
@@ -18,6 +17,7 @@ import numpy as np
 from linkwise.algorithms.kinematics import Place
 from linkwise.errors import InputError
 from linkwise.model.tree import Tree
+from linkwise.once import cached_property
 from linkwise.operators.blocks import Array, Block, Blocks
 from linkwise.operators.kinds import Kind, kinds
 from linkwise.operators.lanes import Lanes, numbers

@@ -7,12 +7,12 @@ on a sum or on an inverse, and a number in front of a product is taken out of it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 
 from linkwise.errors import InputError
+from linkwise.once import cached_property
 from linkwise.operators import notation
 from linkwise.operators.base import Array, Operator
 from linkwise.operators.engine import Engine, Value

@@ -7,11 +7,11 @@ A link of another sort (one that bends, whose motions are [η̇; V] and forces [
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 from linkwise.algorithms.rigid_motion import next_motion
 from linkwise.model.tree import Link
+from linkwise.once import cached_property
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Scalar

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate
+
+from linkwise.once import cached_property
 
 
 @dataclass(frozen=True)

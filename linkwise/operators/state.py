@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +13,7 @@ from linkwise.errors import InputError
 from linkwise.model.joints import Joint
 from linkwise.model.mechanism import Mechanism
 from linkwise.model.tree import Tree
+from linkwise.once import cached_property
 from linkwise.operators.array_blocks import ArrayBlocks
 from linkwise.operators.atoms import Diagonal, Omega, PickOff, Shift, Sweep, Tilde
 from linkwise.operators.base import Operator

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.algorithms.catalogue import Columns
-from linkwise.arrays import Batch
+from linkwise.compiled.arrays import Batch
 from linkwise.errors import InputError
 from linkwise.rolled.function import ManyLinksFunction, RolledFunction
 from linkwise.spatial.scalar import Scalar
@@ -34,7 +34,7 @@ class ColumnsFunction(ManyLinksFunction):
         self._columns, self._column, self._value = columns, column, value
         self._shapes = [shape for _, shape in column.inputs[len(self.inputs) :]]
 
-    def _evaluate(self, batch: Batch, out: Any, threads: int | None) -> Any:
+    def _evaluate(self, batch: Batch, out: Any, threads: int) -> Any:
         vector = self._column.rolled_program.outputs[0].shape
         specs = [] if self._value is None else [ArraySpec("value", self._value.rolled_program.outputs[0].shape)]
         for name, shape in zip(self._columns.along, self._shapes, strict=True):
@@ -74,7 +74,7 @@ class ColumnsFunction(ManyLinksFunction):
             found.append(np.stack(products, 0 if self._columns.rows else -1))
         return found[0] if self._columns.result is None else self._columns.result._make(found)
 
-    def _one(self, state: list[Any], into: list[Any], threads: int | None) -> None:
+    def _one(self, state: list[Any], into: list[Any], threads: int) -> None:
         if self._value is not None:
             into[0][...] = self._value.general(*state)
             if self._columns.value_replaces is not None:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from linkwise.arrays import Batch, results_like
-from linkwise.codegen.cuda.detect import on_device
-from linkwise.compile import Chart, CompiledFunction, checked_threads
+from linkwise.codegen import targets
+from linkwise.compiled.arrays import Batch, results_like
+from linkwise.compiled.function import Chart, CompiledFunction, checked_threads
 from linkwise.errors import InputError
+from linkwise.once import cached_property
 from linkwise.spatial.dual import Dual, parts_of_level
 from linkwise.spatial.scalar import Scalar, is_zero
 from linkwise.tracing.calls import CallingTracer
+from linkwise.tracing.program import Program
 from linkwise.tracing.rolled_program import RolledProgram
 from linkwise.tracing.tracer import Traced
 
@@ -33,7 +34,7 @@ class ManyLinksFunction(CompiledFunction):
 
     def general(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
         """Evaluate for one state or a batch."""
-        if any(map(on_device, arrays)):
+        if targets.place_of(arrays) is not None:
             raise InputError(
                 f"{self.name} of a large mechanism runs on the CPU",
                 got="arrays on a GPU",
@@ -41,10 +42,16 @@ class ManyLinksFunction(CompiledFunction):
                 do='copy them to the host, or use model.with_sweeps("unrolled")',
             )
         batch = Batch(self.name, self.inputs, arrays)
+        split = checked_threads(threads)
         if not batch.is_symbolic:
-            return self._evaluate(batch, out, threads)
+            return self._evaluate(batch, out, split)
         if out is not None:
-            raise InputError(f"{self.name} fills out with numbers only", got="symbols", do="drop the out= argument")
+            raise InputError(f"{self.name} can fill out= with numbers only", got="symbols", do="drop the out= argument")
+        if not batch.size:
+            nothing = self._evaluate(batch, None, split)  # no state tells the shape of a result: numbers do
+            if isinstance(nothing, tuple):
+                return type(nothing)._make(array.astype(object) for array in nothing)  # type: ignore[attr-defined]
+            return nothing.astype(object)
         tracer = _calling_tracer(batch)
         if tracer is None:
             return batch.each_state(self.text, self._symbolic_result)
@@ -76,7 +83,7 @@ class ManyLinksFunction(CompiledFunction):
         """The result on traced scalars and constants."""
 
     @abstractmethod
-    def _evaluate(self, batch: Batch, out: Any, threads: int | None) -> Any:
+    def _evaluate(self, batch: Batch, out: Any, threads: int) -> Any:
         """The result for a batch of numbers."""
 
 
@@ -91,6 +98,7 @@ class RolledFunction(ManyLinksFunction):
         charts: tangent spaces of the inputs that are configurations.
         rolling: makes the program with loops.
         along: makes the function of its change with the inputs of some names.
+        result: the named tuple that is returned, if it is not one array.
     """
 
     def __init__(
@@ -103,9 +111,10 @@ class RolledFunction(ManyLinksFunction):
         *,
         rolling: Rolling,
         along: Callable[[tuple[str, ...]], RolledFunction] | None = None,
+        result: type[Any] | None = None,
     ) -> None:
         super().__init__(name, text, inputs, doc, charts)
-        self._rolling, self._along = rolling, along
+        self._rolling, self._along, self._result = rolling, along, result
         self._changes: dict[tuple[str, ...], RolledFunction] = {}
 
     @cached_property
@@ -131,25 +140,21 @@ class RolledFunction(ManyLinksFunction):
         key: Any = (dtype, single)
         kernel = self._kernels.get(key)
         if kernel is None:
-            from linkwise.codegen.rolled import RolledKernel
+            from linkwise.codegen.llvm.rolled import RolledKernel
 
             kernel = self._kernels[key] = RolledKernel.build(self.rolled_program, dtype, single=single)
         return kernel
 
-    def _evaluate(self, batch: Batch, out: Any, threads: int | None) -> Any:
+    def _evaluate(self, batch: Batch, out: Any, threads: int) -> Any:
         kernel = self._rolled_kernel(batch.dtype, single=batch.size < 4)
         results = batch.outputs(self.rolled_program.outputs, out)
-        kernel.run(batch.flat_inputs(), [flat for flat, _ in results], batch.size, checked_threads(threads))
-        return batch.finish(results, out)[0]
+        kernel.run(batch.flat_inputs(), [flat for flat, _ in results], batch.size, threads)
+        finished = batch.finish(results, out)
+        return finished[0] if self._result is None else self._result._make(finished)
 
-    def source(self, target: str = "llvm", dtype: Any = np.float64) -> str:
-        """The generated code; "llvm" shows the loops, other targets are of the unrolled program."""
-        if target != "llvm":
-            return super().source(target, dtype)
-        from linkwise.codegen.rolled import rolled_module
-        from linkwise.codegen.target import host
-
-        return rolled_module(self.rolled_program, host(), np.dtype(dtype).itemsize * 8, single=False)
+    def _program_for(self, target: targets.Target) -> Program | RolledProgram:
+        """The program with loops where the target has them, else the unrolled one."""
+        return self.rolled_program if target.loops else self.program
 
 
 def _calling_tracer(batch: Batch) -> CallingTracer | None:

@@ -22,7 +22,7 @@ from linkwise.model.tree import Link, Tree
 from linkwise.rolled.finish import Finisher
 from linkwise.rolled.ground import Ground, Spot, Written
 from linkwise.rolled.kinds import COMPUTED, Kind, sorted_into_kinds
-from linkwise.rolled.record import Recorded, RolledField, SpreadField
+from linkwise.rolled.record import Recorded, RolledField, SharedField
 from linkwise.rolled.vectors import DualVector, FieldVector, GlobalInput, StoredVector, part
 from linkwise.spatial.dual import Dual, new_level, parts_of_level
 from linkwise.spatial.scalar import Scalar
@@ -37,15 +37,30 @@ class NotRolledError(TypeError):
     """A text looked at the links one by one."""
 
 
+class NeedsApartError(Exception):
+    """A text gives one link something of its own: begin again, with that link of a kind of its own."""
+
+    def __init__(self, link: int) -> None:
+        super().__init__(link)
+        self.link = link
+
+
 class RolledTree:
     """Stands in for a :class:`Tree` while an algorithm's text runs; records its sweeps as loops.
 
-    ``ground`` is the trace in which run-time parameters live, if the tree has any.
+    ``ground`` is the trace in which run-time parameters live, if the tree has any; ``apart`` are links that are each of
+    a kind of their own.
     """
 
     rolls = True
 
-    def __init__(self, tree: Tree, ground: Ground | None = None, levels: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        ground: Ground | None = None,
+        apart: frozenset[int] = frozenset(),
+        levels: Sequence[int] = (),
+    ) -> None:
         self.tree = tree
         self.links = tree.links
         self.nq, self.nv = tree.nq, tree.nv
@@ -56,7 +71,8 @@ class RolledTree:
         self.recorded: list[Recorded | Written] = []
         self.constants: list[tuple[Spot, list[float]]] = []
         self.vector_starts: dict[str, str] = {}
-        self.kinds = sorted_into_kinds(tree)
+        self.apart = apart
+        self.kinds = sorted_into_kinds(tree, apart=apart)
         self._kind_of: dict[int, Kind] = {}
         self._counter = [0]
         self._levels = list(levels)
@@ -131,16 +147,16 @@ class RolledTree:
         leaves, rebuild = flatten(value, self._levels)
         space = f"shared:{self._new()}"
         self._start(space, leaves)
-        return SpreadField(self.ground, space, len(leaves), rebuild, shared=True)
+        return SharedField(self.ground, space, len(leaves), rebuild)
 
     def only_at(self, link: Link, value: Any, elsewhere: Any) -> Field[Any]:
-        """A stretch of memory for each link, written for one of them."""
+        """A value that only a link of a kind of its own reads."""
+        if link.index not in self.apart:
+            raise NeedsApartError(link.index)
         leaves, rebuild = flatten(value, self._levels)
-        space = f"spread:{self._new()}"
-        others = [float(x) for x in flatten(elsewhere, self._levels)[0]]
-        self.constants += [(Spot(space, other.index), others) for other in self.links if other.index != link.index]
-        self._write([(Spot(space, link.index), leaves)])
-        return SpreadField(self.ground, space, len(leaves), rebuild, shared=False)
+        space = f"shared:{self._new()}"
+        self._start(space, leaves)
+        return SharedField(self.ground, space, len(leaves), rebuild, link.index, elsewhere)
 
     # Vectors.
     def generalized(self, field: Any) -> Any:
@@ -218,7 +234,7 @@ class RolledTree:
     def _store(self, space: str, value: Callable[[Any], list[Scalar] | None]) -> None:
         """A pass over the links in which those that have a value store it."""
         stores = [{} if (given := value(kind.link)) is None else {space: given} for kind in self.kinds]
-        self.recorded.append(Recorded(self._new(), False, stores, None))
+        self.recorded.append(Recorded(self._new(), False, stores, None, [[] for _ in self.kinds]))
 
     # Recording.
     def _new(self) -> int:
@@ -266,13 +282,14 @@ class RolledTree:
     ) -> RolledField:
         kept_space = space.replace("handed", "kept")
         stores: list[dict[str, list[Scalar]]] = []
-        loop = Recorded(int(space.partition(":")[2]), reverse, stores, space if places else None)
+        loop = Recorded(int(space.partition(":")[2]), reverse, stores, space if places else None, [])
         made = RolledField(self, kept_space, loop, [kept for _, kept in runs])
         for (handed, _), (leaves, _) in zip(runs, made.per_kind, strict=True):
             into: dict[str, list[Scalar]] = {}
             if places and handed:
                 into[f"{space}:to"] = [handed[i] for i in places]
             into[kept_space] = [leaf for leaf in leaves if isinstance(leaf, Traced)]
+            loop.kept.append(into[kept_space])
             stores.append(into)
         self.recorded.append(loop)
         return made

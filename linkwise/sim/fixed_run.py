@@ -153,7 +153,7 @@ class FixedRun(Run):
         since = self.t0 + self.every * self.h * float(lost[0]) if len(lost) else self.end
         why = ", or the iteration for a step did not converge" if self.plan.method == "variational" else ""
         return message(
-            f"{who} left the numbers: a value is infinite or not a number{why}",
+            f"{who} diverged: a value is infinite or not a number{why}",
             got=f"from t = {since:.9g} s, with steps of {self.h:g} s",
             do='a smaller dt, method="rodas4" if it is stiff; see whether the control lets the motion diverge',
         )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from linkwise.once import cached_property
 
 Array = NDArray[Any]
 Values = Mapping[str, Array]

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.codegen.routine import Routine
-from linkwise.dynamics import Model
 from linkwise.errors import InputError
-from linkwise.memory import Memory
+from linkwise.model_api.memory import Memory
+from linkwise.model_api.model import Model
+from linkwise.once import cached_property
 from linkwise.sim.adaptive_loop import adaptive_loop
 from linkwise.sim.elements import Element, Function
 from linkwise.sim.events import Event, Locator, event_program
@@ -167,15 +166,15 @@ class Plan:
         rows["hosted"] = self.host_forces(*rows.values())[0] if self.hosted else np.zeros((count, m.nv))
         found = {spec.name: np.empty((count, spec.size)) for spec in kernel.routine.buffers if spec.store}
         kernel.run({**rows, **found}, {}, {}, count, threads)
-        made = {name: values.reshape(*shape, -1) for name, values in found.items()}
+        made = {name: values.reshape(*shape, values.shape[-1]) for name, values in found.items()}
         return {**made, "energy": made["energy"][..., 0]}
 
 
 def _built(routine: Routine, dtype: Any, scalar: bool) -> Any:
     if routine.is_compilable:
-        from linkwise.codegen.rollout import RolloutKernel
+        from linkwise.codegen.llvm.routine import RoutineKernel
 
-        return RolloutKernel.build(routine, dtype, scalar=scalar)
+        return RoutineKernel.build(routine, dtype, scalar=scalar)
     from linkwise.codegen.hosted import HostedRoutine
 
     return HostedRoutine(routine, dtype)
@@ -193,14 +192,12 @@ def plan_for(
     """The plan for these choices, made or found: the same functions and elements give the same plan."""
     parts = tuple(element.function if isinstance(element, Function) else element for element in elements)
     key = (parts, rules, n_parameters, method, TABLEAUX.get(method), every_step, events)
-    known: OrderedDict[Any, Plan] = Memory.of(model).table("simulation plans")
-    plan = known.get(key)
-    if plan is None:
-        plan = known[key] = _made(model, elements, rules, n_parameters, method, every_step, events)
-        while len(known) > _KEPT:
-            known.popitem(last=False)
-    known.move_to_end(key)
-    return plan
+    return Memory.of(model).recent(
+        "simulation plans",
+        key,
+        lambda: _made(model, elements, rules, n_parameters, method, every_step, events),
+        most=_KEPT,
+    )
 
 
 def _made(

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwise.compile import checked_threads
-from linkwise.dynamics import Model
+from linkwise.compiled.function import checked_threads
 from linkwise.errors import InputError
-from linkwise.memory import Memory
+from linkwise.model_api.memory import Memory
+from linkwise.model_api.model import Model
+from linkwise.once import once
 from linkwise.sim.adaptive_run import AdaptiveRun
 from linkwise.sim.checks import (
     check_clock,
@@ -76,13 +77,13 @@ def simulate(
     Damping, dry friction, joint limits and effort limits of the model act; see :class:`JointRules`.
 
     Methods. Fixed step: ``"euler"`` (semi-implicit), ``"rk4"``, ``"variational"`` (symplectic: its energy error stays
-    bounded for ever). Adaptive: ``"dop853"`` and ``"dopri5"`` (Dormand and Prince, 8(5,3) and 5(4)), ``"rk56"``
+    bounded forever). Adaptive: ``"dop853"`` and ``"dopri5"`` (Dormand and Prince, 8(5,3) and 5(4)), ``"rk56"``
     (Verner), ``"cash_karp"``, and ``"rodas4"`` for stiff springs, dampers and friction (linearly implicit, L-stable,
     with exact derivatives). All Runge–Kutta methods work in a chart around each step's start (Munthe-Kaas), so
     quaternions stay of length one.
 
-    Models of many bodies (``model.rolls``) run their sweeps as compiled loops and the loop over time in Python: no long
-    compilation, some hundred microseconds for each evaluation. They take ``"euler"`` and all Runge–Kutta methods.
+    Models of many bodies (``model.rolls``) run the same way, with their sweeps as loops inside the kernel: no long
+    compilation, and time in proportion to the bodies. Only ``"rodas4"`` needs a matrix, and time with their square.
 
     Fixed steps run in float32, at twice the speed, if q0, v0, p and x0 are all float32.
 
@@ -186,8 +187,9 @@ def limits_of(model: Model, rules: JointRules) -> tuple[Motion, tuple[Event, ...
 
     Kept with the model: they take a mass matrix, and the same events find the same plan again.
     """
-    known: dict[JointRules, tuple[Motion, tuple[Event, ...]]] = Memory.of(model).table("simulation limits")
-    if rules not in known:
+
+    def made() -> tuple[Motion, tuple[Event, ...]]:
         motion = Motion(model, (), rules, 0)
-        known[rules] = motion, limit_events(motion)
-    return known[rules]
+        return motion, limit_events(motion)
+
+    return once(Memory.of(model).table("simulation limits"), rules, made)

@@ -6,7 +6,6 @@ import csv
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.errors import InputError, LinkwiseError, require_extra
+from linkwise.once import cached_property
 
 if TYPE_CHECKING:
-    from linkwise.dynamics import Model
+    from linkwise.model_api.model import Model
     from linkwise.sim.events import Occurrence
     from linkwise.sim.jumps import Jumps
 

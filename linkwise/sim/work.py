@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 from linkwise.codegen.routine import Buffer, Call, Copy, Host, Routine, Statement
+from linkwise.once import cached_property
 from linkwise.sim.motion import Flat, Motion
 from linkwise.spatial.scalar import Scalar, where
 from linkwise.tracing.calls import CallingTracer, Composite

@@ -7,6 +7,17 @@ from collections.abc import Iterator, Sequence
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.value import Value
 
+_NOTHING = 2.0**-53  # what is less than this beside one changes no digit of it
+
+
+def coordinate_axis(axis: Sequence[float]) -> int | None:
+    """Which coordinate axis (0, 1 or 2) a unit vector lies along, either way; None for any other direction.
+
+    The other two components tell: beside a tilt of 1e-8 the third is one to the last digit.
+    """
+    along = [k for k in range(3) if abs(axis[k]) > _NOTHING]
+    return along[0] if len(along) == 1 else None
+
 
 class Vec(Value):
     """A vector of three scalars."""

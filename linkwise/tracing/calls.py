@@ -219,6 +219,8 @@ class _Cutter:
             self.own.append(ArraySpec(f"kept{number}", (len(others),)))
         if outputs:
             sizes = {spec.name: spec.size for spec in self.own}
-            made = extract(f"piece{number}", self.nodes, self.tracer.inputs, list(outputs.items()), found, sizes)
+            made = extract(
+                f"piece{number}", self.nodes, self.tracer.inputs, list(outputs.items()), found, known_sizes=sizes
+            )
             self.pieces.append(Piece(made, tuple(spec.name for spec in made.inputs), tuple(outputs)))
         found |= {x: places[x] for x in kept}

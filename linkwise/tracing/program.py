@@ -14,8 +14,9 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
+
+from linkwise.once import cached_property
 
 Node = tuple[Any, ...]
 

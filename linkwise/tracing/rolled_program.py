@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from linkwise.once import cached_property
 from linkwise.tracing.interpreter import interpret
 from linkwise.tracing.program import ArraySpec, Program
 
@@ -108,7 +108,8 @@ class RolledProgram:
                 continue
             of_step = step.bodies if isinstance(step, Loop) else (step.body,)
             bodies = [b and (b.program.fingerprint, b.inputs, b.outputs) for b in of_step]
-            found.append(repr((type(step).__name__, getattr(step, "reverse", None), bodies)))
+            how = step.reverse if isinstance(step, Loop) else step.row
+            found.append(repr((type(step).__name__, how, bodies)))
         return (tuple(self.spaces), self.offsets.shape[1], tuple(found), sorted(self.in_lanes))
 
     @property

@@ -10,6 +10,8 @@ from linkwise.tracing.ops import OPS
 from linkwise.tracing.program import Program
 from linkwise.tracing.rolled_program import PARAMETERS, Angles, Loop, LoopBody, RolledProgram
 
+_Piece = tuple[tuple[str, int], int]  # space and first value, how many
+
 
 def verify(program: Program) -> None:
     """Raise ``ValueError`` naming the first node that breaks a rule."""
@@ -45,9 +47,10 @@ def verify(program: Program) -> None:
 
 
 def verify_rolled(program: RolledProgram) -> None:
-    """Raise ``ValueError`` unless every link reads and writes inside the spaces, and reads only what was written.
+    """Raise ``ValueError`` unless every body reads and writes inside the spaces, and reads only what was written.
 
-    Places are data of the program (its table of offsets), so this is known for all links before anything runs.
+    Places are data of the program (its table of offsets), so this is known for all links, and for what runs once
+    between two loops, before anything runs.
     """
     _Spaces(program).run()
 
@@ -96,11 +99,34 @@ class _Spaces:
 
     def _link(self, k: int, body: LoopBody) -> None:
         who = f"{body.program.name} of row {k}"
-        starts = [int(self.program.offsets[k, stretch.column]) for stretch in body.inputs]
-        for array, element in sorted({node[1:] for node in body.program.nodes if node[0] == "input"}):
-            self._read(body.inputs[array].space, starts[array] + element, 1, who)
-        for stretch, spec in zip(body.outputs, body.program.outputs, strict=True):
-            self._write(stretch.space, int(self.program.offsets[k, stretch.column]), spec.size, who)
+        rows, columns = self.program.offsets.shape
+        stretches = (*body.inputs, *body.outputs)
+        if not (0 <= k < rows and all(0 <= stretch.column < columns for stretch in stretches)):
+            raise ValueError(f"{who} in {self.program.name} is not in the table of {rows} rows, {columns} columns")
+        starts = [int(self.program.offsets[k, stretch.column]) for stretch in stretches]
+        places = [(s.space, start) for s, start in zip(stretches, starts, strict=True)]
+        read = sorted({node[1:] for node in body.program.nodes if node[0] == "input"})
+        for array, element in read:
+            self._read(places[array][0], places[array][1] + element, 1, who)
+        written = list(zip(places[len(body.inputs) :], (spec.size for spec in body.program.outputs), strict=True))
+        for (space, start), size in written:
+            self._write(space, start, size, who)
+        self._apart(body, [((places[a][0], places[a][1] + e), 1) for a, e in read], written, who)
+
+    def _apart(self, body: LoopBody, read: list[_Piece], written: list[_Piece], who: str) -> None:
+        """Bodies none of whose inputs is one of its outputs are compiled as if all of these lay apart."""
+        ends = [{(s.space, s.column) for s in side} for side in (body.inputs, body.outputs)]
+        if ends[0] & ends[1]:
+            return
+        taken: set[tuple[str, int]] = {place for place, _ in read}
+        for (space, start), size in written:
+            values = {(space, i) for i in range(start, start + size)}
+            if values & taken:
+                raise ValueError(
+                    f"{who} in {self.program.name} writes {space}[{min(values & taken)[1]}], which it also reads or "
+                    "writes in another place"
+                )
+            taken |= values
 
     def _inside(self, space: str, start: int, size: int, who: str) -> None:
         if space not in self.written:

@@ -94,18 +94,16 @@ def expected(name: str, given_arrays: list[Any], cores: list[int]) -> Any:
 
 def check(name: str, given_arrays: list[Any], cores: list[int]) -> None:
     with np.errstate(all="ignore"):
-        try:
-            answer = expected(name, given_arrays, cores)
-        except ZeroDivisionError:  # a quaternion of length zero
-            answer = "not finite"
+        answer = expected(name, given_arrays, cores)
         for _ in range(2):  # the second time the compiled single-state function may be in the way
             try:
                 result = getattr(MODEL, name)(*given_arrays)
             except lw.InputError:
-                assert answer is None or isinstance(answer, str)
+                assert answer is None
                 continue
             assert answer is not None, "a mistake was not noticed"
-            if isinstance(answer, str):
+            if not np.isfinite(answer).all():  # a quaternion of length zero; the program left out some zeros times NaN
+                assert not np.isfinite(result).all()
                 continue
             if answer.size == 0:
                 assert np.size(result) == 0

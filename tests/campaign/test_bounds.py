@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from linkwise import models
-from linkwise.codegen import bounds, llvm, target
+from linkwise.codegen.llvm import bounds, machines, rolled, source
 from linkwise.tracing.program import ArraySpec, Program
+from linkwise.tracing.rolled_program import Once
 from tests.codegen.programs import interpret, lesser_machines, mixture
 from tests.random_trees import random_tree
 
@@ -27,7 +28,7 @@ def ran(kernel: object, program: Program, count: int, dtype: str = "f8") -> list
 
 @pytest.mark.parametrize("machine", lesser_machines(), ids=lambda machine: machine.cpu)
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
-def test_batches_stay_inside(machine: target.Machine, dtype: str) -> None:
+def test_batches_stay_inside(machine: machines.Machine, dtype: str) -> None:
     program = mixture(sizes=(7, 3, 17), outputs=(5, 8, 1))
     kernel = bounds.checked_batch(program, dtype, machine)
     for count in (1, 3, 8, 9, 16, 17, 33):
@@ -71,6 +72,25 @@ def test_one_state_stays_inside() -> None:
 
 
 @pytest.mark.parametrize("single", [False, True])
+def test_what_runs_once_between_loops_stays_inside(single: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its places are a row of the table behind the links'; one beyond its space must be found as it runs."""
+    model = random_tree(3, 9, branching=0.5).with_sweeps("rolled")
+    program = model.function("momentum").rolled_program
+    assert any(isinstance(step, Once) for step in program.steps)
+    kernel = bounds.checked_rolled(program, single=single)
+    beyond = kernel.scratch_bytes // 8  # values: outside, but in memory that is there
+    q, v, out = (np.zeros((5 + beyond, size))[:5] for size in (model.nq, model.nv, 6))
+    q[...] = [model.random_configuration(np.random.default_rng(k)) for k in range(5)]
+    v[...] = np.random.default_rng(0).normal(size=v.shape)
+    kernel.run([q, v], [out], 5)
+    assert np.allclose(out, model.with_sweeps("unrolled").momentum(q, v), rtol=1e-9, atol=1e-9)
+    kernel._offsets[len(program.kinds) :] += beyond
+    monkeypatch.setattr(rolled._kept, "buffer", np.zeros(20 * kernel.scratch_bytes, np.uint8), raising=False)
+    with pytest.raises(bounds.BoundsError, match=r"out of bounds.*@once\d+"):
+        kernel.run([q, v], [out], 5)
+
+
+@pytest.mark.parametrize("single", [False, True])
 def test_loops_stay_inside(single: bool) -> None:
     model = random_tree(3, 9, branching=0.5).with_sweeps("rolled")
     unrolled = model.with_sweeps("unrolled")
@@ -101,9 +121,9 @@ def doctored(text: str, pattern: str, change: str) -> str:
 def test_what_leaves_an_array_is_found(pattern: str, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     program = mixture(sizes=(7,), outputs=(5,))
     machine = lesser_machines()[-1]
-    good = llvm.batch_module(program, machine, 64)
+    good = source.batch_module(program, machine, 64)
     bad = good._replace(text=doctored(good.text, pattern, change))
-    monkeypatch.setattr(llvm, "batch_module", lambda *_: bad)
+    monkeypatch.setattr(source, "batch_module", lambda *_: bad)
     kernel = bounds.checked_batch(program, "f8", machine)
     room = [
         np.zeros((64, a.size)) for a in (*program.inputs, *program.outputs)
@@ -114,7 +134,7 @@ def test_what_leaves_an_array_is_found(pattern: str, change: str, monkeypatch: p
 
 def test_what_leaves_its_place_in_the_scratch_memory_is_found() -> None:
     program = mixture()
-    text = llvm.batch_module(program, lesser_machines()[-1], 64).text
+    text = source.batch_module(program, lesser_machines()[-1], 64).text
     assert bounds.verify_scratch(text) > 50
     place = r"(getelementptr <\d+ x double>, ptr %out0, i64) \d+"
     with pytest.raises(bounds.BoundsError, match="leaves its"):
@@ -139,7 +159,7 @@ def _all_read_only(allow: object) -> object:
 
 
 def test_a_way_to_touch_memory_that_is_not_known_is_refused() -> None:
-    with pytest.raises(bounds.BoundsError, match="not checked"):
+    with pytest.raises(bounds.BoundsError, match="unchecked"):
         bounds.instrumented("define void @f(ptr %p) {\n  %x = load volatile double, ptr %p\n  ret void\n}")
 
 
@@ -148,3 +168,18 @@ def test_asked_for_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not bounds.wanted()
     monkeypatch.setenv("LINKWISE_DEBUG", "1")
     assert bounds.wanted()
+
+
+@pytest.mark.parametrize("sweeps", ["unrolled", "rolled"])
+def test_debug_runs_are_checked(sweeps: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls of one state and of many, with loops and without, go through checked builds, with the usual results."""
+    q = np.random.default_rng(0).uniform(-1, 1, (9, 6))
+    right = models.stanford_arm().gravity_force(q)
+    calls = []
+    judge = bounds.Watch.judge
+    monkeypatch.setattr(bounds.Watch, "judge", lambda watch: calls.append(judge(watch)))
+    monkeypatch.setenv("LINKWISE_DEBUG", "1")
+    model = models.stanford_arm().with_sweeps(sweeps)
+    for n, batch in enumerate((q[0], q[0], q), start=1):
+        assert np.allclose(model.gravity_force(batch), right[0] if batch.ndim == 1 else right, rtol=1e-12, atol=1e-12)
+        assert len(calls) == n

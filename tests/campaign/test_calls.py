@@ -31,26 +31,25 @@ def test_a_bad_state_stays_alone(bad: float) -> None:
     check(Case(ARM, "gravity_force", batch=(19,), bad=bad))
 
 
-@pytest.mark.xfail(raises=IndexError, reason="no result type is known before a state was computed")
 def test_no_states_of_symbols_rolled() -> None:
     rolled = Recipe(seed=0, types=("helical",), sweeps="rolled")
     check(Case(rolled, "linearize_forward", batch=(0,), given=(Given(), Given(), Given("O"))))
 
 
-@pytest.mark.xfail(raises=ValueError, reason="the largest number of nothing is asked for")
 def test_no_states_in_steps_of_time() -> None:
     check(Case(Recipe(seed=0, types=("spherical",)), "state_space", batch=(0,), dt=0.1))
 
 
-@pytest.mark.xfail(
-    raises=AssertionError, reason="nominal parameters are double, and make the call one in double precision"
-)
 @pytest.mark.parametrize("function", ["integrate", "difference"])
 def test_single_precision_with_parameters(function: str) -> None:
     with_mass = Recipe(seed=0, parameters=("mass",))
     check(Case(with_mass, function, batch=(3,), given=(Given("f4"), Given("f4"))))
 
 
-@pytest.mark.xfail(raises=ZeroDivisionError, reason="a pivot that is known to be zero is divided by while tracing")
 def test_directions_that_cannot_be_moved() -> None:
     check(Case(Recipe(seed=0, types=("prismatic",)), "operational_inertia", batch=(3,)))
+
+
+def test_threads_that_are_no_number_for_no_states_rolled() -> None:
+    rolled = Recipe(seed=0, bodies=2, sweeps="rolled")
+    check(Case(rolled, "linearize_forward", batch=(0,), mistake="threads"))

@@ -149,3 +149,26 @@ def test_every_share_once() -> None:
         for _ in range(200):
             threads.run(work, 1000, threads=threads_used, smallest=10, step=8)
         assert (hits == 200).all()
+
+
+def test_an_interrupt_while_others_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that was called before the caller got to work itself is waited for like any other."""
+    begun, ended = threading.Event(), threading.Event()
+
+    class Interrupted(type(threads._tasks)):  # type: ignore[misc]
+        def put(self, task: object) -> None:
+            super().put(task)
+            if task is not None:
+                begun.wait(10.0)
+                raise KeyboardInterrupt
+
+    def work(start: int, stop: int) -> None:
+        begun.set()
+        time.sleep(0.2)
+        ended.set()
+
+    monkeypatch.setattr(threads, "_tasks", Interrupted())
+    monkeypatch.setattr(threads, "_workers", 0)
+    with pytest.raises(KeyboardInterrupt):
+        threads.run(work, 1000, 2, 1, 1)
+    assert ended.is_set()

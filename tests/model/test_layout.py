@@ -53,6 +53,30 @@ def test_nearly_parallel_axes(angle: float, kind: str) -> None:
     frames_agree(b.build())
 
 
+def rodrigues(axis: Any, angle: float) -> np.ndarray:
+    """A turn about an axis, with nothing left out however small."""
+    x, y, z = np.array(axis) / np.linalg.norm(axis)
+    K = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    return np.eye(3) + math.sin(angle) * K + 2 * math.sin(angle / 2) ** 2 * K @ K
+
+
+@pytest.mark.parametrize("tilt", [1e-15, 1e-12, 1e-9, 1e-8, 1e-7])
+@pytest.mark.parametrize("along", range(3))
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_axes_that_are_nearly_coordinate_axes(tilt: float, along: int, sign: float) -> None:
+    """Their length is that of one component to the last digit, but they are not that axis."""
+    axis = np.full(3, tilt)
+    axis[along] = sign
+    b = lw.ModelBuilder("tilted")
+    b.add_body("a", joint=lw.Revolute(axis), mass=1.0, com=(0.1, 0.2, 0.3), inertia=np.eye(3))
+    b.add_body("b", "a", joint=lw.Universal(axis, np.roll(axis, 1)), mass=1.0, com=(1, 0, 0), inertia=np.eye(3))
+    model, q = b.build(), np.array([1.0, 0.7, -0.4])
+    R = rodrigues(axis, 1.0)
+    assert np.abs(model.pose(q, "a")[:3, :3] - R).max() < 3e-15
+    R = R @ rodrigues(axis, 0.7) @ rodrigues(np.roll(axis, 1), -0.4)
+    assert np.abs(model.pose(q, "b")[:3, :3] - R).max() < 3e-15
+
+
 @pytest.mark.parametrize("angle", SMALL)
 def test_frames_are_orthonormal(angle: float) -> None:
     b = lw.ModelBuilder("nearly")

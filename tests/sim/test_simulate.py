@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.model_api.memory import Memory
 from linkwise.sim.adaptive_run import AdaptiveRun
 from linkwise.sim.simulate import IntegrationWarning, SlowControlWarning
 from tests.sim.mechanisms import double_pendulum, mixed, pendulum, slider
@@ -325,4 +326,4 @@ def test_stopping_at_limits_is_compiled_once():
     model = slider(limits=lw.JointLimits(lower=-1.0, upper=0.5))
     for _ in range(3):
         lw.simulate(model, [0.0], [1.0], 5.0, limits="stop")
-    assert len(model.__dict__["_simulation_plans"]) == 1
+    assert len(Memory.of(model).table("simulation plans")) == 1

@@ -1,4 +1,4 @@
-"""Programs with loops: every link stays inside the spaces and reads only what was written."""
+"""Programs with loops: every body stays inside the spaces and reads only what was written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from linkwise.tracing.program import ArraySpec, Program
-from linkwise.tracing.rolled_program import Constant, Copy, Loop, LoopBody, RolledProgram, Stretch
+from linkwise.tracing.rolled_program import Constant, Loop, LoopBody, Once, RolledProgram, Stretch, interpret_rolled
 from linkwise.tracing.verifier import verify, verify_rolled
 from tests.random_trees import random_tree
 
@@ -20,21 +20,23 @@ STEP = Program(
     (ArraySpec("after", (1,)),),
     ((2,),),
 )
+COPY = Program("copy", (("input", 0, 0),), (ArraySpec("last", (1,)),), (ArraySpec("result", (1,)),), ((0,),))
 
 
 def running_sum(offsets: Any, **changes: Any) -> RolledProgram:
     """sums[k + 1] = sums[k] + x[k]; the last is the output."""
+    last = LoopBody(COPY, (Stretch("sums", 0),), (Stretch("out:y", 1),))
     body = LoopBody(STEP, (Stretch("sums", 0), Stretch("in:x", 1)), (Stretch("sums", 2),))
     made = RolledProgram(
         "running_sum",
         (ArraySpec("x", (3,)),),
         (ArraySpec("y", (1,)),),
         np.zeros(3, np.int64),
-        np.array(offsets, np.int64),
+        np.array([*offsets, [3, 0, 0]], np.int64),
         np.zeros(0),
         {"sums": 4},
         (Constant("sums", 0, 0.0),),
-        (Loop((body,)), Copy("sums", 3, "out:y", 0)),
+        (Loop((body,)), Once(last, 0)),
     )
     return replace(made, **changes)
 
@@ -44,21 +46,42 @@ GOOD = [[0, 0, 1], [1, 1, 2], [2, 2, 3]]
 
 def test_good_programs_pass() -> None:
     verify_rolled(running_sum(GOOD))
+    assert interpret_rolled(running_sum(GOOD), [[1.0, 2.0, 4.0]]) == [[7.0]]
     model = random_tree(5, 12, branching=0.5).with_sweeps("rolled")
-    for name in ("inverse_dynamics", "forward_dynamics", "poses", "mass_solve", "integrate", "perturb_inverse"):
-        verify_rolled(model.function(name).rolled_program)
+    names = ("inverse_dynamics", "forward_dynamics", "poses", "mass_solve", "integrate", "perturb_inverse", "momentum")
+    programs = [model.function(name).rolled_program for name in names]
+    for program in programs:
+        verify_rolled(program)
+    assert any(isinstance(step, Once) for program in programs for step in program.steps)
+
+
+def once(*rows: list[int], row: int = 0) -> RolledProgram:
+    """The running sum with the table's rows after the links' given, and the row that the copy of the last takes."""
+    good = running_sum(GOOD)
+    copy = replace(good.steps[1], row=row)
+    return replace(good, offsets=np.array([*GOOD, *rows], np.int64), steps=(good.steps[0], copy))
+
+
+def test_the_row_is_part_of_the_code() -> None:
+    """Two programs that take their offsets from different rows must not share a compiled object."""
+    assert once([3, 0, 0], [3, 0, 0]).fingerprint != once([3, 0, 0], [3, 0, 0], row=1).fingerprint
 
 
 @pytest.mark.parametrize(
     ("program", "message"),
     [
-        (running_sum([[0, 0, 1], [1, 1, 2], [2, 3, 3]]), r"step of link 2 .* in:x\[3:4\] is outside its 3 values"),
+        (running_sum([[0, 0, 1], [1, 1, 2], [2, 3, 3]]), r"step of row 2 .* in:x\[3:4\] is outside its 3 values"),
         (running_sum([[0, 0, 1], [1, 1, 2], [2, 2, 4]]), r"sums\[4:5\] is outside its 4 values"),
         (running_sum([[-1, 0, 1], [1, 1, 2], [2, 2, 3]]), r"sums\[-1:0\] is outside"),
-        (running_sum([[1, 0, 1], [1, 1, 2], [2, 2, 3]]), r"step of link 0 .* reads sums\[1\] before it is written"),
+        (running_sum([[1, 0, 1], [1, 1, 2], [2, 2, 3]]), r"step of row 0 .* reads sums\[1\] before it is written"),
         (running_sum(GOOD, constants=()), r"reads sums\[0\] before it is written"),
         (running_sum(GOOD, kinds=np.ones(3, np.int64)), "link 0 .* is of kind 1; there are 1"),
         (running_sum(GOOD, steps=running_sum(GOOD).steps[:1]), "output y .* value 0 is never written"),
+        (once([4, 0, 0]), r"copy of row 3 .* sums\[4:5\] is outside its 4 values"),
+        (once([3, 1, 0]), r"copy of row 3 .* out:y\[1:2\] is outside its 1 values"),
+        (once([3, 0, 0], row=1), "copy of row 4 .* is not in the table of 4 rows, 3 columns"),
+        (running_sum(GOOD, steps=running_sum(GOOD).steps[::-1]), r"copy of row 3 .* reads sums\[3\] before"),
+        (running_sum([[0, 0, 1], [1, 1, 2], [2, 2, 2]]), r"step of row 2 .* writes sums\[2\], which it also reads"),
         (running_sum(GOOD, constants=(Constant("in:x", 0, 1.0),)), "writes to in:x, which is only for reading"),
         (running_sum(GOOD, constants=(Constant("nowhere", 0, 1.0),)), "no such space 'nowhere'"),
     ],

@@ -7,7 +7,7 @@ from functools import cache
 
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.vectors import Vec
+from linkwise.spatial.vectors import Vec, coordinate_axis
 
 _LETTERS = "xyz"
 
@@ -45,10 +45,10 @@ class Directions:
 def directions(axis: tuple[float, float, float]) -> Directions:
     """Across a coordinate axis, the two others; across any other, two that no letter names."""
     u = Vec.of(axis)
-    for k in range(3):
-        if abs(axis[k]) == 1.0:
-            i, j = (n for n in range(3) if n != k)
-            return Directions(u, (Vec.unit(i), Vec.unit(j)), _LETTERS[k], (_LETTERS[i], _LETTERS[j]))
+    k = coordinate_axis(axis)
+    if k is not None:
+        i, j = (n for n in range(3) if n != k)
+        return Directions(u, (Vec.unit(i), Vec.unit(j)), _LETTERS[k], (_LETTERS[i], _LETTERS[j]))
     least = min(range(3), key=lambda n: abs(axis[n]))
     e1 = u.cross(Vec.unit(least))
     e1 = e1 * (1.0 / e1.dot(e1) ** 0.5)

@@ -18,7 +18,7 @@ from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
 from linkwise.spatial.scalar import Scalar, cos, sin
 from linkwise.spatial.transforms import Rotation, Transform, Turn
-from linkwise.spatial.vectors import Motion, Vec
+from linkwise.spatial.vectors import Motion, Vec, coordinate_axis
 
 
 class Joint(ABC):
@@ -139,9 +139,9 @@ def unit_axis(axis: Sequence[float], owner: str) -> tuple[float, float, float]:
 def turn_about(axis: Sequence[float], angle: Scalar) -> Turn | Rotation:
     """A turn about any unit axis: axial when it is a coordinate axis, by Rodrigues' formula otherwise."""
     c, s = cos(angle), sin(angle)
-    for k in range(3):
-        if abs(axis[k]) == 1.0:
-            return Turn(k, c, s * axis[k])
+    k = coordinate_axis(axis)
+    if k is not None:
+        return Turn(k, c, s * math.copysign(1.0, axis[k]))
     u = Vec.of(axis)
     K = Mat3.cross(u).m
     return Rotation(Mat3.build(lambda i, j: (c if i == j else 0.0) + s * K[i][j] + (1.0 - c) * (u[i] * u[j])))
