@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.codegen.bounds import checked_rolled
+from linkwise.codegen.llvm.bounds import checked_rolled
 from linkwise.spatial.scalar import where
 from linkwise.tracing.interpreter import interpret
 from linkwise.tracing.program import Program
