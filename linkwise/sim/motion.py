@@ -8,7 +8,7 @@ For joints with q̇ = v this is the ordinary method.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +70,9 @@ def objects(values: Flat) -> Any:
 
 class Motion:
     """A model, the elements that act on it, and the rules for its joints."""
+
+    after_step: Callable[[Flat, Flat, Scalar, Flat], tuple[Flat, Flat]] | None = None
+    """``(q, v, t, p) -> (q, v)``, over any scalar: moves the end of each step, say onto a constraint. None: nothing."""
 
     def __init__(self, model: Model, elements: Sequence[Element], rules: JointRules, n_parameters: int) -> None:
         self.model, self.elements, self.rules = model, tuple(elements), rules
