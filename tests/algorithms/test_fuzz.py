@@ -94,26 +94,22 @@ def expected(name: str, given_arrays: list[Any], cores: list[int]) -> Any:
 
 def check(name: str, given_arrays: list[Any], cores: list[int]) -> None:
     with np.errstate(all="ignore"):
-        try:
-            answer = expected(name, given_arrays, cores)
-        except ZeroDivisionError:  # a quaternion of length zero
-            answer = "not finite"
+        answer = expected(name, given_arrays, cores)
         for _ in range(2):  # the second time the compiled single-state function may be in the way
             try:
                 result = getattr(MODEL, name)(*given_arrays)
             except lw.InputError:
-                assert answer is None or isinstance(answer, str)
+                assert answer is None
                 continue
             assert answer is not None, "a mistake was not noticed"
-            if isinstance(answer, str):
-                continue
             if answer.size == 0:
                 assert np.size(result) == 0
                 continue
             single = np.asarray(result).dtype == np.float32
-            scale = np.abs(answer).max() + 1.0
+            known = np.isfinite(answer).all(axis=-1)  # of a quaternion of length zero nothing is asked
+            scale = np.abs(answer[known]).max(initial=0.0) + 1.0
             np.testing.assert_allclose(
-                np.asarray(result).astype(float), answer, rtol=0, atol=scale * (3e-4 if single else 1e-9)
+                np.asarray(result).astype(float)[known], answer[known], rtol=0, atol=scale * (3e-4 if single else 1e-9)
             )
 
 
