@@ -4,7 +4,7 @@
 state in a batch and in single calls, and the time to compile and to load. With ``--choices`` it compiles each batch
 kernel in every combination of
 
-* operations in traced order, or ordered by :mod:`linkwise.codegen.schedule`,
+* operations in traced order, or ordered by :mod:`linkwise.codegen.llvm.schedule`,
 * transposes apart from the arithmetic, or woven into it,
 * LLVM's instruction scheduler on, or off,
 
@@ -27,8 +27,8 @@ import numpy as np
 from bench import synthetic_programs
 from bench.robots import ROBOTS
 from bench.timing import Call, best_ns
-from linkwise.codegen import jit, kernel, llvm, overlap, schedule, target
-from linkwise.codegen.kernel import BatchKernel, single_state_function
+from linkwise.codegen.llvm import jit, kernel, machines, overlap, schedule, source
+from linkwise.codegen.llvm.kernel import BatchKernel, single_state_function
 from linkwise.tracing.program import Program
 
 BATCH = 8192
@@ -97,7 +97,7 @@ def overview(programs: Sequence[tuple[str, Program]]) -> None:
 
 
 def choices(programs: Sequence[tuple[str, Program]], dtype: Any = np.float64) -> None:
-    machine = target.host()
+    machine = machines.host()
     for name, program in programs:
         calls, labels = [], []
         for ordered, woven, in_order in itertools.product((True, False), repeat=3):
@@ -106,9 +106,9 @@ def choices(programs: Sequence[tuple[str, Program]], dtype: Any = np.float64) ->
                 mock.patch.object(schedule, "schedule", order),
                 mock.patch.object(overlap, "_SPACING", 0 if woven else 10**9),
             ):
-                text = llvm.batch_module(program, machine, np.dtype(dtype).itemsize * 8).text
+                text = source.batch_module(program, machine, np.dtype(dtype).itemsize * 8).text
             obj = jit.compile_text(text, machine, in_order=in_order)
-            library = jit.Library(obj, (llvm.BATCH_ENTRY, llvm.SCRATCH_ENTRY), kernel.imports())
+            library = jit.Library(obj, (source.BATCH_ENTRY, source.SCRATCH_ENTRY), kernel.imports())
             built = BatchKernel(program, dtype, library, machine.lanes(dtype))
             calls.append(Call(built.run, (*arrays(program, dtype), BATCH), states=BATCH))
             parts = (

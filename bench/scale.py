@@ -159,11 +159,11 @@ def segments(rounds: int, n: int = 100_000) -> list[dict[str, Any]]:
     q, v, tau = state(n, 1)
     expected = model.forward_dynamics(q, v, tau)
     calls = [Call(model.forward_dynamics, (q, v, tau))]
-    calls += [Call(model.parallel_forward_dynamics, (q, v, tau), {"threads": t}) for t in (1, 2)]
+    calls += [Call(model.forward_dynamics, (q, v, tau), {"threads": 2})]
     times = best_ns(calls, rounds=rounds, seconds_each=0.05)
     scale = np.abs(model.bias_force(q, v)).max()
     rows = []
-    for label, call, ns in zip(("link after link", "segments", "segments, 2 threads"), calls, times, strict=True):
+    for label, call, ns in zip(("link after link", "segments, 2 threads"), calls, times, strict=True):
         vdot = call()
         rows.append(
             {

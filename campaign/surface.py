@@ -16,7 +16,6 @@ from linkwise.algorithms.catalogue import CATALOGUE, input_shape
 LEFT_OUT = {
     "sensitivity": "its forces have an axis of time: tested with the linearised dynamics",
     "operators": "returns expressions, not arrays: tested with the operators",
-    "parallel_forward_dynamics": "takes one state of one serial chain of one joint type: tested with the rolled sweeps",
 }
 """Methods of a state that the random calls leave out, and why."""
 

@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 
 from linkwise.classics import ALGORITHMS
-from linkwise.counting import FRAMES, OWN, PUBLISHED, Published, chain, count, count_on
+from linkwise.counting.dynamics import FRAMES, OWN, PUBLISHED, Published, chain, count, count_on
+from linkwise.counting.linearized import Row, linearized_counts
 from linkwise.errors import InputError
-from linkwise.linearized_counts import Row, linearized_counts
 from linkwise.model.joints import Revolute
 from linkwise.model.layout import lay_out
 from linkwise.model.tree import Link, Tree

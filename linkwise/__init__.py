@@ -3,9 +3,17 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from linkwise.compile import CompiledFunction, compile
-from linkwise.dynamics import Model, ModelBuilder
-from linkwise.errors import InputError, LinkwiseError, ModelError, ModelFileError, ModelWarning, UnknownNameError
+from linkwise.compiled.function import CompiledFunction, compile
+from linkwise.errors import (
+    ClosureError,
+    InputError,
+    LinkwiseError,
+    MissingExtraError,
+    ModelError,
+    ModelFileError,
+    ModelWarning,
+    UnknownNameError,
+)
 from linkwise.formats.load import load, loads
 from linkwise.model.closures import (
     Closure,
@@ -37,11 +45,15 @@ from linkwise.model.joints import (
     Universal,
 )
 from linkwise.model.placement import transform
+from linkwise.model_api.model import Model, ModelBuilder
 from linkwise.spatial.scalar import atan2, cos, exp, log, sin, sqrt, tan, tanh, where
 
 if TYPE_CHECKING:
+    from linkwise.codegen.c.files import emit_c
+    from linkwise.compiled.many_steps import rollout
+    from linkwise.flexible.body import FlexibleBody
+    from linkwise.interop import as_jax, as_torch
     from linkwise.model.joint_check import check_joint
-    from linkwise.rollout import rollout
     from linkwise.sim.actuators import (
         PD,
         ComputedTorque,
@@ -51,11 +63,12 @@ if TYPE_CHECKING:
         Thruster,
         Torque,
     )
-    from linkwise.sim.elements import Element
+    from linkwise.sim.elements import Element, FrozenElementError
     from linkwise.sim.events import Event
     from linkwise.sim.motion import JointRules
+    from linkwise.sim.run import IntegrationWarning
     from linkwise.sim.sensors import IMU, Encoder, ForceTorque
-    from linkwise.sim.simulate import simulate
+    from linkwise.sim.simulate import SlowControlWarning, simulate
     from linkwise.sim.trajectory import Trajectory
 
 __version__ = "0.1.0"
@@ -69,27 +82,35 @@ __all__ = [  # noqa: RUF022  # in groups
     # closures: what holds two frames together, what couples joints
     "Closure", "RelativePose", "Distance", "PointOnCurve", "PointOnPlane", "PointOnSurface", "PrescribedFrame",
     "Rolling", "Relation", "Coupling", "JointFunction", "Prescribed", "RateFunction",
+    # deformable bodies
+    "FlexibleBody",
     # compiled functions, and scalar functions to write them with
-    "compile", "CompiledFunction", "rollout", "atan2", "cos", "exp", "log", "sin", "sqrt", "tan", "tanh", "where",
+    "compile", "CompiledFunction", "rollout", "emit_c", "as_torch", "as_jax",
+    "atan2", "cos", "exp", "log", "sin", "sqrt", "tan", "tanh", "where",
     # simulation: what acts, what measures, what comes out
     "simulate", "Trajectory", "Event", "JointRules", "Element", "ComputedTorque", "JointSprings", "PD", "ReactionWheel",
     "SeriesElastic", "Thruster", "Torque", "Encoder", "ForceTorque", "IMU",
-    # errors
-    "InputError", "LinkwiseError", "ModelError", "ModelFileError", "ModelWarning", "UnknownNameError",
+    # errors and warnings
+    "ClosureError", "FrozenElementError", "InputError", "LinkwiseError", "MissingExtraError", "ModelError",
+    "ModelFileError", "UnknownNameError", "IntegrationWarning", "ModelWarning", "SlowControlWarning",
 ]  # fmt: skip
 
-# Simulation is imported when first used: a controller that only asks for torques starts without it.
+# Imported when first used: a controller that only asks for torques starts without them.
 _LATER = {
     "linkwise.model.joint_check": ("check_joint",),
-    "linkwise.rollout": ("rollout",),
+    "linkwise.codegen.c.files": ("emit_c",),
+    "linkwise.compiled.many_steps": ("rollout",),
+    "linkwise.interop": ("as_jax", "as_torch"),
+    "linkwise.flexible.body": ("FlexibleBody",),
     "linkwise.sim.actuators": (
         "PD", "ComputedTorque", "JointSprings", "ReactionWheel", "SeriesElastic", "Thruster", "Torque",
     ),
-    "linkwise.sim.elements": ("Element",),
+    "linkwise.sim.elements": ("Element", "FrozenElementError"),
     "linkwise.sim.events": ("Event",),
     "linkwise.sim.motion": ("JointRules",),
     "linkwise.sim.sensors": ("IMU", "Encoder", "ForceTorque"),
-    "linkwise.sim.simulate": ("simulate",),
+    "linkwise.sim.run": ("IntegrationWarning",),
+    "linkwise.sim.simulate": ("SlowControlWarning", "simulate"),
     "linkwise.sim.trajectory": ("Trajectory",),
 }  # fmt: skip
 _HOME = {name: module for module, names in _LATER.items() for name in names}

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise import __version__, models
-from linkwise.dynamics import Model
+from linkwise.model_api.model import Model
 from linkwise.report.figures import line_figure, panel_figure
 from linkwise.report.motions import cycloidal
 from linkwise.report.page import Page

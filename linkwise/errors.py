@@ -30,6 +30,7 @@ from types import ModuleType
 from typing import Any
 
 __all__ = [
+    "ClosureError",
     "InputError",
     "LinkwiseError",
     "MissingExtraError",
@@ -122,6 +123,33 @@ class ModelFileError(ModelError):
 
 class InputError(LinkwiseError, ValueError):
     """An argument is wrong: its shape, its type, its range."""
+
+
+class ClosureError(InputError):
+    """A closure is not closed, cannot be closed, or contradicts others.
+
+    Args:
+        what: what is wrong, in one line.
+        closure: the closure that is furthest from being met.
+        residual: how far, the largest number of its equations.
+        got: what was found instead.
+        allowed: what would have been right.
+        do: what the reader can do about it.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        closure: str,
+        residual: float,
+        got: object = None,
+        allowed: object = None,
+        do: object = None,
+    ) -> None:
+        super().__init__(what, got=got, allowed=allowed, do=do)
+        self.closure = closure
+        self.residual = residual
 
 
 class UnknownNameError(LinkwiseError, KeyError, ValueError):

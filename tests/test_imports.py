@@ -11,7 +11,7 @@ import linkwise
 
 OPTIONAL = {
     *("casadi", "control", "cupy", "dask", "distributed", "jax", "matplotlib", "mujoco", "pyNastran", "sympy"),
-    *("torch", "trimesh", "viser", "xarray"),
+    *("meshio", "pyyeti", "skfem", "torch", "trimesh", "viser", "xarray"),
 }
 # Needed by every install, but only once something is compiled or integrated.
 LATE = {"llvmlite", "scipy"}

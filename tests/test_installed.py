@@ -13,7 +13,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms.catalogue import CATALOGUE
-from linkwise.codegen import layouts
+from linkwise.codegen.llvm import layouts
 from linkwise.models import planar_arm
 
 Q = np.random.default_rng(0).normal(size=(6, 3))

@@ -11,7 +11,7 @@ import pytest
 
 import linkwise as lw
 from linkwise import models
-from linkwise.memory import Memory
+from linkwise.model_api.memory import Memory
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ import numpy as np
 from campaign.mechanisms import random_recipe
 from campaign.surface import methods
 from campaign.trial import Log, Trial, said
-from linkwise.codegen import bounds
-from linkwise.codegen.kernel import BatchKernel
-from linkwise.codegen.rolled import RolledKernel
+from linkwise.codegen.llvm import bounds
+from linkwise.codegen.llvm.kernel import BatchKernel
+from linkwise.codegen.llvm.rolled import RolledKernel
 from linkwise.rolled.function import RolledFunction
 from tests.codegen.programs import kernel_on, lesser_machines
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from campaign.mechanisms import random_recipe
 from campaign.trial import Log, Trial
+from linkwise.codegen.targets import target
 from linkwise.tracing.interpreter import interpret
 from tests.random_trees import random_state
 
@@ -52,11 +53,7 @@ class Device(Trial):
 
     def unavailable(self) -> str | None:
         """Needs a GPU, CuPy and the sanitizer."""
-        try:
-            import cupy
-
-            cupy.cuda.runtime.getDeviceCount()
-        except Exception:
+        if not target("cuda").available():
             return "there is no CUDA device here"
         return None if _sanitizer() else "compute-sanitizer is not installed"
 

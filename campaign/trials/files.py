@@ -18,10 +18,13 @@ _NASTY = (
     b"", b"nan", b"inf", b"-inf", b"1e308", b"-1e308", b"1e-320", b"0", b"-1", b"0 0 0", b"1e30 1e30 1e30", b"&x;",
     b"\xff", b"<", b">", b'"', b"/>", b"<link/>", b"<joint/>", b"${x}", b"world", b"\x00", b"<!DOCTYPE a>", b"fixed",
     b"floating", b"planar", b"continuous", "é".encode(), b"]]>", b"<![CDATA[", b"<!--", b"root_joint", b"1e29", b"1_0",
-    b"0x10", b"1e999", b"\xef\xbb\xbf", b"\xff\xfe", b"-0", b"1,5", b"9" * 400, b"a" * 300, b"mimic", b"prismatic",
+    b"0x10", b"1e999", b"__model__", b"a::b", b"::", b"gearbox", b"ball", b"screw", b"universal", b"1.4", b"true",
+    b"\xef\xbb\xbf", b"\xff\xfe", b"-0", b"1,5", b"9" * 400, b"a" * 300, b"mimic", b"prismatic",
 )  # fmt: skip
-_TOKEN = re.compile(rb'"[^"]*"|\'[^\']*\'')
-_ELEMENT = re.compile(rb"<[^<>]*>")
+_TOKEN = re.compile(rb'"[^"]*"|\'[^\']*\'|(?<=>)[^<>]+(?=<)')
+_TAG = re.compile(rb"<[^<>]*>")
+_WHOLE = re.compile(rb"<(\w+)[^<>]*>[^<>]*</\1>|<[^<>/]*/>")
+"""Elements with nothing but text inside: without one, or with one twice, the file is still well formed."""
 
 _PENDULUM = b"""<?xml version="1.0"?>
 <robot name="p"><link name="base"/><link name="rod"><inertial><origin xyz="0 0 -0.5" rpy="0 0 0"/><mass value="1"/>
@@ -37,6 +40,28 @@ link="b"/><child link="c"/><axis xyz="1 0 0"/><limit lower="0" upper="1" effort=
 multiplier="-2" offset="0.1"/></joint><joint name="z" type="fixed"><parent link="c"/><child link="d"/></joint>
 </robot>"""
 
+_LOOP = b"""<sdf version="1.9"><model name="m" canonical_link="a"><pose>0 0 1 0 0 0</pose><link name="a">
+<pose>1 0 0 0 0 0.5</pose><inertial><pose>0 0 0.1 0 0 0</pose><mass>2</mass><inertia><ixx>0.3</ixx><iyy>0.4</iyy>
+<izz>0.5</izz></inertia></inertial><visual name="v"><geometry><box><size>1 1 1</size></box></geometry></visual></link>
+<link name="b"><pose relative_to="a">0 0 1 0 0 0</pose><inertial><mass>1</mass></inertial></link><link name="c">
+<pose relative_to="j">0 1 0 0 0 0</pose><inertial><mass>1</mass></inertial></link><frame name="f" attached_to="b">
+<pose>0 0 5 0 0 0</pose></frame><joint name="i" type="revolute"><parent>world</parent><child>a</child><axis>
+<xyz expressed_in="__model__">0 1 0</xyz><limit><lower>-1</lower><upper>1</upper></limit><dynamics><damping>0.1
+</damping><spring_stiffness>3</spring_stiffness></dynamics></axis></joint><joint name="j" type="universal">
+<pose relative_to="a">0 0 0.5 0 0 0</pose><parent>a</parent><child>c</child><axis><xyz>1 0 0</xyz></axis><axis2>
+<xyz>0 1 0</xyz></axis2></joint><joint name="k" type="ball"><parent>a</parent><child>f</child></joint>
+<joint name="l" type="prismatic"><parent>c</parent><child>b</child><axis><xyz>1 0 0</xyz></axis></joint>
+</model></sdf>"""
+_GEARED = b"""<sdf version="1.6"><world name="w"><gravity>0 0 -9.8</gravity><model name="g"><link name="base"/>
+<link name="motor"><inertial><mass>1</mass></inertial></link><link name="wheel"/><joint name="m" type="revolute">
+<parent>base</parent><child>motor</child><axis><xyz>0 0 1</xyz><use_parent_model_frame>1</use_parent_model_frame>
+</axis></joint><joint name="w" type="screw"><thread_pitch>-5</thread_pitch><parent>base</parent><child>wheel</child>
+<axis><xyz>0 0 1</xyz></axis></joint><joint name="gear" type="gearbox"><parent>motor</parent><child>wheel</child>
+<gearbox_ratio>0.1</gearbox_ratio><gearbox_reference_body>base</gearbox_reference_body><axis><xyz>0 0 1</xyz></axis>
+<axis2><xyz>0 0 -1</xyz></axis2></joint><model name="n"><pose>1 0 0 0 0 0</pose><link name="x"/></model>
+<joint name="h" type="fixed"><parent>base</parent><child>n::x</child></joint></model><model name="s"><static>1
+</static><link name="floor"/></model></world></sdf>"""
+
 
 @cache
 def seeds(form: str) -> tuple[bytes, ...]:
@@ -46,10 +71,13 @@ def seeds(form: str) -> tuple[bytes, ...]:
     if form == "urdf":
         found = [file.read_bytes() for file in robot_files() if file.stat().st_size < 20_000]
         return (_PENDULUM, _MIMIC, *sorted(found, key=len))
+    if form == "sdf":
+        found = [file.read_bytes() for file in robot_files(".sdf")]
+        return (_LOOP, _GEARED, *sorted(found, key=len))
     raise KeyError(form)
 
 
-FORMATS = ("urdf",)
+FORMATS = ("urdf", "sdf")
 """Formats that `loads` reads; a new one needs its seeds above, and is then mutated like the others."""
 
 
@@ -58,11 +86,12 @@ def mutant(rng: np.random.Generator) -> bytes:
     known = seeds(FORMATS[rng.integers(len(FORMATS))])
     content = known[rng.integers(2)] if rng.random() < 0.9 else known[rng.integers(len(known))]
     for _ in range(1 + rng.integers(4)):
-        content = _mutated(content, rng)
+        content = mutated(content, rng)
     return content
 
 
-def _mutated(content: bytes, rng: np.random.Generator) -> bytes:
+def mutated(content: bytes, rng: np.random.Generator) -> bytes:
+    """The content with one thing wrong."""
     at = int(rng.integers(len(content) + 1))
     nasty = _NASTY[rng.integers(len(_NASTY))]
     kind = rng.integers(10)
@@ -70,10 +99,11 @@ def _mutated(content: bytes, rng: np.random.Generator) -> bytes:
         tokens = list(_TOKEN.finditer(content))
         if tokens:
             one = tokens[rng.integers(len(tokens))]
-            other = tokens[rng.integers(len(tokens))].group() if kind == 3 else b'"' + nasty + b'"'
+            quoted = one.group()[:1] in b"\"'"
+            other = tokens[rng.integers(len(tokens))].group() if kind == 3 else b'"' + nasty + b'"' if quoted else nasty
             return content[: one.start()] + other + content[one.end() :]
     if kind < 7:
-        elements = list(_ELEMENT.finditer(content))
+        elements = list((_WHOLE if rng.random() < 0.7 else _TAG).finditer(content))
         if elements:
             one, two = (elements[rng.integers(len(elements))] for _ in range(2))
             if kind == 4:

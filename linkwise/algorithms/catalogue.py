@@ -27,10 +27,14 @@ from linkwise.algorithms import (
     perturbed,
     regressor,
 )
+from linkwise.algorithms.closed_system import constrained_accelerations
+from linkwise.algorithms.closure_solvers import ClosureSolver, closure_solver
+from linkwise.algorithms.equations import Between, Constraint
 from linkwise.algorithms.kinematics import Place
 from linkwise.algorithms.sweeps import Field, each
+from linkwise.model.closures.instances import ClosureInstance
 from linkwise.model.layout import lay_out
-from linkwise.model.mechanism import Mechanism
+from linkwise.model.mechanism import Mechanism, Pose
 from linkwise.model.parameters import parameters
 from linkwise.model.tree import Tree
 from linkwise.once import cached_property
@@ -75,16 +79,41 @@ class Trees:
     def place(self, name: str, tree: Tree) -> Place:
         """A body or frame by name, on its link."""
         frame = self.mechanism.frame(name)
-        pose = frame.placement
-        offset = Transform.rigid(Mat3([row[:3] for row in pose[:3]]), Vec(*(row[3] for row in pose[:3])))
-        if frame.body < 0:
-            return Place(None, offset)
-        link = tree.links[frame.body]
-        return Place(link, link.to_body.then(offset))
+        return _on_body(tree, frame.body, frame.placement)
+
+    def constraints(self, tree: Tree) -> list[Constraint]:
+        """What closes the mechanism, on its links."""
+        return [
+            Between(c.type, _on_body(tree, c.body_a, c.placement_a), _on_body(tree, c.body_b, c.placement_b))
+            if isinstance(c, ClosureInstance)
+            else c
+            for c in self.mechanism.closures
+        ]
+
+    def closed(
+        self, q: Flat, v: Flat, time: Flat | None, constraints: Sequence[Constraint] | None = None
+    ) -> ClosureSolver:
+        """The closed system at a state, to be solved as the mechanism says; other constraints than its own if given."""
+        taken = self.constraints(self.fast) if constraints is None else constraints
+        return closure_solver(self.mechanism.closure_solver, self.fast, q, v, taken, instant(time))
 
     def link_forces(self, f_ext: Flat | None, tree: Tree) -> Field[Force] | None:
         """External forces, given in body frames, in link frames."""
         return None if f_ext is None else each(tree, lambda link: link.external(f_ext))
+
+
+def _on_body(tree: Tree, body: int, pose: Pose) -> Place:
+    """A place given by its pose on a moving body (-1: the world)."""
+    offset = Transform.rigid(Mat3([row[:3] for row in pose[:3]]), Vec(*(row[3] for row in pose[:3])))
+    if body < 0:
+        return Place(None, offset)
+    link = tree.links[body]
+    return Place(link, link.to_body.then(offset))
+
+
+def instant(time: Flat | None) -> Scalar:
+    """The time t, zero where none is given."""
+    return 0.0 if time is None else time[0]
 
 
 @dataclass(frozen=True)
@@ -116,6 +145,8 @@ class Text:
     """How a large mechanism does it, where the text is not made of sweeps alone."""
     empty: tuple[int, ...] = (0,)
     """Shape of the result where the mechanism has no freedom at all, which a list of no rows does not tell."""
+    result: type[Any] | None = None
+    """The named tuple that is returned by a function without ``columns``, if it is not one array."""
 
 
 def input_shape(mechanism: Mechanism, name: str) -> tuple[int, ...]:
@@ -130,6 +161,8 @@ def input_shape(mechanism: Mechanism, name: str) -> tuple[int, ...]:
         "point": (3,),
         "force": (6,),
         "pi": (len(mechanism.bodies), 10),
+        "t": (),
+        "multipliers": (sum(len(c.equations) for c in mechanism.closures),),
     }
     return sizes[_KIND.get(name, name)]
 
@@ -139,7 +172,7 @@ _KIND = {"x": "v", "q0": "q", "q1": "q", "vdot": "v", "tau": "v", "dv": "v", "dq
 
 def link_start(name: str) -> str:
     """How an input is divided among the links: by their place in ``q``, in ``v``, by ``body``, or not at all."""
-    others = {"f_ext": "body", "pi": "body", "point": "none", "force": "none", "p": "none"}
+    others = {"f_ext": "body", "pi": "body", **dict.fromkeys(("point", "force", "p", "t", "multipliers"), "none")}
     return others.get(name, _KIND.get(name, name))
 
 
@@ -147,8 +180,11 @@ def _id(t: Trees, q: Flat, v: Flat, vdot: Flat, f_ext: Flat | None) -> Any:
     return inverse_dynamics.inverse_dynamics(t.fast, q, v, vdot, t.link_forces(f_ext, t.fast))
 
 
-def _fd(t: Trees, q: Flat, v: Flat, tau: Flat, f_ext: Flat | None) -> Any:
-    return forward_dynamics.forward_dynamics(t.fast, q, v, tau, t.link_forces(f_ext, t.fast))
+def _fd(t: Trees, q: Flat, v: Flat, tau: Flat, f_ext: Flat | None, time: Flat | None = None) -> Any:
+    forces = t.link_forces(f_ext, t.fast)
+    if t.mechanism.closures:
+        return constrained_accelerations(t.closed(q, v, time), t.fast, q, v, tau, forces)
+    return forward_dynamics.forward_dynamics(t.fast, q, v, tau, forces)
 
 
 def _joint_wrenches(t: Trees, q: Flat, v: Flat, vdot: Flat, f_ext: Flat | None) -> Any:
@@ -191,7 +227,7 @@ def _point(point: Flat | None) -> Vec | None:
 
 CATALOGUE: dict[str, Text] = {
     "inverse_dynamics": Text(("q", "v", "vdot"), _id, ("f_ext",)),
-    "forward_dynamics": Text(("q", "v", "tau"), _fd, ("f_ext",)),
+    "forward_dynamics": Text(("q", "v", "tau"), _fd, ("f_ext", "t")),
     "bias_force": Text(("q", "v"), _bias, ("f_ext",)),
     "linearize_inverse": Text(
         ("q", "v", "vdot"),

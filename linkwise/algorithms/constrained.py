@@ -83,7 +83,8 @@ class PulledTree:
         nu = self.innovations(efforts, b)
         missing = [g - x for g, x in zip(gamma, self.felt(nu), strict=True)]
         multipliers = self.multipliers.solve(missing)
-        return accelerate(self.tree, self.q, self.axes, self.with_pulls(nu, multipliers)), multipliers
+        vdot = accelerate(self.tree, self.q, self.axes, self.with_pulls(nu, multipliers))
+        return vdot, self.multipliers.of_least_norm(multipliers)
 
 
 class Constrained:
@@ -108,9 +109,18 @@ class Constrained:
         """v̇ alone."""
         return self.solve(tau, b)[0]
 
-    def project(self, rates: Flat) -> list[Scalar]:
-        """The change of v (nv), least in kinetic energy, that takes J_c v by these amounts: 𝓜⁻¹J_c*Λ⁺ rates."""
+    def held(self, rates: Flat) -> tuple[list[Scalar], list[Scalar]]:
+        """The change of v, least in kinetic energy, that takes J_c v by these amounts, and its impulses P.
+
+        δv = 𝓜⁻¹J_c*P with P = Λ⁺ rates.
+        """
         still = each(self.tree, lambda link: [0.0] * link.joint.nv)
         missing = [*rates, *[0.0] * (self.pulled.count - self.count)]
-        nu = self.pulled.with_pulls(still, self.pulled.multipliers.solve(missing))
-        return of_freedoms(self.tree, accelerate(self.tree, self.pulled.q, self.pulled.axes, nu))
+        impulses = self.pulled.multipliers.solve(missing)
+        nu = self.pulled.with_pulls(still, impulses)
+        change = of_freedoms(self.tree, accelerate(self.tree, self.pulled.q, self.pulled.axes, nu))
+        return change, self.pulled.multipliers.of_least_norm(impulses)[: self.count]
+
+    def project(self, rates: Flat) -> list[Scalar]:
+        """The change of v alone."""
+        return self.held(rates)[0]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from linkwise.algorithms.joint_variation import tangent_direction
-from linkwise.algorithms.kinematics import Place, configuration_rate
+from linkwise.algorithms.kinematics import Place
 from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.relative_motion import LinkMotions, RelativeMotion, relative_motion
 from linkwise.algorithms.sweeps import only_at
@@ -128,58 +128,61 @@ def _rows(closure: Closure, X: RelativeMotion, t: Scalar) -> list[Force]:
 
 
 def _of_joints(tree: Tree, q: Flat, v: Flat, relation: RelationInstance, t: Scalar) -> Equations:
-    links = tree.links if relation.joints is None else [tree.links[k] for k in relation.joints]
-    q_dot = configuration_rate(tree, q, v)
-    _, q_ddot = derivative(lambda x: configuration_rate(tree, x, v), q, q_dot)
+    links = joints_of(tree, relation)
     first, second = new_level(), new_level()
     s = Dual(Dual(0.0, 1.0, first), 1.0, second)
-    half = s * s * 0.5
-    moving = [x + s * a + half * b for x, a, b in zip(q, q_dot, q_ddot, strict=True)]
-    rates = relation.rates(tree.links, v)
-    value, slope = parts_of_level(relation.type.residual(relation.coordinates(tree.links, moving), t + s), second)
+    own, rates, moving = [], [], []
+    for link in links:
+        own.append(link.coordinates(q))
+        rates.append(link.rates(v))
+        moving += _in_time_of(link, own[-1], rates[-1], s)
+    flat_rates = [x for part in rates for x in part]
+    value, slope = parts_of_level(relation.type.residual(moving, t + s), second)
     e, e_dot = parts_of_level(value, first)
     _, e_ddot = parts_of_level(slope, first)
-    g, g_slope = parts_of_level(
-        relation.type.rate_residual(relation.coordinates(tree.links, moving), rates, t + s), second
-    )
+    g, g_slope = parts_of_level(relation.type.rate_residual(moving, flat_rates, t + s), second)
     made = Equations(e, [*e_dot, *parts_of_level(g, first)[0]], [*e_ddot, *parts_of_level(g_slope, first)[0]])
     made.wrenches = [Force.zero()] * made.count
-    for link in links:
-        if not (relation.joints is None and link.is_mimic):  # of the whole of q a mimic has no part
-            axes = [_along_axis(tree, q, v, relation, t, link, i) for i in range(link.joint.nv)]
-            made.efforts.append((link, axes))
+    for k, link in enumerate(links):
+        axes = [_along_axis(relation, own, rates, t, k, i, tangent_direction(link, q, i)) for i in range(link.joint.nv)]
+        made.efforts.append((link, axes))
     return made
 
 
+def joints_of(tree: Tree, relation: RelationInstance) -> list[Link]:
+    """The joints that a relation speaks of; all that have coordinates of their own, if it is about the whole of q."""
+    if relation.joints is not None:
+        return [tree.links[k] for k in relation.joints]
+    return sorted((link for link in tree.links if not link.is_mimic), key=lambda link: link.q_start)
+
+
+def _in_time_of(link: Link, own: Flat, rates: Flat, s: Scalar) -> list[Scalar]:
+    """A joint's coordinates as functions of the time s elapsed, for v̇ = 0."""
+    q_dot = link.joint.rate(own, rates)
+    _, q_ddot = derivative(lambda x: link.joint.rate(x, rates), own, q_dot)
+    half = s * s * 0.5
+    return [x + s * a + half * b for x, a, b in zip(own, q_dot, q_ddot, strict=True)]
+
+
 def _along_axis(
-    tree: Tree, q: Flat, v: Flat, relation: RelationInstance, t: Scalar, link: Link, i: int
+    relation: RelationInstance,
+    own: Sequence[Flat],
+    rates: Sequence[Flat],
+    t: Scalar,
+    which: int,
+    axis: int,
+    direction: Flat,
 ) -> list[Scalar]:
-    """The derivative of each equation along one axis of a joint."""
-    direction = tangent_direction(link, q, i)
-    own = link.coordinates(q)
-    coordinates = relation.coordinates(tree.links, q)
-    rates = relation.rates(tree.links, v)
-    start_q, start_v = _starts(tree, relation, link)
+    """The derivative of each equation along one axis of one of its joints."""
 
-    def moved(level: int, numbers: list[Scalar], start: int, tangents: Flat) -> list[Scalar]:
-        changed = list(numbers)
-        for k, d in enumerate(tangents):
-            changed[start + k] = Dual(numbers[start + k], d, level)
-        return changed
+    def moved(parts: Sequence[Flat], tangents: Flat, level: int) -> list[Scalar]:
+        changed = [Dual(x, d, level) for x, d in zip(parts[which], tangents, strict=True)]
+        return [x for k, part in enumerate(parts) for x in (changed if k == which else part)]
 
     level = new_level()
-    _, of_places = parts_of_level(
-        relation.type.residual(moved(level, coordinates, start_q, direction[: len(own)]), t), level
-    )
+    _, of_places = parts_of_level(relation.type.residual(moved(own, direction, level), t), level)
     level = new_level()
-    unit = [1.0 if i == j else 0.0 for j in range(link.joint.nv)]
-    _, of_rates = parts_of_level(relation.type.rate_residual(coordinates, moved(level, rates, start_v, unit), t), level)
+    unit = [1.0 if axis == j else 0.0 for j in range(len(rates[which]))]
+    flat_own = [x for part in own for x in part]
+    _, of_rates = parts_of_level(relation.type.rate_residual(flat_own, moved(rates, unit, level), t), level)
     return [*of_places, *of_rates]
-
-
-def _starts(tree: Tree, relation: RelationInstance, link: Link) -> tuple[int, int]:
-    """Where a joint's numbers begin in the relation's own q and v."""
-    if relation.joints is None:
-        return link.q_start, link.v_start
-    before = [tree.links[k].joint for k in relation.joints[: relation.joints.index(link.index)]]
-    return sum(joint.nq for joint in before), sum(joint.nv for joint in before)

@@ -11,7 +11,7 @@ import numpy as np
 from linkwise.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
-    from linkwise.dynamics import Model
+    from linkwise.model_api.model import Model
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -27,9 +27,11 @@ def load_model(options: Namespace) -> Model:
     if options.model in BUILT_IN:
         from linkwise import models
 
-        if options.floating or options.lock:
+        if options.floating or options.lock or getattr(options, "loops", None):
             raise InputError(
-                "built-in models are as they are", got="--floating or --lock", do="use them with files only"
+                "built-in models cannot be changed",
+                got="--floating, --lock or --loops",
+                do="use these options with model files only",
             )
         model: Model = getattr(models, options.model)()
         return model if field is None else model.with_gravity(field)
@@ -42,6 +44,8 @@ def load_model(options: Namespace) -> Model:
         gravity=field,
         mimic=not getattr(options, "no_mimic", False),
         allow_unphysical=getattr(options, "allow_unphysical", False),
+        model_path=getattr(options, "model_path", ()),
+        loops=getattr(options, "loops", None),
     )
 
 
@@ -131,9 +135,10 @@ def takes_body(name: str) -> bool:
     """Whether a function of the model is about one body."""
     import inspect
 
-    from linkwise.dynamics import Model
+    from linkwise.model_api.model import Model
 
-    return "body" in inspect.signature(getattr(Model, name)).parameters
+    method = getattr(Model, name, None)  # a function of the catalogue need not have one
+    return method is not None and "body" in inspect.signature(method).parameters
 
 
 def q_names(model: Model) -> list[str]:

@@ -18,7 +18,7 @@ from linkwise.cli.inputs import q_names, v_names
 from linkwise.errors import InputError
 
 if TYPE_CHECKING:
-    from linkwise.dynamics import Model
+    from linkwise.model_api.model import Model
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -58,7 +58,7 @@ def read(path: str) -> Table:
         return _read_npz(path)
     if Path(path).suffix == ".csv":
         return _read_csv(path)
-    raise InputError("this kind of motion file is not known", got=path, allowed=", ".join(FILES))
+    raise InputError("unknown kind of motion file", got=path, allowed=", ".join(FILES))
 
 
 def _read_npz(path: str) -> Table:

@@ -53,6 +53,11 @@ def _command(commands: Any, name: str, summary: str, examples: str, *, model: bo
         )  # fmt: skip
         group.add_argument("--gravity", metavar="X,Y,Z", help="acceleration of gravity in m/s² (default 0,0,-9.81)")
         group.add_argument("--no-mimic", action="store_true", help="give joints that mimic others their own coordinate")
+        group.add_argument("--loops", metavar="FILE", help="a side file with the loops of the model (YAML or JSON)")
+        group.add_argument(
+            "--model-path", action="append", default=[], metavar="FOLDER",
+            help="where the models are that an SDF file includes as model://name; may be repeated",
+        )  # fmt: skip
         group.add_argument(
             "--allow-unphysical", action="store_true", help="keep inertias that no body can have, with a warning"
         )
@@ -68,9 +73,10 @@ _STATE = "numbers (0,1.57,0), joints (elbow=1.57), `neutral` or `random:SEED`"
 
 def _info(commands: Any) -> None:
     parser = _command(
-        commands, "info", "show a model: its tree, freedoms, masses and limits",
+        commands, "info", "show a model: its tree, freedoms, masses, limits and loops",
         """
 info panda.urdf
+info cassie.sdf
 info --floating --json g1.urdf
 info panda.urdf --lock panda_finger_joint1 --lock panda_finger_joint2=0.04""",
     )  # fmt: skip
@@ -109,7 +115,7 @@ simulate panda.urdf --method rk4 --dt 0.001 --json""",
     start = parser.add_argument_group("the start")
     start.add_argument("--q0", default="neutral", metavar="Q", help=f"configuration: {_STATE}")
     start.add_argument("--v0", default="0", metavar="V", help="velocity: one number for all, numbers, or joints (0)")
-    force = parser.add_argument_group("what acts beside gravity").add_mutually_exclusive_group()
+    force = parser.add_argument_group("what acts besides gravity").add_mutually_exclusive_group()
     force.add_argument(
         "--tau", metavar="FORCES", help="joint forces: numbers, joints, or a CSV or npz file of t and tau"
     )
@@ -188,6 +194,8 @@ bench stanford_arm --json""",
 
 
 def _emit(commands: Any) -> None:
+    from linkwise.codegen.targets import targets
+
     parser = _command(
         commands, "emit", "source code of a model's function, for a target",
         """
@@ -196,7 +204,8 @@ emit panda.urdf inverse_dynamics --target program | head
 emit panda.urdf jacobian --body panda_hand --target cuda --dtype float32""",
     )  # fmt: skip
     parser.add_argument("function", help="a method of the model: forward_dynamics, inverse_dynamics, mass_matrix, …")
-    parser.add_argument("--target", default="c", help="c, cuda, llvm, or program (the operations themselves) (c)")
+    known = ", ".join(f"{name} ({target.summary})" for name, target in targets().items())
+    parser.add_argument("--target", default="c", help=f"{known}; c if not given")
     parser.add_argument("--dtype", default="float64", choices=["float64", "float32"], help="precision (float64)")
     parser.add_argument("--body", metavar="NAME", help="for functions of a body: which (the last one)")
     parser.add_argument("-o", "--output", metavar="FOLDER", help="write files there; without it, print the source")

@@ -2,7 +2,7 @@
 
 A file that is loaded is code that runs, so the folder must be the user's own and writable by nobody
 else; otherwise it is ignored. Each file is checked against its own checksum before use, and one that is
-damaged, cut short or of another make is as good as absent: the object is simply made again.
+damaged, cut short or of another format counts as absent: the object is simply made again.
 
 ``LINKWISE_CACHE_DIR`` moves the folder, ``LINKWISE_CACHE=0`` does without.
 """
@@ -70,7 +70,7 @@ def load(key: str) -> bytes | None:
 
 
 def store(key: str, payload: bytes) -> None:
-    """Keep an object. Failing to (a full disk, a read-only home) is no error."""
+    """Keep an object. Failing to (a full disk, a read-only home) is not an error."""
     home = folder()
     if home is None:
         return

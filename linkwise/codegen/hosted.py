@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from linkwise.codegen.kernel import BatchKernel
-from linkwise.codegen.routine import Call, Copy, Host, IfAny, Lookup, Record, Routine, Statement, WhileAny
+from linkwise.codegen.llvm.kernel import BatchKernel
+from linkwise.codegen.llvm.rolled import RolledKernel
+from linkwise.codegen.routine import Call, Columns, Copy, Host, IfAny, Lookup, Record, Routine, Statement, WhileAny
+from linkwise.tracing.rolled_program import RolledProgram
 
 Array = NDArray[Any]
 
@@ -24,7 +26,7 @@ class HostedRoutine:
     def __init__(self, routine: Routine, dtype: DTypeLike = np.float64) -> None:
         self.routine = routine
         self.dtype = np.dtype(dtype)
-        self._kernels: dict[int, BatchKernel] = {}
+        self._kernels: dict[int, BatchKernel | RolledKernel] = {}
 
     def run(
         self,
@@ -34,7 +36,7 @@ class HostedRoutine:
         count: int,
         threads: int = 1,
     ) -> None:
-        """As :meth:`linkwise.codegen.rollout.RolloutKernel.run`."""
+        """As :meth:`linkwise.codegen.llvm.routine.RoutineKernel.run`."""
         memory = {buffer.name: np.zeros((count, buffer.size), self.dtype) for buffer in self.routine.buffers}
         for buffer in self.routine.buffers:
             if buffer.load:
@@ -59,7 +61,7 @@ class HostedRoutine:
         for statement in statements:
             match statement:
                 case Call(program, inputs, outputs):
-                    kernel = self._kernel(program)
+                    kernel = self._kernel(program, count)
                     kernel.run([memory[n] for n in inputs], [memory[n] for n in outputs], count, threads)
                 case Host(function, inputs, outputs):
                     results = function(*(memory[n] for n in inputs))
@@ -78,9 +80,20 @@ class HostedRoutine:
                 case IfAny(flag, body):
                     if (memory[flag] != 0.0).any():
                         self._all(body, memory, tables, records, count, threads)
+                case Columns(unit, column, matrix, body):
+                    columns = memory[matrix].reshape(count, memory[unit].shape[1], memory[column].shape[1])
+                    for j in range(columns.shape[1]):
+                        memory[unit][...] = 0.0
+                        memory[unit][:, j] = 1.0
+                        self._all(body, memory, tables, records, count, threads)
+                        columns[:, j] = memory[column]
 
-    def _kernel(self, program: Any) -> BatchKernel:
+    def _kernel(self, program: Any, count: int) -> BatchKernel | RolledKernel:
         kernel = self._kernels.get(id(program))
         if kernel is None:
-            kernel = self._kernels[id(program)] = BatchKernel.build(program, self.dtype)
+            if isinstance(program, RolledProgram):
+                kernel = RolledKernel.build(program, self.dtype, single=count < 3)
+            else:
+                kernel = BatchKernel.build(program, self.dtype)
+            self._kernels[id(program)] = kernel
         return kernel

@@ -1,12 +1,12 @@
-"""Loops around programs: a small structured language whose leaves are straight-line programs.
+"""Loops around programs: a small structured language whose leaves are programs, straight-line or with loops over links.
 
 A :class:`Routine` works on named buffers, each a few real numbers for every state of a batch. Its statements call
 programs on them, loop and branch on flags, look up shared tables and record rows. All that is arithmetic is in the
 programs; a routine only says what runs after what. States in different lanes run side by side: a loop goes on while
 *any* of them has its flag up, and programs use ``where`` to leave the others as they are.
 
-:mod:`linkwise.codegen.rollout` compiles a routine; :mod:`linkwise.codegen.hosted` runs it with NumPy, which is also its
-definition.
+:mod:`linkwise.codegen.llvm.routine` compiles a routine; :mod:`linkwise.codegen.hosted` runs it with NumPy, which
+is also its definition.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 
 from linkwise.once import cached_property
 from linkwise.tracing.program import Program
+from linkwise.tracing.rolled_program import RolledProgram
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Buffer:
 class Call:
     """Run a program from buffers to buffers; no output may be one of the inputs."""
 
-    program: Program
+    program: Program | RolledProgram
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
 
@@ -91,7 +92,20 @@ class IfAny:
     body: tuple[Statement, ...]
 
 
-Statement = Call | Host | Copy | Lookup | Record | WhileAny | IfAny
+@dataclass(frozen=True)
+class Columns:
+    """A matrix by its columns: for each unit vector in turn run the body, which makes ``column`` of ``unit``.
+
+    ``matrix`` is the columns one behind the other.
+    """
+
+    unit: str
+    column: str
+    matrix: str
+    body: tuple[Statement, ...]
+
+
+Statement = Call | Host | Copy | Lookup | Record | WhileAny | IfAny | Columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +130,10 @@ class Routine:
                     )
             if isinstance(statement, Call) and set(statement.inputs) & set(statement.outputs):
                 raise ValueError(f"the call of {statement.program.name} in {self.name} writes what it reads")
+            if isinstance(statement, Columns):
+                wide, high, whole = (sizes[name] for name in (statement.unit, statement.column, statement.matrix))
+                if wide * high != whole:
+                    raise ValueError(f"{wide} columns of {high} numbers are not the {whole} of {statement.matrix!r}")
 
     @cached_property
     def sizes(self) -> dict[str, int]:
@@ -133,17 +151,23 @@ class Routine:
         while todo:
             statement = todo.pop()
             yield statement
-            if isinstance(statement, (WhileAny, IfAny)):
+            if isinstance(statement, (WhileAny, IfAny, Columns)):
                 todo.extend(reversed(statement.body))
 
     @cached_property
-    def programs(self) -> tuple[Program, ...]:
+    def programs(self) -> tuple[Program | RolledProgram, ...]:
         """Each program once, in the order of first use."""
-        found: dict[int, Program] = {}
+        found: dict[int, Program | RolledProgram] = {}
         for statement in self.walk():
             if isinstance(statement, Call):
                 found.setdefault(id(statement.program), statement.program)
         return tuple(found.values())
+
+    @property
+    def operations(self) -> int:
+        """About how many there are in one pass, each program counted once."""
+        columns = max((self.sizes[s.unit] for s in self.walk() if isinstance(s, Columns)), default=1)
+        return columns * sum(program.length for program in self.programs)
 
     @property
     def is_compilable(self) -> bool:
@@ -180,6 +204,8 @@ def _uses(statement: Statement) -> Iterator[tuple[str, int | None]]:
             yield from ((value, None), (index, 1), (mask, 1))
         case WhileAny(flag, _) | IfAny(flag, _):
             yield flag, 1
+        case Columns(unit, column, matrix, _):
+            yield from ((unit, None), (column, None), (matrix, None))
 
 
 def _lines(statements: tuple[Statement, ...], numbers: dict[int, int]) -> Iterator[str]:
@@ -189,6 +215,10 @@ def _lines(statements: tuple[Statement, ...], numbers: dict[int, int]) -> Iterat
                 yield f"call {numbers[id(program)]} {inputs} {outputs}"
             case WhileAny(flag, body) | IfAny(flag, body):
                 yield f"{type(statement).__name__} {flag} ("
+                yield from _lines(body, numbers)
+                yield ")"
+            case Columns(unit, column, matrix, body):
+                yield f"columns {unit} {column} {matrix} ("
                 yield from _lines(body, numbers)
                 yield ")"
             case _:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from linkwise.errors import InputError
-from linkwise.formats.description import JointType, JointWritten, LinkWritten
+from linkwise.formats.description import JointWritten, LinkWritten
 from linkwise.formats.followers import Coordinate, locked_values, resolve
 from linkwise.formats.tree import WORLD, Tree
-from linkwise.model.description import JointLimits, Mimic
-from linkwise.model.placement import Array, axis_rotation, pose
+from linkwise.model.placement import Array, axis_rotation, inverse_pose, pose
 
-__all__ = ["Body", "bodies_of"]
+__all__ = ["Body", "bodies_of", "unused"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,26 +20,18 @@ class Body:
 
     Args:
         link: the link as written.
-        parent: the name of the body that carries it, or "world".
-        joint_name: the name of its joint.
-        type: the joint's type; "fixed" also where a joint is locked.
-        placement: the joint's frame in the parent's frame, with the locked value where there is one.
-        line: where the joint was written, or the link where the file has no joint for it.
-        locked: whether it is fixed only because its joint is locked.
+        joint: its joint as it is to be built: of type "fixed" where it is locked, its placement moved to that value.
+        locked: the value at which it is locked, or None.
     """
 
     link: LinkWritten
-    parent: str
-    joint_name: str
-    type: JointType
-    placement: Array
-    line: int
-    axis: tuple[float, float, float] = (1.0, 0.0, 0.0)
-    limits: JointLimits | None = None
-    damping: float = 0.0
-    friction: float = 0.0
-    mimic: Mimic | None = None
-    locked: bool = False
+    joint: JointWritten
+    locked: float | None = None
+
+    @property
+    def at_rest(self) -> Array:
+        """The link's frame in the parent's, with the joint at its zero position."""
+        return self.joint.placement @ inverse_pose(self.joint.joint_frame)
 
 
 def bodies_of(
@@ -53,23 +44,25 @@ def bodies_of(
     """The bodies, each after its parent.
 
     A root link named "world" is the inertial frame and gives no body. `floating` frees the root link; where that is
-    the inertial frame, it frees the one link fixed to it instead, so that at the neutral position everything is where
-    it is without `floating`.
+    the inertial frame, it frees the links that only stand on it, or else the one link fixed to it instead, so that at
+    the neutral position everything is where it is without `floating`.
     """
     joints = tree.joints
     values = locked_values(locked, tree.description.joints)
     coordinates = resolve(joints, values, tree.description.file) if mimic else {}
-    freed = _freed_joint(tree) if floating and tree.root.name == WORLD else None
-    root_joint = _unused("root_joint", {joint.name for joint in joints})
+    freed = _freed_joints(tree) if floating and tree.root.name == WORLD else ()
+    root_joint = unused("root_joint", {joint.name for joint in joints if not joint.holds_root})
 
     bodies: list[Body] = []
     if tree.root.name != WORLD:
-        kind: JointType = "floating" if floating else "fixed"
-        bodies.append(Body(tree.root, WORLD, root_joint, kind, pose(), tree.root.line))
+        root = tree.root
+        kind = "floating" if floating else "fixed"
+        bodies.append(Body(root, JointWritten(root_joint, root.line, kind, WORLD, root.name)))  # type: ignore[arg-type]
     for joint in joints:
         link = tree.links[joint.child]
-        if joint is freed:
-            bodies.append(Body(link, WORLD, root_joint, "floating", joint.placement, joint.line))
+        if joint in freed:
+            name = joint.name if joint.holds_root else root_joint
+            bodies.append(Body(link, replace(joint, name=name, type="floating")))
             continue
         coordinate = coordinates.get(joint.name, Coordinate(locked=values.get(joint.name)))
         bodies.append(_body(joint, link, coordinate))
@@ -77,22 +70,19 @@ def bodies_of(
 
 
 def _body(joint: JointWritten, link: LinkWritten, coordinate: Coordinate) -> Body:
-    if coordinate.locked is not None and joint.type != "fixed":
-        placement = joint.placement @ _moved(joint, coordinate.locked)
-        return Body(link, joint.parent, joint.name, "fixed", placement, joint.line, locked=True)
-    return Body(
-        link,
-        joint.parent,
+    if coordinate.locked is None or joint.type == "fixed":
+        return Body(link, replace(joint, mimic=coordinate.mimic))
+    still = JointWritten(
         joint.name,
-        joint.type,
-        joint.placement,
         joint.line,
-        axis=joint.axis,
-        limits=joint.limits,
-        damping=joint.damping,
-        friction=joint.friction,
-        mimic=coordinate.mimic,
+        "fixed",
+        joint.parent,
+        joint.child,
+        joint.placement @ _moved(joint, coordinate.locked),
+        joint_frame=joint.joint_frame,
+        file=joint.file,
     )
+    return Body(link, still, coordinate.locked)
 
 
 def _moved(joint: JointWritten, value: float) -> Array:
@@ -101,11 +91,14 @@ def _moved(joint: JointWritten, value: float) -> Array:
         return pose()
     if joint.type == "prismatic":
         return pose([value * part for part in joint.axis])
-    return pose(R=axis_rotation(joint.axis, value))
+    return pose([joint.pitch * value * part for part in joint.axis], axis_rotation(joint.axis, value))
 
 
-def _freed_joint(tree: Tree) -> JointWritten:
-    """The one joint that holds the mechanism to a root link named "world"."""
+def _freed_joints(tree: Tree) -> tuple[JointWritten, ...]:
+    """The joints that hold the mechanism to a root link named "world"."""
+    roots = tuple(joint for joint in tree.joints if joint.holds_root)
+    if roots:
+        return roots
     holding = [joint for joint in tree.joints if joint.parent == WORLD]
     if len(holding) != 1 or holding[0].type != "fixed":
         raise InputError(
@@ -114,10 +107,10 @@ def _freed_joint(tree: Tree) -> JointWritten:
             allowed="one fixed joint below the link 'world'",
             do="load it with floating=False, or rename the root link in the file",
         )
-    return holding[0]
+    return tuple(holding)
 
 
-def _unused(name: str, taken: set[str]) -> str:
+def unused(name: str, taken: set[str]) -> str:
     """The name, or with a number after it where the file has it already."""
     candidate, count = name, 1
     while candidate in taken:

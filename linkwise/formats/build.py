@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
 from numpy.typing import ArrayLike
 
-from linkwise.errors import ModelError, ModelFileError
+from linkwise.errors import LinkwiseError, ModelFileError
 from linkwise.formats.bodies import Body
-from linkwise.formats.description import JointType
+from linkwise.formats.description import ClosureWritten, CouplingWritten, Description, JointWritten
+from linkwise.formats.tree import WORLD
+from linkwise.model.closures import Coupling
 from linkwise.model.description import Geometry, JointLimits, Mimic
 
 __all__ = ["Builder", "JointMaker", "build"]
@@ -31,88 +34,156 @@ class Builder(Protocol[ModelT_co]):
         mass: Any,
         com: Any,
         inertia: Any,
-        limits: JointLimits | None,
-        damping: float,
-        friction: float,
+        limits: JointLimits | Sequence[JointLimits] | None,
+        damping: float | Sequence[float],
+        friction: float | Sequence[float],
         mimic: Mimic | None,
         visuals: Sequence[Geometry],
         collisions: Sequence[Geometry],
         check_inertia: bool,
+        joint_frame: Any,
+        stiffness: float | Sequence[float],
+        rest: float | Sequence[float],
     ) -> Any:
         """Add a body whose parent is there already."""
 
     def add_frame(self, name: str, body: str, placement: Any) -> Any:
         """Add a named frame to a body."""
 
+    def add_closure(
+        self, name: str, body_a: str, placement_a: Any, body_b: str, placement_b: Any, *, joint: Any
+    ) -> Any:
+        """Close a loop between two bodies or frames."""
+
+    def add_coupling(self, name: str, coupling: Coupling) -> Any:
+        """Couple joints."""
+
     def build(self) -> ModelT_co:
         """Return the model."""
 
 
-JointMaker = Callable[[JointType, Sequence[float]], Any]
-"""The joint object for a type and an axis."""
+JointMaker = Callable[[JointWritten], Any]
+"""The joint object for what a file says of a joint."""
 
 
 def build(
     builder: Builder[ModelT_co],
     joint: JointMaker,
     bodies: Sequence[Body],
-    file: str,
+    description: Description,
     frames: Mapping[str, tuple[str, ArrayLike]] | None = None,
 ) -> ModelT_co:
-    """Add every body, each after its parent, then the frames, and build."""
+    """Add every body, each after its parent, then the frames and what closes loops, and build."""
+    file = description.file
     _refuse_massless(bodies, file)
     for body in bodies:
-        _add(builder, joint, body, file)
+        with _located(body.joint.file or file, body.joint.line):
+            _add(builder, joint, body)
+    for frame in description.frames:
+        with _located(frame.file or file, frame.line):
+            builder.add_frame(frame.name, frame.link, frame.placement)
     for name, (frame_body, placement) in (frames or {}).items():
         builder.add_frame(name, frame_body, placement)
+    for closure in _open(description.closures, bodies):
+        with _located(closure.joint.file or file, closure.joint.line):
+            _close(builder, joint, closure.joint)
+    for coupling in description.couplings:
+        with _located(coupling.file or file, coupling.line):
+            _couple(builder, coupling, bodies)
     try:
         return builder.build()
-    except ModelError as error:
-        raise _located(error, file, _line_named_in(str(error), bodies)) from error
+    except LinkwiseError as error:
+        place, line = _named_in(str(error), bodies, description)
+        raise _at(error, place or file, line) from error
 
 
-def _add(builder: Builder[Any], joint: JointMaker, body: Body, file: str) -> None:
-    link = body.link
+def _add(builder: Builder[Any], joint_of: JointMaker, body: Body) -> None:
+    link, joint = body.link, body.joint
+    builder.add_body(
+        link.name,
+        parent=joint.parent,
+        joint=joint_of(joint),
+        joint_name=joint.name,
+        placement=joint.placement,
+        mass=link.mass,
+        com=link.com,
+        inertia=link.inertia,
+        limits=joint.limits,
+        damping=joint.damping,
+        friction=joint.friction,
+        mimic=joint.mimic,
+        visuals=link.visuals,
+        collisions=link.collisions,
+        check_inertia=False,  # judged already, with file and line (`linkwise.formats.inertias`)
+        joint_frame=joint.joint_frame,
+        stiffness=joint.stiffness,
+        rest=joint.rest,
+    )
+
+
+def _open(closures: Sequence[ClosureWritten], bodies: Sequence[Body]) -> Iterator[ClosureWritten]:
+    """The closures that say something: not those that hold by themselves, since both ends are rigidly connected."""
+    carrier = {WORLD: WORLD}
+    for body in bodies:
+        moves = body.joint.type != "fixed"
+        carrier[body.link.name] = body.link.name if moves else carrier[body.joint.parent]
+    for closure in closures:
+        a, b = closure.joint.parent, closure.joint.child
+        if not closure.implied or carrier[a] != carrier[b]:
+            yield closure
+
+
+def _close(builder: Builder[Any], joint_of: JointMaker, joint: JointWritten) -> None:
+    builder.add_closure(
+        joint.name, joint.parent, joint.placement, joint.child, joint.joint_frame, joint=joint_of(joint)
+    )
+
+
+def _couple(builder: Builder[Any], coupling: CouplingWritten, bodies: Sequence[Body]) -> None:
+    """Locked joints stand in the sum with their values; a sum of nothing else says nothing."""
+    locked = {body.joint.name: body.locked for body in bodies if body.locked is not None}
+    terms = {name: c for name, c in coupling.terms.items() if name not in locked}
+    offset = coupling.offset - sum(c * locked[name] for name, c in coupling.terms.items() if name in locked)
+    if terms:
+        builder.add_coupling(coupling.name, Coupling(terms, offset))
+
+
+@contextmanager
+def _located(file: str, line: int) -> Iterator[None]:
     try:
-        builder.add_body(
-            link.name,
-            parent=body.parent,
-            joint=joint(body.type, body.axis),
-            joint_name=body.joint_name,
-            placement=body.placement,
-            mass=link.mass,
-            com=link.com,
-            inertia=link.inertia,
-            limits=body.limits,
-            damping=body.damping,
-            friction=body.friction,
-            mimic=body.mimic,
-            visuals=link.visuals,
-            collisions=link.collisions,
-            check_inertia=False,  # judged already, with file and line (`linkwise.formats.inertias`)
-        )
-    except ModelError as error:
-        raise _located(error, file, body.line) from error
+        yield
+    except ModelFileError:
+        raise
+    except LinkwiseError as error:
+        raise _at(error, file, line) from error
 
 
-def _located(error: ModelError, file: str, line: int | None) -> ModelFileError:
+def _at(error: LinkwiseError, file: str, line: int | None) -> ModelFileError:
     return ModelFileError(error.what, file=file, line=line, got=error.got, allowed=error.allowed, do=error.do)
 
 
-def _line_named_in(text: str, bodies: Sequence[Body]) -> int | None:
-    """The line of the first joint or link whose quoted name is in a message."""
-    return next((body.line for body in bodies if repr(body.joint_name) in text or repr(body.link.name) in text), None)
+def _named_in(text: str, bodies: Sequence[Body], description: Description) -> tuple[str | None, int | None]:
+    """Where the first joint, link or closure stands whose quoted name is in a message."""
+    named: list[CouplingWritten | JointWritten] = [*description.couplings]
+    named += [closure.joint for closure in description.closures]
+    for written in named:
+        if repr(written.name) in text:
+            return written.file, written.line
+    for body in bodies:
+        if repr(body.joint.name) in text or repr(body.link.name) in text:
+            return body.joint.file, body.joint.line
+    return None, None
 
 
 def _refuse_massless(bodies: Sequence[Body], file: str) -> None:
     """Refuse joints that move nothing, all of them at once, so that they can be locked in one go."""
     massless = _massless(bodies)
     if massless:
-        names = [body.joint_name for body in massless]
+        names = [body.joint.name for body in massless]
         raise ModelFileError(
             f"joint {names[0]!r} can move, but nothing that it moves has mass, so its acceleration is not defined",
-            file=file,
-            line=massless[0].line,
+            file=massless[0].joint.file or file,
+            line=massless[0].joint.line,
             got=f"joints that move no mass: {', '.join(map(repr, names[:20]))}{', ...' if len(names) > 20 else ''}",
             do=f"give their links an <inertial>, or hold them still: load(..., locked={names!r})",
         )
@@ -123,10 +194,13 @@ def _massless(bodies: Sequence[Body]) -> list[Body]:
     carries = {body.link.name: body.link.mass > 0.0 or bool(body.link.inertia.any()) for body in bodies}
     for body in reversed(bodies):
         if carries[body.link.name]:
-            carries[body.parent] = True
-    led = {body.mimic.joint for body in bodies if body.mimic is not None and carries[body.link.name]}
+            carries[body.joint.parent] = True
+    led = {body.joint.mimic.joint for body in bodies if body.joint.mimic is not None and carries[body.link.name]}
     return [
         body
         for body in bodies
-        if body.type != "fixed" and body.mimic is None and not carries[body.link.name] and body.joint_name not in led
+        if body.joint.type != "fixed"
+        and body.joint.mimic is None
+        and not carries[body.link.name]
+        and body.joint.name not in led
     ]

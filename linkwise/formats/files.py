@@ -14,8 +14,8 @@ LARGEST_FILE = 64 * 1024 * 1024
 """Bytes. The largest robots known are below 1 MB; anything this long is not a robot, or is meant to hurt."""
 
 
-def read_bytes(path: str | os.PathLike[str], *, suffixes: tuple[str, ...]) -> bytes:
-    """The content of a file, at most `LARGEST_FILE` bytes.
+def read_bytes(path: str | os.PathLike[str], *, suffixes: tuple[str, ...], largest: int = LARGEST_FILE) -> bytes:
+    """The content of a file, at most `largest` bytes.
 
     Args:
         path: the file.
@@ -33,7 +33,7 @@ def read_bytes(path: str | os.PathLike[str], *, suffixes: tuple[str, ...]) -> by
         raise InputError("the path of a model file cannot contain a null character", got=repr(path))
     try:
         with Path(path).open("rb") as stream:
-            content = stream.read(LARGEST_FILE + 1)
+            content = stream.read(largest + 1)
     except FileNotFoundError:
         raise ModelFileError("there is no such file", file=path, do=_near(Path(path), suffixes)) from None
     except IsADirectoryError:
@@ -46,12 +46,12 @@ def read_bytes(path: str | os.PathLike[str], *, suffixes: tuple[str, ...]) -> by
         ) from None
     except OSError as error:
         raise ModelFileError(f"cannot read this file: {error.strerror or error}", file=path) from None
-    if len(content) > LARGEST_FILE:
+    if len(content) > largest:
         raise ModelFileError(
             "the file is too large to be a model",
             file=path,
-            got=f"more than {LARGEST_FILE} bytes",
-            allowed=f"at most {LARGEST_FILE} bytes",
+            got=f"more than {largest} bytes",
+            allowed=f"at most {largest} bytes",
         )
     if not content.strip():
         raise ModelFileError("the file is empty", file=path)

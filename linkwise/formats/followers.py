@@ -100,7 +100,7 @@ def _after(leader: Coordinate, leader_name: str, follower: JointWritten, file: s
     if not (math.isfinite(multiplier) and math.isfinite(offset)):
         raise ModelFileError(
             f"the numbers by which joint {follower.name!r} follows {first.joint!r} are too large",
-            file=file,
+            file=follower.file or file,
             line=follower.line,
             got=f"multiplier {multiplier}, offset {offset}",
         )
@@ -117,19 +117,19 @@ def _check(joint: JointWritten, by_name: Mapping[str, JointWritten], file: str) 
         unknown = UnknownNameError("joint", mimic.joint, by_name)
         raise ModelFileError(
             f"joint {joint.name!r} mimics a joint that does not exist",
-            file=file,
+            file=joint.file or file,
             line=joint.line,
             got=unknown.got,
             allowed=unknown.allowed,
             do=f"{unknown.do}\n{ignore}" if unknown.do else ignore,
         )
     if mimic.joint == joint.name:
-        raise ModelFileError(f"joint {joint.name!r} mimics itself", file=file, line=joint.line, do=ignore)
+        raise ModelFileError(f"joint {joint.name!r} mimics itself", file=joint.file or file, line=joint.line, do=ignore)
     for role, other in (("mimics another", joint), ("is mimicked", by_name[mimic.joint])):
         if not other.single:
             raise ModelFileError(
                 f"joint {other.name!r} {role}, but a joint of type {other.type!r} cannot",
-                file=file,
+                file=joint.file or file,
                 line=joint.line,
                 got=f"joint {joint.name!r} mimics {mimic.joint!r}",
                 allowed="joints with one coordinate: revolute, continuous, prismatic",
@@ -146,7 +146,7 @@ def _fail_circle(joint: JointWritten, by_name: Mapping[str, JointWritten], file:
     shown = names if len(names) <= 8 else [*names[:7], "...", names[-1]]
     raise ModelFileError(
         "the joints mimic each other in a circle, so that none of them leads",
-        file=file,
+        file=joint.file or file,
         line=joint.line,
         got=" -> ".join(map(repr, shown)),
         do="take the <mimic> away from one of them",

@@ -43,15 +43,16 @@ def check_inertias(bodies: Sequence[Body], file: str, *, allow_unphysical: bool 
             lopsided.append(link)
 
     for group in _groups(bodies):
-        if group[0][0].parent == WORLD and group[0][0].type == "fixed":
+        first = group[0][0].joint
+        if first.parent == WORLD and first.type == "fixed":
             continue  # it does not move
         mass, inertia = _together([(each.link, X) for each, X in group])
         small, _, large = _moments(inertia)
         if small < -(_STRONG * abs(large) + _GYRATION * mass) and not allow_unphysical:
             at = next((each.link for each, _ in group if each.link in negative), group[0][0].link)
             raise ModelFileError(
-                f"the inertia of link {at.name!r} is negative about some axis: no body is like that",
-                file=file,
+                f"the inertia of link {at.name!r} is negative about some axis: no body has that",
+                file=at.file or file,
                 line=at.line,
                 got="principal moments " + ", ".join(f"{moment:.6g}" for moment in _moments(at.inertia)),
                 allowed="moments >= 0, none larger than the sum of the other two",
@@ -77,9 +78,9 @@ def _groups(bodies: Sequence[Body]) -> list[list[tuple[Body, Array]]]:
     groups: list[list[tuple[Body, Array]]] = []
     place: dict[str, tuple[int, Array]] = {}
     for body in bodies:
-        if body.type == "fixed" and body.parent in place:
-            index, X_parent = place[body.parent]
-            X = X_parent @ body.placement
+        if body.joint.type == "fixed" and body.joint.parent in place:
+            index, X_parent = place[body.joint.parent]
+            X = X_parent @ body.at_rest
             groups[index].append((body, X))
         else:
             index, X = len(groups), pose()
@@ -106,6 +107,6 @@ def _together(parts: Sequence[tuple[LinkWritten, Array]]) -> tuple[float, Array]
 def _warning(what: str, links: Sequence[LinkWritten], file: str) -> list[ModelWarning]:
     if not links:
         return []
-    shown = ", ".join(f"{link.name!r} (line {link.line})" for link in links[:5])
+    shown = ", ".join(f"{link.name!r} (line {link.line})" if not link.file else f"{link.name!r}" for link in links[:5])
     more = f", and {len(links) - 5} more" if len(links) > 5 else ""
     return [ModelWarning(f"{file}: {what}", got=shown + more, do="check the <inertial> of these links")]

@@ -5,34 +5,37 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
+import linkwise.model.joints as joints
 from linkwise.errors import InputError, ModelFileError, ModelWarning
 from linkwise.formats.bodies import bodies_of
 from linkwise.formats.build import build
-from linkwise.formats.description import Description, JointType
+from linkwise.formats.description import Description, JointType, JointWritten
 from linkwise.formats.files import LARGEST_FILE, read_bytes
 from linkwise.formats.inertias import check_inertias
+from linkwise.formats.loops import with_loops
+from linkwise.formats.sdf import Library, read_sdf
 from linkwise.formats.tree import arrange
 from linkwise.formats.urdf import read_urdf
 from linkwise.formats.xml import Element, parse
 from linkwise.model.placement import ANGLE_SNAP
 
 if TYPE_CHECKING:
-    from linkwise.dynamics import Model
+    from linkwise.model_api.model import Model
 
 __all__ = ["load", "loads"]
 
-_SUFFIXES = (".urdf",)
+_SUFFIXES = (".urdf", ".sdf", ".world")
 _NOT_YET = {
     "mujoco": "MJCF (the format of MuJoCo)",
     "mujocoinclude": "MJCF (the format of MuJoCo)",
-    "sdf": "SDF (the format of Gazebo)",
 }
+_LARGEST_SIDE_FILE = 1024 * 1024
 _NOT_TEXT = {".usd": "USD", ".usda": "USD", ".usdc": "USD", ".usdz": "USD", ".mjb": "compiled MuJoCo models"}
 
 
@@ -47,26 +50,38 @@ def load(
     mimic: bool = True,
     angle_snap: float = ANGLE_SNAP,
     allow_unphysical: bool = False,
+    model_path: Iterable[str | os.PathLike[str]] = (),
+    loops: str | os.PathLike[str] | None = None,
 ) -> Model:
-    """Read a mechanism from a URDF file.
+    """Read a mechanism from a URDF or SDF file.
 
     >>> model = load("panda.urdf", locked=["panda_finger_joint1"])  # doctest: +SKIP
+
+    Loops of an SDF file become closures: the joint of a link that comes second in the file closes one. Gearboxes
+    become couplings.
 
     Args:
         path: the file. The meshes that it names are not opened.
         floating: free the root link: a joint "root_joint" of six degrees of freedom between it and the world.
             Otherwise the root link is fixed to the world. Where the root link is named "world" it *is* the world,
-            and the one link fixed to it is freed.
+            and the one link fixed to it is freed. Of an SDF file, every link is freed that no joint connects with the
+            world; at the neutral position it is where the file has it.
         locked: joints to hold still: names (held at zero) or a dict of values, in rad or m. Their links become part
             of the bodies that carry them. A joint that mimics a locked one is locked with it; a joint that is locked
             itself no longer mimics.
-        gravity: the acceleration of gravity in m/s²; ``(0, 0, -9.81)`` where it is not given.
+        gravity: the acceleration of gravity in m/s²; that of the file, or ``(0, 0, -9.81)``, where it is not given.
         name: the model's name; the file's own where it is not given.
         frames: more named frames to put on the links: ``{"tool": ("hand", placement)}``, placement 4x4.
         mimic: whether joints that mimic others follow them. With False each has its own coordinate.
         angle_snap: an rpy angle this near (in rad) to a multiple of π/2 is taken to be that multiple, which turns
             roundings into exact zeros that cost nothing. 1e-5 catches files that write 1.5708.
         allow_unphysical: keep an inertia that no body can have, with a warning, where the file would be refused.
+        model_path: folders in which the models are that an SDF file includes as ``model://name``; after them, those of
+            the environment variable ``LINKWISE_MODEL_PATH``. Files outside these folders and the file's own are not
+            opened, and nothing is fetched.
+        loops: a side file, YAML or JSON, with the loops that a URDF file cannot describe (:mod:`linkwise.formats.loops`
+            has what may be in it). It is read only where it is named here: a file of the same name beside the model
+            is not.
 
     Raises:
         ModelFileError: the file cannot be read as a mechanism; the message has the line.
@@ -77,7 +92,10 @@ def load(
     """
     content = read_bytes(path, suffixes=_SUFFIXES)
     file = os.fspath(path)
-    description, notes = _describe(content, file, angle_snap)
+    description, notes = _describe(content, file, angle_snap, Library.of(file, model_path))
+    if loops is not None:
+        side = read_bytes(loops, suffixes=(".yaml", ".json"), largest=_LARGEST_SIDE_FILE)
+        description = with_loops(description, side, os.fspath(loops))
     model, more = _model(description, floating, locked, gravity, name, frames, mimic, allow_unphysical)
     for note in (*notes, *more):
         warnings.warn(note, stacklevel=2)
@@ -95,8 +113,10 @@ def loads(
     mimic: bool = True,
     angle_snap: float = ANGLE_SNAP,
     allow_unphysical: bool = False,
+    model_path: Iterable[str | os.PathLike[str]] = (),
+    loops: str | os.PathLike[str] | None = None,
 ) -> Model:
-    """Read a mechanism from the text of a URDF file; the arguments are those of `load`."""
+    """Read a mechanism from the text of a URDF or SDF file; the arguments are those of `load`."""
     if not isinstance(text, (str, bytes)):
         raise InputError("the text of a model must be a string or bytes", got=type(text).__name__)
     content = _encoded(text) if isinstance(text, str) else text
@@ -108,14 +128,17 @@ def loads(
         raise ModelFileError(
             "this is not the text of a model", file="<string>", do="use linkwise.load(path) for a file"
         )
-    description, notes = _describe(content, "<string>", angle_snap)
+    description, notes = _describe(content, "<string>", angle_snap, Library.of(None, model_path))
+    if loops is not None:
+        side = read_bytes(loops, suffixes=(".yaml", ".json"), largest=_LARGEST_SIDE_FILE)
+        description = with_loops(description, side, os.fspath(loops))
     model, more = _model(description, floating, locked, gravity, name, frames, mimic, allow_unphysical)
     for note in (*notes, *more):
         warnings.warn(note, stacklevel=2)
     return model
 
 
-def _describe(content: bytes, file: str, angle_snap: float) -> tuple[Description, list[ModelWarning]]:
+def _describe(content: bytes, file: str, angle_snap: float, library: Library) -> tuple[Description, list[ModelWarning]]:
     """What the file says, read by the reader of its format."""
     if not 0.0 <= angle_snap < math.pi / 4:
         raise InputError("angle_snap is out of range", got=angle_snap, allowed="0 <= angle_snap < pi/4, in rad")
@@ -125,13 +148,15 @@ def _describe(content: bytes, file: str, angle_snap: float) -> tuple[Description
     root = parse(content, file)
     if root.tag in _NOT_YET:
         raise _not_supported(_NOT_YET[root.tag], file, root)
+    if root.tag == "sdf":
+        return read_sdf(root, file, name=_stem(file), library=library, snap=angle_snap)
     if root.tag != "robot":
         raise ModelFileError(
             "this is not a model file: its root element is unknown",
             file=file,
             line=root.line,
             got=f"<{root.tag[:40]}>",
-            allowed="<robot> (URDF)",
+            allowed="<robot> (URDF), <sdf> (SDF)",
         )
     return read_urdf(root, file, name=_stem(file), snap=angle_snap)
 
@@ -146,25 +171,30 @@ def _model(
     mimic: bool,
     allow_unphysical: bool,
 ) -> tuple[Model, list[ModelWarning]]:
-    from linkwise.dynamics import ModelBuilder
+    from linkwise.model_api.model import ModelBuilder
 
     bodies = bodies_of(arrange(description), floating=floating, locked=locked, mimic=mimic)
     notes = check_inertias(bodies, description.file, allow_unphysical=allow_unphysical)
-    builder = ModelBuilder(name or description.name, gravity=(0.0, 0.0, -9.81) if gravity is None else gravity)
-    return build(builder, _joint, bodies, description.file, frames), notes
+    field = gravity if gravity is not None else description.gravity or (0.0, 0.0, -9.81)
+    builder = ModelBuilder(name or description.name, gravity=field)
+    return build(builder, _joint, bodies, description, frames), notes
 
 
-def _joint(kind: JointType, axis: Sequence[float]) -> Any:
-    import linkwise.model.joints as joints
+def _joint(written: JointWritten) -> joints.Joint:
+    return _JOINTS[written.type](written)
 
-    x, y, z = axis
-    if kind == "revolute":
-        return joints.Revolute(axis=(x, y, z))
-    if kind == "prismatic":
-        return joints.Prismatic(axis=(x, y, z))
-    if kind == "planar":
-        return joints.Planar(normal=(x, y, z))
-    return joints.Free() if kind == "floating" else joints.Fixed()
+
+_JOINTS: dict[JointType, Callable[[JointWritten], joints.Joint]] = {
+    "revolute": lambda joint: joints.Revolute(joint.axis),
+    "prismatic": lambda joint: joints.Prismatic(joint.axis),
+    "helical": lambda joint: joints.Helical(joint.pitch, joint.axis),
+    "cylindrical": lambda joint: joints.Cylindrical(joint.axis),
+    "universal": lambda joint: joints.Universal(joint.axis, joint.axis2),
+    "planar": lambda joint: joints.Planar(joint.axis),
+    "spherical": lambda joint: joints.Spherical(),
+    "floating": lambda joint: joints.Free(),
+    "fixed": lambda joint: joints.Fixed(),
+}
 
 
 def _encoded(text: str) -> bytes:
@@ -185,6 +215,6 @@ def _not_supported(what: str, file: str, at: Element | None) -> ModelFileError:
         f"not supported yet: {what}",
         file=file,
         line=None if at is None else at.line,
-        allowed="URDF",
-        do="convert the file to URDF, or describe the mechanism with ModelBuilder",
+        allowed="URDF, SDF",
+        do="convert the file to URDF or SDF, or describe the mechanism with ModelBuilder",
     )

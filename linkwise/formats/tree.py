@@ -65,7 +65,7 @@ def _links_by_name(description: Description) -> dict[str, LinkWritten]:
         if first is not link:
             _fail(
                 f"two links are named {link.name!r}",
-                description.file,
+                link.file or description.file,
                 link.line,
                 got=f"the first is on line {first.line}",
                 do="rename or delete one of them",
@@ -79,7 +79,7 @@ def _check_joint_names(description: Description) -> None:
         if joint.name in lines:
             _fail(
                 f"two joints are named {joint.name!r}",
-                description.file,
+                joint.file or description.file,
                 joint.line,
                 got=f"the first is on line {lines[joint.name]}",
                 do="rename or delete one of them",

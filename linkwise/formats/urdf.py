@@ -125,15 +125,7 @@ def _axis(element: Element, kind: JointType, values: Values, of: str) -> tuple[f
     at = values.child(element, "axis")
     if at is None or kind in ("fixed", "floating"):  # exporters write zero axes there, and nothing depends on them
         return (1.0, 0.0, 0.0)
-    x, y, z = values.vector(at, "xyz", of=of)
-    largest = max(abs(x), abs(y), abs(z))
-    if largest == 0.0:
-        values.fail(
-            f"{of} has a zero axis", at, got="0 0 0", allowed="any other vector", do='write <axis xyz="0 0 1"/>'
-        )
-    x, y, z = x / largest, y / largest, z / largest
-    length = math.sqrt(x * x + y * y + z * z)
-    return (x / length + 0.0, y / length + 0.0, z / length + 0.0)
+    return values.direction(values.vector(at, "xyz", of=of), at, of=of, do='write <axis xyz="0 0 1"/>')
 
 
 def _limits(element: Element, written: str, values: Values, of: str) -> JointLimits | None:

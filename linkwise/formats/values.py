@@ -1,4 +1,4 @@
-"""Attributes to names, numbers and poses; every complaint has the file, the line and the text as written.
+"""Attributes and texts to names, numbers and poses; every complaint has the file, the line and the text as written.
 
 Numbers are read by the grammar of the files, not by Python's: ``float`` would accept ``1_000``, digits of other
 scripts and ``nan``, and a file with those is a mistake that should be seen.
@@ -6,7 +6,9 @@ scripts and ``nan``, and a file with those is a mistake that should be seen.
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -20,6 +22,7 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?
 _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.ASCII | re.IGNORECASE)
 _LARGEST = 1e30
 _LONGEST = 400
+_FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def shown(text: str) -> str:
@@ -82,7 +85,8 @@ class Values:
         """A number; without a default the attribute must be there."""
         if default is not None and attribute not in element.attributes:
             return default
-        return self._number(self.text(element, attribute, of=of).strip(), element, attribute, of, infinite)
+        what = f"the attribute {attribute!r} of <{element.tag}>"
+        return self._number(self.text(element, attribute, of=of).strip(), element, what, of, infinite)
 
     def vector(
         self, element: Element, attribute: str, default: tuple[float, ...] | None = None, *, of: str, length: int = 3
@@ -90,16 +94,18 @@ class Values:
         """Numbers with spaces between; without a default the attribute must be there."""
         if default is not None and attribute not in element.attributes:
             return default
-        text = self.text(element, attribute, of=of)
-        words = text.split(None, length + 1)
-        if len(words) != length:
-            self.fail(
-                f"{of}: the attribute {attribute!r} of <{element.tag}> must be {length} numbers",
-                element,
-                got=shown(text),
-                allowed=" ".join(["0.0"] * length),
-            )
-        return tuple(self._number(word, element, attribute, of, False) for word in words)
+        what = f"the attribute {attribute!r} of <{element.tag}>"
+        return self._numbers(self.text(element, attribute, of=of), element, what, of, length)
+
+    def direction(self, xyz: Sequence[float], at: Element, *, of: str, do: str) -> tuple[float, float, float]:
+        """A vector made one long; a zero one is an error."""
+        x, y, z = xyz
+        largest = max(abs(x), abs(y), abs(z))
+        if largest == 0.0:
+            self.fail(f"{of} has a zero axis", at, got="0 0 0", allowed="any other vector", do=do)
+        x, y, z = x / largest, y / largest, z / largest
+        length = math.sqrt(x * x + y * y + z * z)
+        return (x / length + 0.0, y / length + 0.0, z / length + 0.0)
 
     def origin(self, element: Element, *, of: str) -> Array:
         """The 4x4 pose in the ``<origin xyz rpy>`` of an element; the identity where there is none."""
@@ -111,7 +117,52 @@ class Values:
         rpy = self.vector(origin, "rpy", zero, of=of)
         return pose(xyz, rotation_rpy(rpy, self.snap))
 
-    def _number(self, text: str, element: Element, attribute: str, of: str, infinite: bool) -> float:
+    def content(self, element: Element, *, of: str) -> str:
+        """The text inside an element, which must be there."""
+        if not element.text:
+            self.fail(f"{of}: <{element.tag}> is empty", element, do=f"write <{element.tag}>...</{element.tag}>")
+        return element.text
+
+    def child_number(
+        self, parent: Element, tag: str, default: float | None = None, *, of: str, infinite: bool = False
+    ) -> float:
+        """The number inside the one child of this tag; without a default the child must be there."""
+        element = self.child(parent, tag) if default is not None else self.required_child(parent, tag, of=of)
+        if element is None:
+            assert default is not None  # or the child was required
+            return default
+        return self._number(self.content(element, of=of), element, f"<{tag}>", of, infinite)
+
+    def content_vector(self, element: Element, *, of: str, length: int = 3) -> tuple[float, ...]:
+        """The numbers inside an element, with spaces between."""
+        return self._numbers(self.content(element, of=of), element, f"<{element.tag}>", of, length)
+
+    def child_flag(self, parent: Element, tag: str, default: bool, *, of: str) -> bool:
+        """The yes or no inside the one child of this tag."""
+        element = self.child(parent, tag)
+        if element is None:
+            return default
+        return self.flag(self.content(element, of=of), element, f"<{tag}>", of=of)
+
+    def flag(self, text: str, element: Element, what: str, *, of: str) -> bool:
+        """Yes or no; `what` names the text for the message."""
+        word = text.strip().lower()
+        if word not in _FLAGS:
+            self.fail(f"{of}: {what} is neither yes nor no", element, got=shown(text), allowed="true, false, 1 or 0")
+        return _FLAGS[word]
+
+    def _numbers(self, text: str, element: Element, what: str, of: str, length: int) -> tuple[float, ...]:
+        words = text.split(None, length + 1)
+        if len(words) != length:
+            self.fail(
+                f"{of}: {what} must be {length} numbers",
+                element,
+                got=shown(text),
+                allowed=" ".join(["0.0"] * length),
+            )
+        return tuple(self._number(word, element, what, of, False) for word in words)
+
+    def _number(self, text: str, element: Element, what: str, of: str, infinite: bool) -> float:
         allowed = "a number such as 0.5, -1 or 2.5e-3"
         if infinite:
             allowed += ", or inf"
@@ -122,7 +173,7 @@ class Values:
             if "$" in text:
                 do = "expand the xacro file first: xacro model.urdf.xacro > model.urdf"
             self.fail(
-                f"{of}: the attribute {attribute!r} of <{element.tag}> is not a {'' if infinite else 'finite '}number",
+                f"{of}: {what} is not a {'' if infinite else 'finite '}number",
                 element,
                 got=shown(text),
                 allowed=allowed,
@@ -131,7 +182,7 @@ class Values:
         value = float(text)
         if not infinite and abs(value) > _LARGEST:
             self.fail(
-                f"{of}: the attribute {attribute!r} of <{element.tag}> is too large for any mechanism",
+                f"{of}: {what} is too large for any mechanism",
                 element,
                 got=shown(text),
                 allowed=f"at most {_LARGEST:g}",

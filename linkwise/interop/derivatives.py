@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.compile import CompiledFunction
+from linkwise.compiled.function import CompiledFunction
 
 
 def componentwise(f: CompiledFunction) -> CompiledFunction:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.compile import CompiledFunction
+from linkwise.compiled.function import CompiledFunction
 from linkwise.errors import require_extra
 from linkwise.interop.derivatives import as_tuple, batch_shape, componentwise, summed_to
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from linkwise.compile import CompiledFunction
+from linkwise.compiled.function import CompiledFunction
 from linkwise.errors import require_extra
 from linkwise.interop.derivatives import as_tuple, componentwise, summed_to
 

@@ -16,10 +16,10 @@ from linkwise.model.closures import Closure, Relation
 from linkwise.model.closures.attach import checked_placement, named_closure, relation_of_function
 from linkwise.model.description import Geometry, JointLimits, Mimic
 from linkwise.model.joints import Fixed, Joint
-from linkwise.model.mechanism import Body, Frame, JointInstance, Mechanism, Part
+from linkwise.model.mechanism import IDENTITY, Body, Frame, JointInstance, Mechanism, Part
+from linkwise.model.placement import inverse_pose
 
 _IDENTITY = np.eye(4)
-_IDENTITY_ROWS = tuple(tuple(float(x) for x in row) for row in _IDENTITY)
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,9 @@ class _Entry:
     mimic: Mimic | None
     visuals: tuple[Geometry, ...]
     collisions: tuple[Geometry, ...]
+    joint_frame: Any
+    stiffness: tuple[float, ...]
+    rest: tuple[float, ...]
 
 
 class Builder:
@@ -71,6 +74,9 @@ class Builder:
         visuals: Sequence[Geometry] = (),
         collisions: Sequence[Geometry] = (),
         check_inertia: bool = True,
+        joint_frame: Any = _IDENTITY,
+        stiffness: float | Sequence[float] = 0.0,
+        rest: float | Sequence[float] = 0.0,
     ) -> None:
         """Add a body and its inboard joint.
 
@@ -78,7 +84,7 @@ class Builder:
             name: the body's name, unlike any other.
             parent: name of a body added before, or "world".
             joint: the joint type; ``Fixed()`` (the default) welds the body to its parent.
-            placement: 4×4 pose of the joint frame in the parent's frame; the body's frame at q = neutral.
+            placement: 4×4 pose of the joint frame in the parent's frame; at q = neutral it is where ``joint_frame`` is.
             mass: kg.
             com: mass centre in the body's frame, m.
             inertia: 3×3 about the mass centre, body axes, kg m².
@@ -89,9 +95,13 @@ class Builder:
             friction: dry friction, N m or N; used by simulation.
             mimic: makes the joint follow another one instead of having a coordinate of its own.
             visuals: shapes to draw.
-            collisions: shapes for contact.
+            collisions: shapes for contact, kept with the body; nothing here reads them.
             check_inertia: whether to refuse a negative principal moment and warn of an impossible one; False where
                 the numbers are to be used as they are.
+            joint_frame: 4×4 pose of the joint frame in the body's own frame; if not given, that frame itself: then
+                ``placement`` is the body's frame at q = neutral.
+            stiffness: of a spring at each freedom, N m/rad or N/m; used by simulation.
+            rest: the coordinates at which the springs are relaxed, rad or m.
         """
         joint = Fixed() if joint is None else joint
         name = str(name)
@@ -123,9 +133,10 @@ class Builder:
         if mimic is not None and not (math.isfinite(mimic.multiplier) and math.isfinite(mimic.offset)):
             raise ModelError(f"the mimic of joint {joint_name!r} is not finite", got=repr(mimic))
         each = _limits(limits, joint, joint_name)
+        springs, relaxed = _springs(stiffness, rest, joint, joint_name)
         part = Part(
             name,
-            _IDENTITY_ROWS,
+            IDENTITY,
             checked_mass(mass, name),
             checked_vector(com, f"the mass centre of {name!r}"),
             checked_inertia(inertia, name, check_inertia),
@@ -145,6 +156,9 @@ class Builder:
             mimic,
             tuple(visuals),
             tuple(collisions),
+            checked_pose(joint_frame, f"the joint frame of body {name!r}"),
+            springs,
+            relaxed,
         )
 
     def add_frame(self, name: str, body: str, placement: Any = _IDENTITY) -> None:
@@ -239,6 +253,7 @@ class Builder:
             parent, at = home[entry.parent]
             placement = at @ np.array(entry.placement)
             if isinstance(entry.joint, Fixed):
+                placement = placement @ inverse_pose(np.array(entry.joint_frame))
                 home[entry.name] = (parent, placement)
                 frames.append(Frame(entry.name, parent, _rows(placement)))
                 part = replace(entry.part, placement=_rows(placement))
@@ -255,7 +270,16 @@ class Builder:
                 continue
             home[entry.name] = (len(bodies), np.eye(4))
             bodies.append(
-                Body(entry.name, len(bodies), parent, _rows(placement), (entry.part,), entry.visuals, entry.collisions)
+                Body(
+                    entry.name,
+                    len(bodies),
+                    parent,
+                    _rows(placement),
+                    (entry.part,),
+                    entry.visuals,
+                    entry.collisions,
+                    _rows(np.array(entry.joint_frame)),
+                )
             )
             entries.append(entry)
         for name, (body, place) in self._frames.items():
@@ -307,9 +331,31 @@ def _limits(
             f"the position of joint {joint_name!r} cannot be limited: a freedom of it has no coordinate of its own",
             got=f"{bounded[0]!r} for {joint!r}",
             allowed="limits of velocity and effort",
-            do="leave lower and upper away, or build the joint from Revolute and Prismatic ones",
+            do="drop lower and upper, or build the joint from Revolute and Prismatic ones",
         )
     return each
+
+
+def _springs(stiffness: Any, rest: Any, joint: Joint, joint_name: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """One stiffness and one place of rest for each freedom."""
+    springs = per_freedom(stiffness, joint.nv, f"the stiffness of joint {joint_name!r}")
+    try:
+        relaxed = np.broadcast_to(np.asarray(rest, float), (joint.nv,))
+    except (TypeError, ValueError):
+        relaxed = np.full(1, np.nan)
+    if not np.isfinite(relaxed).all():
+        raise InputError(
+            f"the springs of joint {joint_name!r} have no place of rest",
+            got=f"rest={rest!r}",
+            allowed=f"one finite number, or {joint.nv}",
+        )
+    if any(springs) and joint.nq != joint.nv:
+        raise InputError(
+            f"joint {joint_name!r} cannot have a spring: a freedom of it has no coordinate of its own",
+            got=f"stiffness={stiffness!r} for {joint!r}",
+            do="use lw.JointSprings in the simulation",
+        )
+    return springs, tuple(relaxed.tolist())
 
 
 def _number(entries: list[_Entry]) -> tuple[JointInstance, ...]:
@@ -337,6 +383,8 @@ def _number(entries: list[_Entry]) -> tuple[JointInstance, ...]:
                 entry.damping,
                 entry.friction,
                 mimic,
+                entry.stiffness,
+                entry.rest,
             )
         )
     return tuple(joints)

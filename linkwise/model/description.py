@@ -1,6 +1,6 @@
-"""What a model keeps beside its mechanics: the limits of a joint, which joint follows which, what a body looks like.
+"""What a model keeps besides its mechanics: the limits of a joint, which joint follows which, what a body looks like.
 
-Plain frozen data. The algorithms never look at shapes; simulation, drawing and collision checking do.
+Plain frozen data. The algorithms never look at shapes; drawing does.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class JointLimits:
                     f"the {name} limit of a joint is not a number",
                     got=f"{name}={value!r}",
                     allowed="a number, or math.inf for none (the lower: -math.inf)",
-                    do=f"leave {name} away where there is no limit",
+                    do=f"drop {name} if there is no limit",
                 )
             object.__setattr__(self, name, float(value))
         for name in ("velocity", "effort"):
@@ -59,10 +59,10 @@ class JointLimits:
             )
         if self.lower == math.inf or self.upper == -math.inf:
             raise InputError(
-                "the limits of a joint leave it no place to be",
+                "the limits of a joint leave no room for it",
                 got=f"lower={self.lower!r}, upper={self.upper!r}",
                 allowed="lower < inf, upper > -inf",
-                do="leave away the limit that is not there",
+                do="drop the limit that does not apply",
             )
 
 
@@ -77,7 +77,7 @@ class Mimic:
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """One shape fixed to a link, for the eye or for collisions.
+    """One shape fixed to a link: what it looks like, or its outline for contact.
 
     A mesh is named, not read: its path stays as the file has it (``package://...``), to be resolved by whoever draws.
 

@@ -45,7 +45,7 @@ def check_joint(joint: Joint, seed: int = 0) -> None:
         raise ModelError(
             f"the joint {joint!r} is inconsistent",
             got="\n".join(dict.fromkeys(found)),
-            do="see docs/extending/joint.md for what each method says",
+            do="see docs/extending/joint.md for what each method returns",
         )
 
 
@@ -163,7 +163,7 @@ class _Check:
                 yield from _differ("integrate, with quasi_velocities = False", joint.integrate(q, v), "q + v", moved)
         elif not all(sorted(column) == [0.0] * 5 + [1.0] for column in self._map(q).T.tolist()):
             columns = self._map(q).T.tolist()
-            yield f"subspace, with quasi_velocities = True, has columns that are no coordinate directions: {columns}"
+            yield f"subspace, with quasi_velocities = True, has columns that are not coordinate directions: {columns}"
         shift = {"axis": (0.0, 0.0, 0.7), "direction": (0.3, -0.4, 0.7), "none": (0.0, 0.0, 0.0)}[joint.symmetry]
         if joint.symmetry != "none":
             frame = Transform(Shift(Vec(*shift)), Turn.by(2, 0.9))

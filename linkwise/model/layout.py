@@ -21,8 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.model.mechanism import Body, Mechanism
+from linkwise.model.mechanism import IDENTITY, Body, Mechanism
 from linkwise.model.parameters import Values
+from linkwise.model.placement import inverse_pose
 from linkwise.model.terms import NOTHING, Terms, is_exact_split
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
@@ -83,7 +84,7 @@ def lay_out(
 
 
 class _BodyFrames:
-    """Every link's frame is its body's; joints keep a tail that turns z back into the user's axis."""
+    """Every link's frame is its body's; joints keep a tail from the axis's frame back to it."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
@@ -106,7 +107,9 @@ class _BodyFrames:
         return self.axis_rotation(body)
 
     def tail(self, body: Body) -> Transform:
-        return _rigid(self.axis_rotation(body).T, np.zeros(3))
+        back = inverse_pose(np.array(body.joint_frame))
+        R = self.axis_rotation(body).T
+        return _rigid(R @ back[:3, :3], R @ back[:3, 3])
 
 
 class _Frames:
@@ -118,6 +121,7 @@ class _Frames:
         self.children: dict[int, list[Body]] = {k: [] for k in range(-1, len(mechanism.bodies))}
         for body in mechanism.bodies:
             self.children[body.parent].append(body)
+        self.X = {body.index: _at_rest(body) for body in mechanism.bodies}
         self.R: dict[int, Array] = {-1: np.eye(3)}
         self.o: dict[int, Array] = {-1: np.zeros(3)}
         for body in mechanism.bodies:
@@ -128,7 +132,7 @@ class _Frames:
 
     def placement(self, body: Body) -> tuple[Transform, float]:
         """Shift, turns, and the lead: a last turn about z, which a hinge absorbs."""
-        X = np.array(body.placement)
+        X = self.X[body.index]
         R_parent, o_parent = self.R[body.parent], self.o[body.parent]
         k = body.index
         R = R_parent.T @ X[:3, :3] @ self.R[k]
@@ -142,7 +146,7 @@ class _Frames:
         return Transform(*factors), beta
 
     def after_joint_frame(self, body: Body) -> Array:
-        return self.R[body.index]
+        return np.array(body.joint_frame)[:3, :3].T @ self.R[body.index]
 
     def tail(self, body: Body) -> Transform:
         return Transform()
@@ -153,18 +157,18 @@ class _Frames:
     def _choose_origin(self, body: Body) -> None:
         """The z axis and the origin of a link; x comes later, from its children."""
         k, joint = body.index, self.mechanism.joints[body.index].type
-        X = np.array(body.placement)
-        axis = np.array(joint.axis if joint.axis is not None else (0.0, 0.0, 1.0))
-        self.R[k] = _turn_z_to(axis) if joint.axis is not None else np.eye(3)
-        self.o[k] = np.zeros(3)
+        X, J = self.X[k], np.array(body.joint_frame)
+        self.R[k] = J[:3, :3] @ (_turn_z_to(np.array(joint.axis)) if joint.axis is not None else np.eye(3))
+        axis = self.R[k][:, 2]
+        self.o[k] = J[:3, 3]
         if k in self.free or joint.symmetry == "none":
             return
-        parent_origin = X[:3, :3].T @ (self.o[body.parent] - X[:3, 3])  # the parent's origin in this joint's frame
+        parent_origin = X[:3, :3].T @ (self.o[body.parent] - X[:3, 3])  # the parent's origin in this body's frame
         if joint.symmetry == "direction":
             self.o[k] = parent_origin
         elif body.parent >= 0:
             u = X[:3, :3].T @ self.R[body.parent][:, 2] if self._symmetry(body.parent) != "none" else None
-            self.o[k] = axis * _foot(parent_origin, u, axis)
+            self.o[k] = J[:3, 3] + axis * _foot(parent_origin - J[:3, 3], u, axis)
 
     def _choose_x(self, body: Body) -> None:
         k = body.index
@@ -181,7 +185,7 @@ class _Frames:
         for child in self.children[k]:
             if child.index in self.free:
                 continue
-            X = np.array(child.placement)
+            X = self.X[child.index]
             frame = X[:3, :3] @ self.R[child.index]
             normal = _cross(z, frame[:, 2])
             if _length(normal) > _PARALLEL:
@@ -205,10 +209,16 @@ class _Frames:
         """The root frame sits where its first child's joint does: that joint then has no placement at all."""
         for child in self.children[-1]:
             if child.index not in self.free:
-                X, k = np.array(child.placement), child.index
+                X, k = self.X[child.index], child.index
                 self.R[-1] = X[:3, :3] @ self.R[k]
                 self.o[-1] = X[:3, 3] + X[:3, :3] @ self.o[k]
                 return
+
+
+def _at_rest(body: Body) -> Array:
+    """The body's frame in its parent's with the joint at its zero position."""
+    X = np.array(body.placement)
+    return X if body.joint_frame == IDENTITY else X @ inverse_pose(np.array(body.joint_frame))
 
 
 def _free_placement(values: Values, body: Body, frames: _Frames | _BodyFrames) -> Transform:

@@ -17,6 +17,7 @@ from linkwise.model.joints import Joint
 from linkwise.once import cached_property
 
 Pose = tuple[tuple[float, ...], ...]  # 4×4 as rows: hashable, comparable, and safe to share
+IDENTITY: Pose = ((1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0), (0.0, 0.0, 0.0, 1.0))
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class Body:
     parts: tuple[Part, ...]
     visuals: tuple[Geometry, ...] = ()
     collisions: tuple[Geometry, ...] = ()
+    joint_frame: Pose = IDENTITY
+    """The inboard joint's frame in this body's own frame: the two placements coincide at the joint's zero position."""
 
     @property
     def mass(self) -> float:
@@ -56,8 +59,8 @@ class JointInstance:
     """The inboard joint of one body: its type, its place in q and v, and what else is known of it.
 
     ``armature`` (rotor inertia seen at the joint, kg m² or kg) enters every dynamics function. ``damping``,
-    ``friction`` and ``limits`` do not: the equations of motion are those of the ideal joint. Simulation uses damping,
-    friction and limits; ``random_configuration`` uses the position limits.
+    ``friction``, springs (``stiffness``, relaxed at ``rest``) and ``limits`` do not: the equations of motion are those
+    of the ideal joint. Simulation uses them all; ``random_configuration`` uses the position limits.
     """
 
     name: str
@@ -71,6 +74,10 @@ class JointInstance:
     damping: tuple[float, ...]
     friction: tuple[float, ...]
     mimic: Mimic | None = None
+    stiffness: tuple[float, ...] = ()
+    """N m/rad or N/m, one for each freedom."""
+    rest: tuple[float, ...] = ()
+    """The coordinates at which the springs are relaxed, one for each freedom."""
 
     @property
     def nq(self) -> int:
@@ -119,6 +126,8 @@ class Mechanism:
     parameter_names: tuple[str, ...] = ()
     closures: tuple[ClosureInstance | RelationInstance, ...] = ()
     """What closes loops and couples joints, in the order it was added; also found by name."""
+    closure_solver: str = "auto"
+    """How accelerations under closures are found, by name."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bodies", Named(self.bodies))
@@ -163,7 +172,7 @@ class Mechanism:
     def frame(self, name: str) -> Frame:
         """A body, a body welded to another, or a named frame: where it sits and on which moving body."""
         if name == "world":
-            return Frame("world", -1, _IDENTITY)
+            return Frame("world", -1, IDENTITY)
         known = self._frames_by_name
         if name not in known:
             raise UnknownNameError("body or frame", name, known)
@@ -171,7 +180,7 @@ class Mechanism:
 
     @cached_property
     def _frames_by_name(self) -> dict[str, Frame]:
-        own = {body.name: Frame(body.name, body.index, _IDENTITY) for body in self.bodies}
+        own = {body.name: Frame(body.name, body.index, IDENTITY) for body in self.bodies}
         return own | {frame.name: frame for frame in self.frames}
 
     @staticmethod
@@ -218,6 +227,11 @@ class Mechanism:
     def friction(self) -> np.ndarray:
         """Dry friction, one for each number of v; used by simulation only."""
         return self._per_velocity(lambda joint: joint.friction, 0.0)
+
+    @cached_property
+    def stiffness(self) -> np.ndarray:
+        """Springs of the joints, one for each number of v; used by simulation only."""
+        return self._per_velocity(lambda joint: joint.stiffness, 0.0)
 
     @cached_property
     def armature(self) -> np.ndarray:
@@ -340,6 +354,3 @@ class Mechanism:
                 do="choose another name",
             )
         return replace(self, closures=(*self.closures, closure))
-
-
-_IDENTITY: Pose = ((1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0), (0.0, 0.0, 0.0, 1.0))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from linkwise.model.checks import checked_vector
 
-__all__ = ["ANGLE_SNAP", "axis_rotation", "cos_sin", "pose", "rotation_rpy", "transform"]
+__all__ = ["ANGLE_SNAP", "axis_rotation", "cos_sin", "inverse_pose", "pose", "rotation_rpy", "transform"]
 
 Array = NDArray[np.float64]
 
@@ -68,6 +68,15 @@ def pose(xyz: Sequence[float] = (0.0, 0.0, 0.0), R: Array | None = None) -> Arra
     if R is not None:
         X[:3, :3] = R
     return X
+
+
+def inverse_pose(X: Array) -> Array:
+    """The pose of the first frame in the second, from the second's in the first."""
+    R = X[:3, :3].T
+    back = np.eye(4)
+    back[:3, :3] = R
+    back[:3, 3] = -(R @ X[:3, 3]) + 0.0
+    return back
 
 
 def transform(xyz: Sequence[float] = (0.0, 0.0, 0.0), rpy: Sequence[float] = (0.0, 0.0, 0.0)) -> Array:

@@ -6,7 +6,7 @@ Two trees implement it. :class:`linkwise.model.tree.Tree` runs a step link after
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -57,3 +57,44 @@ class Sweeper(Protocol):
 
     def along(self, function: Callable[[Any], Any], at: Any, direction: Any) -> tuple[Any, Any]:
         """Value and directional derivative of a function of a configuration or a vector."""
+
+
+class LinkByLink:
+    """Sweeps of a tree whose links are at hand: parents before children, each with its ``index`` and ``parent``."""
+
+    links: Sequence[Any]
+
+    @property
+    def rolls(self) -> bool:
+        """Never: a text may go through these links one by one."""
+        return False
+
+    def outward(self, step: Callable[[Any, Any], Any], root: Any, keeps: bool) -> Field[Any]:
+        """Base to tips."""
+        handed: list[Any] = []
+        kept: list[Any] = []
+        for link in self.links:
+            result = step(link, root if link.parent < 0 else handed[link.parent])
+            state, own = result if keeps else (result, result)
+            handed.append(state)
+            kept.append(own)
+        return Field(kept)
+
+    def inward(self, step: Callable[[Any, Any], tuple[Any, Any]], nothing: Any) -> Field[Any]:
+        """Tips to base."""
+        sums: list[Any] = [nothing] * (len(self.links) + 1)  # the last is the base's, whose index is -1
+        kept: list[Any] = [None] * len(self.links)
+        for link in reversed(self.links):
+            handed, kept[link.index] = step(link, sums[link.index])
+            if handed is not None:
+                known = sums[link.parent]
+                sums[link.parent] = handed if known is nothing else known + handed
+        return Field(kept, sums[-1])
+
+    def everywhere(self, value: Any) -> Field[Any]:
+        """The same value for every link."""
+        return Field([value] * len(self.links))
+
+    def only_at(self, link: Any, value: Any, elsewhere: Any) -> Field[Any]:
+        """A value for one link, another for all others."""
+        return Field([value if other is link else elsewhere for other in self.links])

@@ -12,7 +12,7 @@ from typing import Any
 
 from linkwise.errors import ModelError
 from linkwise.model.joints import Joint
-from linkwise.model.sweeper import Field
+from linkwise.model.sweeper import Field, LinkByLink
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.scalar import Scalar, is_zero
@@ -88,7 +88,7 @@ class Link:
 
 
 @dataclass(frozen=True, eq=False)
-class Tree:
+class Tree(LinkByLink):
     """Links, parents first, and the frame they stand on."""
 
     links: tuple[Link, ...]
@@ -114,42 +114,6 @@ class Tree:
     def inboard(self, link: Link) -> list[Link]:
         """Its ancestors without the link itself, the parent first."""
         return list(self.ancestors(link))[1:]
-
-    # Sweeps, link after link.
-    @property
-    def rolls(self) -> bool:
-        """Never: a text may go through these links one by one."""
-        return False
-
-    def outward(self, step: Callable[[Link, Any], Any], root: Any, keeps: bool) -> Field[Any]:
-        """Base to tips."""
-        handed: list[Any] = []
-        kept: list[Any] = []
-        for link in self.links:
-            result = step(link, root if link.parent < 0 else handed[link.parent])
-            state, own = result if keeps else (result, result)
-            handed.append(state)
-            kept.append(own)
-        return Field(kept)
-
-    def inward(self, step: Callable[[Link, Any], tuple[Any, Any]], nothing: Any) -> Field[Any]:
-        """Tips to base."""
-        sums: list[Any] = [nothing] * (len(self.links) + 1)  # the last is the base's, whose index is -1
-        kept: list[Any] = [None] * len(self.links)
-        for link in reversed(self.links):
-            handed, kept[link.index] = step(link, sums[link.index])
-            if handed is not None:
-                known = sums[link.parent]
-                sums[link.parent] = handed if known is nothing else known + handed
-        return Field(kept, sums[-1])
-
-    def everywhere(self, value: Any) -> Field[Any]:
-        """The same value for every link."""
-        return Field([value] * len(self.links))
-
-    def only_at(self, link: Link, value: Any, elsewhere: Any) -> Field[Any]:
-        """A value for one link, another for all others."""
-        return Field([value if other is link else elsewhere for other in self.links])
 
     def generalized(self, field: Field[Any]) -> list[Scalar]:
         """One number for each freedom from one for each joint axis; what acts on a mimic acts on its leader."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, final
 
@@ -12,6 +12,7 @@ from linkwise.algorithms import sweeps
 from linkwise.algorithms.kinematics import Place
 from linkwise.algorithms.rigid_motion import at_rest, next_motion
 from linkwise.algorithms.sparse_factor import factorize
+from linkwise.model.sweeper import LinkByLink
 from linkwise.model.tree import Tree
 from linkwise.operators.blocks import NOTHING, Array, Block, Blocks
 from linkwise.operators.links import RigidLinks, blocks_of
@@ -67,12 +68,14 @@ class LinkField:
         return LinkField(a.congruence(b) for a, b in zip(self.values, other.values, strict=True))
 
 
-class _Listed(tuple[RigidLinks, ...]):
+class _Listed(LinkByLink):
     """Links in order, as the sweeps take them."""
 
-    @property
-    def links(self) -> _Listed:
-        return self
+    def __init__(self, links: Sequence[RigidLinks]) -> None:
+        self.links = links
+
+    def __iter__(self) -> Iterator[RigidLinks]:
+        return iter(self.links)
 
 
 @final
@@ -156,11 +159,11 @@ class ScalarBlocks(Blocks):
             handed, kept = step(link, outboard)
             return handed.arrived() if isinstance(handed, Crossing) else handed, kept
 
-        kept = sweeps.inward(self.each, crossed, NOTHING).values  # type: ignore[arg-type]  # all that a sweep asks for
+        kept = self.each.inward(crossed, NOTHING).values
         return tuple(LinkField(column) for column in zip(*kept, strict=True))
 
     def outward(self, step: Callable[[Any, Block | None], Block]) -> LinkField:
-        return LinkField(sweeps.outward(self.each, step, None).values)  # type: ignore[arg-type]
+        return LinkField(self.each.outward(step, None, keeps=False).values)
 
     def inboard(self, x: LinkField, base: Block | None = None) -> LinkField:
         at_base = Motion.zero() if base is None else base

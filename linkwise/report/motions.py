@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.dynamics import Model
+from linkwise.model_api.model import Model
 
 Array = NDArray[Any]
 

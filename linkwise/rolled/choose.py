@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from linkwise.algorithms.catalogue import CATALOGUE, Columns, Text, Trees, input_shape, link_start
-from linkwise.compile import Chart, CompiledFunction
+from linkwise.algorithms.catalogue import Columns, Text, Trees, input_shape, link_start
+from linkwise.algorithms.closed_catalogue import EVERY
+from linkwise.compiled.function import Chart, CompiledFunction
 from linkwise.model.tree import Tree
 from linkwise.rolled.columns import ColumnsFunction
 from linkwise.rolled.function import RolledFunction, Rolling
 from linkwise.rolled.ground import Ground
-from linkwise.rolled.tree import RolledTree
-from linkwise.rolled.vectors import GlobalInput
+from linkwise.rolled.long_chain import function_type
+from linkwise.rolled.tree import NeedsApartError, RolledTree, change_of
+from linkwise.rolled.vectors import DualVector, GlobalInput
+from linkwise.spatial.dual import Dual, new_level
 from linkwise.tracing.program import ArraySpec
+from linkwise.tracing.rolled_program import RolledProgram
 
 if TYPE_CHECKING:
-    from linkwise.dynamics import Model
+    from linkwise.model_api.model import Model
 
 Inputs = Sequence[tuple[str, tuple[int, ...]]]
 
@@ -24,15 +29,22 @@ Inputs = Sequence[tuple[str, tuple[int, ...]]]
 class RolledTrees(Trees):
     """The layouts of a mechanism while a text is rolled; the one that the text asks for becomes a rolled tree."""
 
-    def __init__(self, model: Model, p: Sequence[Any] | None, ground: Ground) -> None:
+    def __init__(
+        self,
+        model: Model,
+        p: Sequence[Any] | None,
+        ground: Ground,
+        apart: frozenset[int],
+        levels: Sequence[int] = (),
+    ) -> None:
         super().__init__(model, p)
-        self.ground = ground
+        self.ground, self.apart, self.levels = ground, apart, levels
         self.known = model._trees if p is None else Trees(model, p)
         self.rolled: RolledTree | None = None
 
     def _rolled(self, tree: Tree) -> Any:
         if self.rolled is None or self.rolled.tree is not tree:
-            self.rolled = RolledTree(tree, self.ground)
+            self.rolled = RolledTree(tree, self.ground, self.apart, self.levels)
         return self.rolled
 
     @property
@@ -71,29 +83,68 @@ def rolled_function(
         static: arguments that are not arrays.
         charts: tangent spaces of the inputs that are configurations.
     """
-    text = CATALOGUE[name]
+    text = EVERY[name]
     if text.columns is None:
         rolling = _rolling(model, text, text.function, inputs, static)
-        return RolledFunction(name, run, inputs, doc, charts, rolling=rolling)
+
+        def along(names: tuple[str, ...]) -> RolledFunction:
+            taken = [*inputs, *((f"d{n}", shape) for n, shape in inputs if n in names)]
+            change = _rolling(model, text, text.function, inputs, static, moving=names)
+            return RolledFunction(f"{name}_change", run, taken, doc, rolling=change)
+
+        kind = function_type(model, name, inputs)
+        return kind(name, run, inputs, doc, charts, rolling=rolling, along=along, result=text.result)
     return _by_columns(model, name, text, text.columns, run, inputs, doc, static, charts)
 
 
 def _rolling(
-    model: Model, text: Text, function: Callable[..., Any], inputs: Inputs, static: Mapping[str, Any], *more: str
+    model: Model,
+    text: Text,
+    function: Callable[..., Any],
+    inputs: Inputs,
+    static: Mapping[str, Any],
+    *more: str,
+    moving: tuple[str, ...] = (),
 ) -> Rolling:
-    """Runs a text on a rolled tree; ``more`` names inputs beyond those of the text."""
+    """Runs a text on a rolled tree.
 
-    def roll(name: str) -> Any:
-        handles = [GlobalInput(n, ArraySpec(n, shape), link_start(n)) for n, shape in inputs]
+    ``more`` names inputs beyond those of the text. With ``moving`` it is the change of the result with these inputs,
+    whose rates are inputs too.
+    """
+
+    def roll(name: str) -> RolledProgram:
+        apart: frozenset[int] = frozenset()
+        while True:
+            try:
+                return attempt(name, apart)
+            except NeedsApartError as needed:
+                apart |= {needed.link}
+
+    def attempt(name: str, apart: frozenset[int]) -> RolledProgram:
         ground = Ground()
-        by_name = {handle.name: handle for handle in handles}
-        p = RolledTree.whole(ground, by_name["p"]) if "p" in by_name else None
-        trees = RolledTrees(model, p, ground)
-        given = {n: h if h.per_link != "none" else RolledTree.whole(ground, h) for n, h in by_name.items()}
+        handles = {n: GlobalInput(n, ArraySpec(n, shape), link_start(n), ground) for n, shape in inputs}
+        rates = {n: GlobalInput(f"d{n}", handles[n].spec, handles[n].per_link, ground) for n in handles if n in moving}
+        rates = {n: replace(rate, spec=ArraySpec(rate.name, rate.spec.shape)) for n, rate in rates.items()}
+        p = RolledTree.whole(ground, handles["p"]) if "p" in handles else None
+        level = new_level()
+        trees = RolledTrees(model, p, ground, apart, [level] if moving else [])
+        given: dict[str, Any] = {}
+        for n, handle in handles.items():
+            whole = handle.per_link == "none"
+            given[n] = RolledTree.whole(ground, handle) if whole else handle
+            if n in rates and whole:
+                pairs = zip(given[n], RolledTree.whole(ground, rates[n]), strict=True)
+                given[n] = [Dual(x, d, level) for x, d in pairs]
+            elif n in rates:
+                given[n] = DualVector(handle, rates[n], level)
         arguments = [given.get(n) for n in (*text.inputs, *text.optional, *more)]
         result = function(trees, *arguments, **static)
         tree = trees.rolled or trees._rolled(model._trees.fast)
-        return tree.finish(name, handles, {"out": result})
+        if moving:
+            result = change_of(result, level)
+        outputs = result._asdict() if text.result else {"out": result}
+        program: RolledProgram = tree.finish(name, [*handles.values(), *rates.values()], outputs)
+        return program
 
     return roll
 

@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 
 from linkwise.algorithms.catalogue import Columns
-from linkwise.arrays import Batch
+from linkwise.compiled.arrays import Batch
+from linkwise.errors import InputError
 from linkwise.rolled.function import ManyLinksFunction, RolledFunction
+from linkwise.spatial.scalar import Scalar
+from linkwise.tracing.calls import CallingTracer
 from linkwise.tracing.program import ArraySpec
 
 _UNITS_BYTES = 1 << 25  # unit vectors are taken some at a time, so that their arrays stay this small
@@ -44,6 +47,32 @@ class ColumnsFunction(ManyLinksFunction):
             self._one(state, [array[i] for array in flat], threads)
         finished = batch.finish(results, out)
         return finished[0] if self._columns.result is None else self._columns.result._make(finished)
+
+    def along(self, names: tuple[str, ...]) -> ManyLinksFunction:
+        """None: columns are products already."""
+        raise InputError(
+            f"{self.name} of a large mechanism has no derivative along {', '.join(names)} here",
+            do='multiply by vectors (mass_product, bias_force, …), or use model.with_sweeps("unrolled")',
+        )
+
+    def _call_in(self, tracer: CallingTracer, state: list[list[Scalar]]) -> Any:
+        """Column by column, a call for each."""
+        found = []
+        if self._value is not None:
+            value = self._value._call_in(tracer, state)
+            found.append(value)
+            if self._columns.value_replaces is not None:
+                place = [n for n, _ in self.inputs].index(self._columns.value_replaces)
+                state = [list(np.ravel(value)) if k == place else values for k, values in enumerate(state)]
+        zeros = [[0.0] * math.prod(shape) for shape in self._shapes]
+        for which, zero in enumerate(zeros):
+            products = []
+            for j in range(len(zero)):
+                unit = [1.0 if i == j else 0.0 for i in range(len(zero))]
+                vectors = [unit if which == k else other for k, other in enumerate(zeros)]
+                products.append(self._column._call_in(tracer, [*state, *vectors]))
+            found.append(np.stack(products, 0 if self._columns.rows else -1))
+        return found[0] if self._columns.result is None else self._columns.result._make(found)
 
     def _one(self, state: list[Any], into: list[Any], threads: int) -> None:
         if self._value is not None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from linkwise.model.tree import Link
 from linkwise.rolled.ground import BASE, START, Spot, Written
+from linkwise.rolled.joining import JoinedLoop, joined
 from linkwise.rolled.kinds import COMPUTED, Kind
 from linkwise.rolled.record import Recorded
 from linkwise.rolled.vectors import FieldVector, GlobalInput
@@ -51,6 +52,7 @@ class Finisher:
             records.append(Written([(Spot(f"out:{n}"), list(x.reshape(-1))) for n, x in results.items()]))
         self.loops = [record for record in records if isinstance(record, Recorded)]
         self.written = [record for record in records if isinstance(record, Written)]
+        self.plan = joined(records, tree.kinds)
         self.stored_size = self._sizes()
         for item in inputs:
             if item.per_link != "none":
@@ -61,7 +63,7 @@ class Finisher:
         for output_name, vector in vectors.items():
             self._place_array(f"out:{output_name}", vector.per_link, vector.shape)
         shapes = {n: vector.shape for n, vector in vectors.items()} | {n: x.shape for n, x in results.items()}
-        steps = self._steps(records)
+        steps = self._steps()
         self.program = RolledProgram(
             name,
             tuple(i.spec for i in inputs),
@@ -74,7 +76,7 @@ class Finisher:
             steps,
         )
 
-    def _steps(self, records: Sequence[Recorded | Written]) -> tuple[Loop | Angles | Once, ...]:
+    def _steps(self) -> tuple[Loop | Angles | Once, ...]:
         """The loops and what happens between them; sines and cosines of what is known beforehand come first."""
         hoisted = self._hoisted()
         angles: list[Loop | Angles | Once] = []
@@ -83,14 +85,15 @@ class Finisher:
             kinds = self.tree.kinds
             arguments = [{"angles": list(self._arguments(k, h))} for k, h in zip(kinds, hoisted, strict=True)]
             angles = [
-                self._loop_of(arguments, [{}] * len(hoisted), reverse=False),
+                self._loop_of(arguments, [{}] * len(hoisted), [{}] * len(hoisted), reverse=False),
                 Angles("angles", "sines", "cosines"),
             ]
-        steps = [
-            self._loop_of(r.stores, hoisted, r.reverse) if isinstance(r, Recorded) else self._once_of(r)
-            for r in records
-            if isinstance(r, Recorded) or any(self._exists(spot) for spot, _ in r.stores)
-        ]
+        steps: list[Loop | Angles | Once] = []
+        for item in self.plan:
+            if isinstance(item, JoinedLoop):
+                steps.append(self._loop_of(item.stores(), hoisted, item.found(self.tree.kinds), item.reverse))
+            elif any(self._exists(spot) for spot, _ in item.stores):
+                steps.append(self._once_of(item))
         first = 1 if COMPUTED in self.spaces else 0  # link constants are computed before their sines are taken
         whole = [*steps[:first], *angles, *steps[first:]]
         return tuple(step for step in whole if not (isinstance(step, Loop) and not any(step.bodies)))
@@ -154,7 +157,7 @@ class Finisher:
         tree = self.tree
         out_from, out_to, out_slots = outward_slots(tree.links)
         in_from, in_to, in_slots = inward_slots(tree.links)
-        read = {space for kind in tree.kinds for space in kind.arrays}
+        read = {space for item in self.plan if isinstance(item, JoinedLoop) for space in item.needs_memory()}
         read |= {spot.space for spot in tree.ground.spots.values()}
         for loop in self.loops:
             space = f"handed:{loop.number}"
@@ -183,7 +186,7 @@ class Finisher:
             if family == "shared":
                 self._column(space, [0] * len(self.tree.links))
                 self.spaces[space] = size
-            elif family in ("spread", COMPUTED):
+            elif family == COMPUTED:
                 self._per_link(space, size)
         for space, per_link in self.tree.vector_starts.items():
             self._place_array(space, per_link, (1,))
@@ -239,17 +242,24 @@ class Finisher:
         self,
         stores: Sequence[dict[str, list[Scalar]]],
         hoisted: list[dict[int, tuple[str, int]]],
+        found: Sequence[dict[int, int]],
         reverse: bool,
     ) -> Loop:
         bodies = []
-        for kind, into, known in zip(self.tree.kinds, stores, hoisted, strict=True):
+        for kind, into, known, same in zip(self.tree.kinds, stores, hoisted, found, strict=True):
             outputs = [(space, values) for space, values in into.items() if values]
-            bodies.append(self._body(kind, outputs, known) if outputs else None)
+            bodies.append(self._body(kind, outputs, known, same) if outputs else None)
         return Loop(tuple(bodies), reverse)
 
-    def _body(self, kind: Kind, outputs: list[tuple[str, list[Scalar]]], known: dict[int, tuple[str, int]]) -> LoopBody:
+    def _body(
+        self,
+        kind: Kind,
+        outputs: list[tuple[str, list[Scalar]]],
+        known: dict[int, tuple[str, int]],
+        same: dict[int, int],
+    ) -> LoopBody:
         results = [(space, [kind.tracer.number(v) for v in values]) for space, values in outputs]
-        program = extract(f"kind{kind.index}", kind.tracer.nodes, kind.tracer.inputs, results, known)
+        program = extract(f"kind{kind.index}", kind.tracer.nodes, kind.tracer.inputs, results, known, same)
         return LoopBody(
             program,
             tuple(self._stretch(spec.name) for spec in program.inputs),

@@ -8,12 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.arrays import Batch
-from linkwise.codegen.cuda.detect import on_device
-from linkwise.compile import Chart, CompiledFunction, checked_threads
+from linkwise.codegen import targets
+from linkwise.compiled.arrays import Batch, results_like
+from linkwise.compiled.function import Chart, CompiledFunction, checked_threads
 from linkwise.errors import InputError
 from linkwise.once import cached_property
+from linkwise.spatial.dual import Dual, parts_of_level
+from linkwise.spatial.scalar import Scalar, is_zero
+from linkwise.tracing.calls import CallingTracer
+from linkwise.tracing.program import Program
 from linkwise.tracing.rolled_program import RolledProgram
+from linkwise.tracing.tracer import Traced
 
 Rolling = Callable[[str], RolledProgram]
 """Makes the program with loops, under a name."""
@@ -29,7 +34,7 @@ class ManyLinksFunction(CompiledFunction):
 
     def general(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
         """Evaluate for one state or a batch."""
-        if any(map(on_device, arrays)):
+        if targets.place_of(arrays) is not None:
             raise InputError(
                 f"{self.name} of a large mechanism runs on the CPU",
                 got="arrays on a GPU",
@@ -41,13 +46,41 @@ class ManyLinksFunction(CompiledFunction):
         if not batch.is_symbolic:
             return self._evaluate(batch, out, split)
         if out is not None:
-            raise InputError(f"{self.name} fills out with numbers only", got="symbols", do="drop the out= argument")
-        if batch.size:
+            raise InputError(f"{self.name} can fill out= with numbers only", got="symbols", do="drop the out= argument")
+        if not batch.size:
+            nothing = self._evaluate(batch, None, split)  # no state tells the shape of a result: numbers do
+            if isinstance(nothing, tuple):
+                return type(nothing)._make(array.astype(object) for array in nothing)  # type: ignore[attr-defined]
+            return nothing.astype(object)
+        tracer = _calling_tracer(batch)
+        if tracer is None:
             return batch.each_state(self.text, self._symbolic_result)
-        nothing = self._evaluate(batch, None, split)  # no state tells the shape of a result: numbers do
-        if isinstance(nothing, tuple):
-            return type(nothing)._make(array.astype(object) for array in nothing)  # type: ignore[attr-defined]
-        return nothing.astype(object)
+        return self._called(tracer, batch.one_state())
+
+    def _called(self, tracer: CallingTracer, state: list[list[Scalar]]) -> Any:
+        """The result on the scalars of a trace that can call programs with loops."""
+        levels = {x.level for values in state for x in values if isinstance(x, Dual)}
+        if not levels:
+            return self._call_in(tracer, state)
+        level = max(levels)
+        split = [parts_of_level(values, level) for values in state]
+        moving = {n for (n, _), (_, d) in zip(self.inputs, split, strict=True) if not all(map(is_zero, d))}
+        value = self._called(tracer, [values for values, _ in split])
+        if not moving:
+            return value
+        names = tuple(n for n, _ in self.inputs if n in moving)
+        directions = [d for (n, _), (_, d) in zip(self.inputs, split, strict=True) if n in moving]
+        tangent = self.along(names)._called(tracer, [*(values for values, _ in split), *directions])
+        dual = [Dual(x, d, level) for x, d in zip(np.ravel(value), np.ravel(tangent), strict=True)]
+        return results_like(np.shape(value), dual)
+
+    @abstractmethod
+    def along(self, names: tuple[str, ...]) -> ManyLinksFunction:
+        """How the function changes: takes what it takes, then the rates of the inputs of these names."""
+
+    @abstractmethod
+    def _call_in(self, tracer: CallingTracer, state: list[list[Scalar]]) -> Any:
+        """The result on traced scalars and constants."""
 
     @abstractmethod
     def _evaluate(self, batch: Batch, out: Any, threads: int) -> Any:
@@ -64,6 +97,8 @@ class RolledFunction(ManyLinksFunction):
         doc: docstring.
         charts: tangent spaces of the inputs that are configurations.
         rolling: makes the program with loops.
+        along: makes the function of its change with the inputs of some names.
+        result: the named tuple that is returned, if it is not one array.
     """
 
     def __init__(
@@ -75,20 +110,37 @@ class RolledFunction(ManyLinksFunction):
         charts: Mapping[str, Chart] | None = None,
         *,
         rolling: Rolling,
+        along: Callable[[tuple[str, ...]], RolledFunction] | None = None,
+        result: type[Any] | None = None,
     ) -> None:
         super().__init__(name, text, inputs, doc, charts)
-        self._rolling = rolling
+        self._rolling, self._along, self._result = rolling, along, result
+        self._changes: dict[tuple[str, ...], RolledFunction] = {}
 
     @cached_property
     def rolled_program(self) -> RolledProgram:
         """The program with loops."""
         return self._rolling(self.name)
 
+    def along(self, names: tuple[str, ...]) -> RolledFunction:
+        """With dual numbers in each link's part."""
+        if self._along is None:
+            raise InputError(
+                f"{self.name} of a large mechanism has no derivative along {', '.join(names)} here",
+                do='use model.with_sweeps("unrolled")',
+            )
+        if names not in self._changes:
+            self._changes[names] = self._along(names)
+        return self._changes[names]
+
+    def _call_in(self, tracer: CallingTracer, state: list[list[Scalar]]) -> Any:
+        return results_like(self.rolled_program.outputs[0].shape, tracer.call(self.rolled_program, state)[0])
+
     def _rolled_kernel(self, dtype: np.dtype[Any], single: bool) -> Any:
         key: Any = (dtype, single)
         kernel = self._kernels.get(key)
         if kernel is None:
-            from linkwise.codegen.rolled import RolledKernel
+            from linkwise.codegen.llvm.rolled import RolledKernel
 
             kernel = self._kernels[key] = RolledKernel.build(self.rolled_program, dtype, single=single)
         return kernel
@@ -97,13 +149,22 @@ class RolledFunction(ManyLinksFunction):
         kernel = self._rolled_kernel(batch.dtype, single=batch.size < 4)
         results = batch.outputs(self.rolled_program.outputs, out)
         kernel.run(batch.flat_inputs(), [flat for flat, _ in results], batch.size, threads)
-        return batch.finish(results, out)[0]
+        finished = batch.finish(results, out)
+        return finished[0] if self._result is None else self._result._make(finished)
 
-    def source(self, target: str = "llvm", dtype: Any = np.float64) -> str:
-        """The generated code; "llvm" shows the loops, other targets are of the unrolled program."""
-        if target != "llvm":
-            return super().source(target, dtype)
-        from linkwise.codegen.rolled import rolled_module
-        from linkwise.codegen.target import host
+    def _program_for(self, target: targets.Target) -> Program | RolledProgram:
+        """The program with loops where the target has them, else the unrolled one."""
+        return self.rolled_program if target.loops else self.program
 
-        return rolled_module(self.rolled_program, host(), np.dtype(dtype).itemsize * 8, single=False)
+
+def _calling_tracer(batch: Batch) -> CallingTracer | None:
+    """The tracer of one state's scalars, if its trace can call programs with loops."""
+    if batch.shape:
+        return None
+    for array in batch.arrays:
+        for x in np.ravel(array):
+            while isinstance(x, Dual):
+                x = x.value
+            if isinstance(x, Traced):
+                return x.tracer if isinstance(x.tracer, CallingTracer) else None
+    return None

@@ -73,14 +73,15 @@ class SymbolicLink(Link):
         return part(numbers, self, size)
 
 
-def sorted_into_kinds(tree: Tree, space: str = PARAMETERS) -> list[Kind]:
+def sorted_into_kinds(tree: Tree, space: str = PARAMETERS, apart: frozenset[int] = frozenset()) -> list[Kind]:
     """The kinds of a tree's links, each with its members; a link of its own stands for all of them.
 
-    ``space``: where the links' constants are found.
+    ``space``: where the links' constants are found; ``apart``: links that are each of a kind of their own.
     """
-    groups = _groups.get(tree)
+    known = _groups.setdefault(tree, {})
+    groups = known.get(apart)
     if groups is None:
-        groups = _groups[tree] = _grouped(tree.links)
+        groups = known[apart] = _grouped(tree.links, apart)
     kinds = []
     for index, (template, first, members, rows) in enumerate(groups):
         kinds.append(Kind(index, template, first, members))
@@ -91,7 +92,7 @@ def sorted_into_kinds(tree: Tree, space: str = PARAMETERS) -> list[Kind]:
 Group = tuple[Link, bool, list[int], list[list[Scalar]]]
 
 
-def _grouped(links: Sequence[Link]) -> list[Group]:
+def _grouped(links: Sequence[Link], apart: frozenset[int]) -> list[Group]:
     """For each kind: a link that shows its shape, whether its links come first, their numbers, and their constants."""
     found: dict[Any, Group] = {}
     last_child = {link.parent: link.index for link in links}  # an inward sweep meets the last child first
@@ -99,7 +100,8 @@ def _grouped(links: Sequence[Link]) -> list[Group]:
         first = last_child[link.parent] == link.index
         leaves, shape = taken_apart(_constants(link))
         computed = tuple(i for i, x in enumerate(leaves) if isinstance(x, Traced))
-        key = (type(link.joint), _joint_key(link), shape, any(link.armature), first, link.is_mimic, computed)
+        alone = link.index if link.index in apart else None
+        key = (type(link.joint), _joint_key(link), shape, any(link.armature), first, link.is_mimic, computed, alone)
         _, _, members, rows = found.setdefault(key, (link, first, [], []))
         members.append(link.index)
         rows.append(leaves)
@@ -107,7 +109,7 @@ def _grouped(links: Sequence[Link]) -> list[Group]:
 
 
 # The tables of a tree serve all of its functions.
-_groups: WeakKeyDictionary[Tree, list[Group]] = WeakKeyDictionary()
+_groups: WeakKeyDictionary[Tree, dict[frozenset[int], list[Group]]] = WeakKeyDictionary()
 
 
 def _make_symbolic(kind: Kind, rows: list[list[Scalar]], space: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from linkwise.model.sweeper import Field
-from linkwise.rolled.ground import BASE, START, Ground, Spot
+from linkwise.rolled.ground import BASE, Ground, Spot
 from linkwise.rolled.kinds import SymbolicLink
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.structure import Rebuild, flatten
@@ -24,6 +24,8 @@ class Recorded:
     reverse: bool
     stores: list[dict[str, list[Scalar]]]
     handed_space: str | None
+    kept: list[list[Scalar]]
+    """For each kind, the numbers that a link keeps and that other sweeps may read."""
 
 
 class RolledField(Field[Any]):
@@ -81,13 +83,18 @@ class RolledField(Field[Any]):
         raise AttributeError("a rolled field is filled by its sweep")
 
 
-class SpreadField(Field[Any]):
-    """Values written between sweeps, for links to look at: one for all (``shared``), or one for each link."""
+class SharedField(Field[Any]):
+    """A value written between sweeps, for links to look at: for all of them, or for one; the others have a constant."""
 
-    def __init__(self, ground: Ground, space: str, size: int, rebuild: Rebuild, shared: bool) -> None:
-        self.ground, self.space, self.size, self.rebuild, self.shared = ground, space, size, rebuild, shared
+    def __init__(
+        self, ground: Ground, space: str, size: int, rebuild: Rebuild, only: int | None = None, elsewhere: Any = None
+    ) -> None:
+        self.ground, self.space, self.size, self.rebuild = ground, space, size, rebuild
+        self.only, self.elsewhere = only, elsewhere
 
     def __getitem__(self, link: Any) -> Any:
+        if self.only not in (None, link.index):
+            return self.elsewhere
         if isinstance(link, SymbolicLink):
             return self.rebuild(link.kind.array(self.space, self.size))
-        return self.rebuild(self.ground.read(Spot(self.space, START if self.shared else link.index), self.size))
+        return self.rebuild(self.ground.read(Spot(self.space), self.size))

@@ -15,7 +15,6 @@ import numpy as np
 from linkwise.algorithms import joining
 from linkwise.algorithms.segments import ANSWER, MOVED, TURNED, accelerated, answered, turned
 from linkwise.algorithms.sweeps import inward, outward, per_body
-from linkwise.errors import InputError
 from linkwise.model.tree import Tree
 from linkwise.once import cached_property
 from linkwise.rolled.kinds import sorted_into_kinds
@@ -45,19 +44,17 @@ class _SegmentTree(RolledTree):
         self.constants_are_inputs = True
 
 
+def can_be_cut(tree: Tree) -> bool:
+    """Whether it is a serial chain whose links are all of one kind, none following another."""
+    serial = all(link.parent == link.index - 1 for link in tree.links)
+    return serial and not tree.has_mimics and len(sorted_into_kinds(tree)) == 1
+
+
 class Chain:
-    """A serial chain of one kind of joint, ready to be cut."""
+    """A serial chain of one kind of joint, ready to be cut; see :func:`can_be_cut`."""
 
     def __init__(self, tree: Tree) -> None:
         kinds = sorted_into_kinds(tree)
-        serial = all(link.parent == link.index - 1 for link in tree.links)
-        if not serial or len(kinds) != 1:
-            raise InputError(
-                "only a serial chain of one joint type can be cut into segments",
-                got=f"{len(kinds)} kinds of links" if serial else "a tree with branches",
-                allowed="each body on the one before it, all joints of one type",
-                do="use forward_dynamics, which takes any tree",
-            )
         self.tree = tree
         self.n = len(tree.links)
         self.rows: Array = np.ascontiguousarray(kinds[0].rows)
@@ -138,7 +135,7 @@ class ParallelForwardDynamics:
         key = (program.__name__, cuts)
         kernel = self._kernels.get(key)
         if kernel is None:
-            from linkwise.codegen.rolled import RolledKernel
+            from linkwise.codegen.llvm.rolled import RolledKernel
 
             kernel = self._kernels[key] = RolledKernel.build(program(self.chain.tree, cuts), single=True)
         return kernel
@@ -185,7 +182,7 @@ class ParallelForwardDynamics:
     def _kernel(self, what: str, length: int, single: bool) -> Any:
         kernel = self._kernels.get((what, length))
         if kernel is None:
-            from linkwise.codegen.rolled import RolledKernel
+            from linkwise.codegen.llvm.rolled import RolledKernel
 
             kernel = RolledKernel.build(self.chain.program(length, what), single=single)
             self._kernels[what, length] = kernel

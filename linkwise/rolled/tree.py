@@ -15,16 +15,19 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any, NoReturn
 
+import numpy as np
+
 from linkwise.model.sweeper import Field
 from linkwise.model.tree import Link, Tree
 from linkwise.rolled.finish import Finisher
 from linkwise.rolled.ground import Ground, Spot, Written
 from linkwise.rolled.kinds import COMPUTED, Kind, sorted_into_kinds
-from linkwise.rolled.record import Recorded, RolledField, SpreadField
+from linkwise.rolled.record import Recorded, RolledField, SharedField
 from linkwise.rolled.vectors import DualVector, FieldVector, GlobalInput, StoredVector, part
 from linkwise.spatial.dual import Dual, new_level, parts_of_level
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.structure import flatten
+from linkwise.spatial.value import Value
 from linkwise.spatial.vectors import Vec
 from linkwise.tracing.rolled_program import RolledProgram
 from linkwise.tracing.tracer import Traced
@@ -34,15 +37,30 @@ class NotRolledError(TypeError):
     """A text looked at the links one by one."""
 
 
+class NeedsApartError(Exception):
+    """A text gives one link something of its own: begin again, with that link of a kind of its own."""
+
+    def __init__(self, link: int) -> None:
+        super().__init__(link)
+        self.link = link
+
+
 class RolledTree:
     """Stands in for a :class:`Tree` while an algorithm's text runs; records its sweeps as loops.
 
-    ``ground`` is the trace in which run-time parameters live, if the tree has any.
+    ``ground`` is the trace in which run-time parameters live, if the tree has any; ``apart`` are links that are each of
+    a kind of their own.
     """
 
     rolls = True
 
-    def __init__(self, tree: Tree, ground: Ground | None = None) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        ground: Ground | None = None,
+        apart: frozenset[int] = frozenset(),
+        levels: Sequence[int] = (),
+    ) -> None:
         self.tree = tree
         self.links = tree.links
         self.nq, self.nv = tree.nq, tree.nv
@@ -53,10 +71,11 @@ class RolledTree:
         self.recorded: list[Recorded | Written] = []
         self.constants: list[tuple[Spot, list[float]]] = []
         self.vector_starts: dict[str, str] = {}
-        self.kinds = sorted_into_kinds(tree)
+        self.apart = apart
+        self.kinds = sorted_into_kinds(tree, apart=apart)
         self._kind_of: dict[int, Kind] = {}
         self._counter = [0]
-        self._levels: list[int] = []
+        self._levels = list(levels)
         """Levels of dual numbers that the text is in, the highest first."""
         self._write(
             [
@@ -128,16 +147,16 @@ class RolledTree:
         leaves, rebuild = flatten(value, self._levels)
         space = f"shared:{self._new()}"
         self._start(space, leaves)
-        return SpreadField(self.ground, space, len(leaves), rebuild, shared=True)
+        return SharedField(self.ground, space, len(leaves), rebuild)
 
     def only_at(self, link: Link, value: Any, elsewhere: Any) -> Field[Any]:
-        """A stretch of memory for each link, written for one of them."""
+        """A value that only a link of a kind of its own reads."""
+        if link.index not in self.apart:
+            raise NeedsApartError(link.index)
         leaves, rebuild = flatten(value, self._levels)
-        space = f"spread:{self._new()}"
-        others = [float(x) for x in flatten(elsewhere, self._levels)[0]]
-        self.constants += [(Spot(space, other.index), others) for other in self.links if other.index != link.index]
-        self._write([(Spot(space, link.index), leaves)])
-        return SpreadField(self.ground, space, len(leaves), rebuild, shared=False)
+        space = f"shared:{self._new()}"
+        self._start(space, leaves)
+        return SharedField(self.ground, space, len(leaves), rebuild, link.index, elsewhere)
 
     # Vectors.
     def generalized(self, field: Any) -> Any:
@@ -148,9 +167,9 @@ class RolledTree:
         """One configuration from each joint's own coordinates."""
         return self._vector(field, "q", self.nq, shares=False)
 
-    def per_body(self, field: Any, shape: tuple[int, ...]) -> FieldVector:
-        """One entry for each body."""
-        return FieldVector(field, "body", (len(self.links), *shape))
+    def per_body(self, field: Any, shape: tuple[int, ...]) -> Any:
+        """One entry for each body; two vectors, where the field holds dual numbers."""
+        return self._split(field, lambda part: FieldVector(part, "body", (len(self.links), *shape)))
 
     def elementwise(self, function: Callable[..., Scalar], *vectors: Any) -> FieldVector:
         """Link by link, each link its own part (that of the joint it follows, for a mimic)."""
@@ -169,24 +188,12 @@ class RolledTree:
             result = function(DualVector(at, direction, level))
         finally:
             self._levels.remove(level)
-        if isinstance(result, DualVector):
-            return result.value, result.tangent
-        leaves, rebuild = flatten_but_duals(result)
-        values, tangents = parts_of_level(leaves, level)
-        return rebuild(values), rebuild(tangents)
+        return parts_of_result(result, level)
 
     def _vector(self, field: RolledField, per_link: str, size: int, shares: bool) -> Any:
         """A vector from a field; two, where the field holds dual numbers."""
-        levels = {x.level for kept in field.kept for x in kept if isinstance(x, Dual)}
-        if levels:
-            level = max(levels)
-            values, tangents = (
-                self.outward(lambda link, _, i=i: (None, parts_of_level(field[link], level)[i]), None, keeps=True)  # type: ignore[misc]
-                for i in range(2)
-            )
-            return DualVector(
-                self._vector(values, per_link, size, shares), self._vector(tangents, per_link, size, shares), level
-            )
+        if self._dual_levels(field):
+            return self._split(field, lambda part: self._vector(part, per_link, size, shares))
         if not self.has_mimics:
             return FieldVector(field, per_link, (size,))
         space = f"vector:{self._new()}"
@@ -204,10 +211,30 @@ class RolledTree:
             self._store(space, add)
         return vector
 
+    @staticmethod
+    def _dual_levels(field: RolledField) -> set[int]:
+        return {x.level for kept in field.kept for x in flatten_but_duals(kept)[0] if isinstance(x, Dual)}
+
+    def _split(self, field: RolledField, vector: Callable[[RolledField], Any]) -> Any:
+        """A vector from a field, or values and tangents where it holds dual numbers."""
+        levels = self._dual_levels(field)
+        if not levels:
+            return vector(field)
+        level = max(levels)
+        values, tangents = (
+            self.outward(
+                lambda link, _, i=i: (None, parts_of_level(flatten_but_duals(field[link])[0], level)[i]),  # type: ignore[misc]
+                None,
+                keeps=True,
+            )
+            for i in range(2)
+        )
+        return DualVector(vector(values), vector(tangents), level)
+
     def _store(self, space: str, value: Callable[[Any], list[Scalar] | None]) -> None:
         """A pass over the links in which those that have a value store it."""
         stores = [{} if (given := value(kind.link)) is None else {space: given} for kind in self.kinds]
-        self.recorded.append(Recorded(self._new(), False, stores, None))
+        self.recorded.append(Recorded(self._new(), False, stores, None, [[] for _ in self.kinds]))
 
     # Recording.
     def _new(self) -> int:
@@ -255,13 +282,14 @@ class RolledTree:
     ) -> RolledField:
         kept_space = space.replace("handed", "kept")
         stores: list[dict[str, list[Scalar]]] = []
-        loop = Recorded(int(space.partition(":")[2]), reverse, stores, space if places else None)
+        loop = Recorded(int(space.partition(":")[2]), reverse, stores, space if places else None, [])
         made = RolledField(self, kept_space, loop, [kept for _, kept in runs])
         for (handed, _), (leaves, _) in zip(runs, made.per_kind, strict=True):
             into: dict[str, list[Scalar]] = {}
             if places and handed:
                 into[f"{space}:to"] = [handed[i] for i in places]
             into[kept_space] = [leaf for leaf in leaves if isinstance(leaf, Traced)]
+            loop.kept.append(into[kept_space])
             stores.append(into)
         self.recorded.append(loop)
         return made
@@ -285,10 +313,27 @@ class RolledTree:
         return FieldVector(field, output.per_link, (getattr(self, size),))
 
 
+def parts_of_result(result: Any, level: int) -> tuple[Any, Any]:
+    """What a text made of dual numbers, as values and tangents."""
+    if isinstance(result, DualVector):
+        return result.value, result.tangent
+    leaves, rebuild = flatten_but_duals(result)
+    values, tangents = parts_of_level(leaves, level)
+    return rebuild(values), rebuild(tangents)
+
+
+def change_of(result: Any, level: int) -> Any:
+    """The tangents alone; zeros for what does not change."""
+    if isinstance(result, FieldVector | StoredVector | GlobalInput):
+        shape = result.spec.shape if isinstance(result, GlobalInput) else result.shape
+        return np.zeros(shape)
+    return parts_of_result(result, level)[1]
+
+
 def flatten_but_duals(value: Any) -> tuple[list[Scalar], Callable[[list[Scalar]], Any]]:
-    """Nested lists taken apart into scalars, dual numbers left whole."""
-    if isinstance(value, (list, tuple)):
-        parts = [flatten_but_duals(x) for x in value]
+    """Nested lists and values taken apart into scalars, dual numbers left whole."""
+    if isinstance(value, (list, tuple, Value)):
+        parts = [flatten_but_duals(x) for x in (value.parts() if isinstance(value, Value) else value)]
         counts = [len(leaves) for leaves, _ in parts]
 
         def rebuild(scalars: list[Scalar]) -> list[Any]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from linkwise.rolled.ground import Ground, Spot
 from linkwise.spatial.dual import Dual
 from linkwise.spatial.scalar import Scalar
 from linkwise.tracing.program import ArraySpec
@@ -30,6 +31,14 @@ class GlobalInput:
     spec: ArraySpec
     per_link: str
     """How links find their parts: by their place in ``q`` or ``v``, or by ``body``; ``none``: it is read as a whole."""
+
+    ground: Ground | None = None
+
+    def __getitem__(self, i: int) -> Scalar:
+        """One number, between sweeps."""
+        if self.ground is None:
+            raise TypeError("this input is read link by link")
+        return self.ground.read(Spot(f"in:{self.name}"), self.spec.size)[i]
 
     def part(self, link: SymbolicLink, size: int) -> list[Scalar]:
         """From the input's own memory."""

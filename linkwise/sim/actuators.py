@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.dynamics import Model
 from linkwise.errors import InputError
 from linkwise.model.joints import Joint
+from linkwise.model_api.model import Model
 from linkwise.sim.checks import check_finite, check_not_negative, check_positive
 from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, per_joint
 from linkwise.sim.limits import is_linear
@@ -253,7 +253,7 @@ class SeriesElastic(Element):
         found = [model.joint(name) for name in joints]
         for joint in found:
             if joint.nv != 1 or joint.nq != 1 or joint.mimic is not None:
-                raise InputError(f"joint {joint.name!r} has not one freedom of its own", got=repr(joint.type))
+                raise InputError(f"joint {joint.name!r} does not have one freedom of its own", got=repr(joint.type))
         self.q_places = [joint.q_slice.start for joint in found]
         self.v_places = [joint.v_slice.start for joint in found]
         check_positive("inertia", inertia)
@@ -403,7 +403,7 @@ class Thruster(Element):
         low, high = (float(x) for x in limits)
         if not low <= high:
             raise InputError(
-                "limits of the thrust are swapped or no numbers", got=repr(limits), allowed="(low, high), N"
+                "the limits of the thrust are swapped, or are not numbers", got=repr(limits), allowed="(low, high), N"
             )
         self.thrust, self.limits = _strength(thrust, "the thrust"), (low, high)
 

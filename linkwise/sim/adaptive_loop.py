@@ -8,15 +8,14 @@ from linkwise.codegen.routine import Copy, IfAny, Lookup, Record, Routine, State
 from linkwise.sim.first_step import first_step
 from linkwise.sim.motion import Flat
 from linkwise.sim.tolerance import SPAN
-from linkwise.sim.work import DONE, EVENT, FAILED, RUNNING, Step, Work, crossing, flag, program
+from linkwise.sim.work import DONE, EVENT, FAILED, RUNNING, Step, Traceable, Work, crossing, flag, program
 from linkwise.spatial.scalar import exp, log, where
-from linkwise.tracing.program import Program
 
 # Rows of the loop's own state.
 CONTROL = ("t", "h", "status", "next", "accepted", "rejected", "left", "held")
 
 
-def adaptive_loop(work: Work, step: Step, *, every_step: bool, events: Program | None = None) -> Routine:
+def adaptive_loop(work: Work, step: Step, *, every_step: bool, events: Traceable | None = None) -> Routine:
     """Steps as long as the tolerance allows, each state with its own.
 
     Rows: y; p; control (see :data:`CONTROL`); span (see :data:`SPAN`); k0, the derivative at y, which is kept from one
@@ -108,15 +107,15 @@ def adaptive_loop(work: Work, step: Step, *, every_step: bool, events: Program |
 
     nz, ny, one = m.nz, m.ny, 1
     body: list[Statement] = [
-        work.call(program("trim", trim, {"t": 1, "control": nc, "span": len(SPAN), "next_time": 1})),
+        *work.call(program("trim", trim, {"t": 1, "control": nc, "span": len(SPAN), "next_time": 1})),
         *step.advance,
         *step.judge,
     ]
     if events is not None:
-        body.append(work.call(events, {"t": "t_new", "y": "y_new", "g": "g_new"}))
-        body.append(work.call(crossing(events)))
+        body += work.call(events, {"t": "t_new", "y": "y_new", "g": "g_new"})
+        body += work.call(crossing(events))
     sizes = {"control": nc, "t": one, "t_new": one, "h": one, "err": one, "span": len(SPAN)}
-    body.append(work.call(program("decide", decide, {**sizes, **({"hit": one} if events is not None else {})})))
+    body += work.call(program("decide", decide, {**sizes, **({"hit": one} if events is not None else {})}))
     if every_step:
         advance_place = program(
             "advance", lambda place, accept: {"place_next": place[0] + accept[0]}, {"place": 1, "accept": 1}
@@ -127,7 +126,7 @@ def adaptive_loop(work: Work, step: Step, *, every_step: bool, events: Program |
                 (
                     Record("saved", "y_new", "place", "accept"),
                     Record("saved_t", "t_new", "place", "accept"),
-                    work.call(advance_place),
+                    *work.call(advance_place),
                     Copy("place_next", "place"),
                 ),
             )
@@ -136,7 +135,7 @@ def adaptive_loop(work: Work, step: Step, *, every_step: bool, events: Program |
         body += samples(work, step, clip)
     body += [
         *step.carry,
-        work.call(
+        *work.call(
             program(
                 "blend",
                 blend,
@@ -155,19 +154,19 @@ def adaptive_loop(work: Work, step: Step, *, every_step: bool, events: Program |
             },
             {"g": events.outputs[0].size, "g_kept": events.outputs[0].size, "accept": 1},
         )
-        body += [work.call(keep), Copy("g_next", "g")]
+        body += [*work.call(keep), Copy("g_next", "g")]
     keep_k0 = program(
         "keep_k0",
         lambda k0, k0_kept, fresh: {"k0_new": [where(fresh[0] > 0.0, a, b) for a, b in zip(k0, k0_kept, strict=True)]},
         {"k0": nz, "k0_kept": nz, "fresh": 1},
     )
     opening: list[Statement] = [
-        work.call(program("begin", begin, {"control": nc})),
-        IfAny("fresh", (Copy("k0", "k0_kept"), *step.begin, work.call(keep_k0), Copy("k0_new", "k0"))),
+        *work.call(program("begin", begin, {"control": nc})),
+        IfAny("fresh", (Copy("k0", "k0_kept"), *step.begin, *work.call(keep_k0), Copy("k0_new", "k0"))),
     ]
     opening += first_step(work, step, nc)
     if events is not None:
-        opening.append(work.call(events))
+        opening += work.call(events)
     if not every_step:
         opening.append(Lookup("times", "place", "next_time"))
     records = (("saved", ny), ("saved_t", 1)) if every_step else (("saved", ny),)
@@ -189,10 +188,10 @@ def samples(work: Work, step: Step, clip: bool) -> list[Statement]:
     )
     onward = program("onward", lambda place, pending: {"place_next": place[0] + pending[0]}, {"place": 1, "pending": 1})
     again: list[Statement] = [
-        work.call(onward),
+        *work.call(onward),
         Copy("place_next", "place"),
         Lookup("times", "place", "next_time"),
-        work.call(due),
+        *work.call(due),
     ]
     if clip:  # the step ends on the output time
         inside: list[Statement] = [WhileAny("pending", (Record("saved", "y_new", "place", "pending"), *again))]
@@ -202,6 +201,6 @@ def samples(work: Work, step: Step, clip: bool) -> list[Statement]:
             lambda next_time, t, h, pending: {"theta": where(pending[0] > 0.0, (next_time[0] - t[0]) / h[0], 0.0)},
             {"next_time": 1, "t": 1, "h": 1, "pending": 1},
         )
-        looking = (work.call(theta), *step.look, Record("saved", "y_at", "place", "pending"), *again)
+        looking = (*work.call(theta), *step.look, Record("saved", "y_at", "place", "pending"), *again)
         inside = [*(step.dense or ()), WhileAny("pending", looking)]
-    return [work.call(due), IfAny("pending", tuple(inside))]
+    return [*work.call(due), IfAny("pending", tuple(inside))]

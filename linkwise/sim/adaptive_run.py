@@ -61,12 +61,12 @@ class AdaptiveRun(Run):
         else:
             if out is not None:
                 raise InputError(
-                    "out cannot hold every step of an adaptive method: their number is not known before",
+                    "out cannot hold every step of an adaptive method: their number is not known beforehand",
                     allowed="runs with output_times",
-                    do="give output_times, or leave out out",
+                    do="give output_times, or drop the out= argument",
                 )
             self.records = {"saved": np.empty((1, _STEP_CAPACITY, ny)), "saved_t": np.empty((1, _STEP_CAPACITY, 1))}
-        self.budget = 1024 if plan.is_compiled else 16
+        self.budget = 1024 if plan.is_compiled and not plan.motion.model.rolls else 16
 
     @property
     def control(self) -> Array:

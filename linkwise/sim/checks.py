@@ -90,7 +90,7 @@ def check_not_negative(name: str, value: Any, *, or_infinite: bool = False) -> N
     """A number of at least zero."""
     if not _is_real(value) or not float(value) >= 0.0 or (math.isinf(value) and not or_infinite):
         allowed = "a number >= 0, or inf" if or_infinite else "a finite number >= 0"
-        raise InputError(f"{name} is not a number of at least zero", got=repr(value), allowed=allowed)
+        raise InputError(f"{name} is not zero or a positive number", got=repr(value), allowed=allowed)
 
 
 def check_count(name: str, value: Any) -> None:
@@ -136,7 +136,7 @@ def check_progress(progress: Any) -> None:
     """A choice, or a function to call."""
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
         raise InputError(
-            "progress is no choice", got=repr(progress), allowed="True, False, None, or a function to call"
+            "progress is not one of the choices", got=repr(progress), allowed="True, False, None, or a function to call"
         )
 
 
@@ -154,7 +154,7 @@ def checked_atol(rtol: Any, atol: Any, max_step: Any, min_step: Any) -> float:
     if not _is_real(max_step) or not max_step > 0.0:
         raise InputError("max_step is not positive", got=repr(max_step), allowed="seconds, or inf")
     if not _is_real(min_step) or not 0.0 <= min_step < max_step:
-        raise InputError("min_step is not a smallest step", got=repr(min_step), allowed="0 <= min_step < max_step, s")
+        raise InputError("min_step is out of range", got=repr(min_step), allowed="0 <= min_step < max_step, s")
     return float(atol)
 
 

@@ -1,8 +1,8 @@
-"""What acts on a mechanism beside gravity: the interface of actuators, springs and thrusters.
+"""What acts on a mechanism besides gravity: the interface of actuators, springs and thrusters.
 
 An element says, over any scalar, which joint forces and which forces on bodies it exerts, how its own states change and
 which energy it stores. Elements are traced into the simulation's kernel, so the rules of compiled functions hold: no
-``if`` on values (``lw.where`` instead), no ``math`` (``lw.sin`` and friends), no randomness inside.
+``if`` on values (``lw.where`` instead), no ``math`` (``lw.sin`` and the like), no randomness inside.
 """
 
 from __future__ import annotations

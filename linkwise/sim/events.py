@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from linkwise.errors import InputError
 from linkwise.sim.limits import Limit
 from linkwise.sim.motion import Flat, Motion, objects
-from linkwise.sim.work import program
-from linkwise.tracing.program import Program
+from linkwise.sim.work import Traceable, program
 
 Array = NDArray[Any]
 
@@ -98,7 +97,7 @@ def limit_events(motion: Motion) -> tuple[Event, ...]:
     return tuple(Event(reach(limit), direction=1, terminal=True, name=limit.name) for limit in motion.limits)
 
 
-def event_program(motion: Motion, events: Sequence[Event]) -> Program:
+def event_program(motion: Motion, events: Sequence[Event]) -> Traceable:
     """All event functions at once: (t, y, p) to their values g, and the directions that count."""
 
     def text(t: Flat, y: Flat, p: Flat) -> dict[str, Any]:
@@ -147,7 +146,8 @@ class Locator:
     def now(self, t: float, y: Array, p: Array) -> Array:
         """The event functions at one state (n)."""
         g, directions = np.empty((1, len(self.events))), np.empty((1, len(self.events)))
-        self.values.run([np.array([[t]]), _rows(y, 1), _rows(p, 1)], [g, directions], 1)
+        rows = {"t": np.array([[t]]), "y": _rows(y, 1), "p": _rows(p, 1), "g": g, "directions": directions}
+        self.values.run(rows, {}, {}, 1)
         return np.asarray(g[0])
 
     def at(self, t: float, y: Array, p: Array, h: Array) -> tuple[Array, Array]:

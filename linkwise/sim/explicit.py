@@ -20,7 +20,7 @@ def runge_kutta(work: Work, tableau: Tableau) -> Step:
     names = [f"k{i}" for i in range(tableau.stages + len(tableau.extra_nodes))]
     work.buffer("h", 1)
     origin = program("origin", lambda y: {"z": m.chart_origin(y)}, {"y": m.ny})
-    begin: list[Statement] = [work.call(origin), *rates("y", "z", "t", "k0")]
+    begin: list[Statement] = [*work.call(origin), *rates("y", "z", "t", "k0")]
 
     def stage(i: int, node: float, row: Row) -> list[Statement]:
         used = sorted(row)
@@ -31,7 +31,7 @@ def runge_kutta(work: Work, tableau: Tableau) -> Step:
             return {"z": z, "t_stage": t[0] + h[0] * node}
 
         sizes = {"y": m.ny, "t": 1, "h": 1, **{names[j]: m.nz for j in used}}
-        return [work.call(program(f"stage{i}", text, sizes)), *rates("y", "z", "t_stage", names[i])]
+        return [*work.call(program(f"stage{i}", text, sizes)), *rates("y", "z", "t_stage", names[i])]
 
     advance: list[Statement] = []
     for i in range(1, tableau.stages):
@@ -43,7 +43,7 @@ def runge_kutta(work: Work, tableau: Tableau) -> Step:
         z = advanced(m, y, h[0], tableau.weights, [by_stage.get(j, ()) for j in range(tableau.stages)])
         return {"y_new": m.from_chart(y, z)}
 
-    advance.append(work.call(program("finish", finish, {"y": m.ny, "h": 1, **{names[j]: m.nz for j in used}})))
+    advance += work.call(program("finish", finish, {"y": m.ny, "h": 1, **{names[j]: m.nz for j in used}}))
     if not tableau.adaptive:
         return Step(tuple(begin), tuple(advance))
 
@@ -63,7 +63,7 @@ def runge_kutta(work: Work, tableau: Tableau) -> Step:
         return {"err": h[0] * squares[0] / sqrt(where(blend > 0.0, blend, 1.0))}
 
     sizes = {"y": m.ny, "y_new": m.ny, "h": 1, "span": len(SPAN), **{names[j]: m.nz for j in judged}}
-    judgement = (work.call(program("judge", judge, sizes)),)
+    judgement = work.call(program("judge", judge, sizes))
 
     if tableau.first_same_as_last:
 
@@ -71,10 +71,10 @@ def runge_kutta(work: Work, tableau: Tableau) -> Step:
             return {"k_next": [*m.parts(y_new)[1], *k[m.nv :]]}  # in the chart around y_new, u̇ = v
 
         last = names[tableau.stages - 1]
-        carry: tuple[Statement, ...] = (work.call(program("carry", carry_text, {"y_new": m.ny, last: m.nz})),)
+        carry: tuple[Statement, ...] = work.call(program("carry", carry_text, {"y_new": m.ny, last: m.nz}))
     else:
         fresh = program("origin", lambda y_new: {"z": m.chart_origin(y_new)}, {"y_new": m.ny})
-        carry = (work.call(fresh), *rates("y_new", "z", "t_new", "k_next"))
+        carry = (*work.call(fresh), *rates("y_new", "z", "t_new", "k_next"))
     dense, look = interpolant(work, tableau, names, stage)
     return Step(tuple(begin), tuple(advance), judgement, carry, dense, look, tableau.error_order)
 
@@ -92,4 +92,4 @@ def semi_implicit_euler(work: Work) -> Step:
         return {"y_new": [*m.moved(q, [h[0] * b for b in v_new]), *v_new, *x_new]}
 
     step = work.call(program("step", text, {"y": m.ny, "h": 1, "k0": m.nz}))
-    return Step((work.call(origin), *rates("y", "z", "t", "k0")), (step,))
+    return Step((*work.call(origin), *rates("y", "z", "t", "k0")), step)

@@ -22,7 +22,7 @@ def first_step(work: Work, step: Step, nc: int) -> list[Statement]:
 
     def guess(y: Flat, k0: Flat, t: Flat, span: Flat) -> dict[str, Any]:
         scale = scales(m, y, y, span)
-        d0, d1 = norm(m.chart_origin(y), scale), norm(k0, scale)
+        d0, d1 = norm(m, m.chart_origin(y), scale), norm(m, k0, scale)
         h0 = where((d0 < 1e-5) | (d1 < 1e-5), 1e-6, 0.01 * d0 / where(d1 > 0.0, d1, 1.0))
         h0 = where(h0 > span[0] - t[0], span[0] - t[0], h0)
         start = m.chart_origin(y)
@@ -31,8 +31,8 @@ def first_step(work: Work, step: Step, nc: int) -> list[Statement]:
     def settle(y: Flat, k0: Flat, k1: Flat, h_guess: Flat, control: Flat, span: Flat) -> dict[str, Any]:
         scale = scales(m, y, y, span)
         h0 = h_guess[0]
-        d1 = norm(k0, scale)
-        d2 = norm([b - a for a, b in zip(k0, k1, strict=True)], scale) / h0
+        d1 = norm(m, k0, scale)
+        d2 = norm(m, [b - a for a, b in zip(k0, k1, strict=True)], scale) / h0
         largest = where(d1 > d2, d1, d2)
         small = largest <= 1e-15
         h1 = where(
@@ -54,6 +54,6 @@ def first_step(work: Work, step: Step, nc: int) -> list[Statement]:
     return [
         IfAny(
             "first",
-            (guessing, *rates("y", "z", "t_stage", "k1"), work.call(settling), Copy("control_new", "control")),
+            (*guessing, *rates("y", "z", "t_stage", "k1"), *work.call(settling), Copy("control_new", "control")),
         )
     ]

@@ -6,15 +6,14 @@ from typing import Any
 
 from linkwise.codegen.routine import Copy, IfAny, Record, Routine, Statement, WhileAny
 from linkwise.sim.motion import Flat
-from linkwise.sim.work import EVENT, RUNNING, Step, Work, crossing, flag, program
+from linkwise.sim.work import EVENT, RUNNING, Step, Traceable, Work, crossing, flag, program
 from linkwise.spatial.scalar import where
-from linkwise.tracing.program import Program
 
 # Rows of the loop's own state.
 CLOCK = ("step", "stop", "countdown", "every", "next", "status")
 
 
-def one_step(work: Work, step: Step, events: Program) -> Routine:
+def one_step(work: Work, step: Step, events: Traceable) -> Routine:
     """A single step, to look into it: rows y, p, t, h; y_new and the event functions g_new at its end are stored."""
     m = work.motion
     for name, size in (("y", m.ny), ("p", m.np), ("t", 1), ("h", 1)):
@@ -25,13 +24,13 @@ def one_step(work: Work, step: Step, events: Program) -> Routine:
     statements = (
         *step.begin,
         *step.advance,
-        work.call(later),
-        work.call(events, {"t": "t_new", "y": "y_new", "g": "g_new"}),
+        *work.call(later),
+        *work.call(events, {"t": "t_new", "y": "y_new", "g": "g_new"}),
     )
     return Routine("one_step", tuple(work.buffers.values()), statements)
 
 
-def fixed_loop(work: Work, step: Step, events: Program | None = None) -> Routine:
+def fixed_loop(work: Work, step: Step, events: Traceable | None = None) -> Routine:
     """Steps of equal size; every so many of them the state is recorded.
 
     Rows: y; p; start = [t0, h]; clock (see :data:`CLOCK`): steps done and to do, steps until the next record and
@@ -71,15 +70,15 @@ def fixed_loop(work: Work, step: Step, events: Program | None = None) -> Routine
     body: list[Statement] = [*step.begin, *step.advance]
     if events is not None:
         later = program("later", lambda t, h: {"t_new": t[0] + h[0]}, {"t": 1, "h": 1})
-        body += [work.call(later), work.call(events, {"t": "t_new", "y": "y_new", "g": "g_new"})]
-        body.append(work.call(crossing(events), {}))
-    body += [ticking, Copy("clock_new", "clock"), Copy("y_next", "y")]
+        body += [*work.call(later), *work.call(events, {"t": "t_new", "y": "y_new", "g": "g_new"})]
+        body += work.call(crossing(events), {})
+    body += [*ticking, Copy("clock_new", "clock"), Copy("y_next", "y")]
     if events is not None:
         body.append(Copy("g_kept", "g"))
     body.append(IfAny("save", (Record("saved", "y", "place", "save"),)))
-    opening: list[Statement] = [work.call(program("begin", begin, {"clock": len(CLOCK), "start": 2}))]
+    opening: list[Statement] = [*work.call(program("begin", begin, {"clock": len(CLOCK), "start": 2}))]
     if events is not None:
-        opening.append(work.call(events))
+        opening += work.call(events)
     return Routine(
         "fixed_steps",
         tuple(work.buffers.values()),

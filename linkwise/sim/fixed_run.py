@@ -59,8 +59,7 @@ class FixedRun(Run):
             )
         self.chunk_steps = 16
         if plan.is_compiled:
-            nodes = sum(len(program.nodes) for program in plan.routine.programs)
-            self.chunk_steps = max(1, int(CHUNK_SECONDS / (2e-9 + nodes * count * 4e-10)))
+            self.chunk_steps = max(1, int(CHUNK_SECONDS / (2e-9 + plan.routine.operations * count * 4e-10)))
 
     @property
     def clock(self) -> Array:
@@ -154,7 +153,7 @@ class FixedRun(Run):
         since = self.t0 + self.every * self.h * float(lost[0]) if len(lost) else self.end
         why = ", or the iteration for a step did not converge" if self.plan.method == "variational" else ""
         return message(
-            f"{who} left the numbers: a value is infinite or not a number{why}",
+            f"{who} diverged: a value is infinite or not a number{why}",
             got=f"from t = {since:.9g} s, with steps of {self.h:g} s",
             do='a smaller dt, method="rodas4" if it is stiff; see whether the control lets the motion diverge',
         )

@@ -8,16 +8,20 @@ factored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from linkwise.codegen.routine import Statement
+import numpy as np
+
+from linkwise.codegen.routine import Columns, Copy, Statement
 from linkwise.sim.motion import Flat, Motion, objects
-from linkwise.sim.tableaux import RODAS4, Rosenbrock
+from linkwise.sim.tableaux import RODAS4, Rosenbrock, Row
 from linkwise.sim.tolerance import SPAN, weighted_square
 from linkwise.sim.work import Step, Work, program
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Scalar, is_zero, sqrt
+from linkwise.tracing.tiles import TiledSystem
 
 Matrix = list[list[Scalar]]
 
@@ -98,12 +102,83 @@ def solved(LU: Matrix, b: Sequence[Scalar]) -> list[Scalar]:
     return x
 
 
+@dataclass(frozen=True)
+class _System:
+    """I/(hγ) - J: the statements that factor it at y, t, and those that solve with it.
+
+    ``solve(i)`` makes u_i from the rates in ``f_stage`` (``k0`` for the first) and the u before it.
+    """
+
+    factor: tuple[Statement, ...]
+    solve: Callable[[int], tuple[Statement, ...]]
+
+
 def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> Step:
     """One step of a stiffly accurate Rosenbrock method."""
     m, nz = work.motion, work.motion.nz
     rates = work.rates
-    names = [f"u{i}" for i in range(len(method.alpha))]
+    names = _stage_names(method)
     origin = program("origin", lambda y: {"z": m.chart_origin(y)}, {"y": m.ny})
+    system = _in_tiles(work, method) if m.model.rolls else _written_out(work, method)
+    advance: list[Statement] = [*system.factor]
+    for i in range(len(method.alpha)):
+        if i:
+
+            def place(y: Flat, t: Flat, h: Flat, *u: Flat, i: int = i) -> dict[str, Any]:
+                start = m.chart_origin(y)
+                z = [start[k] + _combined(method.a[i], u, k) for k in range(nz)]
+                return {"z": z, "t_stage": t[0] + h[0] * method.alpha[i]}
+
+            sizes = {"y": m.ny, "t": 1, "h": 1, **dict.fromkeys(names[:i], nz)}
+            advance += [*work.call(program(f"place{i}", place, sizes)), *rates("y", "z", "t_stage", "f_stage")]
+        advance += system.solve(i)
+
+    last = len(names) - 1
+
+    def finish(y: Flat, *u: Flat) -> dict[str, Any]:
+        start = m.chart_origin(y)
+        z = [start[k] + _combined(method.a[last], u, k) + u[last][k] for k in range(nz)]
+        return {"y_new": m.from_chart(y, z)}
+
+    advance += work.call(program("finish", finish, {"y": m.ny, **dict.fromkeys(names, nz)}))
+
+    def judge(y: Flat, y_new: Flat, span: Flat, u: Flat) -> dict[str, Any]:
+        return {"err": sqrt(weighted_square(m, y, y_new, span, u) * (1.0 / nz))}
+
+    judging = program("judge", judge, {"y": m.ny, "y_new": m.ny, "span": len(SPAN), names[last]: nz})
+    fresh = program("origin", lambda y_new: {"z": m.chart_origin(y_new)}, {"y_new": m.ny})
+    return Step(
+        (*work.call(origin), *rates("y", "z", "t", "k0")),
+        tuple(advance),
+        work.call(judging),
+        (*work.call(fresh), *rates("y_new", "z", "t_new", "k_next")),
+        None,
+        (),
+        method.error_order,
+    )
+
+
+def _stage_names(method: Rosenbrock) -> list[str]:
+    return [f"u{i}" for i in range(len(method.alpha))]
+
+
+def _combined(row: Row, u: Sequence[Flat], component: int) -> Scalar:
+    """Σ w_j u_j, one component of it."""
+    total: Scalar = 0.0
+    for j, weight in row.items():
+        total = total + u[j][component] * weight
+    return total
+
+
+def _right(method: Rosenbrock, i: int, slope: Flat, h: Scalar, f: Flat, u: Sequence[Flat]) -> list[Scalar]:
+    """The right side of stage i."""
+    over = 1.0 / h
+    return [f[k] + over * _combined(method.c[i], u, k) + (h * method.gammas[i]) * slope[k] for k in range(len(f))]
+
+
+def _written_out(work: Work, method: Rosenbrock) -> _System:
+    """Every operation on its own: for few freedoms, where constants of the factors fold."""
+    m, nz, names = work.motion, work.motion.nz, _stage_names(method)
     pattern: list[list[float | None]] = [[None] * nz for _ in range(nz)]  # constants of the factors
 
     def linear(y: Flat, t: Flat, h: Flat, p: Flat) -> dict[str, Any]:
@@ -121,60 +196,53 @@ def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> Step:
 
     factoring = program("linearize", linear, {"y": m.ny, "t": 1, "h": 1, "p": m.np})
     n_factors = factoring.outputs[0].size
-    advance: list[Statement] = [work.call(factoring)]
 
     def unpacked(packed: Flat) -> Matrix:
         entries = iter(packed)
         return [[next(entries) if c is None else c for c in row] for row in pattern]
 
-    def combined(i: int, rows: dict[int, float], u: Sequence[Flat], component: int) -> Scalar:
-        total: Scalar = 0.0
-        for j, weight in rows.items():
-            total = total + u[j][component] * weight
-        return total
-
-    for i in range(len(method.alpha)):
-        if i:
-
-            def place(y: Flat, t: Flat, h: Flat, *u: Flat, i: int = i) -> dict[str, Any]:
-                start = m.chart_origin(y)
-                z = [start[k] + combined(i, method.a[i], u, k) for k in range(nz)]
-                return {"z": z, "t_stage": t[0] + h[0] * method.alpha[i]}
-
-            sizes = {"y": m.ny, "t": 1, "h": 1, **dict.fromkeys(names[:i], nz)}
-            advance += [work.call(program(f"place{i}", place, sizes)), *rates("y", "z", "t_stage", "f_stage")]
-
-        def solve(factors: Flat, slope: Flat, h: Flat, f: Flat, *u: Flat, i: int = i) -> dict[str, Any]:
-            over = 1.0 / h[0]
-            right = [
-                f[k] + over * combined(i, method.c[i], u, k) + (h[0] * method.gammas[i]) * slope[k] for k in range(nz)
-            ]
-            return {names[i]: solved(unpacked(factors), right)}
+    def solve(i: int) -> tuple[Statement, ...]:
+        def text(factors: Flat, slope: Flat, h: Flat, f: Flat, *u: Flat) -> dict[str, Any]:
+            return {names[i]: solved(unpacked(factors), _right(method, i, slope, h[0], f, u))}
 
         sizes = {"factors": n_factors, "slope": nz, "h": 1, "f_stage": nz, **dict.fromkeys(names[:i], nz)}
-        call = work.call(program(f"solve{i}", solve, sizes), {"f_stage": "f_stage" if i else "k0"})
-        advance.append(call)
+        return work.call(program(f"solve{i}", text, sizes), {"f_stage": "f_stage" if i else "k0"})
 
-    last = len(names) - 1
+    return _System(work.call(factoring), solve)
 
-    def finish(y: Flat, *u: Flat) -> dict[str, Any]:
-        start = m.chart_origin(y)
-        z = [start[k] + combined(last, method.a[last], u, k) + u[last][k] for k in range(nz)]
-        return {"y_new": m.from_chart(y, z)}
 
-    advance.append(work.call(program("finish", finish, {"y": m.ny, **dict.fromkeys(names, nz)})))
+def _in_tiles(work: Work, method: Rosenbrock) -> _System:
+    """J column by column along unit vectors, factored by tiles: for many freedoms, compiled in constant time."""
+    m, nv, nz, names = work.motion, work.motion.nv, work.motion.nz, _stage_names(method)
+    pattern = np.zeros((nz, nz), bool)
+    pattern[nv:] = True
+    for joint in m._own_joints:  # u̇ of a joint is its own affair
+        i = np.arange(joint.v_slice.start, joint.v_slice.stop)
+        pattern[np.ix_(i, [*i, *(i + nv)])] = True
+    system = TiledSystem(pattern, nz + 1)
 
-    def judge(y: Flat, y_new: Flat, span: Flat, u: Flat) -> dict[str, Any]:
-        return {"err": sqrt(weighted_square(m, y, y_new, span, u) * (1.0 / nz))}
+    def change(y: Flat, t: Flat, p: Flat, unit: Flat) -> dict[str, Any]:
+        at = [*m.chart_origin(y), t[0]]
+        return {"column": derivative(lambda s: m.rates(y, s[:nz], s[nz], p), at, unit)[1]}
 
-    judging = program("judge", judge, {"y": m.ny, "y_new": m.ny, "span": len(SPAN), names[last]: nz})
-    fresh = program("origin", lambda y_new: {"z": m.chart_origin(y_new)}, {"y_new": m.ny})
-    return Step(
-        (work.call(origin), *rates("y", "z", "t", "k0")),
-        tuple(advance),
-        (work.call(judging),),
-        (work.call(fresh), *rates("y_new", "z", "t_new", "k_next")),
-        None,
-        (),
-        method.error_order,
+    sizes = {"y": m.ny, "t": 1, "p": m.np, "unit": nz + 1}
+    column = work.call(program("change", change, sizes))
+    shifting = program("shift", lambda h: {"shift": 1.0 / (h[0] * method.gamma)}, {"h": 1})
+    work.buffer("matrix", nz * (nz + 1))
+    work.buffer("slope", nz)
+    factor: tuple[Statement, ...] = (
+        Columns("unit", "column", "matrix", column),
+        Copy("column", "slope"),  # the last one, along t
+        *work.call(shifting),
+        *work.call(system.factor),
     )
+
+    def solve(i: int) -> tuple[Statement, ...]:
+        def text(slope: Flat, h: Flat, f: Flat, *u: Flat) -> dict[str, Any]:
+            return {"right": _right(method, i, slope, h[0], f, u)}
+
+        sizes = {"slope": nz, "h": 1, "f_stage": nz, **dict.fromkeys(names[:i], nz)}
+        made = work.call(program(f"right{i}", text, sizes), {"f_stage": "f_stage" if i else "k0"})
+        return (*made, *work.call(system.solve, {"x": names[i]}))
+
+    return _System(factor, solve)

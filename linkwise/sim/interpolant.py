@@ -48,7 +48,7 @@ def interpolant(
             return {"y_at": m.from_chart(y, advanced(m, y, h[0], weights, k))}
 
         sizes = {"y": m.ny, "h": 1, "theta": 1, **{names[j]: m.nz for j in used}}
-        return (), (work.call(program("look", by_powers, sizes)),)
+        return (), work.call(program("look", by_powers, sizes))
     if not tableau.nested:
         return None, ()
     first = tableau.stages
@@ -70,7 +70,7 @@ def interpolant(
 
     powers = 3 + len(tableau.nested)
     sizes = {"y": m.ny, "h": 1, **{names[j]: m.nz for j in used}}
-    extra.append(work.call(program("bends", nested, sizes)))
+    extra += work.call(program("bends", nested, sizes))
 
     def look(y: Flat, theta: Flat, bends: Flat) -> dict[str, Any]:
         z = []
@@ -82,4 +82,4 @@ def interpolant(
         return {"y_at": m.from_chart(y, z)}
 
     sizes = {"y": m.ny, "theta": 1, "bends": powers * m.nz}
-    return tuple(extra), (work.call(program("look", look, sizes)),)
+    return tuple(extra), work.call(program("look", look, sizes))

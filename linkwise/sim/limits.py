@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwise.dynamics import Model
 from linkwise.model.joints import Joint
 from linkwise.model.mechanism import JointInstance
+from linkwise.model_api.model import Model
 from linkwise.spatial.scalar import Scalar, where
 
 Flat = Sequence[Scalar]

@@ -8,22 +8,24 @@ For joints with q̇ = v this is the ordinary method.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from linkwise.dynamics import Model
+from linkwise.algorithms.tangent import structure_constants
 from linkwise.errors import InputError
 from linkwise.model.joints import Joint
 from linkwise.model.parameters import Values
+from linkwise.model_api.model import Model
 from linkwise.once import cached_property
 from linkwise.sim.checks import check_choice, check_not_negative, check_positive
 from linkwise.sim.elements import Element
 from linkwise.sim.limits import Limit, is_linear, limits_of_joints
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Scalar, tanh, where
+from linkwise.tracing.calls import stored
 
 Flat = Sequence[Scalar]
 
@@ -36,6 +38,7 @@ class JointRules:
         damping: whether the joints' damping acts: -d v, with the joint's own v where it follows another.
         friction: whether the joints' friction acts: -f tanh(v / friction_speed), dry friction made smooth.
         friction_speed: rad/s or m/s at which friction has three quarters of its full size.
+        springs: whether the joints' springs act: -k (q - rest), with the joint's own q where it follows another.
         effort: whether actuators stop at ``model.effort_limit``.
         limits: ``"spring"``, ``"stop"`` or ``"ignore"``.
         limit_time: s; a limit's spring has stiffness (inertia at the joint) / limit_time².
@@ -49,6 +52,7 @@ class JointRules:
     limits: str = "spring"
     limit_time: float = 0.02
     limit_loss: float = 2.0
+    springs: bool = True
 
     def __post_init__(self) -> None:
         check_choice("limits", self.limits, ("spring", "stop", "ignore"))
@@ -83,6 +87,10 @@ class Motion:
     def nz(self) -> int:
         """Numbers in the chart's state z."""
         return 2 * self.nv + self.nx
+
+    def stored(self, values: Flat) -> Flat:
+        """The same values; of a large mechanism, in memory, so that a sum over them is all that is written out."""
+        return stored(values) if self.model.rolls else values
 
     # States.
     def parts(self, y: Flat) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
@@ -137,6 +145,11 @@ class Motion:
     def _own_joints(self) -> list[Any]:
         return [joint for joint in self.model.joints if joint.mimic is None and joint.nv]
 
+    @cached_property
+    def structure_constants(self) -> list[tuple[int, int, int, float]]:
+        """How the directions of the tangent space fail to commute: [x, y]_i = Σ c x_j y_k by entries (i, j, k, c)."""
+        return structure_constants(self.model._trees.fast)
+
     # Forces.
     def _element_states(self, x: Flat) -> list[Any]:
         places = np.cumsum([0, *(element.nx for element in self.elements)])
@@ -175,7 +188,7 @@ class Motion:
         return [float(value) if isinstance(value, (int, np.floating, np.integer)) else value for value in values]
 
     def joint_losses(self, q: Flat, v: Flat) -> list[Scalar]:
-        """Damping, dry friction and the springs of joint limits; nv numbers.
+        """Damping, dry friction, springs and the springs of joint limits; nv numbers.
 
         A joint that follows another moves m times as fast as that one and acts on it m times as hard.
         """
@@ -192,11 +205,22 @@ class Motion:
                     out[i] = out[i] - v[i] * (damping * m * m)
                 if rules.friction and friction:
                     out[i] = out[i] - tanh(v[i] * (m / rules.friction_speed)) * (friction * m)
+        for stiffness, speed, i, stretch in self._stretched(q):
+            out[i] = out[i] - stretch * (stiffness * speed)
         if rules.limits == "spring":
             for limit in self.limits:
                 for i, force in limit.force(q, v, rules.limit_loss).items():
                     out[i] = out[i] + force
         return out
+
+    def _stretched(self, q: Flat) -> Iterator[tuple[float, float, int, Scalar]]:
+        """Each spring of the joints: its stiffness, how fast it moves against its freedom, which, and q - rest."""
+        for joint in self.model.joints if self.rules.springs else ():
+            m, offset = (joint.mimic.multiplier, joint.mimic.offset) if joint.mimic else (1.0, 0.0)
+            for i, (k, rest) in enumerate(zip(joint.stiffness, joint.rest, strict=True)):
+                if k:
+                    x = q[joint.q_slice.start + i]
+                    yield k, m, joint.v_slice.start + i, x * m + offset - rest if joint.mimic else x - rest
 
     @cached_property
     def limits(self) -> list[Limit]:
@@ -265,10 +289,12 @@ class Motion:
         return kinetic + model.potential_energy(objects(q), p=own) + self.stored_energy(q, x, p)
 
     def stored_energy(self, q: Flat, x: Flat, p: Flat) -> Scalar:
-        """What elements and the springs of limits hold, in J."""
+        """What elements, the springs of joints and those of limits hold, in J."""
         total: Scalar = 0.0
         for element, states in zip(self.elements, self._element_states(x), strict=True):
             total = total + element.energy(objects(q), states, objects(p))
+        for k, _, _, stretch in self._stretched(q):
+            total = total + stretch * stretch * (0.5 * k)
         if self.rules.limits == "spring":
             for limit in self.limits:
                 total = total + limit.energy(q)

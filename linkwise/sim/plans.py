@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,21 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.codegen.routine import Routine
-from linkwise.compile import CompiledFunction
-from linkwise.dynamics import Model
 from linkwise.errors import InputError
-from linkwise.memory import Memory
+from linkwise.model_api.memory import Memory
+from linkwise.model_api.model import Model
 from linkwise.once import cached_property
 from linkwise.sim.adaptive_loop import adaptive_loop
 from linkwise.sim.elements import Element, Function
 from linkwise.sim.events import Event, Locator, event_program
 from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
 from linkwise.sim.fixed_loop import fixed_loop, one_step
-from linkwise.sim.large_motion import LargeMotion
 from linkwise.sim.motion import Flat, JointRules, Motion, objects
 from linkwise.sim.tableaux import TABLEAUX, Tableau
-from linkwise.sim.work import Step, Work
-from linkwise.tracing.tracer import Tracer
+from linkwise.sim.work import Step, Work, program
+from linkwise.tracing.calls import CallingTracer
 
 Array = NDArray[Any]
 
@@ -82,11 +81,7 @@ class Plan:
         return self.method == "rodas4" if self.tableau is None else self.tableau.adaptive
 
     def _work(self) -> tuple[Work, Step]:
-        host = self.host_forces if self.hosted else None
-        large = self.large
-        work = Work(self.motion, host=host, large=large)
-        if large is not None:
-            return work, _large_step(work, self.method, self.tableau, large)
+        work = Work(self.motion, host=self.host_forces if self.hosted else None)
         if self.tableau is not None:
             return work, runge_kutta(work, self.tableau)
         if self.method == "euler":
@@ -98,13 +93,6 @@ class Plan:
         from linkwise.sim.implicit import rosenbrock
 
         return work, rosenbrock(work)
-
-    @cached_property
-    def large(self) -> LargeMotion | None:
-        """The motion on arrays, for models whose sweeps run as loops."""
-        if not self.motion.model.rolls:
-            return None
-        return LargeMotion(self.motion, self.host_forces if self.hosted else None)
 
     @cached_property
     def routine(self) -> Routine:
@@ -131,12 +119,12 @@ class Plan:
     @cached_property
     def locator(self) -> Locator:
         """What finds events inside a step."""
-        from linkwise.codegen.kernel import BatchKernel
-
         work, step = self._work()
-        program = event_program(self.motion, self.events)
-        routine = one_step(work, step, program)
-        return Locator(_built(routine, np.float64, scalar=False), BatchKernel.build(program), self.events)
+        values = event_program(self.motion, self.events)
+        routine = one_step(work, step, values)
+        now = Work(self.motion).routine(values)
+        step_kernel, values_kernel = (_built(each, np.float64, scalar=False) for each in (routine, now))
+        return Locator(step_kernel, values_kernel, self.events)
 
     def host_forces(self, t: Array, y: Array, p: Array) -> tuple[Array]:
         """Joint forces of the functions that could not be traced, state by state."""
@@ -149,7 +137,7 @@ class Plan:
         return (tau,)
 
     @cached_property
-    def observer(self) -> CompiledFunction:
+    def observer(self) -> Any:
         """(t, y, p, joint forces from Python) to v̇, τ, energy and, where elements push bodies, their forces."""
         m = self.motion
 
@@ -160,44 +148,30 @@ class Plan:
             outside = m.body_forces(t[0], q, v, x, p)
             return found if outside is None else {**found, "f_ext": list(outside.reshape(-1))}
 
-        shapes = [("t", ()), ("y", (m.ny,)), ("p", (m.np,)), ("hosted", (m.nv,))]
-        return CompiledFunction("observe", text, shapes)
+        traced = program("observe", text, {"t": 1, "y": m.ny, "p": m.np, "hosted": m.nv})
+        return _built(Work(m).routine(traced), np.float64, scalar=False)
 
     def observe(self, t: Array, y: Array, p: Array, threads: int) -> dict[str, Array]:
         """Derived quantities of samples y (..., T, ny) at times t (T) with p (..., np)."""
-        p = np.broadcast_to(p[..., None, :], (*y.shape[:-1], self.motion.np))
-        if self.large is not None:
-            times = np.broadcast_to(t, y.shape[:-1]).reshape(-1, 1)
-            made = self.large.observe(times, y.reshape(-1, self.motion.ny), p.reshape(len(times), self.motion.np))
-            return {name: a.reshape(*y.shape[:-1], *a.shape[1:]) for name, a in made.items()}
-        hosted = np.zeros((*y.shape[:-1], self.motion.nv))
-        if self.hosted:
-            rows = y.reshape(-1, self.motion.ny)
-            times = np.broadcast_to(t, y.shape[:-1]).reshape(-1, 1)
-            hosted = self.host_forces(times, rows, p.reshape(len(rows), -1))[0].reshape(hosted.shape)
-        return dict(self.observer.general(t, y, p, hosted, threads=threads)._asdict())
+        m, shape, kernel = self.motion, y.shape[:-1], self.observer
+        count = math.prod(shape)
 
+        def flat(values: Array, size: int) -> Array:
+            return np.ascontiguousarray(np.broadcast_to(values, (*shape, size)), np.float64).reshape(count, size)
 
-def _large_step(work: Work, method: str, tableau: Tableau | None, large: LargeMotion) -> Step:
-    from linkwise.sim.large_steps import large_runge_kutta, large_semi_implicit_euler
-
-    if tableau is not None:
-        return large_runge_kutta(work, tableau, large)
-    if method == "euler":
-        return large_semi_implicit_euler(work, large)
-    raise InputError(
-        f"the method {method!r} is not made for large mechanisms",
-        got=f"{len(work.motion.model.bodies)} bodies",
-        allowed=f"euler, {', '.join(TABLEAUX)}",
-        do='one of these, or model.with_sweeps("unrolled") and a long time for compilation',
-    )
+        rows = {"t": flat(t[..., None], 1), "y": flat(y, m.ny), "p": flat(p[..., None, :], m.np)}
+        rows["hosted"] = self.host_forces(*rows.values())[0] if self.hosted else np.zeros((count, m.nv))
+        found = {spec.name: np.empty((count, spec.size)) for spec in kernel.routine.buffers if spec.store}
+        kernel.run({**rows, **found}, {}, {}, count, threads)
+        made = {name: values.reshape(*shape, values.shape[-1]) for name, values in found.items()}
+        return {**made, "energy": made["energy"][..., 0]}
 
 
 def _built(routine: Routine, dtype: Any, scalar: bool) -> Any:
     if routine.is_compilable:
-        from linkwise.codegen.rollout import RolloutKernel
+        from linkwise.codegen.llvm.routine import RoutineKernel
 
-        return RolloutKernel.build(routine, dtype, scalar=scalar)
+        return RoutineKernel.build(routine, dtype, scalar=scalar)
     from linkwise.codegen.hosted import HostedRoutine
 
     return HostedRoutine(routine, dtype)
@@ -265,7 +239,7 @@ def _why_not_traced(model: Model, element: Function, n_parameters: int) -> str:
 
     Mistakes that have nothing to do with tracing come up again when the function runs in Python.
     """
-    tracer = Tracer()
+    tracer = CallingTracer()
     t, q, v, p = (
         tracer.input(name, (size,)) for name, size in (("t", 1), ("q", model.nq), ("v", model.nv), ("p", n_parameters))
     )

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.dynamics import Model
 from linkwise.errors import InputError
+from linkwise.model_api.model import Model
 from linkwise.sim.events import Event, Occurrence
 from linkwise.sim.interrupts import held_back
 from linkwise.sim.jumps import Jumps
@@ -197,7 +197,7 @@ def _after(event: Event, result: Any, model: Model) -> Array:
         fits, got = False, repr(result)[:80]
     if not fits:
         raise InputError(
-            f"the action of the event {event.name!r} returned something else than (q, v)",
+            f"the action of the event {event.name!r} returned something other than (q, v)",
             got=got,
             allowed=f"q ({model.nq},) and v ({model.nv},)",
         )

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwise.compile import checked_threads
-from linkwise.dynamics import Model
+from linkwise.compiled.function import checked_threads
 from linkwise.errors import InputError
-from linkwise.memory import Memory
+from linkwise.model_api.memory import Memory
+from linkwise.model_api.model import Model
 from linkwise.once import once
 from linkwise.sim.adaptive_run import AdaptiveRun
 from linkwise.sim.checks import (
@@ -77,7 +77,7 @@ def simulate(
     Damping, dry friction, joint limits and effort limits of the model act; see :class:`JointRules`.
 
     Methods. Fixed step: ``"euler"`` (semi-implicit), ``"rk4"``, ``"variational"`` (symplectic: its energy error stays
-    bounded for ever). Adaptive: ``"dop853"`` and ``"dopri5"`` (Dormand and Prince, 8(5,3) and 5(4)), ``"rk56"``
+    bounded forever). Adaptive: ``"dop853"`` and ``"dopri5"`` (Dormand and Prince, 8(5,3) and 5(4)), ``"rk56"``
     (Verner), ``"cash_karp"``, and ``"rodas4"`` for stiff springs, dampers and friction (linearly implicit, L-stable,
     with exact derivatives). All Runge–Kutta methods work in a chart around each step's start (Munthe-Kaas), so
     quaternions stay of length one.

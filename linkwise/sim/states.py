@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.dynamics import Model
 from linkwise.errors import InputError
+from linkwise.model_api.model import Model
 from linkwise.sim.checks import checked_vector
 
 
@@ -46,7 +46,7 @@ class States:
             raise InputError(
                 "the start is not made of finite numbers",
                 got=", ".join(f"{name} = {np.array2string(a[0], threshold=20)}" for name, a in parts if a.size),
-                allowed="finite numbers; quaternions longer than zero",
+                allowed="finite numbers; quaternions other than zero",
                 do="model.neutral() is a valid q0",
             )
         self.y = self.y.astype(self.dtype, copy=False)

@@ -12,10 +12,9 @@ SPAN = ("end", "rtol", "atol", "h_max", "h_min")
 
 def weighted_square(m: Motion, y: Flat, y_new: Flat, span: Flat, error: Flat) -> Scalar:
     """Σ (e_i / (atol + rtol max(|y|, |y_new|)))²; chart coordinates are measured by those of their joint."""
-    scale = scales(m, y, y_new, span)
+    ratios = m.stored([e / s for e, s in zip(error, scales(m, y, y_new, span), strict=True)])
     total: Scalar = 0.0
-    for e, s in zip(error, scale, strict=True):
-        ratio = e / s
+    for ratio in ratios:
         total = total + ratio * ratio
     return total
 
@@ -37,9 +36,9 @@ def scales(m: Motion, y: Flat, y_new: Flat, span: Flat) -> list[Scalar]:
     return [*scales, *(of(a, b) for a, b in zip([*v, *x], [*v_new, *x_new], strict=True))]
 
 
-def norm(values: Flat, scale: Flat) -> Scalar:
+def norm(m: Motion, values: Flat, scale: Flat) -> Scalar:
     """The root mean square of the values, each in units of its scale."""
     total: Scalar = 0.0
-    for a, s in zip(values, scale, strict=True):
-        total = total + (a / s) * (a / s)
+    for ratio in m.stored([a / s for a, s in zip(values, scale, strict=True)]):
+        total = total + ratio * ratio
     return sqrt(total * (1.0 / len(scale)))

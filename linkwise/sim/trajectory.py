@@ -16,7 +16,7 @@ from linkwise.errors import InputError, LinkwiseError, require_extra
 from linkwise.once import cached_property
 
 if TYPE_CHECKING:
-    from linkwise.dynamics import Model
+    from linkwise.model_api.model import Model
     from linkwise.sim.events import Occurrence
     from linkwise.sim.jumps import Jumps
 

@@ -8,7 +8,7 @@ Euler–Lagrange equations are the implicit midpoint rule for q and the momentum
 
 since ∂L/∂q = Cᵀv - g for the C with 𝓜̇ - 2C skew. With quaternion joints q_m = q ∘ exp(h w/2) and q₁ = q ∘ exp(h w), and
 the two momenta are the derivatives of the discrete Lagrangian with respect to the ends of the step, π = -D₁ and
-π₁ = D₂, taken by dual numbers; that costs as many energies as there are freedoms.
+π₁ = D₂: ∂L/∂q and ∂L/∂v in the middle, times how middle and length of the step change with its ends, joint by joint.
 
 Rotors (armature J) are not in that Lagrangian: they turn with the joint and feel nothing else, J v̇ with no gyroscopic
 force, which no kinetic energy ½ v*J v gives where q̇ ≠ v. They add J w to both momenta, as the midpoint rule does; the
@@ -26,6 +26,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from linkwise.codegen.routine import Copy, Statement, WhileAny
+from linkwise.model.joints import Joint
 from linkwise.sim.limits import is_linear
 from linkwise.sim.motion import Flat, Motion, objects
 from linkwise.sim.work import Step, Work, flag, program
@@ -40,12 +41,12 @@ _FAR = 1e-4  # a last change of the mean velocity, relative, after which a step 
 def variational(work: Work) -> Step:
     """One step of the variational midpoint rule."""
     m = work.motion
-    turning = any(not is_linear(joint.type) for joint in m._own_joints)
     nv, nx = m.nv, m.nx
 
     def begin(y: Flat, p: Flat) -> dict[str, Any]:
         q, v, x = m.parts(y)
-        return {"momentum": _momentum(m, q, v, p), "w": [*v, *x], "trials": 0.0, "last": 1e300, "seeking": 1.0}
+        momentum = list(m.model.mass_product(objects(q), objects(v), p=m.model_parameters(p)))
+        return {"momentum": momentum, "w": [*v, *x], "trials": 0.0, "last": 1e300, "seeking": 1.0}
 
     def ends(y: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> tuple[list[Scalar], Sequence[Scalar], Sequence[Scalar]]:
         """q_m, and the momenta at the step's start and end less π: what w must bring to zero, and what it adds."""
@@ -57,9 +58,12 @@ def variational(work: Work) -> Step:
         losses = m.joint_losses(q_m, rate)
         tau = [a + b + c for a, b, c in zip(active, passive, losses, strict=True)]
         outside = m.body_forces(time, q_m, rate, x_m, p)
-        inner = _turning_ends if turning else _linear_ends
-        start, end = inner(m, q, q_m, rate, h[0], tau, outside, p)
+        start, end = _ends(m, q, q_m, rate, h[0], tau, outside, p)
         return q_m, start, end
+
+    def solved(q: Flat, momentum: Flat, p: Flat) -> list[Scalar]:
+        """𝓜(q)⁻¹ π."""
+        return list(m.model.mass_solve(objects(q), objects(momentum), p=m.model_parameters(p)))
 
     def own_rates(y: Flat, q_m: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> list[Scalar]:
         return m.element_rates(t[0] + 0.5 * h[0], q_m, list(w[:nv]), list(w[nv:]), p)
@@ -69,12 +73,13 @@ def variational(work: Work) -> Step:
     ) -> dict[str, Any]:
         q_m, start, _ = ends(y, w, t, h, p)
         half = 0.5 * h[0]
-        missing = _velocity(m, q_m, [a - b for a, b in zip(momentum, start, strict=True)], p)
+        missing = solved(q_m, [a - b for a, b in zip(momentum, start, strict=True)], p)
         x, xdot = m.parts(y)[2], own_rates(y, q_m, w, t, h, p)
         better = [a + b for a, b in zip(w[:nv], missing, strict=True)]
         better += [a + half * b for a, b in zip(x, xdot, strict=True)]
         change: Scalar = 0.0
         size: Scalar = 1.0
+        better = list(m.stored(better))
         for a, b in zip(better, w, strict=True):
             step = abs(a - b)
             change = where(step > change, step, change)
@@ -102,103 +107,97 @@ def variational(work: Work) -> Step:
         for a in w:
             size = where(abs(a) > size, abs(a), size)
         found = last[0] < _FAR * size
-        y_new = [*q_new, *_velocity(m, q_new, after, p), *x_new]
+        y_new = [*q_new, *solved(q_new, after, p), *x_new]
         return {"y_new": [where(found, a, math.nan) for a in y_new]}
 
     sizes = {"y": m.ny, "momentum": nv, "w": nv + nx, "t": 1, "h": 1, "p": m.np}
     improving = work.call(program("improve", improve, {**sizes, "trials": 1, "last": 1, "seeking": 1}))
     loop: tuple[Statement, ...] = (
-        improving,
+        *improving,
         Copy("w_new", "w"),
         Copy("trials_new", "trials"),
         Copy("last_new", "last"),
         Copy("seeking_new", "seeking"),
     )
     return Step(
-        (work.call(program("momentum", begin, {"y": m.ny, "p": m.np})),),
-        (WhileAny("seeking", loop), work.call(program("close", close, {**sizes, "last": 1}))),
+        work.call(program("momentum", begin, {"y": m.ny, "p": m.np})),
+        (WhileAny("seeking", loop), *work.call(program("close", close, {**sizes, "last": 1}))),
     )
 
 
-def _linear_ends(
-    m: Motion, q: Flat, q_m: Flat, rate: Flat, h: Scalar, tau: Flat, outside: Any, p: Flat
-) -> tuple[list[Scalar], list[Scalar]]:
-    """𝓜 w ∓ (h/2) F, for joints with q̇ = v."""
-    own = m.model_parameters(p)
-    C = m.model.coriolis_matrix(objects(q_m), objects(rate), p=own)
-    still = m.model.bias_force(objects(q_m), objects([0.0] * m.nv), outside, p=own)
-    middle = _momentum(m, q_m, rate, p)
-    start, end = [], []
-    for i in range(m.nv):
-        force = tau[i] - still[i]
-        for j in range(m.nv):
-            force = force + C[j, i] * rate[j]
-        start.append(middle[i] - 0.5 * h * force)
-        end.append(middle[i] + 0.5 * h * force)
-    return start, end
-
-
-def _turning_ends(
+def _ends(
     m: Motion, q: Flat, q_m: Flat, rate: Flat, h: Scalar, tau: Flat, outside: Any, p: Flat
 ) -> tuple[list[Scalar], list[Scalar]]:
     """-D₁ and D₂ of the bodies' discrete Lagrangian, each with the rotors' momentum and half of the forces' impulse."""
-    u = [h * a for a in rate]
-    rotors = m.rotor_inertias(p)
+    model, own = m.model, m.model_parameters(p)
+    middle = model.mass_product(objects(q_m), objects(rate), p=own)
+    bodies = [a - J * b for a, J, b in zip(middle, m.rotor_inertias(p), rate, strict=True)]
+    slope = _slope(m, q_m, rate, bodies, p)
     pushed = list(tau)
-    if outside is not None:  # forces on bodies as joint forces: what they take off the bias force
-        still = objects([0.0] * m.nv)
-        own = m.model_parameters(p)
-        held = m.model.bias_force(objects(q_m), still, p=own) - m.model.bias_force(objects(q_m), still, outside, p=own)
-        pushed = [a + b for a, b in zip(pushed, held, strict=True)]
-
-    def lagrangian(joint: Any, first: Flat, turn: Flat) -> Scalar:
-        """The bodies' discrete Lagrangian when this joint starts at ``first`` and moves by ``turn``."""
-        middle, velocity = list(q_m), list(rate)
-        middle[joint.q_slice] = joint.type.integrate(first, [0.5 * a for a in turn])
-        velocity[joint.v_slice] = [a / h for a in turn]
-        own = m.model_parameters(p)
-        kinetic = m.model.kinetic_energy(objects(middle), objects(velocity), p=own)
-        for J, a in zip(rotors, velocity, strict=True):
-            kinetic = kinetic - 0.5 * J * a * a
-        return h * (kinetic - m.model.potential_energy(objects(middle), p=own))
-
+    if outside is not None:
+        held = model.external_force(objects(q_m), outside, p=own)
+        pushed = [a + b for a, b in zip(tau, held, strict=True)]
     start: list[Scalar] = [0.0] * m.nv
     end: list[Scalar] = [0.0] * m.nv
     for joint in m._own_joints:
-        kind, first, turn = joint.type, q[joint.q_slice], u[joint.v_slice]
-        last = kind.integrate(first, turn)
+        part = joint.v_slice
+        by_start, by_end = _nudged(joint.type, q[joint.q_slice], q_m[joint.q_slice], [h * a for a in rate[part]])
         for i in range(joint.nv):
-
-            def nudge(e: Scalar, i: int = i, size: int = joint.nv) -> list[Scalar]:
-                return [e if k == i else 0.0 for k in range(size)]
-
-            def at_start(
-                e: Flat, joint: Any = joint, first: Flat = first, last: Flat = last, nudge: Any = nudge
-            ) -> Flat:
-                moved = joint.type.integrate(first, nudge(e[0]))
-                return [lagrangian(joint, moved, joint.type.difference(moved, last))]
-
-            def at_end(e: Flat, joint: Any = joint, first: Flat = first, last: Flat = last, nudge: Any = nudge) -> Flat:
-                moved = joint.type.integrate(last, nudge(e[0]))
-                return [lagrangian(joint, first, joint.type.difference(first, moved))]
-
-            k = joint.v_slice.start + i
-            impulse, spin = 0.5 * h * pushed[k], rotors[k] * rate[k]
-            start[k] = -derivative(at_start, [0.0], [1.0])[1][0] + spin - impulse
-            end[k] = derivative(at_end, [0.0], [1.0])[1][0] + spin + impulse
+            k = part.start + i
+            spin, impulse = middle[k] - bodies[k], 0.5 * h * pushed[k]
+            start[k] = spin - impulse - _work(by_start[i], slope[part], bodies[part], h)
+            end[k] = spin + impulse + _work(by_end[i], slope[part], bodies[part], h)
     return start, end
 
 
-def _momentum(m: Motion, q: Flat, v: Flat, p: Flat) -> list[Scalar]:
-    """𝓜(q) v, by inverse dynamics without velocity."""
-    own = m.model_parameters(p)
-    pushed = m.model.inverse_dynamics(objects(q), objects([0.0] * m.nv), objects(v), p=own)
-    return [a - b for a, b in zip(pushed, m.model.gravity_force(objects(q), p=own), strict=True)]
+Nudge = tuple[list[Scalar], list[Scalar]]
+"""How the middle of a joint's step moves, and by how much longer the step is, when one of its ends moves a little."""
 
 
-def _velocity(m: Motion, q: Flat, momentum: Flat, p: Flat) -> list[Scalar]:
-    """𝓜(q)⁻¹ π, by forward dynamics without velocity."""
-    own = m.model_parameters(p)
-    weight = m.model.gravity_force(objects(q), p=own)
-    tau = [a + b for a, b in zip(momentum, weight, strict=True)]
-    return list(m.model.forward_dynamics(objects(q), objects([0.0] * m.nv), objects(tau), p=own))
+def _work(nudge: Nudge, slope: Flat, momentum: Flat, h: Scalar) -> Scalar:
+    """What the discrete Lagrangian gains: h ∂L/∂q · (change of the middle) + π · (change of the step)."""
+    total: Scalar = 0.0
+    for moved, longer, force, pi in zip(*nudge, slope, momentum, strict=True):
+        total = total + (h * force) * moved + pi * longer
+    return total
+
+
+def _nudged(kind: Joint, first: Flat, middle: Flat, turn: Flat) -> tuple[list[Nudge], list[Nudge]]:
+    """For each freedom of a joint, what nudging its start does and what nudging its end does."""
+    units = [[1.0 if i == j else 0.0 for i in range(kind.nv)] for j in range(kind.nv)]
+    if is_linear(kind):
+        halves = [[0.5 * x for x in unit] for unit in units]
+        at_start = [(half, [-x for x in unit]) for half, unit in zip(halves, units, strict=True)]
+        return at_start, list(zip(halves, units, strict=True))
+    last = kind.integrate(first, turn)
+
+    def from_start(e: Flat) -> Flat:
+        moved = kind.integrate(first, e)
+        left = kind.difference(moved, last)
+        return [*kind.difference(middle, kind.integrate(moved, [0.5 * x for x in left])), *left]
+
+    def from_end(e: Flat) -> Flat:
+        whole = kind.difference(first, kind.integrate(last, e))
+        return [*kind.difference(middle, kind.integrate(first, [0.5 * x for x in whole])), *whole]
+
+    changes = ([derivative(f, [0.0] * kind.nv, unit)[1] for unit in units] for f in (from_start, from_end))
+    by_start, by_end = ([(d[: kind.nv], d[kind.nv :]) for d in side] for side in changes)
+    return by_start, by_end
+
+
+def _slope(m: Motion, q: Flat, v: Flat, momentum: Flat, p: Flat) -> list[Scalar]:
+    """∂L/∂q of the bodies, in the tangent space: 𝓜̇ v - ad*(v) π - b(q, v), with b the bias force.
+
+    Lagrange's equations read backwards: (𝓜 v)˙ = ad*(v) π + ∂L/∂q where nothing acts, and 𝓜 v̇ + b = 0.
+    """
+    model, own = m.model, m.model_parameters(p)
+    bias = model.bias_force(objects(q), objects(v), p=own)
+
+    def product(e: Flat) -> Flat:
+        there = m.moved(q, [e[0] * a for a in v])
+        return list(model.mass_product(objects(there), objects(v), p=own))
+
+    total = [a - b for a, b in zip(derivative(product, [0.0], [1.0])[1], bias, strict=True)]
+    for i, j, k, c in m.structure_constants:
+        total[k] = total[k] - c * momentum[i] * v[j]
+    return total

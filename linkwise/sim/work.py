@@ -12,26 +12,31 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from linkwise.codegen.routine import Buffer, Call, Host, Statement
+from linkwise.codegen.routine import Buffer, Call, Host, Routine, Statement
 from linkwise.once import cached_property
-from linkwise.sim.large_motion import LargeMotion
 from linkwise.sim.motion import Flat, Motion
 from linkwise.spatial.scalar import Scalar, where
+from linkwise.tracing.calls import CallingTracer, Composite
 from linkwise.tracing.program import Program
-from linkwise.tracing.tracer import trace
+from linkwise.tracing.reroll import rerolled
+from linkwise.tracing.rolled_program import RolledProgram
 
 # Status of one state of a batch.
 RUNNING, DONE, EVENT, FAILED, EXHAUSTED = 0.0, 1.0, 2.0, 3.0, 4.0
 
 
-def program(name: str, function: Callable[..., dict[str, Any]], inputs: dict[str, int]) -> Program:
-    """Trace a function of flat vectors; it returns named scalars and flat vectors."""
+Traceable = Program | RolledProgram | Composite
 
-    def text(*arguments: Any) -> list[tuple[str, tuple[int, ...], Any]]:
-        outputs = function(*arguments)
-        return [(key, (len(list_of(value)),), list_of(value)) for key, value in outputs.items()]
 
-    return trace(name, text, [(key, (size,)) for key, size in inputs.items()])
+def program(name: str, function: Callable[..., dict[str, Any]], inputs: dict[str, int]) -> Program | Composite:
+    """Trace a function of flat vectors; it returns named scalars and flat vectors.
+
+    A program; where functions of a large model are called on the way, several of them with these calls in between.
+    """
+    tracer = CallingTracer()
+    found = function(*(tracer.input(key, (size,)) for key, size in inputs.items()))
+    outputs = [(key, (len(list_of(value)),), list_of(value)) for key, value in found.items()]
+    return tracer.composite(name, outputs) if tracer.calls else tracer.finish(name, outputs)
 
 
 def list_of(value: Any) -> list[Scalar]:
@@ -52,8 +57,7 @@ class Work:
     buffers: dict[str, Buffer] = field(default_factory=dict)
     host: Callable[..., Any] | None = None
     """Joint forces by a Python function of (t, y, p) rows, where the control could not be traced."""
-    large: LargeMotion | None = None
-    """The motion on arrays, for mechanisms whose sweeps run as loops."""
+    _looped: dict[int, tuple[Program, Program | RolledProgram]] = field(default_factory=dict)
 
     def buffer(self, name: str, size: int, *, load: bool = False, store: bool = False) -> str:
         """Declare a buffer, or say more of it."""
@@ -63,28 +67,46 @@ class Work:
         self.buffers[name] = Buffer(name, size, known.load or load, known.store or store)
         return name
 
-    def call(self, traced: Program, renamed: dict[str, str] | None = None) -> Call:
-        """Call a program on the buffers of its arrays' names, or others."""
-        names = renamed or {}
+    def call(self, traced: Traceable, renamed: dict[str, str] | None = None) -> tuple[Call, ...]:
+        """Call what was traced on the buffers of its arrays' names, or others."""
+        names = dict(renamed or {})
         for spec in (*traced.inputs, *traced.outputs):
-            self.buffer(names.get(spec.name, spec.name), spec.size)
-        return Call(
-            traced,
-            tuple(names.get(spec.name, spec.name) for spec in traced.inputs),
-            tuple(names.get(spec.name, spec.name) for spec in traced.outputs),
+            self.buffer(names.setdefault(spec.name, spec.name), spec.size)
+        if not isinstance(traced, Composite):
+            inputs, outputs = (tuple(names[spec.name] for spec in side) for side in (traced.inputs, traced.outputs))
+            return (Call(self._with_loops(traced), inputs, outputs),)
+        for number, spec in enumerate(traced.own):  # nobody else looks at them, so all composites share them
+            names[spec.name] = self.buffer(f"own{number}:{spec.size}", spec.size)
+        return tuple(
+            Call(self._with_loops(p.program), tuple(names[n] for n in p.inputs), tuple(names[n] for n in p.outputs))
+            for p in traced.pieces
         )
+
+    def _with_loops(self, straight: Program | RolledProgram) -> Program | RolledProgram:
+        """The same program; what large models repeat for each joint as a loop."""
+        if isinstance(straight, RolledProgram) or not self.motion.model.rolls:
+            return straight
+        if id(straight) not in self._looped:
+            self._looped[id(straight)] = straight, rerolled(straight)
+        return self._looped[id(straight)][1]
+
+    def routine(self, traced: Traceable) -> Routine:
+        """One pass over rows of its inputs, which stores its outputs."""
+        statements = self.call(traced)
+        for spec in traced.inputs:
+            self.buffer(spec.name, spec.size, load=True)
+        for spec in traced.outputs:
+            self.buffer(spec.name, spec.size, store=True)
+        return Routine(traced.name, tuple(self.buffers.values()), statements)
 
     @cached_property
     def rates(self) -> Callable[[str, str, str, str], list[Statement]]:
         """Statements for k = ż(y, z, t), by names of buffers."""
         m = self.motion
         sizes = {"y": m.ny, "z": m.nz, "t": 1, "p": m.np}
-        large = self.large
-        if large is not None:
-            return lambda y, z, t, k: [Host(lambda *rows: (large.rates(*rows),), (y, z, t, "p"), (k,))]
         if self.host is None:
             traced = program("rates", lambda y, z, t, p: {"k": m.rates(y, z, t[0], p)}, sizes)
-            return lambda y, z, t, k: [self.call(traced, {"y": y, "z": z, "t": t, "k": k})]
+            return lambda y, z, t, k: [*self.call(traced, {"y": y, "z": z, "t": t, "k": k})]
         place = program("place", lambda y, z: {"y_at": m.from_chart(y, z)}, {"y": m.ny, "z": m.nz})
         traced = program(
             "rates", lambda y, z, t, p, tau: {"k": m.rates(y, z, t[0], p, tau)}, {**sizes, "tau_host": m.nv}
@@ -94,9 +116,9 @@ class Work:
 
         def hosted(y: str, z: str, t: str, k: str) -> list[Statement]:
             return [
-                self.call(place, {"y": y, "z": z}),
+                *self.call(place, {"y": y, "z": z}),
                 Host(host, (t, "y_at", "p"), ("tau_host",)),
-                self.call(traced, {"y": y, "z": z, "t": t, "k": k}),
+                *self.call(traced, {"y": y, "z": z, "t": t, "k": k}),
             ]
 
         return hosted
@@ -111,7 +133,7 @@ class Step:
     advance: tuple[Statement, ...]
     judge: tuple[Statement, ...] = ()
     carry: tuple[Statement, ...] = ()
-    """After an accepted step: k_next at y_new; ``carry_always`` when it comes for nothing."""
+    """After an accepted step: k_next at y_new."""
     dense: tuple[Statement, ...] | None = None
     """Before the first look into a step: what the interpolant needs."""
     look: tuple[Statement, ...] = ()
@@ -119,7 +141,7 @@ class Step:
     error_order: int = 1
 
 
-def crossing(events: Program) -> Program:
+def crossing(events: Traceable) -> Traceable:
     """Whether any event function has changed its sign; ``g_kept`` are the values to compare with next."""
     size = events.outputs[0].size
     direction = events.outputs[1].size

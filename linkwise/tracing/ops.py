@@ -90,3 +90,8 @@ OPS: dict[str, Op] = {
         Op("select", "BRR", "R", lambda c, a, b: a if c else b),
     )
 }
+
+
+def is_truth(node: tuple[Any, ...]) -> bool:
+    """Whether a node of a program is a truth value."""
+    return node[0] in OPS and OPS[node[0]].result == "B"

@@ -74,6 +74,8 @@ def extract(
     inputs: Sequence[ArraySpec],
     outputs: Sequence[tuple[str, Sequence[int]]],
     known: Mapping[int, tuple[str, int]],
+    same: Mapping[int, int] | None = None,
+    known_sizes: Mapping[str, int] | None = None,
 ) -> Program:
     """The part of a trace that some of its values need, as a program of its own with only the inputs it reads.
 
@@ -83,16 +85,35 @@ def extract(
         inputs: its input arrays.
         outputs: name and node numbers of each output array.
         known: nodes that are found in memory instead of computed: input array name and element.
+        same: nodes that are another, earlier node.
+        known_sizes: sizes of the arrays in which they are found; as large as these nodes need if not given.
     """
     found = {array: i for i, array in enumerate(dict.fromkeys(where for where, _ in known.values()))}
-    sizes = {array: 1 + max(e for a, e in known.values() if a == array) for array in found}
+    sizes = dict(known_sizes or {}) or {a: 1 + max(e for b, e in known.values() if a == b) for a in found}
     every = [*inputs, *(ArraySpec(array, (sizes[array],)) for array in found)]
     replaced = list(nodes)
     for number, (array, element) in known.items():
         replaced[number] = ("input", len(inputs) + found[array], element)
+    if same:
+        number_of = _followed(same)
+        replaced = [
+            node if node[0] in ("const", "input") else (node[0], *(number_of.get(a, a) for a in node[1:]))
+            for node in replaced
+        ]
+        outputs = [(output, [number_of.get(n, n) for n in numbers]) for output, numbers in outputs]
     specs = tuple(ArraySpec(output, (len(numbers),)) for output, numbers in outputs)
     whole = Program(name, tuple(replaced), tuple(every), specs, tuple(tuple(numbers) for _, numbers in outputs))
     return remove_unused_inputs(remove_dead(whole))
+
+
+def _followed(same: Mapping[int, int]) -> dict[int, int]:
+    """Each node's last stand-in: one may itself stand for another."""
+    ends: dict[int, int] = {}
+    for number, stand_in in same.items():
+        while stand_in in same:
+            stand_in = same[stand_in]
+        ends[number] = stand_in
+    return ends
 
 
 def remove_unused_inputs(program: Program) -> Program:

@@ -43,6 +43,11 @@ class Program:
     outputs: tuple[ArraySpec, ...]
     results: tuple[tuple[int, ...], ...] = field(repr=False)
 
+    @property
+    def length(self) -> int:
+        """Nodes that one evaluation passes through."""
+        return len(self.nodes)
+
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of everything that decides what the program computes."""

@@ -12,6 +12,8 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from linkwise.once import cached_property
 from linkwise.tracing.interpreter import interpret
 from linkwise.tracing.program import ArraySpec, Program
@@ -109,6 +111,16 @@ class RolledProgram:
             how = step.reverse if isinstance(step, Loop) else step.row
             found.append(repr((type(step).__name__, how, bodies)))
         return (tuple(self.spaces), self.offsets.shape[1], tuple(found), sorted(self.in_lanes))
+
+    @property
+    def length(self) -> int:
+        """Nodes that one evaluation passes through."""
+        members = [int(n) for n in np.bincount(self.kinds)] if len(self.kinds) else []
+        total = 0
+        for step in self.steps:
+            for body, times in zip(_bodies(step), members if isinstance(step, Loop) else [1], strict=False):
+                total += times * len(body.program.nodes) if body else 0
+        return total
 
     @property
     def operations(self) -> int:

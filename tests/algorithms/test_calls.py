@@ -276,7 +276,7 @@ def test_wrong_out(model: lw.Model, states: Any) -> None:
         model.inverse_dynamics(*states, out=read_only(np.zeros((6, model.nv))))
     with wrong("out of inverse_dynamics has the wrong length"):
         model.inverse_dynamics(*states, out=(np.zeros((6, model.nv)),) * 2)
-    with wrong("inverse_dynamics fills out with numbers only"):
+    with wrong("inverse_dynamics can fill out= with numbers only"):
         model.inverse_dynamics(*(a.astype(object) for a in states), out=np.zeros((6, model.nv)))
 
 
@@ -308,7 +308,7 @@ def test_unknown_names(model: lw.Model, states: Any) -> None:
         model.pose(q, "Tool")
     with wrong("did you mean 'tool'", lw.UnknownNameError):
         model.jacobian(q, "Tool")
-    with wrong("body is a name\n  got:     3"):
+    with wrong("body must be a name\n  got:     3"):
         model.pose(q, 3)  # type: ignore[arg-type]
     with wrong("there is no function of this name\n  got:     'massmatrix'", lw.UnknownNameError):
         model.function("massmatrix")

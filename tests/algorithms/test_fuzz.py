@@ -102,14 +102,16 @@ def check(name: str, given_arrays: list[Any], cores: list[int]) -> None:
                 assert answer is None
                 continue
             assert answer is not None, "a mistake was not noticed"
+            if not np.isfinite(answer).all():  # a quaternion of length zero; the program left out some zeros times NaN
+                assert not np.isfinite(result).all()
+                continue
             if answer.size == 0:
                 assert np.size(result) == 0
                 continue
             single = np.asarray(result).dtype == np.float32
-            known = np.isfinite(answer).all(axis=-1)  # of a quaternion of length zero nothing is asked
-            scale = np.abs(answer[known]).max(initial=0.0) + 1.0
+            scale = np.abs(answer).max() + 1.0
             np.testing.assert_allclose(
-                np.asarray(result).astype(float)[known], answer[known], rtol=0, atol=scale * (3e-4 if single else 1e-9)
+                np.asarray(result).astype(float), answer, rtol=0, atol=scale * (3e-4 if single else 1e-9)
             )
 
 

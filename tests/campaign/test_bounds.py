@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from linkwise import models
-from linkwise.codegen import bounds, llvm, rolled, target
+from linkwise.codegen.llvm import bounds, machines, rolled, source
 from linkwise.tracing.program import ArraySpec, Program
 from linkwise.tracing.rolled_program import Once
 from tests.codegen.programs import interpret, lesser_machines, mixture
@@ -28,7 +28,7 @@ def ran(kernel: object, program: Program, count: int, dtype: str = "f8") -> list
 
 @pytest.mark.parametrize("machine", lesser_machines(), ids=lambda machine: machine.cpu)
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
-def test_batches_stay_inside(machine: target.Machine, dtype: str) -> None:
+def test_batches_stay_inside(machine: machines.Machine, dtype: str) -> None:
     program = mixture(sizes=(7, 3, 17), outputs=(5, 8, 1))
     kernel = bounds.checked_batch(program, dtype, machine)
     for count in (1, 3, 8, 9, 16, 17, 33):
@@ -121,9 +121,9 @@ def doctored(text: str, pattern: str, change: str) -> str:
 def test_what_leaves_an_array_is_found(pattern: str, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     program = mixture(sizes=(7,), outputs=(5,))
     machine = lesser_machines()[-1]
-    good = llvm.batch_module(program, machine, 64)
+    good = source.batch_module(program, machine, 64)
     bad = good._replace(text=doctored(good.text, pattern, change))
-    monkeypatch.setattr(llvm, "batch_module", lambda *_: bad)
+    monkeypatch.setattr(source, "batch_module", lambda *_: bad)
     kernel = bounds.checked_batch(program, "f8", machine)
     room = [
         np.zeros((64, a.size)) for a in (*program.inputs, *program.outputs)
@@ -134,7 +134,7 @@ def test_what_leaves_an_array_is_found(pattern: str, change: str, monkeypatch: p
 
 def test_what_leaves_its_place_in_the_scratch_memory_is_found() -> None:
     program = mixture()
-    text = llvm.batch_module(program, lesser_machines()[-1], 64).text
+    text = source.batch_module(program, lesser_machines()[-1], 64).text
     assert bounds.verify_scratch(text) > 50
     place = r"(getelementptr <\d+ x double>, ptr %out0, i64) \d+"
     with pytest.raises(bounds.BoundsError, match="leaves its"):
@@ -159,7 +159,7 @@ def _all_read_only(allow: object) -> object:
 
 
 def test_a_way_to_touch_memory_that_is_not_known_is_refused() -> None:
-    with pytest.raises(bounds.BoundsError, match="not checked"):
+    with pytest.raises(bounds.BoundsError, match="unchecked"):
         bounds.instrumented("define void @f(ptr %p) {\n  %x = load volatile double, ptr %p\n  ret void\n}")
 
 

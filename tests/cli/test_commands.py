@@ -161,3 +161,57 @@ def test_emitted_c_is_right(ok, tmp_path):
     files = ["code/forward_dynamics.c", "code/forward_dynamics_test.c"]
     subprocess.run([compiler, "-o", "check", *files, "-lm"], check=True)
     subprocess.run([str(tmp_path / "check")], check=True)
+
+
+SDF = """<sdf version="1.9"><model name="bars">
+<link name="a"><inertial><mass>1</mass></inertial></link>
+<link name="b"><pose>0 0 1 0 0 0</pose><inertial><mass>1</mass></inertial></link>
+<link name="c"><pose>1 0 0 0 0 0</pose><inertial><mass>1</mass></inertial></link>
+<joint name="i" type="revolute"><parent>world</parent><child>a</child><axis><xyz>0 1 0</xyz></axis></joint>
+<joint name="j" type="revolute"><parent>a</parent><child>b</child><axis><xyz>0 1 0</xyz></axis></joint>
+<joint name="k" type="revolute"><pose>0 0 1 0 0 0</pose><parent>b</parent><child>c</child><axis><xyz>0 1 0</xyz></axis>
+</joint>
+<joint name="l" type="revolute"><parent>world</parent><child>c</child><axis><xyz>0 1 0</xyz></axis></joint>
+<joint name="g" type="gearbox"><parent>a</parent><child>b</child><gearbox_ratio>0.5</gearbox_ratio>
+<gearbox_reference_body>a</gearbox_reference_body><axis><xyz>0 1 0</xyz></axis><axis2><xyz>0 1 0</xyz></axis2></joint>
+</model></sdf>"""
+
+
+def test_info_shows_loops_and_couplings(ok, tmp_path):
+    (tmp_path / "bars.sdf").write_text(SDF)
+    out = ok("info bars.sdf")
+    assert "loop  type      from   to  equations" in out
+    assert "l     revolute  world  c           5  x, y, z, tilt" in out
+    assert "coupling  type      between" in out
+    assert "g         coupling  1 j = 0" in out
+    facts = json.loads(ok("info bars.sdf --json"))
+    assert facts["loops"][0]["bodies"] == ["world", "c"]
+    assert facts["couplings"] == [{"name": "g", "type": "coupling", "joints": ["j"], "equations": ["coupling"]}]
+
+
+def test_info_reads_a_side_file(ok, run, tmp_path):
+    (tmp_path / "robot.yaml").write_text("closed_loop: [['lower', 'world']]\ntype: ['3d']\n")
+    assert "lower-world  spherical  lower  world" in ok("info robot.urdf --loops robot.yaml")
+    assert "loop" not in ok("info robot.urdf")
+    status, _, err = run("info planar_arm --loops robot.yaml")
+    assert (status, "built-in models are as they are" in err) == (2, True)
+
+
+def test_included_models_are_found_by_the_path(ok, run, tmp_path):
+    (tmp_path / "models" / "bars").mkdir(parents=True)
+    (tmp_path / "models" / "bars" / "model.sdf").write_text(SDF)
+    (tmp_path / "w.sdf").write_text(
+        '<sdf version="1.9"><world name="w"><include><uri>model://bars</uri></include></world></sdf>'
+    )
+    assert json.loads(ok("info w.sdf --model-path models --json"))["nv"] == 3
+    status, _, err = run("info w.sdf")
+    assert status != 0
+    assert "was not found" in err
+
+
+def test_simulate_closes_the_loops_first(ok, tmp_path):
+    (tmp_path / "bars.sdf").write_text(SDF.replace(SDF[SDF.index('<joint name="g"') : SDF.index("</model>")], ""))
+    found = json.loads(ok("simulate bars.sdf --q0 i=0.3 --duration 0.2 --samples 3 --json"))
+    model = lw.load("bars.sdf")
+    for q in found["q"]:
+        assert abs(model.closure_error(np.array(q))).max() < 1e-9

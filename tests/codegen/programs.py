@@ -7,7 +7,7 @@ import struct
 
 import numpy as np
 
-from linkwise.codegen import jit, kernel, llvm, target
+from linkwise.codegen.llvm import jit, kernel, machines, source
 from linkwise.tracing.ops import OPS
 from linkwise.tracing.program import ArraySpec, Program
 
@@ -76,21 +76,21 @@ def _run(built, program, inputs, dtype, threads=1):
     return outputs
 
 
-def kernel_on(machine: target.Machine, program: Program, dtype=np.float64) -> kernel.BatchKernel:
+def kernel_on(machine: machines.Machine, program: Program, dtype=np.float64) -> kernel.BatchKernel:
     """As compiled, never from the cache, for another machine that this one can stand in for."""
-    module = llvm.batch_module(program, machine, np.dtype(dtype).itemsize * 8)
+    module = source.batch_module(program, machine, np.dtype(dtype).itemsize * 8)
     made = jit.compile_text(module.text, machine, in_order=module.in_order)
-    library = jit.Library(made, (llvm.BATCH_ENTRY, llvm.SCRATCH_ENTRY), kernel.imports())
+    library = jit.Library(made, (source.BATCH_ENTRY, source.SCRATCH_ENTRY), kernel.imports())
     return kernel.BatchKernel(program, dtype, library, machine.lanes(dtype))
 
 
-def evaluate_on(machine: target.Machine, program: Program, inputs, dtype=np.float64) -> list[np.ndarray]:
+def evaluate_on(machine: machines.Machine, program: Program, inputs, dtype=np.float64) -> list[np.ndarray]:
     return _run(kernel_on(machine, program, dtype), program, inputs, dtype)
 
 
-def lesser_machines() -> list[target.Machine]:
+def lesser_machines() -> list[machines.Machine]:
     """This machine as its poorer relatives: narrower vectors, no masks, no fused operations."""
-    host = target.host()
+    host = machines.host()
     found = [host]
     if host.triple.startswith("x86_64"):
         if host.vector_bytes > 32:

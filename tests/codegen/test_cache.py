@@ -10,8 +10,9 @@ import time
 import numpy as np
 import pytest
 
-from linkwise.codegen import cache, jit
-from linkwise.codegen.kernel import BatchKernel
+from linkwise.codegen import cache
+from linkwise.codegen.llvm import jit
+from linkwise.codegen.llvm.kernel import BatchKernel
 from linkwise.tracing.program import ArraySpec, Program
 from tests.codegen.programs import mixture
 
@@ -150,5 +151,5 @@ def test_many_processes(home):
 
 
 def test_llvm_is_imported_late():
-    code = "import sys, linkwise.codegen.kernel; sys.exit('llvmlite.binding' in sys.modules)"
+    code = "import sys, linkwise.codegen.llvm.kernel; sys.exit('llvmlite.binding' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -113,6 +113,18 @@ def test_a_batch_is_its_states() -> None:
     assert broadcast.B.shape == (2, 3, 2 * model.nv, model.nv)
 
 
+def test_a_state_that_is_no_number_does_not_touch_the_others() -> None:
+    model = _pendulums("ball")
+    q, v, tau = random_state(model, np.random.default_rng(6), (4,))
+    q[3], v[3] = model.neutral(), 0.0
+    clean = model.state_space(q, v, tau, dt=0.05)
+    q[0, 1], v[1, 2] = np.nan, np.inf
+    found = model.state_space(q, v, tau, dt=0.05)
+    assert np.isnan(found.A[:2]).all()
+    assert relative(found.A[2:], clean.A[2:]) < 1e-8
+    assert np.isnan(model.state_space(q[0], v[0], tau[0], dt=0.05).B).all()
+
+
 def test_steps_are_of_order_four_on_the_manifold() -> None:
     rng = np.random.default_rng(2)
     model = random_tree(rng, 2, ("free", "spherical"))

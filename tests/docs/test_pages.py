@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from linkwise.cli import main
+from linkwise.codegen import targets
 from tests.formats.recording import robot_files
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -28,6 +29,8 @@ def _in_a_folder_with_a_robot(tmp_path, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "Agg")
     panda = next(file for file in robot_files() if file.name == "panda.urdf")
     shutil.copy(panda, tmp_path / "panda.urdf")
+    yield
+    targets._known.cache_clear()  # a page registers one of its own
 
 
 NEEDS = {"interop.md": ("torch", "jax"), "gpu.md": ("cupy", "torch")}  # what the developers' install does not bring
@@ -37,20 +40,11 @@ NEEDS = {"interop.md": ("torch", "jax"), "gpu.md": ("cupy", "torch")}  # what th
 def test_python(page):
     for module in NEEDS.get(page.name, ()):
         pytest.importorskip(module)
-    if page.name == "gpu.md" and not _has_device():
+    if page.name == "gpu.md" and not targets.target("cuda").available():
         pytest.skip("there is no CUDA device")
     namespace = {"__name__": "page"}
     for code in blocks(page, "python"):
         exec(compile(code, str(page), "exec"), namespace)
-
-
-def _has_device():
-    import cupy
-
-    try:
-        return cupy.cuda.runtime.getDeviceCount() > 0
-    except cupy.cuda.runtime.CUDARuntimeError:
-        return False
 
 
 @pytest.mark.parametrize("page", with_code("console"))

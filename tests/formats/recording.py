@@ -51,17 +51,17 @@ def record(
     description, notes = read_urdf(parse(content, file), file, name=Path(file).stem, snap=snap)
     bodies = bodies_of(arrange(description), **options)
     notes += check_inertias(bodies, file, allow_unphysical=allow_unphysical)
-    builder = build(Recorder(), lambda kind, axis: (kind, tuple(axis)), bodies, file)
+    builder = build(Recorder(), lambda joint: (joint.type, tuple(joint.axis)), bodies, description)
     return Recorded(builder.bodies, notes, description.name)
 
 
-def robot_files() -> list[Path]:
-    """The URDF files of example-robot-data; none where the package is not there."""
+def robot_files(suffix: str = ".urdf") -> list[Path]:
+    """The model files of example-robot-data; none where the package is not there."""
     try:
         files = metadata.files("example-robot-data") or []
     except metadata.PackageNotFoundError:
         return []
-    return sorted(Path(str(file.locate())).resolve() for file in files if file.suffix == ".urdf")
+    return sorted(Path(str(file.locate())).resolve() for file in files if file.suffix == suffix)
 
 
 def robot_file(name: str) -> Path:

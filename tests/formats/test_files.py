@@ -101,8 +101,8 @@ def test_text_that_is_a_path() -> None:
     [
         ("a.xml", b"<mujoco/>", "not supported yet: MJCF"),
         ("a.mjcf", b"<mujoco/>", "not supported yet: MJCF"),
-        ("a.sdf", b"<sdf version='1.9'/>", "not supported yet: SDF"),
-        ("a.urdf", b"<sdf version='1.9'/>", "not supported yet: SDF"),
+        ("a.sdf", b"<sdf version='1.9'/>", "one model or one world"),
+        ("a.urdf", b"<sdf version='1.9'/>", "one model or one world"),
         ("a.usda", b"#usda 1.0", "not supported yet: USD"),
         ("a.xml", b"<html/>", "its root element is unknown"),
         ("a.xacro", b"<robot><xacro:include/></robot>", "this is a xacro file"),

@@ -6,12 +6,16 @@ import contextlib
 import re
 import warnings
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from campaign.trials.files import check, mutated, seeds
 from linkwise.errors import LinkwiseError, ModelWarning
 from linkwise.formats import loads
+from linkwise.formats.description import Description, JointWritten, LinkWritten
+from linkwise.formats.loops import with_loops
 from tests.formats.recording import robot_files
 
 _SMALL = [path.read_bytes() for path in robot_files() if path.stat().st_size < 30_000]
@@ -78,3 +82,56 @@ def test_mutated_robots(data: st.DataObject) -> None:
         else:
             content = content[:at] + nasty + content[at:]
     survives(content, floating=data.draw(st.booleans()), mimic=data.draw(st.booleans()))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_mutated_sdf(seed: int) -> None:
+    """A sound model, or a refusal that names the line."""
+    for number in range(200):
+        rng = np.random.Generator(np.random.PCG64([seed, number]))
+        content = seeds("sdf")[rng.integers(2)]
+        for _ in range(1 + rng.integers(2)):
+            content = mutated(content, rng)
+        try:
+            check(content)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ModelWarning)
+                loads(content)
+        except LinkwiseError as refusal:
+            assert re.match(r"<string>:[0-9]+: |<string>: the text is empty", str(refusal)), refusal
+
+
+def test_mutated_side_files() -> None:
+    good = b"""closed_loop: [['a', 'b'], ["b", "a"]]
+type: ['6d', '3D']
+name_mot: ['j']
+joint_name: ['j']
+joint_type: ['SPHERICAL']
+closures:
+  - {name: x, a: a, b: world, type: revolute, axis: [0, 1, 0], placement_a: {xyz: [0, 0, 1]}}
+couplings:
+- name: g
+  terms: {k: 1, l: -2.5}
+"""
+    links = tuple(LinkWritten(name, 1) for name in ("world", "a", "b", "c"))
+    joints = tuple(
+        JointWritten(name, 1, "revolute", parent, child)
+        for name, parent, child in (("j", "world", "a"), ("k", "a", "b"), ("l", "b", "c"))
+    )
+    description = Description("m", "m.urdf", 1, links, joints)
+    assert len(with_loops(description, good, "a.yaml").closures) == 3
+    rng = np.random.default_rng(0)
+    nasty = (*_NASTY, b"- ", b": ", b"[", b"{", b"\n", b"  ", b"&a", b"*a", b"'", b"#", b"\t")
+    read = 0
+    for _ in range(3000):
+        content = good
+        for _ in range(1 + rng.integers(3)):
+            at, end = sorted(rng.integers(0, len(content) + 1, 2))
+            end = min(end, at + 8)
+            content = content[:at] + nasty[rng.integers(len(nasty))] + content[end if rng.random() < 0.5 else at :]
+        try:
+            with_loops(description, content, "a.yaml")
+            read += 1
+        except LinkwiseError as refusal:
+            assert str(refusal).startswith("a.yaml:")
+    assert read > 30

@@ -13,7 +13,7 @@ from linkwise.formats import load, loads
 from tests.formats.recording import robot_file
 from tests.formats.test_urdf_reads import inertial, joint, link, robot, two
 
-pytest.importorskip("linkwise.dynamics")
+pytest.importorskip("linkwise.model_api.model")
 
 
 def test_panda() -> None:

@@ -81,7 +81,7 @@ INERTIA = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
         (robot(link("a", f"<inertial>{MASS}</inertial>")), 2, "link 'a' has no <inertia>"),
         (robot(link("a", f'<inertial>{MASS}<inertia ixx="1"/></inertial>')), 2, "no attribute 'iyy'"),
         (robot(link("a", f"<inertial>{MASS}{INERTIA}</inertial>" * 2)), 2, "<link> has 2 <inertial> elements"),
-        (robot(ab, link("c", inertial(1, 1, -0.1)), joint("j", "a", "b"), joint("k", "b", "c")), 4, "no body is like"),
+        (robot(ab, link("c", inertial(1, 1, -0.1)), joint("j", "a", "b"), joint("k", "b", "c")), 4, "no body has that"),
         # shapes
         (robot(link("a", "<visual/>")), 2, "<visual> of link 'a' has no <geometry>"),
         (robot(link("a", "<visual><geometry><mesh/></geometry></visual>")), 2, "no attribute 'filename'"),
@@ -179,7 +179,7 @@ def test_floating_needs_a_link_to_free(parts: tuple[str, ...]) -> None:
 def built(text: str, refuse: ModelError) -> str:
     description, _ = read_urdf(parse(text.encode(), "robot.urdf"), "robot.urdf", "robot")
     with pytest.raises(ModelFileError) as caught:
-        build(Recorder(refuse=refuse), lambda *_: None, bodies_of(arrange(description)), "robot.urdf")
+        build(Recorder(refuse=refuse), lambda *_: None, bodies_of(arrange(description)), description)
     assert caught.value.__cause__ is refuse
     return str(caught.value)
 

@@ -105,9 +105,9 @@ def test_what_cannot_be_regrouped_exactly_stays() -> None:
 
 
 def test_regrouping_leaves_the_usual_counts() -> None:
-    from linkwise import counting
+    from linkwise.counting import count
 
-    counts = counting.count("linkwise_inverse", 6, "regrouped"), counting.count("linkwise_forward", 6, "regrouped")
+    counts = count("linkwise_inverse", 6, "regrouped"), count("linkwise_forward", 6, "regrouped")
     assert [(c.M, c.A) for c in counts] == [(382, 323), (854, 766)]
 
 

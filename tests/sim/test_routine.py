@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from linkwise.codegen.hosted import HostedRoutine
-from linkwise.codegen.rollout import RolloutKernel
+from linkwise.codegen.llvm.routine import RoutineKernel
 from linkwise.codegen.routine import Buffer, Call, Copy, Host, IfAny, Lookup, Record, Routine, WhileAny
 from linkwise.sim.work import flag, program
 from linkwise.spatial.scalar import where
@@ -71,7 +71,7 @@ def test_compiled_and_interpreted_agree(dtype, scalar, count):
     starts = np.random.default_rng(0).integers(1, 12, count)
     routine = collatz()
     expected = run(HostedRoutine(routine, dtype), starts, dtype)
-    found = run(RolloutKernel.build(routine, dtype, scalar=scalar), starts, dtype, threads=2)
+    found = run(RoutineKernel.build(routine, dtype, scalar=scalar), starts, dtype, threads=2)
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_array_equal(a, b)
     assert (found[0] == 1.0).all()
@@ -95,7 +95,7 @@ def test_python_functions_run_only_interpreted():
     HostedRoutine(routine).run(rows, {}, {}, 3)
     np.testing.assert_array_equal(rows["a"], 1.0)
     with pytest.raises(ValueError, match="cannot be compiled"):
-        RolloutKernel.build(routine)
+        RoutineKernel.build(routine)
 
 
 def test_the_fingerprint_sees_every_change():

@@ -12,8 +12,8 @@ import numpy as np
 
 from linkwise.cli.inputs import chosen_function, load_model
 from linkwise.cli.tables import number, print_json, table
-from linkwise.dynamics import Model
 from linkwise.errors import InputError
+from linkwise.model_api.model import Model
 
 USUAL = ("inverse_dynamics", "forward_dynamics", "mass_matrix")
 

@@ -41,11 +41,11 @@ def _of_model(options: Namespace) -> dict[str, Counts]:
 
 
 def _of_chain(options: Namespace) -> dict[str, Counts]:
-    from linkwise import counting
     from linkwise.classics.registry import ALGORITHMS
+    from linkwise.counting.dynamics import OWN, check_name, count
 
     for name in options.names:
-        counting.check_name(name)
+        check_name(name)
     if options.chain > MOST_LINKS:
         raise InputError(
             "--chain is too long to count",
@@ -53,8 +53,8 @@ def _of_chain(options: Namespace) -> dict[str, Counts]:
             allowed=f"1 to {MOST_LINKS}",
             do="count two or three shorter chains: the counts are polynomials in the number of links",
         )
-    names = options.names or [*counting.OWN, *(name for name in ALGORITHMS if name != "armstrong")]
-    return {name: counting.count(name, options.chain, options.frames) for name in names}
+    names = options.names or [*OWN, *(name for name in ALGORITHMS if name != "armstrong")]
+    return {name: count(name, options.chain, options.frames) for name in names}
 
 
 def _facts(counts: Counts) -> dict[str, Any]:

@@ -9,9 +9,11 @@ from typing import Any
 from linkwise.cli.inputs import load_model
 from linkwise.cli.run import one_line
 from linkwise.cli.tables import number, print_json, table
-from linkwise.dynamics import Model
+from linkwise.model.closures import Closure, Coupling, Relation
+from linkwise.model.closures.instances import ClosureInstance, RelationInstance
 from linkwise.model.description import JointLimits
 from linkwise.model.mechanism import JointInstance
+from linkwise.model_api.model import Model
 
 
 def run(options: Namespace) -> None:
@@ -31,6 +33,9 @@ def run(options: Namespace) -> None:
     print("\n".join(_tree(model)))
     print()
     print(_joints(model))
+    for part in (_loops(model), _couplings(model)):
+        if part:
+            print(f"\n{part}")
     for note in notes:
         print(f"\nwarning: {note}")
 
@@ -73,6 +78,36 @@ def _joints(model: Model) -> str:
                 *(["-"] * 4 if limit is None else _limits(limit)),
             ])  # fmt: skip
     return table(["joint", "type", "q", "v", "lower", "upper", "speed", "effort"], rows)
+
+
+def _loops(model: Model) -> str:
+    loops = [closure for closure in model.closures if isinstance(closure, ClosureInstance)]
+    rows = [
+        [loop.name, _type(loop.type), *_ends(model, loop), str(len(loop.equations)), ", ".join(loop.equations)]
+        for loop in loops
+    ]
+    return table(["loop", "type", "from", "to", "equations", ""], rows) if rows else ""
+
+
+def _couplings(model: Model) -> str:
+    relations = [closure for closure in model.closures if isinstance(closure, RelationInstance)]
+    rows = [[relation.name, _type(relation.type), _relation(model, relation)] for relation in relations]
+    return table(["coupling", "type", "between"], rows) if rows else ""
+
+
+def _type(closure: Closure | Relation) -> str:
+    return type(closure).__name__.removesuffix("Closure").lower()
+
+
+def _ends(model: Model, loop: ClosureInstance) -> list[str]:
+    return ["world" if k < 0 else model.bodies[k].name for k in (loop.body_a, loop.body_b)]
+
+
+def _relation(model: Model, relation: RelationInstance) -> str:
+    if isinstance(relation.type, Coupling):
+        terms = zip(relation.type.coefficients, relation.type.joints, strict=True)
+        return " + ".join(f"{number(c, 6)} {joint}" for c, joint in terms) + f" = {number(relation.type.offset, 6)}"
+    return "all joints" if relation.joints is None else ", ".join(model.joints[k].name for k in relation.joints)
 
 
 def _limits(limit: JointLimits) -> list[str]:
@@ -138,8 +173,25 @@ def _facts(model: Model, notes: list[str]) -> dict[str, Any]:
                 "armature": joint.armature,
                 "damping": joint.damping,
                 "friction": joint.friction,
+                "stiffness": joint.stiffness,
+                "rest": joint.rest,
             }
             for joint in model.joints
+        ],
+        "loops": [
+            {"name": c.name, "type": _type(c.type), "bodies": _ends(model, c), "equations": c.equations}
+            for c in model.closures
+            if isinstance(c, ClosureInstance)
+        ],
+        "couplings": [
+            {
+                "name": c.name,
+                "type": _type(c.type),
+                "joints": None if c.joints is None else [model.joints[k].name for k in c.joints],
+                "equations": c.equations,
+            }
+            for c in model.closures
+            if isinstance(c, RelationInstance)
         ],
         "frames": [frame.name for frame in model.frames],
         "warnings": notes,

@@ -9,8 +9,8 @@ import numpy as np
 from linkwise.cli.inputs import Array, configuration, load_model
 from linkwise.cli.motion_files import in_order, read
 from linkwise.cli.results import check_targets, deliver
-from linkwise.dynamics import Model
 from linkwise.errors import InputError
+from linkwise.model_api.model import Model
 from linkwise.report.motions import cycloidal
 from linkwise.sim.trajectory import Trajectory
 
@@ -55,7 +55,7 @@ def _from_file(model: Model, path: str) -> tuple[Array, Array, Array, Array]:
         )
     if len(t) < 4 or not (np.diff(t) > 0).all():
         raise InputError(
-            f"{path}: velocities cannot be had from these instants",
+            f"{path}: velocities cannot be found from these instants",
             got=f"{len(t)} instants",
             allowed="at least four, in increasing order",
         )

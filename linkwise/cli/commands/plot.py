@@ -18,7 +18,7 @@ def run(options: Namespace) -> None:
     table = read(options.file)
     present = [quantity for quantity in QUANTITIES if quantity in table.columns]
     if not present:
-        raise InputError(f"{options.file} has nothing to draw beside t", allowed=", ".join(QUANTITIES))
+        raise InputError(f"{options.file} has nothing to draw besides t", allowed=", ".join(QUANTITIES))
     what = present if options.what is None else options.what.split(",")
     for quantity in what:
         if quantity not in present:

@@ -12,8 +12,8 @@ import numpy as np
 from linkwise.cli.inputs import Array, configuration, load_model, per_freedom
 from linkwise.cli.motion_files import FILES, in_order, read
 from linkwise.cli.results import check_targets, deliver
-from linkwise.dynamics import Model
 from linkwise.errors import InputError, LinkwiseError
+from linkwise.model_api.model import Model
 from linkwise.sim.simulate import simulate
 
 
@@ -26,6 +26,8 @@ def run(options: Namespace) -> None:
         raise InputError("--duration is not a time", got=options.duration, allowed="seconds, more than 0")
     model = load_model(options)
     q0, v0 = configuration(model, options.q0, "--q0"), per_freedom(model, options.v0, "--v0")
+    if model.closures:
+        q0 = model.assemble(q0)
     motion = simulate(
         model,
         q0,

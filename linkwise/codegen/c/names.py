@@ -28,7 +28,7 @@ _MATH = _words("""
     abs labs llabs div ldiv lldiv abort exit free malloc calloc realloc printf puts index rindex time read write
 """)
 
-# What the generated code calls its own values, and what a kernel has beside its arrays.
+# What the generated code calls its own values, and what a kernel has besides its arrays.
 _OWN = re.compile(
     r"[tw]\d*(_\d+)?|lw_.*|unused\d+|REAL|LW_.*|count|steps?|first|rows|lane|warp|inside|tile|frame|largest"
 )

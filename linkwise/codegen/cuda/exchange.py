@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from linkwise.codegen.cuda.detect import on_device
-from linkwise.codegen.cuda.kernel import Rollout
 from linkwise.codegen.cuda.layout import Kind
 from linkwise.codegen.cuda.libraries import Library, library_of
 from linkwise.codegen.cuda.quick import quick_call
 from linkwise.codegen.cuda.runtime import DeviceProgram, cupy
+from linkwise.codegen.steps import Rollout
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.tracing.program import ArraySpec
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.codegen.cuda.kernel import Kernel, Rollout, batch_kernel, rollout_kernel
 from linkwise.codegen.cuda.layout import Kind
+from linkwise.codegen.cuda.source import Kernel, batch_kernel, rollout_kernel
+from linkwise.codegen.steps import Rollout
 from linkwise.errors import LinkwiseError, require_extra
 from linkwise.tracing.program import Program
 

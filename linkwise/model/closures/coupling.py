@@ -96,5 +96,5 @@ def _number(value: float, what: str) -> float:
 def _terms(kind: str, *terms: tuple[str, float]) -> dict[str, float]:
     if len(dict(terms)) < len(terms):
         names = ", ".join(repr(name) for name, _ in terms)
-        raise InputError(f"a joint stands twice in one {kind}", got=names, allowed="different joints")
+        raise InputError(f"a joint appears twice in one {kind}", got=names, allowed="different joints")
     return dict(terms)

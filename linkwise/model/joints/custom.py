@@ -55,7 +55,7 @@ class CustomJoint(Joint):
                 f"the transform of the joint {name!r} is not a rotation and a shift",
                 got=f"a 3x3 part R with |R Rᵀ - 1| = {error:.1e} and det R = {handed:.3g} at q = 0.1, 0.2, …",
                 allowed="an orthonormal, right-handed 3x3 part: det R = 1",
-                do="build it from lw.sin and lw.cos of the same angle; check the signs, a mirror image is no motion",
+                do="build it from lw.sin and lw.cos of the same angle; check the signs, a mirror image is not a motion",
             )
 
     def neutral(self) -> tuple[float, ...]:

@@ -1,0 +1,80 @@
+"""The public functions of models with closures, as texts over any scalar; see :mod:`linkwise.algorithms.catalogue`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linkwise.algorithms import closed_system
+from linkwise.algorithms.catalogue import CATALOGUE, Columns, Flat, Text, Trees, instant
+from linkwise.algorithms.equations import equations
+
+
+def _still(t: Trees, v: Flat | None) -> Flat:
+    return [0.0] * t.fast.nv if v is None else v
+
+
+def _error(t: Trees, q: Flat, time: Flat | None) -> Any:
+    return closed_system.closure_error(t.fast, q, t.constraints(t.fast), instant(time))
+
+
+def _rate(t: Trees, q: Flat, v: Flat, time: Flat | None) -> Any:
+    return closed_system.closure_rate(t.fast, q, v, t.constraints(t.fast), instant(time))
+
+
+def _bias(t: Trees, q: Flat, v: Flat, time: Flat | None) -> Any:
+    return closed_system.constraint_bias(t.fast, q, v, t.constraints(t.fast), instant(time))
+
+
+def _jacobian(t: Trees, q: Flat, time: Flat | None, v: Flat | None) -> Any:
+    rows = closed_system.constraint_jacobian(t.fast, q, _still(t, v), t.constraints(t.fast), instant(time))
+    return rows or np.empty((0, t.fast.nv), object)
+
+
+def _efforts(t: Trees, q: Flat, time: Flat | None, v: Flat | None, multipliers: Flat) -> Any:
+    constraints = t.constraints(t.fast)
+    return closed_system.constraint_efforts(t.fast, q, _still(t, v), constraints, instant(time), multipliers)
+
+
+def _forces(t: Trees, q: Flat, v: Flat, tau: Flat, f_ext: Flat | None, time: Flat | None) -> Any:
+    forces = t.link_forces(f_ext, t.fast)
+    found = closed_system.constraint_forces(t.closed(q, v, time), t.fast, q, v, tau, forces)
+    return found if found.wrenches else found._replace(wrenches=np.empty((0, 6), object))
+
+
+def _impulse(t: Trees, q: Flat, v: Flat, time: Flat | None) -> Any:
+    return closed_system.impulse(t.closed(q, v, time), t.fast, v)
+
+
+def _closing_step(t: Trees, q: Flat, time: Flat | None) -> Any:
+    places = [closed_system.places_only(constraint) for constraint in t.constraints(t.fast)]
+    return closed_system.closing_step(t.closed(q, _still(t, None), time, places), t.fast, q)
+
+
+def _held(t: Trees, q: Flat, v: Flat, vdot: Flat, multipliers: Flat, time: Flat | None) -> Any:
+    return closed_system.held(t.fast, q, v, vdot, multipliers, t.constraints(t.fast), instant(time))
+
+
+def _wrenches(t: Trees, q: Flat, v: Flat, multipliers: Flat, time: Flat | None) -> Any:
+    closures, _ = equations(t.fast, q, v, t.constraints(t.fast), instant(time))
+    return closed_system.wrenches(closures, multipliers)
+
+
+CLOSED: dict[str, Text] = {
+    "closure_error": Text(("q",), _error, ("t",)),
+    "closure_rate": Text(("q", "v"), _rate, ("t",)),
+    "constraint_bias": Text(("q", "v"), _bias, ("t",)),
+    "constraint_jacobian": Text(("q",), _jacobian, ("t", "v"), Columns(("multipliers",), _efforts, rows=True)),
+    "constraint_forces": Text(("q", "v", "tau"), _forces, ("f_ext", "t"), result=closed_system.ConstraintForces),
+    "project_velocity": Text(("q", "v"), lambda t, q, v, time: _impulse(t, q, v, time).v, ("t",)),
+    "project_configuration": Text(("q",), _closing_step, ("t",)),
+    "impulse": Text(("q", "v"), _impulse, ("t",), result=closed_system.Impulse),
+    # Parts of others, not public.
+    "held": Text(("q", "v", "vdot", "multipliers"), _held, ("t",), result=closed_system.Held),
+    "closure_wrenches": Text(("q", "v", "multipliers"), _wrenches, ("t",)),
+}
+"""Functions of models that have closures."""
+
+EVERY = {**CATALOGUE, **CLOSED}
+"""All functions."""

@@ -1,0 +1,203 @@
+"""What the constraints of a closed system ask of a state, and what holds them: the texts over :class:`Constrained`.
+
+Which way the multipliers are found is the model's choice (:mod:`linkwise.algorithms.closure_solvers`); everything here
+is the same for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from linkwise.algorithms.closure_solvers import ClosureSolver
+from linkwise.algorithms.configuration import integrate
+from linkwise.algorithms.equations import Between, Constraint, Equations, equations, joints_of
+from linkwise.algorithms.inverse_dynamics import Forces, external_force, needed_forces
+from linkwise.algorithms.kinematics import placed
+from linkwise.algorithms.sweeps import Field, each, elementwise, generalized, only_at
+from linkwise.model.closures.base import Closure, Relation, RelativePose
+from linkwise.model.tree import Link, Tree
+from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.vectors import Force
+
+Flat = Sequence[Scalar]
+
+
+class ConstraintForces(NamedTuple):
+    """The multipliers λ (m) of all equations, and the wrench (n_closures, 6) that each closure puts on its frame b."""
+
+    multipliers: Any
+    wrenches: Any
+
+
+class Impulse(NamedTuple):
+    """The velocity v (nv) after closures have taken hold, and the impulses (m) of their equations."""
+
+    v: Any
+    impulses: Any
+
+
+class Held(NamedTuple):
+    """J_c*λ (nv), and ë of all equations (of those between rates, their first derivative) for a given v̇ (m)."""
+
+    efforts: Any
+    accelerations: Any
+
+
+def closure_error(tree: Tree, q: Flat, constraints: Sequence[Constraint], t: Scalar) -> list[Scalar]:
+    """e(q, t) of all equations between places. O(n)."""
+    frames = placed(tree, q)
+    errors: list[Scalar] = []
+    for constraint in constraints:
+        if isinstance(constraint, Between):
+            a, b = constraint.a.within(frames), constraint.b.within(frames)
+            errors += constraint.type.residual(RelativePose(b.R, b.p).seen_from(RelativePose(a.R, a.p)), t)
+        else:
+            own = [x for link in joints_of(tree, constraint) for x in link.coordinates(q)]
+            errors += constraint.type.residual(own, t)
+    return errors
+
+
+def closure_rate(tree: Tree, q: Flat, v: Flat, constraints: Sequence[Constraint], t: Scalar) -> list[Scalar]:
+    """ė, and the residuals of equations between rates. O(n)."""
+    return [x for e in equations(tree, q, v, constraints, t)[0] for x in e.rate]
+
+
+def constraint_bias(tree: Tree, q: Flat, v: Flat, constraints: Sequence[Constraint], t: Scalar) -> list[Scalar]:
+    """What J_c v̇ is the opposite of. O(n)."""
+    return [x for e in equations(tree, q, v, constraints, t)[0] for x in e.bias]
+
+
+def constraint_jacobian(
+    tree: Tree, q: Flat, v: Flat, constraints: Sequence[Constraint], t: Scalar
+) -> list[list[Scalar]]:
+    """J_c, m × nv. O(n) for each row."""
+    return equations(tree, q, v, constraints, t)[1].generalized(tree, q)
+
+
+def constraint_efforts(
+    tree: Tree, q: Flat, v: Flat, constraints: Sequence[Constraint], t: Scalar, multipliers: Flat
+) -> list[Scalar]:
+    """J_c*λ (nv) without the matrix. O(n)."""
+    forces: list[Field[Force]] = []
+    efforts: list[Field[list[Scalar]]] = []
+    start = 0
+    for e in equations(tree, q, v, constraints, t)[0]:
+        own = multipliers[start : start + e.count]
+        for link, units in e.forces:
+            forces.append(only_at(tree, link, _combined(units, own), Force.zero()))
+        for link, axes in e.efforts:
+            efforts.append(only_at(tree, link, [_weighted(axis, own) for axis in axes], [0.0]))
+        start += e.count
+
+    def along(link: Link) -> list[Scalar]:
+        total: list[Scalar] = [0.0] * link.joint.nv
+        for effort in efforts:
+            for i, x in enumerate(effort[link][: len(total)]):
+                total[i] = total[i] + x
+        return total
+
+    pulled = external_force(tree, q, each(tree, lambda link: sum((f[link] for f in forces), Force.zero())))
+    return elementwise(tree, lambda a, b: a + b, pulled, generalized(tree, each(tree, along))) if efforts else pulled
+
+
+def _combined(units: Sequence[Force], weights: Flat) -> Force:
+    whole = Force.zero()
+    for unit, weight in zip(units, weights, strict=True):
+        whole = whole + unit * weight
+    return whole
+
+
+def _weighted(numbers: Flat, weights: Flat) -> Scalar:
+    whole: Scalar = 0.0
+    for x, weight in zip(numbers, weights, strict=True):
+        whole = whole + x * weight
+    return whole
+
+
+def constrained_accelerations(
+    by: ClosureSolver, tree: Tree, q: Flat, v: Flat, tau: Flat, f_ext: Forces
+) -> list[Scalar]:
+    """v̇ under the constraints."""
+    return by.solve(tau, needed_forces(tree, q, v, None, f_ext))[0]
+
+
+def constraint_forces(by: ClosureSolver, tree: Tree, q: Flat, v: Flat, tau: Flat, f_ext: Forces) -> ConstraintForces:
+    """λ of least norm, and the wrenches that it amounts to."""
+    _, multipliers = by.solve(tau, needed_forces(tree, q, v, None, f_ext))
+    return ConstraintForces(multipliers, wrenches(by.equations, multipliers))
+
+
+def wrenches(closures: Sequence[Equations], multipliers: Flat) -> list[list[Scalar]]:
+    """[moment, force] on frame b of each constraint, at its origin and in its axes; zero for relations of joints."""
+    found, start = [], 0
+    for e in closures:
+        found.append(list(_combined(e.wrenches, multipliers[start : start + e.count])))
+        start += e.count
+    return found
+
+
+def impulse(by: ClosureSolver, tree: Tree, v: Flat) -> Impulse:
+    """v + 𝓜⁻¹J_c*P with the least impulses P for which J_c v and its like vanish."""
+    change, impulses = by.held([-x for e in by.equations for x in e.rate])
+    return Impulse(elementwise(tree, lambda a, b: a + b, v, change), impulses)
+
+
+def closing_step(by: ClosureSolver, tree: Tree, q: Flat) -> list[Scalar]:
+    """q ⊕ -𝓜⁻¹J_c*Λ⁺e: one step of Newton's method towards closure, the shortest in the norm of kinetic energy."""
+    change, _ = by.held([-x for e in by.equations for x in e.residual])
+    return integrate(tree, q, change)
+
+
+@dataclass(frozen=True)
+class PlacesOnly(Closure):
+    """What a closure says of places, without what it says of rates."""
+
+    closure: Closure
+
+    @property
+    def equations(self) -> tuple[str, ...]:
+        """Those between places."""
+        return self.closure.equations
+
+    def residual(self, X: RelativePose, t: Scalar) -> list[Scalar]:
+        """The same."""
+        return self.closure.residual(X, t)
+
+
+class PlacesOnlyRelation(Relation):
+    """The same for relations between joints."""
+
+    def __init__(self, relation: Relation) -> None:
+        self.relation = relation
+        self.equations = relation.equations
+
+    def residual(self, q: Flat, t: Scalar) -> list[Scalar]:
+        """The same."""
+        return self.relation.residual(q, t)
+
+
+def places_only(constraint: Constraint) -> Constraint:
+    """A constraint without its equations between rates."""
+    if isinstance(constraint, Between):
+        return replace(constraint, type=PlacesOnly(constraint.type)) if constraint.type.rate_equations else constraint
+    relation = constraint.type
+    return replace(constraint, type=PlacesOnlyRelation(relation)) if relation.rate_equations else constraint
+
+
+def held(
+    tree: Tree,
+    q: Flat,
+    v: Flat,
+    vdot: Flat,
+    multipliers: Flat,
+    constraints: Sequence[Constraint],
+    t: Scalar,
+) -> Held:
+    """What enters the equations of motion from constraints: J_c*λ, and J_c v̇ + bias."""
+    closures, pulls = equations(tree, q, v, constraints, t)
+    J_c = pulls.generalized(tree, q)
+    bias = [x for e in closures for x in e.bias]
+    efforts = [_weighted(column, multipliers) for column in zip(*J_c, strict=True)]
+    return Held(efforts, [x + _weighted(row, vdot) for x, row in zip(bias, J_c, strict=True)])

@@ -1,0 +1,84 @@
+"""Accelerations and multipliers at once: [𝓜, J_c*; J_c, 0][v̇; -λ] = [τ - c; γ] (003 eq. 21). O((n + m)³), dense in J_c.
+
+The same proximal steps as in :mod:`linkwise.algorithms.multipliers`, but on the whole system: with -μW in place of the
+zero block it is quasi-definite, so that it has factors LᵀDL in any order and at any rank. Kept as a solver that shares
+nothing with the articulated recursion: the two check each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linkwise.algorithms.equations import Constraint, equations
+from linkwise.algorithms.inverse_dynamics import Forces, external_force
+from linkwise.algorithms.mass_matrix import mass_matrix
+from linkwise.algorithms.multipliers import FLOOR, SOFTNESS, STEPS
+from linkwise.algorithms.sparse_factor import Factor, factorize
+from linkwise.errors import InputError
+from linkwise.model.tree import Tree
+from linkwise.spatial.scalar import Scalar
+
+Flat = Sequence[Scalar]
+
+
+class FullSystem:
+    """The factors of the system at one state."""
+
+    def __init__(self, tree: Tree, q: Flat, v: Flat, constraints: Sequence[Constraint], t: Scalar = 0.0) -> None:
+        if tree.rolls:
+            raise InputError(
+                'the closure solver "kkt" has no rolled form',
+                do='use with_closure_solver("auto"), or with_sweeps("unrolled")',
+            )
+        self.tree, self.q = tree, q
+        self.equations, pulls = equations(tree, q, v, constraints, t)
+        self.gamma = [-x for e in self.equations for x in e.bias]
+        J_c, M = pulls.generalized(tree, q), mass_matrix(tree, q)
+        self.m = m = pulls.count
+        self.soft = _softness(factorize(M), J_c)
+        corner = [[-self.soft[i] if i == j else 0.0 for j in range(m)] for i in range(m)]
+        upper = [[*corner[i], *J_c[i]] for i in range(m)]
+        lower = [[*(J_c[r][i] for r in range(m)), *M[i]] for i in range(tree.nv)]
+        self.factor = factorize([*upper, *lower])  # begins with the last row: 𝓜 before the multipliers
+
+    def solve(self, tau: Flat, b: Forces = None) -> tuple[list[Scalar], list[Scalar]]:
+        """v̇ (nv) and the multipliers λ of all equations, in order."""
+        if b is not None:
+            tau = [t - c for t, c in zip(tau, external_force(self.tree, self.q, b), strict=True)]
+        return self._solved(tau, self.gamma)
+
+    def held(self, rates: Flat) -> tuple[list[Scalar], list[Scalar]]:
+        """The change of v that changes J_c v by these amounts, and its impulses."""
+        return self._solved([0.0] * self.tree.nv, rates)
+
+    def _solved(self, forces: Flat, gamma: Flat) -> tuple[list[Scalar], list[Scalar]]:
+        m = self.m
+        whole: list[Scalar] = [0.0] * (m + self.tree.nv)
+        for _ in range(STEPS):
+            given = [g - soft * y for g, soft, y in zip(gamma, self.soft, whole, strict=False)]
+            whole = self.factor.solve([*given, *forces])
+        return whole[m:], [-y for y in self._of_least_norm(whole[:m])]
+
+    def _of_least_norm(self, multipliers: Flat) -> Flat:
+        """Without what rounding left along lost rows; see :mod:`linkwise.algorithms.multipliers`."""
+        for _ in range(2):
+            lost = multipliers
+            for _ in range(STEPS):
+                given = [-soft * y for soft, y in zip(self.soft, lost, strict=True)]
+                lost = self.factor.solve([*given, *[0.0] * self.tree.nv])[: self.m]
+            multipliers = [x - y for x, y in zip(multipliers, lost, strict=True)]
+        return multipliers
+
+
+def _softness(mass: Factor, J_c: Sequence[Flat]) -> list[Scalar]:
+    """μW, with W the diagonal of Λ = J_c𝓜⁻¹J_c*."""
+    diagonal: list[Scalar] = []
+    for row in J_c:
+        own: Scalar = 0.0
+        for x, y in zip(row, mass.solve(row), strict=True):
+            own = own + x * y
+        diagonal.append(own)
+    floor: Scalar = 0.0
+    for x in diagonal:
+        floor = floor + x * (FLOOR / len(diagonal))
+    return [(x + floor) * SOFTNESS for x in diagonal]

@@ -1,0 +1,31 @@
+"""C as a target."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linkwise.codegen.c.files import emit_c
+from linkwise.codegen.c.source import c_source
+from linkwise.codegen.targets import Target
+
+
+class C(Target):
+    """Plain C99, for a controller."""
+
+    name = "c"
+    suffix = ".c"
+    summary = "C99, with a header and a test"
+
+    def source(self, program: Any, dtype: np.dtype[Any]) -> str:
+        """The function alone, in one file."""
+        return c_source(program, dtype.itemsize * 8)
+
+    def emit(self, program: Any, folder: Path, dtype: np.dtype[Any]) -> tuple[Path, ...]:
+        """The function, its header, and a test program."""
+        return emit_c(program, folder, bits=dtype.itemsize * 8)
+
+
+TARGET = C()

@@ -1,0 +1,69 @@
+"""CUDA as a target: kernels as text, and calls with arrays on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwise.codegen.cuda.detect import on_device
+from linkwise.codegen.steps import Rollout
+from linkwise.codegen.targets import Target
+from linkwise.tracing.program import Program
+
+
+class Cuda(Target):
+    """One state per thread, compiled by NVRTC when first called."""
+
+    name = "cuda"
+    suffix = ".cu"
+    summary = "a kernel for GPUs of NVIDIA"
+
+    def source(self, program: Any, dtype: np.dtype[Any]) -> str:
+        """The kernel for a batch whose states are rows."""
+        from linkwise.codegen.cuda.source import batch_kernel
+
+        return batch_kernel(program, dtype.itemsize * 8).text
+
+    def steps_source(self, program: Program, dtype: np.dtype[Any], rollout: Rollout) -> str:
+        """The kernel that runs all steps of a state in one thread."""
+        from linkwise.codegen.cuda.source import rollout_kernel
+
+        return rollout_kernel(program, dtype.itemsize * 8, rollout).text
+
+    def available(self) -> bool:
+        """Whether CuPy is installed and finds a device."""
+        try:
+            import cupy
+
+            return bool(cupy.cuda.runtime.getDeviceCount() > 0)
+        except Exception:  # no package, no driver, no device: CuPy has an error of its own for each
+            return False
+
+    def holds(self, array: Any) -> bool:
+        """Whether an array, of whatever library, is on a CUDA device."""
+        return on_device(array)
+
+    def call(
+        self,
+        program: Program,
+        made: dict[Any, Any],
+        name: str,
+        arrays: Sequence[Any],
+        out: Any = None,
+        steps: tuple[int, Rollout] | None = None,
+    ) -> list[Any]:
+        """Evaluate on the device and the stream of the arrays."""
+        from linkwise.codegen.cuda import exchange
+        from linkwise.codegen.cuda.runtime import DeviceProgram
+
+        # The number of steps is an argument of the kernel, so one kernel serves every number.
+        count, rollout = steps or (None, None)
+        key = (exchange.dtype_of(arrays), rollout)
+        if key not in made:
+            made[key] = DeviceProgram(program, *key)
+        return exchange.call(made[key], name, arrays, out, count)
+
+
+TARGET = Cuda()

@@ -1,0 +1,1 @@
+"""Programs as they are: their operations, one a line, for people to read."""

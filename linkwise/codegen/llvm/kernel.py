@@ -1,0 +1,166 @@
+"""Compiled programs: the way into this package.
+
+:class:`BatchKernel` runs a program for a batch of states, :func:`single_state_function` makes a Python
+function for one state. Both are immutable and may be used from any number of threads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from linkwise.codegen import cache
+from linkwise.codegen import threads as split
+from linkwise.codegen.llvm import fastcall, jit, layouts, machines, source, transcendental
+from linkwise.tracing.program import Program
+from linkwise.tracing.rolled_program import RolledProgram
+
+# Part of every cache key: raise it whenever the same program would be compiled to something else.
+CODEGEN_VERSION = 8
+
+_ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
+_NUMBER = ctypes.CFUNCTYPE(ctypes.c_int64)
+
+
+class _Scratch(threading.local):
+    """Memory for the lanes, one piece for each thread, kept and grown."""
+
+    def __init__(self) -> None:
+        self.buffer: Any = None
+        self.size = -1
+        self.address = 0
+
+    def at_least(self, size: int) -> int:
+        if self.size < size:
+            self.buffer = ctypes.create_string_buffer(size + 64)
+            address = ctypes.addressof(self.buffer)
+            self.size, self.address = size, address + -address % 64
+        return self.address
+
+
+_scratch = _Scratch()
+
+
+def cache_key(program: Program | RolledProgram, kind: str, dtype: str, machine: machines.Machine) -> str:
+    """What an object in the cache was made from, by what, and for which machine."""
+    import llvmlite
+
+    make = f"codegen {CODEGEN_VERSION}, llvmlite {llvmlite.__version__}"
+    return "\n".join((make, kind, dtype, machine.identity, program.fingerprint))
+
+
+def _bits(dtype: DTypeLike) -> int:
+    kind = np.dtype(dtype)
+    if kind not in (np.dtype(np.float64), np.dtype(np.float32)):
+        raise TypeError(f"kernels compute in float64 or float32; got {kind}")
+    return kind.itemsize * 8
+
+
+def imports() -> dict[str, int]:
+    """Functions of the C library that compiled code calls."""
+    found = jit.library_addresses(tuple(transcendental.LIBRARY.values()))
+    return dict(zip(transcendental.LIBRARY, found, strict=True))
+
+
+class BatchKernel:
+    """A program compiled for batches of states in one precision."""
+
+    def __init__(self, program: Program, dtype: DTypeLike, library: jit.Library, lanes: int) -> None:
+        self.program = program
+        self.dtype = np.dtype(dtype)
+        self.lanes = lanes
+        self._library = library  # holds the code
+        self._call = _ENTRY(library[source.BATCH_ENTRY])
+        self._scratch_bytes = int(_NUMBER(library[source.SCRATCH_ENTRY])())
+        # Waking a thread takes some fifty microseconds, a node of a state some thirty picoseconds.
+        self._smallest_share = 2_500_000 // (len(program.nodes) + 1)
+        item = self.dtype.itemsize
+        self._in_strides = [array.size * item for array in program.inputs]
+        self._out_strides = [array.size * item for array in program.outputs]
+        self._in_type = ctypes.c_void_p * len(program.inputs)
+        self._out_type = ctypes.c_void_p * len(program.outputs)
+
+    @classmethod
+    def build(cls, program: Program, dtype: DTypeLike = np.float64) -> BatchKernel:
+        """From the cache or compiled, for the machine this runs on; in debug runs one that checks every access."""
+        from linkwise.codegen.llvm import bounds
+
+        if bounds.wanted():
+            return bounds.checked_batch(program, dtype)
+        machine, bits = machines.host(), _bits(dtype)
+
+        def make() -> bytes:
+            module = source.batch_module(program, machine, bits)
+            return bytes(jit.compile_text(module.text, machine, in_order=module.in_order))
+
+        obj = cache.get(cache_key(program, "batch", f"float{bits}", machine), make)
+        library = jit.load(obj, (source.BATCH_ENTRY, source.SCRATCH_ENTRY), imports())
+        return cls(program, dtype, library, machine.lanes(dtype))
+
+    def run(
+        self,
+        inputs: Sequence[NDArray[Any]],
+        outputs: Sequence[NDArray[Any]],
+        count: int,
+        threads: int = 1,
+    ) -> None:
+        """Fill ``outputs`` from ``inputs``: C-contiguous ``(count, size)`` arrays of the kernel's dtype.
+
+        Shapes, dtypes and contiguity are the caller's to check. An output may be the same array as an
+        input of the same size; other overlaps are not allowed.
+        """
+        address = layouts.data_address()
+        ins = [address(array) for array in inputs]
+        outs = [address(array) for array in outputs]
+        if threads == 1:
+            self._range(ins, outs, 0, count)
+        else:
+            step = 8 * self.lanes
+            work = partial(self._range, ins, outs)
+            split.run(work, count, threads, self._smallest_share, step, keeping=(inputs, outputs))
+
+    def _range(self, ins: Sequence[int], outs: Sequence[int], start: int, stop: int) -> None:
+        if start:
+            ins = [place + start * stride for place, stride in zip(ins, self._in_strides, strict=True)]
+            outs = [place + start * stride for place, stride in zip(outs, self._out_strides, strict=True)]
+        self._call(self._in_type(*ins), self._out_type(*outs), stop - start, _scratch.at_least(self._scratch_bytes))
+
+
+def single_state_function(
+    program: Program,
+    slow: Callable[..., Any],
+    name: str,
+    doc: str = "",
+    make_result: Callable[..., Any] | None = None,
+    signature: str | None = None,
+) -> Callable[..., Any] | None:
+    """A builtin function of one state's arrays, or None where this interpreter or machine does not allow it.
+
+    None also in debug runs: the checked batch kernel serves single states too.
+    Its arguments are the program's inputs, float64 and of the program's shapes, in order. Whatever else it is called
+    with, it passes on to ``slow`` untouched. One output is returned as an array (a NumPy float64 if its shape
+    is empty), several as a tuple. With ``make_result``, a named tuple class or any callable, the tuple of the
+    outputs (also of a single one) is turned into one of those, or handed to the callable. It is pickled as the
+    attribute ``name`` of the object that ``slow`` is a method of, and shows ``signature`` ("(q, *, out=None)") to
+    those who ask; the names of the inputs, if none is given.
+    """
+    from linkwise.codegen.llvm import bounds
+
+    if bounds.wanted() or not fastcall.available() or len(program.nodes) > fastcall.LARGEST:
+        return None
+    machine = machines.host()
+    result = fastcall.result_of(program, make_result)
+
+    def make() -> bytes:
+        return bytes(jit.compile_text(fastcall.single_module(program, machine, result), machine))
+
+    kind = f"single {result}, {fastcall.identity()}"
+    obj = cache.get(cache_key(program, kind, "float64", machine), make)
+    shown = signature or f"({', '.join(array.name for array in program.inputs)})"
+    return fastcall.make_function(obj, slow, name, shown, doc, make_result, imports())

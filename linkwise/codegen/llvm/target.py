@@ -1,0 +1,35 @@
+"""LLVM as a target: the text of what runs on this machine's processor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linkwise.codegen.targets import Target
+from linkwise.tracing.rolled_program import RolledProgram
+
+
+class LLVM(Target):
+    """What every call with arrays in ordinary memory runs."""
+
+    name = "llvm"
+    suffix = ".ll"
+    summary = "LLVM's language, for this processor"
+    loops = True
+
+    def source(self, program: Any, dtype: np.dtype[Any]) -> str:
+        """The module of the batch kernel."""
+        from linkwise.codegen.llvm import machines, rolled, source
+
+        bits = dtype.itemsize * 8
+        if isinstance(program, RolledProgram):
+            return rolled.rolled_module(program, machines.host(), bits, single=False)
+        return source.batch_module(program, machines.host(), bits).text
+
+    def available(self) -> bool:
+        """Always: llvmlite comes with every installation."""
+        return True
+
+
+TARGET = LLVM()

@@ -1,0 +1,136 @@
+"""Targets: what programs can be written as, and where such code runs.
+
+A target is a folder beside this file with a module ``target.py``, whose ``TARGET`` is an object of a class derived from
+:class:`Target`. The folders are looked up when a target is first asked for, so there is no list to add to;
+:func:`register` takes targets that live elsewhere.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from linkwise.codegen.steps import Rollout
+from linkwise.errors import InputError, LinkwiseError
+from linkwise.tracing.program import Program
+from linkwise.tracing.rolled_program import RolledProgram
+
+# What is in the memory of the processor for certain; anything else is shown to the targets with memory of their own.
+_ON_HOST = (np.ndarray, float, int, list, tuple)
+
+
+class Target(ABC):
+    """One way to write programs; perhaps also a place where they run.
+
+    A target with memory of its own (a GPU) has :meth:`holds` and :meth:`call`: a compiled function that is given arrays
+    in that memory runs there.
+    """
+
+    name: ClassVar[str]
+    suffix: ClassVar[str]
+    """How the names of its files end."""
+    summary: ClassVar[str]
+    """What it is for, in a few words, for the command line's help."""
+    loops: ClassVar[bool] = False
+    """Whether it also writes programs with loops over the links."""
+
+    @abstractmethod
+    def source(self, program: Program | RolledProgram, dtype: np.dtype[Any]) -> str:
+        """The program as text, for float64 or float32; with loops only where ``loops`` says so."""
+
+    def emit(self, program: Program | RolledProgram, folder: Path, dtype: np.dtype[Any]) -> tuple[Path, ...]:
+        """Write the files of a program into a folder that exists; their paths."""
+        path = folder / (re.sub(r"\W", "_", program.name) + self.suffix)
+        path.write_text(self.source(program, dtype), encoding="utf-8")
+        return (path,)
+
+    def available(self) -> bool:
+        """Whether functions can run as code of this target, on this machine, from Python."""
+        return False
+
+    def holds(self, array: Any) -> bool:
+        """Whether an argument of a call lives in this target's memory. Must not import anything."""
+        return False
+
+    def call(
+        self,
+        program: Program,
+        made: dict[Any, Any],
+        name: str,
+        arrays: Sequence[Any],
+        out: Any = None,
+        steps: tuple[int, Rollout] | None = None,
+    ) -> list[Any]:
+        """Evaluate a program where its arrays are; one result for each output.
+
+        Args:
+            program: what is computed.
+            made: where the target keeps what it compiled for this program, under keys of its own.
+            name: of the function, for messages.
+            arrays: one for each input; at least one of them is in this target's memory.
+            out: array or tuple of arrays to fill.
+            steps: how often the program is repeated, and what happens in between; once, if None.
+        """
+        raise LinkwiseError(f"code of the target {self.name!r} is written, not run")
+
+    def steps_source(self, program: Program, dtype: np.dtype[Any], rollout: Rollout) -> str:
+        """Many steps of a program as text."""
+        raise InputError(f"the target {self.name!r} has no code for many steps", allowed="cuda")
+
+
+def target(name: object) -> Target:
+    """The target of a name; an error that lists them all if there is none."""
+    found = targets().get(name) if isinstance(name, str) else None
+    if found is None:
+        raise InputError("no such target", got=repr(name), allowed=", ".join(targets()))
+    return found
+
+
+def targets() -> Mapping[str, Target]:
+    """All targets by name, in the order of their names."""
+    return MappingProxyType(dict(sorted(_known().items())))
+
+
+def register(new: Target) -> None:
+    """Make a target known that is not one of the folders here; it takes the place of one of the same name."""
+    _known()[new.name] = new
+
+
+def place_of(arrays: Sequence[Any]) -> Target | None:
+    """The target in whose memory one of the arrays is; None if all are on the host."""
+    for array in arrays:
+        if type(array) not in _ON_HOST:
+            for each in _known().values():
+                if each.holds(array):
+                    return each
+    return None
+
+
+def real(dtype: Any) -> np.dtype[Any]:
+    """A precision that there is code for."""
+    try:
+        kind: np.dtype[Any] = np.dtype(dtype)
+    except TypeError:
+        kind = np.dtype(object)
+    if kind not in (np.dtype(np.float64), np.dtype(np.float32)):
+        raise InputError("there is no code for this precision", got=repr(dtype), allowed="float64 or float32")
+    return kind
+
+
+@cache
+def _known() -> dict[str, Target]:
+    import linkwise.codegen as home
+
+    names = (f"{home.__name__}.{module.name}.target" for module in pkgutil.iter_modules(home.__path__) if module.ispkg)
+    modules = [importlib.import_module(name) for name in names if importlib.util.find_spec(name)]
+    return {module.TARGET.name: module.TARGET for module in modules}

@@ -1,0 +1,1 @@
+"""Compiled functions: traced from Python, called on arrays, differentiated, repeated."""

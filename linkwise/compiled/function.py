@@ -1,0 +1,319 @@
+"""From a Python function of the model to compiled code: the only file that knows both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from linkwise.codegen import targets
+from linkwise.compiled.arrays import Batch, is_one_state, results_like
+from linkwise.errors import InputError
+from linkwise.once import cached_property, once
+from linkwise.tracing.counts import Counts, count
+from linkwise.tracing.program import Program
+from linkwise.tracing.rolled_program import RolledProgram
+from linkwise.tracing.tracer import Traced, Tracer
+
+if TYPE_CHECKING:
+    from linkwise.model_api.model import Model
+
+Array = Any
+Text = Callable[..., Any]  # takes flat lists of scalars, one for each input; returns scalars in nested sequences
+
+
+@dataclass(frozen=True)
+class Chart:
+    """The tangent space of an input that is a configuration.
+
+    Args:
+        size: its dimension, nv.
+        rate: ``rate(q, v)`` gives q̇, over any scalar.
+    """
+
+    size: int
+    rate: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
+
+
+class CompiledFunction:
+    """A function of arrays, compiled for this machine when first called.
+
+    Takes one state or any leading batch axes, which broadcast like NumPy's; returns one array, or a named tuple.
+
+    Args:
+        name: shown in messages and used in emitted code.
+        text: the function over any scalar; called once, on traced scalars.
+        inputs: name and core shape (batch axes left out) of each input.
+        doc: docstring of the single-state function.
+        charts: for inputs that are configurations, their tangent spaces, in which derivatives are taken.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        text: Text,
+        inputs: Sequence[tuple[str, tuple[int, ...]]],
+        doc: str = "",
+        charts: Mapping[str, Chart] | None = None,
+    ) -> None:
+        self.name = name
+        self.charts = dict(charts or {})
+        self.text = text
+        self.inputs = tuple(inputs)
+        self.__doc__ = doc or None
+        self._kernels: dict[np.dtype[Any], Any] = {}
+        self._single_made = False
+
+    @cached_property
+    def _traced(self) -> tuple[Program, type[Any] | None]:
+        tracer = Tracer()
+        arguments = [tracer.input(name, shape) for name, shape in self.inputs]
+        outputs, result_type = _named_outputs(self.text(*arguments))
+        return tracer.finish(self.name, outputs), result_type
+
+    @property
+    def program(self) -> Program:
+        """The straight-line program of this function."""
+        return self._traced[0]
+
+    @property
+    def result_type(self) -> type[Any] | None:
+        """The kind of named tuple that is returned; None for a single array."""
+        return self._traced[1]
+
+    @property
+    def counts(self) -> Counts:
+        """Operations of one evaluation."""
+        return count(self.program)
+
+    def source(self, target: str = "llvm", dtype: Any = np.float64) -> str:
+        """The generated code for a target, as text: "llvm", "c", "cuda", or "program" for the program itself."""
+        chosen = targets.target(target)
+        return chosen.source(self._program_for(chosen), targets.real(dtype))
+
+    def emit(self, folder: str | PathLike[str], target: str = "c", dtype: Any = np.float64) -> tuple[Path, ...]:
+        """Write the generated code into a folder, made if need be; the paths of the files.
+
+        For C these are the function, its header and a test program; see :func:`linkwise.emit_c`.
+        """
+        chosen, kind = targets.target(target), targets.real(dtype)
+        home = Path(folder)
+        home.mkdir(parents=True, exist_ok=True)
+        return chosen.emit(self._program_for(chosen), home, kind)
+
+    def _program_for(self, target: targets.Target) -> Program | RolledProgram:
+        """What a target writes."""
+        return self.program
+
+    def kernel(self, dtype: np.dtype[Any]) -> Any:
+        """The compiled batch kernel for float64 or float32."""
+        kernel = self._kernels.get(dtype)
+        return kernel or once(self._kernels, dtype, lambda: self._built(dtype))
+
+    def _built(self, dtype: np.dtype[Any]) -> Any:
+        from linkwise.codegen.llvm.kernel import BatchKernel
+
+        return BatchKernel.build(self.program, dtype)
+
+    @cached_property
+    def single(self) -> Callable[..., Any] | None:
+        """The low-overhead function for one float64 state, or None where this interpreter does not allow it."""
+        from linkwise.codegen.llvm.kernel import single_state_function
+
+        program, result = self._traced
+        return single_state_function(
+            program,
+            slow=self.general,
+            name=self.name,
+            doc=self.__doc__ or self.name,
+            make_result=None if result is None else result._make,
+        )
+
+    def __call__(self, *arrays: Array, out: Any = None, threads: int | None = None) -> Any:
+        """Evaluate. ``out``: array (or tuple of arrays) to fill; ``threads``: how many to split a batch over."""
+        # Once made, the single-state function passes on what is not for it; it is not made for batches alone.
+        if out is None and threads is None and (self._single_made or is_one_state(arrays, self.inputs)):
+            self._single_made = True
+            if self.single is not None:
+                return self.single(*arrays)
+        return self.general(*arrays, out=out, threads=threads)
+
+    def general(self, *arrays: Array, out: Any = None, threads: int | None = None) -> Any:
+        """The way for everything: batches, float32, other array types, ``out`` and ``threads``."""
+        place = targets.place_of(arrays)
+        if place is not None:
+            values = place.call(self.program, self.device_programs, self.name, arrays, out)
+            return values[0] if self.result_type is None else self.result_type._make(values)
+        batch = Batch(self.name, self.inputs, arrays)
+        split = checked_threads(threads)
+        if batch.is_symbolic:
+            if out is not None:
+                raise InputError(
+                    f"{self.name} can fill out= with numbers only", got="symbols", do="drop the out= argument"
+                )
+            if batch.size:
+                return batch.each_state(self.text, self._symbolic_result)
+        program, result_type = self._traced
+        if batch.is_symbolic:
+            nothing = [np.empty(batch.shape + spec.shape, object) for spec in program.outputs]
+            return nothing[0] if result_type is None else result_type._make(nothing)
+        results = batch.outputs(program.outputs, out)
+        kernel = self.kernel(batch.dtype)
+        kernel.run(batch.flat_inputs(), [flat for flat, _ in results], batch.size, split)
+        values = batch.finish(results, out)
+        return values[0] if result_type is None else result_type._make(values)
+
+    @cached_property
+    def device_programs(self) -> dict[Any, Any]:
+        """What has been compiled for GPUs, under keys of the target that did it."""
+        return {}
+
+    # Derivatives, each a compiled function again; see linkwise.compiled.derivatives.
+    def jacobian(self, name: str, mode: Literal["forward", "reverse"] | None = None) -> CompiledFunction:
+        """∂f/∂(input ``name``): takes what f takes; every output of shape s becomes one of shape s + (n,).
+
+        An input of kind "q" is differentiated in its tangent space (nv columns, as in ``model.integrate(q, dv)``), any
+        other number by number. ``mode`` None takes reverse mode where there are fewer outputs than inputs, else forward
+        mode.
+        """
+        return self._derived("jacobian", name, mode)
+
+    def gradient(self, name: str) -> CompiledFunction:
+        """∇f with respect to an input: (n,) for a scalar output, else the transposed Jacobian, (n,) + s."""
+        return self._derived("gradient", name)
+
+    def hessian(self, name: str, other: str | None = None) -> CompiledFunction:
+        """∂²f/∂(``name``)∂(``other``), s + (n, m): how the Jacobian changes along ``other`` (or ``name`` again).
+
+        With respect to a configuration with quaternions it is not symmetric: directions in body frames do not commute.
+        """
+        return self._derived("hessian", name, other)
+
+    def jvp(self, *names: str) -> CompiledFunction:
+        """The derivative along a direction: takes f's inputs, then a direction for each name (all inputs, if none)."""
+        return self._derived("jvp", names)
+
+    def vjp(self, *names: str) -> CompiledFunction:
+        """Weights times the Jacobian: takes f's inputs, then a weight for each output; one array for each name."""
+        return self._derived("vjp", names)
+
+    def _derived(self, kind: str, *arguments: Any) -> CompiledFunction:
+        from linkwise.compiled import derivatives
+
+        make: Callable[..., CompiledFunction] = getattr(derivatives, kind)
+        return once(self._derivatives, (kind, *arguments), lambda: make(self, *arguments))
+
+    @cached_property
+    def _derivatives(self) -> dict[Any, CompiledFunction]:
+        return {}
+
+    def _symbolic_result(self, raw: Any) -> tuple[list[Any], type[Any] | None]:
+        outputs, result_type = _named_outputs(raw)
+        arrays = [results_like(shape, values) for _, shape, values in outputs]
+        return arrays, result_type
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name}{list(shape)}" for name, shape in self.inputs)
+        return f"<compiled {self.name}({shapes})>"
+
+
+def checked_threads(threads: object) -> int:
+    """A number of threads; one if not given."""
+    if threads is None:
+        return 1
+    if isinstance(threads, (bool, np.bool_)) or not isinstance(threads, (int, np.integer)) or threads < 1:
+        raise InputError("threads is not a positive whole number", got=repr(threads), allowed="1, 2, 3, …")
+    return int(threads)
+
+
+Output = tuple[str, tuple[int, ...], list[Any]]
+
+
+def _named_outputs(raw: Any) -> tuple[list[Output], type[Any] | None]:
+    """Name, shape and flat values of each output, and the tuple type of the result (None: a single array)."""
+    from collections import namedtuple
+
+    if isinstance(raw, Mapping):
+        return [_output(name, value) for name, value in raw.items()], namedtuple("Result", list(raw))
+    if isinstance(raw, tuple):
+        names = getattr(raw, "_fields", None) or [f"out{i}" for i in range(len(raw))]
+        result_type = type(raw) if hasattr(raw, "_fields") else namedtuple("Result", names)
+        return [_output(name, value) for name, value in zip(names, raw, strict=True)], result_type
+    return [_output("out", raw)], None
+
+
+def _output(name: str, value: Any) -> Output:
+    array = np.asarray(value, dtype=object)
+    flat = list(array.reshape(-1))
+    for entry in flat:
+        if not isinstance(entry, (Traced, float, int, np.floating, np.integer)) and not _is_scalar(entry):
+            raise InputError(
+                f"the output {name!r} of a compiled function holds something that is not a number",
+                got=repr(entry),
+                allowed="scalars, arrays of them, or a tuple or dict of these",
+            )
+    return name, array.shape, flat
+
+
+def _is_scalar(entry: Any) -> bool:
+    return hasattr(entry, "__mul__") and not isinstance(entry, (str, bytes, list, tuple))
+
+
+def compile(
+    fn: Callable[..., Any],
+    model: Model,
+    inputs: Mapping[str, str | int | tuple[int, ...]],
+    name: str | None = None,
+) -> CompiledFunction:
+    """Compile any Python function of a model and vectors.
+
+    Args:
+        fn: called once as ``fn(model, *vectors)`` with NumPy object arrays of traced scalars; may call any method of
+            the model, use ``lw.sin`` and the like or NumPy arithmetic, and return a scalar, an array, or a tuple or
+            dict of them.
+            It must not branch on values (use ``lw.where``).
+        model: the model handed to ``fn``.
+        inputs: for each argument of ``fn``, its kind: ``"q"``, ``"v"``, ``"p"`` (the model's run-time parameters),
+            ``"f_ext"``, ``"scalar"``, or a length or shape.
+        name: name of the function in messages and emitted code; that of ``fn`` if not given.
+
+    Example:
+        >>> f = lw.compile(lambda m, q, v: m.kinetic_energy(q, v), model, inputs={"q": "q", "v": "v"})  # doctest: +SKIP
+        >>> f(q, v)  # doctest: +SKIP
+    """
+    from linkwise.algorithms.catalogue import input_shape
+
+    shapes: list[tuple[str, tuple[int, ...]]] = []
+    for argument, kind in inputs.items():
+        if kind == "scalar":
+            shapes.append((argument, ()))
+        elif isinstance(kind, str):
+            if kind not in ("q", "v", "p", "f_ext"):
+                raise InputError(
+                    f"input {argument!r} has an unknown kind",
+                    got=repr(kind),
+                    allowed='"q", "v", "p", "f_ext", "scalar", a length or a shape',
+                )
+            shapes.append((argument, input_shape(model, kind)))
+        else:
+            shapes.append((argument, (kind,) if isinstance(kind, int) else tuple(kind)))
+
+    title = getattr(fn, "__name__", "function").strip("<>") if name is None else name
+    for what, word in (("the name", title), *(("the name of an input", argument) for argument in inputs)):
+        if not isinstance(word, str) or not word or not word.isprintable():
+            raise InputError(
+                f"{what} of a compiled function cannot be written down",
+                got=repr(word),
+                allowed="a string of one line, without control characters",
+                do="choose another; name= overrides the function's own",
+            )
+
+    def text(*flat: Sequence[Any]) -> Any:
+        return fn(model, *(results_like(shape, values) for (_, shape), values in zip(shapes, flat, strict=True)))
+
+    charts = {argument: model.chart for argument, kind in inputs.items() if kind == "q"}
+    return CompiledFunction(title, text, shapes, charts=charts)

@@ -1,0 +1,182 @@
+"""Many steps of a compiled function in one call: results take the place of inputs, step after step.
+
+On a GPU all steps are one kernel and the state stays on the chip; on the CPU the batch runs in pieces that fit the
+cache. For simulation with events, error control and outputs at given times there is ``lw.simulate``; this is for
+what needs only a step and its repetition, many thousand times side by side: sampling controllers, training, ensembles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwise.codegen import targets
+from linkwise.codegen.steps import Rollout
+from linkwise.compiled.arrays import Batch
+from linkwise.compiled.function import CompiledFunction, checked_threads
+from linkwise.errors import InputError, UnknownNameError
+
+_PIECE = 1024  # states that run through all steps together on the CPU
+
+
+def rollout(
+    step: CompiledFunction, steps: int, *, sequences: Sequence[str] = (), record: bool = False
+) -> RolloutFunction:
+    """A function that repeats a step.
+
+    Args:
+        step: takes the state and whatever else, and returns the next state. An output with the name of an input becomes
+            that input of the next step; a single output without a name becomes the first input.
+        steps: how often, at least once.
+        sequences: inputs that differ from step to step: arrays (steps, ..., n), the steps before any batch axes.
+        record: return every step's outputs, (steps, ..., n), instead of the last ones.
+
+    Example:
+        >>> def euler(model, q, v, tau):  # doctest: +SKIP
+        ...     v = v + 0.001 * model.forward_dynamics(q, v, tau)
+        ...     return {"q": q + 0.001 * v, "v": v}
+        >>> step = lw.compile(euler, model, inputs={"q": "q", "v": "v", "tau": "v"})  # doctest: +SKIP
+        >>> q1, v1 = lw.rollout(step, 1000)(q0, v0, tau)  # doctest: +SKIP
+    """
+    return RolloutFunction(step, steps, sequences, record)
+
+
+class RolloutFunction:
+    """Repeats a step; called with the step's inputs, returns what the step returns. Made by :func:`rollout`."""
+
+    def __init__(self, step: CompiledFunction, steps: Any, sequences: Sequence[str], record: bool) -> None:
+        if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or not 1 <= steps < 2**31:
+            raise InputError("steps is not a positive whole number", got=repr(steps), allowed="1, 2, 3, …")
+        self.step, self.steps, self.record = step, int(steps), bool(record)
+        names = [array.name for array in step.program.inputs]
+        for name in sequences:
+            if name not in names:
+                raise UnknownNameError("input", name, names)
+        self.sequences = tuple(k for k, name in enumerate(names) if name in sequences)
+        self.feedback = _feedback(step)
+        both = [names[i] for _, i in self.feedback if i in self.sequences]
+        if both:
+            raise InputError(
+                f"an input of {step.name} is both fed back and a sequence",
+                got=", ".join(both),
+                allowed="one of the two",
+            )
+
+    def __call__(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
+        """Run all steps. ``out`` and ``threads`` as for any compiled function."""
+        place = targets.place_of(arrays)
+        if place is not None:
+            known = self.step.device_programs
+            values = place.call(self.step.program, known, self.step.name, arrays, out, (self.steps, self._between()))
+        else:
+            values = self._on_host(arrays, out, checked_threads(threads))
+        kind = self.step.result_type
+        return values[0] if kind is None else kind._make(values)
+
+    def source(self, dtype: Any = np.float64, target: str = "cuda") -> str:
+        """The generated code of all steps, as text."""
+        return targets.target(target).steps_source(self.step.program, targets.real(dtype), self._between())
+
+    def _between(self) -> Rollout:
+        return Rollout(self.feedback, self.sequences, self.record)
+
+    def _on_host(self, arrays: Sequence[Any], out: Any, threads: int) -> list[Any]:
+        program, steps = self.step.program, self.steps
+        given = [np.asarray(a) for a in arrays]
+        for k in self.sequences:
+            spec = program.inputs[k]
+            if k < len(given) and (given[k].ndim <= len(spec.shape) or len(given[k]) != steps):
+                raise InputError(
+                    f"{spec.name} of {self.step.name} does not have one row for each step",
+                    got=str(given[k].shape),
+                    allowed=f"({steps}, ..., {', '.join(map(str, spec.shape))}): the steps first, then the batch",
+                )
+        # One step's row stands for a sequence while shapes and precision are found.
+        batch = Batch(
+            self.step.name, self.step.inputs, [a[0] if k in self.sequences else a for k, a in enumerate(given)]
+        )
+        kernel = self.step.kernel(batch.dtype)
+        rows = [
+            flat.copy() if k in {i for _, i in self.feedback} else flat for k, flat in enumerate(batch.flat_inputs())
+        ]
+        series = {k: self._series(batch, k, given[k]) for k in self.sequences}
+        kept = (steps,) if self.record else ()
+        results = [np.empty((*kept, batch.size, spec.size), batch.dtype) for spec in program.outputs]
+        for start in range(0, batch.size, _PIECE * threads):
+            self._piece(kernel, rows, series, results, slice(start, min(batch.size, start + _PIECE * threads)), threads)
+        shaped = [
+            a.reshape((*kept, *batch.shape, *spec.shape)) for a, spec in zip(results, program.outputs, strict=True)
+        ]
+        return shaped if out is None else _filled(self.step.name, shaped, out)
+
+    def _series(self, batch: Batch, k: int, array: Any) -> Any:
+        core, size = self.step.program.inputs[k].shape, self.step.program.inputs[k].size
+        if np.prod(array.shape[1 : array.ndim - len(core)], dtype=int) == 1:  # the same for all states
+            return np.ascontiguousarray(array, batch.dtype).reshape(self.steps, 1, size)
+        missing = len(batch.shape) + len(core) + 1 - array.ndim
+        array = array.reshape(self.steps, *(1,) * missing, *array.shape[1:])
+        whole = np.broadcast_to(array, (self.steps, *batch.shape, *core))
+        return np.ascontiguousarray(whole, batch.dtype).reshape(self.steps, batch.size, size)
+
+    def _piece(self, kernel: Any, rows: Any, series: Any, results: Any, part: slice, threads: int) -> None:
+        """All steps of some states."""
+        count = part.stop - part.start
+        inputs = [np.ascontiguousarray(row[part]) for row in rows]
+        outputs = [np.empty((count, spec.size), kernel.dtype) for spec in self.step.program.outputs]
+        for step in range(self.steps):
+            for k, values in series.items():
+                row = values[step] if values.shape[1] == 1 else values[step, part]
+                inputs[k] = np.ascontiguousarray(np.broadcast_to(row, (count, row.shape[1])))
+            kernel.run(inputs, outputs, count, threads)
+            if self.record:
+                for result, output in zip(results, outputs, strict=True):
+                    result[step, part] = output
+            for k, i in self.feedback:
+                inputs[i], outputs[k] = outputs[k], inputs[i]
+        if not self.record:
+            fed = dict(self.feedback)
+            for k, result in enumerate(results):
+                result[part] = inputs[fed[k]] if k in fed else outputs[k]
+
+    def __repr__(self) -> str:
+        return f"<{self.steps} steps of {self.step!r}>"
+
+
+def _feedback(step: CompiledFunction) -> tuple[tuple[int, int], ...]:
+    """Which outputs become which inputs."""
+    inputs, outputs = step.program.inputs, step.program.outputs
+    names = {array.name: k for k, array in enumerate(inputs)}
+    pairs = [(k, names[array.name]) for k, array in enumerate(outputs) if array.name in names]
+    if not pairs and step.result_type is None and inputs:
+        pairs = [(0, 0)]
+    if not pairs:
+        raise InputError(
+            f"no output of {step.name} has the name of an input, so there is nothing to repeat",
+            got=f"inputs {', '.join(names)}; outputs {', '.join(a.name for a in outputs)}",
+            do='return a dict or named tuple: {"q": …, "v": …}',
+        )
+    for k, i in pairs:
+        if outputs[k].shape != inputs[i].shape:
+            raise InputError(
+                f"output {outputs[k].name!r} of {step.name} cannot become input {inputs[i].name!r} of the next step",
+                got=f"shape {outputs[k].shape}",
+                allowed=f"shape {inputs[i].shape}",
+            )
+    return tuple(pairs)
+
+
+def _filled(name: str, values: list[Any], out: Any) -> list[Any]:
+    targets = list(out) if isinstance(out, tuple) else [out]
+    if len(targets) != len(values):
+        raise InputError(f"out of {name} has the wrong length", got=str(len(targets)), allowed=f"{len(values)} arrays")
+    for target, value in zip(targets, values, strict=True):
+        if not isinstance(target, np.ndarray) or target.shape != value.shape or target.dtype != value.dtype:
+            raise InputError(
+                f"out of {name} does not fit",
+                got=f"{type(target).__name__} {getattr(target, 'shape', '')} {getattr(target, 'dtype', '')}",
+                allowed=f"ndarray {value.shape} {value.dtype}",
+            )
+        target[...] = value
+    return targets

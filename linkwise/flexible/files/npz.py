@@ -1,0 +1,189 @@
+"""NumPy's archives: a reduced body written by us, or matrices of a model. Nothing in them is unpickled."""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from linkwise.errors import LinkwiseError, ModelFileError
+from linkwise.flexible.body import FlexibleBody, FlexibleNode
+from linkwise.flexible.choice import BOUNDARIES
+from linkwise.flexible.files.reading import LARGEST_FILE, MatrixModel, read_bytes
+from linkwise.flexible.integrals import ModalIntegrals
+
+__all__ = ["read_npz", "write_body"]
+
+_FORMAT = "linkwise flexible body 1"
+_MOST_MODES = 2000
+
+
+def write_body(body: FlexibleBody, path: str | os.PathLike[str]) -> None:
+    """Every number of the body as plain arrays."""
+    nodes = body.nodes
+    arrays: dict[str, Any] = {
+        "format": np.array(_FORMAT),
+        "boundary": np.array(body.boundary),
+        "stiffening": np.array(body.stiffening),
+        "stiffness": body.stiffness,
+        "damping": body.damping,
+        "node_numbers": np.array([node.number for node in nodes]),
+        "node_names": np.array([node.name or "" for node in nodes]),
+        "node_positions": np.array([node.position for node in nodes]),
+        "node_Gamma": np.array([node.Gamma for node in nodes]),
+        "node_Lambda": np.array([node.Lambda for node in nodes]),
+        "node_Q": np.array([node.Q for node in nodes]),
+        **{f"integral_{each.name}": np.asarray(getattr(body.integrals, each.name)) for each in fields(body.integrals)},
+    }
+    with Path(path).open("wb") as stream:
+        np.savez_compressed(stream, **arrays)
+
+
+def read_npz(path: str | os.PathLike[str]) -> FlexibleBody | MatrixModel:
+    """What the archive holds."""
+    content = read_bytes(path)
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+        if size > LARGEST_FILE:
+            raise ModelFileError(
+                "the archive unpacks to too much", file=path, got=f"{size} bytes", allowed=f"{LARGEST_FILE}"
+            )
+        with np.load(io.BytesIO(content), allow_pickle=False) as data:
+            arrays = {name: data[name] for name in data.files}
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise ModelFileError("this is not an archive of plain arrays", file=path, got=str(error)[:120]) from None
+    if "format" in arrays:
+        return _body(arrays, path)
+    return _matrices(arrays, path)
+
+
+def _matrices(arrays: Mapping[str, Any], path: str | os.PathLike[str]) -> MatrixModel:
+    positions = _array(arrays, "nodes", path)
+    numbers = arrays.get("numbers")
+    nodes: Any = positions
+    if numbers is not None:
+        if numbers.shape != (len(positions),) or len(np.unique(numbers)) != len(numbers):
+            raise ModelFileError(
+                "numbers does not number the nodes",
+                file=path,
+                got=str(numbers.shape),
+                allowed=f"({len(positions)},), all different",
+            )
+        nodes = {int(number): position for number, position in zip(numbers, positions, strict=True)}
+    dofs = arrays.get("dofs")
+    if dofs is not None and (dofs.ndim != 2 or dofs.shape[1] != 2):
+        raise ModelFileError("dofs is not a list of pairs", file=path, got=str(dofs.shape), allowed="(N, 2)")
+    pairs = None if dofs is None else [(int(node), int(component)) for node, component in dofs]
+    return MatrixModel(nodes, _matrix(arrays, "M", path), _matrix(arrays, "K", path), pairs)
+
+
+def _matrix(arrays: Mapping[str, Any], name: str, path: str | os.PathLike[str]) -> Any:
+    if name in arrays:
+        return _array(arrays, name, path)
+    if f"{name}_data" not in arrays:
+        raise ModelFileError(
+            f"the archive has no matrix {name}",
+            file=path,
+            got=", ".join(arrays),
+            allowed=f"{name}, or {name}_data, {name}_indices, {name}_indptr",
+        )
+    data, indices, indptr = (_array(arrays, f"{name}_{part}", path) for part in ("data", "indices", "indptr"))
+    size = len(indptr) - 1
+    try:
+        matrix = sparse.csr_array((data, indices.astype(int), indptr.astype(int)), shape=(size, size))
+        matrix.check_format()
+    except (ValueError, IndexError) as error:
+        raise ModelFileError(f"the sparse matrix {name} is broken", file=path, got=str(error)[:120]) from None
+    return matrix
+
+
+def _body(arrays: Mapping[str, Any], path: str | os.PathLike[str]) -> FlexibleBody:
+    if str(arrays["format"]) != _FORMAT:
+        raise ModelFileError(
+            "the format of this body is not known", file=path, got=repr(str(arrays["format"])), allowed=repr(_FORMAT)
+        )
+    K = _array(arrays, "stiffness", path)
+    m = len(K) if K.ndim == 2 else -1
+    if not 0 <= m <= _MOST_MODES:
+        raise ModelFileError("the stiffness is not a matrix", file=path, got=str(K.shape))
+    boundary = str(arrays.get("boundary", ""))
+    if boundary not in BOUNDARIES:
+        raise ModelFileError(
+            "the kind of modes is not known", file=path, got=repr(boundary), allowed=", ".join(BOUNDARIES)
+        )
+    names = np.atleast_1d(arrays.get("node_names", np.zeros(0, dtype=str)))
+    n = len(names)
+    shapes = {
+        "stiffness": (m, m),
+        "damping": (m, m),
+        "node_numbers": (n,),
+        "node_positions": (n, 3),
+        "node_Gamma": (n, 3, m),
+        "node_Lambda": (n, 3, m),
+        "node_Q": (n, 3, m, m),
+    }
+    integral_shapes = {
+        "mass": (),
+        "h0": (3,),
+        "h1": (3, m),
+        "S0": (3, 3),
+        "X": (3, 3, m),
+        "J0": (3, 3),
+        "J1": (3, 3, m),
+        "J2": (3, 3, m, m),
+        "A0": (3, m),
+        "A1": (3, m, m),
+        "Me": (m, m),
+        "a": (3, m, m),
+        "B": (3, 3, m, m),
+    }
+    shapes |= {f"integral_{name}": shape for name, shape in integral_shapes.items()}
+    found = {name: _array(arrays, name, path) for name in shapes}
+    for name, shape in shapes.items():
+        if found[name].shape != shape:
+            raise ModelFileError(
+                f"the array {name} has the wrong shape", file=path, got=str(found[name].shape), allowed=str(shape)
+            )
+    nodes = tuple(
+        FlexibleNode(
+            number=int(found["node_numbers"][k]),
+            name=str(names[k]) or None,
+            position=found["node_positions"][k],
+            Gamma=found["node_Gamma"][k],
+            Lambda=found["node_Lambda"][k],
+            Q=found["node_Q"][k],
+        )
+        for k in range(n)
+    )
+    integrals = {name: found[f"integral_{name}"] for name in integral_shapes}
+    integrals["mass"] = float(integrals["mass"])
+    try:
+        return FlexibleBody(
+            nodes=nodes,
+            stiffness=found["stiffness"],
+            damping=found["damping"],
+            integrals=ModalIntegrals(**integrals),
+            boundary=boundary,
+            stiffening=bool(arrays.get("stiffening", False)),
+        )
+    except LinkwiseError as error:
+        raise ModelFileError(f"the body is not possible: {error.what}", file=path, got=error.got) from None
+
+
+def _array(arrays: Mapping[str, Any], name: str, path: str | os.PathLike[str]) -> Any:
+    if name not in arrays:
+        raise ModelFileError(f"the archive has no array {name!r}", file=path, got=", ".join(arrays))
+    array = arrays[name]
+    if array.dtype.kind not in "fiu":
+        raise ModelFileError(f"the array {name!r} does not hold numbers", file=path, got=str(array.dtype))
+    if not np.isfinite(array).all():
+        raise ModelFileError(f"the array {name!r} is not finite", file=path)
+    return array

@@ -1,0 +1,393 @@
+"""Dynamics in the freedoms that closures leave: which they are, forces at chosen joints, equilibria, linearisation.
+
+On numbers, with rank tests (singular values), so that over-constrained and singular mechanisms are no special case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwise.algorithms.linearized_forward import LinearizedForward
+from linkwise.errors import InputError, LinkwiseError, UnknownNameError
+from linkwise.model_api.null_space import RANK, NullSpace
+from linkwise.model_api.roots import nearest_root
+
+if TYPE_CHECKING:
+    from linkwise.compiled.function import CompiledFunction
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Freedoms:
+    """What closures leave free at a configuration."""
+
+    count: int
+    """Independent freedoms f: nv less the rank of J_c."""
+    basis: Any
+    """N (nv, f): the velocities that obey are v = N u (beside those that time prescribes), and u = v[independent]."""
+    independent: tuple[int, ...]
+    """Places in v whose numbers can be chosen freely; the others follow."""
+    names: tuple[str, ...]
+    """The same by name of the joint, with an index where it has several freedoms."""
+    redundant: dict[str, tuple[str, ...]]
+    """For each closure that has some, its equations that follow from those before them."""
+    gruebler: int
+    """Grübler's count: nv less the number of equations, whether they are independent or not."""
+    last: str | None
+    """The closure that removes the last freedom, where none is left."""
+
+
+class Equilibrium(NamedTuple):
+    """A configuration q (..., nq) that stays at rest, and the multipliers (..., m) of the closures there."""
+
+    q: Any
+    multipliers: Any
+
+
+class ClosedDynamics:
+    """What a model does in its independent freedoms, as methods."""
+
+    nq: int
+    nv: int
+
+    def freedoms(
+        self,
+        q: ArrayLike,
+        t: ArrayLike | None = None,
+        *,
+        tol: float = 1e-6,
+        p: ArrayLike | None = None,
+    ) -> Freedoms:
+        """Independent freedoms at a configuration, a basis of them, and the constraints that are redundant, by name.
+
+        Counted from the rank of J_c, not from the number of equations, so over-constrained mechanisms (planar loops,
+        Bennett, Bricard) and singular configurations come out as they are. An equation is called redundant if it
+        follows from those before it, in the order in which closures were added.
+
+        Args:
+            q: one configuration (nq) that closes.
+            t: time.
+            tol: the largest residual of a configuration that counts as closed.
+            p: run-time parameters (np).
+        """
+        x = self._one(q)
+        self.check_closures(x, t=t, tol=tol, p=p)
+        J_c = self.constraint_jacobian(x, t, p=p) if self.closures else np.zeros((0, self.nv))
+        kept = _independent_rows(J_c)
+        N, independent = _basis(J_c)
+        redundant: dict[str, list[str]] = {}
+        labels = self._labels
+        for row, (closure, equation) in enumerate(labels):
+            if row not in kept:
+                redundant.setdefault(closure, []).append(equation)
+        count = self.nv - len(kept)
+        names = self._freedom_names
+        found = Freedoms(
+            count,
+            N,
+            tuple(independent),
+            tuple(names[i] for i in independent),
+            {closure: tuple(equations) for closure, equations in redundant.items()},
+            self.nv - len(labels),
+            labels[max(kept)][0] if count == 0 and kept else None,
+        )
+        if count == 0 and self.nv and not any(c.type.time_dependent for c in self.closures):
+            self._say_rigid(found)
+        return found
+
+    def independent_mass_matrix(self, q: ArrayLike, t: ArrayLike | None = None, *, p: ArrayLike | None = None) -> Array:
+        """N*𝓜N (f, f): the inertia that the independent freedoms feel, with N of :meth:`freedoms`."""
+        N = self.freedoms(q, t, p=p).basis
+        M: Array = N.T @ self._run("mass_matrix", self._one(q), p=p) @ N
+        return M
+
+    def static_equilibrium(
+        self,
+        q: ArrayLike,
+        tau: ArrayLike | None = None,
+        f_ext: ArrayLike | None = None,
+        t: ArrayLike | None = None,
+        *,
+        tol: float = 1e-10,
+        p: ArrayLike | None = None,
+    ) -> Equilibrium:
+        """A configuration near the guess q at which joint forces ``tau`` (zero if left out) hold the mechanism at rest.
+
+        c(q, 0) = τ + J_c*λ with all closures closed, by Levenberg's steps. Whether it is stable is not asked. External
+        forces keep their components in body frames.
+
+        Args:
+            q: the guess (nq).
+            tau: joint forces (nv).
+            f_ext: external forces (n_bodies, 6) in body frames.
+            t: time.
+            tol: the largest force (relative to the largest of gravity's) and residual that may be left.
+            p: run-time parameters (np).
+        """
+        x = self._one(q)
+        n, m = self.nv, len(self._labels)
+        force = np.zeros(n) if tau is None else np.asarray(tau, float)
+        if force.shape != (n,):
+            raise InputError("tau of static_equilibrium has the wrong shape", got=str(force.shape), allowed=f"({n},)")
+        rows = self._place_rows
+        still = np.zeros(n)
+        if self.closures:
+            x = self.assemble(x, t, p=p)
+        scale = max(1.0, float(np.abs(self._run("bias_force", x, still, f_ext=f_ext, p=p)).max(initial=0.0)))
+
+        def parts(state: Array) -> tuple[Array, Array]:
+            multipliers = np.zeros(m)
+            multipliers[rows] = state[self.nq :] * scale
+            return state[: self.nq], multipliers
+
+        def residual(states: Array, _: Array) -> Array:
+            at, multipliers = parts(states[0])
+            e: Array = self._run("bias_force", at, still, f_ext=f_ext, p=p) - force
+            if not m:
+                return e[None] / scale
+            J_c = self.constraint_jacobian(at, t, p=p)
+            return np.concatenate([(e - J_c.T @ multipliers) / scale, self.closure_error(at, t, p=p)])[None]
+
+        def jacobian(states: Array, _: Array) -> Array:
+            at, multipliers = parts(states[0])
+            by_q: Array = self._run("linearize_inverse", at, still, still, f_ext=f_ext, p=p).dq
+            if not m:
+                return by_q[None] / scale
+            J_c = self.constraint_jacobian(at, t, p=p)
+            by_q = by_q - self._derivative("held", "q", at, still, still, multipliers, t=t, p=p).efforts
+            upper = np.concatenate([by_q / scale, -J_c[rows].T], axis=1)
+            lower = np.concatenate([J_c[rows], np.zeros((len(rows), len(rows)))], axis=1)
+            return np.concatenate([upper, lower])[None]
+
+        def moved(states: Array, step: Array, _: Array) -> Array:
+            return np.concatenate(
+                [self._run("integrate", states[0, : self.nq], step[0, :n]), states[0, self.nq :] + step[0, n:]]
+            )[None]
+
+        # The multipliers that come nearest to balance begin the search.
+        balance = np.zeros(0)
+        if m:
+            J_c = self.constraint_jacobian(x, t, p=p)[rows]
+            needed = self._run("bias_force", x, still, f_ext=f_ext, p=p) - force
+            balance = np.linalg.lstsq(J_c.T, needed / scale, rcond=RANK)[0]
+        states, errors = nearest_root(residual, jacobian, moved, np.concatenate([x, balance])[None], tol)
+        at, multipliers = parts(states[0])
+        if np.abs(errors).max(initial=0.0) > tol:
+            worst = int(np.argmax(np.abs(errors[0, :n])))
+            raise LinkwiseError(
+                "no equilibrium was found from this guess",
+                got=f"{errors[0, worst] * scale:.3g} N m (or N) left at {self._freedom_names[worst]!r}",
+                allowed=f"{tol * scale:.3g}",
+                do="give a guess that is nearer, or other joint forces",
+            )
+        return Equilibrium(at, multipliers)
+
+    # Forces at chosen joints.
+    def _actuated_forces(
+        self, tree_forces: Array, q: Array, v: Array, vdot: Array, actuated: Sequence[str], t: Any, p: Any
+    ) -> Array:
+        """The joint forces at chosen joints that do what forces at all joints would do, of least norm."""
+        n = self.nv
+        chosen = self._places_in_v(actuated)
+        batch = tree_forces.shape[:-1]
+        flat = tree_forces.reshape(-1, n)
+        projector = np.broadcast_to(np.eye(n), (len(flat), n, n))
+        if self.closures:
+            J_c = self.constraint_jacobian(q, t, v=v, p=p)
+            bias = self._run("constraint_bias", q, v, t=t, p=p)
+            off = np.einsum("...ij,...j->...i", J_c, vdot) + bias
+            scale = 1.0 + np.abs(bias).max(-1, keepdims=True) + np.abs(vdot).max(-1, keepdims=True)
+            self._refuse(
+                "would be opened by these accelerations",
+                off / scale,
+                self._labels,
+                1e-7,
+                "project them: vdot = model.forward_dynamics(q, v, model.inverse_dynamics(q, v, vdot))",
+            )
+            J_c = np.broadcast_to(J_c, (*batch, *J_c.shape[-2:])).reshape(len(flat), -1, n)
+            projector = projector - np.linalg.pinv(J_c, rcond=RANK) @ J_c
+        reach = projector[:, :, chosen]
+        needed = np.einsum("kij,kj->ki", projector, flat)
+        forces = np.zeros_like(flat)
+        forces[:, chosen] = np.einsum("kij,kj->ki", np.linalg.pinv(reach, rcond=RANK), needed)
+        left = needed - np.einsum("kij,kj->ki", reach, forces[:, chosen])
+        tolerance = 1e-9 * np.maximum(1.0, np.abs(flat).max(-1, initial=0.0, keepdims=True))
+        if (np.abs(left) > tolerance).any():
+            state, worst = np.unravel_index(int(np.argmax(np.abs(left) / tolerance)), left.shape)
+            raise InputError(
+                f"the actuated joints cannot balance what is needed at joint {self._freedom_names[worst]!r}",
+                got=f"{left[state, worst]:.3g} N m (or N) left over with actuated={list(actuated)}",
+                allowed="motions that the actuated joints can cause",
+                do="name more joints, or change vdot",
+            )
+        return forces.reshape(*batch, n)
+
+    # Small changes.
+    def _linearized_closed(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: Any, t: Any, p: Any, threads: int | None
+    ) -> LinearizedForward:
+        """Implicit differentiation of 𝓜v̇ + c = τ + J_c*λ and J_c v̇ + bias = 0, with λ of least norm."""
+        forces = self.constraint_forces(q, v, tau, f_ext, t, p=p, threads=threads)
+        vdot = self._run("forward_dynamics", q, v, tau, f_ext=f_ext, t=t, p=p, threads=threads)
+        lin = self._run("linearize_inverse", q, v, vdot, f_ext=f_ext, p=p, threads=threads)
+        J_c = self.constraint_jacobian(q, t, v=v, p=p, threads=threads)
+        arguments = (q, v, vdot, forces.multipliers)
+        by_q = self._derivative("held", "q", *arguments, t=t, p=p)
+        by_v = self._derivative("held", "v", *arguments, t=t, p=p)
+        n = self.nv
+        f = np.concatenate(
+            [by_q.efforts - lin.dq, by_v.efforts - lin.dv, np.broadcast_to(np.eye(n), lin.dq.shape)], axis=-1
+        )
+        gamma = np.concatenate([-by_q.accelerations, -by_v.accelerations, np.zeros_like(by_q.accelerations)], axis=-1)
+        J_c = np.broadcast_to(J_c, (*gamma.shape[:-1], n))
+        x, _ = NullSpace(lin.dvdot, J_c).solve(f, gamma)
+        return LinearizedForward(vdot, x[..., :n], x[..., n : 2 * n], x[..., 2 * n :])
+
+    def _closed_state_space(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, t: Any, p: Any, dt: float | None
+    ) -> tuple[Array, Array]:
+        """A and B in the independent freedoms: δq = N_q ξ and δv = N w + Gξ, where G keeps the rates obeyed."""
+        x, v, tau = self._one(q), np.asarray(v, float), np.asarray(tau, float)
+        self.check_closures(x, v, t, p=p)
+        J_c = self.constraint_jacobian(x, t, v=v, p=p)
+        N_q, of_q = _basis(J_c[self._place_rows])
+        N, of_v = _basis(J_c)
+        lin = self._linearized_closed(x, v, tau, None, t, p, None)
+        turning = self._derivative("closure_rate", "q", x, v, t=t, p=p) @ N_q
+        # G: its rows at the independent freedoms are zero, and J_c G = -∂ė/∂q N_q.
+        chosen = np.zeros((len(of_v), self.nv))
+        chosen[range(len(of_v)), list(of_v)] = 1.0
+        whole = np.concatenate([J_c, chosen])
+        G = np.linalg.lstsq(whole, np.concatenate([-turning, np.zeros((len(of_v), N_q.shape[1]))]), rcond=RANK)[0]
+        upper = np.concatenate([G - self._ad(v) @ N_q, N], axis=1)[list(of_q)]
+        lower = np.concatenate([lin.dq @ N_q + lin.dv @ G, lin.dv @ N], axis=1)[list(of_v)]
+        B = np.concatenate([np.zeros((len(of_q), self.nv)), lin.dtau[list(of_v)]])
+        A = np.concatenate([upper, lower])
+        if dt is None:
+            return A, B
+        if (np.abs(v).max(initial=0.0) + np.abs(lin.vdot).max(initial=0.0) * dt) * dt > 1e-12:
+            raise InputError(
+                "state_space of a closed model over a time step is there for states at rest only",
+                got=f"speeds up to {np.abs(v).max():.3g}, accelerations up to {np.abs(lin.vdot).max():.3g}",
+                do="leave dt out, or find a state at rest with model.static_equilibrium(q)",
+            )
+        from scipy.linalg import expm
+
+        k, n = A.shape[0], B.shape[1]
+        whole = expm(dt * np.block([[A, B], [np.zeros((n, k + n))]]))
+        return whole[:k, :k], whole[:k, k:]
+
+    # What is behind it.
+    def _one(self, q: ArrayLike) -> Array:
+        """One configuration, checked."""
+        x = np.asarray(self._run("integrate", q, np.zeros(self.nv)), float)
+        if x.ndim != 1:
+            raise InputError(
+                "freedoms are counted at one configuration",
+                got=f"batch {x.shape[:-1]}",
+                allowed=f"({self.nq},)",
+                do="call it for each",
+            )
+        return x
+
+    @property
+    def _freedom_names(self) -> list[str]:
+        """For each number of v, the name of its joint, with an index where it has several."""
+        names = [""] * self.nv
+        for joint in self.joints:
+            if joint.mimic is None:
+                for i in range(joint.nv):
+                    names[joint.v_slice.start + i] = joint.name if joint.nv == 1 else f"{joint.name}[{i}]"
+        return names
+
+    def _places_in_v(self, names: Sequence[str]) -> list[int]:
+        if isinstance(names, str):
+            names = [names]
+        known = {j.name: j for j in self.joints if j.mimic is None}
+        places: list[int] = []
+        for name in names:
+            if name not in known:
+                raise UnknownNameError("joint with freedoms of its own", name, known)
+            places += range(known[name].v_slice.start, known[name].v_slice.stop)
+        return sorted(set(places))
+
+    def _derivative(self, name: str, by: str, *arrays: Any, t: Any, p: Any) -> Any:
+        """∂/∂(an input) of a function of the catalogue."""
+        function = self.function(name) if t is None else self.function(name, "t")
+        given = [*arrays, *([] if t is None else [t])]
+        if self.parameter_names:
+            given.append(self.nominal_parameters if p is None else p)
+        return function.jacobian(by).general(*given)
+
+    if TYPE_CHECKING:
+        closures: Any
+        joints: Any
+        parameter_names: Any
+        nominal_parameters: Any
+        _labels: Any
+        _place_rows: Any
+        _run: Any
+        _ad: Any
+        _refuse: Any
+        _say_rigid: Any
+        assemble: Any
+        check_closures: Any
+        closure_error: Any
+        constraint_forces: Any
+        constraint_jacobian: Any
+
+        def function(self, name: str, *optional: str, **static: Any) -> CompiledFunction:
+            """The compiled function behind a method."""
+
+
+def _unit_rows(J_c: Array) -> Array:
+    """Rows of length one, so that no equation counts less for its units; those without effect stay zero."""
+    size = np.linalg.norm(J_c, axis=1, keepdims=True)
+    return J_c / np.where(size > 1e-12, size, np.inf)
+
+
+def _independent_rows(J_c: Array) -> set[int]:
+    """Rows that do not follow from those before them; as many as the rank."""
+    from scipy.linalg import qr
+
+    rows = _unit_rows(J_c)
+    rank = int((np.linalg.svd(rows, compute_uv=False) > RANK * max(1, len(rows))).sum()) if rows.size else 0
+    found: list[Array] = []
+    kept: set[int] = set()
+    for k, row in enumerate(rows):
+        rest = row.copy()
+        for _ in range(2):  # once more, for what rounding left
+            for known in found:
+                rest -= known * (known @ rest)
+        if np.linalg.norm(rest) > 1e-7 and len(kept) < rank:
+            found.append(rest / np.linalg.norm(rest))
+            kept.add(k)
+    if len(kept) < rank:  # rows that are nearly dependent on those before: the most independent ones instead
+        kept = set(qr(rows.T, mode="r", pivoting=True)[1][:rank].tolist())
+    return kept
+
+
+def _basis(J_c: Array) -> tuple[Array, list[int]]:
+    """N with J_cN = 0 and identity rows at the freedoms that are chosen as independent, and which these are."""
+    from scipy.linalg import qr
+
+    n = J_c.shape[1]
+    rows = _unit_rows(J_c)
+    if not rows.size:
+        return np.eye(n), list(range(n))
+    _, s, V = np.linalg.svd(rows)
+    null = V[int((s > RANK * max(1, len(rows))).sum()) :].T
+    if not null.shape[1]:
+        return null, []
+    # Of freedoms that would do equally well, the one nearer to the base.
+    preference = np.linspace(1.0, 0.7, n)
+    chosen = sorted(qr(null.T * preference, mode="r", pivoting=True)[1][: null.shape[1]].tolist())
+    basis = null @ np.linalg.inv(null[chosen])
+    basis[chosen] = np.eye(len(chosen))
+    return basis, chosen

@@ -1,0 +1,50 @@
+"""Constrained equations solved with a rank test, on numbers: [𝓜, J_c*; J_c, 0][x; -λ] = [f; γ] (003 eq. 22).
+
+With 𝓜 = LL*, rows made equal by W = diag(J_c𝓜⁻¹J_c*), and the singular values of W^{-1/2}J_cL⁻* = USV*, those that are
+zero left out, y = L*x splits into a part in the null space, which forces move, and one across it, which the
+constraints prescribe:
+
+    y = (I - VV*)L⁻¹f + VS⁻¹U*W^{-1/2}γ,    λ = W^{-1/2}US⁻¹V*(y - L⁻¹f).
+
+x is unique at any rank; λ is the solution of least λ*Wλ; a γ that contradicts itself is met in the sense of least
+squares. A batch at a time; nothing of it is shared with the compiled solvers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+RANK = 1e-9
+"""Singular values below this part of the largest are zero."""
+
+
+class NullSpace:
+    """The system for 𝓜 (..., nv, nv) and J_c (..., m, nv)."""
+
+    def __init__(self, mass_matrix: Array, J_c: Array) -> None:
+        self.L = np.linalg.cholesky(mass_matrix)
+        rows = np.swapaxes(self._inward(np.swapaxes(J_c, -1, -2)), -1, -2)
+        size = np.linalg.norm(rows, axis=-1, keepdims=True)
+        size = np.where(size > RANK * size.max(-2, keepdims=True, initial=np.finfo(float).tiny), size, np.inf)
+        self.scale = 1.0 / size  # of each equation; zero for those that move nothing
+        U, s, V = np.linalg.svd(rows * self.scale, full_matrices=False)
+        self.kept = s > RANK * s.max(-1, keepdims=True, initial=np.finfo(float).tiny)
+        self.inverse = np.where(self.kept, 1.0 / np.where(self.kept, s, 1.0), 0.0)[..., None]
+        self.U, self.V = U, V * self.kept[..., None]
+
+    def solve(self, f: Array, gamma: Array) -> tuple[Array, Array]:
+        """x (..., nv, k) and λ (..., m, k) for columns f (..., nv, k) and γ (..., m, k)."""
+        free = self._inward(f)
+        V = np.swapaxes(self.V, -1, -2)
+        across = self.inverse * (np.swapaxes(self.U, -1, -2) @ (self.scale * gamma)) - self.V @ free
+        x = np.linalg.solve(np.swapaxes(self.L, -1, -2), free + V @ across)
+        return x, self.scale * (self.U @ (self.inverse * across))
+
+    def _inward(self, columns: Array) -> Array:
+        solved: Array = np.linalg.solve(self.L, columns)
+        return solved

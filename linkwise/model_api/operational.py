@@ -1,0 +1,56 @@
+"""What is felt at a place, and what is linear in the inertias."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import ArrayLike, NDArray
+
+from linkwise.model_api.base import Methods
+
+Array = NDArray[Any]
+
+
+class Operational(Methods):
+    """Operational space and identification."""
+
+    def operational_inertia(
+        self,
+        q: ArrayLike,
+        body: str,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """Λ = (J𝓜⁻¹J*)⁻¹ (..., 6, 6) at a body or frame, world axes.
+
+        Not finite where some direction cannot be moved (fewer than six freedoms, singular configurations):
+        :meth:`operational_admittance` always exists.
+        """
+        return self._run("operational_inertia", q, p=p, out=out, threads=threads, body=self._place(body))
+
+    def operational_admittance(
+        self,
+        q: ArrayLike,
+        body: str,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """Λ⁻¹ = J𝓜⁻¹J* (..., 6, 6) at a body or frame, world axes."""
+        return self._run("operational_admittance", q, p=p, out=out, threads=threads, body=self._place(body))
+
+    def regressor(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        vdot: ArrayLike,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """Y (..., nv, 10 n_bodies): inverse dynamics is Y π with π = :attr:`inertial_parameters` (armature aside)."""
+        return self._run("regressor", q, v, vdot, p=p, out=out, threads=threads)

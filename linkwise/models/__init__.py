@@ -1,0 +1,21 @@
+"""Models that come with the library: the two arms of 002 §6, and mechanisms with closed loops.
+
+>>> from linkwise import models
+>>> models.stanford_arm().nv
+6
+"""
+
+from linkwise.models.arms import planar_arm, stanford_arm
+from linkwise.models.mechanisms import bricard, four_bar, slider_crank, stewart_platform
+from linkwise.models.squeezer import andrews_squeezer, squeezer_forces
+
+__all__ = [
+    "andrews_squeezer",
+    "bricard",
+    "four_bar",
+    "planar_arm",
+    "slider_crank",
+    "squeezer_forces",
+    "stanford_arm",
+    "stewart_platform",
+]

@@ -1,0 +1,116 @@
+"""Sweeps that go the same way become one loop: less memory to pass through, and what they share is computed once.
+
+A sweep reads what another one kept only at the same link. So a sweep may join an earlier one of its direction unless it
+needs something that is made in between; what the earlier one kept is then at hand, and need not go through memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from linkwise.rolled.ground import Written
+from linkwise.rolled.kinds import Kind
+from linkwise.rolled.record import Recorded
+from linkwise.spatial.scalar import Scalar
+from linkwise.tracing.program import Node
+from linkwise.tracing.tracer import Traced
+
+
+@dataclass
+class JoinedLoop:
+    """Sweeps of one direction that run as one loop."""
+
+    reverse: bool
+    members: list[Recorded] = field(default_factory=list)
+    reads: set[str] = field(default_factory=set)
+    """The spaces that its bodies read."""
+
+    def stores(self) -> list[dict[str, list[Scalar]]]:
+        """For each kind, what all members store."""
+        kinds = range(len(self.members[0].stores))
+        return [{s: x for member in self.members for s, x in member.stores[k].items()} for k in kinds]
+
+    def keeps(self) -> set[str]:
+        """The spaces of what its members keep for each link."""
+        return {f"kept:{member.number}" for member in self.members}
+
+    def makes(self) -> set[str]:
+        """Everything that is there once the loop has run."""
+        handed = {f"handed:{member.number}" for member in self.members}
+        return self.keeps() | handed | {s for member in self.members for stores in member.stores for s in stores}
+
+    def needs_memory(self) -> set[str]:
+        """The spaces that it reads from memory, since other loops made them."""
+        return self.reads - self.keeps()
+
+    def found(self, kinds: Sequence[Kind]) -> list[dict[int, int]]:
+        """For each kind, the nodes that read what a member kept, and the nodes that computed it."""
+        whole: list[dict[int, int]] = []
+        for kind in kinds:
+            same: dict[int, int] = {}
+            for member in self.members:
+                space = f"kept:{member.number}"
+                values = member.kept[kind.index]
+                for place, value in enumerate(values):
+                    if space in kind.arrays and place < len(kind.arrays[space]):
+                        same[kind.arrays[space][place].number] = kind.tracer.number(value)
+            whole.append(same)
+        return whole
+
+
+def joined(records: Iterable[Recorded | Written], kinds: Sequence[Kind]) -> list[JoinedLoop | Written]:
+    """The records in an order that works, sweeps joined where that is possible."""
+    plan: list[JoinedLoop | Written] = []
+    for record in records:
+        if isinstance(record, Written):
+            plan.append(record)
+            continue
+        reads = _spaces_read(record, kinds) | {f"handed:{record.number}"}  # what its first links are given
+        place = len(plan)
+        for position in reversed(range(len(plan))):
+            item = plan[position]
+            if isinstance(item, JoinedLoop):
+                if item.reverse == record.reverse and not reads & (item.makes() - item.keeps()):
+                    place = position
+                    break
+                if reads & item.makes():
+                    break
+            elif reads & {spot.space for spot, _ in item.stores}:
+                break
+        if place == len(plan):
+            plan.append(JoinedLoop(record.reverse))
+        loop = plan[place]
+        assert isinstance(loop, JoinedLoop)
+        loop.members.append(record)
+        loop.reads |= reads
+    return plan
+
+
+def _spaces_read(record: Recorded, kinds: Sequence[Kind]) -> set[str]:
+    """The working spaces that a sweep reads, apart from what it hands on itself."""
+    own = f"handed:{record.number}:"
+    found: set[str] = set()
+    for kind, stores in zip(kinds, record.stores, strict=True):
+        wanted = [x.number for values in stores.values() for x in values if isinstance(x, Traced)]
+        for array in _arrays_read(kind.tracer.nodes, wanted):
+            found.add(kind.tracer.inputs[array].name)
+    return {name for name in found if not name.startswith((own, "in:"))}
+
+
+def _arrays_read(nodes: Sequence[Node], wanted: Iterable[int]) -> set[int]:
+    """The input arrays that some values of a trace are made of."""
+    seen: set[int] = set()
+    stack = list(wanted)
+    arrays: set[int] = set()
+    while stack:
+        number = stack.pop()
+        if number in seen:
+            continue
+        seen.add(number)
+        node = nodes[number]
+        if node[0] == "input":
+            arrays.add(node[1])
+        elif node[0] != "const":
+            stack.extend(node[1:])
+    return arrays

@@ -1,0 +1,62 @@
+"""Forward dynamics of one very long chain, on several threads.
+
+A single state leaves the lanes of vectors and the other cores idle, since each link waits for the one before it. With
+``threads`` a chain of many links is cut into segments that run side by side, see :mod:`linkwise.rolled.segments`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwise.compiled.arrays import Batch
+from linkwise.compiled.function import checked_threads
+from linkwise.model.tree import Tree
+from linkwise.once import once
+from linkwise.rolled.function import RolledFunction
+from linkwise.rolled.segments import ParallelForwardDynamics, can_be_cut
+
+if TYPE_CHECKING:
+    from linkwise.model_api.model import Model
+
+LONG = 10_000
+"""Links from which segments are worth their joints: below, the sweep from link to link is the faster one."""
+
+SEGMENT = 400
+"""Links in one segment: few enough for their memory to stay in the cache of a core."""
+
+
+class LongChainFunction(RolledFunction):
+    """Forward dynamics of a long chain: by segments for one state where threads are offered, else as any other."""
+
+    def __init__(self, tree: Tree, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._chain = tree
+        self._cut: dict[int, ParallelForwardDynamics] = {}
+
+    def _evaluate(self, batch: Batch, out: Any, threads: int) -> Any:
+        split = checked_threads(threads)
+        if split == 1 or batch.shape or batch.dtype != np.float64:
+            return super()._evaluate(batch, out, threads)
+        results = batch.outputs(self.rolled_program.outputs, out)
+        q, v, tau = (rows.reshape(-1) for rows in batch.flat_inputs())
+        results[0][0].reshape(-1)[:] = self._segments(split)(q, v, tau, split)
+        return batch.finish(results, out)[0]
+
+    def _segments(self, threads: int) -> ParallelForwardDynamics:
+        from linkwise.codegen.llvm.machines import host
+
+        wave = host().lanes(np.float64) * threads  # segments that run at the same time
+        count = wave * max(1, round(len(self._chain.links) / (wave * SEGMENT)))
+        return once(self._cut, count, lambda: ParallelForwardDynamics(self._chain, count))
+
+
+def function_type(model: Model, name: str, inputs: Sequence[tuple[str, Any]]) -> Callable[..., RolledFunction]:
+    """How a function of a large model is made: forward dynamics of a chain that can be cut has a type of its own."""
+    plain = name == "forward_dynamics" and [n for n, _ in inputs] == ["q", "v", "tau"]
+    if plain and len(model.bodies) >= LONG and not model.closures and can_be_cut(model._trees.aligned):
+        return partial(LongChainFunction, model._trees.aligned)
+    return RolledFunction

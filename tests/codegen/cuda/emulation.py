@@ -1,0 +1,114 @@
+"""Kernels run on the CPU: their text, compiled as C++ with stand-ins for what CUDA adds.
+
+A warp is four threads of the operating system that wait for each other where a warp does, so that the cooperative
+parts of a kernel (staging, votes) run as written, vector accesses and all; only the number of lanes differs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from linkwise.codegen.cuda.source import Kernel
+
+LANES = 4
+
+compiler = shutil.which("g++") or shutil.which("clang++")
+needs_compiler = pytest.mark.skipif(compiler is None, reason="no C++ compiler here to run kernels on the CPU with")
+
+_BEFORE = """
+#include <barrier>
+#include <cmath>
+#include <cstring>
+#include <thread>
+#include <vector>
+using std::nan;
+using std::nanf;
+#define LW_LANES 4
+#define __device__
+#define __global__
+#define __shared__
+#define __constant__ static const
+#define __forceinline__ inline
+#define __noinline__
+#define __align__(n) __attribute__((aligned(n)))
+#define __launch_bounds__(...)
+static int __float_as_int(float x) { int i; std::memcpy(&i, &x, 4); return i; }
+static float __int_as_float(int i) { float x; std::memcpy(&x, &i, 4); return x; }
+static int __double2hiint(double x) { long long i; std::memcpy(&i, &x, 8); return (int)(i >> 32); }
+static int __double2loint(double x) { long long i; std::memcpy(&i, &x, 8); return (int)i; }
+static double __hiloint2double(int h, int l)
+{ long long i = ((long long)h << 32) | (unsigned)l; double x; std::memcpy(&x, &i, 8); return x; }
+struct Index { int x; };
+static thread_local Index threadIdx, blockIdx;
+static thread_local std::barrier<> *warp_barrier;
+static thread_local int *warp_vote;
+static void __syncwarp(unsigned = 0) { warp_barrier->arrive_and_wait(); }
+static bool __any_sync(unsigned, bool mine)
+{
+    warp_vote[threadIdx.x % LW_LANES] = mine;
+    __syncwarp();
+    bool any = false;
+    for (int k = 0; k < LW_LANES; ++k) any = any || warp_vote[k];
+    __syncwarp();
+    return any;
+}
+"""
+
+_AFTER = """
+REAL lw_memory[1 << 18] __align__(16);
+
+extern "C" void run(REAL **arrays, long long count, int steps)
+{
+    const int threads = LW_WARPS * LW_LANES;
+    for (int block = 0; block < (count + threads - 1) / threads; ++block) {
+        for (int warp = 0; warp < LW_WARPS; ++warp) {
+            std::barrier<> barrier(LW_LANES);
+            int vote[LW_LANES];
+            std::vector<std::thread> lanes;
+            for (int lane = 0; lane < LW_LANES; ++lane)
+                lanes.emplace_back([&, lane] {
+                    blockIdx.x = block;
+                    threadIdx.x = warp * LW_LANES + lane;
+                    warp_barrier = &barrier;
+                    warp_vote = vote;
+                    (void)steps;
+                    CALL;
+                });
+            for (auto &lane : lanes) lane.join();
+        }
+    }
+}
+"""
+
+
+class Emulated:
+    """A kernel compiled for the CPU."""
+
+    def __init__(self, kernel: Kernel, arrays: int, dtype: type, folder: Path, rollout: bool = False) -> None:
+        passed = ", ".join([*(f"arrays[{k}]" for k in range(arrays)), "count", *(["steps"] if rollout else [])])
+        source, library = folder / f"{kernel.name}.cpp", folder / f"{kernel.name}.so"
+        source.write_text(_BEFORE + kernel.text + _AFTER.replace("CALL", f"{kernel.name}({passed})"))
+        # Not contracted: the kernel says itself where it fuses, and so the results are those of the GPU.
+        flags = ["-std=c++20", "-O1", "-ffp-contract=off", "-mfma", "-shared", "-fPIC", "-pthread", "-w"]
+        assert compiler is not None
+        done = subprocess.run([compiler, *flags, "-o", library, source], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[:2000]
+        self._run = ctypes.CDLL(str(library)).run
+        self._run.argtypes = [ctypes.c_void_p, ctypes.c_longlong, ctypes.c_int]
+        self.dtype = np.dtype(dtype)
+
+    def __call__(self, arrays: Sequence[np.ndarray], count: int, steps: int = 0) -> None:
+        """Run on arrays that are exactly as a kernel gets them."""
+        assert all(a.dtype == self.dtype for a in arrays)
+        self.at([a.ctypes.data for a in arrays], count, steps)
+
+    def at(self, addresses: Sequence[int], count: int, steps: int = 0) -> None:
+        """Run on memory."""
+        self._run((ctypes.c_void_p * max(1, len(addresses)))(*addresses), count, steps)
