@@ -12,12 +12,20 @@ from typing import Any
 
 import linkwise as lw
 from linkwise.algorithms.catalogue import CATALOGUE, input_shape
+from linkwise.algorithms.closed_catalogue import CLOSED
 
 LEFT_OUT = {
     "sensitivity": "its forces have an axis of time: tested with the linearised dynamics",
     "operators": "returns expressions, not arrays: tested with the operators",
+    **dict.fromkeys(
+        (*CLOSED, "assemble", "check_closures", "freedoms", "independent_mass_matrix", "static_equilibrium"),
+        "the random mechanisms have no closures: tested with them",
+    ),
 }
 """Methods of a state that the random calls leave out, and why."""
+
+OF_CLOSED_MODELS = ("actuated", "t")
+"""Arguments that matter only where there are closures: not drawn."""
 
 STATIC = {"body": "place", "dt": "seconds", "order": "order"}
 """Arguments that are not arrays of a state."""
@@ -95,7 +103,8 @@ def _of_states() -> dict[str, inspect.Signature]:
         if name.startswith("_") or not inspect.isfunction(function) or function in seen:
             continue
         parameters = dict(inspect.signature(function).parameters)
-        parameters.pop("self", None)
+        for other in ("self", *OF_CLOSED_MODELS):
+            parameters.pop(other, None)
         if name in CATALOGUE or {"q", "q0"} & set(parameters):
             seen.add(function)
             found[name] = inspect.Signature(list(parameters.values()))

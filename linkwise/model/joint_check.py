@@ -29,7 +29,7 @@ _TOLERANCE = 1e-7  # relative to one, or to the numbers compared where they are 
 def check_joint(joint: Joint, seed: int = 0) -> None:
     """Check a joint of your own: raise a ModelError that lists, with numbers, all that does not fit together.
 
-    Compared are the sizes of everything; the rotation of ``transform`` with a proper one; ``subspace`` with how
+    It compares the sizes of everything; the rotation of ``transform`` with a proper one; ``subspace`` with how
     ``transform`` moves along ``rate``; ``subspace_rate`` with how ``subspace`` does; ``integrate`` with ``rate``,
     followed for a while; ``difference`` with ``integrate``; the parts of ``split`` with the whole, and what the joint
     feels of the part it gives away; ``random`` with the limits it is given; and what the class declares (``symmetry``,

@@ -37,7 +37,7 @@ class JointRules:
     Args:
         damping: whether the joints' damping acts: -d v, with the joint's own v where it follows another.
         friction: whether the joints' friction acts: -f tanh(v / friction_speed), dry friction made smooth.
-        friction_speed: rad/s or m/s at which friction has three quarters of its full size.
+        friction_speed: rad/s or m/s at which friction reaches three quarters of its full value.
         springs: whether the joints' springs act: -k (q - rest), with the joint's own q where it follows another.
         effort: whether actuators stop at ``model.effort_limit``.
         limits: ``"spring"``, ``"stop"`` or ``"ignore"``.
