@@ -173,9 +173,7 @@ class _Call:
         """All arrays with all batch axes, contiguous, in the precision of the call."""
         kind = self.dtype if dtype is None else dtype
         return {
-            name: np.ascontiguousarray(
-                np.broadcast_to(x, (*self.case.batch, *input_shape(self.model, name))).astype(kind)
-            )
+            name: np.array(np.broadcast_to(x, (*self.case.batch, *input_shape(self.model, name))), kind, order="C")
             for name, x in self.values.items()
         }
 
