@@ -166,7 +166,7 @@ class _Call:
             values = np.clip(np.round(2 * values), -100, 100)
             if link_start(name) == "q":  # no quaternion of length zero
                 values = np.abs(values) + 1.0
-        return values.astype(dtype)
+        return np.asarray(values).astype(dtype)
 
     # Arrays.
     def plain(self, dtype: Any = None) -> dict[str, Any]:
