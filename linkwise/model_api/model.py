@@ -290,10 +290,11 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
         point: Any = None,
         t: Any = None,
         at_v: Any = None,
+        active: Any = None,
         **static: Any,
     ) -> Array:
         arrays, optional = list(required), []
-        for extra, value in (("f_ext", f_ext), ("point", point), ("t", t), ("v", at_v)):
+        for extra, value in (("f_ext", f_ext), ("point", point), ("t", t), ("v", at_v), ("active", active)):
             if value is not None:
                 arrays.append(np.asarray(value) if isinstance(value, (int, float)) else value)
                 optional.append(extra)
