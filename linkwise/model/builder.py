@@ -16,7 +16,7 @@ from linkwise.model.closures import Closure, Relation
 from linkwise.model.closures.attach import checked_placement, named_closure, relation_of_function
 from linkwise.model.description import Geometry, JointLimits, Mimic
 from linkwise.model.joints import Fixed, Joint
-from linkwise.model.mechanism import IDENTITY, Body, Frame, JointInstance, Mechanism, Part
+from linkwise.model.mechanism import IDENTITY, Body, Frame, JointInstance, Mechanism, Part, Pose
 from linkwise.model.placement import inverse_pose
 
 _IDENTITY = np.eye(4)
@@ -39,7 +39,7 @@ class _Entry:
     mimic: Mimic | None
     visuals: tuple[Geometry, ...]
     collisions: tuple[Geometry, ...]
-    joint_frame: Any
+    joint_frame: Pose
     stiffness: tuple[float, ...]
     rest: tuple[float, ...]
 
@@ -74,7 +74,7 @@ class Builder:
         visuals: Sequence[Geometry] = (),
         collisions: Sequence[Geometry] = (),
         check_inertia: bool = True,
-        joint_frame: Any = _IDENTITY,
+        joint_frame: Any = None,
         stiffness: float | Sequence[float] = 0.0,
         rest: float | Sequence[float] = 0.0,
     ) -> None:
@@ -156,7 +156,7 @@ class Builder:
             mimic,
             tuple(visuals),
             tuple(collisions),
-            checked_pose(joint_frame, f"the joint frame of body {name!r}"),
+            IDENTITY if joint_frame is None else checked_pose(joint_frame, f"the joint frame of body {name!r}"),
             springs,
             relaxed,
         )
@@ -253,7 +253,8 @@ class Builder:
             parent, at = home[entry.parent]
             placement = at @ np.array(entry.placement)
             if isinstance(entry.joint, Fixed):
-                placement = placement @ inverse_pose(np.array(entry.joint_frame))
+                if entry.joint_frame != IDENTITY:
+                    placement = placement @ inverse_pose(np.array(entry.joint_frame))
                 home[entry.name] = (parent, placement)
                 frames.append(Frame(entry.name, parent, _rows(placement)))
                 part = replace(entry.part, placement=_rows(placement))
@@ -278,7 +279,7 @@ class Builder:
                     (entry.part,),
                     entry.visuals,
                     entry.collisions,
-                    _rows(np.array(entry.joint_frame)),
+                    entry.joint_frame,
                 )
             )
             entries.append(entry)
@@ -338,6 +339,8 @@ def _limits(
 
 def _springs(stiffness: Any, rest: Any, joint: Joint, joint_name: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """One stiffness and one place of rest for each freedom."""
+    if isinstance(stiffness, float) and isinstance(rest, float) and stiffness == 0.0 == rest:  # most joints
+        return (0.0,) * joint.nv, (0.0,) * joint.nv
     springs = per_freedom(stiffness, joint.nv, f"the stiffness of joint {joint_name!r}")
     try:
         relaxed = np.broadcast_to(np.asarray(rest, float), (joint.nv,))

@@ -30,7 +30,7 @@ class Freedoms:
     count: int
     """Independent freedoms f: nv less the rank of J_c."""
     basis: Any
-    """N (nv, f): the velocities that obey are v = N u (beside those that time prescribes), and u = v[independent]."""
+    """N, nv × f; the velocities that obey are v = N u (beside those that time prescribes), and u = v[independent]."""
     independent: tuple[int, ...]
     """Places in v whose numbers can be chosen freely; the others follow."""
     names: tuple[str, ...]

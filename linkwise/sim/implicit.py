@@ -118,7 +118,6 @@ def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> Step:
     m, nz = work.motion, work.motion.nz
     rates = work.rates
     names = _stage_names(method)
-    origin = program("origin", lambda y: {"z": m.chart_origin(y)}, {"y": m.ny})
     system = _in_tiles(work, method) if m.model.rolls else _written_out(work, method)
     advance: list[Statement] = [*system.factor]
     for i in range(len(method.alpha)):
@@ -146,12 +145,11 @@ def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> Step:
         return {"err": sqrt(weighted_square(m, y, y_new, span, u) * (1.0 / nz))}
 
     judging = program("judge", judge, {"y": m.ny, "y_new": m.ny, "span": len(SPAN), names[last]: nz})
-    fresh = program("origin", lambda y_new: {"z": m.chart_origin(y_new)}, {"y_new": m.ny})
     return Step(
-        (*work.call(origin), *rates("y", "z", "t", "k0")),
+        work.rates_at("y", "t", "k0"),
         tuple(advance),
         work.call(judging),
-        (*work.call(fresh), *rates("y_new", "z", "t_new", "k_next")),
+        work.rates_at("y_new", "t_new", "k_next"),
         None,
         (),
         method.error_order,

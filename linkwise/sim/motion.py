@@ -8,7 +8,7 @@ For joints with q̇ = v this is the ordinary method.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +37,7 @@ class JointRules:
     Args:
         damping: whether the joints' damping acts: -d v, with the joint's own v where it follows another.
         friction: whether the joints' friction acts: -f tanh(v / friction_speed), dry friction made smooth.
-        friction_speed: rad/s or m/s at which friction has three quarters of its full size.
+        friction_speed: rad/s or m/s at which friction reaches three quarters of its full value.
         springs: whether the joints' springs act: -k (q - rest), with the joint's own q where it follows another.
         effort: whether actuators stop at ``model.effort_limit``.
         limits: ``"spring"``, ``"stop"`` or ``"ignore"``.
@@ -70,6 +70,9 @@ def objects(values: Flat) -> Any:
 
 class Motion:
     """A model, the elements that act on it, and the rules for its joints."""
+
+    after_step: Callable[[Flat, Flat, Scalar, Flat], tuple[Flat, Flat]] | None = None
+    """``(q, v, t, p) -> (q, v)``, over any scalar: moves the end of each step, say onto a constraint. None: nothing."""
 
     def __init__(self, model: Model, elements: Sequence[Element], rules: JointRules, n_parameters: int) -> None:
         self.model, self.elements, self.rules = model, tuple(elements), rules

@@ -22,7 +22,7 @@ from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
 from linkwise.sim.fixed_loop import fixed_loop, one_step
 from linkwise.sim.motion import Flat, JointRules, Motion, objects
 from linkwise.sim.tableaux import TABLEAUX, Tableau
-from linkwise.sim.work import Step, Work, program
+from linkwise.sim.work import Step, Work, program, settled
 from linkwise.tracing.calls import CallingTracer
 
 Array = NDArray[Any]
@@ -82,17 +82,20 @@ class Plan:
 
     def _work(self) -> tuple[Work, Step]:
         work = Work(self.motion, host=self.host_forces if self.hosted else None)
+        return work, settled(work, self._step(work))
+
+    def _step(self, work: Work) -> Step:
         if self.tableau is not None:
-            return work, runge_kutta(work, self.tableau)
+            return runge_kutta(work, self.tableau)
         if self.method == "euler":
-            return work, semi_implicit_euler(work)
+            return semi_implicit_euler(work)
         if self.method == "variational":
             from linkwise.sim.variational import variational
 
-            return work, variational(work)
+            return variational(work)
         from linkwise.sim.implicit import rosenbrock
 
-        return work, rosenbrock(work)
+        return rosenbrock(work)
 
     @cached_property
     def routine(self) -> Routine:

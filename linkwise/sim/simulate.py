@@ -82,8 +82,8 @@ def simulate(
     with exact derivatives). All Runge–Kutta methods work in a chart around each step's start (Munthe-Kaas), so
     quaternions stay of length one.
 
-    Models of many bodies (``model.rolls``) run their sweeps as compiled loops and the loop over time in Python: no long
-    compilation, some hundred microseconds for each evaluation. They take ``"euler"`` and all Runge–Kutta methods.
+    Models of many bodies (``model.rolls``) run the same way, with their sweeps as loops inside the kernel: no long
+    compilation, and time in proportion to the bodies. Only ``"rodas4"`` needs a matrix, and time with their square.
 
     Fixed steps run in float32, at twice the speed, if q0, v0, p and x0 are all float32.
 
@@ -102,7 +102,7 @@ def simulate(
             cannot be traced (it branches on values, calls other libraries) is called in Python, which is some thousand
             times slower: a warning and ``Trajectory.note`` say why.
         output_times: times (T) of the samples, increasing, from t0 to t0 + duration. If not given: every
-            ``save_every``-th step of a fixed-step method, every step of an adaptive one, 101 samples at equal distances
+            ``save_every``-th step of a fixed-step method, every step of an adaptive one, 101 evenly spaced samples
             for a batch with an adaptive one.
         events: :class:`Event` objects or functions ``(t, q, v, p) -> number`` whose sign changes are found.
         p: run-time parameters (..., np): those of the model first, then whatever control and events want to know.
@@ -117,8 +117,8 @@ def simulate(
         min_step: smallest step of an adaptive method, s; a run that needs smaller ones ends as ``"failed"``. 0: where
             rounding makes steps useless (1e-15 s).
         max_steps: steps that an adaptive method may try for each state; then the run ends as ``"max_steps"``.
-        out: an earlier result with the same batch, times and model, whose memory is written again (the earlier one
-            is then no longer valid). Saves the system's work for fresh pages when many runs are large.
+        out: an earlier result with the same batch, times and model, whose memory is used again (the earlier one
+            is then no longer valid). Saves the allocation of memory where many runs are large.
         threads: threads to split a batch over.
 
     Returns:

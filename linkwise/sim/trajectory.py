@@ -47,7 +47,7 @@ class Trajectory:
         events: what happened, in the order of time for each state.
         status: ``"done"``, ``"event"`` (a terminal one), ``"failed"``, ``"max_steps"`` or ``"interrupted"``; for a
             batch an array of them. Samples after the end of a state are NaN.
-        steps, rejected: how many steps were made and how many were tried in vain, for each state.
+        steps, rejected: how many steps were made and how many were rejected, for each state.
         note: why something ran slower than it could, or ended early; or empty.
         method: the integrator's name.
     """
@@ -204,7 +204,7 @@ class Trajectory:
         )
 
     def picked(self, k: Array, t: Array) -> Trajectory:
-        """Some of the samples, by their numbers, said to be at times t."""
+        """Some of the samples, by index, labelled with the times t."""
 
         def derived() -> dict[str, Array]:
             return {n: a[..., k] if n == "energy" else a[..., k, :] for n, a in self._values.items()}
@@ -220,7 +220,7 @@ class Trajectory:
     # Resampling.
     @property
     def end(self) -> float:
-        """When the last is known of the motion, s: the last sample, or an event after it."""
+        """The last time at which the motion is known, s: that of the last sample, or of an event after it."""
         last = [] if self.jumps is None else [float(self.jumps.t.max(initial=-math.inf))]
         return max([float(self.t[-1]) if len(self.t) else -math.inf, *last])
 

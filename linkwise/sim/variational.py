@@ -75,11 +75,14 @@ def variational(work: Work) -> Step:
         half = 0.5 * h[0]
         missing = solved(q_m, [a - b for a, b in zip(momentum, start, strict=True)], p)
         x, xdot = m.parts(y)[2], own_rates(y, q_m, w, t, h, p)
-        better = [a + b for a, b in zip(w[:nv], missing, strict=True)]
-        better += [a + half * b for a, b in zip(x, xdot, strict=True)]
+        better = m.stored(
+            [
+                *(a + b for a, b in zip(w[:nv], missing, strict=True)),
+                *(a + half * b for a, b in zip(x, xdot, strict=True)),
+            ]
+        )
         change: Scalar = 0.0
         size: Scalar = 1.0
-        better = list(m.stored(better))
         for a, b in zip(better, w, strict=True):
             step = abs(a - b)
             change = where(step > change, step, change)
