@@ -76,15 +76,19 @@ class Trees:
         """The user's frames and inertias."""
         return lay_out(self.mechanism, self.p, align=False, regroup=False)
 
-    def place(self, name: str, tree: Tree) -> Place:
-        """A body or frame by name, on its link."""
-        frame = self.mechanism.frame(name)
-        return _on_body(tree, frame.body, frame.placement)
+    def place(self, name: str, tree: Tree, node: Any = None) -> Place:
+        """A body or frame by name, or a node of a flexible body, on its link."""
+        frame = self.mechanism.frame(name, node)
+        return _on_body(tree, frame.body, frame.placement, frame.node)
 
     def constraints(self, tree: Tree) -> list[Constraint]:
         """What closes the mechanism, on its links."""
         return [
-            Between(c.type, _on_body(tree, c.body_a, c.placement_a), _on_body(tree, c.body_b, c.placement_b))
+            Between(
+                c.type,
+                _on_body(tree, c.body_a, c.placement_a, c.node_a),
+                _on_body(tree, c.body_b, c.placement_b, c.node_b),
+            )
             if isinstance(c, ClosureInstance)
             else c
             for c in self.mechanism.closures
@@ -102,13 +106,13 @@ class Trees:
         return None if f_ext is None else each(tree, lambda link: link.external(f_ext))
 
 
-def _on_body(tree: Tree, body: int, pose: Pose) -> Place:
-    """A place given by its pose on a moving body (-1: the world)."""
+def _on_body(tree: Tree, body: int, pose: Pose, node: int = 0) -> Place:
+    """A place given by its pose on a moving body (-1: the world), or on a node of one that deforms."""
     offset = Transform.rigid(Mat3([row[:3] for row in pose[:3]]), Vec(*(row[3] for row in pose[:3])))
     if body < 0:
         return Place(None, offset)
     link = tree.links[body]
-    return Place(link, link.to_body.then(offset))
+    return Place(link, link.to_body.then(offset), link.seat_at(node))
 
 
 def instant(time: Flat | None) -> Scalar:

@@ -93,9 +93,9 @@ def _between(motions: LinkMotions, closure: Between, t: Scalar) -> Equations:
     rows = _rows(closure.type, X, t)
     made = Equations(residual, rate, bias, wrenches=rows)
     if closure.b.link is not None:
-        made.forces.append((closure.b.link, [closure.b.offset @ f for f in rows]))
+        made.forces.append((closure.b.link, [closure.b.phi(motions.q) @ f for f in rows]))
     if closure.a.link is not None:
-        made.forces.append((closure.a.link, [-(closure.a.offset @ (X.phi @ f)) for f in rows]))
+        made.forces.append((closure.a.link, [-(closure.a.phi(motions.q) @ (X.phi @ f)) for f in rows]))
     return made
 
 

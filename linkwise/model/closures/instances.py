@@ -27,6 +27,10 @@ class ClosureInstance:
     """Index of the moving body that carries frame b; -1 for the world."""
     placement_b: Pose
     """Frame b in that body's frame."""
+    node_a: int = 0
+    """Of a flexible body, the place in its ``nodes`` that ``placement_a`` starts from."""
+    node_b: int = 0
+    """Likewise for frame b."""
 
     @property
     def equations(self) -> tuple[str, ...]:
