@@ -76,9 +76,9 @@ class Trees:
         """The user's frames and inertias."""
         return lay_out(self.mechanism, self.p, align=False, regroup=False)
 
-    def place(self, name: str, tree: Tree, node: Any = None) -> Place:
+    def place(self, tree: Tree, body: str, node: Any = None) -> Place:
         """A body or frame by name, or a node of a flexible body, on its link."""
-        frame = self.mechanism.frame(name, node)
+        frame = self.mechanism.frame(body, node)
         return _on_body(tree, frame.body, frame.placement, frame.node)
 
     def constraints(self, tree: Tree) -> list[Constraint]:
@@ -287,27 +287,25 @@ CATALOGUE: dict[str, Text] = {
         empty=(0, 0),
     ),
     "poses": Text(("q",), lambda t, q: kinematics.poses(t.fast, q), empty=(0, 4, 4)),
-    "pose": Text(("q",), lambda t, q, *, body: kinematics.pose(t.fast, q, t.place(body, t.fast))),
-    "velocity": Text(("q", "v"), lambda t, q, v, *, body: kinematics.velocity(t.fast, q, v, t.place(body, t.fast))),
+    "pose": Text(("q",), lambda t, q, **at: kinematics.pose(t.fast, q, t.place(t.fast, **at))),
+    "velocity": Text(("q", "v"), lambda t, q, v, **at: kinematics.velocity(t.fast, q, v, t.place(t.fast, **at))),
     "jacobian": Text(
         ("q",),
-        lambda t, q, point, *, body: jacobian.jacobian(t.fast, q, t.place(body, t.fast), _point(point)),
+        lambda t, q, point, **at: jacobian.jacobian(t.fast, q, t.place(t.fast, **at), _point(point)),
         ("point",),
         Columns(
             ("force",),
-            lambda t, q, point, f, *, body: jacobian.pulled(t.fast, q, t.place(body, t.fast), _point(point), f),
+            lambda t, q, point, f, **at: jacobian.pulled(t.fast, q, t.place(t.fast, **at), _point(point), f),
             rows=True,
         ),
     ),
     "jacobian_rate": Text(
         ("q", "v"),
-        lambda t, q, v, point, *, body: jacobian.jacobian_rate(t.fast, q, v, t.place(body, t.fast), _point(point)),
+        lambda t, q, v, point, **at: jacobian.jacobian_rate(t.fast, q, v, t.place(t.fast, **at), _point(point)),
         ("point",),
         Columns(
             ("force",),
-            lambda t, q, v, point, f, *, body: jacobian.pulled_rate(
-                t.fast, q, v, t.place(body, t.fast), _point(point), f
-            ),
+            lambda t, q, v, point, f, **at: jacobian.pulled_rate(t.fast, q, v, t.place(t.fast, **at), _point(point), f),
             rows=True,
         ),
     ),
@@ -324,10 +322,11 @@ CATALOGUE: dict[str, Text] = {
     ),
     "centroidal_inertia": Text(("q",), lambda t, q: energy.centroidal_inertia(t.fast, q)),
     "operational_inertia": Text(
-        ("q",), lambda t, q, *, body: operational.operational_inertia(t.fast, q, t.place(body, t.fast))
+        ("q",), lambda t, q, **at: operational.operational_inertia(t.fast, q, t.place(t.fast, **at))
     ),
     "operational_admittance": Text(
-        ("q",), lambda t, q, *, body: operational.operational_admittance(t.fast, q, t.place(body, t.fast))
+        ("q",),
+        lambda t, q, **at: operational.operational_admittance(t.fast, q, t.place(t.fast, **at)),
     ),
     "regressor": Text(
         ("q", "v", "vdot"),

@@ -55,9 +55,7 @@ class MovingMass:
         h1_eta, X_eta = _sum_of_vectors(self.h1, eta), _sum_of_matrices(self.X, eta)
         h = c * m + F @ self.h0 + h1_eta
         Z = _outer(c, self.h0) + F.times(self.S0) + X_eta.T
-        W = [
-            _outer(c, self.h1[i]) + F.times(self.X[i]) + self._products(eta, _unit(i, n)) for i in range(n)
-        ]  # ∫x̂Γ_i*
+        W = [_outer(c, self.h1[i]) + F.times(self.X[i]) + self._products(eta, _unit(i, n)) for i in range(n)]  # ∫x̂Γ_i*
         xx = _outer(h, c) + Z.times(F.T) + _outer(c, h1_eta) + F.times(X_eta) + self._products(eta, eta)
         P = [self.h1[i] + a[i] * m + B[i] @ self.h0 for i in range(n)]
         A = [_axial(_outer(h, a[i]) + Z.times(B[i].T) + W[i]) for i in range(n)]

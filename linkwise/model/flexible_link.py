@@ -4,75 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import NoReturn
 from weakref import WeakKeyDictionary
 
+from linkwise.errors import ModelError
 from linkwise.flexible.body import FlexibleBody
 from linkwise.model.deformation import Deformation, Seat
-from linkwise.model.joints.base import Joint
+from linkwise.model.joints.modes import Modes
 from linkwise.model.tree import Link
 from linkwise.spatial.flexible import FlexibleForce, FlexibleInertia, FlexibleMotion, FlexibleMoving, Held
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.moving import RigidMotion
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Scalar, is_zero
+from linkwise.spatial.structure import flatten
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 Flat = Sequence[Scalar]
-
-
-class Modal(Joint):
-    """Modal coordinates alone: as many freedoms as modes, with nothing to turn."""
-
-    def __init__(self, modes: int) -> None:
-        self.nq = self.nv = modes
-
-    def neutral(self) -> tuple[float, ...]:
-        return (0.0,) * self.nq
-
-    def transform(self, q: Flat) -> Transform:
-        return Transform()
-
-    def subspace(self, q: Flat) -> tuple[Motion, ...]:
-        return (Motion.zero(),) * self.nv
-
-
-class Modes(Joint):
-    """Modal coordinates η, then those of the joint that holds the body: together what its link moves by."""
-
-    fixed_axes: ClassVar[bool] = False
-    quasi_velocities: ClassVar[bool] = True
-
-    def __init__(self, modes: int, joint: Joint) -> None:
-        self.modes = modes
-        self.joint = joint
-        self.nq = modes + joint.nq
-        self.nv = modes + joint.nv
-
-    def neutral(self) -> tuple[float, ...]:
-        return (*(0.0,) * self.modes, *self.joint.neutral())
-
-    def transform(self, q: Flat) -> Transform:
-        return self.joint.transform(q[self.modes :])
-
-    def subspace(self, q: Flat) -> tuple[Motion, ...]:
-        """Of the joint, in the child's frame, after one column of zeros for each mode."""
-        return (*(Motion.zero(),) * self.modes, *self.joint.subspace(q[self.modes :]))
-
-    def subspace_rate(self, q: Flat, v: Flat) -> Motion:
-        return self.joint.subspace_rate(q[self.modes :], v[self.modes :])
-
-    def rate(self, q: Flat, v: Flat) -> tuple[Scalar, ...]:
-        m = self.modes
-        return (*v[:m], *self.joint.rate(q[m:], v[m:]))
-
-    def integrate(self, q: Flat, dv: Flat) -> tuple[Scalar, ...]:
-        m = self.modes
-        return (*(x + d for x, d in zip(q[:m], dv[:m], strict=True)), *self.joint.integrate(q[m:], dv[m:]))
-
-    def difference(self, q0: Flat, q1: Flat) -> tuple[Scalar, ...]:
-        m = self.modes
-        return (*(b - a for a, b in zip(q0[:m], q1[:m], strict=True)), *self.joint.difference(q0[m:], q1[m:]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +35,7 @@ class Lump:
 class FlexibleLink(Link):
     """One flexible body and its inboard joint, in the frame of the body's root.
 
-    ``joint`` is :class:`Modes`; ``inertia`` is what is welded to the root.
+    ``joint`` is :class:`Modes`; there is no constant ``inertia``: ask for ``M(q)``.
     """
 
     deformation: Deformation = None  # type: ignore[assignment]
@@ -140,7 +88,7 @@ class FlexibleLink(Link):
     def M(self, q: Flat) -> FlexibleInertia:
         """The inertia at η, with what is welded to nodes."""
         eta = self._eta(q)
-        M = self.deformation.mass.inertia(eta) + self.inertia
+        M = self.deformation.mass.inertia(eta)
         for lump in self.lumps:
             M = M + Transform(*self.deformation.node(lump.node).factors(eta)).congruence(lump.inertia)
         return M
@@ -148,7 +96,7 @@ class FlexibleLink(Link):
     def wrench(self, q: Flat, motion: FlexibleMoving) -> FlexibleForce:
         """[χ; f] that a motion takes: inertia forces and Kη + Dη̇."""
         eta = self._eta(q)
-        f = self.deformation.mass.wrench(eta, motion) + self.inertia.wrench(motion.root)
+        f = self.deformation.mass.wrench(eta, motion)
         for lump in self.lumps:
             to_node = Transform(*self.deformation.node(lump.node).factors(eta))
             f = f + to_node @ lump.inertia.wrench(to_node.carry(motion))
@@ -168,6 +116,32 @@ class FlexibleLink(Link):
         return self.coordinates(q)[: self.modes]
 
 
+class _Varying:
+    """Stands where a rigid link has its constant inertia: a text that asks for it is for rigid links only."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> NoReturn:
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        raise _rigid_only(self._name)
+
+    def __matmul__(self, V: Motion) -> NoReturn:
+        raise _rigid_only(self._name)
+
+    def __add__(self, other: object) -> NoReturn:
+        raise _rigid_only(self._name)
+
+
+def _rigid_only(name: str) -> ModelError:
+    return ModelError(
+        "this function is for models whose bodies are all rigid",
+        got=f"the flexible body {name!r}",
+        do="use inverse and forward dynamics, the mass matrix, energies, momenta, poses, Jacobians or linearisations",
+    )
+
+
 def flexible_link(link: Link, body: FlexibleBody, lumps: Sequence[Lump]) -> FlexibleLink:
     """The link of a flexible body, from that of its root: η comes right before the joint's own coordinates."""
     m = body.modes
@@ -177,7 +151,10 @@ def flexible_link(link: Link, body: FlexibleBody, lumps: Sequence[Lump]) -> Flex
         "q_start": link.q_start - m,
         "v_start": link.v_start - m,
         "armature": ((0.0,) * m + tuple(link.armature)),
+        "inertia": _Varying(link.name),
     }
+    if any(not is_zero(x) for x in flatten(link.inertia)[0]):
+        lumps = [Lump(0, link.inertia), *lumps]
     return FlexibleLink(**own | changed, deformation=_deformation(body), lumps=tuple(lumps))
 
 

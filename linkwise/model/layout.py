@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from linkwise.spatial.matrices import Mat3, Sym3
 from linkwise.spatial.scalar import Scalar, cos, sin
 from linkwise.spatial.transforms import Factor, Shift, Transform, Turn
 from linkwise.spatial.vectors import Vec, coordinate_axis
+
+if TYPE_CHECKING:
+    from linkwise.flexible.body import FlexibleBody
 
 _SNAP = 2e-15  # what rounding leaves of an exact zero or one, relative to the largest number beside it
 _PARALLEL = 1e-14  # sine of the angle under which two axes are parallel
@@ -76,7 +79,7 @@ def lay_out(
             joint_name=joint.name,
             seat=None if body.parent < 0 else links[body.parent].seat_at(body.node),
         )
-        links.append(_deforming(link, body, values) if body.modes else link)
+        links.append(link if body.flexible is None else _deforming(link, body, body.flexible, values))
     base = RigidInertia.zero()
     if regroup:
         links, base = _regrouped(links, terms)
@@ -85,13 +88,13 @@ def lay_out(
     return Tree(tuple(links), mechanism.nq, mechanism.nv, gravity, _rigid(R, o), base)
 
 
-def _deforming(link: Link, body: Body, values: Values) -> Link:
+def _deforming(link: Link, body: Body, flexible: FlexibleBody, values: Values) -> Link:
     """The link of a flexible body, with what is welded to its nodes."""
     from linkwise.model.flexible_link import Lump, flexible_link
 
     nodes = sorted({part.node for part in body.parts if part.node})
     lumps = [(k, _inertia(values, body, np.eye(3), np.zeros(3), k)[0]) for k in nodes]
-    return flexible_link(link, body.flexible, [Lump(k, inertia) for k, inertia in lumps])
+    return flexible_link(link, flexible, [Lump(k, inertia) for k, inertia in lumps])
 
 
 class _BodyFrames:

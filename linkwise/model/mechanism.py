@@ -177,16 +177,16 @@ class Mechanism:
 
     @cached_property
     def independent(self) -> tuple[JointInstance, ...]:
-        """What q and v are made of, in order: the joints that follow no other; modes stand there as joints too."""
+        """What q and v are made of, in order: joints that follow no other, and modes, which stand as ``<body>.eta``."""
         own = [joint for joint in self.joints if joint.mimic is None]
         if self.is_flexible:
-            from linkwise.model.flexible_link import Modal
+            from linkwise.model.joints.modes import Modal
 
             for body in self.bodies:
                 if body.modes:
                     none = (0.0,) * body.modes
                     kind, q, v = Modal(body.modes), body.q_slice, body.v_slice
-                    own.append(JointInstance(f"{body.name} modes", body.index, kind, q, v, (), none, none, none))
+                    own.append(JointInstance(f"{body.name}.eta", body.index, kind, q, v, (), none, none, none))
         return tuple(sorted(own, key=lambda joint: joint.v_slice.start))
 
     @cached_property
@@ -389,9 +389,7 @@ class Mechanism:
     ) -> Self:
         """A copy with one closure more; see :meth:`linkwise.ModelBuilder.add_closure`."""
         name = str(name)
-        return self._with(
-            closure_between(self, name, body_a, placement_a, body_b, placement_b, joint, node_a, node_b)
-        )
+        return self._with(closure_between(self, name, body_a, placement_a, body_b, placement_b, joint, node_a, node_b))
 
     def with_coupling(self, name: str, coupling: Relation) -> Self:
         """A copy with one relation between joints more; see :meth:`linkwise.ModelBuilder.add_coupling`."""

@@ -142,7 +142,7 @@ class Motion:
 
     @cached_property
     def _own_joints(self) -> list[Any]:
-        return [joint for joint in self.model.joints if joint.mimic is None and joint.nv]
+        return [joint for joint in self.model.independent if joint.nv]
 
     # Forces.
     def _element_states(self, x: Flat) -> list[Any]:

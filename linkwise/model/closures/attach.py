@@ -103,16 +103,14 @@ def checked_placement(name: str, side: str, placement: Any) -> Any:
     return checked_pose(np.eye(4) if placement is None else placement, f"placement_{side} of closure {name!r}")
 
 
-def _place(
-    mechanism: Mechanism, name: str, side: str, body: str, placement: Any, node: Any
-) -> tuple[int, Any, int]:
+def _place(mechanism: Mechanism, name: str, side: str, body: str, placement: Any, node: Any) -> tuple[int, Any, int]:
     """The moving body and the pose on it, or on a node of it."""
     try:
         frame = mechanism.frame(body, node)
     except UnknownNameError:
-        if body == "world" or any(body == each.name for each in (*mechanism.bodies, *mechanism.frames)):
-            raise
         known = ["world", *(b.name for b in mechanism.bodies), *(f.name for f in mechanism.frames)]
+        if body in known:  # then it is the node that is unknown
+            raise
         raise UnknownNameError(f"body or frame (body_{side} of closure {name!r})", body, known) from None
     whole = np.array(frame.placement) @ np.array(checked_placement(name, side, placement))
     return frame.body, checked_pose(whole, f"placement_{side} of closure {name!r}"), frame.node

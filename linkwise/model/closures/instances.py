@@ -54,8 +54,8 @@ class RelationInstance:
 
     def coordinates(self, links: Sequence[Any], q: Sequence[Scalar]) -> list[Scalar]:
         """The q of the relation's residuals from the model's, given the links of its tree."""
-        return list(q) if self.joints is None else [x for k in self.joints for x in links[k].coordinates(q)]
+        return list(q) if self.joints is None else [x for k in self.joints for x in links[k].hinge.coordinates(q)]
 
     def rates(self, links: Sequence[Any], v: Sequence[Scalar]) -> list[Scalar]:
         """The v of the relation's residuals from the model's, given the links of its tree."""
-        return list(v) if self.joints is None else [x for k in self.joints for x in links[k].rates(v)]
+        return list(v) if self.joints is None else [x for k in self.joints for x in links[k].hinge.rates(v)]
