@@ -85,7 +85,9 @@ class Dense:
 
     def mass_matrix(self, q):
         n = self.model.nv
-        columns = [slope(self.model, lambda x: np.array([X for X, _, _ in self.pieces(x)]), q, unit) for unit in np.eye(n)]
+        columns = [
+            slope(self.model, lambda x: np.array([X for X, _, _ in self.pieces(x)]), q, unit) for unit in np.eye(n)
+        ]
         M = np.zeros((n, n))
         for k, (X, modes, own) in enumerate(self.pieces(q)):
             m = modes.stop - modes.start
@@ -96,6 +98,16 @@ class Dense:
                 J[m:, j] = W[2, 1], W[0, 2], W[1, 0], *(X[:3, :3].T @ columns[j][k][:3, 3])
             M += J.T @ own @ J
         return M
+
+    def kinetic_energy(self, q, v):
+        """From the poses' rates along v alone."""
+        rates = slope(self.model, lambda x: np.array([X for X, _, _ in self.pieces(x)]), q, v)
+        total = 0.0
+        for (X, modes, own), rate in zip(self.pieces(q), rates, strict=True):
+            W = X[:3, :3].T @ rate[:3, :3]
+            x = np.array([*v[modes], W[2, 1], W[0, 2], W[1, 0], *(X[:3, :3].T @ rate[:3, 3])])
+            total += 0.5 * x @ own @ x
+        return total
 
     def potential_energy(self, q):
         total = 0.0
@@ -122,7 +134,7 @@ class Dense:
         units = np.eye(self.model.nv)
         c = slope(self.model, lambda x: self.mass_matrix(x) @ v, q, v)
         for j, unit in enumerate(units):
-            c[j] -= slope(self.model, lambda x: 0.5 * v @ self.mass_matrix(x) @ v, q, unit)
+            c[j] -= slope(self.model, lambda x: self.kinetic_energy(x, v), q, unit)
             c[j] += slope(self.model, self.potential_energy, q, unit)
         return c + self.damping_force(v)
 

@@ -82,9 +82,7 @@ def test_velocities_and_jacobians_of_nodes(model):
         close(J @ v, [W[2, 1], W[0, 2], W[1, 0], *rate[:3, 3]])
         J_rate = slope(model, lambda x, name=name, node=node: model.jacobian(x, name, node=node), q, v)
         close(model.jacobian_rate(q, v, name, node=node), J_rate)
-        close(
-            model.operational_admittance(q, name, node=node), J @ np.linalg.solve(model.mass_matrix(q), J.T), 1e-9
-        )
+        close(model.operational_admittance(q, name, node=node), J @ np.linalg.solve(model.mass_matrix(q), J.T), 1e-9)
 
 
 def test_momentum_is_that_of_the_pieces(model):
