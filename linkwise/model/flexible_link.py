@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 from weakref import WeakKeyDictionary
 
-from linkwise.errors import ModelError
 from linkwise.flexible.body import FlexibleBody
 from linkwise.model.deformation import Deformation, Seat
 from linkwise.model.joints.modes import Modes
-from linkwise.model.tree import Link
+from linkwise.model.tree import Link, rigid_only
 from linkwise.spatial.flexible import FlexibleForce, FlexibleInertia, FlexibleMotion, FlexibleMoving, Held
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.moving import RigidMotion
@@ -125,21 +124,13 @@ class _Varying:
     def __getattr__(self, attribute: str) -> NoReturn:
         if attribute.startswith("__"):
             raise AttributeError(attribute)
-        raise _rigid_only(self._name)
+        raise rigid_only("this function", self._name)
 
     def __matmul__(self, V: Motion) -> NoReturn:
-        raise _rigid_only(self._name)
+        raise rigid_only("this function", self._name)
 
     def __add__(self, other: object) -> NoReturn:
-        raise _rigid_only(self._name)
-
-
-def _rigid_only(name: str) -> ModelError:
-    return ModelError(
-        "this function is for models whose bodies are all rigid",
-        got=f"the flexible body {name!r}",
-        do="use inverse and forward dynamics, the mass matrix, energies, momenta, poses, Jacobians or linearisations",
-    )
+        raise rigid_only("this function", self._name)
 
 
 def flexible_link(link: Link, body: FlexibleBody, lumps: Sequence[Lump]) -> FlexibleLink:

@@ -221,9 +221,9 @@ class Mechanism:
             name: of the body or frame.
             node: of a flexible body, a node by its name or number, if not the root.
         """
-        if name == "world":
+        if name == "world" and node is None:
             return Frame("world", -1, IDENTITY)
-        known = self._frames_by_name
+        known = self._frames_by_name if name != "world" else {name: Frame(name, -1, IDENTITY)}
         if name not in known:
             raise UnknownNameError("body or frame", name, known)
         found = known[name]

@@ -24,7 +24,7 @@ class Kinematics(Methods):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """4×4 pose (..., 4, 4) of a body or frame in the world, or of a ``node`` of a flexible body (name or number)."""
+        """4×4 pose (..., 4, 4) of a body or frame in the world, or of a ``node`` of a flexible body."""
         return self._run("pose", q, p=p, out=out, threads=threads, **self._at(body, node))
 
     def poses(

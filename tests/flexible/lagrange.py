@@ -83,11 +83,12 @@ class Dense:
                     found.append((at @ np.array(part.placement), slice(0, 0), rigid(part)))
         return found
 
+    def piece_poses(self, q):
+        return np.array([X for X, _, _ in self.pieces(q)])
+
     def mass_matrix(self, q):
         n = self.model.nv
-        columns = [
-            slope(self.model, lambda x: np.array([X for X, _, _ in self.pieces(x)]), q, unit) for unit in np.eye(n)
-        ]
+        columns = [slope(self.model, self.piece_poses, q, unit) for unit in np.eye(n)]
         M = np.zeros((n, n))
         for k, (X, modes, own) in enumerate(self.pieces(q)):
             m = modes.stop - modes.start
@@ -101,7 +102,7 @@ class Dense:
 
     def kinetic_energy(self, q, v):
         """From the poses' rates along v alone."""
-        rates = slope(self.model, lambda x: np.array([X for X, _, _ in self.pieces(x)]), q, v)
+        rates = slope(self.model, self.piece_poses, q, v)
         total = 0.0
         for (X, modes, own), rate in zip(self.pieces(q), rates, strict=True):
             W = X[:3, :3].T @ rate[:3, :3]

@@ -87,12 +87,8 @@ def test_velocities_and_jacobians_of_nodes(model):
 
 def test_momentum_is_that_of_the_pieces(model):
     q, v = state(model, 6)
-    linear, total = np.zeros(3), 0.0
-    for X, _, own in Dense(model).pieces(q):
-        total += own[-1, -1]
-    centre = slope(model, model.center_of_mass, q, v)
-    linear = total * centre
-    close(model.momentum(q, v)[3:], linear)
+    total = sum(own[-1, -1] for _, _, own in Dense(model).pieces(q))
+    close(model.momentum(q, v)[3:], total * slope(model, model.center_of_mass, q, v))
     close(model.mass, total)
     A = model.centroidal_momentum_matrix(q)
     close(A @ v, model.centroidal_momentum(q, v))
@@ -127,7 +123,7 @@ def test_external_forces_act_on_the_root(model):
     q, v = state(model, 9)
     f = np.random.default_rng(4).normal(size=(len(model.bodies), 6))
     J = []
-    for k, body in enumerate(model.bodies):
+    for body in model.bodies:
         R = model.pose(q, body.name)[:3, :3]
         J.append(np.kron(np.eye(2), R.T) @ model.jacobian(q, body.name))
     expected = sum(j.T @ x for j, x in zip(J, f, strict=True))
