@@ -235,6 +235,10 @@ class Seat:
         self.q_start = q_start
         self.modes = modes
 
+    def moved(self, q_start: int) -> Seat:
+        """The same node, of a body whose η is elsewhere."""
+        return Seat(self.shape, q_start, self.modes)
+
     def at(self, q: Flat) -> Transform:
         """From the root of the flexible body to the node's frame."""
         return Transform(*self.shape.factors([q[self.q_start + i] for i in range(self.modes)]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NoReturn
+from typing import Any, NoReturn
 from weakref import WeakKeyDictionary
 
 from linkwise.flexible.body import FlexibleBody
@@ -61,6 +61,11 @@ class FlexibleLink(Link):
                 "armature": self.armature[m:],
             }
         )
+
+    @property
+    def deforming(self) -> tuple[Any, ...]:
+        """The node it sits on, what it consists of, and what is welded to it."""
+        return (*super().deforming, self.deformation, *self.lumps)
 
     def seat_at(self, node: int) -> Seat:
         """A node that others sit on."""

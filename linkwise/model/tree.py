@@ -65,6 +65,15 @@ class Link:
         """The node of this number that others sit on; None for a link that does not deform."""
         return None
 
+    @property
+    def deforming(self) -> tuple[Any, ...]:
+        """What deforms at this link: the node it sits on. Links that differ in it are of different kinds."""
+        return () if self.seat is None else (self.seat.shape,)
+
+    def alone(self) -> Link:
+        """The link by itself: its own coordinates from index 0 on, then the modal ones of the parent it sits on."""
+        return replace(self, q_start=0, v_start=0, seat=self.seat and self.seat.moved(self.joint.nq))
+
     def relaxed(self) -> Link:
         """The same link without elastic forces."""
         return self

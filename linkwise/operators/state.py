@@ -262,7 +262,6 @@ def operators(trees: Trees, q: Any, v: Any = None, frames: Frames = "body") -> O
         raise InputError("no such frames", got=repr(frames), allowed='"body" or "link"')
     tree = trees.in_body_frames if frames == "body" else trees.fast
     _refuse_mimics(trees.mechanism)
-    _refuse_flexible(trees.mechanism)
     q, v = _state(tree, q, v)
     symbolic = (
         q.dtype == object or (v is not None and v.dtype == object) or (trees.p is not None and _has_symbols(tree))
@@ -275,16 +274,6 @@ def operators(trees: Trees, q: Any, v: Any = None, frames: Frames = "body") -> O
     else:
         blocks = ArrayBlocks.of(tree, q, v)
     return Operators(Engine(blocks), lambda name: trees.place(tree, name), v is not None)
-
-
-def _refuse_flexible(mechanism: Mechanism) -> None:
-    bending = [body.name for body in mechanism.bodies if body.modes]
-    if bending:
-        raise InputError(
-            "the operators are those of rigid links, and some bodies of this model deform",
-            got=f"flexible bodies {', '.join(map(repr, bending[:8]))}",
-            do="use the model's own functions: forward_dynamics, mass_matrix, …",
-        )
 
 
 def _refuse_mimics(mechanism: Mechanism) -> None:

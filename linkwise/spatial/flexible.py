@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from linkwise.errors import ModelError
@@ -84,6 +85,13 @@ class FlexibleMotion(Motion):
         for x, y in zip(self.tail, _tail(force), strict=False):  # a plain force does not touch the modes
             power = power + x * y
         return power
+
+
+@cache
+def flexible_motions(modes: int) -> type[FlexibleMotion]:
+    """The motions of a link with so many modes, as a type that knows its zero."""
+    zero = classmethod(lambda cls: FlexibleMotion.of([0.0] * (modes + 6)))
+    return type(f"FlexibleMotion{modes}", (FlexibleMotion,), {"__slots__": (), "zero": zero})
 
 
 class FlexibleForce(Force):
