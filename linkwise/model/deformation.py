@@ -8,6 +8,10 @@ virtual work, ∫∂x̂/∂η_i · ẍ dm on the modes, ∫ẍ dm and ∫x̂×�
     A_c = a + E c + 2ω×c' + c'',   A_F = E F + 2ω~F' + F''.
 
 Nothing is dropped: these are Lagrange's equations of T(η, η̇, V), whatever the size of η and η̇.
+
+A consistent mass matrix of beams and shells has more in it than the mass along their axes: sections that turn. What its
+J0 and A0 have beyond [S0] and ∫x⁰×Γ adds T' = ½ω*ΔJ ω + ω·ΔA η̇, and to the force ΔJω' + ΔAη̈ + ω×(ΔJω + ΔAη̇) and
+ΔA*ω'.
 """
 
 from __future__ import annotations
@@ -46,6 +50,9 @@ class MovingMass:
         self.B = _sparse(integrals.B)
         products = _products(integrals)
         self.GG = [[_sparse(products[i, j]) for j in range(self.modes)] for i in range(self.modes)]
+        J, A = _of_sections(integrals)
+        self.dJ = Sym3(J.tolist())
+        self.dA = [Vec.of(column) for column in A.T.tolist()]
 
     def inertia(self, eta: Flat) -> FlexibleInertia:
         """M(η) of T = ½[η̇; V]*M(η)[η̇; V]."""
@@ -58,14 +65,14 @@ class MovingMass:
         W = [_outer(c, self.h1[i]) + F.times(self.X[i]) + self._products(eta, _unit(i, n)) for i in range(n)]  # ∫x̂Γ_i*
         xx = _outer(h, c) + Z.times(F.T) + _outer(c, h1_eta) + F.times(X_eta) + self._products(eta, eta)
         P = [self.h1[i] + a[i] * m + B[i] @ self.h0 for i in range(n)]
-        A = [_axial(_outer(h, a[i]) + Z.times(B[i].T) + W[i]) for i in range(n)]
+        A = [_axial(_outer(h, a[i]) + Z.times(B[i].T) + W[i]) + self.dA[i] for i in range(n)]
 
         def between(i: int, j: int) -> Scalar:
             Z_i = _outer(a[i], self.h0) + B[i].times(self.S0) + self.X[i].T
             own = a[i].dot(self.h1[j]) + _trace_of_product(B[i], self.X[j]) + self.Me[i][j]
             return P[i].dot(a[j]) + _inner(Z_i, B[j]) + own
 
-        root = RigidInertia(m, h, _about_origin(xx))
+        root = RigidInertia(m, h, _about_origin(xx).plus(self.dJ))
         return FlexibleInertia.symmetric(n, between, [Force(A[i], P[i]) for i in range(n)], root)
 
     def wrench(self, eta: Flat, moving: FlexibleMoving) -> FlexibleForce:
@@ -97,7 +104,11 @@ class MovingMass:
             + self._products(eta, rate_dot)
         )
         moment = _outer(h1[0], A_c) + X[0].T.times(A_F.T) + of_modes + _outer(c, force) + F.times(T.T)  # ∫x̂ẍ*
-        return FlexibleForce(chi, _axial(moment), force)
+        omega, omega_dot = moving.root.omega, moving.root.omega_dot
+        chi = [x + column.dot(omega_dot) for x, column in zip(chi, self.dA, strict=True)]
+        spin = self.dJ @ omega + _sum_of_vectors(self.dA, rate)
+        of_sections = self.dJ @ omega_dot + _sum_of_vectors(self.dA, rate_dot) + omega.cross(spin)
+        return FlexibleForce(chi, _axial(moment) + of_sections, force)
 
     def _a_rate(self, x: Flat) -> list[Vec]:
         """The columns of aη."""
@@ -258,6 +269,16 @@ def _products(integrals: ModalIntegrals) -> np.ndarray:
         skew[:, :, i, j], skew[:, :, j, i] = -A[:, :, k], A[:, :, k]
     size = np.sqrt(np.maximum(np.diag(integrals.Me), 0.0))
     return zeroed((symmetric + skew).transpose(2, 3, 0, 1), np.outer(size, size)).transpose(2, 3, 0, 1)
+
+
+def _of_sections(integrals: ModalIntegrals) -> tuple[np.ndarray, np.ndarray]:
+    """ΔJ and ΔA: what J0 and A0 have beyond the mass along the axes."""
+    S0, X = integrals.S0, integrals.X
+    arm = np.sqrt(np.trace(integrals.J0) / 2)
+    size = np.sqrt(np.maximum(np.diag(integrals.Me), 0.0))
+    along = np.stack([X[1, 2] - X[2, 1], X[2, 0] - X[0, 2], X[0, 1] - X[1, 0]])
+    J = integrals.J0 - (np.trace(S0) * np.eye(3) - S0)
+    return zeroed(0.5 * (J + J.T), arm**2), zeroed(integrals.A0 - along, arm * size)
 
 
 def _unit(i: int, n: int) -> list[float]:

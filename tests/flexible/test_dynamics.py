@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from tests.flexible.lagrange import Dense, slope
-from tests.flexible.mechanisms import arm, small_beam, state, tree
+from tests.flexible.lagrange import Dense, node_pose, slope
+from tests.flexible.mechanisms import arm, panels, small_beam, state, tree
 
-MODELS = {"arm": arm, "tree": tree}
+MODELS = {"arm": arm, "tree": tree, "panels": panels}
 
 
 @pytest.fixture(scope="module", params=MODELS)
@@ -62,17 +62,18 @@ def test_gravity_force_is_the_slope_of_the_potential(model):
 def test_poses_of_bodies_and_nodes(model):
     q, _ = state(model, 4)
     close(model.poses(q), Dense(model).poses(q))
-    b = model.bodies[0] if model.bodies[0].modes else model.body("boom")
-    from tests.flexible.lagrange import node_pose
-
-    whole = model.pose(q, b.name) @ node_pose(b.flexible, "tip", q[b.q_slice])
-    close(model.pose(q, b.name, node="tip"), whole)
-    close(model.pose(q, b.name, node="root"), model.pose(q, b.name))
+    for body in model.bodies:
+        if body.flexible is not None:
+            end = body.flexible.nodes[-1].key
+            whole = model.pose(q, body.name) @ node_pose(body.flexible, end, q[body.q_slice])
+            close(model.pose(q, body.name, node=end), whole)
+            close(model.pose(q, body.name, node="root"), model.pose(q, body.name))
 
 
 def test_velocities_and_jacobians_of_nodes(model):
     q, v = state(model, 5)
-    names = [(body.name, node) for body in model.bodies for node in ([None, "tip", 2] if body.modes else [None])]
+    ends = [(body.name, body.flexible.nodes[-1].key) for body in model.bodies if body.flexible is not None]
+    names = [(model.bodies[-1].name, None), ends[-1]]
     for name, node in names:
         J = model.jacobian(q, name, node=node)
         close(J @ v, model.velocity(q, v, name, node=node))
@@ -94,7 +95,8 @@ def test_momentum_is_that_of_the_pieces(model):
     close(A @ v, model.centroidal_momentum(q, v))
 
 
-def test_linearisations(model):
+def test_linearisations():
+    model = chain(small_beam(modes=(1, 1), axial_modes=0, torsion_modes=0, damping=0.03))
     q, v = state(model, 7)
     tau = np.random.default_rng(1).normal(size=model.nv)
     lin = model.linearize_forward(q, v, tau)
