@@ -1,9 +1,14 @@
 """Flexible bodies in the recursion: against Lagrange's equations written densely, and relations that must hold."""
 
+import pickle
+
+import mpmath
 import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise import models
+from linkwise.cli import main
 from tests.flexible.lagrange import Dense, node_pose, slope
 from tests.flexible.mechanisms import arm, panels, small_beam, state, tree
 
@@ -200,3 +205,47 @@ def test_free_system_keeps_energy_and_momenta():
     assert np.abs(momentum - momentum[0]).max() < 1e-9 * np.abs(momentum[0]).max()
     assert np.abs(traj.energy - energy).max() < 1e-12 * energy[0]
     assert np.ptp(q[:, model.body("one").q_slice], axis=0).min() > 1e-3  # it does bend
+
+
+def test_info_lists_modes(capsys):
+    assert main(["info", "flexible_arm"]) == 0
+    shown = capsys.readouterr().out
+    assert "flexible body" in shown
+    frequencies = models.flexible_arm().body("upper").flexible.held_frequencies
+    assert f"{frequencies[0]:.2f}" in shown
+    assert "point masses" not in shown
+
+
+def test_names_of_modal_coordinates():
+    model = models.flexible_arm(modes=1)
+    traj = lw.simulate(model, model.neutral(), duration=0.01)
+    assert traj.columns["q"] == ["upper.eta[0]", "upper.eta[1]", "shoulder", "lower.eta[0]", "lower.eta[1]", "elbow"]
+
+
+def test_damped_modes_lose_energy_at_the_rate_of_their_damping():
+    model = models.flexible_arm(modes=1, damping=0.05)
+    q, v = state(model, 3)
+    vdot = model.forward_dynamics(q, v, np.zeros(model.nv))
+    h = 1e-5
+    energies = [
+        model.kinetic_energy(*after) + model.potential_energy(after[0])
+        for after in ((q + s * h * v, v + s * h * vdot) for s in (-1, 1))
+    ]
+    lost = sum(v[b.v_slice] @ b.flexible.damping @ v[b.v_slice] for b in model.bodies)
+    assert (energies[1] - energies[0]) / (2 * h) == pytest.approx(-lost, rel=1e-5)
+    assert lost > 0.0
+
+
+def test_models_travel_by_pickle():
+    model = models.flexible_arm(modes=1)
+    q, v = state(model, 3)
+    there = pickle.loads(pickle.dumps(model))
+    close(there.forward_dynamics(q, v, v), model.forward_dynamics(q, v, v), 1e-14)
+
+
+def test_more_digits_than_a_float():
+    """The same text on mpmath numbers: what rounding leaves of the compiled one."""
+    model = models.flexible_arm(modes=1)
+    q, v = state(model, 3)
+    exact = model.inverse_dynamics(*(np.array([mpmath.mpf(x) for x in a], object) for a in (q, v, v)))
+    close(model.inverse_dynamics(q, v, v), np.array([float(x) for x in exact]), 1e-13)
