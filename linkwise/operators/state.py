@@ -273,7 +273,7 @@ def operators(trees: Trees, q: Any, v: Any = None, frames: Frames = "body") -> O
         blocks = ScalarBlocks.of(tree, _scalars(q), None if v is None else _scalars(v))
     else:
         blocks = ArrayBlocks.of(tree, q, v)
-    return Operators(Engine(blocks), lambda name: trees.place(name, tree), v is not None)
+    return Operators(Engine(blocks), lambda name: trees.place(tree, name), v is not None)
 
 
 def _refuse_mimics(mechanism: Mechanism) -> None:

@@ -161,7 +161,7 @@ class Motion:
 
     @cached_property
     def _own_joints(self) -> list[Any]:
-        return [joint for joint in self.model.joints if joint.mimic is None and joint.nv]
+        return [joint for joint in self.model.independent if joint.nv]
 
     @cached_property
     def structure_constants(self) -> list[tuple[int, int, int, float]]:

@@ -285,11 +285,10 @@ class Trajectory:
         q = [f"{k}" for k in range(self.q.shape[-1])]
         v = [f"{k}" for k in range(self.v.shape[-1])]
         if self.model is not None:
-            for joint in self.model.joints:
-                if joint.mimic is None:
-                    for names, part in ((q, joint.q_slice), (v, joint.v_slice)):
-                        size = part.stop - part.start
-                        names[part] = [joint.name] if size == 1 else [f"{joint.name}[{k}]" for k in range(size)]
+            for joint in self.model.independent:
+                for names, part in ((q, joint.q_slice), (v, joint.v_slice)):
+                    size = part.stop - part.start
+                    names[part] = [joint.name] if size == 1 else [f"{joint.name}[{k}]" for k in range(size)]
         return {"q": q, "v": v, "x": [f"{k}" for k in range(self.x.shape[-1])], "vdot": v, "tau": v}
 
     def _arrays(self) -> dict[str, Array]:
