@@ -275,6 +275,11 @@ class Motion:
         return list(vdot), list(active)
 
     # Closures.
+    @property
+    def projects(self) -> bool:
+        """Whether states are put back on the closures."""
+        return self.closing is not None and self.closing.projects
+
     @cached_property
     def is_timed(self) -> bool:
         """Whether closures depend on the time."""
@@ -323,10 +328,23 @@ class Motion:
                 out.extend(element.rate(t, objects(q), objects(v), own, objects(p)))
         return out + [0.0] * self.switches
 
+    def tangent_error(self, t: Scalar, y: Flat, p: Flat, error: Flat) -> list[Scalar]:
+        """Of an error in the chart around y, what stays when y is put back on the closures."""
+        if not self.projects:
+            return list(error)
+        q, _, x = self.parts(y)
+        u, v, own = self.chart_parts(error)
+        given = self.closure_inputs(t, x, p)
+        parts = (self.model._run("tangent_part", objects(q), objects(part), **given) for part in (u, v))
+        return [*(value for part in parts for value in part), *own]
+
     def rates(self, y: Flat, z: Flat, t: Scalar, p: Flat, hosted: Flat | None = None) -> list[Scalar]:
         """Ż in the chart around y."""
         u, v, x = self.chart_parts(z)
         q = self.moved(self.parts(y)[0], u)
+        if self.projects:
+            # Where stages leave the closures, constraints that are redundant contradict each other.
+            q, v, x = self.parts(self.obeying(t, self.closer(t, [*q, *v, *x], p), p))
         vdot, _ = self.acceleration(t, q, v, x, p, hosted)
         return [*self.chart_rate(u, v), *vdot, *self.element_rates(t, q, v, x, p)]
 
