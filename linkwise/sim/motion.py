@@ -328,6 +328,21 @@ class Motion:
                 out.extend(element.rate(t, objects(q), objects(v), own, objects(p)))
         return out + [0.0] * self.switches
 
+    def closure_push(self, t: Scalar, q: Flat, x: Flat, p: Flat, multipliers: Flat) -> list[Scalar]:
+        """J_c*λ (nv)."""
+        return list(self.model._run("constraint_push", objects(q), objects(multipliers), **self.closure_inputs(t, x, p)))
+
+    def closure_gap(self, t: Scalar, q: Flat, x: Flat, p: Flat) -> list[Scalar]:
+        """e of the closures in force."""
+        return list(self.model._run("closure_error", objects(q), **self.closure_inputs(t, x, p)))
+
+    def correction(
+        self, t: Scalar, q: Flat, x: Flat, p: Flat, rates: Flat
+    ) -> tuple[Sequence[Scalar], Sequence[Scalar]]:
+        """The least change of velocity that changes ė by these amounts, and its impulses."""
+        found = self.model._run("correction", objects(q), objects(rates), **self.closure_inputs(t, x, p))
+        return list(found[0]), list(found[1])
+
     def tangent_error(self, t: Scalar, y: Flat, p: Flat, error: Flat) -> list[Scalar]:
         """Of an error in the chart around y, what stays when y is put back on the closures."""
         if not self.projects:
