@@ -105,7 +105,7 @@ def test_projection_keeps_the_order(method: str, order: int) -> None:
 
 def test_the_symplectic_method_keeps_the_energy_of_a_closed_mechanism_forever() -> None:
     model = models.slider_crank()
-    traj = lw.simulate(model, *turning(model), duration=60.0, method="variational", dt=2e-3)
+    traj = lw.simulate(model, *turning(model), duration=30.0, method="variational", dt=1e-3)
     early, late = traj.energy[:2000], traj.energy[-2000:]
     assert np.ptp(early) < 1e-3 * np.abs(early).max()
     assert np.ptp(traj.energy) < 1.1 * np.ptp(early)
@@ -199,18 +199,14 @@ def test_cassie_falls_with_its_loops_closed() -> None:
 
 
 # What keeps closures closed.
-def test_without_stabilization_closures_drift_and_with_feedback_they_come_back() -> None:
-    model = models.four_bar(1)
-    v0 = swinging(model, 3.0)
+def test_without_stabilization_closures_drift_and_with_feedback_less() -> None:
+    model = models.slider_crank()
     error = {}
-    for how in (None, "baumgarte", lw.Baumgarte(rate=100.0), "projection"):
-        traj = lw.simulate(
-            model, model.neutral(), v0, duration=3.0, method="rk4", dt=5e-3, stabilization=how
-        )
-        error[str(how)] = np.abs(traj.closure_error[-1]).max()
-    assert error["None"] > 10 * error["baumgarte"] > 0.0
-    assert error["baumgarte"] > error["Baumgarte(rate=100.0)"] > 1e-13
-    assert error["projection"] < 1e-13
+    for how in (None, "baumgarte", "projection"):
+        traj = lw.simulate(model, *turning(model), duration=3.0, method="rk4", dt=2e-3, stabilization=how)
+        error[how] = np.abs(traj.closure_error[-1]).max()
+    assert error[None] > 10 * error["baumgarte"] > 1e4 * error["projection"]
+    assert error["projection"] < 1e-14
 
 
 def test_feedback_asks_for_what_it_says() -> None:
