@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -261,3 +262,23 @@ def test_motions_that_contradict_each_other_do_not_pass_in_silence() -> None:
     with pytest.warns(lw.IntegrationWarning, match="did not stay closed"):
         traj = lw.simulate(model, [0.0], duration=1.0, method="rk4", dt=1e-2)
     assert "did not stay closed" in traj.note
+
+
+# What comes out.
+def test_what_is_between_samples_is_closed_too(tmp_path: Path) -> None:
+    model = models.slider_crank()
+    traj = lw.simulate(model, *turning(model), duration=0.2, method="rk4", dt=2e-3, save_every=5)
+    between = traj.at(np.linspace(0.0, 0.2, 77))
+    assert np.abs(between.closure_error).max() < 1e-12
+    assert np.abs(model.closure_rate(between.q, between.v)).max() < 1e-10
+    loose = lw.simulate(model, *turning(model), duration=0.2, method="rk4", dt=2e-3, stabilization=None)
+    assert np.abs(loose.at([0.1111]).closure_error).max() > 1e-12
+    np.testing.assert_array_equal(lw.Trajectory.load(traj.save(tmp_path / "t.npz"), model).closure_error,
+                                  traj.closure_error)  # fmt: skip
+
+
+def test_plots_show_the_closures() -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    model = models.slider_crank()
+    figure = lw.simulate(model, *turning(model), duration=0.1).plot(("q", "closure_error", "active"))
+    assert [axis.get_ylabel() for axis in figure.axes][1] == "closure error [m, 1]"
