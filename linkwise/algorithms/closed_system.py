@@ -159,6 +159,18 @@ def impulse(by: ClosureSolver, tree: Tree, v: Flat) -> Impulse:
     return Impulse(elementwise(tree, lambda a, b: a + b, v, change), impulses)
 
 
+def tangent_part(by: ClosureSolver, still: ClosureSolver, tree: Tree, x: Flat) -> list[Scalar]:
+    """x - 𝓜⁻¹J_c*Λ⁺J_c x: of a small change of velocity or place, what the constraints leave.
+
+    ``by`` is the system moving with x and ``still`` at rest: equations that depend on time have a rate there too.
+    """
+    moving = [
+        a - b for e, f in zip(by.equations, still.equations, strict=True) for a, b in zip(e.rate, f.rate, strict=True)
+    ]
+    change, _ = by.held([-a for a in moving])
+    return elementwise(tree, lambda a, b: a + b, x, change)
+
+
 def closing_step(by: ClosureSolver, tree: Tree, q: Flat) -> list[Scalar]:
     """q ⊕ -𝓜⁻¹J_c*Λ⁺e: one step of Newton's method towards closure, the shortest in the norm of kinetic energy."""
     change, _ = by.held([-x for e in by.equations for x in e.residual])
