@@ -85,6 +85,7 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
         q: ArrayLike,
         v: ArrayLike | None = None,
         *,
+        t: ArrayLike | None = None,
         p: ArrayLike | None = None,
         frames: Literal["body", "link"] = "body",
     ) -> Operators:
@@ -95,7 +96,8 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
 
         Args:
             q: configuration (..., nq).
-            v: velocity (..., nv); needed for ``V``, ``a``, ``b`` and ``f`` only.
+            v: velocity (..., nv); needed for ``V``, ``a``, ``b``, ``f`` and ``U`` only.
+            t: time (...), for closures that depend on it; zero if left out.
             p: run-time parameters (np), one set for all states.
             frames: ``"body"`` gives blocks in the bodies' frames. ``"link"`` gives them in frames chosen along the
                 joints, with what of an inertia a joint does not feel handed to its parent: cheaper when compiled.
@@ -108,7 +110,7 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
         if p is not None and not self.parameter_names:
             raise _no_parameters("operators")
         trees = self._trees if p is None else Trees(self, list(np.asarray(p)))
-        return operators(trees, q, v, frames)
+        return operators(trees, q, v, frames, t)
 
     # Configurations.
     def neutral(self) -> Array:
