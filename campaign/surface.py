@@ -12,22 +12,19 @@ from typing import Any
 
 import linkwise as lw
 from linkwise.algorithms.catalogue import CATALOGUE, input_shape
-from linkwise.algorithms.closed_catalogue import CLOSED
 
 LEFT_OUT = {
+    "assemble": "of closed systems, with a result of its own: tested with the closures",
+    "check_closures": "raises or returns nothing: tested with the closures",
+    "freedoms": "returns a report: tested with the closures",
+    "independent_mass_matrix": "takes one configuration: tested with the closures",
+    "static_equilibrium": "of closed systems, with a result of its own: tested with the closures",
     "sensitivity": "its forces have an axis of time: tested with the linearised dynamics",
     "operators": "returns expressions, not arrays: tested with the operators",
-    **dict.fromkeys(
-        (*CLOSED, "assemble", "check_closures", "freedoms", "independent_mass_matrix", "static_equilibrium"),
-        "the random mechanisms have no closures: tested with them",
-    ),
 }
 """Methods of a state that the random calls leave out, and why."""
 
-OF_CLOSED_MODELS = ("actuated", "t")
-"""Arguments that matter only where there are closures: not drawn."""
-
-STATIC = {"body": "place", "dt": "seconds", "order": "order"}
+STATIC = {"body": "place", "dt": "seconds", "order": "order", "actuated": "joints; left alone"}
 """Arguments that are not arrays of a state."""
 OPTIONS = ("p", "out", "threads")
 
@@ -103,8 +100,7 @@ def _of_states() -> dict[str, inspect.Signature]:
         if name.startswith("_") or not inspect.isfunction(function) or function in seen:
             continue
         parameters = dict(inspect.signature(function).parameters)
-        for other in ("self", *OF_CLOSED_MODELS):
-            parameters.pop(other, None)
+        parameters.pop("self", None)
         if name in CATALOGUE or {"q", "q0"} & set(parameters):
             seen.add(function)
             found[name] = inspect.Signature(list(parameters.values()))

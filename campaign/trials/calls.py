@@ -166,16 +166,14 @@ class _Call:
             values = np.clip(np.round(2 * values), -100, 100)
             if link_start(name) == "q":  # no quaternion of length zero
                 values = np.abs(values) + 1.0
-        return values.astype(dtype)
+        return np.asarray(values).astype(dtype)
 
     # Arrays.
     def plain(self, dtype: Any = None) -> dict[str, Any]:
         """All arrays with all batch axes, contiguous, in the precision of the call."""
         kind = self.dtype if dtype is None else dtype
         return {
-            name: np.ascontiguousarray(
-                np.broadcast_to(x, (*self.case.batch, *input_shape(self.model, name))).astype(kind)
-            )
+            name: np.array(np.broadcast_to(x, (*self.case.batch, *input_shape(self.model, name))), kind, order="C")
             for name, x in self.values.items()
         }
 

@@ -33,6 +33,7 @@ from linkwise.algorithms.equations import Between, Constraint
 from linkwise.algorithms.kinematics import Place
 from linkwise.algorithms.pivots import Pivots, reference_pivots
 from linkwise.algorithms.sweeps import Field, each
+from linkwise.algorithms.switched import switched
 from linkwise.model.closures.instances import ClosureInstance
 from linkwise.model.layout import lay_out
 from linkwise.model.mechanism import Mechanism, Pose
@@ -82,20 +83,26 @@ class Trees:
         frame = self.mechanism.frame(name)
         return _on_body(tree, frame.body, frame.placement)
 
-    def constraints(self, tree: Tree) -> list[Constraint]:
-        """What closes the mechanism, on its links."""
-        return [
+    def constraints(self, tree: Tree, active: Flat | None = None) -> list[Constraint]:
+        """What closes the mechanism, on its links; with ``active``, each with its number, 1 in force and 0 released."""
+        found = [
             Between(c.type, _on_body(tree, c.body_a, c.placement_a), _on_body(tree, c.body_b, c.placement_b))
             if isinstance(c, ClosureInstance)
             else c
             for c in self.mechanism.closures
         ]
+        return found if active is None else [switched(c, a) for c, a in zip(found, active, strict=True)]
 
     def closed(
-        self, q: Flat, v: Flat, time: Flat | None, constraints: Sequence[Constraint] | None = None
+        self,
+        q: Flat,
+        v: Flat,
+        time: Flat | None,
+        constraints: Sequence[Constraint] | None = None,
+        active: Flat | None = None,
     ) -> ClosureSolver:
         """The closed system at a state, to be solved as the mechanism says; other constraints than its own if given."""
-        taken = self.constraints(self.fast) if constraints is None else constraints
+        taken = self.constraints(self.fast, active) if constraints is None else constraints
         pivots = None if self.mechanism.closure_reference is None else lambda: self.pivots(taken)
         return closure_solver(self.mechanism.closure_solver, self.fast, q, v, taken, instant(time), pivots)
 
@@ -104,7 +111,8 @@ class Trees:
         nominal = self if self.p is None else Trees(self.mechanism)
         taken = nominal.constraints(nominal.fast)
         if constraints is not None:  # the same ones, with other things to say
-            taken = [replace(own, type=given.type) for own, given in zip(taken, constraints, strict=True)]
+            types: list[Any] = [given.type for given in constraints]
+            taken = [replace(own, type=kind) for own, kind in zip(taken, types, strict=True)]
         reference = self.mechanism.closure_reference
         return [] if reference is None else reference_pivots(nominal.fast, taken, reference)
 
@@ -173,6 +181,7 @@ def input_shape(mechanism: Mechanism, name: str) -> tuple[int, ...]:
         "force": (6,),
         "pi": (len(mechanism.bodies), 10),
         "t": (),
+        "active": (len(mechanism.closures),),
         "multipliers": (sum(len(c.equations) for c in mechanism.closures),),
     }
     return sizes[_KIND.get(name, name)]
@@ -183,7 +192,11 @@ _KIND = {"x": "v", "q0": "q", "q1": "q", "vdot": "v", "tau": "v", "dv": "v", "dq
 
 def link_start(name: str) -> str:
     """How an input is divided among the links: by their place in ``q``, in ``v``, by ``body``, or not at all."""
-    others = {"f_ext": "body", "pi": "body", **dict.fromkeys(("point", "force", "p", "t", "multipliers"), "none")}
+    others = {
+        "f_ext": "body",
+        "pi": "body",
+        **dict.fromkeys(("point", "force", "p", "t", "active", "multipliers"), "none"),
+    }
     return others.get(name, _KIND.get(name, name))
 
 
@@ -191,10 +204,21 @@ def _id(t: Trees, q: Flat, v: Flat, vdot: Flat, f_ext: Flat | None) -> Any:
     return inverse_dynamics.inverse_dynamics(t.fast, q, v, vdot, t.link_forces(f_ext, t.fast))
 
 
-def _fd(t: Trees, q: Flat, v: Flat, tau: Flat, f_ext: Flat | None, time: Flat | None = None) -> Any:
+def _fd(
+    t: Trees,
+    q: Flat,
+    v: Flat,
+    tau: Flat,
+    f_ext: Flat | None,
+    time: Flat | None = None,
+    active: Flat | None = None,
+    *,
+    closing_rate: float = 0.0,
+) -> Any:
     forces = t.link_forces(f_ext, t.fast)
     if t.mechanism.closures:
-        return constrained_accelerations(t.closed(q, v, time), t.fast, q, v, tau, forces)
+        by = t.closed(q, v, time, active=active)
+        return constrained_accelerations(by, t.fast, q, v, tau, forces, closing_rate)
     return forward_dynamics.forward_dynamics(t.fast, q, v, tau, forces)
 
 
@@ -238,7 +262,7 @@ def _point(point: Flat | None) -> Vec | None:
 
 CATALOGUE: dict[str, Text] = {
     "inverse_dynamics": Text(("q", "v", "vdot"), _id, ("f_ext",)),
-    "forward_dynamics": Text(("q", "v", "tau"), _fd, ("f_ext", "t")),
+    "forward_dynamics": Text(("q", "v", "tau"), _fd, ("f_ext", "t", "active")),
     "bias_force": Text(("q", "v"), _bias, ("f_ext",)),
     "linearize_inverse": Text(
         ("q", "v", "vdot"),

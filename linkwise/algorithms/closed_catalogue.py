@@ -15,12 +15,12 @@ def _still(t: Trees, v: Flat | None) -> Flat:
     return [0.0] * t.fast.nv if v is None else v
 
 
-def _error(t: Trees, q: Flat, time: Flat | None) -> Any:
-    return closed_system.closure_error(t.fast, q, t.constraints(t.fast), instant(time))
+def _error(t: Trees, q: Flat, time: Flat | None, active: Flat | None) -> Any:
+    return closed_system.closure_error(t.fast, q, t.constraints(t.fast, active), instant(time))
 
 
-def _rate(t: Trees, q: Flat, v: Flat, time: Flat | None) -> Any:
-    return closed_system.closure_rate(t.fast, q, v, t.constraints(t.fast), instant(time))
+def _rate(t: Trees, q: Flat, v: Flat, time: Flat | None, active: Flat | None) -> Any:
+    return closed_system.closure_rate(t.fast, q, v, t.constraints(t.fast, active), instant(time))
 
 
 def _bias(t: Trees, q: Flat, v: Flat, time: Flat | None) -> Any:
@@ -43,12 +43,12 @@ def _forces(t: Trees, q: Flat, v: Flat, tau: Flat, f_ext: Flat | None, time: Fla
     return found if found.wrenches else found._replace(wrenches=np.empty((0, 6), object))
 
 
-def _impulse(t: Trees, q: Flat, v: Flat, time: Flat | None) -> Any:
-    return closed_system.impulse(t.closed(q, v, time), t.fast, v)
+def _impulse(t: Trees, q: Flat, v: Flat, time: Flat | None, active: Flat | None) -> Any:
+    return closed_system.impulse(t.closed(q, v, time, active=active), t.fast, v)
 
 
-def _closing_step(t: Trees, q: Flat, time: Flat | None) -> Any:
-    places = [closed_system.places_only(constraint) for constraint in t.constraints(t.fast)]
+def _closing_step(t: Trees, q: Flat, time: Flat | None, active: Flat | None) -> Any:
+    places = [closed_system.places_only(constraint) for constraint in t.constraints(t.fast, active)]
     return closed_system.closing_step(t.closed(q, _still(t, None), time, places), t.fast, q)
 
 
@@ -62,14 +62,16 @@ def _wrenches(t: Trees, q: Flat, v: Flat, multipliers: Flat, time: Flat | None) 
 
 
 CLOSED: dict[str, Text] = {
-    "closure_error": Text(("q",), _error, ("t",)),
-    "closure_rate": Text(("q", "v"), _rate, ("t",)),
+    "closure_error": Text(("q",), _error, ("t", "active")),
+    "closure_rate": Text(("q", "v"), _rate, ("t", "active")),
     "constraint_bias": Text(("q", "v"), _bias, ("t",)),
     "constraint_jacobian": Text(("q",), _jacobian, ("t", "v"), Columns(("multipliers",), _efforts, rows=True)),
     "constraint_forces": Text(("q", "v", "tau"), _forces, ("f_ext", "t"), result=closed_system.ConstraintForces),
-    "project_velocity": Text(("q", "v"), lambda t, q, v, time: _impulse(t, q, v, time).v, ("t",)),
-    "project_configuration": Text(("q",), _closing_step, ("t",)),
-    "impulse": Text(("q", "v"), _impulse, ("t",), result=closed_system.Impulse),
+    "project_velocity": Text(
+        ("q", "v"), lambda t, q, v, time, active: _impulse(t, q, v, time, active).v, ("t", "active")
+    ),
+    "project_configuration": Text(("q",), _closing_step, ("t", "active")),
+    "impulse": Text(("q", "v"), _impulse, ("t", "active"), result=closed_system.Impulse),
     # Parts of others, not public.
     "held": Text(("q", "v", "vdot", "multipliers"), _held, ("t",), result=closed_system.Held),
     "closure_wrenches": Text(("q", "v", "multipliers"), _wrenches, ("t",)),

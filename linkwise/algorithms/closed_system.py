@@ -117,10 +117,25 @@ def _weighted(numbers: Flat, weights: Flat) -> Scalar:
 
 
 def constrained_accelerations(
-    by: ClosureSolver, tree: Tree, q: Flat, v: Flat, tau: Flat, f_ext: Forces
+    by: ClosureSolver, tree: Tree, q: Flat, v: Flat, tau: Flat, f_ext: Forces, closing_rate: float = 0.0
 ) -> list[Scalar]:
-    """v̇ under the constraints."""
+    """v̇ under the constraints; with a ``closing_rate`` a (1/s), ë = -2a ė - a²e instead of zero (Baumgarte 1972).
+
+    For rates, their first derivative is -a times their residual.
+    """
+    if closing_rate:
+        by.push(_closing(by.equations, closing_rate))
     return by.solve(tau, needed_forces(tree, q, v, None, f_ext))[0]
+
+
+def _closing(closures: Sequence[Equations], rate: float) -> list[Scalar]:
+    """What is added to J_c v̇."""
+    pushed: list[Scalar] = []
+    for e in closures:
+        places = len(e.residual)
+        pushed += [-(x_dot * (2.0 * rate)) - x * rate**2 for x, x_dot in zip(e.residual, e.rate, strict=False)]
+        pushed += [-(x * rate) for x in e.rate[places:]]
+    return pushed
 
 
 def constraint_forces(by: ClosureSolver, tree: Tree, q: Flat, v: Flat, tau: Flat, f_ext: Forces) -> ConstraintForces:

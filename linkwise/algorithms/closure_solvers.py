@@ -32,6 +32,9 @@ class ClosureSolver(Protocol):
     equations: list[Equations]
     """Those of each constraint."""
 
+    def push(self, accelerations: Flat) -> None:
+        """Ask for these second derivatives of all equations (first ones, of rates) instead of zero."""
+
     def solve(self, tau: Flat, b: Forces = None) -> tuple[list[Scalar], list[Scalar]]:
         """v̇ (nv) and the multipliers λ of all equations."""
 

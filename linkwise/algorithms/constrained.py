@@ -99,6 +99,10 @@ class Constrained:
             pulls = joined(pulls, mimic_pulls(tree))
         self.pulled = PulledTree(tree, q, pulls)
 
+    def push(self, accelerations: Flat) -> None:
+        """Ask for these second derivatives of all equations (first ones, of rates) instead of zero."""
+        self.bias = [x - a for x, a in zip(self.bias, accelerations, strict=True)]
+
     def solve(self, tau: Flat, b: Forces = None) -> tuple[list[Scalar], list[Scalar]]:
         """v̇ (nv) and the multipliers λ of all equations, in order."""
         gamma = [-x for x in self.bias] + [0.0] * (self.pulled.count - self.count)

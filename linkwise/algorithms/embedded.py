@@ -61,6 +61,12 @@ class Embedded:
         self.factor = factorize([[half[max(i, j)][min(i, j)] for j in n] for i in n])
         self.redundant = None if len(self.rows) == pulls.count else Constrained(tree, q, v, constraints, t)
 
+    def push(self, accelerations: Flat) -> None:
+        """Ask for these second derivatives of all equations (first ones, of rates) instead of zero."""
+        self.gamma = [x + a for x, a in zip(self.gamma, accelerations, strict=True)]
+        if self.redundant is not None:
+            self.redundant.push(accelerations)
+
     def solve(self, tau: Flat, b: Forces = None) -> tuple[list[Scalar], list[Scalar]]:
         """v̇ (nv) and the multipliers λ of all equations, in order."""
         f = tau if b is None else [x - c for x, c in zip(tau, external_force(self.tree, self.q, b), strict=True)]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from linkwise.algorithms.equations import Constraint, equations
 from linkwise.algorithms.inverse_dynamics import Forces, external_force
 from linkwise.algorithms.mass_matrix import mass_matrix
-from linkwise.algorithms.multipliers import FLOOR, SOFTNESS, STEPS
+from linkwise.algorithms.multipliers import FLOOR, LEAST, SOFTNESS, STEPS
 from linkwise.algorithms.sparse_factor import Factor, factorize
 from linkwise.errors import InputError
 from linkwise.model.tree import Tree
@@ -40,6 +40,10 @@ class FullSystem:
         upper = [[*corner[i], *J_c[i]] for i in range(m)]
         lower = [[*(J_c[r][i] for r in range(m)), *M[i]] for i in range(tree.nv)]
         self.factor = factorize([*upper, *lower])  # begins with the last row: 𝓜 before the multipliers
+
+    def push(self, accelerations: Flat) -> None:
+        """Ask for these second derivatives of all equations (first ones, of rates) instead of zero."""
+        self.gamma = [x + a for x, a in zip(self.gamma, accelerations, strict=True)]
 
     def solve(self, tau: Flat, b: Forces = None) -> tuple[list[Scalar], list[Scalar]]:
         """v̇ (nv) and the multipliers λ of all equations, in order."""
@@ -78,7 +82,7 @@ def _softness(mass: Factor, J_c: Sequence[Flat]) -> list[Scalar]:
         for x, y in zip(row, mass.solve(row), strict=True):
             own = own + x * y
         diagonal.append(own)
-    floor: Scalar = 0.0
+    floor: Scalar = LEAST
     for x in diagonal:
         floor = floor + x * (FLOOR / len(diagonal))
     return [(x + floor) * SOFTNESS for x in diagonal]

@@ -24,6 +24,9 @@ SOFTNESS = 1e-10
 FLOOR = 1e-9
 """What W has at least, relative to the mean of Λ's diagonal: rows that move nothing have a pivot too."""
 
+LEAST = 1e-20
+"""What W has at least, in kg⁻¹ or the like: where all constraints are released, Λ is zero, and so is every λ."""
+
 STEPS = 3
 
 
@@ -34,7 +37,7 @@ class Multipliers:
         n = len(Lambda)
         self.steps = 1 if sure else STEPS
         self.order = elimination_order(Lambda)
-        floor = _trace(Lambda) * (FLOOR / max(n, 1))
+        floor = _trace(Lambda) * (FLOOR / max(n, 1)) + LEAST
         self.soft: list[Scalar] = [0.0 if sure else (Lambda[i][i] + floor) * SOFTNESS for i in self.order]
         softened = [[Lambda[i][j] for j in self.order] for i in self.order]
         for i, soft in enumerate(self.soft):

@@ -254,12 +254,16 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
     @property
     def rolls(self) -> bool:
         """Whether sweeps run as loops: constant compile time, for many links. See :meth:`with_sweeps`."""
-        return len(self.bodies) > ROLLED_ABOVE if self.sweeps == "auto" else self.sweeps == "rolled"
+        if self.sweeps != "auto":
+            return self.sweeps == "rolled"
+        # Each closure adds a column to every sweep, most of it zeros that only written-out code can leave out.
+        return len(self.bodies) > ROLLED_ABOVE * (1 + len(self.closures))
 
     def with_sweeps(self, sweeps: Literal["auto", "rolled", "unrolled"]) -> Self:
         """A copy whose functions run their sweeps as loops ("rolled") or written out ("unrolled").
 
-        Unrolled code is faster and takes longer to compile; "auto" rolls models of more than some sixty bodies.
+        Unrolled code is faster and takes longer to compile; "auto" rolls models of more than some sixty bodies, sixty
+        more for each closure.
         """
         if sweeps not in ("auto", "rolled", "unrolled"):
             raise InputError("no such way to run sweeps", got=repr(sweeps), allowed='"auto", "rolled" or "unrolled"')
@@ -316,10 +320,11 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
         point: Any = None,
         t: Any = None,
         at_v: Any = None,
+        active: Any = None,
         **static: Any,
     ) -> Array:
         arrays, optional = list(required), []
-        for extra, value in (("f_ext", f_ext), ("point", point), ("t", t), ("v", at_v)):
+        for extra, value in (("f_ext", f_ext), ("point", point), ("t", t), ("v", at_v), ("active", active)):
             if value is not None:
                 arrays.append(np.asarray(value) if isinstance(value, (int, float)) else value)
                 optional.append(extra)

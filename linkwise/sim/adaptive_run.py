@@ -142,6 +142,10 @@ class AdaptiveRun(Run):
         self.saved[k, place : place + at_once] = after
         self.control[k, 3] = place + at_once
 
+    def times_reached(self) -> Array:
+        """When each state was last (count)."""
+        return self.control[:, 0].copy()
+
     def statuses(self) -> Array:
         """How each state ended (count)."""
         found = np.array([_STATUS[float(code)] for code in self.control[:, 2]], dtype="<U11")

@@ -34,6 +34,10 @@ class Event:
             at every step has two samples at that time, before and after; a sample that was asked for at just that time
             is the one after.
         name: found again in ``Trajectory.events``.
+        attach: closures that take hold there, by name; they must be closed at that place. Where the mechanism moves
+            against them they catch it: the velocity changes by the least impulse (``Occurrence.impulses``), and energy
+            is lost.
+        release: closures that let go there. Nothing is compiled again for either.
     """
 
     function: Callable[..., Any]
@@ -41,8 +45,13 @@ class Event:
     terminal: bool = False
     action: Callable[..., Any] | None = None
     name: str = "event"
+    attach: str | Sequence[str] = ()
+    release: str | Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        for side in ("attach", "release"):
+            given = getattr(self, side)
+            object.__setattr__(self, side, (given,) if isinstance(given, str) else tuple(given))
         calls: tuple[tuple[str, Any], ...] = (("function", self.function), ("action", self.action or self.function))
         for what, given in calls:
             if not callable(given):
@@ -54,12 +63,23 @@ class Event:
                 allowed="1 (minus to plus), -1 (plus to minus), 0 (both)",
             )
 
+    @property
+    def changes(self) -> bool:
+        """Whether the motion goes on differently after it."""
+        return self.action is not None or self.switches
+
+    @property
+    def switches(self) -> bool:
+        """Whether closures take hold or let go."""
+        return bool(self.attach or self.release)
+
 
 class Occurrence(NamedTuple):
     """An event that happened.
 
     Its name, when (s), in which state of the batch (its index, () for one), where, and where its action led to (the
-    same place if it has none).
+    same place if it has none). ``impulses`` (m) are those of the closures, in N s and N m s, where something changed at
+    the event; None where nothing did.
     """
 
     name: str
@@ -69,6 +89,7 @@ class Occurrence(NamedTuple):
     v: Array
     q_after: Array
     v_after: Array
+    impulses: Array | None = None
 
 
 def as_events(events: Any) -> tuple[Event, ...]:

@@ -129,6 +129,10 @@ class FixedRun(Run):
         """When a step begins; the end of the run after the last."""
         return self.end if number >= self.steps else self.t0 + number * self.h
 
+    def times_reached(self) -> Array:
+        """When each state was last (count)."""
+        return np.array([self.time(float(number)) for number in self.clock[:, 0]])
+
     def statuses(self) -> Array:
         """How each state ended (count)."""
         done = np.where(self.clock[:, 0] >= self.steps, "done", "interrupted").astype(object)

@@ -21,6 +21,7 @@ from linkwise.model.parameters import Values
 from linkwise.model_api.model import Model
 from linkwise.once import cached_property
 from linkwise.sim.checks import check_choice, check_not_negative, check_positive
+from linkwise.sim.closing import Closing
 from linkwise.sim.elements import Element
 from linkwise.sim.limits import Limit, is_linear, limits_of_joints
 from linkwise.spatial.dual import derivative
@@ -69,15 +70,29 @@ def objects(values: Flat) -> Any:
 
 
 class Motion:
-    """A model, the elements that act on it, and the rules for its joints."""
+    """A model, the elements that act on it, the rules for its joints, and how its closures are kept.
+
+    Where closures are switched, the last of the states x are their numbers, 1 in force and 0 released: they do not
+    change but by events.
+    """
 
     after_step: Callable[[Flat, Flat, Scalar, Flat], tuple[Flat, Flat]] | None = None
     """``(q, v, t, p) -> (q, v)``, over any scalar: moves the end of each step, say onto a constraint. None: nothing."""
 
-    def __init__(self, model: Model, elements: Sequence[Element], rules: JointRules, n_parameters: int) -> None:
+    def __init__(
+        self,
+        model: Model,
+        elements: Sequence[Element],
+        rules: JointRules,
+        n_parameters: int,
+        closing: Closing | None = None,
+        switched: bool = False,
+    ) -> None:
         self.model, self.elements, self.rules = model, tuple(elements), rules
         self.nq, self.nv = model.nq, model.nv
-        self.nx = sum(element.nx for element in elements)
+        self.closing = closing if model.closures else None
+        self.switches = len(model.closures) if switched else 0
+        self.nx = sum(element.nx for element in elements) + self.switches
         self.np = n_parameters
         self._model_parameters = sum(parameter.slice.stop - parameter.slice.start for parameter in model.parameters)
 
@@ -250,10 +265,43 @@ class Motion:
         active, passive = self.joint_forces(t, q, v, x, p, hosted)
         losses = self.joint_losses(q, v)
         tau = [a + b + c for a, b, c in zip(active, passive, losses, strict=True)]
-        vdot = self.model.forward_dynamics(
-            objects(q), objects(v), objects(tau), self.body_forces(t, q, v, x, p), p=self.model_parameters(p)
+        closing: dict[str, Any] = {"closing_rate": self.closing.rate} if self.closing and self.closing.rate else {}
+        vdot = self.model._run(
+            "forward_dynamics",
+            objects(q),
+            objects(v),
+            objects(tau),
+            f_ext=self.body_forces(t, q, v, x, p),
+            **self.closure_inputs(t, x, p),
+            **closing,
         )
         return list(vdot), list(active)
+
+    # Closures.
+    @cached_property
+    def is_timed(self) -> bool:
+        """Whether closures depend on the time."""
+        return any(closure.type.time_dependent for closure in self.model.closures)
+
+    def closure_inputs(self, t: Scalar, x: Flat, p: Flat) -> dict[str, Any]:
+        """What functions of closures take besides the state: the time, which of them are in force, and p."""
+        given: dict[str, Any] = {"p": self.model_parameters(p)}
+        if self.is_timed:
+            given["t"] = objects([t]).reshape(())
+        if self.switches:
+            given["active"] = objects(x[self.nx - self.switches :])
+        return given
+
+    def closer(self, t: Scalar, y: Flat, p: Flat) -> list[Scalar]:
+        """One step of Newton's method from y towards where all closures in force are closed."""
+        q, v, x = self.parts(y)
+        return [*self.model._run("project_configuration", objects(q), **self.closure_inputs(t, x, p)), *v, *x]
+
+    def obeying(self, t: Scalar, y: Flat, p: Flat) -> list[Scalar]:
+        """The state with the nearest velocity that obeys all closures in force."""
+        q, v, x = self.parts(y)
+        given = self.closure_inputs(t, x, p)
+        return [*q, *self.model._run("project_velocity", objects(q), objects(v), **given), *x]
 
     def model_parameters(self, p: Flat) -> Any:
         """The part of p that is the model's, or None."""
@@ -276,7 +324,7 @@ class Motion:
         for element, own in zip(self.elements, self._element_states(x), strict=True):
             if element.nx:
                 out.extend(element.rate(t, objects(q), objects(v), own, objects(p)))
-        return out
+        return out + [0.0] * self.switches
 
     def rates(self, y: Flat, z: Flat, t: Scalar, p: Flat, hosted: Flat | None = None) -> list[Scalar]:
         """Ż in the chart around y."""

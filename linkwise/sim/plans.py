@@ -16,6 +16,7 @@ from linkwise.model_api.memory import Memory
 from linkwise.model_api.model import Model
 from linkwise.once import cached_property
 from linkwise.sim.adaptive_loop import adaptive_loop
+from linkwise.sim.closing import Closing
 from linkwise.sim.elements import Element, Function
 from linkwise.sim.events import Event, Locator, event_program
 from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
@@ -82,7 +83,12 @@ class Plan:
 
     def _work(self) -> tuple[Work, Step]:
         work = Work(self.motion, host=self.host_forces if self.hosted else None)
-        return work, settled(work, self._step(work))
+        step = settled(work, self._step(work))
+        if self.motion.closing is None or not self.motion.closing.projects:
+            return work, step
+        from linkwise.sim.manifold import on_manifold
+
+        return work, on_manifold(work, step)
 
     def _step(self, work: Work) -> Step:
         if self.tableau is not None:
@@ -148,6 +154,8 @@ class Plan:
             q, v, x = m.parts(y)
             vdot, tau = m.acceleration(t[0], q, v, x, p, hosted if self.hosted else None)
             found = {"vdot": vdot, "tau": tau, "energy": m.energy(q, v, x, p)}
+            if m.switches:
+                found["active"] = x[m.nx - m.switches :]
             outside = m.body_forces(t[0], q, v, x, p)
             return found if outside is None else {**found, "f_ext": list(outside.reshape(-1))}
 
@@ -188,14 +196,16 @@ def plan_for(
     method: str,
     every_step: bool,
     events: tuple[Event, ...],
+    closing: Closing,
+    switched: bool,
 ) -> Plan:
     """The plan for these choices, made or found: the same functions and elements give the same plan."""
     parts = tuple(element.function if isinstance(element, Function) else element for element in elements)
-    key = (parts, rules, n_parameters, method, TABLEAUX.get(method), every_step, events)
+    key = (parts, rules, n_parameters, method, TABLEAUX.get(method), every_step, events, closing, switched)
     return Memory.of(model).recent(
         "simulation plans",
         key,
-        lambda: _made(model, elements, rules, n_parameters, method, every_step, events),
+        lambda: _made(model, elements, rules, n_parameters, method, every_step, events, closing, switched),
         most=_KEPT,
     )
 
@@ -208,6 +218,8 @@ def _made(
     method: str,
     every_step: bool,
     events: tuple[Event, ...],
+    closing: Closing,
+    switched: bool,
 ) -> Plan:
     traced: list[Element] = []
     hosted: list[Function] = []
@@ -233,7 +245,7 @@ def _made(
             "control runs in Python, once for each evaluation and each state, since it cannot be traced: "
             + "; ".join(reasons)
         )
-    motion = Motion(model, traced, rules, n_parameters)
+    motion = Motion(model, traced, rules, n_parameters, closing, switched)
     return Plan(motion, method, every_step, events, TABLEAUX.get(method), tuple(hosted), note)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from linkwise.errors import InputError
 from linkwise.model_api.model import Model
+from linkwise.sim.closed_states import OPEN, ClosedStates, drift
 from linkwise.sim.events import Event, Occurrence
 from linkwise.sim.interrupts import held_back
 from linkwise.sim.jumps import Jumps
@@ -109,13 +110,32 @@ class Run:
             q, v = after[: m.nq].copy(), after[m.nq : m.nq + m.nv].copy()
             if event.action is not None:
                 after[: m.nq + m.nv] = _after(event, event.action(float(t), q.copy(), v.copy()), m.model)
+            impulses = self._closed(event, state, t, after) if event.changes and m.model.closures else None
             later = after[: m.nq].copy(), after[m.nq : m.nq + m.nv].copy()
-            found.append(Occurrence(event.name, float(t), index, q, v, *later))
+            found.append(Occurrence(event.name, float(t), index, q, v, *later, impulses))
         final = any(event.terminal for event in events)
         self.events += found
-        if final or any(event.action is not None for event in events):
+        if final or any(event.changes for event in events):
             self.jumps.append(Jump(state, float(t), y.copy(), after.copy()))
         return after, final
+
+    def _closed(self, event: Event, state: int, t: float, y: Array) -> Array | None:
+        """Let closures take hold and let go, and put the state y (in place) where it obeys them; their impulses."""
+        m = self.plan.motion
+        if event.switches:
+            flags = y[m.ny - m.switches :]
+            names = [closure.name for closure in m.model.closures]
+            for name in event.attach:
+                flags[names.index(name)] = 1.0
+            for name in event.release:
+                flags[names.index(name)] = 0.0
+        if not (m.closing and m.closing.projects) and not event.attach:
+            return None
+        states = ClosedStates(m, np.array([t]), y[None], self.states.p[state : state + 1])
+        states.close(f"let the event {event.name!r} happen, or its action lead, where the closure is closed")
+        impulses = states.obey()
+        y[: m.nq], y[m.nq : m.nq + m.nv] = states.q[0], states.v[0]
+        return np.asarray(impulses[0])
 
     def statuses(self) -> Array:
         """How each state ended (count)."""
@@ -139,13 +159,13 @@ class Run:
         statuses = self.statuses()
         status = statuses.reshape(states.shape)
         steps, rejected = (a.astype(np.int64).reshape(states.shape) for a in self.counts())
-        self.trouble = self._trouble(statuses)
+        self.trouble = self._trouble(statuses) or self._drift()
         derived: Any = lambda: plan.observe(t, y, p, threads)  # noqa: E731
         return Trajectory(
             t,
             y[..., : m.nq],
             y[..., m.nq : m.nq + m.nv],
-            y[..., m.nq + m.nv :],
+            y[..., m.nq + m.nv : m.ny - m.switches],
             p=p,
             model=m.model,
             jumps=self._jumps(threads),
@@ -159,6 +179,17 @@ class Run:
             storage=getattr(self, "saved", None),
         )
 
+    def _drift(self) -> str:
+        """Which closure did not stay closed to the end; empty if all did, or nobody saw to it."""
+        m = self.plan.motion
+        if m.closing is None or not m.closing.projects:
+            return ""
+        return drift(m, self.times_reached(), self.y, self.states.p, OPEN if self.y.dtype == np.float64 else 1e-3)
+
+    def times_reached(self) -> Array:
+        """When each state was last (count)."""
+        raise NotImplementedError
+
     def _jumps(self, threads: int) -> Jumps | None:
         if not self.jumps:
             return None
@@ -166,7 +197,7 @@ class Run:
         t = np.array([jump.t for jump in self.jumps])
         state = np.array([jump.state for jump in self.jumps])
         y = np.array([(jump.before, jump.after) for jump in self.jumps], self.states.dtype)
-        parts = {"q": y[..., : m.nq], "v": y[..., m.nq : m.nq + m.nv], "x": y[..., m.nq + m.nv :]}
+        parts = {"q": y[..., : m.nq], "v": y[..., m.nq : m.nq + m.nv], "x": y[..., m.nq + m.nv : m.ny - m.switches]}
         derived: Any = lambda: plan.observe(t[:, None], y, self.states.p[state], threads)  # noqa: E731
         return Jumps(t, state, parts, derived() if plan.hosted else derived)
 

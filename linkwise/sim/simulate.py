@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +27,8 @@ from linkwise.sim.checks import (
     checked_atol,
     checked_times,
 )
+from linkwise.sim.closed_states import OPEN, check_switched, closure_flags, start_closed
+from linkwise.sim.closing import as_closing
 from linkwise.sim.elements import as_elements
 from linkwise.sim.events import Event, as_events, limit_events
 from linkwise.sim.fixed_run import FixedRun
@@ -66,6 +68,8 @@ def simulate(
     save_every: int = 1,
     rules: JointRules | None = None,
     limits: str | None = None,
+    stabilization: Any = "projection",
+    released: str | Sequence[str] = (),
     max_step: float = math.inf,
     min_step: float = 0.0,
     max_steps: int = 1_000_000,
@@ -84,6 +88,11 @@ def simulate(
 
     Models of many bodies (``model.rolls``) run the same way, with their sweeps as loops inside the kernel: no long
     compilation, and time in proportion to the bodies. Only ``"rodas4"`` needs a matrix, and time with their square.
+
+    Models with closures move on their manifold, also where constraints are redundant and through singular
+    configurations. q0 must be closed (:meth:`Model.assemble`; what is open by rounding is closed), and v0 is projected
+    where it moves against closures, with a warning. See ``stabilization``, and ``attach`` and ``release`` of
+    :class:`Event`.
 
     Fixed steps run in float32, at twice the speed, if q0, v0, p and x0 are all float32.
 
@@ -113,6 +122,10 @@ def simulate(
         rules: what the model's damping, friction and limits do.
         limits: short for ``rules=JointRules(limits=...)``: ``"spring"`` (a stiff spring at each joint limit, the
             default), ``"stop"`` (reaching one ends the simulation), ``"ignore"``.
+        stabilization: what keeps closures closed (their accelerations obey in any case): ``"projection"`` puts places
+            and velocities back after each step, to rounding; ``"baumgarte"`` or :class:`Baumgarte` is feedback that
+            lets them stay open a little; None leaves them to the integrator.
+        released: names of closures that do not hold at the start; events can attach them.
         max_step: largest step of an adaptive method, s.
         min_step: smallest step of an adaptive method, s; a run that needs smaller ones ends as ``"failed"``. 0: where
             rounding makes steps useless (1e-15 s).
@@ -148,10 +161,15 @@ def simulate(
     absolute = checked_atol(rtol, atol, max_step, min_step)
     workers = checked_threads(threads)
     elements = as_elements(control)
-    states = States(model, elements, q0, v0, p, x0, single=not adaptive and all_single(q0, v0, p, x0))
+    chosen = as_events(events)
+    closing = as_closing(stabilization)
+    flags = closure_flags(model, released)
+    check_switched(model, chosen)
+    switched = bool((flags == 0.0).any()) or any(event.switches for event in chosen)
+    single = not adaptive and all_single(q0, v0, p, x0)
+    states = States(model, elements, q0, v0, p, x0, single, flags if switched else ())
     check_clock(t0, duration, 1e-3 if dt is None and not adaptive else dt, states.dtype, adaptive)
     check_progress(progress)
-    chosen = as_events(events)
     if rules.limits != "ignore":
         limited, stops = limits_of(model, rules)
         check_start(limited, states.y)
@@ -162,9 +180,13 @@ def simulate(
     if adaptive and times is None and states.shape:
         times = t0 + duration * np.arange(_BATCH_SAMPLES) / (_BATCH_SAMPLES - 1.0)
         times[-1] = t0 + duration
-    plan = plan_for(model, elements, rules, states.p.shape[-1], name, every_step, chosen)
+    plan = plan_for(model, elements, rules, states.p.shape[-1], name, every_step, chosen, closing, switched)
     if plan.note:
         warnings.warn(plan.note, SlowControlWarning, stacklevel=2)
+    if model.closures:
+        tol = 1e-5 if single else OPEN
+        started = start_closed(plan.motion, t0, states.y, states.p, tol, v_given=v0 is not None)
+        states.y = started.astype(states.dtype, copy=False)
     bar = Progress(progress, model.name)
     try:
         if adaptive:

@@ -13,9 +13,19 @@ from linkwise.sim.checks import checked_vector
 
 
 class States:
-    """Starting states, broadcast against each other and laid out in rows."""
+    """Starting states, broadcast against each other and laid out in rows; ``switches`` are the last of x in each."""
 
-    def __init__(self, model: Model, elements: Any, q0: Any, v0: Any, p: Any, x0: Any, single: bool) -> None:
+    def __init__(
+        self,
+        model: Model,
+        elements: Any,
+        q0: Any,
+        v0: Any,
+        p: Any,
+        x0: Any,
+        single: bool,
+        switches: Any = (),
+    ) -> None:
         self.model = model
         self.dtype = np.dtype(np.float32 if single else np.float64)
         q = checked_vector("q0", q0, model.nq)
@@ -36,7 +46,8 @@ class States:
         q, v, x, given = (
             np.broadcast_to(a, (*self.shape, a.shape[-1])).reshape(self.count, a.shape[-1]) for a in (q, v, x, given)
         )
-        self.y = np.ascontiguousarray(np.concatenate([q, v, x], axis=1))
+        flags = np.tile(np.asarray(switches, float), (self.count, 1))
+        self.y = np.ascontiguousarray(np.concatenate([q, v, x, flags], axis=1))
         self.p = np.array(given, self.dtype, order="C")  # a copy: what follows from the motion is computed later
         # Quaternions of length one, once at the start: steps keep them so.
         self.y[:, : model.nq] = model.integrate(self.y[:, : model.nq], np.zeros(model.nv))

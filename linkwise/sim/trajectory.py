@@ -119,6 +119,27 @@ class Trajectory:
         flat = self._values.get("f_ext")
         return None if flat is None else flat.reshape(*flat.shape[:-1], -1, 6)
 
+    @property
+    def active(self) -> Array:
+        """Which closures are in force (..., T, n_closures): 1, or 0 where one is released."""
+        closures = self._with_model("active").closures
+        known = self._values.get("active")
+        return np.ones((*self.q.shape[:-1], len(closures))) if known is None else known
+
+    @cached_property
+    def closure_error(self) -> Array:
+        """Residuals of all closures at the samples (..., T, ·), see :meth:`Model.closure_error`; zero where released.
+
+        Of each closure as many as it has equations between places.
+        """
+        model = self._with_model("closure_error")
+        counts = [len(closure.type.equations) for closure in model.closures]
+        if not sum(counts):
+            return np.zeros((*self.q.shape[:-1], 0))
+        q = np.asarray(self.q, float)
+        error = model.closure_error(q, np.broadcast_to(self.t, q.shape[:-1]).astype(float), p=self.model_parameters)
+        return error * np.repeat(self.active > 0.5, counts, axis=-1)
+
     @cached_property
     def poses(self) -> Array:
         """4×4 poses of all bodies (..., T, n_bodies, 4, 4) in the world."""

@@ -191,9 +191,11 @@ def test_every_method_follows_a_chain_of_a_hundred_links(method):
     model = chain(100)
     q0 = start_of(model)
     exact = lw.simulate(model, q0, None, 0.01, rtol=1e-11, output_times=[0.01])
-    motion = lw.simulate(model, q0, None, 0.01, method=method, rtol=1e-8, dt=1e-5)
-    allowed = {"euler": 2e-4, "variational": 1e-6}.get(method, 1e-7)
-    assert np.abs(motion.q[-1] - exact.q[-1]).max() < allowed * np.abs(exact.q[-1] - q0).max()
+    end = lw.simulate(model, q0, None, 0.01, method=method, rtol=1e-8, dt=1e-5).q[-1]
+    if method == "euler":  # of first order: half the step has half the error
+        end = 2.0 * lw.simulate(model, q0, None, 0.01, method=method, dt=5e-6).q[-1] - end
+    allowed = {"euler": 1e-5, "variational": 1e-6}.get(method, 1e-7)
+    assert np.abs(end - exact.q[-1]).max() < allowed * np.abs(exact.q[-1] - q0).max()
 
 
 @pytest.mark.slow

@@ -1,0 +1,122 @@
+"""States of a closed mechanism on numbers: at the start of a run, and after events."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.errors import ModelWarning, UnknownNameError, message
+from linkwise.model_api.model import Model
+from linkwise.sim.events import Event
+from linkwise.sim.motion import Motion
+
+Array = NDArray[Any]
+
+OPEN = 1e-6  # residuals, m or pure numbers, above which a closure is open: not by rounding, nor by a file's few digits
+_CLOSED = 1e-14
+_NEWTON = 6  # steps at most
+_ASKEW = 1e-8  # of a velocity, above which it is said that it was projected
+
+
+class ClosedStates:
+    """What closures say of states (k, ny) of a simulation at times (k)."""
+
+    def __init__(self, motion: Motion, t: Array, y: Array, p: Array, tol: float = OPEN) -> None:
+        self.motion, self.model, self.tol = motion, motion.model, tol
+        self.q, self.v, x = (np.array(part, float) for part in np.split(y, [motion.nq, motion.nq + motion.nv], axis=1))
+        self.given: dict[str, Any] = {}
+        own = len(motion.model.nominal_parameters)
+        if own:
+            self.given["p"] = np.array(p[:, :own], float)
+        if motion.is_timed:
+            self.given["t"] = np.array(t, float)
+        if motion.switches:
+            self.given["active"] = x[:, motion.nx - motion.switches :]
+
+    @property
+    def error(self) -> Array:
+        """e (k, ·); zeros for closures that are released."""
+        return self.model._run("closure_error", self.q, **self.given)
+
+    @property
+    def rate(self) -> Array:
+        """ė (k, m)."""
+        return self.model._run("closure_rate", self.q, self.v, **self.given)
+
+    def close(self, do: str) -> None:
+        """Put q where all is closed to rounding; what is open by more is refused, with the closure's name."""
+        e = self.error
+        self.model._refuse("is open", np.where(np.isnan(e), 0.0, e), self.model._place_labels, self.tol, do)
+        for _ in range(_NEWTON):
+            if not np.nanmax(np.abs(e), initial=0.0) > _CLOSED:
+                return
+            self.q, before = self.model._run("project_configuration", self.q, **self.given), e
+            e = self.error
+            if not np.nanmax(np.abs(e)) < np.nanmax(np.abs(before)):
+                return
+
+    def obey(self) -> Array:
+        """Put v where it obeys; the impulses (k, m) that this takes."""
+        self.v, impulses = self.model._run("impulse", self.q, self.v, **self.given)
+        return np.asarray(impulses)
+
+
+def start_closed(motion: Motion, t: float, y: Array, p: Array, tol: float, v_given: bool) -> Array:
+    """States (k, ny) to start from: closed, and moving as the closures allow."""
+    states = ClosedStates(motion, np.full(len(y), float(t)), y, p, tol)
+    states.close("assemble it first: q0 = model.assemble(q0); or name it in released=")
+    before = np.abs(states.rate)
+    size = 1.0 + np.abs(states.v).max(axis=1, initial=0.0, keepdims=True)
+    states.obey()
+    against = np.nan_to_num(before / size, nan=0.0, posinf=0.0)
+    if v_given and against.max(initial=0.0) > max(_ASKEW, 1e-2 * tol):
+        state, equation = np.unravel_index(int(np.argmax(against)), against.shape)
+        warnings.warn(
+            ModelWarning(
+                f"v0 moves against closure {motion.model._labels[equation][0]!r}, and was projected onto the closures",
+                got=f"rates up to {before[state, equation]:.3g} rad/s or m/s",
+                do="v0 = model.project_velocity(q0, v0) says the same",
+            ),
+            stacklevel=3,
+        )
+    made = y.copy()
+    made[:, : motion.nq], made[:, motion.nq : motion.nq + motion.nv] = states.q, states.v
+    return made
+
+
+def drift(motion: Motion, t: Array, y: Array, p: Array, tol: float) -> str:
+    """What closures lost on the way to states (k, ny), told of the one furthest off; empty if nothing."""
+    error = np.nan_to_num(np.abs(ClosedStates(motion, t, y, p).error), nan=0.0, posinf=0.0)
+    if not error.size or error.max() <= tol:
+        return ""
+    _, equation = np.unravel_index(int(np.argmax(error)), error.shape)
+    name, which = motion.model._place_labels[equation]
+    return message(
+        f"closure {name!r} did not stay closed",
+        got=f"a residual of {error.max():.3g} ({which}) at the end",
+        do="smaller steps; see whether closures contradict each other: motions that are prescribed twice, or that the "
+        "others do not allow",
+    )
+
+
+def check_switched(model: Model, events: Sequence[Event]) -> None:
+    """What events attach and release is there."""
+    known = [closure.name for closure in model.closures]
+    for event in events:
+        for name in (*event.attach, *event.release):
+            if name not in known:
+                raise UnknownNameError(f"closure (event {event.name!r})", name, known)
+
+
+def closure_flags(model: Model, released: str | Any) -> Array:
+    """1 for each closure in force, 0 for those that are released by name."""
+    names = (released,) if isinstance(released, str) else tuple(released)
+    known = [closure.name for closure in model.closures]
+    for name in names:
+        if name not in known:
+            raise UnknownNameError("closure", name, known)
+    return np.array([0.0 if name in names else 1.0 for name in known])
