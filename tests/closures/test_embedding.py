@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from tests.closures.mechanisms import EagerModel, closed_tree
 Array = Any
 
 
-def _states(model: lw.Model, seed: int, count: int = 6, spread: float = 0.2) -> tuple[Array, Array, Array]:
+def _states(model: lw.Model, seed: int, count: int = 3, spread: float = 0.2) -> tuple[Array, Array, Array]:
     """Closed states around the neutral configuration."""
     rng = np.random.default_rng(seed)
     q = model.assemble(model.integrate(model.neutral(), spread * rng.normal(size=(count, model.nv))))
@@ -29,7 +31,7 @@ def _upright(model: lw.Model, seed: int) -> tuple[Array, Array, Array]:
     """States of four-bars, all of whose uprights stay parallel: on other branches the first of them moves nothing."""
     rng = np.random.default_rng(seed)
     pattern = (-1.0) ** np.arange(model.nv)
-    return rng.uniform(-1.3, 1.3, (6, 1)) * pattern, rng.normal(size=(6, 1)) * pattern, rng.normal(size=(6, model.nv))
+    return rng.uniform(-1.3, 1.3, (3, 1)) * pattern, rng.normal(size=(3, 1)) * pattern, rng.normal(size=(3, model.nv))
 
 
 def _independent(model: lw.Model) -> list[str]:
@@ -103,6 +105,22 @@ def test_stewart_platform_falls_apart_into_its_legs() -> None:
     assert legs.mul < slides.function("forward_dynamics").counts.mul
 
 
+def test_the_counts_in_the_documentation() -> None:
+    """To two per cent: a few operations more or fewer are no news."""
+    page = (Path(__file__).parents[2] / "docs" / "api" / "closures.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `models\.(\w+)\(\)` \| (.*) \|$", page, re.MULTILINE)
+    assert len(rows) == 5
+    for name, cells in rows:
+        model = getattr(models, name)()
+        found = model.freedoms(model.assemble(model.neutral()))
+        equations = sum(len(closure.equations) for closure in model.closures)
+        counted = [model.nv, equations, model.nv - found.count, found.count]
+        for solver in ("multipliers", "embedding"):
+            counts = model.with_closure_solver(solver).function("forward_dynamics").counts
+            counted += [counts.mul + counts.div, counts.add]
+        np.testing.assert_allclose([int(x) for x in re.findall(r"\d+", cells)], counted, rtol=0.02, err_msg=name)
+
+
 # Whether it is right.
 MECHANISMS = {
     "four-bar": (models.four_bar(1), None),
@@ -116,20 +134,29 @@ MECHANISMS = {
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_agrees_with_the_others_away_from_where_it_chose(name: str) -> None:
     model, independent = MECHANISMS[name]
-    q, v, tau = _upright(model, 3) if name.startswith("four") else _states(model, 3)
+    states = _upright(model, 3) if name.startswith("four") else _states(model, 3)
+    model = EagerModel.of(model)
     embedded = model.with_closure_solver("embedding", independent=independent)
+    for q, v, tau in zip(*states, strict=True):
+        expected = model.forward_dynamics(q, v, tau)
+        atol = 1e-10 * np.abs(expected).max()
+        np.testing.assert_allclose(embedded.forward_dynamics(q, v, tau), expected, rtol=0, atol=atol)
+        forces, others = (m.constraint_forces(q, v, tau) for m in (model, embedded))
+        for x, y in zip(others, forces, strict=True):
+            np.testing.assert_allclose(x, y, rtol=0, atol=1e-8 * np.abs(y).max())
+        caught, others = (m.impulse(q, v + 1.0) for m in (model, embedded))
+        for x, y in zip(others, caught, strict=True):
+            np.testing.assert_allclose(x, y, rtol=0, atol=1e-8 * np.abs(y).max())
+        closed = embedded.project_configuration(model.integrate(q, np.full(model.nv, 1e-4)))
+        assert np.abs(embedded.closure_error(closed)).max() < 1e-6
+
+
+def test_compiled_in_batches() -> None:
+    model = models.bricard()
+    q, v, tau = _states(model, 5)
     expected = model.forward_dynamics(q, v, tau)
-    atol = 1e-10 * np.abs(expected).max()
-    np.testing.assert_allclose(embedded.forward_dynamics(q, v, tau), expected, rtol=0, atol=atol)
-    forces, others = (m.constraint_forces(q, v, tau) for m in (model, embedded))
-    for x, y in zip(others, forces, strict=True):
-        np.testing.assert_allclose(x, y, rtol=0, atol=1e-8 * np.abs(y).max())
-    caught, others = (m.impulse(q, v + 1.0) for m in (model, embedded))
-    for x, y in zip(others, caught, strict=True):
-        np.testing.assert_allclose(x, y, rtol=0, atol=1e-8 * np.abs(y).max())
-    near = model.integrate(q, np.full(model.nv, 1e-4))
-    closed = embedded.project_configuration(near)
-    assert np.abs(embedded.closure_error(closed)).max() < 1e-6
+    found = model.with_closure_solver("embedding").forward_dynamics(q, v, tau)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 * np.abs(expected).max())
 
 
 def test_four_bar_accelerates_as_the_formula_says() -> None:
@@ -165,6 +192,24 @@ def test_run_time_parameters() -> None:
     assert np.ptp(expected[:, 0]) > 1e-3
     atol = 1e-10 * np.abs(expected).max()
     np.testing.assert_allclose(embedded.forward_dynamics(q, v, tau, p=p), expected, rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize("stabilization", ["projection", "baumgarte"])
+def test_simulated(stabilization: str) -> None:
+    model = models.slider_crank()
+    q = model.assemble([0.5, -0.6, 0.0])
+    how = {"duration": 0.3, "rtol": 1e-10, "stabilization": stabilization}
+    expected = lw.simulate(model, q, np.zeros(3), **how)
+    found = lw.simulate(model.with_closure_solver("embedding", at=q), q, np.zeros(3), **how)
+    assert np.abs(expected.q[-1] - q).max() > 0.1
+    np.testing.assert_allclose(found.q[-1], expected.q[-1], rtol=0, atol=1e-7)
+
+
+def test_closures_that_are_released_need_another_solver() -> None:
+    model = models.slider_crank().with_closure_solver("embedding")
+    function = model.function("forward_dynamics", "active")
+    with pytest.raises(lw.InputError, match="attached and released"):
+        function.counts  # noqa: B018
 
 
 def test_copies_keep_it() -> None:
