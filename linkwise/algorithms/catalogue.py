@@ -6,7 +6,7 @@ This is what gets traced, run eagerly on symbols, or rolled: one place, whatever
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from linkwise.algorithms.closed_system import constrained_accelerations
 from linkwise.algorithms.closure_solvers import ClosureSolver, closure_solver
 from linkwise.algorithms.equations import Between, Constraint
 from linkwise.algorithms.kinematics import Place
+from linkwise.algorithms.pivots import Pivots, reference_pivots
 from linkwise.algorithms.sweeps import Field, each
 from linkwise.algorithms.switched import switched
 from linkwise.model.closures.instances import ClosureInstance
@@ -106,7 +107,18 @@ class Trees:
     ) -> ClosureSolver:
         """The closed system at a state, to be solved as the mechanism says; other constraints than its own if given."""
         taken = self.constraints(self.fast, active) if constraints is None else constraints
-        return closure_solver(self.mechanism.closure_solver, self.fast, q, v, taken, instant(time))
+        pivots = None if self.mechanism.closure_reference is None else lambda: self.pivots(taken)
+        return closure_solver(self.mechanism.closure_solver, self.fast, q, v, taken, instant(time), pivots)
+
+    def pivots(self, constraints: Sequence[Constraint] | None = None) -> Pivots:
+        """Which equation determines which freedom, at the mechanism's reference and for nominal parameters."""
+        nominal = self if self.p is None else Trees(self.mechanism)
+        taken = nominal.constraints(nominal.fast)
+        if constraints is not None:  # the same ones, with other things to say
+            types: list[Any] = [given.type for given in constraints]
+            taken = [replace(own, type=kind) for own, kind in zip(taken, types, strict=True)]
+        reference = self.mechanism.closure_reference
+        return [] if reference is None else reference_pivots(nominal.fast, taken, reference)
 
     def link_forces(self, f_ext: Flat | None, tree: Tree) -> Field[Force] | None:
         """External forces, given in body frames, in link frames."""

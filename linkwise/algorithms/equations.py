@@ -53,6 +53,8 @@ class Equations:
     """On joints, for each axis one number for each equation."""
     wrenches: list[Force] = field(default_factory=list)
     """On frame b, at its origin and in its axes, one for each equation; zero for relations of joints."""
+    points: list[tuple[Place, list[Force]]] = field(default_factory=list)
+    """On frames that move, at their origins and in their axes, one force for each equation."""
 
     @property
     def count(self) -> int:
@@ -92,10 +94,10 @@ def _between(motions: LinkMotions, closure: Between, t: Scalar) -> Equations:
     residual, rate, bias = _in_time(closure.type, X, t)
     rows = _rows(closure.type, X, t)
     made = Equations(residual, rate, bias, wrenches=rows)
-    if closure.b.link is not None:
-        made.forces.append((closure.b.link, [closure.b.phi(motions.q) @ f for f in rows]))
-    if closure.a.link is not None:
-        made.forces.append((closure.a.link, [-(closure.a.phi(motions.q) @ (X.phi @ f)) for f in rows]))
+    for place, own in ((closure.b, rows), (closure.a, [-(X.phi @ f) for f in rows])):
+        if place.link is not None:
+            made.points.append((place, own))
+            made.forces.append((place.link, [place.phi(motions.q) @ f for f in own]))
     return made
 
 

@@ -12,6 +12,7 @@ from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.model.closures.attach import closure_between, relation_between, relation_of_function
 from linkwise.model.closures.base import Closure, Relation
 from linkwise.model.closures.instances import ClosureInstance, RelationInstance
+from linkwise.model.closures.reference import Reference
 from linkwise.model.description import Geometry, JointLimits, Mimic
 from linkwise.model.joints import Joint
 from linkwise.once import cached_property
@@ -154,6 +155,8 @@ class Mechanism:
     """What closes loops and couples joints, in the order it was added; also found by name."""
     closure_solver: str = "auto"
     """How accelerations under closures are found, by name."""
+    closure_reference: Reference | None = None
+    """Where a solver that needs to know it beforehand chooses its freedoms."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bodies", Named(self.bodies))

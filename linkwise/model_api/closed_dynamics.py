@@ -79,7 +79,7 @@ class ClosedDynamics:
         x = self._one(q)
         self.check_closures(x, t=t, tol=tol, p=p)
         J_c = self.constraint_jacobian(x, t, p=p) if self.closures else np.zeros((0, self.nv))
-        kept = _independent_rows(J_c)
+        kept = independent_rows(J_c)
         N, independent = _basis(J_c)
         redundant: dict[str, list[str]] = {}
         labels = self._labels
@@ -352,7 +352,7 @@ def _unit_rows(J_c: Array) -> Array:
     return J_c / np.where(size > 1e-12, size, np.inf)
 
 
-def _independent_rows(J_c: Array) -> set[int]:
+def independent_rows(J_c: Array) -> set[int]:
     """Rows that do not follow from those before them; as many as the rank."""
     from scipy.linalg import qr
 

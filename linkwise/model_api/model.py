@@ -85,6 +85,7 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
         q: ArrayLike,
         v: ArrayLike | None = None,
         *,
+        t: ArrayLike | None = None,
         p: ArrayLike | None = None,
         frames: Literal["body", "link"] = "body",
     ) -> Operators:
@@ -95,7 +96,8 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
 
         Args:
             q: configuration (..., nq).
-            v: velocity (..., nv); needed for ``V``, ``a``, ``b`` and ``f`` only.
+            v: velocity (..., nv); needed for ``V``, ``a``, ``b``, ``f`` and ``U`` only.
+            t: time (...), for closures that depend on it; zero if left out.
             p: run-time parameters (np), one set for all states.
             frames: ``"body"`` gives blocks in the bodies' frames. ``"link"`` gives them in frames chosen along the
                 joints, with what of an inertia a joint does not feel handed to its parent: cheaper when compiled.
@@ -108,7 +110,7 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
         if p is not None and not self.parameter_names:
             raise _no_parameters("operators")
         trees = self._trees if p is None else Trees(self, list(np.asarray(p)))
-        return operators(trees, q, v, frames)
+        return operators(trees, q, v, frames, t)
 
     # Configurations.
     def neutral(self) -> Array:
@@ -279,17 +281,45 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
             )
         return replace(self, sweeps=sweeps)
 
-    def with_closure_solver(self, solver: str) -> Self:
+    def with_closure_solver(
+        self,
+        solver: str,
+        *,
+        independent: Sequence[str] | None = None,
+        at: ArrayLike | None = None,
+        t: float | None = None,
+    ) -> Self:
         """A copy that finds accelerations under closures by a solver of this name; all give the same numbers.
 
         Args:
-            solver: "auto"; "multipliers", λ first, inside the articulated recursion; "kkt", the full system of v̇ and
-                λ; "nullspace", in the null space of J_c with a rank test, on numbers only and outside the compiled
-                code: slow, and independent of the others.
+            solver: "auto", which is "multipliers": λ first, inside the articulated recursion, right at any
+                configuration; "embedding", in independent freedoms, chosen beforehand: the cheapest for mechanisms of
+                few freedoms, and not finite where those chosen do not determine the others (a crank's angle does,
+                that of its slider does not at the dead centres); "kkt", the full system of v̇ and λ; "nullspace", in
+                the null space of J_c with a rank test, on numbers only and outside the compiled code: slow, and
+                independent of the others.
+            independent: names of joints for "embedding", whose freedoms are as many as the closed mechanism has. Found
+                from the configuration if left out.
+            at: a configuration (nq) for "embedding", near which there is a closed one that is not singular: there the
+                freedoms, and the equations that count, are chosen. Near the neutral one if left out.
+            t: time at that configuration, for closures that depend on it.
         """
         if solver not in (*TRACED, *BY_NUMBERS):
             raise UnknownNameError("closure solver", solver, (*TRACED, *BY_NUMBERS))
-        return replace(self, closure_solver=solver)
+        if solver != "embedding":
+            given = [name for name, x in (("independent", independent), ("at", at), ("t", t)) if x is not None]
+            if given:
+                raise InputError(
+                    f"the closure solver {solver!r} chooses no freedoms",
+                    got=", ".join(given),
+                    allowed='these are for "embedding"',
+                )
+            return replace(self, closure_solver=solver, closure_reference=None)
+        from linkwise.model_api.embedding import reference
+
+        chosen = replace(self, closure_solver=solver, closure_reference=reference(self, independent, at, t))
+        chosen._trees.pivots()  # says so now if those named are not independent
+        return chosen
 
     def _run(
         self,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -20,7 +22,9 @@ from tests.closures.mechanisms import (
 from tests.random_trees import random_tree
 
 
-def _compare(case: Closed, rtol: float = 1e-10, solvers: tuple[str, ...] = ("auto", "kkt", "nullspace")) -> None:
+def _compare(
+    case: Closed, rtol: float = 1e-10, solvers: tuple[str, ...] = ("auto", "kkt", "embedding", "nullspace")
+) -> None:
     vdot, multipliers, least = dense_accelerations(case)
     assert least > 1e-7  # well conditioned
     J, bias = (
@@ -29,7 +33,8 @@ def _compare(case: Closed, rtol: float = 1e-10, solvers: tuple[str, ...] = ("aut
     )
     assert np.abs(J @ vdot + bias).max() < 1e-9 * (1.0 + np.abs(bias).max())  # no contradiction
     for solver in solvers:
-        model = case.model.with_closure_solver(solver)
+        chosen: dict[str, Any] = {"at": case.q, "t": case.t} if solver == "embedding" else {}
+        model = case.model.with_closure_solver(solver, **chosen)
         found = model.forward_dynamics(*case.state, t=case.t)
         np.testing.assert_allclose(found, vdot, rtol=0, atol=rtol * np.abs(vdot).max(), err_msg=solver)
         forces = model.constraint_forces(*case.state, t=case.t)
