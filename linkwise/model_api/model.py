@@ -200,7 +200,8 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
 
         Args:
             names: ``"body.mass"``, ``"body.com"``, ``"body.inertia"``, ``"body.xyz"``, ``"body.rpy"``,
-                ``"body.armature"`` or ``"gravity"``; see :mod:`linkwise.model.parameters`.
+                ``"body.armature"``, of a flexible body ``"body.stiffness"`` and ``"body.loss"``, or ``"gravity"``; see
+                :mod:`linkwise.model.parameters`.
         """
         return replace(self, parameter_names=check_names(self, names))
 
@@ -258,9 +259,7 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
     @property
     def rolls(self) -> bool:
         """Whether sweeps run as loops: constant compile time, for many links. See :meth:`with_sweeps`."""
-        if self.sweeps == "auto":
-            return len(self.bodies) > ROLLED_ABOVE and not self.is_flexible
-        return self.sweeps == "rolled"
+        return len(self.bodies) > ROLLED_ABOVE if self.sweeps == "auto" else self.sweeps == "rolled"
 
     def with_sweeps(self, sweeps: Literal["auto", "rolled", "unrolled"]) -> Self:
         """A copy whose functions run their sweeps as loops ("rolled") or written out ("unrolled").
@@ -269,12 +268,6 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
         """
         if sweeps not in ("auto", "rolled", "unrolled"):
             raise InputError("no such way to run sweeps", got=repr(sweeps), allowed='"auto", "rolled" or "unrolled"')
-        if sweeps == "rolled" and self.is_flexible:
-            raise InputError(
-                "the sweeps of a model with flexible bodies cannot run as loops",
-                got=f"flexible bodies {', '.join(repr(b.name) for b in self.bodies if b.modes)[:80]}",
-                allowed='"auto" or "unrolled"',
-            )
         return replace(self, sweeps=sweeps)
 
     def with_closure_solver(self, solver: str) -> Self:
