@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from linkwise.algorithms.freedoms import Matrix
 from linkwise.algorithms.inverse_dynamics import Forces, inverse_dynamics
 from linkwise.algorithms.kinematics import configuration_rate
+from linkwise.algorithms.sweeps import along
 from linkwise.model.tree import Tree
-from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Scalar
 
 Flat = Sequence[Scalar]
@@ -22,12 +22,14 @@ Flat = Sequence[Scalar]
 def inverse_along_q(tree: Tree, q: Flat, v: Flat, vdot: Flat, dq: Flat, f_ext: Forces = None) -> list[Scalar]:
     """The change of τ for a small displacement dq (nv)."""
     direction = configuration_rate(tree, q, dq)
-    return derivative(lambda x: inverse_dynamics(tree, x, v, vdot, f_ext), q, direction)[1]
+    rate: list[Scalar] = along(tree, lambda x: inverse_dynamics(tree, x, v, vdot, f_ext), q, direction)[1]
+    return rate
 
 
 def inverse_along_v(tree: Tree, q: Flat, v: Flat, dv: Flat) -> list[Scalar]:
     """The change of τ for a change dv of the velocity."""
-    return derivative(lambda x: inverse_dynamics(tree, q, x, None), v, dv)[1]
+    rate: list[Scalar] = along(tree, lambda x: inverse_dynamics(tree, q, x, None), v, dv)[1]
+    return rate
 
 
 def inverse_derivatives(tree: Tree, q: Flat, v: Flat, vdot: Flat, f_ext: Forces = None) -> tuple[Matrix, Matrix]:

@@ -143,7 +143,7 @@ def _through_the_text(
     parts = [inverse_along_q(tree, q, v, vdot, dq, f_ext), inverse_along_v(tree, q, v, dv)]
     if dvdot is not None:
         parts.append(mass_product(tree, q, dvdot))
-    change = [sum(numbers[1:], numbers[0]) for numbers in zip(*parts, strict=True)]
+    change = elementwise(tree, lambda *numbers: sum(numbers[1:], numbers[0]), *parts)
     return PerturbedInverse(inverse_dynamics(tree, q, v, vdot, f_ext), change)
 
 

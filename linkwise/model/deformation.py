@@ -222,12 +222,12 @@ class Deformation:
             self._nodes[number] = NodeShape(self.nodes[number])
         return self._nodes[number]
 
-    def elastic(self, eta: Flat, rate: Flat) -> list[Scalar]:
-        """Kη + Dη̇."""
+    def elastic(self, eta: Flat, rate: Flat, stiffness: Scalar, loss: Scalar) -> list[Scalar]:
+        """Kη + Dη̇, with factors on K and D."""
         total: list[Scalar] = [0.0] * self.modes
-        for entries, x in ((self.stiffness, eta), (self.damping, rate)):
+        for entries, x, factor in ((self.stiffness, eta, stiffness), (self.damping, rate, loss)):
             for (i, j), value in entries:
-                total[i] = total[i] + value * x[j]
+                total[i] = total[i] + (value * x[j]) * factor
         return total
 
     def energy(self, eta: Flat) -> Scalar:

@@ -39,6 +39,8 @@ class FlexibleLink(Link):
 
     deformation: Deformation = None  # type: ignore[assignment]
     lumps: tuple[Lump, ...] = ()
+    elasticity: tuple[Scalar, Scalar] = (1.0, 1.0)
+    """Factors on K and on D."""
     slack: bool = False
     """Whether elastic forces are left out."""
 
@@ -64,8 +66,8 @@ class FlexibleLink(Link):
 
     @property
     def deforming(self) -> tuple[Any, ...]:
-        """The node it sits on, what it consists of, and what is welded to it."""
-        return (*super().deforming, self.deformation, *self.lumps)
+        """The node it sits on, and what it consists of."""
+        return (*super().deforming, self.deformation)
 
     def seat_at(self, node: int) -> Seat:
         """A node that others sit on."""
@@ -106,7 +108,7 @@ class FlexibleLink(Link):
             f = f + to_node @ lump.inertia.wrench(to_node.carry(motion))
         if self.slack:
             return f
-        return f + FlexibleForce.with_tail(self.deformation.elastic(eta, motion.rate), Force.zero())
+        return f + FlexibleForce.with_tail(self.deformation.elastic(eta, motion.rate, *self.elasticity), Force.zero())
 
     def moving(self, root: RigidMotion, V_J: Motion, A_J: Motion) -> FlexibleMoving:
         """The root's motion with the rates of the modes."""
@@ -114,7 +116,7 @@ class FlexibleLink(Link):
 
     def elastic_energy(self, q: Flat) -> Scalar:
         """½η*Kη."""
-        return self.deformation.energy(self._eta(q))
+        return self.deformation.energy(self._eta(q)) * self.elasticity[0]
 
     def _eta(self, q: Flat) -> list[Scalar]:
         return self.coordinates(q)[: self.modes]
@@ -138,7 +140,9 @@ class _Varying:
         raise rigid_only("this function", self._name)
 
 
-def flexible_link(link: Link, body: FlexibleBody, lumps: Sequence[Lump]) -> FlexibleLink:
+def flexible_link(
+    link: Link, body: FlexibleBody, lumps: Sequence[Lump], elasticity: tuple[Scalar, Scalar]
+) -> FlexibleLink:
     """The link of a flexible body, from that of its root: η comes right before the joint's own coordinates."""
     m = body.modes
     own = {name: getattr(link, name) for name in Link.__dataclass_fields__}
@@ -151,7 +155,7 @@ def flexible_link(link: Link, body: FlexibleBody, lumps: Sequence[Lump]) -> Flex
     }
     if any(not is_zero(x) for x in flatten(link.inertia)[0]):
         lumps = [Lump(0, link.inertia), *lumps]
-    return FlexibleLink(**own | changed, deformation=_deformation(body), lumps=tuple(lumps))
+    return FlexibleLink(**own | changed, deformation=_deformation(body), lumps=tuple(lumps), elasticity=elasticity)
 
 
 def _deformation(body: FlexibleBody) -> Deformation:

@@ -94,7 +94,7 @@ def _deforming(link: Link, body: Body, flexible: FlexibleBody, values: Values) -
 
     nodes = sorted({part.node for part in body.parts if part.node})
     lumps = [(k, _inertia(values, body, np.eye(3), np.zeros(3), k)[0]) for k in nodes]
-    return flexible_link(link, flexible, [Lump(k, inertia) for k, inertia in lumps])
+    return flexible_link(link, flexible, [Lump(k, inertia) for k, inertia in lumps], values.elasticity(body))
 
 
 class _BodyFrames:

@@ -9,6 +9,8 @@ A parameter is named ``body.what``, or ``gravity``:
 ``xyz``        3     position of the body's inboard joint in the parent's frame, m
 ``rpy``        3     orientation of that joint frame, R = Rz(yaw) Ry(pitch) Rx(roll), rad
 ``armature``   nv    rotor inertia of the inboard joint
+``stiffness``  1     factor on K of a flexible body, nominally 1
+``loss``       1     factor on its damping D, nominally 1
 ``gravity``    3     m/s² (of the whole mechanism: no body)
 =============  ====  ==========================================================================
 
@@ -27,6 +29,7 @@ from linkwise.spatial.scalar import Scalar
 
 _OF_PART = ("mass", "com", "inertia")
 _OF_BODY = ("xyz", "rpy", "armature")
+_OF_FLEXIBLE = ("stiffness", "loss")
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,11 @@ class Values:
         """Rotor inertia of a body's joint."""
         return self._given.get(f"{body.name}.armature", nominal)
 
+    def elasticity(self, body: Body) -> tuple[Scalar, Scalar]:
+        """Factors on the stiffness and the damping of a flexible body."""
+        stiffness, loss = (self._given.get(f"{body.name}.{what}", (1.0,))[0] for what in _OF_FLEXIBLE)
+        return stiffness, loss
+
     def gravity(self, nominal: Sequence[float]) -> Sequence[Scalar]:
         """The field of gravity."""
         return self._given.get("gravity", nominal)
@@ -99,7 +107,10 @@ def _nominal(mechanism: Mechanism, name: str) -> tuple[float, ...]:
     if name == "gravity":
         return mechanism.gravity
     owner, _, what = str(name).rpartition(".")
-    parts = {part.name: part for body in mechanism.bodies for part in body.parts}
+    flexible = [body.name for body in mechanism.bodies if body.flexible is not None]
+    parts = {part.name: part for body in mechanism.bodies for part in body.parts if part.name not in flexible}
+    if what in _OF_FLEXIBLE and owner in flexible:
+        return (1.0,)
     if what in _OF_PART and owner in parts:
         return tuple(_nominal_of_part(parts[owner], what))
     for body in mechanism.bodies:
@@ -109,6 +120,7 @@ def _nominal(mechanism: Mechanism, name: str) -> tuple[float, ...]:
             return _xyz(body.placement) if what == "xyz" else _rpy(body.placement)
     known = ["gravity", *(f"{part}.{w}" for part in parts for w in _OF_PART)]
     known += [f"{body.name}.{w}" for body in mechanism.bodies for w in _OF_BODY]
+    known += [f"{name}.{w}" for name in flexible for w in _OF_FLEXIBLE]
     raise UnknownNameError("parameter", name, known)
 
 

@@ -202,7 +202,8 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
 
         Args:
             names: ``"body.mass"``, ``"body.com"``, ``"body.inertia"``, ``"body.xyz"``, ``"body.rpy"``,
-                ``"body.armature"`` or ``"gravity"``; see :mod:`linkwise.model.parameters`.
+                ``"body.armature"``, of a flexible body ``"body.stiffness"`` and ``"body.loss"``, or ``"gravity"``; see
+                :mod:`linkwise.model.parameters`.
         """
         return replace(self, parameter_names=check_names(self, names))
 
@@ -263,7 +264,7 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
         if self.sweeps != "auto":
             return self.sweeps == "rolled"
         # Each closure adds a column to every sweep, most of it zeros that only written-out code can leave out.
-        return not self.is_flexible and len(self.bodies) > ROLLED_ABOVE * (1 + len(self.closures))
+        return len(self.bodies) > ROLLED_ABOVE * (1 + len(self.closures))
 
     def with_sweeps(self, sweeps: Literal["auto", "rolled", "unrolled"]) -> Self:
         """A copy whose functions run their sweeps as loops ("rolled") or written out ("unrolled").
@@ -273,12 +274,6 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
         """
         if sweeps not in ("auto", "rolled", "unrolled"):
             raise InputError("no such way to run sweeps", got=repr(sweeps), allowed='"auto", "rolled" or "unrolled"')
-        if sweeps == "rolled" and self.is_flexible:
-            raise InputError(
-                "the sweeps of a model with flexible bodies cannot run as loops",
-                got=f"flexible bodies {', '.join(repr(b.name) for b in self.bodies if b.modes)[:80]}",
-                allowed='"auto" or "unrolled"',
-            )
         return replace(self, sweeps=sweeps)
 
     def with_closure_solver(

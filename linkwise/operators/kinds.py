@@ -54,7 +54,7 @@ def kinds(tree: Tree) -> tuple[Kind, ...]:
 _TRANSFORMS = ("placement", "tail")
 _ITSELF = ("index", "name", "joint_name", "parent", "joint", "to_body", "q_start", "v_start")
 """What says which link it is, and what no block is made of."""
-_DEFORMING = ("seat", "deformation", "lumps")
+_DEFORMING = ("seat", "deformation")
 """What all links of a kind share, and no number is made of."""
 
 

@@ -44,6 +44,13 @@ class Kind:
     """The constants in which the members differ, one row for each."""
     computed: list[list[Traced]] = field(default_factory=list)
     """For each member, its constants that depend on run-time parameters."""
+    modes_of_parents: Any = None
+    """The tree's way to the modal coordinates of each link's parent."""
+
+    def of_parent(self, q: Any) -> list[Scalar]:
+        """The modal coordinates of the parents of these links."""
+        eta: list[Scalar] = self.modes_of_parents(q)[self.link]
+        return eta
 
     def array(self, name: str, size: int) -> list[Traced]:
         """An input array of the bodies of this kind."""
@@ -52,11 +59,14 @@ class Kind:
         return self.arrays[name]
 
 
-@dataclass(frozen=True, eq=False)
-class SymbolicLink(Link):
+class SymbolicLink:
     """A link that stands for all of its kind; reads its part of q and v from the loop's arrays."""
 
-    kind: Kind = None  # type: ignore[assignment]
+    kind: Kind
+    joint: Any
+    multiplier: Any
+    offset: Any
+    is_mimic: bool
 
     def coordinates(self, q: Any) -> list[Scalar]:
         """This joint's part of q, from memory."""
@@ -71,6 +81,26 @@ class SymbolicLink(Link):
     def own(self, numbers: Any, size: int) -> list[Scalar]:
         """This body's part of an array with so many numbers for each body, from memory."""
         return part(numbers, self, size)
+
+
+@dataclass(frozen=True, eq=False)
+class SymbolicRigidLink(SymbolicLink, Link):
+    """One that does not deform."""
+
+    kind: Kind = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, eq=False)
+class SymbolicSeat:
+    """The node that the links of a kind sit on; their parents' η comes from memory."""
+
+    shape: Any
+    modes: int
+    kind: Kind
+
+    def at(self, q: Any) -> Transform:
+        """From the root of the flexible body to the node's frame."""
+        return Transform(*self.shape.factors(self.kind.of_parent(q)[: self.modes]))
 
 
 def sorted_into_kinds(tree: Tree, space: str = PARAMETERS, apart: frozenset[int] = frozenset()) -> list[Kind]:
@@ -101,7 +131,8 @@ def _grouped(links: Sequence[Link], apart: frozenset[int]) -> list[Group]:
         leaves, shape = taken_apart(_constants(link))
         computed = tuple(i for i, x in enumerate(leaves) if isinstance(x, Traced))
         alone = link.index if link.index in apart else None
-        key = (type(link.joint), _joint_key(link), shape, any(link.armature), first, link.is_mimic, computed, alone)
+        traits = (any(link.armature), first, link.is_mimic, link.deforming)
+        key = (type(link.joint), _joint_key(link), shape, traits, computed, alone)
         _, _, members, rows = found.setdefault(key, (link, first, [], []))
         members.append(link.index)
         rows.append(leaves)
@@ -133,24 +164,38 @@ def _joint_key(link: Link) -> Any:
     return tuple((name, value) for name, value in link.joint._key() if name != "axis")
 
 
-_SAME = ("index", "name", "joint_name", "parent", "joint", "q_start", "v_start", "is_mimic")
+_SAME = ("index", "name", "joint_name", "parent", "joint", "q_start", "v_start", "is_mimic", "seat")
 """What of a link is no constant of its mathematics, or the same for all of a kind."""
 
-_NAMES = tuple(name for name in Link.__dataclass_fields__ if name not in _SAME)
+_DEFORMING = ("inertia", "deformation", "slack")
+"""Likewise, of a link that deforms."""
+
+
+def _names(link: Link) -> list[str]:
+    """What differs from link to link."""
+    same = (*_SAME, *_DEFORMING) if link.modes else _SAME
+    return [name for name in link.__dataclass_fields__ if name not in same]
 
 
 def _constants(link: Link) -> list[Any]:
     """All constants of a link, transforms in a shape that many links share."""
-    own = {name: getattr(link, name) for name in _NAMES}
+    own = {name: getattr(link, name) for name in _names(link)}
     own["placement"] = _padded(link.placement)
     own["to_body"] = _whole(link.to_body)
     return list(own.values())
 
 
-def _with_constants(kind: Kind, values: list[Scalar]) -> SymbolicLink:
-    constants = flatten(_constants(kind.template))[1](values)
-    same = {name: getattr(kind.template, name) for name in _SAME}
-    return SymbolicLink(**same, **dict(zip(_NAMES, constants, strict=True)), kind=kind)
+def _with_constants(kind: Kind, values: list[Scalar]) -> Any:
+    template = kind.template
+    constants = dict(zip(_names(template), flatten(_constants(template))[1](values), strict=True))
+    same = {name: getattr(template, name) for name in template.__dataclass_fields__ if name not in constants}
+    if template.seat is not None:
+        same["seat"] = SymbolicSeat(template.seat.shape, template.seat.modes, kind)
+    if not template.modes:
+        return SymbolicRigidLink(**same, **constants, kind=kind)
+    from linkwise.rolled.flexible_kinds import SymbolicFlexibleLink
+
+    return SymbolicFlexibleLink(**same, **constants, kind=kind)
 
 
 def _padded(placement: Transform) -> Transform:

@@ -47,7 +47,7 @@ class _SegmentTree(RolledTree):
 def can_be_cut(tree: Tree) -> bool:
     """Whether it is a serial chain whose links are all of one kind, none following another."""
     serial = all(link.parent == link.index - 1 for link in tree.links)
-    return serial and not tree.has_mimics and len(sorted_into_kinds(tree)) == 1
+    return serial and not tree.has_mimics and not tree.has_modes and len(sorted_into_kinds(tree)) == 1
 
 
 class Chain:

@@ -24,6 +24,7 @@ from linkwise.rolled.ground import Ground, Spot, Written
 from linkwise.rolled.kinds import COMPUTED, Kind, sorted_into_kinds
 from linkwise.rolled.record import Recorded, RolledField, SharedField
 from linkwise.rolled.vectors import DualVector, FieldVector, GlobalInput, StoredVector, part
+from linkwise.rolled.widening import with_tails
 from linkwise.spatial.dual import Dual, new_level, parts_of_level
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.structure import flatten
@@ -66,6 +67,7 @@ class RolledTree:
         self.nq, self.nv = tree.nq, tree.nv
         self.gravity, self.root, self.base_inertia = tree.gravity, tree.root, tree.base_inertia
         self.has_mimics, self.has_modes = tree.has_mimics, tree.has_modes
+        self.most_modes = max((link.modes for link in tree.links), default=0)
         self.constants_are_inputs = False
         self.ground = Ground() if ground is None else ground
         self.recorded: list[Recorded | Written] = []
@@ -73,6 +75,9 @@ class RolledTree:
         self.vector_starts: dict[str, str] = {}
         self.apart = apart
         self.kinds = sorted_into_kinds(tree, apart=apart)
+        self._of_parents: dict[Any, tuple[Any, RolledField]] = {}
+        for kind in self.kinds:
+            kind.modes_of_parents = self._modes_of_parents
         self._kind_of: dict[int, Kind] = {}
         self._counter = [0]
         self._levels = list(levels)
@@ -104,18 +109,40 @@ class RolledTree:
         """The same tree, weightless."""
         same = copy(self)  # what is recorded through either is one record
         same.gravity = Vec.zero()
+        if self.has_modes:
+            same.kinds = [copy(kind) for kind in self.kinds]
+            for kind in same.kinds:
+                kind.link = kind.link.relaxed()
         return same
+
+    def _modes_of_parents(self, q: Any) -> RolledField:
+        """For every link the modal coordinates of its parent, filled up with zeros: a sweep hands them outwards."""
+        key = (id(q), tuple(self._levels))
+        if key not in self._of_parents:
+            zeros = [0.0] * self.most_modes
+
+            def step(link: Any, of_parent: list[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+                return [*link.coordinates(q)[: link.modes], *zeros[link.modes :]], of_parent
+
+            self._of_parents[key] = q, self.outward(step, zeros, keeps=True)
+        return self._of_parents[key][1]
+
+    def _handed_to(self, thing: Any, modes: int) -> Any:
+        """What a link is handed, with the tails of the frame that it is in."""
+        return with_tails(thing, modes) if self.has_modes else thing
 
     # Sweeps.
     def outward(self, step: Callable[[Any, Any], Any], root: Any, keeps: bool) -> RolledField:
         """Record base-to-tips."""
         space = f"handed:{self._new()}"
-        leaves, rebuild = flatten(root, self._levels)
+        most = self.most_modes
+        leaves, rebuild = flatten(self._handed_to(root, most), self._levels)
 
         def run(kind: Kind, known: list[float | None]) -> tuple[list[Scalar], Any]:
-            result = step(kind.link, rebuild(self._handed(kind, space, known)))
+            above = 0 if kind.link.seat is None else kind.link.seat.modes
+            result = step(kind.link, self._handed_to(rebuild(self._handed(kind, space, known)), above))
             handed, kept = result if keeps else (result, result)
-            return flatten(handed, self._levels)[0], kept
+            return flatten(self._handed_to(handed, most), self._levels)[0], kept
 
         known, runs = self._until_stable(run, _constants_of(leaves))
         places = [i for i, c in enumerate(known) if c is None]
@@ -125,11 +152,16 @@ class RolledTree:
     def inward(self, step: Callable[[Any, Any], tuple[Any, Any]], nothing: Any) -> RolledField:
         """Record tips-to-base."""
         space = f"handed:{self._new()}"
-        leaves, rebuild = flatten(nothing, self._levels)
+        most = self.most_modes
+        leaves, build = flatten(self._handed_to(nothing, most), self._levels)
 
         def run(kind: Kind, known: list[float | None]) -> tuple[list[Scalar], Any]:
-            handed, kept = step(kind.link, rebuild(self._handed(kind, space, known)))
-            return ([] if handed is None else flatten(handed, self._levels)[0]), kept
+            outboard = self._handed_to(build(self._handed(kind, space, known)), kind.link.modes)
+            handed, kept = step(kind.link, outboard)
+            return ([] if handed is None else flatten(self._handed_to(handed, most), self._levels)[0]), kept
+
+        def rebuild(scalars: Sequence[Scalar]) -> Any:
+            return self._handed_to(build(scalars), 0)
 
         known, runs = self._until_stable(run, _constants_of(leaves))
         places = [i for i, c in enumerate(known) if c is None]

@@ -53,6 +53,14 @@ class FieldVector:
     per_link: str
     shape: tuple[int, ...]
 
+    def __getitem__(self, i: int) -> Scalar:
+        """One number, between sweeps."""
+        for link in self.field.tree.links:
+            start, size = (link.q_start, link.joint.nq) if self.per_link == "q" else (link.v_start, link.joint.nv)
+            if not link.is_mimic and start <= i < start + size:
+                return list(self.field[link])[i - start]
+        raise IndexError(i)
+
     def part(self, link: SymbolicLink, size: int) -> list[Scalar]:
         """From what the sweep kept."""
         return list(self.field[link])
@@ -78,6 +86,11 @@ class DualVector:
     value: Divided
     tangent: Divided
     level: int
+
+    def __getitem__(self, i: int) -> Scalar:
+        """One number, between sweeps."""
+        value, tangent = (vector[i] for vector in (self.value, self.tangent))  # type: ignore[index]
+        return Dual(value, tangent, self.level)
 
     def part(self, link: SymbolicLink, size: int) -> list[Scalar]:
         """Values and tangents together."""

@@ -111,8 +111,8 @@ def test_what_is_for_rigid_bodies_only_says_so():
         model.regressor(q, v, v)
     with pytest.raises(LinkwiseError, match="variational integrator is for models"):
         lw.simulate(model, q, v, duration=1.0, method="variational", dt=0.01)
-    with pytest.raises(LinkwiseError, match="cannot run as loops"):
-        model.with_sweeps("rolled")
+    with pytest.raises(LinkwiseError, match="no parameter of this name"):
+        model.with_parameters(["beam.mass"])
     with pytest.raises(LinkwiseError, match="no node of this name"):
         model.pose(q, "beam", node="top")
     with pytest.raises(LinkwiseError, match="has no nodes"):

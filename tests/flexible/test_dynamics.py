@@ -249,3 +249,20 @@ def test_more_digits_than_a_float():
     q, v = state(model, 3)
     exact = model.inverse_dynamics(*(np.array([mpmath.mpf(x) for x in a], object) for a in (q, v, v)))
     close(model.inverse_dynamics(q, v, v), np.array([float(x) for x in exact]), 1e-13)
+
+
+@pytest.mark.parametrize("sweeps", ["unrolled", "rolled"])
+def test_stiffness_and_damping_as_parameters(sweeps):
+    model = models.flexible_arm(modes=1, damping=0.05).with_sweeps(sweeps)
+    free = model.with_parameters(["upper.stiffness", "lower.loss", "payload.mass"])
+    q, v = state(model, 3)
+    close(free.bias_force(q, v), model.bias_force(q, v), 1e-13)
+    upper, lower = model.body("upper"), model.body("lower")
+    p = np.array([3.0, 5.0, 1.0])
+    change = np.zeros(model.nv)
+    change[upper.v_slice] = 2.0 * upper.flexible.stiffness @ q[upper.q_slice]
+    change[lower.v_slice] = 4.0 * lower.flexible.damping @ v[lower.v_slice]
+    close(free.bias_force(q, v, p=p) - model.bias_force(q, v), change)
+    eta = q[upper.q_slice]
+    more = free.potential_energy(q, p=p) - model.potential_energy(q)
+    close(more, eta @ upper.flexible.stiffness @ eta)
