@@ -89,8 +89,8 @@ __all__ = [  # noqa: RUF022  # in groups
     "compile", "CompiledFunction", "rollout", "emit_c", "as_torch", "as_jax",
     "atan2", "cos", "exp", "log", "sin", "sqrt", "tan", "tanh", "where",
     # simulation: what acts, what measures, what comes out
-    "simulate", "Trajectory", "Event", "JointRules", "Baumgarte", "Element", "ComputedTorque", "JointSprings", "PD", "ReactionWheel",
-    "SeriesElastic", "Thruster", "Torque", "Encoder", "ForceTorque", "IMU",
+    "simulate", "Trajectory", "Event", "JointRules", "Baumgarte", "Element", "ComputedTorque", "JointSprings", "PD",
+    "ReactionWheel", "SeriesElastic", "Thruster", "Torque", "Encoder", "ForceTorque", "IMU",
     # errors and warnings
     "ClosureError", "FrozenElementError", "InputError", "LinkwiseError", "MissingExtraError", "ModelError",
     "ModelFileError", "UnknownNameError", "IntegrationWarning", "ModelWarning", "SlowControlWarning",

@@ -180,7 +180,11 @@ _KIND = {"x": "v", "q0": "q", "q1": "q", "vdot": "v", "tau": "v", "dv": "v", "dq
 
 def link_start(name: str) -> str:
     """How an input is divided among the links: by their place in ``q``, in ``v``, by ``body``, or not at all."""
-    others = {"f_ext": "body", "pi": "body", **dict.fromkeys(("point", "force", "p", "t", "active", "multipliers"), "none")}
+    others = {
+        "f_ext": "body",
+        "pi": "body",
+        **dict.fromkeys(("point", "force", "p", "t", "active", "multipliers"), "none"),
+    }
     return others.get(name, _KIND.get(name, name))
 
 

@@ -164,7 +164,9 @@ def tangent_part(by: ClosureSolver, still: ClosureSolver, tree: Tree, x: Flat) -
 
     ``by`` is the system moving with x and ``still`` at rest: equations that depend on time have a rate there too.
     """
-    moving = [a - b for e, f in zip(by.equations, still.equations, strict=True) for a, b in zip(e.rate, f.rate, strict=True)]
+    moving = [
+        a - b for e, f in zip(by.equations, still.equations, strict=True) for a, b in zip(e.rate, f.rate, strict=True)
+    ]
     change, _ = by.held([-a for a in moving])
     return elementwise(tree, lambda a, b: a + b, x, change)
 

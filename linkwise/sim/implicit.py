@@ -234,7 +234,7 @@ def _in_tiles(work: Work, method: Rosenbrock) -> _System:
     shifting = program("shift", lambda h: {"shift": 1.0 / (h[0] * method.gamma)}, {"h": 1})
     work.buffer("matrix", nz * (nz + 1))
     work.buffer("slope", nz)
-    factor = (
+    factor: tuple[Statement, ...] = (
         Columns("unit", "column", "matrix", column),
         Copy("column", "slope"),  # the last one, along t
         *work.call(shifting),

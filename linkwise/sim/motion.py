@@ -20,8 +20,8 @@ from linkwise.model.joints import Joint
 from linkwise.model.parameters import Values
 from linkwise.model_api.model import Model
 from linkwise.once import cached_property
-from linkwise.sim.closing import Closing
 from linkwise.sim.checks import check_choice, check_not_negative, check_positive
+from linkwise.sim.closing import Closing
 from linkwise.sim.elements import Element
 from linkwise.sim.limits import Limit, is_linear, limits_of_joints
 from linkwise.spatial.dual import derivative
@@ -262,16 +262,11 @@ class Motion:
         active, passive = self.joint_forces(t, q, v, x, p, hosted)
         losses = self.joint_losses(q, v)
         tau = [a + b + c for a, b, c in zip(active, passive, losses, strict=True)]
-        rate = self.closing.rate if self.closing else 0.0
-        vdot = self.model._run(
-            "forward_dynamics",
-            objects(q),
-            objects(v),
-            objects(tau),
-            f_ext=self.body_forces(t, q, v, x, p),
-            **self.closure_inputs(t, x, p),
-            **({"closing_rate": rate} if rate else {}),
-        )
+        given = self.closure_inputs(t, x, p)
+        if self.closing and self.closing.rate:
+            given["closing_rate"] = self.closing.rate
+        outside = self.body_forces(t, q, v, x, p)
+        vdot = self.model._run("forward_dynamics", objects(q), objects(v), objects(tau), f_ext=outside, **given)
         return list(vdot), list(active)
 
     # Closures.
@@ -330,7 +325,9 @@ class Motion:
 
     def closure_push(self, t: Scalar, q: Flat, x: Flat, p: Flat, multipliers: Flat) -> list[Scalar]:
         """J_c*λ (nv)."""
-        return list(self.model._run("constraint_push", objects(q), objects(multipliers), **self.closure_inputs(t, x, p)))
+        return list(
+            self.model._run("constraint_push", objects(q), objects(multipliers), **self.closure_inputs(t, x, p))
+        )
 
     def closure_gap(self, t: Scalar, q: Flat, x: Flat, p: Flat) -> list[Scalar]:
         """e of the closures in force."""

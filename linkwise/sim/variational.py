@@ -15,9 +15,9 @@ force, which no kinetic energy ½ v*J v gives where q̇ ≠ v. They add J w to b
 method then is symmetric, and symplectic only where q̇ = v or the rotors of a ball joint are alike.
 
 Closures add J_c*(q)λ to the momentum at the step's start, with the λ for which its end is closed; the momentum there is
-then projected, like every velocity of a closed mechanism (:mod:`linkwise.sim.manifold`). This is RATTLE (Andersen 1983),
-symplectic on the manifold. Constraints between rates have no such form; and a step across a singular configuration, where
-J_c at its start and at its end differ in sign, does not converge: other methods pass there.
+then projected, like every velocity of a closed mechanism (:mod:`linkwise.sim.manifold`). This is RATTLE (Andersen
+1983), symplectic on the manifold. Constraints between rates have no such form; and a step across a singular
+configuration, where J_c at its start and at its end differ in sign, does not converge: other methods pass there.
 
 Second order, symmetric, symplectic: without losses the energy error oscillates and does not grow, and the momenta of
 symmetries are kept. w is found by iteration to rounding, which converges fast for h well below the period of the
@@ -93,7 +93,16 @@ def variational(work: Work) -> Step:
         return [a + b for a, b in zip(rate, change, strict=True)], more
 
     def improve(
-        y: Flat, momentum: Flat, w: Flat, t: Flat, h: Flat, p: Flat, trials: Flat, last: Flat, seeking: Flat, *hold: Flat
+        y: Flat,
+        momentum: Flat,
+        w: Flat,
+        t: Flat,
+        h: Flat,
+        p: Flat,
+        trials: Flat,
+        last: Flat,
+        seeking: Flat,
+        *hold: Flat,
     ) -> dict[str, Any]:
         q_m, start, _ = ends(y, w, t, h, p)
         half = 0.5 * h[0]
@@ -106,7 +115,7 @@ def variational(work: Work) -> Step:
         better += [a + half * b for a, b in zip(x, xdot, strict=True)]
         change: Scalar = 0.0
         size: Scalar = 1.0
-        better = m.stored(better)
+        better = list(m.stored(better))
         for a, b in zip(better, w, strict=True):
             step = abs(a - b)
             change = where(step > change, step, change)

@@ -16,9 +16,7 @@ def wagons(mass_a: float = 2.0, mass_b: float = 3.0) -> lw.Model:
     """Two wagons on one rail, b one metre ahead of a; the coupling holds them at that distance less one."""
     builder = lw.ModelBuilder("wagons", gravity=(0, 0, 0))
     builder.add_body("a", "world", lw.Prismatic((1, 0, 0)), joint_name="ja", mass=mass_a)
-    builder.add_body(
-        "b", "world", lw.Prismatic((1, 0, 0)), lw.transform(xyz=(1, 0, 0)), joint_name="jb", mass=mass_b
-    )
+    builder.add_body("b", "world", lw.Prismatic((1, 0, 0)), lw.transform(xyz=(1, 0, 0)), joint_name="jb", mass=mass_b)
     builder.add_coupling("coupler", lw.Coupling({"ja": 1.0, "jb": -1.0}, offset=1.0))
     return builder.build()
 
@@ -94,9 +92,7 @@ def test_catching_is_the_impulse_of_the_model() -> None:
 
 def test_each_state_of_a_batch_has_its_own() -> None:
     v0 = np.array([[1.0, 0.0], [2.0, 0.0], [0.25, 0.0]])
-    traj = lw.simulate(
-        wagons(), [0.0, 0.0], v0, duration=2.0, method="rk4", dt=0.01, events=CATCH, released="coupler"
-    )
+    traj = lw.simulate(wagons(), [0.0, 0.0], v0, duration=2.0, method="rk4", dt=0.01, events=CATCH, released="coupler")
     np.testing.assert_allclose(traj.v[:, -1], [[0.4, 0.4], [0.8, 0.8], [0.25, 0.0]], atol=1e-12)
     np.testing.assert_allclose(traj.active[:, -1, 0], [1.0, 1.0, 0.0])
 
