@@ -74,7 +74,7 @@ def random_case(rng: np.random.Generator, recipe: Recipe, names: Sequence[str]) 
     case = Case(recipe, method.name, int(rng.integers(2**31)), batch, optional=optional)
     if not method.is_in_catalogue:
         times = [1e-4, 1e-2, 0.1] if recipe.is_ordinary else [1e-4]  # others move so fast that it takes minutes
-        dt = float(rng.choice(times)) if "dt" in method.static and rng.random() < 0.5 else None
+        dt = float(rng.choice(times)) if "dt" in method.static and rng.random() < 0.05 else None
         return replace(case, batch=tuple(min(n, 3) for n in batch[:1]), dt=dt)
     if "order" in method.static and rng.random() < 0.02 and recipe.bodies < 3:
         return replace(case, order=2, batch=tuple(min(n, 3) for n in batch[:1]))
@@ -166,16 +166,14 @@ class _Call:
             values = np.clip(np.round(2 * values), -100, 100)
             if link_start(name) == "q":  # no quaternion of length zero
                 values = np.abs(values) + 1.0
-        return values.astype(dtype)
+        return np.asarray(values).astype(dtype)
 
     # Arrays.
     def plain(self, dtype: Any = None) -> dict[str, Any]:
         """All arrays with all batch axes, contiguous, in the precision of the call."""
         kind = self.dtype if dtype is None else dtype
         return {
-            name: np.ascontiguousarray(
-                np.broadcast_to(x, (*self.case.batch, *input_shape(self.model, name))).astype(kind)
-            )
+            name: np.array(np.broadcast_to(x, (*self.case.batch, *input_shape(self.model, name))), kind, order="C")
             for name, x in self.values.items()
         }
 
@@ -423,7 +421,7 @@ def _short(value: Any) -> str:
 class Calls(Trial):
     """Random calls of all functions."""
 
-    name, unit, target, chunk = "calls", "random calls", 10**6, 4000
+    name, unit, target, chunk = "calls", "random calls", 10**6, 1000
     share, patience = 4.0, 300.0
     functions = 8
     """Tried on one mechanism: compiling takes most of the time."""

@@ -6,7 +6,7 @@ This is what gets traced, run eagerly on symbols, or rolled: one place, whatever
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from linkwise.algorithms.closed_system import constrained_accelerations
 from linkwise.algorithms.closure_solvers import ClosureSolver, closure_solver
 from linkwise.algorithms.equations import Between, Constraint
 from linkwise.algorithms.kinematics import Place
+from linkwise.algorithms.pivots import Pivots, reference_pivots
 from linkwise.algorithms.sweeps import Field, each
 from linkwise.algorithms.switched import switched
 from linkwise.model.closures.instances import ClosureInstance
@@ -77,15 +78,19 @@ class Trees:
         """The user's frames and inertias."""
         return lay_out(self.mechanism, self.p, align=False, regroup=False)
 
-    def place(self, name: str, tree: Tree) -> Place:
-        """A body or frame by name, on its link."""
-        frame = self.mechanism.frame(name)
-        return _on_body(tree, frame.body, frame.placement)
+    def place(self, tree: Tree, body: str, node: Any = None) -> Place:
+        """A body or frame by name, or a node of a flexible body, on its link."""
+        frame = self.mechanism.frame(body, node)
+        return _on_body(tree, frame.body, frame.placement, frame.node)
 
     def constraints(self, tree: Tree, active: Flat | None = None) -> list[Constraint]:
         """What closes the mechanism, on its links; with ``active``, each with its number, 1 in force and 0 released."""
         found = [
-            Between(c.type, _on_body(tree, c.body_a, c.placement_a), _on_body(tree, c.body_b, c.placement_b))
+            Between(
+                c.type,
+                _on_body(tree, c.body_a, c.placement_a, c.node_a),
+                _on_body(tree, c.body_b, c.placement_b, c.node_b),
+            )
             if isinstance(c, ClosureInstance)
             else c
             for c in self.mechanism.closures
@@ -102,20 +107,31 @@ class Trees:
     ) -> ClosureSolver:
         """The closed system at a state, to be solved as the mechanism says; other constraints than its own if given."""
         taken = self.constraints(self.fast, active) if constraints is None else constraints
-        return closure_solver(self.mechanism.closure_solver, self.fast, q, v, taken, instant(time))
+        pivots = None if self.mechanism.closure_reference is None else lambda: self.pivots(taken)
+        return closure_solver(self.mechanism.closure_solver, self.fast, q, v, taken, instant(time), pivots)
+
+    def pivots(self, constraints: Sequence[Constraint] | None = None) -> Pivots:
+        """Which equation determines which freedom, at the mechanism's reference and for nominal parameters."""
+        nominal = self if self.p is None else Trees(self.mechanism)
+        taken = nominal.constraints(nominal.fast)
+        if constraints is not None:  # the same ones, with other things to say
+            types: list[Any] = [given.type for given in constraints]
+            taken = [replace(own, type=kind) for own, kind in zip(taken, types, strict=True)]
+        reference = self.mechanism.closure_reference
+        return [] if reference is None else reference_pivots(nominal.fast, taken, reference)
 
     def link_forces(self, f_ext: Flat | None, tree: Tree) -> Field[Force] | None:
         """External forces, given in body frames, in link frames."""
         return None if f_ext is None else each(tree, lambda link: link.external(f_ext))
 
 
-def _on_body(tree: Tree, body: int, pose: Pose) -> Place:
-    """A place given by its pose on a moving body (-1: the world)."""
+def _on_body(tree: Tree, body: int, pose: Pose, node: int = 0) -> Place:
+    """A place given by its pose on a moving body (-1: the world), or on a node of one that deforms."""
     offset = Transform.rigid(Mat3([row[:3] for row in pose[:3]]), Vec(*(row[3] for row in pose[:3])))
     if body < 0:
         return Place(None, offset)
     link = tree.links[body]
-    return Place(link, link.to_body.then(offset))
+    return Place(link, link.to_body.then(offset), link.seat_at(node))
 
 
 def instant(time: Flat | None) -> Scalar:
@@ -306,27 +322,25 @@ CATALOGUE: dict[str, Text] = {
         empty=(0, 0),
     ),
     "poses": Text(("q",), lambda t, q: kinematics.poses(t.fast, q), empty=(0, 4, 4)),
-    "pose": Text(("q",), lambda t, q, *, body: kinematics.pose(t.fast, q, t.place(body, t.fast))),
-    "velocity": Text(("q", "v"), lambda t, q, v, *, body: kinematics.velocity(t.fast, q, v, t.place(body, t.fast))),
+    "pose": Text(("q",), lambda t, q, **at: kinematics.pose(t.fast, q, t.place(t.fast, **at))),
+    "velocity": Text(("q", "v"), lambda t, q, v, **at: kinematics.velocity(t.fast, q, v, t.place(t.fast, **at))),
     "jacobian": Text(
         ("q",),
-        lambda t, q, point, *, body: jacobian.jacobian(t.fast, q, t.place(body, t.fast), _point(point)),
+        lambda t, q, point, **at: jacobian.jacobian(t.fast, q, t.place(t.fast, **at), _point(point)),
         ("point",),
         Columns(
             ("force",),
-            lambda t, q, point, f, *, body: jacobian.pulled(t.fast, q, t.place(body, t.fast), _point(point), f),
+            lambda t, q, point, f, **at: jacobian.pulled(t.fast, q, t.place(t.fast, **at), _point(point), f),
             rows=True,
         ),
     ),
     "jacobian_rate": Text(
         ("q", "v"),
-        lambda t, q, v, point, *, body: jacobian.jacobian_rate(t.fast, q, v, t.place(body, t.fast), _point(point)),
+        lambda t, q, v, point, **at: jacobian.jacobian_rate(t.fast, q, v, t.place(t.fast, **at), _point(point)),
         ("point",),
         Columns(
             ("force",),
-            lambda t, q, v, point, f, *, body: jacobian.pulled_rate(
-                t.fast, q, v, t.place(body, t.fast), _point(point), f
-            ),
+            lambda t, q, v, point, f, **at: jacobian.pulled_rate(t.fast, q, v, t.place(t.fast, **at), _point(point), f),
             rows=True,
         ),
     ),
@@ -343,10 +357,11 @@ CATALOGUE: dict[str, Text] = {
     ),
     "centroidal_inertia": Text(("q",), lambda t, q: energy.centroidal_inertia(t.fast, q)),
     "operational_inertia": Text(
-        ("q",), lambda t, q, *, body: operational.operational_inertia(t.fast, q, t.place(body, t.fast))
+        ("q",), lambda t, q, **at: operational.operational_inertia(t.fast, q, t.place(t.fast, **at))
     ),
     "operational_admittance": Text(
-        ("q",), lambda t, q, *, body: operational.operational_admittance(t.fast, q, t.place(body, t.fast))
+        ("q",),
+        lambda t, q, **at: operational.operational_admittance(t.fast, q, t.place(t.fast, **at)),
     ),
     "regressor": Text(
         ("q", "v", "vdot"),

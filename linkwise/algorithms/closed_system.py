@@ -51,10 +51,10 @@ def closure_error(tree: Tree, q: Flat, constraints: Sequence[Constraint], t: Sca
     errors: list[Scalar] = []
     for constraint in constraints:
         if isinstance(constraint, Between):
-            a, b = constraint.a.within(frames), constraint.b.within(frames)
+            a, b = constraint.a.within(frames, q), constraint.b.within(frames, q)
             errors += constraint.type.residual(RelativePose(b.R, b.p).seen_from(RelativePose(a.R, a.p)), t)
         else:
-            own = [x for link in joints_of(tree, constraint) for x in link.coordinates(q)]
+            own = [x for _, joint in joints_of(tree, constraint) for x in joint.coordinates(q)]
             errors += constraint.type.residual(own, t)
     return errors
 

@@ -3,6 +3,7 @@
 ================  =====================================================================================================
 ``"multipliers"``  λ first, inside the articulated recursion (:mod:`linkwise.algorithms.constrained`); what "auto" takes
 ``"kkt"``          the full system of v̇ and λ at once (:mod:`linkwise.algorithms.full_system`)
+``"embedding"``    v̇ of independent freedoms, without multipliers (:mod:`linkwise.algorithms.embedded`)
 ``"nullspace"``    v̇ in the null space of J_c, with a rank test: on numbers only, one state after another, outside
                    the compiled code (:mod:`linkwise.model_api.null_space`)
 ================  =====================================================================================================
@@ -14,9 +15,11 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from linkwise.algorithms.constrained import Constrained
+from linkwise.algorithms.embedded import Embedded
 from linkwise.algorithms.equations import Constraint, Equations
 from linkwise.algorithms.full_system import FullSystem
 from linkwise.algorithms.inverse_dynamics import Forces
+from linkwise.algorithms.pivots import Pivots
 from linkwise.model.tree import Tree
 from linkwise.spatial.scalar import Scalar
 
@@ -43,6 +46,7 @@ TRACED: dict[str, Callable[..., ClosureSolver]] = {
     "auto": Constrained,
     "multipliers": Constrained,
     "kkt": FullSystem,
+    "embedding": Embedded,
 }
 """Solvers that are texts over any scalar."""
 
@@ -51,7 +55,17 @@ BY_NUMBERS = ("nullspace",)
 
 
 def closure_solver(
-    name: str, tree: Tree, q: Flat, v: Flat, constraints: Sequence[Constraint], t: Scalar
+    name: str,
+    tree: Tree,
+    q: Flat,
+    v: Flat,
+    constraints: Sequence[Constraint],
+    t: Scalar,
+    pivots: Callable[[], Pivots] | None = None,
 ) -> ClosureSolver:
-    """The solver of this name; for symbols, those that look at values leave their place to the usual one."""
-    return TRACED.get(name, Constrained)(tree, q, v, constraints, t)
+    """The solver of this name; for symbols, those that look at values leave their place to the usual one.
+
+    ``pivots``: for those that choose freedoms beforehand.
+    """
+    make = TRACED.get(name, Constrained)
+    return make(tree, q, v, constraints, t) if pivots is None else make(tree, q, v, constraints, t, pivots)

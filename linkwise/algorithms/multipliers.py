@@ -25,7 +25,7 @@ FLOOR = 1e-9
 """What W has at least, relative to the mean of Λ's diagonal: rows that move nothing have a pivot too."""
 
 LEAST = 1e-20
-"""What W has at least, in 1/kg or the like: where all constraints are released, Λ is zero, and so is λ."""
+"""What W has at least, in kg⁻¹ or the like: where all constraints are released, Λ is zero, and so is every λ."""
 
 STEPS = 3
 

@@ -1,4 +1,4 @@
-"""From a Python function of the model to compiled code: the only file that knows both sides."""
+"""From a Python function of the model to compiled code: here the mechanism meets the tracer."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class CompiledFunction:
         return self.general(*arrays, out=out, threads=threads)
 
     def general(self, *arrays: Array, out: Any = None, threads: int | None = None) -> Any:
-        """The way for everything: batches, float32, other array types, ``out`` and ``threads``."""
+        """The general path: batches, float32, other array types, ``out`` and ``threads``."""
         place = targets.place_of(arrays)
         if place is not None:
             values = place.call(self.program, self.device_programs, self.name, arrays, out)

@@ -12,7 +12,6 @@ counts, write a lumped mass matrix.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from scipy import sparse
 from linkwise.errors import InputError, ModelError, ModelFileError, UnknownNameError
 from linkwise.flexible.integrals import Array, Samples, SecondOrder
 from linkwise.flexible.structure import Indices, NodeKey, Structure, cross_matrix
+from linkwise.once import cached_property
 
 __all__ = ["NodalStructure", "nodal_structure"]
 

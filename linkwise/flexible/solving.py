@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from scipy.sparse import linalg as sparse_linalg
 
 from linkwise.errors import ModelError
 from linkwise.flexible.integrals import Array
+from linkwise.once import cached_property
 
 __all__ = ["Factor", "Modes", "blocks", "lowest_modes", "modes_below"]
 

@@ -7,7 +7,6 @@ rigidly tied region. The root's six motions are the body's V and are not among c
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from linkwise.errors import InputError
 from linkwise.flexible.integrals import Array, pairs
 from linkwise.flexible.solving import Factor
 from linkwise.flexible.structure import Indices, NodeKey, Structure, cross_matrix
+from linkwise.once import cached_property
 
 __all__ = ["Place", "Support", "places"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from linkwise.errors import InputError
@@ -50,7 +50,7 @@ def bodies_of(
     joints = tree.joints
     values = locked_values(locked, tree.description.joints)
     coordinates = resolve(joints, values, tree.description.file) if mimic else {}
-    freed = _freed_joints(tree) if floating and tree.root.name == WORLD else ()
+    freed = set(map(id, _freed_joints(tree))) if floating and tree.root.name == WORLD else ()
     root_joint = unused("root_joint", {joint.name for joint in joints if not joint.holds_root})
 
     bodies: list[Body] = []
@@ -60,7 +60,7 @@ def bodies_of(
         bodies.append(Body(root, JointWritten(root_joint, root.line, kind, WORLD, root.name)))  # type: ignore[arg-type]
     for joint in joints:
         link = tree.links[joint.child]
-        if joint in freed:
+        if id(joint) in freed:
             name = joint.name if joint.holds_root else root_joint
             bodies.append(Body(link, replace(joint, name=name, type="floating")))
             continue
@@ -110,9 +110,9 @@ def _freed_joints(tree: Tree) -> tuple[JointWritten, ...]:
     return tuple(holding)
 
 
-def unused(name: str, taken: set[str]) -> str:
-    """The name, or with a number after it where the file has it already."""
-    candidate, count = name, 1
+def unused(name: str, taken: Collection[str], count: int = 1) -> str:
+    """The name, or with a number after it where the file has it already; `count`: so many are known to be taken."""
+    candidate = name if count == 1 else f"{name}_{count}"
     while candidate in taken:
         count += 1
         candidate = f"{name}_{count}"

@@ -30,7 +30,7 @@ and one that can say more::
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, get_args
 
@@ -47,6 +47,7 @@ from linkwise.formats.description import (
 from linkwise.formats.tree import WORLD
 from linkwise.formats.yaml import Node, parse_yaml
 from linkwise.model.placement import Array, pose, rotation_rpy
+from linkwise.once import cached_property
 
 __all__ = ["with_loops"]
 
@@ -61,7 +62,7 @@ def with_loops(description: Description, content: bytes, file: str) -> Descripti
     return _SideFile(file, description).applied(parse_yaml(content, file))
 
 
-@dataclass(slots=True)
+@dataclass
 class _SideFile:
     file: str
     description: Description
@@ -188,24 +189,21 @@ class _SideFile:
 
     def place(self, name: str, at: Node) -> tuple[str, Array]:
         """The link of this name, or the child of the joint of this name with the joint's frame on it."""
-        links = [link.name for link in self.description.links]
-        if name == WORLD or name in links:
-            return name, pose()
-        for frame in self.description.frames:
-            if frame.name == name:
-                return frame.link, frame.placement
-        for joint in self.description.joints:
-            if joint.name == name:
-                return joint.child, joint.joint_frame
-        self.known("link, frame or joint", name, (*links, *self.joint_names), at)
-        raise AssertionError  # unknown names were refused
+        self.known("link, frame or joint", name, self.places, at)
+        return self.places[name]
 
-    @property
-    def joint_names(self) -> list[str]:
-        return [joint.name for joint in self.description.joints]
+    @cached_property
+    def places(self) -> dict[str, tuple[str, Array]]:
+        """By name; links before frames before joints."""
+        found = {joint.name: (joint.child, joint.joint_frame) for joint in self.description.joints}
+        found |= {frame.name: (frame.link, frame.placement) for frame in self.description.frames}
+        return found | {link.name: (link.name, pose()) for link in self.description.links} | {WORLD: (WORLD, pose())}
 
-    def known(self, what: str, name: str, names: Iterable[str], at: Node) -> None:
-        names = list(names)
+    @cached_property
+    def joint_names(self) -> dict[str, JointWritten]:
+        return {joint.name: joint for joint in self.description.joints}
+
+    def known(self, what: str, name: str, names: Collection[str], at: Node) -> None:
         if name not in names:
             unknown = UnknownNameError(what, name, names)
             self.fail(

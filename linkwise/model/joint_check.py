@@ -15,6 +15,7 @@ from linkwise.errors import InputError, ModelError
 from linkwise.model.joints import Joint
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Sym3
+from linkwise.spatial.runge_kutta import RK4
 from linkwise.spatial.transforms import Shift, Transform, Turn
 from linkwise.spatial.vectors import Vec
 
@@ -28,7 +29,7 @@ _TOLERANCE = 1e-7  # relative to one, or to the numbers compared where they are 
 def check_joint(joint: Joint, seed: int = 0) -> None:
     """Check a joint of your own: raise a ModelError that lists, with numbers, all that does not fit together.
 
-    Compared are the sizes of everything; the rotation of ``transform`` with a proper one; ``subspace`` with how
+    It compares the sizes of everything; the rotation of ``transform`` with a proper one; ``subspace`` with how
     ``transform`` moves along ``rate``; ``subspace_rate`` with how ``subspace`` does; ``integrate`` with ``rate``,
     followed for a while; ``difference`` with ``integrate``; the parts of ``split`` with the whole, and what the joint
     feels of the part it gives away; ``random`` with the limits it is given; and what the class declares (``symmetry``,
@@ -119,11 +120,8 @@ class _Check:
         dv = (0.4 * self.rng.normal(size=joint.nv)).tolist()
         reached = joint.integrate(q, dv)
         followed = np.array(q, float)
-        for _ in range(64):  # Runge and Kutta's method
-            k = [np.array(joint.rate(followed.tolist(), dv), float)]
-            for ahead in (0.5, 0.5, 1.0):
-                k.append(np.array(joint.rate((followed + ahead / 64 * k[-1]).tolist(), dv), float))
-            followed = followed + (k[0] + 2 * k[1] + 2 * k[2] + k[3]) / 384
+        for _ in range(64):
+            followed = RK4.step(lambda x: np.array(joint.rate(x.tolist(), dv), float), followed, 1 / 64)
         place = _flat(joint.transform(reached))
         yield from _differ(
             "transform after integrate", place, "following rate", _flat(joint.transform(followed.tolist()))

@@ -1,1 +1,4 @@
-"""The functions of a model in groups: their names, arguments and documentation."""
+"""What users hold: the class :class:`~linkwise.model_api.model.Model`, and its functions in groups.
+
+A group has names, arguments and documentation; which text answers is in :mod:`linkwise.algorithms.catalogue`.
+"""

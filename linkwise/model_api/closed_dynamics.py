@@ -30,7 +30,7 @@ class Freedoms:
     count: int
     """Independent freedoms f: nv less the rank of J_c."""
     basis: Any
-    """N (nv, f): the velocities that obey are v = N u (beside those that time prescribes), and u = v[independent]."""
+    """N, nv × f; the velocities that obey are v = N u (beside those that time prescribes), and u = v[independent]."""
     independent: tuple[int, ...]
     """Places in v whose numbers can be chosen freely; the others follow."""
     names: tuple[str, ...]
@@ -79,7 +79,7 @@ class ClosedDynamics:
         x = self._one(q)
         self.check_closures(x, t=t, tol=tol, p=p)
         J_c = self.constraint_jacobian(x, t, p=p) if self.closures else np.zeros((0, self.nv))
-        kept = _independent_rows(J_c)
+        kept = independent_rows(J_c)
         N, independent = _basis(J_c)
         redundant: dict[str, list[str]] = {}
         labels = self._labels
@@ -300,10 +300,9 @@ class ClosedDynamics:
     def _freedom_names(self) -> list[str]:
         """For each number of v, the name of its joint, with an index where it has several."""
         names = [""] * self.nv
-        for joint in self.joints:
-            if joint.mimic is None:
-                for i in range(joint.nv):
-                    names[joint.v_slice.start + i] = joint.name if joint.nv == 1 else f"{joint.name}[{i}]"
+        for joint in self.independent:
+            for i in range(joint.nv):
+                names[joint.v_slice.start + i] = joint.name if joint.nv == 1 else f"{joint.name}[{i}]"
         return names
 
     def _places_in_v(self, names: Sequence[str]) -> list[int]:
@@ -327,6 +326,7 @@ class ClosedDynamics:
 
     if TYPE_CHECKING:
         closures: Any
+        independent: Any
         joints: Any
         parameter_names: Any
         nominal_parameters: Any
@@ -352,7 +352,7 @@ def _unit_rows(J_c: Array) -> Array:
     return J_c / np.where(size > 1e-12, size, np.inf)
 
 
-def _independent_rows(J_c: Array) -> set[int]:
+def independent_rows(J_c: Array) -> set[int]:
     """Rows that do not follow from those before them; as many as the rank."""
     from scipy.linalg import qr
 

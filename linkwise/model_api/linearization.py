@@ -17,6 +17,7 @@ from linkwise.algorithms.tangent import structure_constants
 from linkwise.errors import InputError
 from linkwise.model_api.held_motion import held_motion
 from linkwise.once import cached_property
+from linkwise.spatial.runge_kutta import RK4
 
 if TYPE_CHECKING:
     from linkwise.compiled.function import CompiledFunction
@@ -319,27 +320,29 @@ class Linearization:
         n_p = self._parameter_count
         batch = v.shape[:-1]
         eye = np.eye(3 * n + n_p)
-        start = np.broadcast_to(eye[: 2 * n], (*batch, 2 * n, 3 * n + n_p))
-        d_q, d_v = start[..., :n, :], start[..., n:, :]
-        theta, d_theta = np.zeros_like(v), np.zeros((*batch, n, 3 * n + n_p))
-        speed, d_speed = v, d_v
-        sums = [np.zeros_like(v), np.zeros_like(v), np.zeros_like(d_theta), np.zeros_like(d_theta)]
-        for weight, ahead in ((1.0, 0.5), (2.0, 0.5), (2.0, 1.0), (1.0, None)):
+        d_q = np.broadcast_to(eye[:n], (*batch, n, 3 * n + n_p))
+
+        # z = [θ; v] in the first column, its change in the others.
+        def parts(z: Array) -> tuple[Array, Array, Array, Array]:
+            return z[..., :n, 0], z[..., :n, 1:], z[..., n:, 0], z[..., n:, 1:]
+
+        def rates(z: Array) -> Array:
+            theta, d_theta, speed, d_speed = parts(z)
             here, d_here = self._moved(q, d_q, theta, d_theta)
             lin = self.linearize_forward(here, speed, tau, p=p, threads=threads)
             d_vdot = lin.dq @ d_here + lin.dv @ d_speed + lin.dtau @ eye[2 * n : 3 * n]
             if n_p:
                 d_vdot[..., 3 * n :] -= lin.dtau @ self._by_parameters(here, speed, lin.vdot, p)
-            rate, d_rate = self._tangent_rate(theta, d_theta, speed, d_speed)
-            for total, x in zip(sums, (rate, lin.vdot, d_rate, d_vdot), strict=True):
-                total += weight * x
-            if ahead is not None:
-                h = ahead * dt
-                theta, d_theta = h * rate, h * d_rate
-                speed, d_speed = v + h * lin.vdot, d_v + h * d_vdot
-        rate, vdot, d_rate, d_vdot = (dt / 6.0 * total for total in sums)
-        q_end, d_q_end = self._moved(q, d_q, rate, d_rate)
-        return q_end, v + vdot, np.concatenate([d_q_end, d_v + d_vdot], axis=-2)
+            return joined(*self._tangent_rate(theta, d_theta, speed, d_speed), lin.vdot, d_vdot)
+
+        def joined(theta: Array, d_theta: Array, speed: Array, d_speed: Array) -> Array:
+            values = np.concatenate([theta, speed], axis=-1)[..., None]
+            return np.concatenate([values, np.concatenate([d_theta, d_speed], axis=-2)], axis=-1)
+
+        start = joined(np.zeros_like(v), np.zeros_like(d_q), v, np.broadcast_to(eye[n : 2 * n], d_q.shape))
+        theta, d_theta, speed, d_speed = parts(RK4.step(rates, start, dt))
+        there, d_there = self._moved(q, d_q, theta, d_theta)
+        return there, speed, np.concatenate([d_there, d_speed], axis=-2)
 
     def _moved(self, q: Array, d_q: Array, theta: Array, d_theta: Array) -> tuple[Array, Array]:
         """q ⊕ θ and its change: exp(-ad θ) δq + [Σ (-ad θ)^k/(k+1)!] δθ."""

@@ -85,6 +85,7 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
         q: ArrayLike,
         v: ArrayLike | None = None,
         *,
+        t: ArrayLike | None = None,
         p: ArrayLike | None = None,
         frames: Literal["body", "link"] = "body",
     ) -> Operators:
@@ -95,7 +96,8 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
 
         Args:
             q: configuration (..., nq).
-            v: velocity (..., nv); needed for ``V``, ``a``, ``b`` and ``f`` only.
+            v: velocity (..., nv); needed for ``V``, ``a``, ``b``, ``f`` and ``U`` only.
+            t: time (...), for closures that depend on it; zero if left out.
             p: run-time parameters (np), one set for all states.
             frames: ``"body"`` gives blocks in the bodies' frames. ``"link"`` gives them in frames chosen along the
                 joints, with what of an inertia a joint does not feel handed to its parent: cheaper when compiled.
@@ -108,7 +110,7 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
         if p is not None and not self.parameter_names:
             raise _no_parameters("operators")
         trees = self._trees if p is None else Trees(self, list(np.asarray(p)))
-        return operators(trees, q, v, frames)
+        return operators(trees, q, v, frames, t)
 
     # Configurations.
     def neutral(self) -> Array:
@@ -120,13 +122,19 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
         return q
 
     def random_configuration(self, rng: np.random.Generator | int | None = None) -> Array:
-        """A random configuration (nq) within the joint limits (±π rad, ±1 m where there are none)."""
+        """A random configuration (nq) within the joint limits (±π rad, ±1 m where there are none).
+
+        Flexible bodies are bent a little: each mode moves no node by more than 2 % of the body's size.
+        """
         generator = np.random.default_rng(rng)
         q = np.zeros(self.nq)
         for joint in self.joints:
             if joint.mimic is None:
                 part = joint.q_slice
                 q[part] = joint.type.random(generator, self.lower[part].tolist(), self.upper[part].tolist())
+        for body in self.bodies:
+            if body.flexible is not None:
+                q[body.q_slice] = body.flexible.random_deformation(generator)
         return q
 
     def integrate(self, q: ArrayLike, dv: ArrayLike, *, out: Array | None = None, threads: int | None = None) -> Array:
@@ -252,28 +260,66 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
     @property
     def rolls(self) -> bool:
         """Whether sweeps run as loops: constant compile time, for many links. See :meth:`with_sweeps`."""
-        return len(self.bodies) > ROLLED_ABOVE if self.sweeps == "auto" else self.sweeps == "rolled"
+        if self.sweeps != "auto":
+            return self.sweeps == "rolled"
+        # Each closure adds a column to every sweep, most of it zeros that only written-out code can leave out.
+        return not self.is_flexible and len(self.bodies) > ROLLED_ABOVE * (1 + len(self.closures))
 
     def with_sweeps(self, sweeps: Literal["auto", "rolled", "unrolled"]) -> Self:
         """A copy whose functions run their sweeps as loops ("rolled") or written out ("unrolled").
 
-        Unrolled code is faster and takes longer to compile; "auto" rolls models of more than some sixty bodies.
+        Unrolled code is faster and takes longer to compile; "auto" rolls models of more than some sixty bodies, sixty
+        more for each closure.
         """
         if sweeps not in ("auto", "rolled", "unrolled"):
             raise InputError("no such way to run sweeps", got=repr(sweeps), allowed='"auto", "rolled" or "unrolled"')
+        if sweeps == "rolled" and self.is_flexible:
+            raise InputError(
+                "the sweeps of a model with flexible bodies cannot run as loops",
+                got=f"flexible bodies {', '.join(repr(b.name) for b in self.bodies if b.modes)[:80]}",
+                allowed='"auto" or "unrolled"',
+            )
         return replace(self, sweeps=sweeps)
 
-    def with_closure_solver(self, solver: str) -> Self:
+    def with_closure_solver(
+        self,
+        solver: str,
+        *,
+        independent: Sequence[str] | None = None,
+        at: ArrayLike | None = None,
+        t: float | None = None,
+    ) -> Self:
         """A copy that finds accelerations under closures by a solver of this name; all give the same numbers.
 
         Args:
-            solver: "auto"; "multipliers", λ first, inside the articulated recursion; "kkt", the full system of v̇ and
-                λ; "nullspace", in the null space of J_c with a rank test, on numbers only and outside the compiled
-                code: slow, and independent of the others.
+            solver: "auto", which is "multipliers": λ first, inside the articulated recursion, right at any
+                configuration; "embedding", in independent freedoms, chosen beforehand: the cheapest for mechanisms of
+                few freedoms, and not finite where those chosen do not determine the others (a crank's angle does,
+                that of its slider does not at the dead centres); "kkt", the full system of v̇ and λ; "nullspace", in
+                the null space of J_c with a rank test, on numbers only and outside the compiled code: slow, and
+                independent of the others.
+            independent: names of joints for "embedding", whose freedoms are as many as the closed mechanism has. Found
+                from the configuration if left out.
+            at: a configuration (nq) for "embedding", near which there is a closed one that is not singular: there the
+                freedoms, and the equations that count, are chosen. Near the neutral one if left out.
+            t: time at that configuration, for closures that depend on it.
         """
         if solver not in (*TRACED, *BY_NUMBERS):
             raise UnknownNameError("closure solver", solver, (*TRACED, *BY_NUMBERS))
-        return replace(self, closure_solver=solver)
+        if solver != "embedding":
+            given = [name for name, x in (("independent", independent), ("at", at), ("t", t)) if x is not None]
+            if given:
+                raise InputError(
+                    f"the closure solver {solver!r} chooses no freedoms",
+                    got=", ".join(given),
+                    allowed='these are for "embedding"',
+                )
+            return replace(self, closure_solver=solver, closure_reference=None)
+        from linkwise.model_api.embedding import reference
+
+        chosen = replace(self, closure_solver=solver, closure_reference=reference(self, independent, at, t))
+        chosen._trees.pivots()  # says so now if those named are not independent
+        return chosen
 
     def _run(
         self,
@@ -344,12 +390,13 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
     def _exact_trees(self) -> Trees:
         return Trees(self, exact=True)
 
-    def _place(self, body: object) -> str:
+    def _at(self, body: object, node: str | int | None) -> dict[str, Any]:
         if not isinstance(body, str):
             raise InputError(
                 "body must be a name", got=repr(body), allowed="the name of a body or frame, e.g. model.bodies[0].name"
             )
-        return self.frame(body).name
+        self.frame(body, node)
+        return {"body": body} if node is None else {"body": body, "node": node}
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what was compiled: it is made again (or read from the cache) where the copy is used."""

@@ -1,8 +1,8 @@
 """Constrained equations solved with a rank test, on numbers: [𝓜, J_c*; J_c, 0][x; -λ] = [f; γ] (003 eq. 22).
 
-With 𝓜 = LL*, rows made equal by W = diag(J_c𝓜⁻¹J_c*), and the singular values of W^{-1/2}J_cL⁻* = USV*, those that are
-zero left out, y = L*x splits into a part in the null space, which forces move, and one across it, which the
-constraints prescribe:
+With 𝓜 = LL*, rows made equal by W = diag(J_c𝓜⁻¹J_c*) (and a floor), and the singular values of W^{-1/2}J_cL⁻* = USV*,
+those that are zero left out, y = L*x splits into a part in the null space, which forces move, and one across it, which
+the constraints prescribe:
 
     y = (I - VV*)L⁻¹f + VS⁻¹U*W^{-1/2}γ,    λ = W^{-1/2}US⁻¹V*(y - L⁻¹f).
 
@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.algorithms.multipliers import FLOOR
+
 Array = NDArray[Any]
 
 RANK = 1e-9
@@ -29,9 +31,9 @@ class NullSpace:
     def __init__(self, mass_matrix: Array, J_c: Array) -> None:
         self.L = np.linalg.cholesky(mass_matrix)
         rows = np.swapaxes(self._inward(np.swapaxes(J_c, -1, -2)), -1, -2)
-        size = np.linalg.norm(rows, axis=-1, keepdims=True)
-        size = np.where(size > RANK * size.max(-2, keepdims=True, initial=np.finfo(float).tiny), size, np.inf)
-        self.scale = 1.0 / size  # of each equation; zero for those that move nothing
+        W = (rows**2).sum(-1, keepdims=True)
+        W = W + FLOOR * W.sum(-2, keepdims=True) / max(W.shape[-2], 1)
+        self.scale = 1.0 / np.sqrt(np.maximum(W, np.finfo(float).tiny))
         U, s, V = np.linalg.svd(rows * self.scale, full_matrices=False)
         self.kept = s > RANK * s.max(-1, keepdims=True, initial=np.finfo(float).tiny)
         self.inverse = np.where(self.kept, 1.0 / np.where(self.kept, s, 1.0), 0.0)[..., None]

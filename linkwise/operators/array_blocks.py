@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from linkwise.algorithms.kinematics import Place
+from linkwise.algorithms.multipliers import FLOOR
 from linkwise.errors import InputError
 from linkwise.model.tree import Tree
 from linkwise.once import cached_property
@@ -25,6 +26,9 @@ from linkwise.operators.levels import Level, Levels
 from linkwise.operators.links import RigidLinks, blocks_of, width
 from linkwise.operators.spaces import Space
 from linkwise.operators.written import rows_of
+
+_RANK = 4096
+"""Eigenvalues below so many units of rounding of the largest are zero."""
 
 
 @final
@@ -283,6 +287,10 @@ class ArrayBlocks(Blocks):
     def inverse(self, X: LevelField, space: Space) -> LevelField:
         return LevelField(np.linalg.inv(X.array + self.plan.packing(space).pad.astype(self.dtype)))
 
+    def root(self, X: LevelField) -> LevelField:
+        turned = X.array[..., ::-1, ::-1]  # Cholesky's factors of what is read backwards are lower F* F
+        return LevelField(np.linalg.cholesky(turned)[..., ::-1, ::-1].swapaxes(-1, -2))
+
     def matrix(self, X: LevelField, rows: int, cols: int, k: int) -> Array:
         return X.array[self.levels.position[k]][:, :rows, :cols].reshape(*self.batch, rows, cols)
 
@@ -298,6 +306,30 @@ class ArrayBlocks(Blocks):
         y = np.zeros((len(self.parents), *handed.shape[1:]), handed.dtype)
         np.add.at(y, links, handed)
         return LevelField(y)
+
+    # Matrices that are written out.
+    def written(self, rows: Sequence[Sequence[Any]]) -> Array:
+        out = np.empty((self.states, len(rows), len(rows[0])), self.dtype)
+        for i, row in enumerate(rows):
+            for j, entry in enumerate(row):
+                out[:, i, j] = numbers(entry)
+        return out.reshape(*self.batch, *out.shape[1:])
+
+    def product(self, X: Array) -> Callable[[Array], Array]:
+        flat = X.reshape(self.states, *X.shape[-2:])
+        return lambda y: flat @ y
+
+    def solution(self, X: Array) -> Callable[[Array], Array]:
+        flat = X.reshape(self.states, *X.shape[-2:])
+        W = np.diagonal(flat, axis1=-2, axis2=-1)
+        scale = 1.0 / np.sqrt(W + FLOOR * W.mean(-1, keepdims=True))[..., None]
+        sizes, basis = np.linalg.eigh(scale * flat * scale.swapaxes(-1, -2))
+        kept = sizes > _RANK * np.finfo(self.dtype).eps * sizes[..., -1:]
+        inverse = np.where(kept, 1.0 / np.where(kept, sizes, 1.0), 0.0)[..., None]
+        return lambda y: scale * (basis @ (inverse * (basis.swapaxes(-1, -2) @ (scale * y))))
+
+    def through(self, function: Callable[[Array], Array], x: LevelField, cols: Space, rows: Space) -> LevelField:
+        return LevelField(self.plan.packing(rows).packed(function(self.plan.packing(cols).unpacked(x.array))))
 
 
 _OWN: dict[str, tuple[str, str, Callable[[RigidLinks], Any]]] = {

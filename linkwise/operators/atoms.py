@@ -144,3 +144,35 @@ class PickOff(Atom):
     @property
     def key(self) -> str:
         return f"B[{self.cols.name}]"
+
+
+@final
+class ClosureRows(Atom):
+    """A: what the constraints ask of the motions at the points of closure (004 eq. 2.16)."""
+
+    def __init__(self, engine: Engine, matrix: Array, rows: Space, cols: Space) -> None:
+        super().__init__(engine, "A", rows, cols)
+        self.matrix = matrix
+
+    def forward(self, x: Value) -> Value:
+        return self.engine.written(self.matrix, x, self.cols, self.rows)
+
+    def adjoint(self, y: Value) -> Value:
+        return self.engine.written(self.matrix.swapaxes(-1, -2), y, self.rows, self.cols)
+
+
+@final
+class ClosureAdmittance(Atom):
+    """Λ = B*ΩB at the points of closure (004 eq. 3.10): one sweep in, one out. O(n)."""
+
+    is_symmetric = True
+
+    def __init__(self, Omega: Operator, B: Operator) -> None:
+        super().__init__(B.engine, "Lambda", B.cols, B.cols)
+        self.Omega, self.B = Omega, B
+
+    def forward(self, x: Value) -> Value:
+        return self.B.adjoint(self.Omega.forward(self.B.forward(x)))
+
+    def adjoint(self, y: Value) -> Value:
+        return self.forward(y)

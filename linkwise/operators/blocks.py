@@ -125,9 +125,30 @@ class Blocks(ABC):
         """X⁻¹ of symmetric blocks."""
 
     @abstractmethod
+    def root(self, X: Field) -> Field:
+        """F with F*F = X, lower triangular, of symmetric blocks between joints."""
+
+    @abstractmethod
     def matrix(self, X: Field, rows: int, cols: int, k: int) -> Array:
         """The block of link k as an array (..., rows, cols)."""
 
     @abstractmethod
     def pick(self, places: Sequence[Place], x: Field, adjoint: bool) -> Field:
         """B x: forces at places summed on their links; or B*x: the links' motions at the places (004 eq. 2.13)."""
+
+    # Matrices between spaces of few numbers, points and constraints, which are written out.
+    @abstractmethod
+    def written(self, rows: Sequence[Sequence[Scalar]]) -> Array:
+        """A matrix by its entries, for all states."""
+
+    @abstractmethod
+    def product(self, X: Array) -> Callable[[Any], Any]:
+        """y -> X y, for :meth:`through`."""
+
+    @abstractmethod
+    def solution(self, X: Array) -> Callable[[Any], Any]:
+        """y -> X⁻¹ y of a symmetric matrix; of least norm, weighed by X's diagonal, where X has lost rank."""
+
+    @abstractmethod
+    def through(self, function: Callable[[Any], Any], x: Field, cols: Space, rows: Space) -> Field:
+        """What a function makes of the numbers of a stacked vector, as a stacked vector over ``rows``."""

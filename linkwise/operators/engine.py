@@ -4,7 +4,7 @@ The operators know of each other only that they are block diagonal, shifted towa
 (I - E)⁻¹. The engine knows their blocks, for every link k with parent p (000 eq. 18, 24, 53; 004 eq. A.3):
 
 =============  =========================================  =====================================
-diagonal       H, M, R, P, D, G, tau, tau_bar, Upsilon    and ``armature``, ``D_inverse``, ``M_inverse``, …
+diagonal       H, M, R, P, D, G, tau, tau_bar, Upsilon    and ``armature``, ``D_inverse``, ``D_inverse_root``, …
 shift          E_phi, E_psi, K                            φ(p,k), φ(p,k) τ̄(k), φ(p,k) G(k)
 sweep          phi, psi                                   (I - E_φ)⁻¹, (I - E_ψ)⁻¹
 =============  =========================================  =====================================
@@ -134,6 +134,14 @@ class Engine:
         """B x: forces at places summed on their links; or B*x: the links' motions at the places (004 eq. 2.13)."""
         return Value(self.blocks.pick(places, self._settled(x), adjoint))
 
+    def written(self, X: Array, x: Value, cols: Space, rows: Space) -> Value:
+        """X x of a matrix that is written out."""
+        return Value(self.blocks.through(self.blocks.product(X), self._settled(x), cols, rows))
+
+    def solved(self, solution: Callable[[Any], Any], x: Value, space: Space) -> Value:
+        """X⁻¹ x, by what :meth:`linkwise.operators.blocks.Blocks.solution` makes of X."""
+        return Value(self.blocks.through(solution, self._settled(x), space, space))
+
     # Blocks.
     def block(self, name: str, k: int) -> Array:
         """The block (..., rows, cols) of link k: of an operator over the links, or (parent(k), k) of E_φ or E_ψ."""
@@ -222,6 +230,7 @@ _MADE: dict[str, Callable[[Engine], Field]] = {
     "E_psi": lambda e: e.cells("E_phi") @ e.cells("tau_bar"),
     "K": lambda e: e.cells("E_phi") @ e.cells("G"),
     "Upsilon": Engine._admittance,
+    "D_inverse_root": lambda e: e.blocks.root(e.cells("D_inverse")),
 }
 
 _MOTIONS: dict[str, Callable[[Engine], Field]] = {

@@ -195,7 +195,11 @@ class Transposed(Operator):
 
 @final
 class Inverse(Operator):
-    """A⁻¹ that no rule has rewritten: it can be looked at, but not applied. Make it with ``.inv()``."""
+    """A⁻¹ that no rule has rewritten. Make it with ``.inv()``.
+
+    Between constraints, which are few, it is solved as a matrix: (AΛA*)⁻¹ in step D of 004 §3. Elsewhere it can be
+    looked at, but not applied.
+    """
 
     def __init__(self, operator: Operator) -> None:
         super().__init__(operator.engine, operator.cols, operator.rows)
@@ -206,10 +210,16 @@ class Inverse(Operator):
         return Inverse(parts[0])
 
     def forward(self, x: Value) -> Value:
-        raise self._no_rule()
+        if not self.rows.is_small:
+            raise self._no_rule()
+        return self.engine.solved(self._solution, x, self.rows)
 
     def adjoint(self, y: Value) -> Value:
-        raise self._no_rule()
+        return self.transposed().forward(y)
+
+    @cached_property
+    def _solution(self) -> Any:
+        return self.engine.blocks.solution(self.operator.dense())
 
     def _no_rule(self) -> InputError:
         return InputError(
@@ -220,7 +230,7 @@ class Inverse(Operator):
         )
 
     def dense(self) -> Array:
-        return np.linalg.inv(self.operator.dense())
+        return super().dense() if self.rows.is_small else np.linalg.inv(self.operator.dense())
 
     def transposed(self) -> Operator:
         return Inverse(self.operator.T)

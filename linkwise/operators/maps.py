@@ -16,7 +16,7 @@ from typing import Any, final
 
 from linkwise.algorithms.articulated import Axis
 from linkwise.spatial.inertia import coordinate_axis
-from linkwise.spatial.scalar import Scalar, is_zero
+from linkwise.spatial.scalar import Scalar, is_zero, sqrt
 
 Vector = Any
 """A motion or a force of a link, or the :class:`Entries` of a joint."""
@@ -113,6 +113,30 @@ class Written(Map):
     def __add__(self, other: Written) -> Written:
         pairs = zip(self.entries, other.entries, strict=True)
         return Written([[a + b for a, b in zip(*pair, strict=True)] for pair in pairs], self.rows)
+
+
+def triangular(rows: Sequence[Sequence[Scalar]]) -> Map:
+    """A lower triangular block between joints by its entries."""
+    n = len(rows)
+    return Map(
+        lambda x: Entries(Entries(rows[i][: i + 1]).dot(list(x)[: i + 1]) for i in range(n)),
+        lambda y: Entries(Entries(rows[i][j] for i in range(j, n)).dot(list(y)[j:]) for j in range(n)),
+        Shape(n, Entries),
+        Shape(n, Entries),
+    )
+
+
+def lower_root(X: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
+    """F with F*F = X, lower triangular; of a positive matrix of few rows, the last of which is taken first."""
+    n = len(X)
+    left = [list(row) for row in X]
+    F: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+    for k in reversed(range(n)):
+        root = sqrt(left[k][k])
+        F[k] = [*(x / root for x in left[k][:k]), root, *F[k][k + 1 :]]
+        for i in range(k):
+            left[i] = [x - F[k][i] * F[k][j] if j <= i else x for j, x in enumerate(left[i])]
+    return F
 
 
 def joint_map(S: Sequence[Any], cols: Shape) -> Map:

@@ -26,6 +26,9 @@ LETTERS = {
     "Omega": "Ω",
     "armature": "J_r",
     "B": "B",
+    "A": "A",
+    "Lambda": "Λ",
+    "D_inverse_root": "D⁻½",
     "I": "I",
 }
 

@@ -54,8 +54,9 @@ def _product(tokens: list[str], ops: Operators) -> Operator:
 def _single(tokens: list[str], ops: Operators) -> Operator:
     token = tokens.pop()
     if token in _WORDS:
-        letter: Operator = getattr(ops, _WORDS[token])
-        return letter
+        letter = getattr(ops, _WORDS[token])
+        named: Operator = letter if isinstance(letter, Operator) else letter()  # B, at the points of closure
+        return named
     inside = _sum(tokens, ops)
     tokens.pop()
     return inside

@@ -15,6 +15,10 @@ DIFFERS FROM PAPER: 004 states eq. A.3 and lemma 5 for trees with a block-diagon
 between the children of one parent, which Υ has not, and Υ + ψ~*Υ + Υψ~ lacks the blocks of Ω between branches. As
 equations between operators the two hold where no link has two children; on any tree they hold for the diagonal
 blocks, and Ω = ψ*H*D⁻¹Hψ holds whole.
+
+DIFFERS FROM PAPER: 004 eq. 3.13 prints b = HψBA* where D^{-1/2}HψBA* is meant, and leaves out what U, the velocities'
+part of the constraints, adds: [I - HψK]* D⁻¹ HψBA* (AΛA*)⁻¹ U. D⁻½ is the lower triangular factor in D⁻¹ = D⁻½*D⁻½,
+which runs over any scalar; for a joint of one freedom it is the square root.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
     from linkwise.operators.state import Operators
 
 Use = Literal["simplify", "inverse", "derive"]
-Need = Literal["no rotor inertia", "no branches"]
+Need = Literal["no rotor inertia", "no branches", "closures"]
 
 
 @dataclass(frozen=True)
@@ -47,9 +51,12 @@ class Rule:
 
     def holds_for(self, ops: Operators) -> bool:
         """Whether the rule may be used on this mechanism."""
-        if self.needs == "no rotor inertia":
-            return not ops.has_armature
-        return self.needs is None or not ops.has_branches
+        holds = {
+            "no rotor inertia": lambda: not ops.has_armature,
+            "no branches": lambda: not ops.has_branches,
+            "closures": lambda: ops.has_closures,
+        }
+        return self.needs is None or holds[self.needs]()
 
     def sides(self, ops: Operators) -> tuple[Operator, Operator]:
         """The two sides as operators of one state."""
@@ -128,6 +135,17 @@ _RULES = (
     Rule("admittance_residue", "004 eq. A.3", "Υ - E_ψ*ΥE_ψ = H*D⁻¹H", needs="no branches"),
     Rule("admittance", "004 eq. 3.10", "ψ*H*D⁻¹Hψ = Ω"),
     Rule("admittance_split", "004 lemma 5, eq. A.4", "Υ + ψ~*Υ + Υψ~ = Ω", needs="no branches"),
+    # Closed systems.
+    Rule("root_squared", "004 eq. 3.13", "D⁻½* D⁻½ = D⁻¹"),
+    Rule("closure_admittance", "004 eq. 3.10", "B*ΩB = Λ", needs="closures"),
+    Rule(
+        "closed_mobility",
+        "004 eq. 3.13",
+        "[I - HψK]* D⁻¹ [I - HψK] - [I - HψK]* D⁻¹ HψBA* (AΛA*)⁻¹ AB*ψ*H* D⁻¹ [I - HψK]"
+        " = [I - HψK]* D⁻½* [I - D⁻½ HψBA* (AΛA*)⁻¹ AB*ψ*H* D⁻½*] D⁻½ [I - HψK]",
+        "derive",
+        needs="closures",
+    ),
 )
 
 RULES: dict[str, Rule] = {rule.name: rule for rule in _RULES}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, final
 
 import numpy as np
 
 from linkwise.algorithms import sweeps
 from linkwise.algorithms.kinematics import Place
+from linkwise.algorithms.multipliers import Multipliers
 from linkwise.algorithms.rigid_motion import at_rest, next_motion
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.model.sweeper import LinkByLink
@@ -28,9 +28,11 @@ from linkwise.operators.maps import (
     gain,
     joint_inertia_inverse,
     joint_map,
+    lower_root,
     rotors,
     symmetric,
     times,
+    triangular,
 )
 from linkwise.operators.spaces import Space
 from linkwise.spatial.scalar import Scalar, is_zero
@@ -115,14 +117,14 @@ class ScalarBlocks(Blocks):
             """The motion of v̇ = 0 swept outwards in one, not from a."""
             rest = at_rest(tree.gravity)
             moving = sweeps.outward(tree, lambda link, parent: next_motion(link, parent, q, v or (), None), rest)
-            return [link.inertia.wrench(moving[link]) for link in tree]
+            return [link.wrench(q, moving[link]) for link in tree]
 
         links = []
         for link in tree:
             kind = blocks_of(link)
             own_q, own_v = kind.reads(link)
             rates = None if v is None else [v[i] for i in own_v]
-            links.append(kind([link.index], replace(link, q_start=0, v_start=0), [q[i] for i in own_q], rates))
+            links.append(kind([link.index], link.alone(), [q[i] for i in own_q], rates))
         return cls(links, v, tree.gravity, bias if all(type(link) is RigidLinks for link in links) else None)
 
     # Stacked vectors.
@@ -134,7 +136,7 @@ class ScalarBlocks(Blocks):
     def _types(self, space: Space) -> list[Any]:
         if space == self.links:
             return [shape.type for shape in self.shapes]
-        return [Entries if space == self.joints else Motion] * len(space.sizes)
+        return [Motion if space.of_points else Entries] * len(space.sizes)
 
     def leave(self, space: Space, field: LinkField) -> Array:
         out = np.empty(space.size, object)
@@ -223,6 +225,10 @@ class ScalarBlocks(Blocks):
         pairs = zip(X.values, shapes, strict=True)
         return LinkField(Written(factorize(_columns(x, shape)).inverse(), shape) for x, shape in pairs)
 
+    def root(self, X: LinkField) -> LinkField:
+        pairs = zip(X.values, self.joints.sizes, strict=True)
+        return LinkField(triangular(lower_root(_columns(x, Shape(size, Entries)))) for x, size in pairs)
+
     def matrix(self, X: LinkField, rows: int, cols: int, k: int) -> Array:
         block = X.values[k]
         out = np.empty((rows, cols), object)
@@ -239,6 +245,23 @@ class ScalarBlocks(Blocks):
         for (offset, k), part in zip(on, x.values, strict=True):
             total[k] = total[k] + offset @ part
         return LinkField(total)
+
+    # Matrices that are written out.
+    def written(self, rows: Sequence[Sequence[Scalar]]) -> Array:
+        out = np.empty((len(rows), len(rows[0])), object)
+        for i, row in enumerate(rows):
+            for j, x in enumerate(row):
+                out[i, j] = x
+        return out
+
+    def product(self, X: Array) -> Callable[[Any], Any]:
+        return lambda y: [Entries(row).dot(y) for row in X]
+
+    def solution(self, X: Array) -> Callable[[Any], Any]:
+        return Multipliers(X.tolist()).solve
+
+    def through(self, function: Callable[[Any], Any], x: LinkField, cols: Space, rows: Space) -> LinkField:
+        return self.enter(rows, function([number for part in x.values for number in part]))
 
 
 _OWN: dict[str, Callable[[ScalarBlocks, RigidLinks], Block]] = {

@@ -1,4 +1,4 @@
-"""The spaces that operators lead from and to: stacked vectors of one block for each link, joint or point."""
+"""The spaces that operators lead from and to: stacked vectors of blocks, one for each link, joint, point or closure."""
 
 from __future__ import annotations
 
@@ -13,12 +13,16 @@ class Space:
     """A space of stacked vectors.
 
     Args:
-        name: ``"links"``, ``"joints"`` or ``"points"`` (and which).
-        sizes: numbers in each block: 6 for a link or a point, nv for a joint.
+        name: ``"links"``, ``"joints"``, ``"points"`` (and which) or ``"constraints"``.
+        sizes: numbers in each block: 6 for a link or a point, nv for a joint, one for each equation of a constraint.
     """
 
     name: str
     sizes: tuple[int, ...]
+    of_points: bool = False
+    """Whether its blocks are motions of points (or forces at them)."""
+    is_small: bool = False
+    """Whether what is square over it may be written out and solved as a matrix: constraints are few."""
 
     @cached_property
     def starts(self) -> tuple[int, ...]:

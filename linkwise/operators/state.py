@@ -15,11 +15,22 @@ from linkwise.model.mechanism import Mechanism
 from linkwise.model.tree import Tree
 from linkwise.once import cached_property
 from linkwise.operators.array_blocks import ArrayBlocks
-from linkwise.operators.atoms import Diagonal, Omega, PickOff, Shift, Sweep, Tilde
+from linkwise.operators.atoms import (
+    ClosureAdmittance,
+    ClosureRows,
+    Diagonal,
+    Omega,
+    PickOff,
+    Shift,
+    Sweep,
+    Tilde,
+)
 from linkwise.operators.base import Operator
 from linkwise.operators.blocks import Blocks
+from linkwise.operators.closing import Closing, closing
 from linkwise.operators.engine import Engine
 from linkwise.operators.expressions import Identity
+from linkwise.operators.lanes import Lanes
 from linkwise.operators.points import Point, places
 from linkwise.operators.scalar_blocks import ScalarBlocks
 from linkwise.operators.spaces import Space
@@ -40,11 +51,18 @@ class Operators:
     no projection any more and P = M + E_ψPE_φ* replaces M + E_ψPE_ψ*; all other identities stay as they are.
     """
 
-    def __init__(self, engine: Engine, find: Callable[[str], Place], has_velocity: bool) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        find: Callable[[str], Place],
+        has_velocity: bool,
+        close: Callable[[], Closing] | None = None,
+    ) -> None:
         self.engine = engine
         engine.owner = self
         self._find = find
         self._has_velocity = has_velocity
+        self._close = close
 
     # Composite bodies.
     @cached_property
@@ -99,6 +117,11 @@ class Operators:
     def D(self) -> Operator:
         """D = HPH* (+ J_r), N × N, block diagonal: nv_k × nv_k for each joint (000 eq. 53)."""
         return Diagonal(self.engine, "D", self.engine.joints, self.engine.joints, True)
+
+    @cached_property
+    def D_inverse_root(self) -> Operator:
+        """D⁻½ with D⁻¹ = D⁻½*D⁻½, N × N, block diagonal, lower triangular; for one freedom 1/√D (004 eq. 3.13)."""
+        return Diagonal(self.engine, "D_inverse_root", self.engine.joints, self.engine.joints, False)
 
     @cached_property
     def G(self) -> Operator:
@@ -158,20 +181,52 @@ class Operators:
         """I over the links (6n × 6n) or over the joints (N × N)."""
         return Identity(self.engine, {"links": self.engine.links, "joints": self.engine.joints}[space])
 
-    def B(self, points: Point | Sequence[Point]) -> Operator:
+    def B(self, points: Point | Sequence[Point] | None = None) -> Operator:
         """B, 6n × 6c: forces at c points, summed on their links (004 eq. 2.13).
 
         Args:
             points: names of bodies or frames, each alone or as ``(name, (x, y, z))`` for a place in that frame. Forces
-                and motions at a point are in the axes of its frame.
+                and motions at a point are in the axes of its frame. The points of closure if left out.
         """
+        if points is None:
+            return PickOff(self.engine, self._closing.places, self._closing.points)
         labels, found = places(points, self._find)
-        return PickOff(self.engine, found, Space(f"points {labels}", (6,) * len(found)))
+        return PickOff(self.engine, found, Space(f"points {labels}", (6,) * len(found), of_points=True))
 
-    def J(self, points: Point | Sequence[Point]) -> Operator:
+    def J(self, points: Point | Sequence[Point] | None = None) -> Operator:
         """J = B*φ*H*, 6c × N: the points' spatial velocities from joint rates (004 eq. 2.14), in their frames' axes."""
         jacobian: Operator = self.B(points).T @ self.phi.T @ self.H.T
         return jacobian
+
+    # Closed systems.
+    @cached_property
+    def A(self) -> Operator:
+        """A, m × 6c: what the m equations of the closures ask of the motions at the c points of closure.
+
+        Their rates are A J v, with J = ``ops.J()`` at those points (004 eq. 2.16). Points of closure are the two frames
+        of each closure, b before a, less those on the world; of a coupling, for each of its joints, the frames of the
+        link and of its parent, since a joint's rate is the motion between these two.
+        """
+        closing = self._closing
+        return ClosureRows(self.engine, self.engine.blocks.written(closing.A), closing.constraints, closing.points)
+
+    @cached_property
+    def Lambda(self) -> Operator:
+        """Λ = B*ΩB, 6c × 6c: accelerations of the points of closure from forces at them (004 eq. 3.10).
+
+        AΛA*, m × m, is that of the constraints, J_c𝓜⁻¹J_c*. Its inverse is solved as a matrix; where constraints are
+        redundant it gives the multipliers of least norm.
+        """
+        return ClosureAdmittance(self.Omega, self.B())
+
+    @cached_property
+    def U(self) -> Vector:
+        """U, m: what the velocities, and time, ask of the accelerations of the closures: A J v̇ = U (004 eq. 2.17)."""
+        if not self._has_velocity:
+            raise _needs_velocity("U")
+        closing = self._closing
+        column = self.engine.blocks.written([[x] for x in closing.U])[..., 0]
+        return Given(self.engine, closing.constraints, column, "U")
 
     # Velocity terms.
     @cached_property
@@ -232,6 +287,20 @@ class Operators:
         parents = [parent for parent in self.engine.parents if parent >= 0]
         return len(set(parents)) < len(parents)
 
+    @property
+    def has_closures(self) -> bool:
+        """Whether anything closes the mechanism."""
+        return self._close is not None
+
+    @cached_property
+    def _closing(self) -> Closing:
+        if self._close is None:
+            raise InputError(
+                "the model has no closures, and so no points of closure",
+                do="give points: ops.B(points), ops.J(points); or a model with closures",
+            )
+        return self._close()
+
     @cached_property
     def sides(self) -> dict[Any, tuple[Operator, Operator]]:
         """The two sides of every rule that was asked for, as operators of this state."""
@@ -239,9 +308,7 @@ class Operators:
 
     def _moving(self, word: str) -> Vector:
         if not self._has_velocity:
-            raise InputError(
-                f"ops.{word} needs the velocity", got="v = None", do="ask for the operators with it: operators(q, v)"
-            )
+            raise _needs_velocity(word)
         return Moving(self.engine, word)
 
     def _on_links(self, kind: Any, word: str) -> Operator:
@@ -256,15 +323,15 @@ class Operators:
         return f"<operators: {len(self.engine.parents)} links, nv = {self.engine.joints.size}{batch}>"
 
 
-def operators(trees: Trees, q: Any, v: Any = None, frames: Frames = "body") -> Operators:
-    """The operators of a mechanism at q (..., nq) and v (..., nv); see ``Model.operators``."""
+def operators(trees: Trees, q: Any, v: Any = None, frames: Frames = "body", t: Any = None) -> Operators:
+    """The operators of a mechanism at q (..., nq), v (..., nv) and t (...); see ``Model.operators``."""
     if frames not in ("body", "link"):
         raise InputError("no such frames", got=repr(frames), allowed='"body" or "link"')
     tree = trees.in_body_frames if frames == "body" else trees.fast
     _refuse_mimics(trees.mechanism)
     q, v = _state(tree, q, v)
-    symbolic = (
-        q.dtype == object or (v is not None and v.dtype == object) or (trees.p is not None and _has_symbols(tree))
+    symbolic = any(x is not None and np.asarray(x).dtype == object for x in (q, v, t)) or (
+        trees.p is not None and _has_symbols(tree)
     )
     if symbolic and q.ndim > 1:
         raise InputError("operators of symbols are made for one state", got=f"q {q.shape}", allowed=f"({tree.nq})")
@@ -273,7 +340,14 @@ def operators(trees: Trees, q: Any, v: Any = None, frames: Frames = "body") -> O
         blocks = ScalarBlocks.of(tree, _scalars(q), None if v is None else _scalars(v))
     else:
         blocks = ArrayBlocks.of(tree, q, v)
-    return Operators(Engine(blocks), lambda name: trees.place(name, tree), v is not None)
+
+    def close() -> Closing:
+        of = _scalars if symbolic else _columns
+        time = 0.0 if t is None else of(np.broadcast_to(t, q.shape[:-1])[..., None])[0]
+        return closing(tree, of(q), None if v is None else of(v), trees.constraints(tree), time)
+
+    closes = close if trees.mechanism.closures else None
+    return Operators(Engine(blocks), lambda name: trees.place(tree, name), v is not None, closes)
 
 
 def _refuse_mimics(mechanism: Mechanism) -> None:
@@ -320,3 +394,14 @@ def _has_symbols(tree: Tree) -> bool:
 
 def _scalars(array: Any) -> list[Any]:
     return [float(x) if isinstance(x, (int, np.floating, np.integer)) else x for x in array]
+
+
+def _columns(array: Any) -> list[Lanes]:
+    """Each number of a state, for all states at once."""
+    return [Lanes(column) for column in array.reshape(-1, array.shape[-1]).T]
+
+
+def _needs_velocity(word: str) -> InputError:
+    return InputError(
+        f"ops.{word} needs the velocity", got="v = None", do="ask for the operators with it: operators(q, v)"
+    )

@@ -155,7 +155,7 @@ class JointSprings(Element):
     """Springs and dampers at joints: -∂U/∂q - c v with U = ½ Σ k d², d = q ⊖ rest.
 
     Where q̇ = v that is -k d - c v; elsewhere the gradient is taken in the joint's own chart, so that springs keep the
-    energy whatever they turn. Passive: effort limits do not hold for them.
+    energy whatever they turn. Passive: effort limits do not apply to them.
 
     Args:
         model: the mechanism.
@@ -305,10 +305,10 @@ class ReactionWheel(Element):
     """A wheel on a body, driven by a motor: its reaction turns the body, its spin adds gyroscopic moments.
 
     The state is the wheel's momentum about its own axis n, h = J (Ω + n·ω) with Ω its speed against the body; the body
-    feels -ḣ n - ω × (n h), and ḣ is the motor torque. This is exact for a wheel that is balanced and alike across its
-    axis when the body's inertia holds the wheel's mass and its inertia across the axis, but *not* the inertia J along
-    it. The body's own share of the spin, J n·ω, is in h: a wheel at rest against a turning body starts with
-    ``start=J * n·ω``. If the model's inertia does hold J, the body reacts by J / (its inertia along n) too slowly.
+    feels -ḣ n - ω × (n h), and ḣ is the motor torque. This is exact for a wheel that is balanced and symmetric about
+    its axis when the body's inertia includes the wheel's mass and its inertia across the axis, but *not* the inertia J
+    along it. The body's own share of the spin, J n·ω, is in h: a wheel at rest against a turning body starts with
+    ``start=J * n·ω``. If the model's inertia does include J, the body reacts by J / (its inertia along n) too slowly.
     Total momentum, the body's plus n h, is kept in both cases.
 
     Args:

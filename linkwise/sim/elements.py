@@ -22,7 +22,7 @@ Vector = Any  # an object array or a sequence of scalars
 
 
 class FrozenElementError(LinkwiseError, AttributeError):
-    """An element was to be changed after it was made."""
+    """An attempt to change an element after it was made."""
 
 
 class _Finished(ABCMeta):

@@ -23,7 +23,7 @@ _CANDIDATES = 16  # places inside a step that are tried side by side
 class Event:
     """A sign change to look for.
 
-    A function that is zero at the start has not changed its sign: leaving zero is no event, coming back is.
+    A function that is zero at the start has not changed its sign: leaving zero is not an event; coming back is.
 
     Args:
         function: ``(t, q, v, p) -> number``, traced into the kernel (so ``lw.where`` instead of ``if``).

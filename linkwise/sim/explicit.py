@@ -19,8 +19,7 @@ def runge_kutta(work: Work, tableau: Tableau) -> Step:
     rates = work.rates
     names = [f"k{i}" for i in range(tableau.stages + len(tableau.extra_nodes))]
     work.buffer("h", 1)
-    origin = program("origin", lambda y: {"z": m.chart_origin(y)}, {"y": m.ny})
-    begin: list[Statement] = [*work.call(origin), *rates("y", "z", "t", "k0")]
+    begin = work.rates_at("y", "t", "k0")
 
     def stage(i: int, node: float, row: Row) -> list[Statement]:
         used = sorted(row)
@@ -45,7 +44,7 @@ def runge_kutta(work: Work, tableau: Tableau) -> Step:
 
     advance += work.call(program("finish", finish, {"y": m.ny, "h": 1, **{names[j]: m.nz for j in used}}))
     if not tableau.adaptive:
-        return Step(tuple(begin), tuple(advance))
+        return Step(begin, tuple(advance))
 
     rows = tableau.error
     judged = sorted({j for row in rows for j in row})
@@ -74,17 +73,14 @@ def runge_kutta(work: Work, tableau: Tableau) -> Step:
         last = names[tableau.stages - 1]
         carry: tuple[Statement, ...] = work.call(program("carry", carry_text, {"y_new": m.ny, last: m.nz}))
     else:
-        fresh = program("origin", lambda y_new: {"z": m.chart_origin(y_new)}, {"y_new": m.ny})
-        carry = (*work.call(fresh), *rates("y_new", "z", "t_new", "k_next"))
+        carry = work.rates_at("y_new", "t_new", "k_next")
     dense, look = interpolant(work, tableau, names, stage)
-    return Step(tuple(begin), tuple(advance), judgement, carry, dense, look, tableau.error_order)
+    return Step(begin, tuple(advance), judgement, carry, dense, look, tableau.error_order)
 
 
 def semi_implicit_euler(work: Work) -> Step:
     """v first, then q with the new v: first order, and symplectic where the mass matrix is constant."""
     m = work.motion
-    rates = work.rates
-    origin = program("origin", lambda y: {"z": m.chart_origin(y)}, {"y": m.ny})
 
     def text(y: Flat, h: Flat, k0: Flat) -> dict[str, Any]:
         q, v, x = m.parts(y)
@@ -93,4 +89,4 @@ def semi_implicit_euler(work: Work) -> Step:
         return {"y_new": [*m.moved(q, [h[0] * b for b in v_new]), *v_new, *x_new]}
 
     step = work.call(program("step", text, {"y": m.ny, "h": 1, "k0": m.nz}))
-    return Step((*work.call(origin), *rates("y", "z", "t", "k0")), step)
+    return Step(work.rates_at("y", "t", "k0"), step)

@@ -118,7 +118,6 @@ def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> Step:
     m, nz = work.motion, work.motion.nz
     rates = work.rates
     names = _stage_names(method)
-    origin = program("origin", lambda y: {"z": m.chart_origin(y)}, {"y": m.ny})
     # Accelerations under constraints are long texts, whose derivatives in all directions are not written out.
     in_tiles = m.model.rolls or bool(m.model.closures)
     system = _in_tiles(work, method) if in_tiles else _written_out(work, method)
@@ -150,12 +149,11 @@ def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> Step:
 
     sizes = {"y": m.ny, "y_new": m.ny, "t": 1, "h": 1, "p": m.np, "span": len(SPAN), names[last]: nz}
     judging = program("judge", judge, sizes)
-    fresh = program("origin", lambda y_new: {"z": m.chart_origin(y_new)}, {"y_new": m.ny})
     return Step(
-        (*work.call(origin), *rates("y", "z", "t", "k0")),
+        work.rates_at("y", "t", "k0"),
         tuple(advance),
         work.call(judging),
-        (*work.call(fresh), *rates("y_new", "z", "t_new", "k_next")),
+        work.rates_at("y_new", "t_new", "k_next"),
         None,
         (),
         method.error_order,

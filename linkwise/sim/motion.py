@@ -8,7 +8,7 @@ For joints with q̇ = v this is the ordinary method.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +38,7 @@ class JointRules:
     Args:
         damping: whether the joints' damping acts: -d v, with the joint's own v where it follows another.
         friction: whether the joints' friction acts: -f tanh(v / friction_speed), dry friction made smooth.
-        friction_speed: rad/s or m/s at which friction has three quarters of its full size.
+        friction_speed: rad/s or m/s at which friction reaches three quarters of its full value.
         springs: whether the joints' springs act: -k (q - rest), with the joint's own q where it follows another.
         effort: whether actuators stop at ``model.effort_limit``.
         limits: ``"spring"``, ``"stop"`` or ``"ignore"``.
@@ -75,6 +75,9 @@ class Motion:
     Where closures are switched, the last of the states x are their numbers, 1 in force and 0 released: they do not
     change but by events.
     """
+
+    after_step: Callable[[Flat, Flat, Scalar, Flat], tuple[Flat, Flat]] | None = None
+    """``(q, v, t, p) -> (q, v)``, over any scalar: moves the end of each step, say onto a constraint. None: nothing."""
 
     def __init__(
         self,
@@ -158,7 +161,7 @@ class Motion:
 
     @cached_property
     def _own_joints(self) -> list[Any]:
-        return [joint for joint in self.model.joints if joint.mimic is None and joint.nv]
+        return [joint for joint in self.model.independent if joint.nv]
 
     @cached_property
     def structure_constants(self) -> list[tuple[int, int, int, float]]:

@@ -23,7 +23,7 @@ from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
 from linkwise.sim.fixed_loop import fixed_loop, one_step
 from linkwise.sim.motion import Flat, JointRules, Motion, objects
 from linkwise.sim.tableaux import TABLEAUX, Tableau
-from linkwise.sim.work import Step, Work, program
+from linkwise.sim.work import Step, Work, program, settled
 from linkwise.tracing.calls import CallingTracer
 
 Array = NDArray[Any]
@@ -83,7 +83,7 @@ class Plan:
 
     def _work(self) -> tuple[Work, Step]:
         work = Work(self.motion, host=self.host_forces if self.hosted else None)
-        step = self._step(work)
+        step = settled(work, self._step(work))
         if not self.motion.projects:
             return work, step
         from linkwise.sim.manifold import on_manifold

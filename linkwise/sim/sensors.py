@@ -36,7 +36,7 @@ class Encoder:
     """Joint positions in steps of finite size, and velocities from their differences if wanted.
 
     Args:
-        joints: names of joints with one coordinate, also of such that follow others; all that have one of their own
+        joints: names of joints with one coordinate, including those that follow others; all that have one of their own
             if not given.
         counts: per turn (or per metre); 0 for no quantisation.
         noise: standard deviation, rad or m.

@@ -86,8 +86,8 @@ def simulate(
     with exact derivatives). All Runge–Kutta methods work in a chart around each step's start (Munthe-Kaas), so
     quaternions stay of length one.
 
-    Models of many bodies (``model.rolls``) run their sweeps as compiled loops and the loop over time in Python: no long
-    compilation, some hundred microseconds for each evaluation. They take ``"euler"`` and all Runge–Kutta methods.
+    Models of many bodies (``model.rolls``) run the same way, with their sweeps as loops inside the kernel: no long
+    compilation, and time in proportion to the bodies. Only ``"rodas4"`` needs a matrix, and time with their square.
 
     Models with closures move on their manifold, also where constraints are redundant and through singular
     configurations. q0 must be closed (:meth:`Model.assemble`; what is open by rounding is closed), and v0 is projected
@@ -111,7 +111,7 @@ def simulate(
             cannot be traced (it branches on values, calls other libraries) is called in Python, which is some thousand
             times slower: a warning and ``Trajectory.note`` say why.
         output_times: times (T) of the samples, increasing, from t0 to t0 + duration. If not given: every
-            ``save_every``-th step of a fixed-step method, every step of an adaptive one, 101 samples at equal distances
+            ``save_every``-th step of a fixed-step method, every step of an adaptive one, 101 evenly spaced samples
             for a batch with an adaptive one.
         events: :class:`Event` objects or functions ``(t, q, v, p) -> number`` whose sign changes are found.
         p: run-time parameters (..., np): those of the model first, then whatever control and events want to know.
@@ -130,8 +130,8 @@ def simulate(
         min_step: smallest step of an adaptive method, s; a run that needs smaller ones ends as ``"failed"``. 0: where
             rounding makes steps useless (1e-15 s).
         max_steps: steps that an adaptive method may try for each state; then the run ends as ``"max_steps"``.
-        out: an earlier result with the same batch, times and model, whose memory is written again (the earlier one
-            is then no longer valid). Saves the system's work for fresh pages when many runs are large.
+        out: an earlier result with the same batch, times and model, whose memory is used again (the earlier one
+            is then no longer valid). Saves the allocation of memory where many runs are large.
         threads: threads to split a batch over.
 
     Returns:
@@ -147,6 +147,12 @@ def simulate(
         )
     name = checked_method(method)
     adaptive = name in adaptive_methods()
+    if name == "variational" and model.is_flexible:
+        raise InputError(
+            "the variational integrator is for models whose bodies are all rigid",
+            got=f"the flexible body {next(body.name for body in model.bodies if body.modes)!r}",
+            do='use "dop853", "rk4", or "rodas4" for fast modes',
+        )
     rules = JointRules() if rules is None else rules
     if not isinstance(rules, JointRules):
         raise InputError("rules are not JointRules", got=repr(rules), allowed="lw.JointRules(...)")

@@ -1,8 +1,9 @@
 """Runge–Kutta methods as data.
 
-A :class:`Tableau` is all there is to an explicit method: the steps of :mod:`linkwise.sim.explicit` are any of them. Add
-a method by adding its numbers to :data:`TABLEAUX`: ``simulate`` and the command line then know its name, it adapts its
-steps if it estimates its error, and ``tests/sim/test_orders.py`` measures its order.
+A :class:`~linkwise.spatial.runge_kutta.Tableau` is all there is to an explicit method: the steps of
+:mod:`linkwise.sim.explicit` are any of them. Add a method by adding its numbers to :data:`TABLEAUX`: ``simulate`` and
+the command line then know its name, it adapts its steps if it estimates its error, and ``tests/sim/test_orders.py``
+measures its order.
 """
 
 from __future__ import annotations
@@ -11,74 +12,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from linkwise.errors import InputError
 from linkwise.sim import dop853
+from linkwise.spatial.runge_kutta import RK4, Row, Tableau
 
-Row = dict[int, float]
-_ROUNDING = 1e-12
-
-
-@dataclass(frozen=True, eq=False)
-class Tableau:
-    """An explicit Runge–Kutta method: k_i = f(t + c_i h, y + h Σ a_ij k_j), y₁ = y + h Σ b_i k_i.
-
-    Args:
-        name: what it is called in ``simulate(method=...)``.
-        order: order of the step.
-        nodes: c, one for each stage.
-        rows: a, sparse, one row for each stage; a last row equal to the weights makes it first-same-as-last.
-        weights: b, sparse.
-        error: rows whose combination h Σ e_i k_i estimates the error; empty for a fixed step. Two rows are blended as
-            in DOP853: the first is the fifth-order estimate, the second the third-order one.
-        error_order: order of the estimate; step sizes go with err^(-1/(error_order + 1)).
-        dense: the interpolant y(θ) = y + h Σ_i k_i Σ_j P[i][j] θ^(j+1); None: steps end on output times instead.
-        nested: DOP853's interpolant, with its extra stages and rows of D.
-    """
-
-    name: str
-    order: int
-    nodes: tuple[float, ...]
-    rows: tuple[Row, ...]
-    weights: Row
-    error: tuple[Row, ...] = ()
-    error_order: int = 0
-    dense: dict[int, tuple[float, ...]] | None = None
-    nested: tuple[Row, ...] = ()
-    extra_nodes: tuple[float, ...] = ()
-    extra_rows: tuple[Row, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Slips of the pen, as far as they show in sums."""
-        if len(self.rows) != len(self.nodes):
-            raise self._slip(f"{len(self.nodes)} nodes and {len(self.rows)} rows", "a row for each node")
-        for i, (node, row) in enumerate(zip(self.nodes, self.rows, strict=True)):
-            if any(not 0 <= j < i for j in row) or abs(sum(row.values()) - node) > _ROUNDING:
-                raise self._slip(f"stage {i} at {node} with {row}", "stages before it, weights that add up to its node")
-        if any(not 0 <= j < self.stages for j in self.weights) or abs(sum(self.weights.values()) - 1.0) > _ROUNDING:
-            raise self._slip(f"weights {self.weights}", "weights of its stages that add up to 1")
-        for row in self.error:
-            if any(not 0 <= j < self.stages for j in row) or abs(sum(row.values())) > _ROUNDING:
-                raise self._slip(f"error {row}", "the difference of two sets of weights, which adds up to 0")
-        if self.error and self.error_order < 1:
-            raise self._slip(f"error_order {self.error_order}", "the order of the error estimate, at least 1")
-
-    def _slip(self, got: str, allowed: str) -> InputError:
-        return InputError(f"the method {self.name!r} does not add up: {got}", allowed=allowed)
-
-    @property
-    def stages(self) -> int:
-        """How often the equations of motion are evaluated in one step, the reused first stage included."""
-        return len(self.nodes)
-
-    @property
-    def adaptive(self) -> bool:
-        """Whether the method estimates its error."""
-        return bool(self.error)
-
-    @property
-    def first_same_as_last(self) -> bool:
-        """Whether the last stage is the derivative at the end of the step."""
-        return self.nodes[-1] == 1.0 and self.rows[-1] == self.weights
+__all__ = ["RODAS4", "TABLEAUX", "Rosenbrock", "Row", "Tableau"]
 
 
 def _row(values: Any) -> Row:
@@ -92,14 +29,6 @@ def _difference(a: Any, b: Any) -> Row:
 def _words(text: str) -> list[str]:
     return text.split()
 
-
-_RK4 = Tableau(
-    "rk4",
-    order=4,
-    nodes=(0.0, 0.5, 0.5, 1.0),
-    rows=({}, {0: 0.5}, {1: 0.5}, {2: 1.0}),
-    weights=_row(_words("1/6 1/3 1/3 1/6")),
-)
 
 # Dormand and Prince (1980); the interpolant is Shampine's, as in SciPy.
 _DOPRI_B5 = _words("35/384 0 500/1113 125/192 -2187/6784 11/84 0")
@@ -188,7 +117,7 @@ _DOP853 = Tableau(
     extra_rows=dop853.ROWS[13:],
 )
 
-TABLEAUX: dict[str, Tableau] = {t.name: t for t in (_RK4, _DOP853, _DOPRI5, _RK56, _CASH_KARP)}
+TABLEAUX: dict[str, Tableau] = {t.name: t for t in (RK4, _DOP853, _DOPRI5, _RK56, _CASH_KARP)}
 
 
 @dataclass(frozen=True)

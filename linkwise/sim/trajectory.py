@@ -49,7 +49,7 @@ class Trajectory:
         events: what happened, in the order of time for each state.
         status: ``"done"``, ``"event"`` (a terminal one), ``"failed"``, ``"max_steps"`` or ``"interrupted"``; for a
             batch an array of them. Samples after the end of a state are NaN.
-        steps, rejected: how many steps were made and how many were tried in vain, for each state.
+        steps, rejected: how many steps were made and how many were rejected, for each state.
         note: why something ran slower than it could, or ended early; or empty.
         method: the integrator's name.
     """
@@ -227,7 +227,7 @@ class Trajectory:
         )
 
     def picked(self, k: Array, t: Array) -> Trajectory:
-        """Some of the samples, by their numbers, said to be at times t."""
+        """Some of the samples, by index, labelled with the times t."""
 
         def derived() -> dict[str, Array]:
             return {n: a[..., k] if n == "energy" else a[..., k, :] for n, a in self._values.items()}
@@ -243,7 +243,7 @@ class Trajectory:
     # Resampling.
     @property
     def end(self) -> float:
-        """When the last is known of the motion, s: the last sample, or an event after it."""
+        """The last time at which the motion is known, s: that of the last sample, or of an event after it."""
         last = [] if self.jumps is None else [float(self.jumps.t.max(initial=-math.inf))]
         return max([float(self.t[-1]) if len(self.t) else -math.inf, *last])
 
@@ -287,11 +287,10 @@ class Trajectory:
         q = [f"{k}" for k in range(self.q.shape[-1])]
         v = [f"{k}" for k in range(self.v.shape[-1])]
         if self.model is not None:
-            for joint in self.model.joints:
-                if joint.mimic is None:
-                    for names, part in ((q, joint.q_slice), (v, joint.v_slice)):
-                        size = part.stop - part.start
-                        names[part] = [joint.name] if size == 1 else [f"{joint.name}[{k}]" for k in range(size)]
+            for joint in self.model.independent:
+                for names, part in ((q, joint.q_slice), (v, joint.v_slice)):
+                    size = part.stop - part.start
+                    names[part] = [joint.name] if size == 1 else [f"{joint.name}[{k}]" for k in range(size)]
         closures = [] if self.model is None else [closure.name for closure in self.model.closures]
         x = [f"{k}" for k in range(self.x.shape[-1])]
         return {"q": q, "v": v, "x": x, "vdot": v, "tau": v, "active": closures}

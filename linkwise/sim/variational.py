@@ -112,10 +112,9 @@ def variational(work: Work) -> Step:
         more: Sequence[Scalar] = []
         if hold:
             better, more = closing(y, q_m, better, t, h, p)
-        better += [a + half * b for a, b in zip(x, xdot, strict=True)]
+        better = list(m.stored([*better, *(a + half * b for a, b in zip(x, xdot, strict=True))]))
         change: Scalar = 0.0
         size: Scalar = 1.0
-        better = list(m.stored(better))
         for a, b in zip(better, w, strict=True):
             step = abs(a - b)
             change = where(step > change, step, change)

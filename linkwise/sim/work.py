@@ -9,10 +9,10 @@ routine only says what comes after what.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from linkwise.codegen.routine import Buffer, Call, Host, Routine, Statement
+from linkwise.codegen.routine import Buffer, Call, Copy, Host, Routine, Statement
 from linkwise.once import cached_property
 from linkwise.sim.motion import Flat, Motion
 from linkwise.spatial.scalar import Scalar, where
@@ -57,6 +57,7 @@ class Work:
     buffers: dict[str, Buffer] = field(default_factory=dict)
     host: Callable[..., Any] | None = None
     """Joint forces by a Python function of (t, y, p) rows, where the control could not be traced."""
+    _origins: dict[str, Traceable] = field(default_factory=dict)
     _looped: dict[int, tuple[Program, Program | RolledProgram]] = field(default_factory=dict)
 
     def buffer(self, name: str, size: int, *, load: bool = False, store: bool = False) -> str:
@@ -123,6 +124,12 @@ class Work:
 
         return hosted
 
+    def rates_at(self, y: str, t: str, k: str) -> tuple[Statement, ...]:
+        """Statements for k = ż at the centre of the chart around y, by names of buffers."""
+        m = self.motion
+        origin = self._origins.setdefault(y, program("origin", lambda y: {"z": m.chart_origin(y)}, {"y": m.ny}))
+        return (*self.call(origin, {"y": y}), *self.rates(y, "z", t, k))
+
 
 @dataclass(frozen=True)
 class Step:
@@ -139,6 +146,29 @@ class Step:
     look: tuple[Statement, ...] = ()
     """y_at from theta."""
     error_order: int = 1
+
+
+def settled(work: Work, step: Step) -> Step:
+    """The step with :attr:`Motion.after_step` behind it, and behind every look into it."""
+    m, after_step = work.motion, work.motion.after_step
+    if after_step is None:
+        return step
+
+    def settling(name: str, y: str, *fraction: str) -> tuple[Statement, ...]:
+        def text(y: Flat, t: Flat, h: Flat, p: Flat, *theta: Flat) -> dict[str, Any]:
+            q, v, x = m.parts(y)
+            q_after, v_after = after_step(q, v, t[0] + (h[0] * theta[0][0] if theta else h[0]), p)
+            return {"y_settled": [*q_after, *v_after, *x]}
+
+        sizes = {y: m.ny, "t": 1, "h": 1, "p": m.np, **dict.fromkeys(fraction, 1)}
+        return (*work.call(program(name, text, sizes)), Copy("y_settled", y))
+
+    return replace(
+        step,
+        advance=(*step.advance, *settling("settle", "y_new")),
+        carry=work.rates_at("y_new", "t_new", "k_next") if step.carry else (),
+        look=(*step.look, *settling("settle_inside", "y_at", "theta")) if step.look else (),
+    )
 
 
 def crossing(events: Traceable) -> Traceable:

@@ -161,7 +161,7 @@ class _Pieces:
             leaf = (f"in:{self.program.inputs[node[1]].name}", node[2]) if is_input else self._in_shared(number)
             if leaf not in leaves:
                 form.append(("leaf", len(leaves)))
-                if is_truth(node):  # in memory a truth value is a number, 0 or 1
+                if is_truth(node):
                     form.extend([("const", 0.0), ("lt", len(form), len(form) - 1)])
                 leaves[leaf] = len(form) - 1
             return leaves[leaf]
@@ -195,7 +195,14 @@ def _looped(program: Program, found: _Pieces, kinds: Sequence[_Kind]) -> RolledP
     bodies = [_body(f"form{k}", kind, rows, parameters) for k, kind in enumerate(kinds)]
     steps: list[Once | Loop] = [Loop(tuple(bodies))]
     if found.shared:
-        first = extract(_SHARED, program.nodes, program.inputs, [(_SHARED, found.shared)], {})
+        nodes = [*program.nodes, ("const", 1.0), ("const", 0.0)]
+        yes, no = len(program.nodes), len(program.nodes) + 1
+        numbers = list(found.shared)
+        for place, number in enumerate(found.shared):
+            if is_truth(program.nodes[number]):  # in memory as a number
+                numbers[place] = len(nodes)
+                nodes.append(("select", number, yes, no))
+        first = extract(_SHARED, nodes, program.inputs, [(_SHARED, numbers)], {})
         inputs = tuple(Stretch(f"in:{spec.name}", k) for k, spec in enumerate(first.inputs))
         rows.append([0] * (len(inputs) + 1))
         steps.insert(0, Once(LoopBody(first, inputs, (Stretch(_SHARED, len(inputs)),)), 0))

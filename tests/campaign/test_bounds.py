@@ -84,7 +84,7 @@ def test_what_runs_once_between_loops_stays_inside(single: bool, monkeypatch: py
     v[...] = np.random.default_rng(0).normal(size=v.shape)
     kernel.run([q, v], [out], 5)
     assert np.allclose(out, model.with_sweeps("unrolled").momentum(q, v), rtol=1e-9, atol=1e-9)
-    kernel._offsets[len(program.kinds) :] += beyond
+    kernel._table._offsets[len(program.kinds) :] += beyond
     monkeypatch.setattr(rolled._kept, "buffer", np.zeros(20 * kernel.scratch_bytes, np.uint8), raising=False)
     with pytest.raises(bounds.BoundsError, match=r"out of bounds.*@once\d+"):
         kernel.run([q, v], [out], 5)

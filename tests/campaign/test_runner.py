@@ -26,7 +26,7 @@ def test_every_function_is_called() -> None:
     assert not unknown(), "say in campaign.surface how to draw these arguments"
     assert set(CATALOGUE) <= set(methods()) | set(LEFT_OUT)
     assert methods()["jacobian"].static == ("body",)
-    assert methods()["forward_dynamics"].optional == ("f_ext",)
+    assert methods()["forward_dynamics"].optional == ("f_ext", "t")
 
 
 def test_outcomes() -> None:

@@ -182,15 +182,15 @@ def closed_tree(seed: int, kinds: list[str], n: int = 7, *, compiled: bool = Fal
 def dense_accelerations(case: Closed, f_ext: Array | None = None) -> tuple[Array, Array, float]:
     """v̇ and λ of the dense system by singular values, and the ratio of the least one kept to the largest.
 
-    λ is the one of least λ*Wλ, with W the diagonal of Λ.
+    λ is the one of least λ*Wλ, with W the diagonal of Λ, and 1e-9 of its mean.
     """
     model, q, v = case.model, case.q, case.v
     J, bias = model.constraint_jacobian(q, case.t, v=v), model.constraint_bias(q, v, case.t)
     M, c = model.mass_matrix(q), model.bias_force(q, v, f_ext)
     free = np.linalg.solve(M, case.tau - c)
     Lambda = J @ np.linalg.solve(M, J.T)
-    size = np.sqrt(np.diag(Lambda))
-    scale = np.where(size > 1e-12 * size.max(), 1.0 / np.maximum(size, 1e-300), 0.0)
+    W = np.diag(Lambda)
+    scale = 1.0 / np.sqrt(W + 1e-9 * W.mean())
     U, s, _ = np.linalg.svd(scale[:, None] * Lambda * scale)
     kept = s > 1e-12 * s[0]
     multipliers = scale * (U[:, kept] @ ((U[:, kept].T @ (scale * (-bias - J @ free))) / s[kept]))

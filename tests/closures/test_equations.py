@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import mpmath
 import numpy as np
 import pytest
 
+import linkwise as lw
 from linkwise.model.closures import ClosureInstance, RelativePose
 from tests.closures.mechanisms import BETWEEN, RELATIONS, T, closed_tree
 
@@ -35,6 +38,7 @@ def test_rates_against_differences_in_many_digits(kind: str) -> None:
     J = model.constraint_jacobian(case.q, T, v=v)
     rate, bias = model.closure_rate(case.q, v, T), model.constraint_bias(case.q, v, T)
     places = model._place_rows
+    model = lw.Model(**{f.name: getattr(model, f.name) for f in fields(model)})  # which takes symbols
     others = [r for r in range(len(J)) if r not in places]
     with mpmath.workdps(40):
         h = mpmath.mpf(10) ** -10

@@ -27,8 +27,9 @@ def with_code(language):
 def _in_a_folder_with_a_robot(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    panda = next(file for file in robot_files() if file.name == "panda.urdf")
-    shutil.copy(panda, tmp_path / "panda.urdf")
+    for name in ("panda.urdf", "cassie.sdf"):
+        file = next(file for file in robot_files(Path(name).suffix) if file.name == name)
+        shutil.copy(file, tmp_path / name)
     yield
     targets._known.cache_clear()  # a page registers one of its own
 

@@ -27,7 +27,7 @@ REFUSED = ("has a negative principal moment", "nothing that it moves has mass")
 def built(file: Path, **options: Any) -> Any:
     description, _ = read_urdf(parse(file.read_bytes(), file.name), file.name, "robot")
     bodies = bodies_of(arrange(description), **options)
-    return build(Builder(description.name), _joint, bodies, file.name)
+    return build(Builder(description.name), _joint, bodies, description)
 
 
 def together(parts: Any) -> tuple[float, np.ndarray[Any, Any], np.ndarray[Any, Any]]:

@@ -198,3 +198,30 @@ def test_a_folder_without_a_model(models: Path) -> None:
 def test_the_path_must_be_a_list(models: Path) -> None:
     with pytest.raises(lw.InputError, match="list of folders"):
         lw.loads(car(""), model_path=str(models))
+
+
+def test_merged_models_placed_by_each_other(models: Path) -> None:
+    """Each model's placement frame is relative to a frame in the other: a circle that no single file shows."""
+    for name, own, other in (("one", "f1", "g2"), ("two", "f2", "g1")):
+        parts = f'<frame name="{own}"><pose relative_to="{other}"/></frame><frame name="g{own[1]}"/>'
+        folder = models / "models" / name
+        folder.mkdir()
+        (folder / "model.sdf").write_text(sdf(link(name), parts))
+    text = car(
+        *(
+            include(
+                f"model://{name}", f"<pose>1 0 0 0 0 0</pose><placement_frame>{own}</placement_frame>", ' merge="1"'
+            )
+            for name, own in (("one", "f1"),)
+        ),
+        include("model://two", "<pose>0 1 0 0 0 0</pose><placement_frame>f2</placement_frame>", ' merge="1"'),
+    )
+    with pytest.raises(lw.ModelFileError, match="in a circle"):
+        lw.loads(text, model_path=[models / "models"])
+
+
+def test_many_links_that_nothing_connects() -> None:
+    parts = [f'<link name="l{k}"/>' for k in range(3000)]
+    with pytest.warns(lw.ModelWarning, match="without <inertial>"):
+        model = lw.loads(sdf(*parts))
+    assert model.nv == 0

@@ -5,9 +5,10 @@ import pytest
 
 from linkwise.codegen.hosted import HostedRoutine
 from linkwise.codegen.llvm.routine import RoutineKernel
-from linkwise.codegen.routine import Buffer, Call, Copy, Host, IfAny, Lookup, Record, Routine, WhileAny
+from linkwise.codegen.routine import Buffer, Call, Columns, Copy, Host, IfAny, Lookup, Record, Routine, WhileAny
 from linkwise.sim.work import flag, program
 from linkwise.spatial.scalar import where
+from linkwise.tracing.tiles import TILE, TiledSystem
 
 
 def collatz(limit=60.0):
@@ -101,3 +102,50 @@ def test_python_functions_run_only_interpreted():
 def test_the_fingerprint_sees_every_change():
     assert collatz().fingerprint == collatz().fingerprint
     assert collatz().fingerprint != collatz(50.0).fingerprint
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("scalar", [True, False])
+def test_matrices_by_columns_and_programs_with_loops(scalar, dtype):
+    """(3 I - J) x = b, with J by columns from its product with a vector, factored and solved by programs with loops."""
+    n, count = TILE + 3, 11
+    J = np.random.default_rng(0).normal(size=(n, n)) / n
+    system = TiledSystem(np.ones((n, n), bool), n)
+
+    def product(unit, scale):
+        return {"column": [scale[0] * sum(float(J[i, j]) * unit[j] for j in range(n)) for i in range(n)]}
+
+    multiplying = program("product", product, {"unit": n, "scale": 1})
+    kept = {"scale": 1, "shift": 1, "right": n, "x": n}
+    others = {"unit": n, "column": n, "matrix": n * n, "factors": system.total}
+    buffers = (
+        *(Buffer(name, size, load=name != "x", store=name == "x") for name, size in kept.items()),
+        *(Buffer(name, size) for name, size in others.items()),
+    )
+    statements = (
+        Columns("unit", "column", "matrix", (Call(multiplying, ("unit", "scale"), ("column",)),)),
+        Call(system.factor, ("matrix", "shift"), ("factors",)),
+        Call(system.solve, ("factors", "right"), ("x",)),
+    )
+    routine = Routine("system", buffers, statements)
+    rows = {"scale": np.arange(1.0, count + 1.0)[:, None], "shift": np.full((count, 1), 30.0)}
+    rows = {name: np.ascontiguousarray(a, dtype) for name, a in rows.items()}
+    rows["right"] = np.random.default_rng(1).normal(size=(count, n)).astype(dtype)
+    found = []
+    for kernel in (RoutineKernel.build(routine, dtype, scalar=scalar), HostedRoutine(routine, dtype)):
+        rows["x"] = np.empty((count, n), dtype)
+        kernel.run(rows, {}, {}, count)
+        found.append(rows["x"])
+    exact = [
+        np.linalg.solve(30.0 * np.eye(n) - k * J, b) for k, b in zip(range(1, count + 1), rows["right"], strict=True)
+    ]
+    for x in found:
+        np.testing.assert_allclose(
+            x, exact, rtol=1e-11 if dtype == np.float64 else 2e-4, atol=1e-6 * (dtype != np.float64)
+        )
+
+
+def test_columns_must_fit_their_matrix():
+    buffers = (Buffer("unit", 2), Buffer("column", 3), Buffer("matrix", 5))
+    with pytest.raises(ValueError, match="2 columns of 3 numbers"):
+        Routine("wrong", buffers, (Columns("unit", "column", "matrix", ()),))

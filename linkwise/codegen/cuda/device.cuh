@@ -3,6 +3,14 @@
 // LW_LANES states form a tile, one for each thread of a warp (or some of them). A tile's rows are brought to shared memory side by side, by
 // wide accesses, and from there each thread takes its own; results go back the same way.
 
+// NVRTC has no <math.h>.
+#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#endif
+#ifndef NAN
+#define NAN __int_as_float(0x7fffffff)
+#endif
+
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && LW_WIDE_ROWS
 #define LW_ASYNC 1 // rows go to shared memory without passing through registers
 #else

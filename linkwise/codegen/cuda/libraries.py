@@ -69,7 +69,7 @@ class _Torch(Library):
                 "a tensor that needs a gradient was passed to a compiled function",
                 got="requires_grad=True",
                 allowed="tensors that autograd does not follow",
-                do="pass tensor.detach(), or let autograd through with linkwise.interop.as_torch(f)",
+                do="pass tensor.detach(), or let autograd through with linkwise.as_torch(f)",
             )
         return cupy().asarray(array)
 

@@ -1,6 +1,6 @@
 """A routine as one compiled kernel: every pass of its loops runs without leaving machine code.
 
-``rollout(arrays, first, count, scratch)`` takes blocks of as many states as a vector has lanes, or one state at
+``routine(arrays, first, count, scratch)`` takes blocks of as many states as a vector has lanes, or one state at
 a time for the scalar variant. A block's buffers live in the scratch memory (a few kilobytes, so in the first-level
 cache) from its first step to its last; only what is recorded goes to the caller's memory on the way. Behind the buffers
 lies the memory of programs with loops; their tables come with the arrays.
@@ -29,10 +29,10 @@ from linkwise.codegen.routine import Call, Columns, Copy, Host, IfAny, Lookup, R
 from linkwise.tracing.rolled_program import RolledProgram
 
 # Part of every cache key, with that of the kernels: raise it when the same routine would be compiled to something else.
-ROLLOUT_VERSION = 2
+ROUTINE_VERSION = 2
 
-ENTRY = "linkwise_rollout"
-SCRATCH_ENTRY = "linkwise_rollout_scratch_bytes"
+ENTRY = "linkwise_routine"
+SCRATCH_ENTRY = "linkwise_routine_scratch_bytes"
 
 _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 _NUMBER = ctypes.CFUNCTYPE(ctypes.c_int64)
@@ -60,11 +60,11 @@ class RoutineKernel:
         lanes = 1 if scalar else machine.lanes(dtype)
 
         def make() -> bytes:
-            return bytes(jit.compile_text(rollout_module(routine, machine, bits, lanes), machine))
+            return bytes(jit.compile_text(routine_module(routine, machine, bits, lanes), machine))
 
         import llvmlite
 
-        make_of = f"rollout {ROLLOUT_VERSION}, codegen {kernels.CODEGEN_VERSION}, llvmlite {llvmlite.__version__}"
+        make_of = f"routine {ROUTINE_VERSION}, codegen {kernels.CODEGEN_VERSION}, llvmlite {llvmlite.__version__}"
         key = "\n".join((make_of, f"float{bits} x {lanes}", machine.identity, routine.fingerprint))
         names = transcendental.LIBRARY
         imports = dict(zip(names, jit.library_addresses(tuple(names.values())), strict=True))
@@ -108,7 +108,7 @@ class RoutineKernel:
             split.run(work, count, threads, 2 * self.lanes, self.lanes, keeping=(rows, tables, records))
 
 
-def rollout_module(routine: Routine, machine: Machine, bits: int, lanes: int) -> str:
+def routine_module(routine: Routine, machine: Machine, bits: int, lanes: int) -> str:
     """The module's text."""
     return _Module(routine, machine, bits, lanes).text()
 

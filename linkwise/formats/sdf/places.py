@@ -45,6 +45,8 @@ class Place:
     inner: Scope | None = None
     placement_frame: str = ""
     X: Array | None = None
+    in_hand: bool = False
+    """Whether its pose is being worked out, so that it cannot be asked for."""
 
 
 @dataclass(slots=True, eq=False)
@@ -92,7 +94,7 @@ class Scope:
         unknown = UnknownNameError("frame", name, self.names)
         do = unknown.do
         if name == "world":
-            do = "leave it away: poses are relative to the model's frame, which is placed in the world as a whole"
+            do = "drop it: poses are relative to the model's frame, which is placed in the world as a whole"
         return ModelFileError(
             f"{what} is a name that does not exist here",
             file=self.values.file,
@@ -173,6 +175,9 @@ def _local(place: Place) -> Array:
     """The pose in `_base`: as written, or where that is the pose of a frame inside a model, of the model itself."""
     if not place.placement_frame or place.inner is None:
         return place.written.X
+    if place.in_hand:
+        _fail_circle(place, "poses are relative to each other")
+    place.in_hand = True
     at = place.inner.find(place.placement_frame, place.at, f"the placement_frame of model {shown(place.name)}")
     X = pose()
     seen: set[int] = set()
@@ -182,6 +187,7 @@ def _local(place: Place) -> Array:
         seen.add(id(at))
         X = _local(at) @ X
         at = _base(at)
+    place.in_hand = False
     return place.written.X @ inverse_pose(X)
 
 

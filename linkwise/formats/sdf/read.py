@@ -112,10 +112,15 @@ def _described(
         else:
             (loops if is_loop_joint(place) else standing).append(read_joint(place, ends, file))
     taken = {joint.name for joint in (*standing, *loops)}
-    fixed = [_held(place, f"{place.name}_static", taken, main) for place in contents.links if place.scope.static]
+    fixed = [
+        _held(place, unused(f"{place.name}_static", taken), main) for place in contents.links if place.scope.static
+    ]
     spanned = span([link.name for link in links], [*fixed, *standing], loops)
     by_name = {place.name: place for place in contents.links}
-    roots = [replace(_held(by_name[root], "root_joint", taken, main), holds_root=True) for root in spanned.roots]
+    roots = [
+        replace(_held(by_name[root], unused("root_joint", taken, count), main), holds_root=True)
+        for count, root in enumerate(spanned.roots, 1)
+    ]
     joints = (*spanned.joints, *roots)
     _warn_of_what_closures_lose(spanned.closing, main, warnings)
     description = Description(
@@ -132,10 +137,8 @@ def _described(
     return description, warnings
 
 
-def _held(place: Place, name: str, taken: set[str], main: str) -> JointWritten:
+def _held(place: Place, name: str, main: str) -> JointWritten:
     """A fixed joint that holds a link where the file has it."""
-    name = unused(name, taken)
-    taken.add(name)
     return JointWritten(name, place.at.line, "fixed", WORLD, place.name, world_pose(place), file=_other(place, main))
 
 

@@ -14,7 +14,7 @@ from linkwise.spatial.scalar import Scalar
 
 @dataclass(frozen=True, init=False)
 class Distance(Closure):
-    """The origins of a and b stay at a distance L: (|p|² - L²)/2L = 0, smooth also where the points meet.
+    """The origins of a and b stay at a distance L: (p·p - L²)/2L = 0, smooth also where the points meet.
 
     A rod without mass, with a ball at each end; where L is a function of time, an actuator.
 

@@ -1,0 +1,170 @@
+"""Assembly, freedoms, statics, and what cannot be: errors and warnings that name the closure and the residual."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise import models
+from tests.closures.mechanisms import BETWEEN, EagerModel, T, closed_tree
+
+
+@pytest.mark.parametrize("kind", BETWEEN)
+def test_any_kind_is_found_again(kind: str) -> None:
+    case = closed_tree(6, [kind])
+    rng = np.random.default_rng(0)
+    guess = case.model.integrate(case.q, 0.2 * rng.normal(size=case.model.nv))
+    q = case.model.assemble(guess, T)
+    assert np.abs(case.model.closure_error(q, T)).max() <= 1e-12
+
+
+def test_stewart_platform_from_afar() -> None:
+    model = EagerModel.of(models.stewart_platform())
+    rng = np.random.default_rng(0)
+    q = model.assemble(model.integrate(model.neutral(), 0.3 * rng.normal(size=model.nv)))
+    assert np.abs(model.closure_error(q)).max() <= 1e-12
+
+
+def test_batches_assemble_as_single_states_do() -> None:
+    model = models.four_bar(2)
+    rng = np.random.default_rng(0)
+    guesses = 0.4 * np.array([1, -1, 1, -1, 1.0]) + 0.3 * rng.normal(size=(2, 8, 5))
+    q = model.assemble(guesses)
+    assert q.shape == (2, 8, 5)
+    assert np.abs(model.closure_error(q)).max() <= 1e-12
+    np.testing.assert_allclose(q[1, 3], model.assemble(guesses[1, 3]), atol=1e-9)
+
+
+def test_a_guess_without_a_way_out_is_left() -> None:
+    """Two equal rods in line, folded back: no first-order step opens the angle that must be opened."""
+    b = lw.ModelBuilder("arm")
+    for k in (1, 2):
+        place = lw.transform(xyz=(1.0 if k == 2 else 0.0, 0.0, 0.0))
+        parent = "world" if k == 1 else "rod1"
+        b.add_body(f"rod{k}", parent, lw.Revolute((0, 1, 0)), place, mass=1.0, com=(0.5, 0, 0), inertia=0.1 * np.eye(3))
+    b.add_closure(
+        "hold",
+        "rod2",
+        lw.transform(xyz=(1, 0, 0)),
+        "world",
+        lw.transform(xyz=(1.2, 0, 0)),
+        joint=lw.PointOnPlane((1, 0, 0)),
+    )
+    model = EagerModel.of(b.build())
+    q = model.assemble([0.0, 0.0])
+    assert np.abs(model.closure_error(q)).max() <= 1e-12
+
+
+def test_what_cannot_close_is_named_with_its_residual() -> None:
+    model = EagerModel.of(models.four_bar(1)).with_closure(
+        "leash", "rod1", None, "world", lw.transform(xyz=(5, 0, 0)), joint=lw.Spherical()
+    )
+    with pytest.raises(lw.ClosureError, match="'leash' cannot be closed") as caught:
+        model.assemble(model.neutral())
+    assert caught.value.closure == "leash"
+    assert 2.0 < caught.value.residual <= 4.0  # 4 m in all, along axes that may turn
+    assert "x:" in str(caught.value)
+
+
+def test_the_state_of_a_batch_is_named() -> None:
+    model = models.slider_crank().with_coupling("drive", lw.Prescribed("guide", lambda t: t))
+    with pytest.raises(lw.ClosureError, match=r"in state \(1,\)"):
+        model.assemble(np.zeros(3), np.array([0.0, 7.0, -0.05]))
+
+
+def test_contradictory_motions_are_named_at_every_level() -> None:
+    model = EagerModel.of(models.slider_crank()).with_coupling("drive", lw.Prescribed("main", lambda t: t))
+    still = np.zeros(3)
+    late = model.with_coupling("other", lw.Prescribed("main", lambda t: 1.0 + t))
+    with pytest.raises(lw.ClosureError, match=r"'(drive|other)' cannot be closed"):
+        late.assemble(still, 0.0)
+    faster = model.with_coupling("other", lw.Prescribed("main", lambda t: 2.0 * t))
+    v = faster.project_velocity(still, still, 0.0)
+    with pytest.raises(lw.ClosureError, match=r"'(drive|other)' is being opened"):
+        faster.check_closures(still, v, 0.0)
+    curved = model.with_coupling("other", lw.Prescribed("main", lambda t: t + t * t))
+    v = curved.project_velocity(still, still, 0.0)
+    with pytest.raises(lw.ClosureError, match=r"'(drive|other)' contradicts another"):
+        curved.check_closures(still, v, 0.0)
+    model.check_closures(still, model.project_velocity(still, still, 0.0), 0.0)
+
+
+def test_an_open_state_is_refused_where_ranks_are_counted() -> None:
+    model = EagerModel.of(models.bricard())
+    with pytest.raises(lw.ClosureError, match="'hinge6' is open"):
+        model.freedoms(model.neutral() + 0.1)
+    with pytest.raises(lw.InputError, match="one configuration"):
+        model.freedoms(np.zeros((2, 5)))
+
+
+def test_the_closure_that_removes_the_last_freedom_is_named() -> None:
+    braced = EagerModel.of(models.four_bar(1)).with_closure(
+        "brace", "rod1", lw.transform(xyz=(0, 0, 0.5)), "world", None, joint=lw.Distance(1.0)
+    )
+    with pytest.warns(lw.ModelWarning, match="'brace' removes the last freedom"):
+        q = braced.assemble(braced.neutral())
+    with pytest.warns(lw.ModelWarning, match="'brace' removes the last freedom"):
+        assert braced.freedoms(q).count == 0
+    # A motion that is prescribed is meant to.
+    driven = EagerModel.of(models.slider_crank()).with_coupling("drive", lw.Prescribed("main", lambda t: t))
+    assert driven.freedoms(driven.assemble(np.zeros(3), 0.3), 0.3).count == 0
+
+
+def test_the_wrong_way_round_is_not_taken() -> None:
+    """A hinge's equations hold for the axis turned by half a turn as well."""
+    b = lw.ModelBuilder("ball")
+    b.add_body("ball", "world", lw.Spherical(), mass=1.0, inertia=np.eye(3))
+    b.add_closure("hinge", "world", None, "ball", None, joint=lw.Revolute((0, 1, 0)))
+    model = EagerModel.of(b.build())
+    turned = np.array([0.05, 1.0, 0.0, 0.02])  # nearly half a turn about x
+    q = model.assemble(turned / np.linalg.norm(turned))
+    assert model.poses(q)[0, 1, 1] > 0.99
+
+
+# Statics and forces at chosen joints.
+def test_equilibrium_of_a_four_bar_is_upright_or_hanging() -> None:
+    model = models.four_bar(2)
+    pattern = np.array([1, -1, 1, -1, 1.0])
+    for phi, rest in ((0.2, 0.0), (2.9, np.pi)):
+        found = model.static_equilibrium(phi * pattern)
+        np.testing.assert_allclose(found.q, rest * pattern, atol=1e-8)
+        J = model.constraint_jacobian(found.q)
+        np.testing.assert_allclose(model.gravity_force(found.q), J.T @ found.multipliers, atol=1e-8)
+    pushed = model.static_equilibrium(0.2 * pattern, tau=np.array([1.0, 0, 0, 0, 0]))
+    still = np.zeros(5)
+    np.testing.assert_allclose(model.forward_dynamics(pushed.q, still, [1.0, 0, 0, 0, 0]), 0.0, atol=1e-8)
+
+
+def test_redundant_motors_share_with_least_norm() -> None:
+    model = EagerModel.of(models.four_bar(1))
+    pattern = np.array([1.0, -1.0, 1.0])
+    q, v = 0.4 * pattern, 0.7 * pattern
+    vdot = model.forward_dynamics(q, v, np.array([2.0, 0.0, 0.0]))
+    one = model.inverse_dynamics(q, v, vdot, actuated=["foot0"])
+    np.testing.assert_allclose(one, [2.0, 0.0, 0.0], atol=1e-10)
+    two = model.inverse_dynamics(q, v, vdot, actuated=["foot0", "foot1"])
+    np.testing.assert_allclose(two, [1.0, 0.0, 1.0], atol=1e-10)
+    np.testing.assert_allclose(model.forward_dynamics(q, v, two), vdot, atol=1e-10)
+
+
+def test_what_cannot_be_balanced_is_named() -> None:
+    arm = EagerModel.of(models.planar_arm(2))
+    zero = np.zeros(2)
+    with pytest.raises(lw.InputError, match="cannot balance what is needed at joint 'joint2'"):
+        arm.inverse_dynamics(zero, zero, zero, actuated=["joint1"])
+    with pytest.raises(lw.UnknownNameError, match="joint3"):
+        arm.inverse_dynamics(zero, zero, zero, actuated=["joint3"])
+    model = EagerModel.of(models.four_bar(1))
+    with pytest.raises(lw.ClosureError, match="'pin1' would be opened"):
+        model.inverse_dynamics(np.zeros(3), np.zeros(3), np.ones(3), actuated=["foot0"])
+
+
+def test_independent_inertia_is_that_of_the_motion() -> None:
+    model = EagerModel.of(models.stewart_platform())
+    q = model.neutral()
+    found = model.freedoms(q)
+    u = np.random.default_rng(0).normal(size=6)
+    energy = model.kinetic_energy(q, found.basis @ u)
+    np.testing.assert_allclose(0.5 * u @ model.independent_mass_matrix(q) @ u, energy, rtol=1e-12)
+    np.testing.assert_array_equal(found.basis[list(found.independent)], np.eye(6))
