@@ -265,16 +265,11 @@ class Motion:
         active, passive = self.joint_forces(t, q, v, x, p, hosted)
         losses = self.joint_losses(q, v)
         tau = [a + b + c for a, b, c in zip(active, passive, losses, strict=True)]
-        closing: dict[str, Any] = {"closing_rate": self.closing.rate} if self.closing and self.closing.rate else {}
-        vdot = self.model._run(
-            "forward_dynamics",
-            objects(q),
-            objects(v),
-            objects(tau),
-            f_ext=self.body_forces(t, q, v, x, p),
-            **self.closure_inputs(t, x, p),
-            **closing,
-        )
+        given = self.closure_inputs(t, x, p)
+        if self.closing and self.closing.rate:
+            given["closing_rate"] = self.closing.rate
+        outside = self.body_forces(t, q, v, x, p)
+        vdot = self.model._run("forward_dynamics", objects(q), objects(v), objects(tau), f_ext=outside, **given)
         return list(vdot), list(active)
 
     # Closures.

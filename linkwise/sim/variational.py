@@ -18,6 +18,10 @@ Closures add J_c*(q)λ to the momentum at the step's start, with the λ for whic
 then projected, like every velocity of a closed mechanism (:mod:`linkwise.sim.manifold`). This is RATTLE (Andersen
 1983), symplectic on the manifold. Constraints between rates have no such form; and a step across a singular
 configuration, where J_c at its start and at its end differ in sign, does not converge: other methods pass there.
+
+Second order, symmetric, symplectic: without losses the energy error oscillates and does not grow, and the momenta of
+symmetries are kept. w is found by iteration to rounding, which converges fast for h well below the period of the
+fastest oscillation; where it does not converge the state becomes NaN, and the simulation says so.
 """
 
 from __future__ import annotations
