@@ -36,7 +36,7 @@ def articulate(tree: Tree, q: Sequence[Scalar]) -> Field[list[Axis]]:
     """The eliminated axes of every link: all that forward dynamics needs to know of the inertias."""
 
     def step(link: Link, outboard: ArticulatedInertia) -> tuple[ArticulatedInertia, list[Axis]]:
-        P = link.inertia.articulated() + outboard
+        P = link.M(q).articulated() + outboard
         axes = []
         for s, armature, bare in zip(link.S(q), link.armature, _bare_axes(link, q), strict=True):
             u = P @ s

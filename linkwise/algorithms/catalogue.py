@@ -78,15 +78,19 @@ class Trees:
         """The user's frames and inertias."""
         return lay_out(self.mechanism, self.p, align=False, regroup=False)
 
-    def place(self, name: str, tree: Tree) -> Place:
-        """A body or frame by name, on its link."""
-        frame = self.mechanism.frame(name)
-        return _on_body(tree, frame.body, frame.placement)
+    def place(self, tree: Tree, body: str, node: Any = None) -> Place:
+        """A body or frame by name, or a node of a flexible body, on its link."""
+        frame = self.mechanism.frame(body, node)
+        return _on_body(tree, frame.body, frame.placement, frame.node)
 
     def constraints(self, tree: Tree, active: Flat | None = None) -> list[Constraint]:
         """What closes the mechanism, on its links; with ``active``, each with its number, 1 in force and 0 released."""
         found = [
-            Between(c.type, _on_body(tree, c.body_a, c.placement_a), _on_body(tree, c.body_b, c.placement_b))
+            Between(
+                c.type,
+                _on_body(tree, c.body_a, c.placement_a, c.node_a),
+                _on_body(tree, c.body_b, c.placement_b, c.node_b),
+            )
             if isinstance(c, ClosureInstance)
             else c
             for c in self.mechanism.closures
@@ -121,13 +125,13 @@ class Trees:
         return None if f_ext is None else each(tree, lambda link: link.external(f_ext))
 
 
-def _on_body(tree: Tree, body: int, pose: Pose) -> Place:
-    """A place given by its pose on a moving body (-1: the world)."""
+def _on_body(tree: Tree, body: int, pose: Pose, node: int = 0) -> Place:
+    """A place given by its pose on a moving body (-1: the world), or on a node of one that deforms."""
     offset = Transform.rigid(Mat3([row[:3] for row in pose[:3]]), Vec(*(row[3] for row in pose[:3])))
     if body < 0:
         return Place(None, offset)
     link = tree.links[body]
-    return Place(link, link.to_body.then(offset))
+    return Place(link, link.to_body.then(offset), link.seat_at(node))
 
 
 def instant(time: Flat | None) -> Scalar:
@@ -318,27 +322,25 @@ CATALOGUE: dict[str, Text] = {
         empty=(0, 0),
     ),
     "poses": Text(("q",), lambda t, q: kinematics.poses(t.fast, q), empty=(0, 4, 4)),
-    "pose": Text(("q",), lambda t, q, *, body: kinematics.pose(t.fast, q, t.place(body, t.fast))),
-    "velocity": Text(("q", "v"), lambda t, q, v, *, body: kinematics.velocity(t.fast, q, v, t.place(body, t.fast))),
+    "pose": Text(("q",), lambda t, q, **at: kinematics.pose(t.fast, q, t.place(t.fast, **at))),
+    "velocity": Text(("q", "v"), lambda t, q, v, **at: kinematics.velocity(t.fast, q, v, t.place(t.fast, **at))),
     "jacobian": Text(
         ("q",),
-        lambda t, q, point, *, body: jacobian.jacobian(t.fast, q, t.place(body, t.fast), _point(point)),
+        lambda t, q, point, **at: jacobian.jacobian(t.fast, q, t.place(t.fast, **at), _point(point)),
         ("point",),
         Columns(
             ("force",),
-            lambda t, q, point, f, *, body: jacobian.pulled(t.fast, q, t.place(body, t.fast), _point(point), f),
+            lambda t, q, point, f, **at: jacobian.pulled(t.fast, q, t.place(t.fast, **at), _point(point), f),
             rows=True,
         ),
     ),
     "jacobian_rate": Text(
         ("q", "v"),
-        lambda t, q, v, point, *, body: jacobian.jacobian_rate(t.fast, q, v, t.place(body, t.fast), _point(point)),
+        lambda t, q, v, point, **at: jacobian.jacobian_rate(t.fast, q, v, t.place(t.fast, **at), _point(point)),
         ("point",),
         Columns(
             ("force",),
-            lambda t, q, v, point, f, *, body: jacobian.pulled_rate(
-                t.fast, q, v, t.place(body, t.fast), _point(point), f
-            ),
+            lambda t, q, v, point, f, **at: jacobian.pulled_rate(t.fast, q, v, t.place(t.fast, **at), _point(point), f),
             rows=True,
         ),
     ),
@@ -355,10 +357,11 @@ CATALOGUE: dict[str, Text] = {
     ),
     "centroidal_inertia": Text(("q",), lambda t, q: energy.centroidal_inertia(t.fast, q)),
     "operational_inertia": Text(
-        ("q",), lambda t, q, *, body: operational.operational_inertia(t.fast, q, t.place(body, t.fast))
+        ("q",), lambda t, q, **at: operational.operational_inertia(t.fast, q, t.place(t.fast, **at))
     ),
     "operational_admittance": Text(
-        ("q",), lambda t, q, *, body: operational.operational_admittance(t.fast, q, t.place(body, t.fast))
+        ("q",),
+        lambda t, q, **at: operational.operational_admittance(t.fast, q, t.place(t.fast, **at)),
     ),
     "regressor": Text(
         ("q", "v", "vdot"),

@@ -52,6 +52,20 @@ def _closing_step(t: Trees, q: Flat, time: Flat | None, active: Flat | None) -> 
     return closed_system.closing_step(t.closed(q, _still(t, None), time, places), t.fast, q)
 
 
+def _tangent_part(t: Trees, q: Flat, x: Flat, time: Flat | None, active: Flat | None) -> Any:
+    by, still = (t.closed(q, v, time, active=active) for v in (x, _still(t, None)))
+    return closed_system.tangent_part(by, still, t.fast, x)
+
+
+def _constraint_push(t: Trees, q: Flat, multipliers: Flat, time: Flat | None, active: Flat | None) -> Any:
+    constraints = t.constraints(t.fast, active)
+    return closed_system.constraint_efforts(t.fast, q, _still(t, None), constraints, instant(time), multipliers)
+
+
+def _correction(t: Trees, q: Flat, multipliers: Flat, time: Flat | None, active: Flat | None) -> Any:
+    return closed_system.Impulse(*t.closed(q, _still(t, None), time, active=active).held(multipliers))
+
+
 def _held(t: Trees, q: Flat, v: Flat, vdot: Flat, multipliers: Flat, time: Flat | None) -> Any:
     return closed_system.held(t.fast, q, v, vdot, multipliers, t.constraints(t.fast), instant(time))
 
@@ -73,6 +87,9 @@ CLOSED: dict[str, Text] = {
     "project_configuration": Text(("q",), _closing_step, ("t", "active")),
     "impulse": Text(("q", "v"), _impulse, ("t", "active"), result=closed_system.Impulse),
     # Parts of others, not public.
+    "tangent_part": Text(("q", "x"), _tangent_part, ("t", "active")),
+    "constraint_push": Text(("q", "multipliers"), _constraint_push, ("t", "active")),
+    "correction": Text(("q", "multipliers"), _correction, ("t", "active"), result=closed_system.Impulse),
     "held": Text(("q", "v", "vdot", "multipliers"), _held, ("t",), result=closed_system.Held),
     "closure_wrenches": Text(("q", "v", "multipliers"), _wrenches, ("t",)),
 }

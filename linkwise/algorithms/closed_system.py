@@ -51,10 +51,10 @@ def closure_error(tree: Tree, q: Flat, constraints: Sequence[Constraint], t: Sca
     errors: list[Scalar] = []
     for constraint in constraints:
         if isinstance(constraint, Between):
-            a, b = constraint.a.within(frames), constraint.b.within(frames)
+            a, b = constraint.a.within(frames, q), constraint.b.within(frames, q)
             errors += constraint.type.residual(RelativePose(b.R, b.p).seen_from(RelativePose(a.R, a.p)), t)
         else:
-            own = [x for link in joints_of(tree, constraint) for x in link.coordinates(q)]
+            own = [x for _, joint in joints_of(tree, constraint) for x in joint.coordinates(q)]
             errors += constraint.type.residual(own, t)
     return errors
 
@@ -157,6 +157,18 @@ def impulse(by: ClosureSolver, tree: Tree, v: Flat) -> Impulse:
     """v + 𝓜⁻¹J_c*P with the least impulses P for which J_c v and its like vanish."""
     change, impulses = by.held([-x for e in by.equations for x in e.rate])
     return Impulse(elementwise(tree, lambda a, b: a + b, v, change), impulses)
+
+
+def tangent_part(by: ClosureSolver, still: ClosureSolver, tree: Tree, x: Flat) -> list[Scalar]:
+    """x - 𝓜⁻¹J_c*Λ⁺J_c x: of a small change of velocity or place, what the constraints leave.
+
+    ``by`` is the system moving with x and ``still`` at rest: equations that depend on time have a rate there too.
+    """
+    moving = [
+        a - b for e, f in zip(by.equations, still.equations, strict=True) for a, b in zip(e.rate, f.rate, strict=True)
+    ]
+    change, _ = by.held([-a for a in moving])
+    return elementwise(tree, lambda a, b: a + b, x, change)
 
 
 def closing_step(by: ClosureSolver, tree: Tree, q: Flat) -> list[Scalar]:

@@ -14,7 +14,7 @@ def composites(tree: Tree, q: Sequence[Scalar]) -> Field[RigidInertia]:
     """R of every link; its ``root`` is that of the whole tree, about the root frame's origin."""
 
     def gather(link: Link, outboard: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
-        R = link.inertia + outboard
+        R = link.M(q) + outboard
         return link.phi(q).congruence(R), R
 
     return inward(tree, gather, RigidInertia.zero())

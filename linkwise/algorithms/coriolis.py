@@ -14,7 +14,7 @@ from linkwise.algorithms.freedoms import Matrix, add, freedom, over_freedoms
 from linkwise.algorithms.kinematics import placed, velocities
 from linkwise.algorithms.rigid_motion import combination
 from linkwise.algorithms.sweeps import generalized, inward, outward
-from linkwise.model.tree import Link, Tree
+from linkwise.model.tree import Link, Tree, require_rigid
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.scalar import Scalar
@@ -54,6 +54,7 @@ class _Gathered:
 
 def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Matrix:
     """C(q, v), nv × nv, with C v the velocity-dependent part of the bias force."""
+    require_rigid(tree, "the Coriolis matrix")
     frames = placed(tree, q)
     local = velocities(tree, q, v)
     to_world = [Transform.rigid(frames[link].R, frames[link].p) for link in tree]

@@ -24,7 +24,7 @@ def kinetic_energy(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scal
     V = velocities(tree, q, v)
 
     def twice(link: Link) -> Scalar:
-        energy = V[link].dot(link.inertia @ V[link])
+        energy = V[link].dot(link.M(q) @ V[link])
         for J, rate in zip(link.armature, link.rates(v), strict=True):
             energy = energy + J * rate * rate
         return energy
@@ -33,9 +33,12 @@ def kinetic_energy(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scal
 
 
 def potential_energy(tree: Tree, q: Sequence[Scalar]) -> Scalar:
-    """-Σ m g·p, in J: zero with all mass at the world's origin."""
+    """-Σ m g·p + Σ ½η*Kη, in J: zero with all mass at the world's origin and nothing deformed."""
     _, h = _first_moment(tree, q)
-    return -tree.root.rotate(tree.gravity).dot(h)
+    of_gravity = -tree.root.rotate(tree.gravity).dot(h)
+    if not tree.has_modes:
+        return of_gravity
+    return of_gravity + total(tree, lambda link: link.elastic_energy(q), 0.0)
 
 
 def center_of_mass(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
@@ -60,7 +63,7 @@ def momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scala
     V = velocities(tree, q, v)
 
     def gather(link: Link, outboard: Force) -> tuple[Force, None]:
-        return link.phi(q) @ (link.inertia @ V[link] + outboard), None
+        return link.phi(q) @ (link.M(q) @ V[link] + outboard), None
 
     return list(tree.root @ inward(tree, gather, Force.zero()).root)
 

@@ -97,7 +97,7 @@ def _between(motions: LinkMotions, closure: Between, t: Scalar) -> Equations:
     for place, own in ((closure.b, rows), (closure.a, [-(X.phi @ f) for f in rows])):
         if place.link is not None:
             made.points.append((place, own))
-            made.forces.append((place.link, [place.offset @ f for f in own]))
+            made.forces.append((place.link, [place.phi(motions.q) @ f for f in own]))
     return made
 
 
@@ -134,10 +134,10 @@ def _of_joints(tree: Tree, q: Flat, v: Flat, relation: RelationInstance, t: Scal
     first, second = new_level(), new_level()
     s = Dual(Dual(0.0, 1.0, first), 1.0, second)
     own, rates, moving = [], [], []
-    for link in links:
-        own.append(link.coordinates(q))
-        rates.append(link.rates(v))
-        moving += _in_time_of(link, own[-1], rates[-1], s)
+    for _, part in links:
+        own.append(part.coordinates(q))
+        rates.append(part.rates(v))
+        moving += _in_time_of(part, own[-1], rates[-1], s)
     flat_rates = [x for part in rates for x in part]
     value, slope = parts_of_level(relation.type.residual(moving, t + s), second)
     e, e_dot = parts_of_level(value, first)
@@ -145,17 +145,22 @@ def _of_joints(tree: Tree, q: Flat, v: Flat, relation: RelationInstance, t: Scal
     g, g_slope = parts_of_level(relation.type.rate_residual(moving, flat_rates, t + s), second)
     made = Equations(e, [*e_dot, *parts_of_level(g, first)[0]], [*e_ddot, *parts_of_level(g_slope, first)[0]])
     made.wrenches = [Force.zero()] * made.count
-    for k, link in enumerate(links):
-        axes = [_along_axis(relation, own, rates, t, k, i, tangent_direction(link, q, i)) for i in range(link.joint.nv)]
-        made.efforts.append((link, axes))
+    for k, (link, part) in enumerate(links):
+        axes = [_along_axis(relation, own, rates, t, k, i, tangent_direction(part, q, i)) for i in range(part.joint.nv)]
+        still = [[0.0] * made.count] * (link.joint.nv - part.joint.nv)  # its modes, if the relation is not about them
+        made.efforts.append((link, [*still, *axes]))
     return made
 
 
-def joints_of(tree: Tree, relation: RelationInstance) -> list[Link]:
-    """The joints that a relation speaks of; all that have coordinates of their own, if it is about the whole of q."""
+def joints_of(tree: Tree, relation: RelationInstance) -> list[tuple[Link, Link]]:
+    """The links that a relation speaks of, each with what of it is meant: its joint.
+
+    If the relation is about the whole of q, all links with coordinates of their own, modes included.
+    """
     if relation.joints is not None:
-        return [tree.links[k] for k in relation.joints]
-    return sorted((link for link in tree.links if not link.is_mimic), key=lambda link: link.q_start)
+        return [(tree.links[k], tree.links[k].hinge) for k in relation.joints]
+    own = sorted((link for link in tree.links if not link.is_mimic), key=lambda link: link.q_start)
+    return [(link, link) for link in own]
 
 
 def _in_time_of(link: Link, own: Flat, rates: Flat, s: Scalar) -> list[Scalar]:

@@ -45,7 +45,7 @@ def needed_forces(
 
     def move(link: Link, parent: RigidMotion) -> tuple[RigidMotion, Force]:
         motion = next_motion(link, parent, q, v, vdot)
-        f = link.inertia.wrench(motion)
+        f = link.wrench(q, motion)
         return motion, f if f_ext is None else f - f_ext[link]
 
     return outward(tree, move, at_rest(tree.gravity) if base is None else base, keeps=True)

@@ -8,10 +8,10 @@ from linkwise.algorithms.freedoms import Matrix, add, freedom, own, zeros
 from linkwise.algorithms.inverse_dynamics import external_force
 from linkwise.algorithms.kinematics import Place, configuration_rate, placed
 from linkwise.algorithms.sweeps import along, elementwise, only_at
-from linkwise.model.tree import Tree
+from linkwise.model.tree import Link, Tree
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.transforms import Shift
+from linkwise.spatial.transforms import Shift, Transform
 from linkwise.spatial.vectors import Force, Vec
 
 
@@ -21,15 +21,20 @@ def jacobian(tree: Tree, q: Sequence[Scalar], place: Place, point: Vec | None = 
     if place.link is None:
         return J
     frames = placed(tree, q)
-    at = place.within(frames)
+    at = place.within(frames, q)
     tip = at.p if point is None else at.p + at.R @ point
+    beyond: Place | Link = place
     for link in tree.ancestors(place.link):
-        frame = frames[link]
-        for i, s in enumerate(link.S(q)):
+        frame, S = frames[link], link.S(q)
+        if link.modes:  # seen at the node where the way to the place leaves the link
+            node = Transform(*beyond.phi(q).factors[:1])
+            frame, S = node.carry(frame), tuple(node.T @ s for s in S)
+        for i, s in enumerate(S):
             turn = frame.R @ s.ang
             move = frame.R @ s.lin + turn.cross(tip - frame.p)
             for row, value in enumerate((*turn, *move)):
                 add(J, own(row), freedom(link, i), value)
+        beyond = link
     return J
 
 
@@ -62,6 +67,6 @@ def pulled_rate(
 
 def force_on_link(tree: Tree, q: Sequence[Scalar], place: Place, point: Vec | None, f: Force) -> Force:
     """A force at a place, given in world axes, in the frame of its link."""
-    R = place.within(placed(tree, q)).R
+    R = place.within(placed(tree, q), q).R
     local = Force(R.transpose_times(f.ang), R.transpose_times(f.lin))
-    return place.offset @ (local if point is None else Shift(point).force_in(local))
+    return place.phi(q) @ (local if point is None else Shift(point).force_in(local))

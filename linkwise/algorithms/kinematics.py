@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from linkwise.algorithms.freedoms import Matrix
 from linkwise.algorithms.rigid_motion import combination
@@ -13,6 +14,9 @@ from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.transforms import Factor, Transform
 from linkwise.spatial.vectors import Motion, Vec
+
+if TYPE_CHECKING:
+    from linkwise.model.deformation import Seat
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,10 @@ class Placed:
         """The frame with the child side's axes."""
         return Placed(Mat3([list(factor.rotate_back(Vec.of(row))) for row in self.R.m]), self.p)
 
+    def on_node(self, node: Any) -> Placed:
+        """The frame at a node of a flexible body; its rotation comes after."""
+        return self.shifted(node.l)
+
     def matrix(self) -> Matrix:
         """4×4."""
         return [[*row, x] for row, x in zip(self.R.m, self.p, strict=True)] + [[0.0, 0.0, 0.0, 1.0]]
@@ -37,15 +45,22 @@ class Placed:
 
 @dataclass(frozen=True)
 class Place:
-    """A frame fixed to a link (None: to the world)."""
+    """A frame fixed to a link (None: to the world), or to a node of one that deforms."""
 
     link: Link | None
     offset: Transform
+    """From the link's frame, or from the node."""
+    seat: Seat | None = None
+    """The node, if it is on one."""
 
-    def within(self, frames: Field[Placed]) -> Placed:
+    def phi(self, q: Sequence[Scalar]) -> Transform:
+        """From the link's frame to the place."""
+        return self.offset if self.seat is None else self.seat.at(q).then(self.offset)
+
+    def within(self, frames: Field[Placed], q: Sequence[Scalar]) -> Placed:
         """This place in the world, given where the links are."""
         on = Placed(Mat3.identity(), Vec.zero()) if self.link is None else frames[self.link]
-        place: Placed = self.offset.carry(on)
+        place: Placed = self.phi(q).carry(on)
         return place
 
 
@@ -61,7 +76,7 @@ def _root(tree: Tree) -> Placed:
 
 def pose(tree: Tree, q: Sequence[Scalar], place: Place) -> Matrix:
     """4×4 of one place."""
-    return place.within(placed(tree, q)).matrix()
+    return place.within(placed(tree, q), q).matrix()
 
 
 def poses(tree: Tree, q: Sequence[Scalar]) -> list[Matrix]:
@@ -85,8 +100,8 @@ def velocity(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], place: Place)
     """[ω; v] of a place, at its origin, in world axes."""
     if place.link is None:
         return [0.0] * 6
-    V = place.offset.T @ velocities(tree, q, v)[place.link]
-    R = place.within(placed(tree, q)).R
+    V = place.phi(q).T @ velocities(tree, q, v)[place.link]
+    R = place.within(placed(tree, q), q).R
     return [*(R @ V.ang), *(R @ V.lin)]
 
 

@@ -17,9 +17,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from linkwise.algorithms.differentiated import inverse_derivatives
 from linkwise.algorithms.freedoms import Matrix, add, freedom, over_freedoms, own, zeros
-from linkwise.algorithms.inverse_dynamics import Forces
+from linkwise.algorithms.inverse_dynamics import Forces, inverse_dynamics
 from linkwise.algorithms.joint_variation import AxisVariation, JointVariation, joint_variation
+from linkwise.algorithms.mass_matrix import mass_matrix
 from linkwise.algorithms.rigid_motion import at_rest, next_motion
 from linkwise.algorithms.sweeps import Field, each, inward, outward
 from linkwise.model.tree import Link, Tree
@@ -139,6 +141,10 @@ def linearized_inverse(
     f_ext: Forces = None,
 ) -> LinearizedInverse:
     """τ, ∂τ/∂q, ∂τ/∂v and 𝓜. ``f_ext``: forces fixed in link frames, one for each link; ``vdot`` None means zero."""
+    if tree.has_modes:
+        still = [0.0] * tree.nv if vdot is None else vdot
+        tau = inverse_dynamics(tree, q, v, vdot, f_ext)
+        return LinearizedInverse(tau, *inverse_derivatives(tree, q, v, still, f_ext), mass_matrix(tree, q))
     rest = at_rest(tree.gravity)
     motion = outward(tree, lambda link, parent: next_motion(link, parent, q, v, vdot), rest)
 

@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from linkwise.algorithms.differentiated import inverse_along_q, inverse_along_v
 from linkwise.algorithms.forward_dynamics import forward_dynamics, mass_solve
-from linkwise.algorithms.inverse_dynamics import Forces
+from linkwise.algorithms.inverse_dynamics import Forces, inverse_dynamics, mass_product
 from linkwise.algorithms.joint_variation import tangent_direction
 from linkwise.algorithms.rigid_motion import at_rest, combination, next_motion
 from linkwise.algorithms.sweeps import each, elementwise, generalized, inward, outward
@@ -108,6 +109,8 @@ def perturbed_inverse(
     tree: Tree, q: Flat, v: Flat, vdot: Flat, dq: Flat, dv: Flat, dvdot: Flat | None, f_ext: Forces = None
 ) -> PerturbedInverse:
     """τ and δτ, nv numbers each; ``dvdot`` None means zero."""
+    if tree.has_modes:
+        return _through_the_text(tree, q, v, vdot, dq, dv, dvdot, f_ext)
     rest = at_rest(tree.gravity)
     root = _Varied(rest, Vec.zero(), Vec.zero(), Vec.zero())
 
@@ -131,6 +134,17 @@ def perturbed_inverse(
 
     forces = inward(tree, balance, _Pair(Force.zero(), Force.zero()))
     return PerturbedInverse(*(generalized(tree, each(tree, lambda link, i=i: forces[link][i])) for i in range(2)))  # type: ignore[misc]
+
+
+def _through_the_text(
+    tree: Tree, q: Flat, v: Flat, vdot: Flat, dq: Flat, dv: Flat, dvdot: Flat | None, f_ext: Forces
+) -> PerturbedInverse:
+    """The same for links that deform."""
+    parts = [inverse_along_q(tree, q, v, vdot, dq, f_ext), inverse_along_v(tree, q, v, dv)]
+    if dvdot is not None:
+        parts.append(mass_product(tree, q, dvdot))
+    change = [sum(numbers[1:], numbers[0]) for numbers in zip(*parts, strict=True)]
+    return PerturbedInverse(inverse_dynamics(tree, q, v, vdot, f_ext), change)
 
 
 def perturbed_forward(

@@ -12,7 +12,7 @@ from linkwise.algorithms.freedoms import Matrix, add, freedom, own, zeros
 from linkwise.algorithms.inverse_dynamics import external_force
 from linkwise.algorithms.rigid_motion import at_rest, next_motion
 from linkwise.algorithms.sweeps import outward
-from linkwise.model.tree import Link, Tree
+from linkwise.model.tree import Link, Tree, require_rigid
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Sym3
 from linkwise.spatial.moving import RigidMotion
@@ -33,6 +33,7 @@ def unit_inertias() -> list[RigidInertia]:
 
 def regressor(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], vdot: Sequence[Scalar]) -> Matrix:
     """Y, nv × 10 n. ``tree`` is in body frames. Armature is not in π: its part of τ is left out."""
+    require_rigid(tree, "the regressor")
     motion = outward(tree, lambda link, parent: next_motion(link, parent, q, v, vdot), at_rest(tree.gravity))
     Y = zeros(tree.nv, 10 * len(tree.links))
     units = unit_inertias()
@@ -65,6 +66,7 @@ def regressor_product(
 
 def inertial_parameters(tree: Tree) -> list[Scalar]:
     """π of the tree's own inertias."""
+    require_rigid(tree, "the vector of inertial parameters")
     values: list[Scalar] = []
     for link in tree:
         xx, yy, zz, xy, xz, yz = link.inertia.J.six()

@@ -36,7 +36,7 @@ class LinkMotions:
     """Where all links are and how they move; what is not asked for is never computed."""
 
     def __init__(self, tree: Tree, q: Flat, v: Flat) -> None:
-        self.tree = tree
+        self.tree, self.q = tree, q
         self.frames: Field[Placed] = placed(tree, q)
         self.V: Field[Motion] = velocities(tree, q, v)
         rest = at_rest(tree.gravity)  # as in the forward dynamics itself; two places feel the same gravity
@@ -46,12 +46,13 @@ class LinkMotions:
 
     def of(self, place: Place) -> PlaceMotion:
         """The motion of a place on a link, or on the world."""
-        frame = place.within(self.frames)
+        frame = place.within(self.frames, self.q)
         if place.link is None:
             a = place.offset.rotate_back(-self.tree.root.rotate(self.tree.gravity))
             return PlaceMotion(frame, Motion.zero(), RigidMotion(Vec.zero(), Vec.zero(), a))
-        motion: RigidMotion = place.offset.carry(self.motion[place.link])
-        return PlaceMotion(frame, place.offset.T @ self.V[place.link], motion)
+        phi = place.phi(self.q)
+        motion: RigidMotion = phi.carry(self.motion[place.link])
+        return PlaceMotion(frame, phi.T @ self.V[place.link], motion)
 
 
 @dataclass(frozen=True)

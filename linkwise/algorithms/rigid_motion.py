@@ -8,6 +8,7 @@ through E = ω'~ + ω~ω~, which serves the next origin (a + E l), the force (m 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from linkwise.model.tree import Link
 from linkwise.spatial.moving import RigidMotion
@@ -21,8 +22,8 @@ def at_rest(gravity: Vec) -> RigidMotion:
 
 
 def next_motion(
-    link: Link, parent: RigidMotion, q: Sequence[Scalar], v: Sequence[Scalar], vdot: Sequence[Scalar] | None
-) -> RigidMotion:
+    link: Link, parent: Any, q: Sequence[Scalar], v: Sequence[Scalar], vdot: Sequence[Scalar] | None
+) -> Any:
     """α = φ*α(parent) + H*β' + a (000 eq. 7), the joint's own motion put on top of the parent's.
 
     With ω_J, v_J the joint's motion in the child's frame, a is [ω × ω_J; (2ω - ω_J) × v_J] + Ṡv.
@@ -35,11 +36,12 @@ def next_motion(
     if vdot is not None:
         A_J = A_J + combination(S, link.rates(vdot))
     omega = moved.omega + V_J.ang
-    return RigidMotion(
+    root = RigidMotion(
         omega,
         moved.omega_dot + A_J.ang + omega.cross(V_J.ang),
         moved.a + A_J.lin + (omega + moved.omega).cross(V_J.lin),
     )
+    return link.moving(root, V_J, A_J)
 
 
 def combination(S: Sequence[Motion], rates: Sequence[Scalar]) -> Motion:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-BUILT_IN = ("planar_arm", "stanford_arm")
+BUILT_IN = ("planar_arm", "stanford_arm", "flexible_arm")
 
 
 def load_model(options: Namespace) -> Model:

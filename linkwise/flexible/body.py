@@ -157,6 +157,16 @@ class FlexibleBody(Frozen):
 
         return in_spinning_modes(self, rate, modes)
 
+    def random_deformation(self, rng: np.random.Generator) -> Array:
+        """Random η (m), uniform; each mode moves no node by more than 2 % of the body's size."""
+        reach = max((float(np.linalg.norm(node.position)) for node in self.nodes), default=0.0)
+        size = max(reach, float(np.sqrt(np.trace(self.integrals.J0) / self.mass)))
+        moved = np.max(
+            [np.abs(node.Gamma).max(axis=0) + size * np.abs(node.Lambda).max(axis=0) for node in self.nodes], 0
+        )
+        scale: Array = 0.02 * size / np.where(moved > 0.0, moved, np.inf)
+        return scale * rng.uniform(-1.0, 1.0, self.modes)
+
     def check_spin(self, rate: float) -> None:
         """Warn where a spin of `rate` rad/s is too fast for a body without geometric stiffening."""
         if self.stiffening or not self.modes:

@@ -192,8 +192,8 @@ def _with_sections(x: Array, G: Array, Q: Array | None, weight: Array, turn: Arr
         weight = np.repeat(weight[:, :, None] / 4, 4, axis=2)
     return Samples(
         position=x.reshape(-1, 3),
-        shapes=G.reshape(-1, 3, m),
-        second=None if Q is None else Q.reshape(-1, 3, Q.shape[-1]),
+        shapes=G.reshape(weight.size, 3, m),
+        second=None if Q is None else Q.reshape(weight.size, 3, Q.shape[-1]),
         weight=weight.ravel(),
     )
 

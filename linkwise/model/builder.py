@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,8 +16,11 @@ from linkwise.model.closures import Closure, Relation
 from linkwise.model.closures.attach import checked_placement, named_closure, relation_of_function
 from linkwise.model.description import Geometry, JointLimits, Mimic
 from linkwise.model.joints import Fixed, Joint
-from linkwise.model.mechanism import IDENTITY, Body, Frame, JointInstance, Mechanism, Part, Pose
+from linkwise.model.mechanism import IDENTITY, Body, Frame, JointInstance, Mechanism, Part, Pose, number_of_node
 from linkwise.model.placement import inverse_pose
+
+if TYPE_CHECKING:
+    from linkwise.flexible.body import FlexibleBody
 
 _IDENTITY = np.eye(4)
 
@@ -42,6 +45,17 @@ class _Entry:
     joint_frame: Pose
     stiffness: tuple[float, ...]
     rest: tuple[float, ...]
+    flexible: FlexibleBody | None = None
+    node: int = 0
+
+
+@dataclass(frozen=True)
+class _Home:
+    """Where a named body is: a pose on a moving body (-1: the world), or on a node of one that deforms."""
+
+    body: int
+    pose: np.ndarray
+    node: int = 0
 
 
 class Builder:
@@ -51,7 +65,7 @@ class Builder:
         self.name = str(name)
         self.gravity = checked_vector(gravity, "gravity")
         self._entries: dict[str, _Entry] = {}
-        self._frames: dict[str, tuple[str, Any]] = {}
+        self._frames: dict[str, tuple[str, Any, int]] = {}
         self._joint_names: set[str] = set()
         self._closing: list[Callable[[Mechanism], Mechanism]] = []
 
@@ -77,6 +91,8 @@ class Builder:
         joint_frame: Any = None,
         stiffness: float | Sequence[float] = 0.0,
         rest: float | Sequence[float] = 0.0,
+        flexible: FlexibleBody | None = None,
+        at: str | int | None = None,
     ) -> None:
         """Add a body and its inboard joint.
 
@@ -102,6 +118,11 @@ class Builder:
                 ``placement`` is the body's frame at q = neutral.
             stiffness: of a spring at each freedom, N m/rad or N/m; used by simulation.
             rest: the coordinates at which the springs are relaxed, rad or m.
+            flexible: makes the body deform; its root is on the joint, its mass is its own. Its modal coordinates η
+                come in q, and η̇ in v, right before those of the joint: ``model.body(name).q_slice`` and ``.v_slice``.
+                Elastic forces -(Kη + Dη̇) are part of all dynamics functions, ½η*Kη of the potential energy.
+            at: a node of a flexible parent, by name or number: ``placement`` then is a pose in the node's frame, which
+                is parallel to that of the parent while nothing is deformed. The root if not given.
         """
         joint = Fixed() if joint is None else joint
         name = str(name)
@@ -134,6 +155,7 @@ class Builder:
             raise ModelError(f"the mimic of joint {joint_name!r} is not finite", got=repr(mimic))
         each = _limits(limits, joint, joint_name)
         springs, relaxed = _springs(stiffness, rest, joint, joint_name)
+        beam = _checked_flexible(flexible, name, mass, com, inertia, mimic)
         part = Part(
             name,
             IDENTITY,
@@ -159,10 +181,33 @@ class Builder:
             IDENTITY if joint_frame is None else checked_pose(joint_frame, f"the joint frame of body {name!r}"),
             springs,
             relaxed,
+            beam,
+            self._node(str(parent), at, f"body {name!r}"),
         )
 
-    def add_frame(self, name: str, body: str, placement: Any = _IDENTITY) -> None:
-        """Name a place on a body, to be used wherever a body name is (poses, Jacobians)."""
+    def _node(self, body: str, node: str | int | None, what: str) -> int:
+        """The place of a node among those of a flexible body that was added before."""
+        if node is None:
+            return 0
+        beam = self._entries[body].flexible if body in self._entries else None
+        if beam is None:
+            raise InputError(
+                f"{what} cannot sit on a node of {body!r}, which is rigid",
+                got=f"node {node!r}",
+                allowed="nodes of a body added with flexible=…",
+                do="leave the node out and give a placement",
+            )
+        return number_of_node(beam, node)
+
+    def add_frame(self, name: str, body: str, placement: Any = _IDENTITY, *, node: str | int | None = None) -> None:
+        """Name a place on a body, to be used wherever a body name is (poses, Jacobians).
+
+        Args:
+            name: the frame's name, unlike any other body or frame.
+            body: name of a body added before, or "world".
+            placement: 4×4 pose in the body's frame, or in that of the node.
+            node: of a flexible body, a node by name or number; the root if not given.
+        """
         name = str(name)
         if name == "world" or name in self._entries or name in self._frames:
             raise ModelError(
@@ -170,7 +215,8 @@ class Builder:
             )
         if body != "world" and body not in self._entries:
             raise UnknownNameError("body", body, ["world", *self._entries])
-        self._frames[name] = (str(body), checked_pose(placement, f"the placement of frame {name!r}"))
+        place = checked_pose(placement, f"the placement of frame {name!r}")
+        self._frames[name] = (str(body), place, self._node(str(body), node, f"frame {name!r}"))
 
     def add_closure(
         self,
@@ -181,6 +227,8 @@ class Builder:
         placement_b: Any = None,
         *,
         joint: Joint | Closure,
+        node_a: str | int | None = None,
+        node_b: str | int | None = None,
     ) -> None:
         """Close a loop: hold a frame a on one body and a frame b on another together, but for what a joint leaves free.
 
@@ -195,6 +243,8 @@ class Builder:
             joint: what stays free: a joint type, a being the joint's frame and b the child's; or ``PointOnPlane``,
                 ``PointOnSurface``, ``PointOnCurve`` (they hold b's origin on something fixed in a), ``Distance``,
                 ``Rolling`` (b rolls on a plane of a), ``PrescribedFrame``, or a :class:`linkwise.Closure` of your own.
+            node_a: of a flexible body a, the node that ``placement_a`` starts from, by name or number; else its root.
+            node_b: likewise of body b.
         """
         name = str(name)
         self._closing.append(
@@ -206,6 +256,8 @@ class Builder:
                 body_b=body_b,
                 placement_b=checked_placement(name, "b", placement_b),
                 joint=named_closure(name, joint),
+                node_a=node_a,
+                node_b=node_b,
             )
         )
 
@@ -241,25 +293,25 @@ class Builder:
 
     def mechanism(self, *, allow_massless: bool = False) -> dict[str, Any]:
         """The fields of the finished :class:`Mechanism`; ``allow_massless`` where only its kinematics are wanted."""
-        home: dict[str, tuple[int, np.ndarray]] = {
-            "world": (-1, np.eye(4))
-        }  # moving body and place on it, of each name
+        home: dict[str, _Home] = {"world": _Home(-1, np.eye(4))}
         bodies: list[Body] = []
         entries: list[_Entry] = []
         base: list[Part] = []
         base_visuals: list[Geometry] = []
         frames: list[Frame] = []
         for entry in self._entries.values():
-            parent, at = home[entry.parent]
-            placement = at @ np.array(entry.placement)
-            if isinstance(entry.joint, Fixed):
+            on = home[entry.parent]
+            parent, node = on.body, entry.node or on.node
+            placement = on.pose @ np.array(entry.placement)
+            if isinstance(entry.joint, Fixed) and entry.flexible is None:
                 if entry.joint_frame != IDENTITY:
                     placement = placement @ inverse_pose(np.array(entry.joint_frame))
-                home[entry.name] = (parent, placement)
-                frames.append(Frame(entry.name, parent, _rows(placement)))
-                part = replace(entry.part, placement=_rows(placement))
-                visuals = tuple(_moved(g, placement) for g in entry.visuals)
-                collisions = tuple(_moved(g, placement) for g in entry.collisions)
+                home[entry.name] = _Home(parent, placement, node)
+                frames.append(Frame(entry.name, parent, _rows(placement), node))
+                part = replace(entry.part, placement=_rows(placement), node=node)
+                at_rest = _at_rest(bodies, parent, node) @ placement
+                visuals = tuple(_moved(g, at_rest) for g in entry.visuals)
+                collisions = tuple(_moved(g, at_rest) for g in entry.collisions)
                 if parent < 0:
                     base.append(part)
                     base_visuals.extend(visuals)
@@ -269,7 +321,7 @@ class Builder:
                         b, parts=(*b.parts, part), visuals=b.visuals + visuals, collisions=b.collisions + collisions
                     )
                 continue
-            home[entry.name] = (len(bodies), np.eye(4))
+            home[entry.name] = _Home(len(bodies), np.eye(4))
             bodies.append(
                 Body(
                     entry.name,
@@ -280,19 +332,22 @@ class Builder:
                     entry.visuals,
                     entry.collisions,
                     entry.joint_frame,
+                    node,
+                    entry.flexible,
                 )
             )
             entries.append(entry)
-        for name, (body, place) in self._frames.items():
-            index, at = home[body]
-            frames.append(Frame(name, index, _rows(at @ np.array(place))))
+        for name, (body, place, own_node) in self._frames.items():
+            on = home[body]
+            frames.append(Frame(name, on.body, _rows(on.pose @ np.array(place)), own_node or on.node))
+        bodies, joints = _number(bodies, entries)
         if not allow_massless:
             _check_massless_leaves(bodies, entries)
         tree: dict[str, Any] = {
             "name": self.name,
             "gravity": self.gravity,
             "bodies": tuple(bodies),
-            "joints": _number(entries),
+            "joints": joints,
             "frames": tuple(frames),
             "base_parts": tuple(base),
             "base_visuals": tuple(base_visuals),
@@ -361,11 +416,59 @@ def _springs(stiffness: Any, rest: Any, joint: Joint, joint_name: str) -> tuple[
     return springs, tuple(relaxed.tolist())
 
 
-def _number(entries: list[_Entry]) -> tuple[JointInstance, ...]:
-    """Give each joint its place in q and v; a mimic takes the place of the joint it follows."""
+def _at_rest(bodies: list[Body], body: int, node: int) -> np.ndarray:
+    """Where a node is in its body's frame while nothing is deformed."""
+    pose = np.eye(4)
+    flexible = bodies[body].flexible if body >= 0 else None
+    if flexible is not None:
+        pose[:3, 3] = flexible.nodes[node].position
+    return pose
+
+
+def _checked_flexible(
+    flexible: Any, name: str, mass: Any, com: Any, inertia: Any, mimic: Mimic | None
+) -> FlexibleBody | None:
+    """What deforms, if anything does and nothing contradicts it."""
+    if flexible is None:
+        return None
+    from linkwise.flexible.body import FlexibleBody
+
+    if not isinstance(flexible, FlexibleBody):
+        raise InputError(
+            f"body {name!r} was given a flexible body that is none",
+            got=repr(flexible),
+            allowed="e.g. lw.FlexibleBody.beam(…)",
+        )
+    if not flexible.modes:
+        raise ModelError(
+            f"the flexible body {name!r} has no modes: it is rigid",
+            got=repr(flexible),
+            do="give mass=flexible.mass, com=flexible.com and inertia=flexible.inertia instead, or keep some modes",
+        )
+    if np.any(np.asarray(mass)) or np.any(np.asarray(com)) or np.any(np.asarray(inertia)):
+        raise ModelError(
+            f"the mass of the flexible body {name!r} is its own",
+            got="mass, com or inertia beside flexible",
+            do="weld what is rigid to one of its nodes: add_body(…, parent=…, at=…)",
+        )
+    if mimic is not None:
+        raise ModelError(
+            f"the joint of the flexible body {name!r} cannot follow another",
+            got=repr(mimic),
+            do="let a rigid body follow and weld the flexible one to it",
+        )
+    return flexible
+
+
+def _number(bodies: list[Body], entries: list[_Entry]) -> tuple[list[Body], tuple[JointInstance, ...]]:
+    """Give each joint its place in q and v, the modes of its body right before; a mimic takes that of its leader."""
     slices: dict[str, tuple[slice, slice]] = {}
+    placed: list[Body] = []
     nq = nv = 0
-    for entry in entries:
+    for body, entry in zip(bodies, entries, strict=True):
+        m = body.modes
+        placed.append(replace(body, q_slice=slice(nq, nq + m), v_slice=slice(nv, nv + m)) if m else body)
+        nq, nv = nq + m, nv + m
         if entry.mimic is None:
             slices[entry.joint_name] = (slice(nq, nq + entry.joint.nq), slice(nv, nv + entry.joint.nv))
             nq, nv = nq + entry.joint.nq, nv + entry.joint.nv
@@ -390,7 +493,7 @@ def _number(entries: list[_Entry]) -> tuple[JointInstance, ...]:
                 entry.rest,
             )
         )
-    return tuple(joints)
+    return placed, tuple(joints)
 
 
 def _resolved(entry: _Entry, by_name: dict[str, _Entry]) -> Mimic:
@@ -416,7 +519,7 @@ def _resolved(entry: _Entry, by_name: dict[str, _Entry]) -> Mimic:
 def _check_massless_leaves(bodies: list[Body], entries: list[_Entry]) -> None:
     parents = {body.parent for body in bodies}
     for body, entry in zip(bodies, entries, strict=True):
-        empty = all(part.mass == 0.0 and not any(part.inertia) for part in body.parts)
+        empty = not body.modes and all(part.mass == 0.0 and not any(part.inertia) for part in body.parts)
         if body.index not in parents and empty and not any(entry.armature) and entry.mimic is None:
             raise ModelError(
                 f"body {body.name!r} can move but nothing in it or beyond it has mass: its acceleration is not defined",

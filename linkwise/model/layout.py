@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from linkwise.spatial.scalar import Scalar, cos, sin
 from linkwise.spatial.transforms import Factor, Shift, Transform, Turn
 from linkwise.spatial.vectors import Vec, coordinate_axis
 
+if TYPE_CHECKING:
+    from linkwise.flexible.body import FlexibleBody
+
 _SNAP = 2e-15  # what rounding leaves of an exact zero or one, relative to the largest number beside it
 _PARALLEL = 1e-14  # sine of the angle under which two axes are parallel
 _ILL_CONDITIONED = 1e-2  # sine under which the common normal of two axes runs too far away to be of use
@@ -43,6 +46,8 @@ def lay_out(
     mechanism: Mechanism, p: Sequence[Scalar] | None = None, *, align: bool = True, regroup: bool = True
 ) -> Tree:
     """The tree of a mechanism; ``p`` holds the run-time parameters, if the mechanism has any."""
+    if mechanism.is_flexible:  # whose links stand in the frames of their bodies' roots
+        align = regroup = False
     values = Values(mechanism, p)
     frames = _Frames(mechanism, values) if align else _BodyFrames(mechanism)
     links: list[Link] = []
@@ -55,32 +60,41 @@ def lay_out(
             placement, lead = frames.placement(body)
         inertia, summed = _inertia(values, body, frames.R[k], frames.o[k])
         terms.append(summed)
-        links.append(
-            Link(
-                index=k,
-                name=body.name,
-                parent=body.parent,
-                joint=joint.type,
-                placement=placement,
-                lead=lead,
-                tail=frames.tail(body),
-                inertia=inertia,
-                to_body=_rigid(frames.R[k].T, -frames.R[k].T @ frames.o[k]),
-                armature=tuple(values.armature(body, joint.armature)),
-                q_start=joint.q_slice.start,
-                v_start=joint.v_slice.start,
-                multiplier=joint.mimic.multiplier if joint.mimic else 1.0,
-                offset=joint.mimic.offset if joint.mimic else 0.0,
-                is_mimic=joint.mimic is not None,
-                joint_name=joint.name,
-            )
+        link = Link(
+            index=k,
+            name=body.name,
+            parent=body.parent,
+            joint=joint.type,
+            placement=placement,
+            lead=lead,
+            tail=frames.tail(body),
+            inertia=inertia,
+            to_body=_rigid(frames.R[k].T, -frames.R[k].T @ frames.o[k]),
+            armature=tuple(values.armature(body, joint.armature)),
+            q_start=joint.q_slice.start,
+            v_start=joint.v_slice.start,
+            multiplier=joint.mimic.multiplier if joint.mimic else 1.0,
+            offset=joint.mimic.offset if joint.mimic else 0.0,
+            is_mimic=joint.mimic is not None,
+            joint_name=joint.name,
+            seat=None if body.parent < 0 else links[body.parent].seat_at(body.node),
         )
+        links.append(link if body.flexible is None else _deforming(link, body, body.flexible, values))
     base = RigidInertia.zero()
     if regroup:
         links, base = _regrouped(links, terms)
     R, o = frames.R[-1], frames.o[-1]
     gravity = _constant_rotation(R.T) @ Vec.of(list(values.gravity(mechanism.gravity)))
     return Tree(tuple(links), mechanism.nq, mechanism.nv, gravity, _rigid(R, o), base)
+
+
+def _deforming(link: Link, body: Body, flexible: FlexibleBody, values: Values) -> Link:
+    """The link of a flexible body, with what is welded to its nodes."""
+    from linkwise.model.flexible_link import Lump, flexible_link
+
+    nodes = sorted({part.node for part in body.parts if part.node})
+    lumps = [(k, _inertia(values, body, np.eye(3), np.zeros(3), k)[0]) for k in nodes]
+    return flexible_link(link, flexible, [Lump(k, inertia) for k, inertia in lumps])
 
 
 class _BodyFrames:
@@ -336,10 +350,12 @@ def _snapped(x: Array, scale: float) -> Array:
     return x
 
 
-def _inertia(values: Values, body: Body, R: Array, o: Array) -> tuple[RigidInertia, Terms]:
-    """All parts of a body in its link's frame, and what they were summed from."""
+def _inertia(values: Values, body: Body, R: Array, o: Array, node: int = 0) -> tuple[RigidInertia, Terms]:
+    """All parts of a body in its link's frame (on one node, if it deforms), and what they were summed from."""
     total, terms = RigidInertia.zero(), NOTHING
     for part in body.parts:
+        if part.node != node:
+            continue
         X = np.array(part.placement)
         to_link = _rigid(R.T @ X[:3, :3], R.T @ (X[:3, 3] - o))
         (m,), com, six = values.part(part, "mass"), values.part(part, "com"), values.part(part, "inertia")

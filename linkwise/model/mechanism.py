@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from linkwise.model.closures.reference import Reference
 from linkwise.model.description import Geometry, JointLimits, Mimic
 from linkwise.model.joints import Joint
 from linkwise.once import cached_property
+
+if TYPE_CHECKING:
+    from linkwise.flexible.body import FlexibleBody
 
 Pose = tuple[tuple[float, ...], ...]  # 4×4 as rows: hashable, comparable, and safe to share
 IDENTITY: Pose = ((1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0), (0.0, 0.0, 0.0, 1.0))
@@ -31,6 +34,8 @@ class Part:
     com: tuple[float, float, float]
     inertia: tuple[float, float, float, float, float, float]
     """About the mass centre, in the part's axes: xx, yy, zz, xy, xz, yz."""
+    node: int = 0
+    """Of a flexible body, the place in its ``nodes`` that ``placement`` starts from."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +53,24 @@ class Body:
     collisions: tuple[Geometry, ...] = ()
     joint_frame: Pose = IDENTITY
     """The inboard joint's frame in this body's own frame: the two placements coincide at the joint's zero position."""
+    node: int = 0
+    """Of a flexible parent, the place in its ``nodes`` that ``placement`` starts from."""
+    flexible: FlexibleBody | None = None
+    """What deforms; its root is this body's frame."""
+    q_slice: slice = field(default_factory=lambda: slice(0, 0), hash=False)
+    """The modal coordinates η of a flexible body in q, right before those of its joint; empty for a rigid one."""
+    v_slice: slice = field(default_factory=lambda: slice(0, 0), hash=False)
+    """Their rates η̇ in v."""
+
+    @property
+    def modes(self) -> int:
+        """The number of modal coordinates."""
+        return 0 if self.flexible is None else self.flexible.modes
 
     @property
     def mass(self) -> float:
         """Mass in kg, welded parts included."""
-        return sum(part.mass for part in self.parts)
+        return sum(part.mass for part in self.parts) + (0.0 if self.flexible is None else self.flexible.mass)
 
 
 @dataclass(frozen=True)
@@ -98,6 +116,14 @@ class Frame:
     name: str
     body: int
     placement: Pose
+    node: int = 0
+    """Of a flexible body, the place in its ``nodes`` that ``placement`` starts from."""
+
+
+def number_of_node(flexible: FlexibleBody, key: Any) -> int:
+    """The place of a node in ``flexible.nodes``, from its name or number."""
+    node = flexible.node(key)
+    return next(i for i, known in enumerate(flexible.nodes) if known is node)
 
 
 class Named(tuple[Any, ...]):
@@ -140,12 +166,31 @@ class Mechanism:
     @cached_property
     def nq(self) -> int:
         """Numbers in a configuration q."""
-        return sum(j.nq for j in self.joints if j.mimic is None)
+        return sum(j.nq for j in self.joints if j.mimic is None) + sum(body.modes for body in self.bodies)
 
     @cached_property
     def nv(self) -> int:
         """Numbers in a velocity v: the degrees of freedom of the tree."""
-        return sum(j.nv for j in self.joints if j.mimic is None)
+        return sum(j.nv for j in self.joints if j.mimic is None) + sum(body.modes for body in self.bodies)
+
+    @cached_property
+    def is_flexible(self) -> bool:
+        """Whether some body deforms."""
+        return any(body.modes for body in self.bodies)
+
+    @cached_property
+    def independent(self) -> tuple[JointInstance, ...]:
+        """What q and v are made of, in order: joints that follow no other, and modes, which stand as ``<body>.eta``."""
+        own = [joint for joint in self.joints if joint.mimic is None]
+        if self.is_flexible:
+            from linkwise.model.joints.modes import Modal
+
+            for body in self.bodies:
+                if body.modes:
+                    none = (0.0,) * body.modes
+                    kind, q, v = Modal(body.modes), body.q_slice, body.v_slice
+                    own.append(JointInstance(f"{body.name}.eta", body.index, kind, q, v, (), none, none, none))
+        return tuple(sorted(own, key=lambda joint: joint.v_slice.start))
 
     @cached_property
     def parents(self) -> tuple[int, ...]:
@@ -172,14 +217,31 @@ class Mechanism:
         found: ClosureInstance | RelationInstance = self._find("closure", name, self.closures)
         return found
 
-    def frame(self, name: str) -> Frame:
-        """A body, a body welded to another, or a named frame: where it sits and on which moving body."""
-        if name == "world":
+    def frame(self, name: str, node: Any = None) -> Frame:
+        """A body, a body welded to another, or a named frame: where it sits and on which moving body.
+
+        Args:
+            name: of the body or frame.
+            node: of a flexible body, a node by its name or number, if not the root.
+        """
+        if name == "world" and node is None:
             return Frame("world", -1, IDENTITY)
-        known = self._frames_by_name
+        known = self._frames_by_name if name != "world" else {name: Frame(name, -1, IDENTITY)}
         if name not in known:
             raise UnknownNameError("body or frame", name, known)
-        return known[name]
+        found = known[name]
+        if node is None:
+            return found
+        body = self.bodies[found.body] if found.body >= 0 else None
+        flexible = body.flexible if body is not None and body.name == name else None
+        if flexible is None:
+            raise InputError(
+                f"{name!r} has no nodes",
+                got=f"node={node!r}",
+                allowed="a node of a flexible body",
+                do="leave node out, or name the flexible body",
+            )
+        return replace(found, node=number_of_node(flexible, node))
 
     @cached_property
     def _frames_by_name(self) -> dict[str, Frame]:
@@ -325,10 +387,12 @@ class Mechanism:
         placement_b: Any = None,
         *,
         joint: Joint | Closure,
+        node_a: Any = None,
+        node_b: Any = None,
     ) -> Self:
         """A copy with one closure more; see :meth:`linkwise.ModelBuilder.add_closure`."""
         name = str(name)
-        return self._with(closure_between(self, name, body_a, placement_a, body_b, placement_b, joint))
+        return self._with(closure_between(self, name, body_a, placement_a, body_b, placement_b, joint, node_a, node_b))
 
     def with_coupling(self, name: str, coupling: Relation) -> Self:
         """A copy with one relation between joints more; see :meth:`linkwise.ModelBuilder.add_coupling`."""

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from linkwise.errors import ModelError
 from linkwise.model.joints import Joint
 from linkwise.model.sweeper import Field, LinkByLink
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.inertia import RigidInertia
+from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Scalar, is_zero
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Force, Motion, Vec
+
+if TYPE_CHECKING:
+    from linkwise.model.deformation import Seat
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +48,35 @@ class Link:
     offset: float = 0.0
     is_mimic: bool = False
     joint_name: str = ""
+    seat: Seat | None = None
+    """The node of a flexible parent that ``placement`` starts from; None: the parent's link frame."""
+
+    @property
+    def modes(self) -> int:
+        """Axes in S before those of the joint."""
+        return 0
+
+    @property
+    def hinge(self) -> Link:
+        """The joint alone, without modal axes."""
+        return self
+
+    def seat_at(self, node: int) -> Seat | None:
+        """The node of this number that others sit on; None for a link that does not deform."""
+        return None
+
+    @property
+    def deforming(self) -> tuple[Any, ...]:
+        """What deforms at this link: the node it sits on. Links that differ in it are of different kinds."""
+        return () if self.seat is None else (self.seat.shape,)
+
+    def alone(self) -> Link:
+        """The link by itself: its own coordinates from index 0 on, then the modal ones of the parent it sits on."""
+        return replace(self, q_start=0, v_start=0, seat=self.seat and self.seat.moved(self.joint.nq))
+
+    def relaxed(self) -> Link:
+        """The same link without elastic forces."""
+        return self
 
     def coordinates(self, q: Sequence[Scalar]) -> list[Scalar]:
         """This joint's part of q; computed from the joint it follows, for a mimic."""
@@ -65,7 +98,8 @@ class Link:
 
     def phi(self, q: Sequence[Scalar]) -> Transform:
         """φ(parent, link)."""
-        return self.placement.then(self.joint.transform(self.coordinates(q)).after_turn(2, self.lead)).then(self.tail)
+        beyond = self.placement.then(self.joint.transform(self.coordinates(q)).after_turn(2, self.lead)).then(self.tail)
+        return beyond if self.seat is None else self.seat.at(q).then(beyond)
 
     def S(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """The columns of the joint's map, in the link's frame."""
@@ -74,6 +108,22 @@ class Link:
     def S_rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:
         """Ṡ v, in the link's frame."""
         return self.tail.T @ self.joint.subspace_rate(self.coordinates(q), self.rates(v))
+
+    def M(self, q: Sequence[Scalar]) -> Any:
+        """The link's own inertia."""
+        return self.inertia
+
+    def wrench(self, q: Sequence[Scalar], motion: Any) -> Force:
+        """The force Mα + b that a motion takes, with elastic forces where the link has some."""
+        return self.inertia.wrench(motion)
+
+    def moving(self, root: RigidMotion, V_J: Motion, A_J: Motion) -> Any:
+        """How the link moves, from the motion of its frame and what its axes add to the parent's."""
+        return root
+
+    def elastic_energy(self, q: Sequence[Scalar]) -> Scalar:
+        """What is stored in the link's deformation, J."""
+        return 0.0
 
     def felt(self, inertia: Scalar) -> Scalar:
         """The inertia that a freedom of this joint feels; an error where it is none, whatever the configuration."""
@@ -85,6 +135,21 @@ class Link:
                 do=f"give {self.name!r} an inertia, give the joint an armature (armature=…), or lock it (lw.Fixed())",
             )
         return inertia
+
+
+def require_rigid(tree: Any, what: str) -> None:
+    """An error where some link of the tree deforms and the text is for rigid links only."""
+    if tree.has_modes:
+        raise rigid_only(what, next(link.name for link in tree.links if link.modes))
+
+
+def rigid_only(what: str, name: str) -> ModelError:
+    """The error for a body that deforms where only rigid ones can be taken."""
+    return ModelError(
+        f"{what} is for models whose bodies are all rigid",
+        got=f"the flexible body {name!r}",
+        do="use inverse and forward dynamics, the mass matrix, energies, momenta, poses, Jacobians or linearisations",
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,8 +209,13 @@ class Tree(LinkByLink):
         return derivative(function, at, direction)
 
     def without_gravity(self) -> Tree:
-        """The same tree, weightless."""
-        return replace(self, gravity=Vec.zero())
+        """The same tree, weightless and without elastic forces: of inertia alone."""
+        return replace(self, gravity=Vec.zero(), links=tuple(link.relaxed() for link in self.links))
+
+    @property
+    def has_modes(self) -> bool:
+        """Whether some link deforms."""
+        return any(link.modes for link in self.links)
 
     @property
     def has_mimics(self) -> bool:

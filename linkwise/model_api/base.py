@@ -14,6 +14,6 @@ class Methods:
         """Evaluate a function of the catalogue."""
         raise TypeError(f"{type(self).__name__} is a part of a model and cannot stand alone")
 
-    def _place(self, body: object) -> str:
-        """The checked name of a body or frame."""
+    def _at(self, body: object, node: str | int | None) -> dict[str, Any]:
+        """A place by the checked name of a body or frame, and a node of it."""
         raise TypeError(f"{type(self).__name__} is a part of a model and cannot stand alone")

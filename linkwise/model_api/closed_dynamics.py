@@ -300,10 +300,9 @@ class ClosedDynamics:
     def _freedom_names(self) -> list[str]:
         """For each number of v, the name of its joint, with an index where it has several."""
         names = [""] * self.nv
-        for joint in self.joints:
-            if joint.mimic is None:
-                for i in range(joint.nv):
-                    names[joint.v_slice.start + i] = joint.name if joint.nv == 1 else f"{joint.name}[{i}]"
+        for joint in self.independent:
+            for i in range(joint.nv):
+                names[joint.v_slice.start + i] = joint.name if joint.nv == 1 else f"{joint.name}[{i}]"
         return names
 
     def _places_in_v(self, names: Sequence[str]) -> list[int]:
@@ -327,6 +326,7 @@ class ClosedDynamics:
 
     if TYPE_CHECKING:
         closures: Any
+        independent: Any
         joints: Any
         parameter_names: Any
         nominal_parameters: Any

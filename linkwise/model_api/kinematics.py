@@ -19,12 +19,13 @@ class Kinematics(Methods):
         q: ArrayLike,
         body: str,
         *,
+        node: str | int | None = None,
         p: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """4×4 pose (..., 4, 4) of a body or frame in the world."""
-        return self._run("pose", q, p=p, out=out, threads=threads, body=self._place(body))
+        """4×4 pose (..., 4, 4) of a body or frame in the world, or of a ``node`` of a flexible body."""
+        return self._run("pose", q, p=p, out=out, threads=threads, **self._at(body, node))
 
     def poses(
         self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
@@ -38,12 +39,13 @@ class Kinematics(Methods):
         v: ArrayLike,
         body: str,
         *,
+        node: str | int | None = None,
         p: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """[ω; v] (..., 6) of a body or frame: world axes, at its origin."""
-        return self._run("velocity", q, v, p=p, out=out, threads=threads, body=self._place(body))
+        """[ω; v] (..., 6) of a body, frame or node: world axes, at its origin."""
+        return self._run("velocity", q, v, p=p, out=out, threads=threads, **self._at(body, node))
 
     def jacobian(
         self,
@@ -51,6 +53,7 @@ class Kinematics(Methods):
         body: str,
         point: ArrayLike | None = None,
         *,
+        node: str | int | None = None,
         p: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
@@ -59,7 +62,7 @@ class Kinematics(Methods):
 
         At its origin, or at ``point`` (..., 3) given in its frame.
         """
-        return self._run("jacobian", q, point=point, p=p, out=out, threads=threads, body=self._place(body))
+        return self._run("jacobian", q, point=point, p=p, out=out, threads=threads, **self._at(body, node))
 
     def jacobian_rate(
         self,
@@ -68,12 +71,13 @@ class Kinematics(Methods):
         body: str,
         point: ArrayLike | None = None,
         *,
+        node: str | int | None = None,
         p: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
         """dJ/dt (..., 6, nv) along the motion, of :meth:`jacobian`."""
-        return self._run("jacobian_rate", q, v, point=point, p=p, out=out, threads=threads, body=self._place(body))
+        return self._run("jacobian_rate", q, v, point=point, p=p, out=out, threads=threads, **self._at(body, node))
 
     def configuration_rate(
         self,

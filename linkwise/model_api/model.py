@@ -122,13 +122,19 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
         return q
 
     def random_configuration(self, rng: np.random.Generator | int | None = None) -> Array:
-        """A random configuration (nq) within the joint limits (±π rad, ±1 m where there are none)."""
+        """A random configuration (nq) within the joint limits (±π rad, ±1 m where there are none).
+
+        Flexible bodies are bent a little: each mode moves no node by more than 2 % of the body's size.
+        """
         generator = np.random.default_rng(rng)
         q = np.zeros(self.nq)
         for joint in self.joints:
             if joint.mimic is None:
                 part = joint.q_slice
                 q[part] = joint.type.random(generator, self.lower[part].tolist(), self.upper[part].tolist())
+        for body in self.bodies:
+            if body.flexible is not None:
+                q[body.q_slice] = body.flexible.random_deformation(generator)
         return q
 
     def integrate(self, q: ArrayLike, dv: ArrayLike, *, out: Array | None = None, threads: int | None = None) -> Array:
@@ -257,7 +263,7 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
         if self.sweeps != "auto":
             return self.sweeps == "rolled"
         # Each closure adds a column to every sweep, most of it zeros that only written-out code can leave out.
-        return len(self.bodies) > ROLLED_ABOVE * (1 + len(self.closures))
+        return not self.is_flexible and len(self.bodies) > ROLLED_ABOVE * (1 + len(self.closures))
 
     def with_sweeps(self, sweeps: Literal["auto", "rolled", "unrolled"]) -> Self:
         """A copy whose functions run their sweeps as loops ("rolled") or written out ("unrolled").
@@ -267,6 +273,12 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
         """
         if sweeps not in ("auto", "rolled", "unrolled"):
             raise InputError("no such way to run sweeps", got=repr(sweeps), allowed='"auto", "rolled" or "unrolled"')
+        if sweeps == "rolled" and self.is_flexible:
+            raise InputError(
+                "the sweeps of a model with flexible bodies cannot run as loops",
+                got=f"flexible bodies {', '.join(repr(b.name) for b in self.bodies if b.modes)[:80]}",
+                allowed='"auto" or "unrolled"',
+            )
         return replace(self, sweeps=sweeps)
 
     def with_closure_solver(
@@ -378,12 +390,13 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
     def _exact_trees(self) -> Trees:
         return Trees(self, exact=True)
 
-    def _place(self, body: object) -> str:
+    def _at(self, body: object, node: str | int | None) -> dict[str, Any]:
         if not isinstance(body, str):
             raise InputError(
                 "body must be a name", got=repr(body), allowed="the name of a body or frame, e.g. model.bodies[0].name"
             )
-        return self.frame(body).name
+        self.frame(body, node)
+        return {"body": body} if node is None else {"body": body, "node": node}
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what was compiled: it is made again (or read from the cache) where the copy is used."""

@@ -19,6 +19,7 @@ class Operational(Methods):
         q: ArrayLike,
         body: str,
         *,
+        node: str | int | None = None,
         p: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
@@ -28,19 +29,20 @@ class Operational(Methods):
         Not finite where some direction cannot be moved (fewer than six freedoms, singular configurations):
         :meth:`operational_admittance` always exists.
         """
-        return self._run("operational_inertia", q, p=p, out=out, threads=threads, body=self._place(body))
+        return self._run("operational_inertia", q, p=p, out=out, threads=threads, **self._at(body, node))
 
     def operational_admittance(
         self,
         q: ArrayLike,
         body: str,
         *,
+        node: str | int | None = None,
         p: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
         """Λ⁻¹ = J𝓜⁻¹J* (..., 6, 6) at a body or frame, world axes."""
-        return self._run("operational_admittance", q, p=p, out=out, threads=threads, body=self._place(body))
+        return self._run("operational_admittance", q, p=p, out=out, threads=threads, **self._at(body, node))
 
     def regressor(
         self,

@@ -1,4 +1,4 @@
-"""Models that come with the library: the two arms of 002 §6, and mechanisms with closed loops.
+"""Models that come with the library: the two arms of 002 §6, one that bends, and mechanisms with closed loops.
 
 >>> from linkwise import models
 >>> models.stanford_arm().nv
@@ -6,12 +6,14 @@
 """
 
 from linkwise.models.arms import planar_arm, stanford_arm
+from linkwise.models.flexible import flexible_arm
 from linkwise.models.mechanisms import bricard, four_bar, slider_crank, stewart_platform
 from linkwise.models.squeezer import andrews_squeezer, squeezer_forces
 
 __all__ = [
     "andrews_squeezer",
     "bricard",
+    "flexible_arm",
     "four_bar",
     "planar_arm",
     "slider_crank",

@@ -46,22 +46,25 @@ def kinds(tree: Tree) -> tuple[Kind, ...]:
     for link in tree:
         # An axis is turned into z by the layout, so joints that differ in the axis only are of one kind.
         constants = tuple(item for item in link.joint._key() if item[0] != "axis" or link.joint.axis is None)
-        groups.setdefault((type(link), type(link.joint), constants, width(link)), []).append(link)
+        key = (type(link), type(link.joint), constants, width(link), link.deforming)
+        groups.setdefault(key, []).append(link)
     return tuple(_kind(links) for links in groups.values())
 
 
 _TRANSFORMS = ("placement", "tail")
 _ITSELF = ("index", "name", "joint_name", "parent", "joint", "to_body", "q_start", "v_start")
 """What says which link it is, and what no block is made of."""
+_DEFORMING = ("seat", "deformation", "lumps")
+"""What all links of a kind share, and no number is made of."""
 
 
 def _kind(links: Sequence[Link]) -> Kind:
-    names = [field.name for field in fields(links[0]) if field.name not in (*_ITSELF, *_TRANSFORMS)]
+    names = [field.name for field in fields(links[0]) if field.name not in (*_ITSELF, *_DEFORMING, *_TRANSFORMS)]
     parts = [flatten([getattr(link, name) for name in names]) for link in links]
     values = parts[0][1]([_lane(column) for column in zip(*(numbers for numbers, _ in parts), strict=True)])
     own = dict(zip(names, values, strict=True))
     own |= {name: _stacked([getattr(link, name) for link in links]) for name in _TRANSFORMS}
-    together = replace(links[0], q_start=0, v_start=0, **own)
+    together = replace(links[0], **own).alone()
     reads = [blocks_of(link).reads(link) for link in links]
     q, v = (np.array([list(read[i]) for read in reads], int) for i in range(2))
     return Kind(np.array([link.index for link in links]), together, q, v)

@@ -1,7 +1,7 @@
-"""What the operators ask of links: all that they know of rigid bodies.
+"""What the operators ask of links: all that they know of bodies.
 
-A link of another sort (one that bends, whose motions are [η̇; V] and forces [χ; f]) brings a class of its own in
-``link.blocks``, with the members of :class:`RigidLinks`. The widths of all spaces and blocks follow from its vectors.
+A link of another sort brings a class of its own in ``link.blocks``, with the members of :class:`RigidLinks`. The widths
+of all spaces and blocks follow from its vectors: those of a link that deforms are [η̇; V] and [χ; f].
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from linkwise.algorithms.rigid_motion import next_motion
 from linkwise.model.tree import Link
 from linkwise.once import cached_property
-from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
+from linkwise.spatial.flexible import FlexibleMotion, FlexibleMoving, flexible_motions
 from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.transforms import Transform
@@ -41,7 +41,7 @@ class RigidLinks:
     @staticmethod
     def vectors_of(link: Link) -> Any:
         """The type of a link's stacked vectors: ``of(numbers)``, ``zero()``, ``+ - *``, ``dot``, iteration."""
-        return Motion
+        return flexible_motions(link.modes) if link.modes else Motion
 
     @staticmethod
     def freedoms(link: Link) -> int:
@@ -52,7 +52,8 @@ class RigidLinks:
     def reads(link: Link) -> tuple[range | list[int], range | list[int]]:
         """Which numbers of q and of v the link's blocks are made of."""
         q, v = link.q_start, link.v_start
-        return range(q, q + link.joint.nq), range(v, v + link.joint.nv)
+        of_parent = () if link.seat is None else range(link.seat.q_start, link.seat.q_start + link.seat.modes)
+        return [*range(q, q + link.joint.nq), *of_parent], range(v, v + link.joint.nv)
 
     @cached_property
     def phi(self) -> Transform:
@@ -64,15 +65,15 @@ class RigidLinks:
         """H*, one column for each axis of the joint."""
         return self.link.S(self.q)
 
-    @property
-    def inertia(self) -> RigidInertia:
+    @cached_property
+    def inertia(self) -> Any:
         """M."""
-        return self.link.inertia
+        return self.link.M(self.q)
 
     @property
-    def articulated(self) -> ArticulatedInertia:
+    def articulated(self) -> Any:
         """M as an articulated inertia, whose ``without`` takes the joint's axes out."""
-        return self.link.inertia.articulated()
+        return self.inertia.articulated()
 
     @property
     def armature(self) -> tuple[Scalar, ...]:
@@ -81,16 +82,22 @@ class RigidLinks:
 
     def coriolis(self, V_parent: Sequence[Scalar]) -> Motion:
         """The acceleration a(k) that the velocities cause, from the parent's V: [ω; v], and zeros (000 eq. 14)."""
-        moved = next_motion(self.link, _turning(V_parent), self.q, self.v or (), None)
-        return Motion(moved.omega_dot, moved.a)
+        seat = self.link.seat
+        parent = _turning(V_parent, 0 if seat is None else seat.modes)
+        moved = next_motion(self.link, parent, self.q, self.v or (), None)
+        if not self.link.modes:
+            return Motion(moved.omega_dot, moved.a)
+        return FlexibleMotion(moved.rate_dot, moved.root.omega_dot, moved.root.a)
 
     def gyroscopic(self, V: Sequence[Scalar]) -> Force:
-        """The force b(k) = [ω~Jω; ω~ω~h] (000 eq. 16)."""
-        return self.inertia.wrench(_turning(V))
+        """The force b(k) = [ω~Jω; ω~ω~h] (000 eq. 16); of a link that deforms, with Kη + Dη̇ on its modes."""
+        return self.link.wrench(self.q, _turning(V, self.link.modes))
 
 
-def _turning(V: Sequence[Scalar]) -> RigidMotion:
-    return RigidMotion(Vec.of(V[:3]), Vec.zero(), Vec.zero())
+def _turning(V: Sequence[Scalar], modes: int) -> Any:
+    """A frame that turns by the ω of V, nothing accelerated; with the modes' rates where V has a tail."""
+    root = RigidMotion(Vec.of(V[modes : modes + 3]), Vec.zero(), Vec.zero())
+    return FlexibleMoving(root, tuple(V[:modes]), (0.0,) * modes) if modes else root
 
 
 def blocks_of(link: Link) -> type[RigidLinks]:

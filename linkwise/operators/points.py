@@ -27,6 +27,13 @@ def places(points: Point | Sequence[Point], find: Callable[[str], Place]) -> tup
                 got="a point fixed to the world",
                 allowed="points on moving bodies",
             )
+        if place.seat is not None:
+            raise InputError(
+                f"the point on {name!r} is on a flexible body",
+                got=repr(point),
+                allowed="points on rigid bodies",
+                do="use model.jacobian(q, body, node=…)",
+            )
         if offset is not None:
             place = Place(place.link, place.offset.then(Transform(Shift(Vec.of(offset)))))
         found.append(place)

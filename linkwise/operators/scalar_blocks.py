@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, final
 
 import numpy as np
@@ -118,14 +117,14 @@ class ScalarBlocks(Blocks):
             """The motion of v̇ = 0 swept outwards in one, not from a."""
             rest = at_rest(tree.gravity)
             moving = sweeps.outward(tree, lambda link, parent: next_motion(link, parent, q, v or (), None), rest)
-            return [link.inertia.wrench(moving[link]) for link in tree]
+            return [link.wrench(q, moving[link]) for link in tree]
 
         links = []
         for link in tree:
             kind = blocks_of(link)
             own_q, own_v = kind.reads(link)
             rates = None if v is None else [v[i] for i in own_v]
-            links.append(kind([link.index], replace(link, q_start=0, v_start=0), [q[i] for i in own_q], rates))
+            links.append(kind([link.index], link.alone(), [q[i] for i in own_q], rates))
         return cls(links, v, tree.gravity, bias if all(type(link) is RigidLinks for link in links) else None)
 
     # Stacked vectors.

@@ -347,7 +347,7 @@ def operators(trees: Trees, q: Any, v: Any = None, frames: Frames = "body", t: A
         return closing(tree, of(q), None if v is None else of(v), trees.constraints(tree), time)
 
     closes = close if trees.mechanism.closures else None
-    return Operators(Engine(blocks), lambda name: trees.place(name, tree), v is not None, closes)
+    return Operators(Engine(blocks), lambda name: trees.place(tree, name), v is not None, closes)
 
 
 def _refuse_mimics(mechanism: Mechanism) -> None:

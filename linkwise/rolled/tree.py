@@ -65,7 +65,7 @@ class RolledTree:
         self.links = tree.links
         self.nq, self.nv = tree.nq, tree.nv
         self.gravity, self.root, self.base_inertia = tree.gravity, tree.root, tree.base_inertia
-        self.has_mimics = tree.has_mimics
+        self.has_mimics, self.has_modes = tree.has_mimics, tree.has_modes
         self.constants_are_inputs = False
         self.ground = Ground() if ground is None else ground
         self.recorded: list[Recorded | Written] = []

@@ -49,19 +49,20 @@ def runge_kutta(work: Work, tableau: Tableau) -> Step:
     rows = tableau.error
     judged = sorted({j for row in rows for j in row})
 
-    def judge(y: Flat, y_new: Flat, h: Flat, span: Flat, *k: Flat) -> dict[str, Any]:
+    def judge(y: Flat, y_new: Flat, t: Flat, h: Flat, p: Flat, span: Flat, *k: Flat) -> dict[str, Any]:
         by_stage = dict(zip(judged, k, strict=True))
         every = [by_stage.get(j, ()) for j in range(tableau.stages)]
-        squares = [
-            weighted_square(m, y, y_new, span, [combination(row, every, i) for i in range(m.nz)]) for row in rows
-        ]
+        errors = ([combination(row, every, i) for i in range(m.nz)] for row in rows)
+        lasting = [m.tangent_error(t[0] + h[0], y_new, p, error) for error in errors]
+        squares = [weighted_square(m, y, y_new, span, error) for error in lasting]
         if len(squares) == 1:
             return {"err": h[0] * sqrt(squares[0] * (1.0 / m.nz))}
         blend = (squares[0] + squares[1] * 0.01) * float(m.nz)
         # Nothing moves: no error, instead of 0/0.
         return {"err": h[0] * squares[0] / sqrt(where(blend > 0.0, blend, 1.0))}
 
-    sizes = {"y": m.ny, "y_new": m.ny, "h": 1, "span": len(SPAN), **{names[j]: m.nz for j in judged}}
+    sizes = {"y": m.ny, "y_new": m.ny, "t": 1, "h": 1, "p": m.np, "span": len(SPAN)}
+    sizes |= {names[j]: m.nz for j in judged}
     judgement = work.call(program("judge", judge, sizes))
 
     if tableau.first_same_as_last:

@@ -118,7 +118,9 @@ def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> Step:
     m, nz = work.motion, work.motion.nz
     rates = work.rates
     names = _stage_names(method)
-    system = _in_tiles(work, method) if m.model.rolls else _written_out(work, method)
+    # Accelerations under constraints are long texts, whose derivatives in all directions are not written out.
+    in_tiles = m.model.rolls or bool(m.model.closures)
+    system = _in_tiles(work, method) if in_tiles else _written_out(work, method)
     advance: list[Statement] = [*system.factor]
     for i in range(len(method.alpha)):
         if i:
@@ -141,10 +143,12 @@ def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> Step:
 
     advance += work.call(program("finish", finish, {"y": m.ny, **dict.fromkeys(names, nz)}))
 
-    def judge(y: Flat, y_new: Flat, span: Flat, u: Flat) -> dict[str, Any]:
-        return {"err": sqrt(weighted_square(m, y, y_new, span, u) * (1.0 / nz))}
+    def judge(y: Flat, y_new: Flat, t: Flat, h: Flat, p: Flat, span: Flat, u: Flat) -> dict[str, Any]:
+        lasting = m.tangent_error(t[0] + h[0], y_new, p, u)
+        return {"err": sqrt(weighted_square(m, y, y_new, span, lasting) * (1.0 / nz))}
 
-    judging = program("judge", judge, {"y": m.ny, "y_new": m.ny, "span": len(SPAN), names[last]: nz})
+    sizes = {"y": m.ny, "y_new": m.ny, "t": 1, "h": 1, "p": m.np, "span": len(SPAN), names[last]: nz}
+    judging = program("judge", judge, sizes)
     return Step(
         work.rates_at("y", "t", "k0"),
         tuple(advance),

@@ -7,6 +7,12 @@ gather. So every step ends with two steps of Newton's method for places and one 
 
 which change the state by no more than the step's own error: the order of a method stays what it is (Hairer and Wanner,
 Solving ODEs II, VII.2). States that are looked at inside a step are put on the manifold the same way.
+
+Two things make redundant constraints and singular configurations no special case. Rates are evaluated at the projection
+of each stage (:meth:`linkwise.sim.motion.Motion.rates`): off the manifold, redundant constraints contradict each other,
+and what they then ask for is not the motion. And errors are measured after their projection
+(:meth:`~linkwise.sim.motion.Motion.tangent_error`): near a singular configuration those across the closures are large,
+and an adaptive method that minds them never arrives.
 """
 
 from __future__ import annotations

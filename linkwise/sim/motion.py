@@ -161,7 +161,7 @@ class Motion:
 
     @cached_property
     def _own_joints(self) -> list[Any]:
-        return [joint for joint in self.model.joints if joint.mimic is None and joint.nv]
+        return [joint for joint in self.model.independent if joint.nv]
 
     @cached_property
     def structure_constants(self) -> list[tuple[int, int, int, float]]:
@@ -278,6 +278,11 @@ class Motion:
         return list(vdot), list(active)
 
     # Closures.
+    @property
+    def projects(self) -> bool:
+        """Whether states are put back on the closures."""
+        return self.closing is not None and self.closing.projects
+
     @cached_property
     def is_timed(self) -> bool:
         """Whether closures depend on the time."""
@@ -326,10 +331,40 @@ class Motion:
                 out.extend(element.rate(t, objects(q), objects(v), own, objects(p)))
         return out + [0.0] * self.switches
 
+    def closure_push(self, t: Scalar, q: Flat, x: Flat, p: Flat, multipliers: Flat) -> list[Scalar]:
+        """J_c*λ (nv)."""
+        return list(
+            self.model._run("constraint_push", objects(q), objects(multipliers), **self.closure_inputs(t, x, p))
+        )
+
+    def closure_gap(self, t: Scalar, q: Flat, x: Flat, p: Flat) -> list[Scalar]:
+        """e of the closures in force."""
+        return list(self.model._run("closure_error", objects(q), **self.closure_inputs(t, x, p)))
+
+    def correction(
+        self, t: Scalar, q: Flat, x: Flat, p: Flat, rates: Flat
+    ) -> tuple[Sequence[Scalar], Sequence[Scalar]]:
+        """The least change of velocity that changes ė by these amounts, and its impulses."""
+        found = self.model._run("correction", objects(q), objects(rates), **self.closure_inputs(t, x, p))
+        return list(found[0]), list(found[1])
+
+    def tangent_error(self, t: Scalar, y: Flat, p: Flat, error: Flat) -> list[Scalar]:
+        """Of an error in the chart around y, what stays when y is put back on the closures."""
+        if not self.projects:
+            return list(error)
+        q, _, x = self.parts(y)
+        u, v, own = self.chart_parts(error)
+        given = self.closure_inputs(t, x, p)
+        parts = (self.model._run("tangent_part", objects(q), objects(part), **given) for part in (u, v))
+        return [*(value for part in parts for value in part), *own]
+
     def rates(self, y: Flat, z: Flat, t: Scalar, p: Flat, hosted: Flat | None = None) -> list[Scalar]:
         """Ż in the chart around y."""
         u, v, x = self.chart_parts(z)
         q = self.moved(self.parts(y)[0], u)
+        if self.projects:
+            # Where stages leave the closures, constraints that are redundant contradict each other.
+            q, v, x = self.parts(self.obeying(t, self.closer(t, [*q, *v, *x], p), p))
         vdot, _ = self.acceleration(t, q, v, x, p, hosted)
         return [*self.chart_rate(u, v), *vdot, *self.element_rates(t, q, v, x, p)]
 

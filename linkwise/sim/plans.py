@@ -84,7 +84,7 @@ class Plan:
     def _work(self) -> tuple[Work, Step]:
         work = Work(self.motion, host=self.host_forces if self.hosted else None)
         step = settled(work, self._step(work))
-        if self.motion.closing is None or not self.motion.closing.projects:
+        if not self.motion.projects:
             return work, step
         from linkwise.sim.manifold import on_manifold
 

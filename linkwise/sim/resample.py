@@ -71,7 +71,29 @@ def resampled(trajectory: Trajectory, model: Model, times: Array) -> Trajectory:
         return np.asarray(first + weight * (second - first))
 
     derived = {name: linear(name) for name in values if name not in ("q", "v", "x")}
-    return trajectory.with_samples(times, made.q, made.v, linear("x"), derived)
+    found = trajectory.with_samples(times, made.q, made.v, linear("x"), derived)
+    return _closed(found, model) if _is_closed(trajectory) else found
+
+
+_CLOSED = 1e-9  # residuals of samples that were kept on the closures
+
+
+def _is_closed(trajectory: Trajectory) -> bool:
+    """Whether a mechanism has closures, and its samples obey them."""
+    if trajectory.model is None or not trajectory.model.closures:
+        return False
+    return bool(np.nanmax(np.abs(trajectory.closure_error), initial=0.0) < _CLOSED)
+
+
+def _closed(trajectory: Trajectory, model: Model) -> Trajectory:
+    """Samples put back on the closures."""
+    q, v = np.asarray(trajectory.q, float), np.asarray(trajectory.v, float)
+    given: dict[str, Any] = {"t": np.broadcast_to(trajectory.t, q.shape[:-1]), "p": trajectory.model_parameters}
+    given["active"] = trajectory.active
+    for _ in range(2):
+        q = model._run("project_configuration", q, **given)
+    v = model._run("project_velocity", q, v, **given)
+    return trajectory.with_samples(trajectory.t, q, v, trajectory.x, trajectory._values)
 
 
 class _Neighbours:

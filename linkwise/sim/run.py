@@ -129,7 +129,7 @@ class Run:
                 flags[names.index(name)] = 1.0
             for name in event.release:
                 flags[names.index(name)] = 0.0
-        if not (m.closing and m.closing.projects) and not event.attach:
+        if not m.projects and not event.attach:
             return None
         states = ClosedStates(m, np.array([t]), y[None], self.states.p[state : state + 1])
         states.close(f"let the event {event.name!r} happen, or its action lead, where the closure is closed")
@@ -182,7 +182,7 @@ class Run:
     def _drift(self) -> str:
         """Which closure did not stay closed to the end; empty if all did, or nobody saw to it."""
         m = self.plan.motion
-        if m.closing is None or not m.closing.projects:
+        if not m.projects:
             return ""
         return drift(m, self.times_reached(), self.y, self.states.p, OPEN if self.y.dtype == np.float64 else 1e-3)
 

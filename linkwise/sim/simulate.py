@@ -147,6 +147,12 @@ def simulate(
         )
     name = checked_method(method)
     adaptive = name in adaptive_methods()
+    if name == "variational" and model.is_flexible:
+        raise InputError(
+            "the variational integrator is for models whose bodies are all rigid",
+            got=f"the flexible body {next(body.name for body in model.bodies if body.modes)!r}",
+            do='use "dop853", "rk4", or "rodas4" for fast modes',
+        )
     rules = JointRules() if rules is None else rules
     if not isinstance(rules, JointRules):
         raise InputError("rules are not JointRules", got=repr(rules), allowed="lw.JointRules(...)")

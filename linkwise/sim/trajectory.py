@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 Observe = Callable[[], Mapping[str, Array]]
 
-_DERIVED = ("vdot", "tau", "energy")
+_DERIVED = ("vdot", "tau", "energy", "active")
 _FORMAT = "linkwise trajectory 1"
 
 
@@ -43,6 +43,8 @@ class Trajectory:
         tau: joint forces of the actuators, after their limits (..., T, nv), in N m or N. Damping, friction, springs and
             joint limits are not in it.
         energy: kinetic, potential and spring energy (..., T), in J.
+        closure_error: residuals of all closures (..., T, ·); zero where one is released.
+        active: which closures are in force (..., T, n_closures).
         p: run-time parameters of the run (..., np), the model's first; None if not known: then the nominal ones count.
         events: what happened, in the order of time for each state.
         status: ``"done"``, ``"event"`` (a terminal one), ``"failed"``, ``"max_steps"`` or ``"interrupted"``; for a
@@ -257,7 +259,7 @@ class Trajectory:
         ``simulate`` for the times you need.
 
         The states before and after an event's action bound what is interpolated: nothing is drawn across a bounce. At
-        the very time of the event the state is the one after.
+        the very time of the event the state is the one after. Where the samples are closed, so is what is between them.
         """
         from linkwise.sim.resample import resampled
 
@@ -285,12 +287,13 @@ class Trajectory:
         q = [f"{k}" for k in range(self.q.shape[-1])]
         v = [f"{k}" for k in range(self.v.shape[-1])]
         if self.model is not None:
-            for joint in self.model.joints:
-                if joint.mimic is None:
-                    for names, part in ((q, joint.q_slice), (v, joint.v_slice)):
-                        size = part.stop - part.start
-                        names[part] = [joint.name] if size == 1 else [f"{joint.name}[{k}]" for k in range(size)]
-        return {"q": q, "v": v, "x": [f"{k}" for k in range(self.x.shape[-1])], "vdot": v, "tau": v}
+            for joint in self.model.independent:
+                for names, part in ((q, joint.q_slice), (v, joint.v_slice)):
+                    size = part.stop - part.start
+                    names[part] = [joint.name] if size == 1 else [f"{joint.name}[{k}]" for k in range(size)]
+        closures = [] if self.model is None else [closure.name for closure in self.model.closures]
+        x = [f"{k}" for k in range(self.x.shape[-1])]
+        return {"q": q, "v": v, "x": x, "vdot": v, "tau": v, "active": closures}
 
     def _arrays(self) -> dict[str, Array]:
         """Everything with a time axis but t, vectors last."""
@@ -394,11 +397,11 @@ class Trajectory:
             raise InputError("this file is not a trajectory", got=f"{source}: {error}") from error
         arrays: dict[str, Array] = {}
         columns: dict[str, list[str]] = {}
-        for name in ("q", "v", "x", "vdot", "tau", "p"):
+        for name in ("q", "v", "x", "vdot", "tau", "active", "p"):
             places = [k for k, column in enumerate(head) if column.startswith(f"{name}:")]
             columns[name] = [head[k].split(":", 1)[1] for k in places]
             arrays[name] = table[..., places]
-        derived = {name: arrays[name] for name in ("vdot", "tau") if columns[name]}
+        derived = {name: arrays[name] for name in ("vdot", "tau", "active") if columns[name]}
         if "energy" in head:
             derived["energy"] = table[..., head.index("energy")]
         t = table[(0,) * len(batch)][:, 0] if table.size else table[..., 0].reshape(-1)
@@ -412,19 +415,21 @@ class Trajectory:
         except ImportError as error:
             raise LinkwiseError("to_xarray needs the package xarray", do="pip install xarray") from error
         axes = [f"batch{k}" for k in range(len(self.batch_shape))]
-        ends = {"q": "coordinate", "x": "state"}
+        ends = {"q": "coordinate", "x": "state", "active": "closure"}
         data = {
             name: ((*axes, "time") if name == "energy" else (*axes, "time", ends.get(name, "freedom")), array)
             for name, array in self._arrays().items()
         }
         names = {"coordinate": self.columns["q"], "freedom": self.columns["v"], "state": self.columns["x"]}
+        if "active" in data:
+            names["closure"] = self.columns["active"]
         return xarray.Dataset(data, coords={"time": self.t, **names}, attrs={"method": self.method})
 
     def plot(self, what: Sequence[str] = ("q", "v", "tau", "energy"), joints: Sequence[str] | None = None) -> Any:
         """A matplotlib figure, one panel for each quantity; the states of a batch are drawn over each other.
 
         Args:
-            what: some of q, v, x, vdot, tau, energy.
+            what: some of q, v, x, vdot, tau, energy, closure_error (the largest residual) and active.
             joints: names of columns to draw, e.g. joints; all if not given.
         """
         require_extra("matplotlib", "viz")
@@ -438,6 +443,10 @@ class Trajectory:
             if name == "energy":
                 axis.plot(self.t, self.energy.reshape(-1, len(self.t)).T, color="C0", lw=1.0)
                 axis.set_ylabel("energy [J]")
+            elif name == "closure_error":
+                largest = np.abs(self.closure_error).max(axis=-1, initial=0.0)
+                axis.plot(self.t, largest.reshape(-1, len(self.t)).T, color="C0", lw=1.0)
+                axis.set_ylabel("closure error [m, 1]")
             else:
                 array = getattr(self, name).reshape(-1, len(self.t), len(self.columns[name]))
                 shown = [k for k, column in enumerate(self.columns[name]) if joints is None or column in joints]

@@ -14,9 +14,10 @@ Rotors (armature J) are not in that Lagrangian: they turn with the joint and fee
 force, which no kinetic energy ½ v*J v gives where q̇ ≠ v. They add J w to both momenta, as the midpoint rule does; the
 method then is symmetric, and symplectic only where q̇ = v or the rotors of a ball joint are alike.
 
-Second order, symmetric, symplectic: without losses the energy error oscillates and does not grow, and the momenta of
-symmetries are kept. w is found by iteration to rounding, which converges fast for h well below the period of the
-fastest oscillation; where it does not converge the state becomes NaN, and the simulation says so.
+Closures add J_c*(q)λ to the momentum at the step's start, with the λ for which its end is closed; the momentum there is
+then projected, like every velocity of a closed mechanism (:mod:`linkwise.sim.manifold`). This is RATTLE (Andersen
+1983), symplectic on the manifold. Constraints between rates have no such form; and a step across a singular
+configuration, where J_c at its start and at its end differ in sign, does not converge: other methods pass there.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from linkwise.codegen.routine import Copy, Statement, WhileAny
+from linkwise.errors import InputError
 from linkwise.model.joints import Joint
 from linkwise.sim.limits import is_linear
 from linkwise.sim.motion import Flat, Motion, objects
@@ -42,11 +44,20 @@ def variational(work: Work) -> Step:
     """One step of the variational midpoint rule."""
     m = work.motion
     nv, nx = m.nv, m.nx
+    closures = check_closures(m)
 
     def begin(y: Flat, p: Flat) -> dict[str, Any]:
         q, v, x = m.parts(y)
         momentum = list(m.model.mass_product(objects(q), objects(v), p=m.model_parameters(p)))
-        return {"momentum": momentum, "w": [*v, *x], "trials": 0.0, "last": 1e300, "seeking": 1.0}
+        found = {"momentum": momentum, "w": [*v, *x], "trials": 0.0, "last": 1e300, "seeking": 1.0}
+        return {**found, "hold": [0.0] * closures} if closures else found
+
+    def held(y: Flat, momentum: Flat, t: Flat, p: Flat, hold: Sequence[Flat]) -> Flat:
+        """π + J_c*(q)λ."""
+        if not hold:
+            return momentum
+        q, _, x = m.parts(y)
+        return [a + b for a, b in zip(momentum, m.closure_push(t[0], q, x, p, hold[0]), strict=True)]
 
     def ends(y: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> tuple[list[Scalar], Sequence[Scalar], Sequence[Scalar]]:
         """q_m, and the momenta at the step's start and end less π: what w must bring to zero, and what it adds."""
@@ -68,19 +79,36 @@ def variational(work: Work) -> Step:
     def own_rates(y: Flat, q_m: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> list[Scalar]:
         return m.element_rates(t[0] + 0.5 * h[0], q_m, list(w[:nv]), list(w[nv:]), p)
 
+    def closing(
+        y: Flat, q_m: Flat, rate: list[Scalar], t: Flat, h: Flat, p: Flat
+    ) -> tuple[list[Scalar], Sequence[Scalar]]:
+        """The mean velocity whose step ends closed, and what λ changes by: a step of Newton's method, J_c of q_m."""
+        q, _, x = m.parts(y)
+        e = m.closure_gap(t[0] + h[0], m.moved(q, [h[0] * a for a in rate]), x, p)
+        change, more = m.correction(t[0] + 0.5 * h[0], q_m, x, p, [-(a / h[0]) for a in e])
+        return [a + b for a, b in zip(rate, change, strict=True)], more
+
     def improve(
-        y: Flat, momentum: Flat, w: Flat, t: Flat, h: Flat, p: Flat, trials: Flat, last: Flat, seeking: Flat
+        y: Flat,
+        momentum: Flat,
+        w: Flat,
+        t: Flat,
+        h: Flat,
+        p: Flat,
+        trials: Flat,
+        last: Flat,
+        seeking: Flat,
+        *hold: Flat,
     ) -> dict[str, Any]:
         q_m, start, _ = ends(y, w, t, h, p)
         half = 0.5 * h[0]
-        missing = solved(q_m, [a - b for a, b in zip(momentum, start, strict=True)], p)
+        missing = solved(q_m, [a - b for a, b in zip(held(y, momentum, t, p, hold), start, strict=True)], p)
         x, xdot = m.parts(y)[2], own_rates(y, q_m, w, t, h, p)
-        better = m.stored(
-            [
-                *(a + b for a, b in zip(w[:nv], missing, strict=True)),
-                *(a + half * b for a, b in zip(x, xdot, strict=True)),
-            ]
-        )
+        better = [a + b for a, b in zip(w[:nv], missing, strict=True)]
+        more: Sequence[Scalar] = []
+        if hold:
+            better, more = closing(y, q_m, better, t, h, p)
+        better = list(m.stored([*better, *(a + half * b for a, b in zip(x, xdot, strict=True))]))
         change: Scalar = 0.0
         size: Scalar = 1.0
         for a, b in zip(better, w, strict=True):
@@ -92,19 +120,22 @@ def variational(work: Work) -> Step:
         useful = (change < last[0]) | (change > 1e-10 * size)
         # A state that has found its w keeps it, however long its neighbours in the other lanes go on.
         seeks = seeking[0] > 0.0
-        return {
+        found = {
             "w_new": [where(seeks, a, b) for a, b in zip(better, w, strict=True)],
             "trials_new": trials[0] + 1.0,
             "last_new": where(seeks, change, last[0]),
             "seeking_new": flag(seeks & far & useful & (trials[0] < float(_MOST))),
         }
+        if hold:
+            found["hold_new"] = [where(seeks, a + b, a) for a, b in zip(hold[0], more, strict=True)]
+        return found
 
-    def close(y: Flat, momentum: Flat, w: Flat, t: Flat, h: Flat, p: Flat, last: Flat) -> dict[str, Any]:
+    def close(y: Flat, momentum: Flat, w: Flat, t: Flat, h: Flat, p: Flat, last: Flat, *hold: Flat) -> dict[str, Any]:
         q_m, start, end = ends(y, w, t, h, p)
         q, _, x = m.parts(y)
         q_new = m.moved(q, [h[0] * a for a in w[:nv]])
         # What the iteration left open goes to the end, so that no momentum is lost.
-        after = [c + (a - b) for a, b, c in zip(momentum, start, end, strict=True)]
+        after = [c + (a - b) for a, b, c in zip(held(y, momentum, t, p, hold), start, end, strict=True)]
         x_new = [a + h[0] * b for a, b in zip(x, own_rates(y, q_m, w, t, h, p), strict=True)]
         size: Scalar = 1.0
         for a in w:
@@ -114,18 +145,39 @@ def variational(work: Work) -> Step:
         return {"y_new": [where(found, a, math.nan) for a in y_new]}
 
     sizes = {"y": m.ny, "momentum": nv, "w": nv + nx, "t": 1, "h": 1, "p": m.np}
-    improving = work.call(program("improve", improve, {**sizes, "trials": 1, "last": 1, "seeking": 1}))
+    extra = {"hold": closures} if closures else {}
+    improving = work.call(program("improve", improve, {**sizes, "trials": 1, "last": 1, "seeking": 1, **extra}))
     loop: tuple[Statement, ...] = (
         *improving,
         Copy("w_new", "w"),
         Copy("trials_new", "trials"),
         Copy("last_new", "last"),
         Copy("seeking_new", "seeking"),
+        *((Copy("hold_new", "hold"),) if closures else ()),
     )
     return Step(
         work.call(program("momentum", begin, {"y": m.ny, "p": m.np})),
-        (WhileAny("seeking", loop), *work.call(program("close", close, {**sizes, "last": 1}))),
+        (WhileAny("seeking", loop), *work.call(program("close", close, {**sizes, "last": 1, **extra}))),
     )
+
+
+def check_closures(m: Motion) -> int:
+    """How many equations closures have; refuses what the method cannot keep."""
+    closures = m.model.closures
+    for closure in closures:
+        if closure.type.rate_equations:
+            raise InputError(
+                'the method "variational" cannot keep constraints between rates',
+                got=f"closure {closure.name!r}: {', '.join(closure.type.rate_equations)}",
+                do="another method: rk4, dop853, rodas4",
+            )
+    if closures and not m.projects:
+        raise InputError(
+            'the method "variational" keeps closures itself',
+            got="another stabilization",
+            allowed='stabilization="projection"',
+        )
+    return sum(len(closure.type.equations) for closure in closures)
 
 
 def _ends(

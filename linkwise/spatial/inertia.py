@@ -133,7 +133,8 @@ class ArticulatedInertia(Value):
 
 
 def coordinate_axis(s: Motion) -> int | None:
-    """The index 0–5 when ``s`` is exactly a coordinate direction, else None."""
-    ones = [i for i, component in enumerate(s) if is_one(component)]
-    zeros = sum(is_zero(component) for component in s)
-    return ones[0] if len(ones) == 1 and zeros == 5 else None
+    """The index when ``s`` is exactly a coordinate direction (0–5; modes first, if it has some), else None."""
+    numbers = list(s)
+    ones = [i for i, component in enumerate(numbers) if is_one(component)]
+    zeros = sum(is_zero(component) for component in numbers)
+    return ones[0] if len(ones) == 1 and zeros == len(numbers) - 1 else None

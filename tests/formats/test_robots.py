@@ -53,7 +53,7 @@ def test_masses_agree_with_pinocchio(file: Path) -> None:
     bodies = bodies_of(arrange(description), mimic=False)
     mass = sum(body.link.mass for body in bodies)
     assert mass == pytest.approx(pin.computeTotalMass(expected), rel=1e-12, abs=1e-15)
-    moving = {body.joint_name for body in bodies if body.type != "fixed"}
+    moving = {body.joint.name for body in bodies if body.joint.type != "fixed"}
     assert moving == set(expected.names) - {"universe", "root_joint"}
 
 

@@ -33,7 +33,7 @@ def run(options: Namespace) -> None:
     print("\n".join(_tree(model)))
     print()
     print(_joints(model))
-    for part in (_loops(model), _couplings(model)):
+    for part in (_modes(model), _loops(model), _couplings(model)):
         if part:
             print(f"\n{part}")
     for note in notes:
@@ -78,6 +78,18 @@ def _joints(model: Model) -> str:
                 *(["-"] * 4 if limit is None else _limits(limit)),
             ])  # fmt: skip
     return table(["joint", "type", "q", "v", "lower", "upper", "speed", "effort"], rows)
+
+
+def _modes(model: Model) -> str:
+    """The modes of flexible bodies, with their frequencies while the root is held."""
+    rows = []
+    for body in model.bodies:
+        if body.flexible is not None:
+            hertz = ", ".join(number(each) for each in body.flexible.held_frequencies)
+            nodes = ", ".join(str(node.key) for node in body.flexible.nodes[:4])
+            more = ", …" if len(body.flexible.nodes) > 4 else ""
+            rows.append([body.name, _range(body.q_slice), _range(body.v_slice), hertz, nodes + more])
+    return table(["flexible body", "q", "v", "Hz, root held", "nodes"], rows) if rows else ""
 
 
 def _loops(model: Model) -> str:
@@ -129,7 +141,8 @@ def _notes(model: Model) -> list[str]:
     massless = [body.name for body in model.bodies if body.mass == 0.0]
     if massless:
         notes.append(f"bodies without mass: {', '.join(massless)}")
-    points = [b.name for b in model.bodies if b.mass > 0.0 and not any(any(p.inertia) for p in b.parts)]
+    rigid = [body for body in model.bodies if body.flexible is None]
+    points = [b.name for b in rigid if b.mass > 0.0 and not any(any(p.inertia) for p in b.parts)]
     if points:
         notes.append(f"point masses (no moment of inertia): {', '.join(points)}")
     backwards = [j.name for j in model.joints if any(limit.lower > limit.upper for limit in j.limits)]
@@ -155,6 +168,10 @@ def _facts(model: Model, notes: list[str]) -> dict[str, Any]:
                 "joint": model.joints[body.index].name,
                 "mass": body.mass,
                 "parts": [part.name for part in body.parts],
+                "modes": body.modes,
+                "q": [body.q_slice.start, body.q_slice.stop],
+                "v": [body.v_slice.start, body.v_slice.stop],
+                "frequencies": [] if body.flexible is None else body.flexible.held_frequencies.tolist(),
             }
             for body in model.bodies
         ],

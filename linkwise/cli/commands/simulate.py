@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
@@ -27,11 +28,11 @@ def run(options: Namespace) -> None:
     model = load_model(options)
     q0, v0 = configuration(model, options.q0, "--q0"), per_freedom(model, options.v0, "--v0")
     if model.closures:
-        q0 = model.assemble(q0)
+        q0 = _assembled(model, q0)
     motion = simulate(
         model,
         q0,
-        v0,
+        v0 if v0.any() else None,
         duration=options.duration,
         dt=options.dt,
         method=options.method,
@@ -48,6 +49,15 @@ def run(options: Namespace) -> None:
             got=f"{len(motion)} instants, the last at {motion.t[-1]:g} s" if len(motion) else "no instants",
             do="try another --method, or a smaller --dt or --rtol",
         )
+
+
+def _assembled(model: Model, q: Array) -> Array:
+    """A configuration near q that closes; said in one line where that is another one."""
+    closed = model.assemble(q)
+    moved = float(np.abs(model.difference(q, closed)).max(initial=0.0))
+    if moved > 1e-9:
+        print(f"assembled: closing the loops moved joints by up to {moved:.3g} rad or m", file=sys.stderr)
+    return closed
 
 
 def _control(model: Model, options: Namespace, q0: Array) -> Callable[..., Any] | None:

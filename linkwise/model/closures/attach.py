@@ -34,12 +34,14 @@ def closure_between(
     body_b: str,
     placement_b: Any,
     joint: Joint | Closure,
+    node_a: Any = None,
+    node_b: Any = None,
 ) -> ClosureInstance:
     """A closure between two frames given by the names of bodies or frames, and places on them (None: theirs)."""
     closure = named_closure(name, joint)
-    a, pose_a = _place(mechanism, name, "a", body_a, placement_a)
-    b, pose_b = _place(mechanism, name, "b", body_b, placement_b)
-    if a == b:
+    a, pose_a, node_a = _place(mechanism, name, "a", body_a, placement_a, node_a)
+    b, pose_b, node_b = _place(mechanism, name, "b", body_b, placement_b, node_b)
+    if a == b and node_a == node_b:
         raise ModelError(
             f"closure {name!r} is between two places of one rigid body: it can neither move nor be closed",
             got=f"body_a={body_a!r} and body_b={body_b!r}, both "
@@ -47,7 +49,7 @@ def closure_between(
             allowed="bodies that can move against each other (welded ones count as one)",
         )
     _tried(f"closure {name!r}", closure, lambda new: _closure_values(closure, new))
-    return ClosureInstance(name, closure, a, pose_a, b, pose_b)
+    return ClosureInstance(name, closure, a, pose_a, b, pose_b, node_a, node_b)
 
 
 def relation_between(mechanism: Mechanism, name: str, relation: Relation) -> RelationInstance:
@@ -101,15 +103,17 @@ def checked_placement(name: str, side: str, placement: Any) -> Any:
     return checked_pose(np.eye(4) if placement is None else placement, f"placement_{side} of closure {name!r}")
 
 
-def _place(mechanism: Mechanism, name: str, side: str, body: str, placement: Any) -> tuple[int, Any]:
-    """The moving body and the pose on it."""
+def _place(mechanism: Mechanism, name: str, side: str, body: str, placement: Any, node: Any) -> tuple[int, Any, int]:
+    """The moving body and the pose on it, or on a node of it."""
     try:
-        frame = mechanism.frame(body)
+        frame = mechanism.frame(body, node)
     except UnknownNameError:
         known = ["world", *(b.name for b in mechanism.bodies), *(f.name for f in mechanism.frames)]
+        if body in known:  # then it is the node that is unknown
+            raise
         raise UnknownNameError(f"body or frame (body_{side} of closure {name!r})", body, known) from None
     whole = np.array(frame.placement) @ np.array(checked_placement(name, side, placement))
-    return frame.body, checked_pose(whole, f"placement_{side} of closure {name!r}")
+    return frame.body, checked_pose(whole, f"placement_{side} of closure {name!r}"), frame.node
 
 
 def _joint(mechanism: Mechanism, name: str, joint: str) -> int:

@@ -27,6 +27,10 @@ class ClosureInstance:
     """Index of the moving body that carries frame b; -1 for the world."""
     placement_b: Pose
     """Frame b in that body's frame."""
+    node_a: int = 0
+    """Of a flexible body, the place in its ``nodes`` that ``placement_a`` starts from."""
+    node_b: int = 0
+    """Likewise for frame b."""
 
     @property
     def equations(self) -> tuple[str, ...]:
@@ -50,8 +54,8 @@ class RelationInstance:
 
     def coordinates(self, links: Sequence[Any], q: Sequence[Scalar]) -> list[Scalar]:
         """The q of the relation's residuals from the model's, given the links of its tree."""
-        return list(q) if self.joints is None else [x for k in self.joints for x in links[k].coordinates(q)]
+        return list(q) if self.joints is None else [x for k in self.joints for x in links[k].hinge.coordinates(q)]
 
     def rates(self, links: Sequence[Any], v: Sequence[Scalar]) -> list[Scalar]:
         """The v of the relation's residuals from the model's, given the links of its tree."""
-        return list(v) if self.joints is None else [x for k in self.joints for x in links[k].rates(v)]
+        return list(v) if self.joints is None else [x for k in self.joints for x in links[k].hinge.rates(v)]
