@@ -322,7 +322,8 @@ class ArrayBlocks(Blocks):
     def solution(self, X: Array) -> Callable[[Array], Array]:
         flat = X.reshape(self.states, *X.shape[-2:])
         W = np.diagonal(flat, axis1=-2, axis2=-1)
-        scale = 1.0 / np.sqrt(W + FLOOR * W.mean(-1, keepdims=True))[..., None]
+        W = W + FLOOR * W.mean(-1, keepdims=True)
+        scale = 1.0 / np.sqrt(np.maximum(W, np.finfo(self.dtype).tiny))[..., None]
         sizes, basis = np.linalg.eigh(scale * flat * scale.swapaxes(-1, -2))
         kept = sizes > _RANK * np.finfo(self.dtype).eps * sizes[..., -1:]
         inverse = np.where(kept, 1.0 / np.where(kept, sizes, 1.0), 0.0)[..., None]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from linkwise.algorithms.equations import Constraint, equations
 from linkwise.algorithms.kinematics import Place
 from linkwise.algorithms.sparse_factor import factorize
+from linkwise.errors import InputError
 from linkwise.model.tree import Link, Tree
 from linkwise.operators.spaces import Space
 from linkwise.spatial.scalar import Scalar
@@ -48,6 +49,8 @@ def closing(tree: Tree, q: Flat, v: Flat | None, constraints: Sequence[Constrain
     columns: list[tuple[Place, list[Flat]]] = []
     for k, e in enumerate(each):
         before, after = sum(counts[:k]), sum(counts[k + 1 :])
+        _refuse_flexible([place.link for place, _ in e.points if place.seat is not None])
+        _refuse_flexible([at for link, _ in e.efforts for at in (link, _parent(tree, link)) if at and at.modes])
         across = [pair for link, axes in e.efforts for pair in _across_joint(tree, q, link, axes)]
         for place, forces in (*e.points, *across):
             columns.append((place, [*[[0.0] * 6] * before, *map(list, forces), *[[0.0] * 6] * after]))
@@ -71,7 +74,23 @@ def _across_joint(tree: Tree, q: Flat, link: Link, axes: Sequence[Flat]) -> list
             total = total + s * weight
         forces.append(total)
     found = [(Place(link, Transform()), forces)]
-    if link.parent >= 0:
+    parent = _parent(tree, link)
+    if parent is not None:
         phi = link.phi(q)
-        found.append((Place(tree.links[link.parent], Transform()), [-(phi @ f) for f in forces]))
+        found.append((Place(parent, Transform()), [-(phi @ f) for f in forces]))
     return found
+
+
+def _parent(tree: Tree, link: Link) -> Link | None:
+    return None if link.parent < 0 else tree.links[link.parent]
+
+
+def _refuse_flexible(links: Sequence[Link | None]) -> None:
+    """Motions of a flexible body's nodes, and of joints on it, are more than motions of its frame."""
+    names = [repr(link.name) for link in links if link is not None]
+    if names:
+        raise InputError(
+            "the operators of closures need rigid bodies where the closures are",
+            got=f"a closure or coupling at the flexible body {', '.join(names)}",
+            do="use model.constraint_jacobian, constraint_bias and forward_dynamics",
+        )

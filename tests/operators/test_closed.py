@@ -204,3 +204,33 @@ def test_mistakes_are_named():
         ops.U  # noqa: B018
     with pytest.raises(lw.InputError, match="no rule gives the inverse"):
         ops.Lambda.inv() @ np.zeros(ops.Lambda.shape[0])
+
+
+def flexible_arm():
+    beam = lw.FlexibleBody.beam(length=1.0, EA=3e4, EI=(14.0, 14.0), GJ=10.0, mass_per_length=1.2, elements=4, modes=3)
+    builder = lw.ModelBuilder("arm")
+    builder.add_body("beam", "world", lw.Revolute((0, 1, 0)), flexible=beam)
+    builder.add_body("load", "beam", lw.Revolute((0, 1, 0)), at="tip", mass=1.0, com=(0.2, 0, 0), inertia=np.eye(3))
+    return builder
+
+
+def test_closures_beyond_a_flexible_body():
+    builder = flexible_arm()
+    ends = lw.transform(xyz=(0.8, 0, 0)), lw.transform(xyz=(1.3, 0, 0))
+    builder.add_closure("pin", "load", ends[0], "world", ends[1], joint=lw.Spherical())
+    model = EagerModel.of(builder.build())
+    q = model.assemble(model.neutral() + np.r_[0.5, -1.0, np.zeros(model.nq - 2)])
+    v = model.project_velocity(q, np.ones(model.nv))
+    ops = model.operators(q, v)
+    J_c = model.constraint_jacobian(q)
+    assert largest((ops.A @ ops.J()).dense() - J_c) < TOLERANCE * largest(J_c)
+
+
+def test_closures_on_a_flexible_body_are_refused():
+    on_node, coupled = flexible_arm(), flexible_arm()
+    on_node.add_closure("pin", "beam", None, "world", joint=lw.PointOnPlane((0, 0, 1)), node_a="tip")
+    coupled.add_coupling("brake", lw.Prescribed(coupled.build().joints[1].name, lambda t: 0.2 * t))
+    for model in (on_node.build(), coupled.build()):
+        ops = model.operators(model.neutral(), np.zeros(model.nv))
+        with pytest.raises(lw.InputError, match="flexible body 'beam'"):
+            ops.A  # noqa: B018
