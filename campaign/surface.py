@@ -24,7 +24,13 @@ LEFT_OUT = {
 }
 """Methods of a state that the random calls leave out, and why."""
 
-STATIC = {"body": "place", "dt": "seconds", "order": "order", "actuated": "joints; left alone", "node": "of flexible bodies; left alone"}
+STATIC = {
+    "body": "place",
+    "dt": "seconds",
+    "order": "order",
+    "actuated": "joints; left alone",
+    "node": "of flexible bodies; left alone",
+}
 """Arguments that are not arrays of a state."""
 OPTIONS = ("p", "out", "threads")
 
