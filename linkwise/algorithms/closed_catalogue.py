@@ -63,7 +63,7 @@ def _constraint_push(t: Trees, q: Flat, multipliers: Flat, time: Flat | None, ac
 
 
 def _correction(t: Trees, q: Flat, multipliers: Flat, time: Flat | None, active: Flat | None) -> Any:
-    return closed_system.Impulse(*t.closed(q, _still(t, None), time, active=active).held(multipliers))
+    return t.closed(q, _still(t, None), time, active=active).held(multipliers)[1]
 
 
 def _held(t: Trees, q: Flat, v: Flat, vdot: Flat, multipliers: Flat, time: Flat | None) -> Any:
@@ -89,7 +89,7 @@ CLOSED: dict[str, Text] = {
     # Parts of others, not public.
     "tangent_part": Text(("q", "x"), _tangent_part, ("t", "active")),
     "constraint_push": Text(("q", "multipliers"), _constraint_push, ("t", "active")),
-    "correction": Text(("q", "multipliers"), _correction, ("t", "active"), result=closed_system.Impulse),
+    "correction": Text(("q", "multipliers"), _correction, ("t", "active")),
     "held": Text(("q", "v", "vdot", "multipliers"), _held, ("t",), result=closed_system.Held),
     "closure_wrenches": Text(("q", "v", "multipliers"), _wrenches, ("t",)),
 }

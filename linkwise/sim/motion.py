@@ -336,12 +336,9 @@ class Motion:
         """e of the closures in force."""
         return list(self.model._run("closure_error", objects(q), **self.closure_inputs(t, x, p)))
 
-    def correction(
-        self, t: Scalar, q: Flat, x: Flat, p: Flat, rates: Flat
-    ) -> tuple[Sequence[Scalar], Sequence[Scalar]]:
-        """The least change of velocity that changes ė by these amounts, and its impulses."""
-        found = self.model._run("correction", objects(q), objects(rates), **self.closure_inputs(t, x, p))
-        return list(found[0]), list(found[1])
+    def correction(self, t: Scalar, q: Flat, x: Flat, p: Flat, rates: Flat) -> list[Scalar]:
+        """The least impulses of the closures that change ė by these amounts."""
+        return list(self.model._run("correction", objects(q), objects(rates), **self.closure_inputs(t, x, p)))
 
     def tangent_error(self, t: Scalar, y: Flat, p: Flat, error: Flat) -> list[Scalar]:
         """Of an error in the chart around y, what stays when y is put back on the closures."""

@@ -89,7 +89,9 @@ def variational(work: Work) -> Step:
         """The mean velocity whose step ends closed, and what λ changes by: a step of Newton's method, J_c of q_m."""
         q, _, x = m.parts(y)
         e = m.closure_gap(t[0] + h[0], m.moved(q, [h[0] * a for a in rate]), x, p)
-        change, more = m.correction(t[0] + 0.5 * h[0], q_m, x, p, [-(a / h[0]) for a in e])
+        middle = t[0] + 0.5 * h[0]
+        more = m.correction(middle, q_m, x, p, [-(a / h[0]) for a in e])
+        change = solved(q_m, m.closure_push(middle, q_m, x, p, more), p)
         return [a + b for a, b in zip(rate, change, strict=True)], more
 
     def improve(

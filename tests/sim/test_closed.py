@@ -148,6 +148,17 @@ def test_a_batch_is_its_states() -> None:
         assert np.abs(batch.closure_error).max() < 1e-12
 
 
+@pytest.mark.parametrize("method", ["rk4", "dop853", "variational"])
+def test_sweeps_that_run_as_loops(method: str) -> None:
+    model = models.slider_crank()
+    rolled = model.with_sweeps("rolled")
+    start = turning(model)
+    given = lw.simulate(rolled, *start, duration=0.05, dt=5e-3, method=method)
+    expected = lw.simulate(model, *start, duration=0.05, dt=5e-3, method=method)
+    np.testing.assert_allclose(given.q[-1], expected.q[-1], atol=1e-9)
+    assert np.abs(given.closure_error).max() < 1e-12
+
+
 def test_single_precision() -> None:
     model = models.four_bar(2)
     q0, v0 = (np.asarray(x, np.float32) for x in (model.neutral(), swinging(model)))
