@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         Thruster,
         Torque,
     )
+    from linkwise.sim.bushing import Bushing
     from linkwise.sim.elements import Element, FrozenElementError
     from linkwise.sim.events import Event
     from linkwise.sim.motion import JointRules
@@ -89,7 +90,7 @@ __all__ = [  # noqa: RUF022  # in groups
     "atan2", "cos", "exp", "log", "sin", "sqrt", "tan", "tanh", "where",
     # simulation: what acts, what measures, what comes out
     "simulate", "Trajectory", "Event", "JointRules", "Element", "ComputedTorque", "JointSprings", "PD", "ReactionWheel",
-    "SeriesElastic", "Thruster", "Torque", "Encoder", "ForceTorque", "IMU",
+    "SeriesElastic", "Thruster", "Torque", "Bushing", "Encoder", "ForceTorque", "IMU",
     # errors and warnings
     "ClosureError", "FrozenElementError", "InputError", "LinkwiseError", "MissingExtraError", "ModelError",
     "ModelFileError", "UnknownNameError", "IntegrationWarning", "ModelWarning", "SlowControlWarning",
@@ -105,6 +106,7 @@ _LATER = {
     "linkwise.sim.actuators": (
         "PD", "ComputedTorque", "JointSprings", "ReactionWheel", "SeriesElastic", "Thruster", "Torque",
     ),
+    "linkwise.sim.bushing": ("Bushing",),
     "linkwise.sim.elements": ("Element", "FrozenElementError"),
     "linkwise.sim.events": ("Event",),
     "linkwise.sim.motion": ("JointRules",),
