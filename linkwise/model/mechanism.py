@@ -345,6 +345,14 @@ class Mechanism:
             ) from None
         if not (np.isfinite(array).all() and (array >= 0).all()):
             raise InputError(f"{what} must be finite and not negative", got=str(array), allowed="numbers >= 0")
+        for body in self.bodies:
+            if np.ndim(values) and array[body.v_slice].any():
+                raise InputError(
+                    f"the modes of the flexible body {body.name!r} have no {what}",
+                    got=str(array[body.v_slice]),
+                    allowed="zeros there, or one number for all joints",
+                    do="give the flexible body itself another damping" if what == "damping" else None,
+                )
         changes: list[dict[str, Any]] = [{what: tuple(float(x) for x in array[j.v_slice])} for j in self.joints]
         joints = tuple(j if j.mimic else replace(j, **c) for j, c in zip(self.joints, changes, strict=True))
         return replace(self, joints=joints)
@@ -360,6 +368,11 @@ class Mechanism:
         """A copy in which one body (or a body welded to another) has another mass, mass centre or inertia (3×3)."""
         from linkwise.model.checks import checked_inertia, checked_mass, checked_vector
 
+        if any(body.name == name and body.flexible is not None for body in self.bodies):
+            raise InputError(
+                f"the mass of the flexible body {name!r} is its own",
+                do="build the model with another flexible body, or change what is welded to its nodes",
+            )
         found = False
 
         def changed(part: Part) -> Part:

@@ -1,6 +1,7 @@
 """Flexible bodies in the recursion: against Lagrange's equations written densely, and relations that must hold."""
 
 import pickle
+from dataclasses import replace
 
 import mpmath
 import numpy as np
@@ -266,3 +267,42 @@ def test_stiffness_and_damping_as_parameters(sweeps):
     eta = q[upper.q_slice]
     more = free.potential_energy(q, p=p) - model.potential_energy(q)
     close(more, eta @ upper.flexible.stiffness @ eta)
+
+
+def test_frames_and_welded_bodies_on_nodes():
+    b = lw.ModelBuilder("frames")
+    beam = small_beam(modes=(1, 1), axial_modes=0, torsion_modes=0)
+    place = lw.transform(xyz=(0.1, 0.2, 0.3), rpy=(0.1, 0.2, 0.3))
+    b.add_body("beam", joint=lw.Revolute(axis=(0, 1, 0)), flexible=beam)
+    b.add_body("box", parent="beam", at="tip", placement=place, mass=1.0)
+    b.add_frame("corner", "box", place)
+    b.add_frame("end", "beam", place, node="tip")
+    model = b.build()
+    q, _ = state(model, 1)
+    tip = model.pose(q, "beam", node="tip")
+    close(model.pose(q, "box"), tip @ place)
+    close(model.pose(q, "end"), tip @ place)
+    close(model.pose(q, "corner"), tip @ place @ place)
+    box = replace(model.body("beam").parts[1], node=beam.nodes.index(beam.node("tip")))
+    assert model.body("beam").parts[1] == box
+    assert model.mass == pytest.approx(beam.mass + 1.0)
+
+
+def test_what_the_modes_do_not_have():
+    model = models.flexible_arm(modes=1)
+    with pytest.raises(lw.InputError, match="is its own"):
+        model.with_body("upper", mass=2.0)
+    with pytest.raises(lw.InputError, match="have no armature"):
+        model.with_armature(np.ones(model.nv))
+    assert model.with_armature(0.3).armature.tolist() == [0.0, 0.0, 0.3, 0.0, 0.0, 0.3]
+
+
+def test_plot():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    model = models.flexible_arm(modes=1)
+    figure = lw.simulate(model, model.neutral(), duration=0.05).plot()
+    texts = [
+        text.get_text() for axes in figure.axes for text in (axes.get_legend().get_texts() if axes.get_legend() else [])
+    ]
+    assert any("upper.eta[0]" in text for text in texts)
+    pyplot.close(figure)

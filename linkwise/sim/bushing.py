@@ -1,0 +1,131 @@
+"""A compliant connection between two frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwise.errors import InputError
+from linkwise.model.checks import checked_pose
+from linkwise.model_api.model import Model
+from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers
+
+
+class Bushing(Element):
+    """Springs and dampers along and about the axes of a frame a, which pull a frame b towards it.
+
+    With R and d the rotation and the position of b seen from a, the springs stretch by d and by θ = 2 tan(φ/2) n, φ
+    being the angle and n the axis of R: for small turns the rotation vector, and smooth up to a half turn. The energy
+    is ½d*K d + ½θ*K_r θ, and what acts on b acts on a in the opposite sense, so that momenta are kept.
+
+    Args:
+        model: the mechanism.
+        body_a: name of a body or frame, or "world".
+        body_b: likewise; the two must move against each other.
+        stiffness: along x, y, z of a, N/m; one number for all.
+        turning_stiffness: about x, y, z of a, N m/rad.
+        damping: along x, y, z, N s/m.
+        turning_damping: about x, y, z, N m s/rad.
+        placement_a: 4×4 pose of frame a on its body; the body's own frame if not given.
+        placement_b: likewise of frame b.
+        node_a: of a flexible body a, the node that ``placement_a`` starts from, by name or number; else its root.
+        node_b: likewise of body b.
+    """
+
+    is_actuator = False
+
+    def __init__(
+        self,
+        model: Model,
+        body_a: str,
+        body_b: str,
+        stiffness: float | Sequence[float] = 0.0,
+        turning_stiffness: float | Sequence[float] = 0.0,
+        damping: float | Sequence[float] = 0.0,
+        turning_damping: float | Sequence[float] = 0.0,
+        *,
+        placement_a: Any = None,
+        placement_b: Any = None,
+        node_a: str | int | None = None,
+        node_b: str | int | None = None,
+    ) -> None:
+        self.model = model
+        places = [(body_a, placement_a, node_a), (body_b, placement_b, node_b)]
+        frames = [model.frame(body, node) for body, _, node in places]
+        if len({(frame.body, frame.node) for frame in frames}) == 1:
+            raise InputError(
+                "a bushing is between two places of one rigid body",
+                got=f"{body_a!r} and {body_b!r}",
+                allowed="bodies that can move against each other",
+            )
+        self.ends = [
+            (body, np.array(checked_pose(np.eye(4) if X is None else X, f"the placement of {body!r}")), node)
+            for body, X, node in places
+        ]
+        given = (
+            ("stiffness", stiffness),
+            ("turning_stiffness", turning_stiffness),
+            ("damping", damping),
+            ("turning_damping", turning_damping),
+        )
+        numbers = [checked_numbers(values, 3, f"the {what} of a bushing", one_for_all=True) for what, values in given]
+        for (what, _), each in zip(given, numbers, strict=True):
+            if (each < 0.0).any():
+                raise InputError(f"the {what} of a bushing is negative", got=str(each), allowed="numbers >= 0")
+        self.k, self.k_turning, self.c, self.c_turning = numbers
+
+    def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
+        """The joint forces that the pull on both frames amounts to."""
+        own = self._parameters(p)
+        (X_a, J_a), (X_b, J_b) = (self._moving(end, q, own) for end in self.ends)
+        R_a, d, theta = self._stretch(X_a, X_b)
+        V_a, V_b = J_a @ v, J_b @ v
+        arm = X_b[:3, 3] - X_a[:3, 3]
+        omega = R_a.T @ (V_b[:3] - V_a[:3])
+        d_dot = R_a.T @ (V_b[3:] - V_a[3:] - _cross(V_a[:3], arm))
+        half = 0.5 * theta
+        theta_dot = omega - _cross(half, omega) + half * (half @ omega)
+        pull = R_a @ (-(self.k * d) - self.c * d_dot)
+        along = -(self.k_turning * theta) - self.c_turning * theta_dot
+        couple = R_a @ (along + _cross(half, along) + half * (half @ along))
+        total: Vector = J_b.T @ np.concatenate([couple, pull])
+        return total - J_a.T @ np.concatenate([couple + _cross(arm, pull), pull])
+
+    def energy(self, q: Vector, x: Vector, p: Vector) -> Scalar:
+        """½d*K d + ½θ*K_r θ."""
+        own = self._parameters(p)
+        _, d, theta = self._stretch(*(self._pose(end, q, own) for end in self.ends))
+        return 0.5 * (d @ (self.k * d) + theta @ (self.k_turning * theta))
+
+    def _parameters(self, p: Vector) -> Any:
+        count = len(self.model.nominal_parameters)
+        return np.asarray(p)[:count] if count else None
+
+    def _pose(self, end: Any, q: Vector, p: Any) -> Any:
+        body, placement, node = end
+        if body == "world":
+            return placement.astype(object)
+        return self.model.pose(q, body, node=node, p=p) @ placement
+
+    def _moving(self, end: Any, q: Vector, p: Any) -> tuple[Any, Any]:
+        """The pose of a frame, and its Jacobian at its origin in world axes."""
+        body, placement, node = end
+        X = self._pose(end, q, p)
+        if body == "world":
+            return X, np.zeros((6, self.model.nv), object) + 0.0
+        point = placement[:3, 3].astype(object)
+        return X, self.model.jacobian(q, body, point, node=node, p=p)
+
+    @staticmethod
+    def _stretch(X_a: Any, X_b: Any) -> tuple[Any, Any, Any]:
+        """R_a, d and θ."""
+        R_a = X_a[:3, :3]
+        R, d = R_a.T @ X_b[:3, :3], R_a.T @ (X_b[:3, 3] - X_a[:3, 3])
+        skew = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+        return R_a, d, skew * (2.0 / (1.0 + (R[0, 0] + R[1, 1] + R[2, 2])))
+
+
+def _cross(a: Any, b: Any) -> Any:
+    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
