@@ -63,11 +63,8 @@ if TYPE_CHECKING:
         Thruster,
         Torque,
     )
-<<<<<<< HEAD
-    from linkwise.sim.closing import Baumgarte
-=======
     from linkwise.sim.bushing import Bushing
->>>>>>> w-fl
+    from linkwise.sim.closing import Baumgarte
     from linkwise.sim.elements import Element, FrozenElementError
     from linkwise.sim.events import Event
     from linkwise.sim.motion import JointRules
@@ -93,13 +90,8 @@ __all__ = [  # noqa: RUF022  # in groups
     "compile", "CompiledFunction", "rollout", "emit_c", "as_torch", "as_jax",
     "atan2", "cos", "exp", "log", "sin", "sqrt", "tan", "tanh", "where",
     # simulation: what acts, what measures, what comes out
-<<<<<<< HEAD
     "simulate", "Trajectory", "Event", "JointRules", "Baumgarte", "Element", "ComputedTorque", "JointSprings", "PD",
-    "ReactionWheel", "SeriesElastic", "Thruster", "Torque", "Encoder", "ForceTorque", "IMU",
-=======
-    "simulate", "Trajectory", "Event", "JointRules", "Element", "ComputedTorque", "JointSprings", "PD", "ReactionWheel",
-    "SeriesElastic", "Thruster", "Torque", "Bushing", "Encoder", "ForceTorque", "IMU",
->>>>>>> w-fl
+    "ReactionWheel", "SeriesElastic", "Thruster", "Torque", "Bushing", "Encoder", "ForceTorque", "IMU",
     # errors and warnings
     "ClosureError", "FrozenElementError", "InputError", "LinkwiseError", "MissingExtraError", "ModelError",
     "ModelFileError", "UnknownNameError", "IntegrationWarning", "ModelWarning", "SlowControlWarning",
@@ -115,11 +107,8 @@ _LATER = {
     "linkwise.sim.actuators": (
         "PD", "ComputedTorque", "JointSprings", "ReactionWheel", "SeriesElastic", "Thruster", "Torque",
     ),
-<<<<<<< HEAD
-    "linkwise.sim.closing": ("Baumgarte",),
-=======
     "linkwise.sim.bushing": ("Bushing",),
->>>>>>> w-fl
+    "linkwise.sim.closing": ("Baumgarte",),
     "linkwise.sim.elements": ("Element", "FrozenElementError"),
     "linkwise.sim.events": ("Event",),
     "linkwise.sim.motion": ("JointRules",),
