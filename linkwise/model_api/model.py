@@ -263,14 +263,14 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
         """Whether sweeps run as loops: constant compile time, for many links. See :meth:`with_sweeps`."""
         if self.sweeps != "auto":
             return self.sweeps == "rolled"
-        # Each closure adds a column to every sweep, most of it zeros that only written-out code can leave out.
-        return len(self.bodies) > ROLLED_ABOVE * (1 + len(self.closures))
+        # Many closures add many columns to every sweep, most of them zeros that only written-out code can leave out.
+        return len(self.bodies) > ROLLED_ABOVE * (1 + len(self.closures) // 4)
 
     def with_sweeps(self, sweeps: Literal["auto", "rolled", "unrolled"]) -> Self:
         """A copy whose functions run their sweeps as loops ("rolled") or written out ("unrolled").
 
         Unrolled code is faster and takes longer to compile; "auto" rolls models of more than some sixty bodies, sixty
-        more for each closure.
+        more for every four closures.
         """
         if sweeps not in ("auto", "rolled", "unrolled"):
             raise InputError("no such way to run sweeps", got=repr(sweeps), allowed='"auto", "rolled" or "unrolled"')
