@@ -59,22 +59,22 @@ def joined(first: Pulls, second: Pulls) -> Pulls:
     still = Force.zero()
 
     def before(field: Field[tuple[Force, ...]]) -> Field[tuple[Force, ...]]:
-        return _mapped(field, lambda forces: (*forces, *(still,) * m))
+        return _Mapped(field, lambda forces: (*forces, *(still,) * m))
 
     def after(field: Field[tuple[Force, ...]]) -> Field[tuple[Force, ...]]:
-        return _mapped(field, lambda forces: (*(still,) * n, *forces))
+        return _Mapped(field, lambda forces: (*(still,) * n, *forces))
 
     return Pulls(
         n + m,
         [*map(before, first.forces), *map(after, second.forces)],
         [
-            *(_mapped(field, lambda axes: [[*axis, *[0.0] * m] for axis in axes]) for field in first.efforts),
-            *(_mapped(field, lambda axes: [[*[0.0] * n, *axis] for axis in axes]) for field in second.efforts),
+            *(_Mapped(field, lambda axes: [[*axis, *[0.0] * m] for axis in axes]) for field in first.efforts),
+            *(_Mapped(field, lambda axes: [[*[0.0] * n, *axis] for axis in axes]) for field in second.efforts),
         ],
     )
 
 
-class _mapped(Field[Any]):  # noqa: N801  # reads like the function that it is
+class _Mapped(Field[Any]):
     """A field whose values are those of another, changed when they are read."""
 
     def __init__(self, field: Field[Any], change: Callable[[Any], Any]) -> None:
