@@ -27,6 +27,7 @@ from linkwise.algorithms import (
     perturbed,
     regressor,
 )
+from linkwise.algorithms.branch_choice import Branching, branching
 from linkwise.algorithms.closed_system import constrained_accelerations
 from linkwise.algorithms.closure_solvers import ClosureSolver, closure_solver
 from linkwise.algorithms.equations import Between, Constraint
@@ -34,6 +35,7 @@ from linkwise.algorithms.kinematics import Place
 from linkwise.algorithms.pivots import Pivots, reference_pivots
 from linkwise.algorithms.sweeps import Field, each
 from linkwise.algorithms.switched import switched
+from linkwise.errors import InputError
 from linkwise.model.closures.instances import ClosureInstance
 from linkwise.model.layout import lay_out
 from linkwise.model.mechanism import Mechanism, Pose
@@ -104,15 +106,48 @@ class Trees:
         time: Flat | None,
         constraints: Sequence[Constraint] | None = None,
         active: Flat | None = None,
+        *,
+        closed: bool = False,
     ) -> ClosureSolver:
-        """The closed system at a state, to be solved as the mechanism says; other constraints than its own if given."""
+        """The closed system at a state, to be solved as the mechanism says; other constraints than its own if given.
+
+        ``closed``: whether accelerations alone are asked for; see :func:`linkwise.algorithms.equations.equations`.
+        """
         taken = self.constraints(self.fast, active) if constraints is None else constraints
-        pivots = None if self.mechanism.closure_reference is None else lambda: self.pivots(taken)
-        return closure_solver(self.mechanism.closure_solver, self.fast, q, v, taken, instant(time), pivots)
+        name, chosen = self.mechanism.closure_solver, list[Any]()
+        if name == "auto" and active is None and self.branching is not None:
+            name = "branches"
+        if name == "branches" and (active is not None or self.branching is None):
+            raise InputError(
+                'the closure solver "branches" needs closures that each hold a branch of their own',
+                got="closures that may be attached and released"
+                if active is not None
+                else ", ".join(repr(c.name) for c in self.mechanism.closures) or "no closures",
+                allowed="branches that hang on the world, move freely where they are held, and are held only there",
+                do='use with_closure_solver("auto")',
+            )
+        if name == "embedding":
+            chosen.append(lambda: self.pivots(taken))
+        if name == "branches":
+            chosen.append(self.branching)
+        return closure_solver(name, self.fast, q, v, taken, instant(time), *chosen, closed=closed)
+
+    @cached_property
+    def nominal(self) -> Trees:
+        """The same for nominal parameters, on numbers."""
+        return self if self.p is None else Trees(self.mechanism)
+
+    @cached_property
+    def branching(self) -> Branching | None:
+        """The branch that each closure holds, for nominal parameters; None where one holds none of its own."""
+        if self.fast.rolls or not self.mechanism.closures:
+            return None
+        nominal = self.nominal
+        return branching(nominal.fast, nominal.constraints(nominal.fast))
 
     def pivots(self, constraints: Sequence[Constraint] | None = None) -> Pivots:
         """Which equation determines which freedom, at the mechanism's reference and for nominal parameters."""
-        nominal = self if self.p is None else Trees(self.mechanism)
+        nominal = self.nominal
         taken = nominal.constraints(nominal.fast)
         if constraints is not None:  # the same ones, with other things to say
             types: list[Any] = [given.type for given in constraints]
@@ -221,7 +256,7 @@ def _fd(
 ) -> Any:
     forces = t.link_forces(f_ext, t.fast)
     if t.mechanism.closures:
-        by = t.closed(q, v, time, active=active)
+        by = t.closed(q, v, time, active=active, closed=not closing_rate)
         return constrained_accelerations(by, t.fast, q, v, tau, forces, closing_rate)
     return forward_dynamics.forward_dynamics(t.fast, q, v, tau, forces)
 

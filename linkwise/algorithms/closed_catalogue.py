@@ -39,7 +39,7 @@ def _efforts(t: Trees, q: Flat, time: Flat | None, v: Flat | None, multipliers: 
 
 def _forces(t: Trees, q: Flat, v: Flat, tau: Flat, f_ext: Flat | None, time: Flat | None) -> Any:
     forces = t.link_forces(f_ext, t.fast)
-    found = closed_system.constraint_forces(t.closed(q, v, time), t.fast, q, v, tau, forces)
+    found = closed_system.constraint_forces(t.closed(q, v, time, closed=True), t.fast, q, v, tau, forces)
     return found if found.wrenches else found._replace(wrenches=np.empty((0, 6), object))
 
 

@@ -31,14 +31,17 @@ STEPS = 3
 
 
 class Multipliers:
-    """Λ, factored; solves for any number of right-hand sides. ``sure``: whether Λ is known to keep its rank."""
+    """Λ, factored; solves for any number of right-hand sides.
 
-    def __init__(self, Lambda: Matrix, *, sure: bool = False) -> None:
+    ``sure``: whether Λ is known to keep its rank. ``floor``: see :data:`FLOOR`.
+    """
+
+    def __init__(self, Lambda: Matrix, *, sure: bool = False, floor: float = FLOOR) -> None:
         n = len(Lambda)
         self.steps = 1 if sure else STEPS
         self.order = elimination_order(Lambda)
-        floor = _trace(Lambda) * (FLOOR / max(n, 1)) + LEAST
-        self.soft: list[Scalar] = [0.0 if sure else (Lambda[i][i] + floor) * SOFTNESS for i in self.order]
+        least = _trace(Lambda) * (floor / max(n, 1)) + LEAST
+        self.soft: list[Scalar] = [0.0 if sure else (Lambda[i][i] + least) * SOFTNESS for i in self.order]
         softened = [[Lambda[i][j] for j in self.order] for i in self.order]
         for i, soft in enumerate(self.soft):
             softened[i][i] = softened[i][i] + soft
@@ -55,6 +58,19 @@ class Multipliers:
         for place, i in enumerate(self.order):
             back[i] = solution[place]
         return back
+
+    def inverse(self) -> Matrix:
+        """(Λ + μW)⁻¹."""
+        places = {i: place for place, i in enumerate(self.order)}
+        inverse, n = self.factor.inverse(), range(len(self.order))
+        return [[inverse[places[i]][places[j]] for j in n] for i in n]
+
+    def softened(self, multipliers: Sequence[Scalar]) -> list[Scalar]:
+        """μWλ: what (Λ + μW)⁻¹r leaves of Λλ = r."""
+        left: list[Scalar] = [0.0] * len(self.order)
+        for i, soft in zip(self.order, self.soft, strict=True):
+            left[i] = soft * multipliers[i]
+        return left
 
     def of_least_norm(self, multipliers: Sequence[Scalar]) -> list[Scalar]:
         """λ without what rounding left along lost rows: less [(Λ + μW)⁻¹μW]ⁿλ, which takes nothing from the others.

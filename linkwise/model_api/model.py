@@ -287,10 +287,12 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
         """A copy that finds accelerations under closures by a solver of this name; all give the same numbers.
 
         Args:
-            solver: "auto", which is "multipliers": λ first, inside the articulated recursion, right at any
-                configuration; "embedding", in independent freedoms, chosen beforehand: the cheapest for mechanisms of
-                few freedoms, and not finite where those chosen do not determine the others (a crank's angle does,
-                that of its slider does not at the dead centres); "kkt", the full system of v̇ and λ; "nullspace", in
+            solver: "auto", which is "branches" where it can be, else "multipliers": λ first, inside the articulated
+                recursion; both are right at any configuration. "branches", for closures that each hold a branch of
+                their own (the legs of a parallel robot): those first, as inertias of the body they hold; "embedding",
+                in independent freedoms, chosen beforehand: the cheapest for mechanisms of few freedoms, and not finite
+                where those chosen do not determine the others (a crank's angle does, that of its slider does not at the
+                dead centres); "kkt", the full system of v̇ and λ; "nullspace", in
                 the null space of J_c with a rank test, on numbers only and outside the compiled code: slow, and
                 independent of the others.
             independent: names of joints for "embedding", whose freedoms are as many as the closed mechanism has. Found
@@ -309,7 +311,10 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
                     got=", ".join(given),
                     allowed='these are for "embedding"',
                 )
-            return replace(self, closure_solver=solver, closure_reference=None)
+            named = replace(self, closure_solver=solver, closure_reference=None)
+            if solver == "branches":
+                named._trees.closed(named.neutral().tolist(), [0.0] * self.nv, None)  # says so now if it cannot be
+            return named
         from linkwise.model_api.embedding import reference
 
         chosen = replace(self, closure_solver=solver, closure_reference=reference(self, independent, at, t))

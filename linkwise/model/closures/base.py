@@ -67,6 +67,13 @@ class RelativePose(Value):
 class Closure(ABC):
     """A constraint between two frames, a and b. Frozen, hashable, comparable; kept by pickling."""
 
+    joins_origins: ClassVar[bool] = False
+    """Whether the first three equations are X.p itself: the origins coincide. No other equation may look at X.p.
+
+    How the two origins move apart can then be said in any axes, turning or not; see
+    :func:`linkwise.algorithms.relative_motion.relative_motion`.
+    """
+
     @property
     @abstractmethod
     def equations(self) -> tuple[str, ...]:
