@@ -37,9 +37,9 @@ from linkwise.algorithms.sweeps import Field, each
 from linkwise.algorithms.switched import switched
 from linkwise.errors import InputError
 from linkwise.model.closures.instances import ClosureInstance
-from linkwise.model.layout import lay_out
+from linkwise.model.layout import lay_out, placed_at
 from linkwise.model.mechanism import Mechanism, Pose
-from linkwise.model.parameters import parameters
+from linkwise.model.parameters import Values, parameters
 from linkwise.model.tree import Tree
 from linkwise.once import cached_property
 from linkwise.spatial.matrices import Mat3
@@ -87,16 +87,14 @@ class Trees:
 
     def constraints(self, tree: Tree, active: Flat | None = None) -> list[Constraint]:
         """What closes the mechanism, on its links; with ``active``, each with its number, 1 in force and 0 released."""
-        found = [
-            Between(
-                c.type,
-                _on_body(tree, c.body_a, c.placement_a, c.node_a),
-                _on_body(tree, c.body_b, c.placement_b, c.node_b),
-            )
-            if isinstance(c, ClosureInstance)
-            else c
-            for c in self.mechanism.closures
-        ]
+        values = Values(self.mechanism, self.p)
+        found: list[Constraint] = []
+        for c in self.mechanism.closures:
+            kind = values.closure_type(c)
+            if isinstance(c, ClosureInstance):
+                found.append(Between(kind, _end(tree, values, c, "a"), _end(tree, values, c, "b")))
+            else:
+                found.append(replace(c, type=kind))
         return found if active is None else [switched(c, a) for c, a in zip(found, active, strict=True)]
 
     def closed(
@@ -160,9 +158,20 @@ class Trees:
         return None if f_ext is None else each(tree, lambda link: link.external(f_ext))
 
 
+def _end(tree: Tree, values: Values, closure: ClosureInstance, side: str) -> Place:
+    """Frame a or b of a closure."""
+    body, pose, node = (getattr(closure, f"{what}_{side}") for what in ("body", "placement", "node"))
+    free = values.closure_placement(closure, side)
+    return _on_body(tree, body, pose, node) if free is None else _place(tree, body, placed_at(*free), node)
+
+
 def _on_body(tree: Tree, body: int, pose: Pose, node: int = 0) -> Place:
     """A place given by its pose on a moving body (-1: the world), or on a node of one that deforms."""
     offset = Transform.rigid(Mat3([row[:3] for row in pose[:3]]), Vec(*(row[3] for row in pose[:3])))
+    return _place(tree, body, offset, node)
+
+
+def _place(tree: Tree, body: int, offset: Transform, node: int) -> Place:
     if body < 0:
         return Place(None, offset)
     link = tree.links[body]

@@ -423,8 +423,12 @@ class Mechanism:
 
     def without_closure(self, name: str) -> Self:
         """A copy without the closure or coupling of this name."""
+        from linkwise.model.parameters import check_names
+
         gone = self.closure(name)
-        return replace(self, closures=tuple(c for c in self.closures if c is not gone))
+        left = replace(self, closures=tuple(c for c in self.closures if c is not gone))
+        check_names(left, self.parameter_names)  # lest one of them be a number of the closure that is gone
+        return left
 
     def _with(self, closure: ClosureInstance | RelationInstance) -> Self:
         if any(known.name == closure.name for known in self.closures):
