@@ -42,11 +42,20 @@ class Sums:
 class PulledTree:
     """A tree with its articulated inertias, and what unit pulls do to it: Λ and the innovations ε."""
 
-    def __init__(self, tree: Sweeps, q: Flat, pulls: Pulls, *, sure: bool = False, floor: float = FLOOR) -> None:
+    def __init__(
+        self,
+        tree: Sweeps,
+        q: Flat,
+        pulls: Pulls,
+        *,
+        sure: bool = False,
+        floor: float = FLOOR,
+        softness: Scalar | None = None,
+    ) -> None:
         self.tree, self.q, self.count = tree, q, pulls.count
         self.axes = articulate(tree, q)
         self.eps, self.Lambda = pull(tree, q, self.axes, pulls)
-        self.multipliers = Multipliers(self.Lambda, sure=sure, floor=floor)
+        self.multipliers = Multipliers(self.Lambda, sure=sure, floor=floor, softness=softness)
 
     def innovations(self, efforts: Callable[[Link], Flat], b: Forces) -> Field[list[Scalar]]:
         """ν of the free motion."""
@@ -101,6 +110,7 @@ class Constrained(ClosureSolver):
         t: Scalar = 0.0,
         *,
         closed: bool = False,
+        softness: Scalar | None = None,
     ) -> None:
         self.tree = tree
         self.equations, pulls = equations(tree, q, v, constraints, t, closed=closed)
@@ -108,7 +118,9 @@ class Constrained(ClosureSolver):
         self.count = pulls.count
         if tree.has_mimics:  # one more coupling each
             pulls = joined(pulls, mimic_pulls(tree))
-        self.pulled = PulledTree(tree, q, pulls)
+        # A row that is lost has no W of its own: what is soft is measured by all of them.
+        floor = FLOOR if softness is None else 1.0
+        self.pulled = PulledTree(tree, q, pulls, floor=floor, softness=softness)
 
     def push(self, accelerations: Flat) -> None:
         """Ask for these second derivatives of all equations (first ones, of rates) instead of zero."""

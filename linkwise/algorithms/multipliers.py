@@ -33,15 +33,19 @@ STEPS = 3
 class Multipliers:
     """Λ, factored; solves for any number of right-hand sides.
 
-    ``sure``: whether Λ is known to keep its rank. ``floor``: see :data:`FLOOR`.
+    ``sure``: whether Λ is known to keep its rank. ``floor``: see :data:`FLOOR`. ``softness``: μ of a single step, where
+    what nearly lost rows ask for is not wanted.
     """
 
-    def __init__(self, Lambda: Matrix, *, sure: bool = False, floor: float = FLOOR) -> None:
+    def __init__(
+        self, Lambda: Matrix, *, sure: bool = False, floor: float = FLOOR, softness: Scalar | None = None
+    ) -> None:
         n = len(Lambda)
-        self.steps = 1 if sure else STEPS
+        self.steps = 1 if sure or softness is not None else STEPS
+        mu = SOFTNESS if softness is None else softness
         self.order = elimination_order(Lambda)
         least = _trace(Lambda) * (floor / max(n, 1)) + LEAST
-        self.soft: list[Scalar] = [0.0 if sure else (Lambda[i][i] + least) * SOFTNESS for i in self.order]
+        self.soft: list[Scalar] = [0.0 if sure else (Lambda[i][i] + least) * mu for i in self.order]
         softened = [[Lambda[i][j] for j in self.order] for i in self.order]
         for i, soft in enumerate(self.soft):
             softened[i][i] = softened[i][i] + soft

@@ -114,6 +114,24 @@ def test_the_symplectic_method_keeps_the_energy_of_a_closed_mechanism_forever() 
     assert np.abs(traj.closure_error).max() < 1e-12
 
 
+@pytest.mark.parametrize("n", [2, 3])
+def test_the_symplectic_method_passes_singular_configurations(n: int) -> None:
+    """Some eight times in 10 s; the energy stays in its band, and the band falls with the square of the step."""
+    model = models.four_bar(n)
+    bands = []
+    for dt in (2e-3, 1e-3):
+        traj = lw.simulate(model, model.neutral(), swinging(model), duration=10.0, method="variational", dt=dt)
+        assert traj.status == "done"
+        assert np.abs(traj.closure_error).max() < 1e-12
+        half = len(traj.t) // 2
+        assert np.ptp(traj.energy[half:]) < 1.05 * np.ptp(traj.energy[:half])
+        bands.append(np.ptp(traj.energy) / np.abs(traj.energy).max())
+    assert bands[0] < 1e-5
+    assert bands[1] < 0.3 * bands[0]
+    angle = four_bar_angle(n, np.array([0.0, 10.0]))[-1]
+    np.testing.assert_allclose(np.sin(traj.q[-1, 0]), np.sin(angle), atol=1e-3)
+
+
 def test_the_symplectic_method_refuses_what_it_cannot_keep() -> None:
     model = models.slider_crank()
     with pytest.raises(lw.InputError, match="keeps closures itself"):
