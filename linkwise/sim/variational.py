@@ -20,8 +20,8 @@ then projected, like every velocity of a closed mechanism (:mod:`linkwise.sim.ma
 
 Across a singular configuration that does not converge, since a row of J_c that is lost on the way has one sign at the
 step's start and the other at its end. Such a step is done again with the push in its middle, J_c*(q_m)λ with the λ for
-which J_c(q_m) w = 0, but for rows of which no more is left than may change within a step, (h w)² relative: those ask for
-nothing, and the end is put on the closures by projection. Of second order like the others, but not symplectic: the
+which J_c(q_m) w = 0, but for rows of which no more is left than may change within a step, (h w)² relative: those ask
+for nothing, and the end is put on the closures by projection. Of second order like the others, but not symplectic: the
 energy may change a little at each such passage.
 
 Second order, symmetric, symplectic: without losses the energy error oscillates and does not grow, and the momenta of
@@ -210,19 +210,21 @@ def variational(work: Work) -> Step:
 
     sizes = {"y": m.ny, "momentum": nv, "w": nv + nx, "t": 1, "h": 1, "p": m.np}
     counted = {"trials": 1, "last": 1, "seeking": 1}
-    kept = [Copy(f"{name}_new", name) for name in ("w", "trials", "last", "seeking")]
+    kept: tuple[Statement, ...] = tuple(Copy(f"{name}_new", name) for name in ("w", "trials", "last", "seeking"))
     start = work.call(program("momentum", begin, {"y": m.ny, "p": m.np}))
     if not closures:
-        loop: list[Statement] = [*work.call(program("improve", improve, {**sizes, **counted})), *kept]
-        return Step(start, (WhileAny("seeking", loop), *work.call(program("close", close, {**sizes, "last": 1}))))
+        loop = WhileAny("seeking", (*work.call(program("improve", improve, {**sizes, **counted})), *kept))
+        return Step(start, (loop, *work.call(program("close", close, {**sizes, "last": 1}))))
     extra, hold = {"hold": closures}, Copy("hold_new", "hold")
+    improving = work.call(program("improve", improve, {**sizes, **counted, **extra}))
     return Step(
         start,
         (
-            WhileAny("seeking", [*work.call(program("improve", improve, {**sizes, **counted, **extra})), *kept, hold]),
+            WhileAny("seeking", (*improving, *kept, hold)),
             *work.call(program("again", again, {"y": m.ny, "w": nv + nx, "last": 1, **extra})),
-            *(*kept, hold),
-            WhileAny("seeking", [*work.call(program("cross", cross, {**sizes, **counted})), *kept]),
+            *kept,
+            hold,
+            WhileAny("seeking", (*work.call(program("cross", cross, {**sizes, **counted})), *kept)),
             *work.call(program("close", close, {**sizes, "last": 1, **extra, "crossing": 1})),
         ),
     )
