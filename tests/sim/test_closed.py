@@ -227,7 +227,7 @@ def test_cassie_falls_with_its_loops_closed(name: str, options: dict[str, Any]) 
     file = next(f for f in robot_files(".sdf") if f.stem == name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.ModelWarning)
-        model = lw.load(file, floating=True if name == "cassie" else None)
+        model = lw.load(file, floating=name == "cassie")
     q0 = model.assemble(model.neutral())
     assert np.abs(model.closure_error(q0)).max() < 1e-10
     v0 = model.project_velocity(q0, np.random.default_rng(1).normal(size=model.nv))
