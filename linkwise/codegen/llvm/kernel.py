@@ -1,7 +1,7 @@
 """Compiled programs: the way into this package.
 
-:class:`BatchKernel` runs a program for a batch of states, :func:`single_state_function` makes a Python
-function for one state. Both are immutable and may be used from any number of threads.
+:class:`BatchKernel` runs a program for a batch of states, :func:`builtin_function` makes a Python function for one
+state and for plain batches. Both are immutable and may be used from any number of threads.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from linkwise.tracing.program import Program
 from linkwise.tracing.rolled_program import RolledProgram
 
 # Part of every cache key: raise it whenever the same program would be compiled to something else.
-CODEGEN_VERSION = 8
+CODEGEN_VERSION = 9
 
 _ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
 _NUMBER = ctypes.CFUNCTYPE(ctypes.c_int64)
@@ -47,12 +47,17 @@ class _Scratch(threading.local):
 _scratch = _Scratch()
 
 
-def cache_key(program: Program | RolledProgram, kind: str, dtype: str, machine: machines.Machine) -> str:
-    """What an object in the cache was made from, by what, and for which machine."""
+# Work below this many nodes times states, some microseconds, keeps the interpreter's lock.
+_BRIEF_NODES = 100_000
+
+
+def cache_key(what: Program | RolledProgram | str, kind: str, dtype: str, machine: machines.Machine) -> str:
+    """What an object in the cache was made from (a program, or its fingerprint), by what, and for which machine."""
     import llvmlite
 
     make = f"codegen {CODEGEN_VERSION}, llvmlite {llvmlite.__version__}"
-    return "\n".join((make, kind, dtype, machine.identity, program.fingerprint))
+    made_from = what if isinstance(what, str) else what.fingerprint
+    return "\n".join((make, kind, dtype, machine.identity, made_from))
 
 
 def _bits(dtype: DTypeLike) -> int:
@@ -83,6 +88,7 @@ class BatchKernel:
         item = self.dtype.itemsize
         self._in_strides = [array.size * item for array in program.inputs]
         self._out_strides = [array.size * item for array in program.outputs]
+        self._address = library[source.BATCH_ENTRY]
         self._in_type = ctypes.c_void_p * len(program.inputs)
         self._out_type = ctypes.c_void_p * len(program.outputs)
 
@@ -102,6 +108,15 @@ class BatchKernel:
         obj = cache.get(cache_key(program, "batch", f"float{bits}", machine), make)
         library = jit.load(obj, (source.BATCH_ENTRY, source.SCRATCH_ENTRY), imports())
         return cls(program, dtype, library, machine.lanes(dtype))
+
+    def offer(self, slot: fastcall.BatchSlot) -> None:
+        """Let a builtin function call this kernel by itself, but for results so large that their memory is recycled."""
+        from linkwise.codegen import recycled
+
+        if self.dtype == np.float64:
+            most = (recycled.SMALLEST - 1) // max(sum(self._out_strides), 1)
+            brief = _BRIEF_NODES // (len(self.program.nodes) + 1)
+            slot.fill(self._library, self._address, self._scratch_bytes, most, brief)
 
     def run(
         self,
@@ -132,18 +147,21 @@ class BatchKernel:
         self._call(self._in_type(*ins), self._out_type(*outs), stop - start, _scratch.at_least(self._scratch_bytes))
 
 
-def single_state_function(
+def builtin_function(
     program: Program,
     slow: Callable[..., Any],
     name: str,
     doc: str = "",
     make_result: Callable[..., Any] | None = None,
     signature: str | None = None,
+    slot: fastcall.BatchSlot | None = None,
+    one_state: bool = True,
 ) -> Callable[..., Any] | None:
-    """A builtin function of one state's arrays, or None where this interpreter or machine does not allow it.
+    """A builtin function of arrays, or None where this interpreter or machine does not allow it.
 
     None also in debug runs: the checked batch kernel serves single states too.
-    Its arguments are the program's inputs, float64 and of the program's shapes, in order. Whatever else it is called
+    Its arguments are the program's inputs, float64 and of the program's shapes, in order: those of one state (if
+    ``one_state``), or batches with one leading axis as soon as there is a kernel in ``slot``. Whatever else it is called
     with, it passes on to ``slow`` untouched. One output is returned as an array (a NumPy float64 if its shape
     is empty), several as a tuple. With ``make_result``, a named tuple class or any callable, the tuple of the
     outputs (also of a single one) is turned into one of those, or handed to the callable. It is pickled as the
@@ -152,15 +170,17 @@ def single_state_function(
     """
     from linkwise.codegen.llvm import bounds
 
-    if bounds.wanted() or not fastcall.available() or len(program.nodes) > fastcall.LARGEST:
+    if bounds.wanted() or not fastcall.available() or (one_state and len(program.nodes) > fastcall.LARGEST):
         return None
     machine = machines.host()
     result = fastcall.result_of(program, make_result)
 
     def make() -> bytes:
-        return bytes(jit.compile_text(fastcall.single_module(program, machine, result), machine))
+        text = fastcall.entry_module(program, machine, result, one_state=one_state)
+        return bytes(jit.compile_text(text, machine))
 
-    kind = f"single {result}, {fastcall.identity()}"
-    obj = cache.get(cache_key(program, kind, "float64", machine), make)
+    what = program.fingerprint if one_state else fastcall.signature_of(program)
+    kind = f"{'single' if one_state else 'plain batches'} {result}, {fastcall.identity()}"
+    obj = cache.get(cache_key(what, kind, "float64", machine), make)
     shown = signature or f"({', '.join(array.name for array in program.inputs)})"
-    return fastcall.make_function(obj, slow, name, shown, doc, make_result, imports())
+    return fastcall.make_function(obj, slow, name, shown, doc, make_result, imports(), slot or fastcall.BatchSlot())

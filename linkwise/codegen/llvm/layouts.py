@@ -28,7 +28,19 @@ ITEMS = tuple.__basicsize__
 # Positions in NumPy's table of C functions.
 _NEW_FROM_DESCR, _RETURN = 94, 76
 
-_PYTHON = ("PyObject_Vectorcall", "PyTuple_New", "PyTuple_SetItem", "Py_IncRef", "Py_DecRef")
+_PYTHON = (
+    "PyObject_Vectorcall",
+    "PyTuple_New",
+    "PyTuple_SetItem",
+    "Py_IncRef",
+    "Py_DecRef",
+    "PyLong_AsVoidPtr",
+    "PyMem_RawMalloc",
+    "PyMem_RawFree",
+    "PyErr_NoMemory",
+    "PyEval_SaveThread",
+    "PyEval_RestoreThread",
+)
 
 
 @cache
