@@ -1,7 +1,7 @@
 """Memory for large results, used again.
 
 Fresh memory is slow: the operating system hands it out page by page, each at its first touch and filled with zeros,
-which takes as long as writing the results themselves. So the memory of a large result, when its last user lets go of it,
+which takes as long as writing the results themselves. So the memory of a large result, when its last user lets go,
 is kept for the next result of about the same size. At most :func:`most_kept` bytes are kept, those freed last;
 ``LINKWISE_KEPT_MEMORY=0`` in the environment (a number of MiB) keeps none.
 """

@@ -17,12 +17,13 @@ from numpy.typing import DTypeLike, NDArray
 
 from linkwise.codegen import cache
 from linkwise.codegen import threads as split
-from linkwise.codegen.llvm import fastcall, jit, layouts, machines, source, transcendental
+from linkwise.codegen.llvm import crew as native
+from linkwise.codegen.llvm import entry, fastcall, jit, layouts, machines, source, transcendental
 from linkwise.tracing.program import Program
 from linkwise.tracing.rolled_program import RolledProgram
 
 # Part of every cache key: raise it whenever the same program would be compiled to something else.
-CODEGEN_VERSION = 9
+CODEGEN_VERSION = 11
 
 _ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
 _NUMBER = ctypes.CFUNCTYPE(ctypes.c_int64)
@@ -47,8 +48,13 @@ class _Scratch(threading.local):
 _scratch = _Scratch()
 
 
-# Work below this many nodes times states, some microseconds, keeps the interpreter's lock.
+# Work is measured in nodes times states, each of some thirty picoseconds. Below this the interpreter's lock is kept.
 _BRIEF_NODES = 100_000
+# From here on it is worth a thread that is awake, from here on one that must be woken first, and from here on it takes
+# some tenths of a second.
+_SHARE_NODES = 400_000
+_WAKING_NODES = 5_000_000
+_LONGEST_NODES = 20_000_000_000
 
 
 def cache_key(what: Program | RolledProgram | str, kind: str, dtype: str, machine: machines.Machine) -> str:
@@ -83,8 +89,8 @@ class BatchKernel:
         self._library = library  # holds the code
         self._call = _ENTRY(library[source.BATCH_ENTRY])
         self._scratch_bytes = int(_NUMBER(library[source.SCRATCH_ENTRY])())
-        # Waking a thread takes some fifty microseconds, a node of a state some thirty picoseconds.
-        self._smallest_share = 2_500_000 // (len(program.nodes) + 1)
+        self._smallest_share = _SHARE_NODES // (len(program.nodes) + 1) + 1
+        self._slot: fastcall.BatchSlot | None = None
         item = self.dtype.itemsize
         self._in_strides = [array.size * item for array in program.inputs]
         self._out_strides = [array.size * item for array in program.outputs]
@@ -114,9 +120,19 @@ class BatchKernel:
         from linkwise.codegen import recycled
 
         if self.dtype == np.float64:
-            most = (recycled.SMALLEST - 1) // max(sum(self._out_strides), 1)
-            brief = _BRIEF_NODES // (len(self.program.nodes) + 1)
-            slot.fill(self._library, self._address, self._scratch_bytes, most, brief)
+            nodes = len(self.program.nodes) + 1
+            slot.fill(
+                self._library,
+                kernel=self._address,
+                scratch_bytes=self._scratch_bytes,
+                fresh=(recycled.SMALLEST - 1) // max(sum(self._out_strides), 1),
+                brief=_BRIEF_NODES // nodes,
+                smallest=self._smallest_share,
+                step=self.lanes,
+                worth_waking=_WAKING_NODES // nodes,
+                longest=_LONGEST_NODES // nodes,
+            )
+            self._slot = slot
 
     def run(
         self,
@@ -133,12 +149,37 @@ class BatchKernel:
         address = layouts.data_address()
         ins = [address(array) for array in inputs]
         outs = [address(array) for array in outputs]
-        if threads == 1:
+        if threads == 1 or count < 2 * self._smallest_share:
             self._range(ins, outs, 0, count)
+        elif (crew := native.crew()) is not None:
+            self._share_out(crew, ins, outs, count, threads - 1)
         else:
-            step = 8 * self.lanes
             work = partial(self._range, ins, outs)
-            split.run(work, count, threads, self._smallest_share, step, keeping=(inputs, outputs))
+            split.run(work, count, threads, self._smallest_share, self.lanes, keeping=(inputs, outputs))
+
+    def _share_out(self, crew: native.Crew, ins: Sequence[int], outs: Sequence[int], count: int, others: int) -> None:
+        """In stretches of some tenths of a second, so that an interrupt is seen between them."""
+        nodes, arrays = len(self.program.nodes) + 1, len(ins) + len(outs)
+        strides = (ctypes.c_int64 * arrays)(*self._in_strides, *self._out_strides)
+        places = (ctypes.c_void_p * arrays)()
+        stretch = max(1, _LONGEST_NODES // nodes // self.lanes) * self.lanes
+        for first in range(0, count, stretch):
+            places[:] = [place + first * s for place, s in zip((*ins, *outs), strides, strict=True)]
+            job = native.Job(
+                kernel=self._address,
+                inputs=len(ins),
+                outputs=len(outs),
+                places=ctypes.addressof(places),
+                strides=ctypes.addressof(strides),
+                count=min(stretch, count - first),
+                scratch_bytes=self._scratch_bytes,
+                smallest=self._smallest_share,
+                step=self.lanes,
+                worth_waking=_WAKING_NODES // nodes,
+            )
+            crew.run(job, others)
+        if self._slot is not None:
+            self._slot.meet(*crew.places)
 
     def _range(self, ins: Sequence[int], outs: Sequence[int], start: int, stop: int) -> None:
         if start:
@@ -161,8 +202,9 @@ def builtin_function(
 
     None also in debug runs: the checked batch kernel serves single states too.
     Its arguments are the program's inputs, float64 and of the program's shapes, in order: those of one state (if
-    ``one_state``), or batches with one leading axis as soon as there is a kernel in ``slot``. Whatever else it is called
-    with, it passes on to ``slow`` untouched. One output is returned as an array (a NumPy float64 if its shape
+    ``one_state``), or batches with one leading axis as soon as there is a kernel in ``slot``; besides, ``out`` for a
+    single output, and ``threads`` where there is too little for two. Whatever else it is called with, it passes on to
+    ``slow`` untouched. One output is returned as an array (a NumPy float64 if its shape
     is empty), several as a tuple. With ``make_result``, a named tuple class or any callable, the tuple of the
     outputs (also of a single one) is turned into one of those, or handed to the callable. It is pickled as the
     attribute ``name`` of the object that ``slow`` is a method of, and shows ``signature`` ("(q, *, out=None)") to
@@ -176,10 +218,10 @@ def builtin_function(
     result = fastcall.result_of(program, make_result)
 
     def make() -> bytes:
-        text = fastcall.entry_module(program, machine, result, one_state=one_state)
+        text = entry.entry_module(program, machine, result, one_state=one_state)
         return bytes(jit.compile_text(text, machine))
 
-    what = program.fingerprint if one_state else fastcall.signature_of(program)
+    what = program.fingerprint if one_state else entry.signature_of(program)
     kind = f"{'single' if one_state else 'plain batches'} {result}, {fastcall.identity()}"
     obj = cache.get(cache_key(what, kind, "float64", machine), make)
     shown = signature or f"({', '.join(array.name for array in program.inputs)})"

@@ -13,6 +13,7 @@ from linkwise.codegen import recycled
 from linkwise.codegen.llvm import layouts
 from linkwise.codegen.llvm.fastcall import BatchSlot
 from linkwise.codegen.llvm.kernel import BatchKernel, builtin_function
+from tests.codegen.llvm.test_fastcall import shaped
 from tests.codegen.programs import interpret, mixture
 
 pytestmark = pytest.mark.skipif(not layouts.available(), reason="this interpreter has its ordinary path only")
@@ -91,9 +92,78 @@ def test_odd_arguments_are_handed_on(what, arguments):
     assert keywords == {}
 
 
-def test_keywords_are_handed_on():
-    x = batch(4)
-    assert function()(*x, threads=2)[2] == {"threads": 2}
+def sums(outputs=((2,),)):
+    program = shaped(3, outputs=outputs)
+    return builtin_function(program, slow=slow, name="s", slot=filled(program))
+
+
+X = np.arange(12.0).reshape(4, 3)
+
+
+def test_out():
+    f = sums()
+    for x, size in ((X, (4, 2)), (X[1], (2,))):
+        out = np.empty(size)
+        count = sys.getrefcount(out)
+        got = f(x, out=out)
+        assert got is out
+        del got
+        assert sys.getrefcount(out) == count
+        assert np.array_equal(out, f(x))
+        assert np.array_equal(f(x, out=None, threads=None), out)
+
+
+def frozen(array):
+    array.flags.writeable = False
+    return array
+
+
+@pytest.mark.parametrize(
+    "out",
+    [
+        np.empty((4, 2), "f4"),
+        np.empty((3, 2)),
+        np.empty((4, 4))[:, :2],
+        frozen(np.empty((4, 2))),
+        X.reshape(-1)[:8].reshape(4, 2),
+        X.reshape(-1)[4:].reshape(4, 2),
+        (np.empty((4, 2)),),
+    ],
+    ids=["float32", "too small", "strided", "read-only", "at the input's start", "at its end", "tuple"],
+)
+def test_odd_out_is_handed_on(out):
+    said, got, keywords = sums()(X, out=out)
+    assert said == "slow"
+    assert got[0] is X
+    assert keywords["out"] is out
+
+
+def test_beside_the_input():
+    both = np.concatenate([np.arange(12.0), np.empty(8)])
+    out = both[12:].reshape(4, 2)
+    assert sums()(both[:12].reshape(4, 3), out=out) is out
+
+
+@pytest.mark.parametrize("outputs", [((),), ((2,), (2,))], ids=["a number", "two results"])
+def test_out_of_other_results_is_handed_on(outputs):
+    out = np.empty(())
+    assert sums(outputs)(X[0], out=out)[0] == "slow"
+
+
+def test_threads():
+    """Too few states for two threads run here; the rest, and what is not a number of threads, is handed on."""
+    f = sums()
+    assert np.array_equal(f(X, threads=2), f(X))
+    assert np.array_equal(f(X, threads=1), f(X))
+    for odd in (0, -1, 2**70, 1.0, True, "2", np.int64(2)):
+        assert f(X, threads=odd)[2] == {"threads": odd}
+    many = np.zeros((10_000_000, 3))
+    assert f(many, threads=2, out=np.empty((10_000_000, 2)))[0] == "slow"
+
+
+def test_other_keywords_are_handed_on():
+    assert sums()(X, p=None)[2] == {"p": None}
+    assert sums()(X, **{"".join(["o", "ut"]): None})[0] == "slow"  # not the name as it is written in a module
 
 
 def test_without_a_kernel():

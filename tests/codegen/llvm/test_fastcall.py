@@ -124,7 +124,7 @@ def odd_arguments():
     yield "many", [*x, 1], {}
     yield "none", [], {}
     yield "keyword", x[:2], {"x2": x[2]}
-    yield "extra keyword", x, {"threads": 2}
+    yield "extra keyword", x, {"f_ext": 2}
 
 
 @pytest.mark.parametrize(("args", "kwargs"), [pytest.param(a, k, id=name) for name, a, k in odd_arguments()])
