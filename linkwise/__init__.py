@@ -24,6 +24,7 @@ from linkwise.model.closures import (
     PointOnCurve,
     PointOnPlane,
     PointOnSurface,
+    PolynomialCoupling,
     Prescribed,
     PrescribedFrame,
     RateFunction,
@@ -84,7 +85,7 @@ __all__ = [  # noqa: RUF022  # in groups
     "Universal", "JointLimits", "Mimic", "Geometry", "check_joint",
     # closures: what holds two frames together, what couples joints
     "Closure", "RelativePose", "Distance", "PointOnCurve", "PointOnPlane", "PointOnSurface", "PrescribedFrame",
-    "Rolling", "Relation", "Coupling", "JointFunction", "Prescribed", "RateFunction",
+    "Rolling", "Relation", "Coupling", "PolynomialCoupling", "JointFunction", "Prescribed", "RateFunction",
     # what drives and measures a model, as files describe it
     "Actuator", "Activation", "JointTransmission", "FrameTransmission", "Spring", "Sensor",
     # deformable bodies
