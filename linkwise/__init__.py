@@ -67,8 +67,10 @@ if TYPE_CHECKING:
     )
     from linkwise.sim.bushing import Bushing
     from linkwise.sim.closing import Baumgarte
+    from linkwise.sim.drives import Actuators
     from linkwise.sim.elements import Element, FrozenElementError
     from linkwise.sim.events import Event
+    from linkwise.sim.instruments import Sensors
     from linkwise.sim.motion import JointRules
     from linkwise.sim.run import IntegrationWarning
     from linkwise.sim.sensors import IMU, Encoder, ForceTorque
@@ -96,6 +98,7 @@ __all__ = [  # noqa: RUF022  # in groups
     # simulation: what acts, what measures, what comes out
     "simulate", "Trajectory", "Event", "JointRules", "Baumgarte", "Element", "ComputedTorque", "JointSprings", "PD",
     "ReactionWheel", "SeriesElastic", "Thruster", "Torque", "Bushing", "Encoder", "ForceTorque", "IMU",
+    "Actuators", "Sensors",
     # errors and warnings
     "ClosureError", "FrozenElementError", "InputError", "LinkwiseError", "MissingExtraError", "ModelError",
     "ModelFileError", "UnknownNameError", "IntegrationWarning", "ModelWarning", "SlowControlWarning",
@@ -113,6 +116,8 @@ _LATER = {
     ),
     "linkwise.sim.bushing": ("Bushing",),
     "linkwise.sim.closing": ("Baumgarte",),
+    "linkwise.sim.drives": ("Actuators",),
+    "linkwise.sim.instruments": ("Sensors",),
     "linkwise.sim.elements": ("Element", "FrozenElementError"),
     "linkwise.sim.events": ("Event",),
     "linkwise.sim.motion": ("JointRules",),

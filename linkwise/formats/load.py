@@ -31,11 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["load", "loads"]
 
-_SUFFIXES = (".urdf", ".sdf", ".world")
-_NOT_YET = {
-    "mujoco": "MJCF (the format of MuJoCo)",
-    "mujocoinclude": "MJCF (the format of MuJoCo)",
-}
+_SUFFIXES = (".urdf", ".sdf", ".world", ".xml")
 _LARGEST_SIDE_FILE = 1024 * 1024
 _NOT_TEXT = {".usd": "USD", ".usda": "USD", ".usdc": "USD", ".usdz": "USD", ".mjb": "compiled MuJoCo models"}
 
@@ -54,7 +50,7 @@ def load(
     search: Iterable[str | os.PathLike[str]] = (),
     loops: str | os.PathLike[str] | None = None,
 ) -> Model:
-    """Read a mechanism from a URDF or SDF file.
+    """Read a mechanism from a URDF, SDF or MJCF file.
 
     >>> model = load("panda.urdf", locked=["panda_finger_joint1"])  # doctest: +SKIP
 
@@ -118,7 +114,7 @@ def loads(
     search: Iterable[str | os.PathLike[str]] = (),
     loops: str | os.PathLike[str] | None = None,
 ) -> Model:
-    """Read a mechanism from the text of a URDF or SDF file; the arguments are those of `load`."""
+    """Read a mechanism from the text of a URDF, SDF or MJCF file; the arguments are those of `load`."""
     if not isinstance(text, (str, bytes)):
         raise InputError("the text of a model must be a string or bytes", got=type(text).__name__)
     content = _encoded(text) if isinstance(text, str) else text
@@ -151,8 +147,10 @@ def _describe(
     if suffix in _NOT_TEXT:
         raise _not_supported(_NOT_TEXT[suffix], file, None)
     root = parse(content, file)
-    if root.tag in _NOT_YET:
-        raise _not_supported(_NOT_YET[root.tag], file, root)
+    if root.tag in ("mujoco", "mujocoinclude"):
+        from linkwise.formats.mjcf import read_mjcf
+
+        return read_mjcf(root, file, _stem(file), places, angle_snap)
     if root.tag == "sdf":
         return read_sdf(root, file, name=_stem(file), library=Library(places), snap=angle_snap)
     if root.tag != "robot":
@@ -161,7 +159,7 @@ def _describe(
             file=file,
             line=root.line,
             got=f"<{root.tag[:40]}>",
-            allowed="<robot> (URDF), <sdf> (SDF)",
+            allowed="<robot> (URDF), <sdf> (SDF), <mujoco> (MJCF)",
         )
     return read_urdf(root, file, name=_stem(file), snap=angle_snap)
 
@@ -221,6 +219,6 @@ def _not_supported(what: str, file: str, at: Element | None) -> ModelFileError:
         f"not supported yet: {what}",
         file=file,
         line=None if at is None else at.line,
-        allowed="URDF, SDF",
-        do="convert the file to URDF or SDF, or describe the mechanism with ModelBuilder",
+        allowed="URDF, SDF, MJCF",
+        do="convert the file to one of these, or describe the mechanism with ModelBuilder",
     )
