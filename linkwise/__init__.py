@@ -15,7 +15,15 @@ from linkwise.errors import (
     UnknownNameError,
 )
 from linkwise.formats.load import load, loads
-from linkwise.model.actuation import Activation, Actuator, FrameTransmission, JointTransmission, Sensor, Spring
+from linkwise.model.actuation import (
+    Activation,
+    Actuator,
+    FrameTransmission,
+    JointTransmission,
+    PathTransmission,
+    Sensor,
+    Spring,
+)
 from linkwise.model.closures import (
     Closure,
     Coupling,
@@ -89,7 +97,7 @@ __all__ = [  # noqa: RUF022  # in groups
     "Closure", "RelativePose", "Distance", "PointOnCurve", "PointOnPlane", "PointOnSurface", "PrescribedFrame",
     "Rolling", "Relation", "Coupling", "PolynomialCoupling", "JointFunction", "Prescribed", "RateFunction",
     # what drives and measures a model, as files describe it
-    "Actuator", "Activation", "JointTransmission", "FrameTransmission", "Spring", "Sensor",
+    "Actuator", "Activation", "JointTransmission", "FrameTransmission", "PathTransmission", "Spring", "Sensor",
     # deformable bodies
     "FlexibleBody",
     # compiled functions, and scalar functions to write them with

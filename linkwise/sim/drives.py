@@ -12,7 +12,7 @@ from linkwise.errors import InputError, UnknownNameError
 from linkwise.model.actuation import Actuator
 from linkwise.model_api.model import Model
 from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers
-from linkwise.sim.transmissions import joint_forces, length, speed, wrench
+from linkwise.sim.transmissions import add_pulled, joint_forces, length, speed, wrenches
 from linkwise.spatial.scalar import where
 
 __all__ = ["Actuators"]
@@ -101,15 +101,12 @@ class Actuators(Element):
 
     def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector] | None:
         """What bodies feel of actuators at frames."""
-        felt = [wrench(self.model, actuator.transmission, 1.0) for actuator in self.actuators]
+        felt = [wrenches(self.model, actuator.transmission, q) for actuator in self.actuators]
         if not any(felt):
             return None
         found: dict[str, Any] = {}
-        for at, f in zip(felt, self.forces(t, q, v, x, p), strict=True):
-            if at is not None:
-                body, unit = at
-                own = [f * each for each in unit]
-                found[body] = [a + b for a, b in zip(found[body], own, strict=True)] if body in found else own
+        for own, f in zip(felt, self.forces(t, q, v, x, p), strict=True):
+            add_pulled(found, own, f)
         return found
 
     def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from linkwise.model.actuation import FrameTransmission, JointTransmission, Spring, Transmission
+from linkwise.model.actuation import FrameTransmission, JointTransmission, PathTransmission, Spring, Transmission
 from linkwise.model_api.model import Model
 from linkwise.sim.elements import Element, Scalar, Vector
-from linkwise.spatial.scalar import where
+from linkwise.spatial.scalar import sqrt, where
 
-__all__ = ["ModelSprings", "joint_forces", "length", "speed", "wrench"]
+__all__ = ["ModelSprings", "add_pulled", "joint_forces", "length", "speed", "wrenches"]
 
 
 def length(model: Model, transmission: Transmission, q: Vector) -> Scalar:
-    """Σ g·q; of a ball joint, g · log q."""
+    """Σ g·q; of a ball joint, g · log q; of a tendon through space, the length of its way."""
     total: Scalar = 0.0
+    if isinstance(transmission, PathTransmission):
+        points = {frame: _pose(model, frame, q)[:3, 3] for frame in transmission.frames}
+        for frames, factor in transmission.paths:
+            for a, b in pairwise(frames):
+                total = total + _norm(points[b] - points[a]) * factor
     for name, gear in transmission.gears if isinstance(transmission, JointTransmission) else ():
         joint = model.joint(name)
         own = list(q[joint.q_slice])
@@ -32,21 +38,21 @@ def length(model: Model, transmission: Transmission, q: Vector) -> Scalar:
 def speed(model: Model, transmission: Transmission, q: Vector, v: Vector) -> Scalar:
     """l̇."""
     total: Scalar = 0.0
-    if isinstance(transmission, FrameTransmission):
-        from linkwise.sim.motion import objects
-
-        places, moving = objects(list(q)), objects(list(v))
-        R = model.pose(places, transmission.frame)[:3, :3]
-        twist = model.velocity(places, moving, transmission.frame)
-        own = [*(R.T @ twist[:3]), *(R.T @ twist[3:])]
-        for g, x in zip(transmission.wrench, own, strict=True):
-            total = total + x * g if g else total
+    if isinstance(transmission, JointTransmission):
+        for name, gear in transmission.gears:
+            joint = model.joint(name)
+            m = joint.mimic.multiplier if joint.mimic else 1.0
+            for g, x in zip(gear, v[joint.v_slice], strict=True):
+                total = total + x * (g * m) if g else total
         return total
-    for name, gear in transmission.gears:
-        joint = model.joint(name)
-        m = joint.mimic.multiplier if joint.mimic else 1.0
-        for g, x in zip(gear, v[joint.v_slice], strict=True):
-            total = total + x * (g * m) if g else total
+    if isinstance(transmission, PathTransmission):
+        for frame, along in _gradient(model, transmission, q).items():
+            for g, x in zip(along, _twist(model, frame, q, v)[3:], strict=True):
+                total = total + x * g
+        return total
+    R, twist = _pose(model, transmission.frame, q)[:3, :3], _twist(model, transmission.frame, q, v)
+    for g, x in zip(transmission.wrench, [*(R.T @ twist[:3]), *(R.T @ twist[3:])], strict=True):
+        total = total + x * g if g else total
     return total
 
 
@@ -60,18 +66,68 @@ def joint_forces(model: Model, transmission: Transmission, force: Scalar, tau: l
                 tau[i] = tau[i] + force * (g * m)
 
 
-def wrench(model: Model, transmission: Transmission, force: Scalar) -> tuple[str, list[Scalar]] | None:
-    """The body that feels it, and [moment, force] (6) at its origin, in its frame; None where no body does."""
-    if not isinstance(transmission, FrameTransmission):
-        return None
-    frame = model.frame(transmission.frame)
+def wrenches(model: Model, transmission: Transmission, q: Vector) -> dict[str, list[Scalar]]:
+    """For f = 1, what each body feels: [moment, force] (6) at its origin, in its frame."""
+    found: dict[str, list[Scalar]] = {}
+    if isinstance(transmission, FrameTransmission):
+        moment, push = np.reshape(transmission.wrench, (2, 3))
+        _add_wrench(model, transmission.frame, moment, push, found)
+    elif isinstance(transmission, PathTransmission):
+        for frame, along in _gradient(model, transmission, q).items():
+            if model.frame(frame).body >= 0:
+                R = _pose(model, frame, q)[:3, :3]
+                _add_wrench(model, frame, np.zeros(3), R.T @ along, found)
+    return found
+
+
+def add_pulled(found: dict[str, Any], felt: dict[str, list[Scalar]], force: Scalar) -> None:
+    """Add the forces on bodies of a transmission that is pulled."""
+    for body, unit in felt.items():
+        own = [force * each for each in unit]
+        found[body] = [a + b for a, b in zip(found[body], own, strict=True)] if body in found else own
+
+
+def _add_wrench(model: Model, name: str, moment: Any, push: Any, found: dict[str, list[Scalar]]) -> None:
+    """A moment and a force at a frame, in its axes, to its body."""
+    frame = model.frame(name)
     if frame.body < 0:
-        return None
+        return
     X = np.array(frame.placement)
-    moment, push = np.reshape(transmission.wrench, (2, 3))
     f = X[:3, :3] @ push
-    unit = [*(X[:3, :3] @ moment + np.cross(X[:3, 3], f)), *f]
-    return model.bodies[frame.body].name, [force * float(x) for x in unit]
+    own = [*(X[:3, :3] @ moment + np.cross(X[:3, 3], f)), *f]
+    body = model.bodies[frame.body].name
+    found[body] = [a + b for a, b in zip(found[body], own, strict=True)] if body in found else own
+
+
+def _gradient(model: Model, transmission: PathTransmission, q: Vector) -> dict[str, Any]:
+    """∂l by the place of each frame (3), world axes."""
+    points = {frame: _pose(model, frame, q)[:3, 3] for frame in transmission.frames}
+    found: dict[str, Any] = {frame: np.zeros(3, object) + 0.0 for frame in points}
+    for frames, factor in transmission.paths:
+        for a, b in pairwise(frames):
+            way = points[b] - points[a]
+            unit = way * (factor / _norm(way))
+            found[b] = found[b] + unit
+            found[a] = found[a] - unit
+    return found
+
+
+def _norm(way: Any) -> Scalar:
+    return sqrt(way[0] * way[0] + way[1] * way[1] + way[2] * way[2])
+
+
+def _pose(model: Model, frame: str, q: Vector) -> Any:
+    return model.pose(_objects(q), frame)
+
+
+def _twist(model: Model, frame: str, q: Vector, v: Vector) -> Any:
+    return model.velocity(_objects(q), _objects(v), frame)
+
+
+def _objects(values: Vector) -> Any:
+    array = np.empty(len(values), object)
+    array[:] = list(values)
+    return array
 
 
 class ModelSprings(Element):
@@ -112,12 +168,9 @@ class ModelSprings(Element):
         """Of those at frames."""
         found: dict[str, Any] = {}
         for spring in self.model.springs:
-            felt = wrench(self.model, spring.transmission, 1.0)
-            if felt is not None:
-                pull = self._pull(spring, q, v)
-                body, unit = felt
-                own = [pull * each for each in unit]
-                found[body] = [a + b for a, b in zip(found[body], own, strict=True)] if body in found else own
+            felt = wrenches(self.model, spring.transmission, q)
+            if felt:
+                add_pulled(found, felt, self._pull(spring, q, v))
         return found or None
 
     def energy(self, q: Vector, x: Vector, p: Vector) -> Scalar:

@@ -26,6 +26,9 @@ class Beside:
     model: lw.Model
     m: Any
 
+    def __post_init__(self) -> None:
+        self.m.actuator_actearly[:] = 0  # about steps of time, not about forces
+
     @classmethod
     def of_file(cls, model: lw.Model, path: Path) -> Beside:
         return cls(model, mujoco.MjModel.from_xml_path(str(path)))
@@ -140,7 +143,8 @@ def _driven(beside: Beside, model: lw.Model, q: Array, v: Array, rng: np.random.
     m = beside.m
     motion = Motion(model, (), lw.JointRules(limits="ignore", friction=False), 0)
     tau = np.array(motion.joint_losses(q, v), float)
-    f_ext = np.zeros((len(model.bodies), 6))
+    outside = motion.body_forces(0.0, q, v, (), ())
+    f_ext = np.zeros((len(model.bodies), 6)) if outside is None else np.array(outside, float)
     data = beside.at(q, v, passive=True)
     data.qacc_warmstart[:] = 0.0
     named = {mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_ACTUATOR, i) or f"actuator{i}": i for i in range(m.nu)}

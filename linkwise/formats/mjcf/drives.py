@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwise.formats.description import Written
 from linkwise.formats.mjcf.compiled import Compiled
-from linkwise.formats.mjcf.tendons import tendon_terms
+from linkwise.formats.mjcf.tendons import transmission_of
 from linkwise.formats.mjcf.tree import Names
 from linkwise.model.actuation import (
     Activation,
@@ -80,18 +80,18 @@ def reflected(
             armature[joint] = armature.get(joint, 0.0) + inertia
             damping[joint] = damping.get(joint, 0.0) + loss
             continue
-        terms = tendon_terms(source, names, target) if on == "tendon" else None
+        along = transmission_of(source, names, target) if on == "tendon" else None
         name = source.name("actuator", i)
         if inertia:
             raise source.fail(
                 f"actuator {name!r} has an armature and pulls a tendon: that couples the inertias of its joints, "
                 "which is not supported", "actuator", i, do="give the joints an armature instead",
             )  # fmt: skip
-        if terms is None:
+        if along is None:
             left_out.append(f"the damping of actuator {name!r}")
             continue
         file, line = source.spot("actuator", i)
-        damper = Spring(f"{name}.damping", JointTransmission(terms), damping=loss)
+        damper = Spring(f"{name}.damping", along, damping=loss)
         dampers.append(Written(damper, line, None if file == source.document.where[0][0] else file))
     return armature, damping, dampers
 
@@ -117,7 +117,7 @@ def _target(source: Compiled, i: int) -> str:
     word = source.word("mjtTrn", source.model.actuator_trntype[i])
     said = {
         "body": "adhesion, which needs contact",
-        "tendon": "a tendon through space",
+        "tendon": "a tendon around a shape",
         "site": "a site with a reference",
         "slidercrank": "a slider-crank",
         "joint": "a free joint",
@@ -137,8 +137,7 @@ def _transmission(source: Compiled, names: Names, i: int) -> Transmission | None
             return JointTransmission({names.joints[target]: gear[:3]})
         return None
     if word == "tendon":
-        terms = tendon_terms(source, names, target)
-        return None if terms is None else JointTransmission({joint: gear[0] * c for joint, c in terms.items()})
+        return transmission_of(source, names, target, gear[0])
     if word == "site" and m.actuator_trnid[i, 1] < 0:
         return FrameTransmission(names.sites[target], (*gear[3:6], *gear[:3]))
     return None

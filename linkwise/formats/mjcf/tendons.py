@@ -1,4 +1,4 @@
-"""Tendons over joints: their sums, and the springs and dampers along them."""
+"""Tendons over joints and from site to site: their sums, and the springs and dampers along them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from linkwise.formats.description import Written
 from linkwise.formats.mjcf.compiled import Compiled
 from linkwise.formats.mjcf.tree import Names
-from linkwise.model.actuation import JointTransmission, Spring
+from linkwise.model.actuation import JointTransmission, PathTransmission, Spring, Transmission
 
-__all__ = ["ball_springs", "tendon_springs", "tendon_terms"]
+__all__ = ["ball_springs", "tendon_springs", "tendon_terms", "transmission_of"]
 
 
 def tendon_terms(source: Compiled, names: Names, tendon: int) -> dict[str, float] | None:
@@ -23,6 +23,26 @@ def tendon_terms(source: Compiled, names: Names, tendon: int) -> dict[str, float
         joint = names.joints[m.wrap_objid[wrap]]
         terms[joint] = terms.get(joint, 0.0) + float(m.wrap_prm[wrap])
     return {joint: c for joint, c in terms.items() if c != 0.0} or None
+
+
+def transmission_of(source: Compiled, names: Names, tendon: int, gear: float = 1.0) -> Transmission | None:
+    """A tendon over joints, or from site to site with pulleys; None for one that wraps around a shape."""
+    m = source.model
+    terms = tendon_terms(source, names, tendon)
+    if terms is not None:
+        return JointTransmission({joint: gear * c for joint, c in terms.items()})
+    first, count = int(m.tendon_adr[tendon]), int(m.tendon_num[tendon])
+    paths: list[tuple[list[str], float]] = [([], gear)]
+    for wrap in range(first, first + count):
+        kind = source.word("mjtWrap", m.wrap_type[wrap])
+        if kind == "pulley":
+            paths.append(([], gear / float(m.wrap_prm[wrap])))
+        elif kind == "site":
+            paths[-1][0].append(names.sites[m.wrap_objid[wrap]])
+        else:
+            return None
+    found = tuple((tuple(frames), factor) for frames, factor in paths if len(frames) > 1)
+    return PathTransmission(found) if found else None
 
 
 def tendon_springs(source: Compiled, names: Names, left_out: list[str]) -> Iterator[Written[Spring]]:
@@ -45,13 +65,13 @@ def tendon_springs(source: Compiled, names: Names, left_out: list[str]) -> Itera
             left_out.append(f"what is not linear in the spring of tendon {name!r}")
         if not stiffness and not damping:
             continue
-        terms = tendon_terms(source, names, i)
-        if terms is None:
-            left_out.append(f"the spring of tendon {name!r}, which runs through space")
+        transmission = transmission_of(source, names, i)
+        if transmission is None:
+            left_out.append(f"the spring of tendon {name!r}, which wraps around a shape")
             continue
         low, high = m.tendon_lengthspring[i].tolist()
         file, line = source.spot("tendon", i)
-        spring = Spring(name, JointTransmission(terms), stiffness, damping, (low, high))
+        spring = Spring(name, transmission, stiffness, damping, (low, high))
         yield Written(spring, line, None if file == source.document.where[0][0] else file)
 
 
