@@ -28,6 +28,7 @@ class Compiled:
         model: an ``MjModel``.
         document: what it was made from.
         notes: what MuJoCo warned about.
+        colliding: the numbers of the geoms that collide.
     """
 
     mj: Any
@@ -35,6 +36,7 @@ class Compiled:
     model: Any
     document: Document
     notes: list[str]
+    colliding: frozenset[int]
 
     def __post_init__(self) -> None:
         attached = bool(self.document.parts)  # their lines are of other texts
@@ -105,11 +107,22 @@ def compiled(document: Document) -> Compiled:
             spec = mj.MjSpec.from_string(document.text, include=document.parts or None, assets=document.assets or None)
             if len(spec.bodies) > _MOST_BODIES:
                 raise _refused(document, f"the model has more than {_MOST_BODIES} bodies")
+            colliding = _without_contact(spec)
             model = spec.compile()
         except (ValueError, mj.FatalError, mj.UnexpectedError, RuntimeError, OverflowError, UnicodeError) as error:
             raise _refused(document, str(error)) from None
     _check_finite(document, model)
-    return Compiled(mj, spec, model, document, [str(each.message) for each in caught])
+    notes = [str(each.message) for each in caught]
+    return Compiled(mj, spec, model, document, notes, frozenset(int(geom.id) for geom in colliding))
+
+
+def _without_contact(spec: Any) -> list[Any]:
+    """Take the geoms out of contact, so that no hulls of meshes are computed; returns those that were in it."""
+    colliding = [geom for geom in spec.geoms if geom.contype or geom.conaffinity]
+    if not spec.compiler.discardvisual:  # it discards what does not collide
+        for geom in colliding:
+            geom.contype = geom.conaffinity = 0
+    return colliding
 
 
 def _refused(document: Document, text: str) -> ModelFileError:

@@ -28,7 +28,7 @@ def shapes_of(source: Compiled, body: int, name: str, snap: float) -> tuple[tupl
             continue
         if m.geom_group[geom] in _SHOWN_GROUPS:
             visuals.append(shape)
-        if m.geom_contype[geom] or m.geom_conaffinity[geom]:
+        if geom in source.colliding:
             collisions.append(shape)
     return tuple(visuals), tuple(collisions)
 
