@@ -24,9 +24,9 @@ HEAD = """# MJCF files read
 
 Every MJCF file in the packages below, read by `lw.load` and by MuJoCo {mujoco}. For each, the largest difference over
 three random states, relative to the largest number of its kind: mass matrix M, bias force h, inverse dynamics τ,
-forward dynamics v̇, and v̇ again *driven*, with armature, damping, springs and actuators acting. Loops are open for this, since
-MuJoCo's equalities are soft; contact, limits and dry friction, which are among its constraints too, are off. This page
-is generated (`python docs/generate_mjcf.py`).
+forward dynamics v̇, and v̇ again *driven*, with armature, damping, springs and actuators acting. Loops are open for
+this, since MuJoCo's equalities are soft; contact, limits and dry friction, which are among its constraints too, are
+off. This page is generated (`python docs/generate_mjcf.py`).
 
 Packages: {packages}.
 

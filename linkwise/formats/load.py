@@ -55,10 +55,11 @@ def load(
     >>> model = load("panda.urdf", locked=["panda_finger_joint1"])  # doctest: +SKIP
 
     Loops of an SDF file become closures: the joint of a link that comes second in the file closes one. Gearboxes
-    become couplings.
+    become couplings. Equalities of an MJCF file (extra ``mjcf``) become closures and couplings, its actuators and
+    sensors ``model.actuators`` and ``model.sensors``, its keyframes ``model.configurations``.
 
     Args:
-        path: the file. The meshes that it names are not opened.
+        path: the file. The meshes that it names are not opened, but for those of MJCF, where they have mass.
         floating: free the root link: a joint "root_joint" of six degrees of freedom between it and the world.
             Otherwise the root link is fixed to the world. Where the root link is named "world" it *is* the world,
             and the one link fixed to it is freed. Of an SDF file, every link is freed that no joint connects with the
@@ -85,7 +86,7 @@ def load(
         UnknownNameError: `locked` names a joint that does not exist.
 
     Warns:
-        ModelWarning: the file was read, but has an inertia that no body can have.
+        ModelWarning: the file was read, but has an inertia that no body can have, or something that is left out.
     """
     content = read_bytes(path, suffixes=_SUFFIXES)
     file = os.fspath(path)

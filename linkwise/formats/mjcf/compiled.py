@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.errors import ModelFileError, require_extra
+from linkwise.errors import InputError, ModelFileError, require_extra
 from linkwise.formats.mjcf.document import Document, Spot
 
 __all__ = ["Compiled", "compiled"]
@@ -17,6 +17,7 @@ __all__ = ["Compiled", "compiled"]
 _LINE = re.compile(r"\bline (\d+)")
 _PREFIX = re.compile(r"^(?:XML )?(?:Error|ParseXML): *", re.IGNORECASE)
 _MOST_BODIES = 20_000
+_OLDEST = 4
 
 
 @dataclass(eq=False)
@@ -101,6 +102,13 @@ def compiled(document: Document) -> Compiled:
         ModelFileError: what MuJoCo says is wrong, with the file and line.
     """
     mj = require_extra("mujoco", "mjcf")
+    if int(mj.__version__.partition(".")[0]) < _OLDEST:
+        raise InputError(
+            "this version of MuJoCo is too old to read models with",
+            got=f"mujoco {mj.__version__}",
+            allowed=f"{_OLDEST}.0 or later",
+            do='pip install --upgrade "linkwise[mjcf]"',
+        )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
