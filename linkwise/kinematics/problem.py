@@ -89,6 +89,16 @@ class Problem:
         return found
 
     @cached_property
+    def middle(self) -> Array:
+        """The configuration (nq) in the middle of the limits; zero, or next to it, where there are not two."""
+        q = np.zeros(self.nq)
+        for joint in self.mechanism.independent:
+            q[joint.q_slice] = joint.type.neutral()
+        both = np.isfinite(self.lower) & np.isfinite(self.upper)
+        q[both] = 0.5 * (self.lower[both] + self.upper[both])
+        return np.clip(q, self.lower, self.upper)
+
+    @cached_property
     def length(self) -> float:
         """The lever arm (m) by which lengths are made angles: the mean of what turning freedoms have on the goals."""
         squares = []

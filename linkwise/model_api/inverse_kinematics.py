@@ -89,7 +89,7 @@ class InverseKinematics(Methods):
         if q0 is not None:
             first = _configurations(model, "q0", q0)
         else:
-            first = _middle(model, problem) if wish is None else np.clip(wish, problem.lower, problem.upper)
+            first = problem.middle if wish is None else np.clip(wish, problem.lower, problem.upper)
         if x.ndim == 1 and first.ndim == 1:
             batch: tuple[int, ...] = ()
             x, guess = x[None], first[None]
@@ -155,13 +155,6 @@ def _solver(
     names = None if joints is None else tuple(joints)
     key = (tuple(goal.key for goal in goals), names, tuple(locked), limits)
     return Memory.of(model).recent("inverse kinematics", key, make, _KEPT)
-
-
-def _middle(model: Model, problem: Problem) -> Array:
-    q = model.neutral()
-    both = np.isfinite(problem.lower) & np.isfinite(problem.upper)
-    q[both] = 0.5 * (problem.lower[both] + problem.upper[both])
-    return np.clip(q, problem.lower, problem.upper)
 
 
 def _starts(model: Model, seed: int, count: int) -> Array:

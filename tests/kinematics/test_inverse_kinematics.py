@@ -1,4 +1,4 @@
-"""Inverse kinematics: that what it finds is right is checked by Pinocchio's forward kinematics, SciPy and closed forms."""
+"""Inverse kinematics: what it finds is checked by Pinocchio's forward kinematics, SciPy and closed forms."""
 
 from __future__ import annotations
 
@@ -274,7 +274,7 @@ def test_closed_mechanisms_stay_closed() -> None:
     platform = stewart_platform()
     q0 = platform.assemble(platform.neutral())
     shifts = np.random.default_rng(0).uniform(-0.1, 0.1, (9, 3))
-    T = np.array([lw.transform(xyz=(0, 0, 1.2) + s, rpy=s[::-1]) for s in shifts])
+    T = np.array([lw.transform(xyz=np.add((0, 0, 1.2), s), rpy=s[::-1]) for s in shifts])
     found = platform.inverse_kinematics("plate", T, q0=q0)
     assert found.converged.all()
     assert np.abs(platform.closure_error(found.q)).max() < 1e-9
