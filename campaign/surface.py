@@ -28,6 +28,7 @@ LEFT_OUT = {
 STATIC = {
     "body": "place",
     "dt": "seconds",
+    "reference": "a word; left alone",
     "order": "order",
     "actuated": "joints; left alone",
     "node": "of flexible bodies; left alone",
