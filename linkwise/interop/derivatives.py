@@ -9,16 +9,6 @@ import numpy as np
 from linkwise.compiled.function import CompiledFunction
 
 
-def componentwise(f: CompiledFunction) -> CompiledFunction:
-    """The same function, differentiated number by number: what another library takes an array to be."""
-    if not f.charts:
-        return f
-    known: CompiledFunction | None = f.__dict__.get("_componentwise")
-    if known is None:
-        known = f.__dict__["_componentwise"] = CompiledFunction(f.name, f.text, f.inputs, f.__doc__ or "")
-    return known
-
-
 def batch_shape(f: CompiledFunction, shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
     """The common leading axes of the arguments."""
     leading = [shape[: len(shape) - len(core)] for shape, (_, core) in zip(shapes, f.inputs, strict=True)]

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.compiled.derivatives import componentwise
 from linkwise.compiled.function import CompiledFunction
 from linkwise.errors import require_extra
-from linkwise.interop.derivatives import as_tuple, batch_shape, componentwise, summed_to
+from linkwise.interop.derivatives import as_tuple, batch_shape, summed_to
 
 
 def as_jax(f: CompiledFunction) -> Callable[..., Any]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from linkwise.compiled.derivatives import componentwise
 from linkwise.compiled.function import CompiledFunction
 from linkwise.errors import require_extra
-from linkwise.interop.derivatives import as_tuple, componentwise, summed_to
+from linkwise.interop.derivatives import as_tuple, summed_to
 
 
 def as_torch(f: CompiledFunction) -> Callable[..., Any]:
