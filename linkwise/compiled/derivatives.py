@@ -137,7 +137,7 @@ def jvp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
             ],
         )
 
-    inputs = [*f.inputs, *((f"d_{name}", _tangent_shape(f, name)) for name in names)]
+    inputs = [*f.inputs, *((_new_name(f, "d", name), _tangent_shape(f, name)) for name in names)]
     return CompiledFunction(f"{f.name}_jvp", text, inputs, _doc("The derivative along", f, ", ".join(names)), f.charts)
 
 
@@ -158,7 +158,7 @@ def vjp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
             results.append(_shaped(_pulled(f, name, flat, flat_back), _tangent_shape(f, name)))
         return results[0] if len(names) == 1 else kind(*results)
 
-    inputs = [*f.inputs, *((f"w_{array.name}", array.shape) for array in f.program.outputs)]
+    inputs = [*f.inputs, *((_new_name(f, "w", array.name), array.shape) for array in f.program.outputs)]
     doc = _doc("Weights carried back", f, ", ".join(names))
     return CompiledFunction(f"{f.name}_vjp", text, inputs, doc, f.charts)
 
@@ -230,6 +230,15 @@ def _check(f: CompiledFunction, names: Sequence[str]) -> None:
     for name in names:
         if name not in dict(f.inputs):
             raise UnknownNameError(f"input of {f.name}", name, [n for n, _ in f.inputs])
+
+
+def _new_name(f: CompiledFunction, letter: str, name: str) -> str:
+    """``d_q``; where the function has such an input already, being a derivative itself, ``dd_q``, and so on."""
+    known = {n for n, _ in f.inputs}
+    word = letter
+    while f"{word}_{name}" in known:
+        word += letter
+    return f"{word}_{name}"
 
 
 def _position(f: CompiledFunction, name: str) -> int:
