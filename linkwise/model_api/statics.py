@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.errors import InputError
+from linkwise.model.actuation import JointTransmission
 from linkwise.model_api.base import Methods
 from linkwise.model_api.support import support_margin
 
@@ -124,11 +125,11 @@ class Statics(Methods):
         return Workspace(q, self._run("pose", q, **at))
 
     def actuation_matrix(self, actuated: Sequence[str] | None = None) -> Array:
-        """B (nv, m): joint forces τ = B u of motors u. Each column has a one, at the freedom that the motor moves.
+        """B (nv, m): joint forces τ = B f of motors' forces f; a one at the freedom that a motor moves.
 
         Args:
-            actuated: names of the joints with motors. If left out, all but floating bases (joints of type ``Free`` on
-                the world) and the modes of flexible bodies.
+            actuated: names of the joints with motors. If left out, the model's ``actuators``, a column of gears for
+                each; of a model without any, all joints but floating bases (joints of type ``Free`` on the world).
 
         ``inverse_dynamics`` and ``state_space`` take the same names as ``actuated=``.
 
@@ -137,6 +138,8 @@ class Statics(Methods):
             >>> planar_arm(2).actuation_matrix(["joint2"]).tolist()
             [[0.0], [1.0]]
         """
+        if actuated is None and self.actuators:
+            return self._gears()
         if actuated is None:
             free = {j.name for j in self.joints if type(j.type).__name__ == "Free" and self.bodies[j.index].parent < 0}
             actuated = [j.name for j in self.joints if j.mimic is None and j.name not in free]
@@ -145,8 +148,27 @@ class Statics(Methods):
         B[places, range(len(places))] = 1.0
         return B
 
+    def _gears(self) -> Array:
+        """What each actuator does to each freedom."""
+        B = np.zeros((self.nv, len(self.actuators)))
+        for k, actuator in enumerate(self.actuators):
+            if not isinstance(actuator.transmission, JointTransmission):
+                raise InputError(
+                    f"what actuator {actuator.name!r} does to the joints depends on the configuration",
+                    got=type(actuator.transmission).__name__,
+                    allowed="actuators of joints",
+                    do='name the joints that have motors: actuated=["joint1", …]',
+                )
+            for name, gear in actuator.transmission.gears:
+                joint = self.joint(name)
+                share = 1.0 if joint.mimic is None else joint.mimic.multiplier
+                B[joint.v_slice, k] += share * np.asarray(gear)
+        return B
+
     if TYPE_CHECKING:
+        actuators: Any
         gravity: Any
+        joint: Any
         joints: Any
         bodies: Any
         closures: Any

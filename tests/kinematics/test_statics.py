@@ -149,6 +149,29 @@ def test_actuation() -> None:
         tree.actuation_matrix(["no joint"])
 
 
+def test_actuation_by_the_models_own_motors() -> None:
+    builder = lw.ModelBuilder("legs")
+    solid = {"mass": 1.0, "com": (0, 0, -0.5), "inertia": np.eye(3)}
+    builder.add_body("thigh", joint=lw.Revolute((0, 1, 0)), joint_name="hip", **solid)
+    builder.add_body("shank", parent="thigh", joint=lw.Revolute((0, 1, 0)), joint_name="knee", **solid)
+    builder.add_body(
+        "foot",
+        parent="shank",
+        joint=lw.Revolute((0, 1, 0)),
+        joint_name="ankle",
+        mimic=lw.Mimic("knee", -0.5, 0.0),
+        **solid,
+    )
+    builder.add_actuator(lw.Actuator("motor", lw.JointTransmission({"knee": 50.0})))
+    builder.add_actuator(lw.Actuator("tendon", lw.JointTransmission({"hip": 2.0, "ankle": 4.0})))
+    model = builder.build()
+    assert model.actuation_matrix().tolist() == [[0.0, 2.0], [50.0, -2.0]]
+    assert model.actuation_matrix(["knee"]).tolist() == [[0.0], [1.0]]
+    thruster = lw.Actuator("jet", lw.FrameTransmission("foot", (0, 0, 0, 0, 0, 1)))
+    with pytest.raises(InputError, match="jet"):
+        model.with_actuators([thruster]).actuation_matrix()
+
+
 def test_pandas_and_xarray() -> None:
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("xarray")
