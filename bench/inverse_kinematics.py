@@ -205,7 +205,7 @@ def measure(name: str, count: int, peers_count: int, rounds: int, damping: float
             middle = 1e6 * float(np.median(seconds[i]))
             rows.append([name, title, library.name, peers_count, 100.0 * float(solved[i].mean()), mean, middle, ratio])
         best = np.inf
-        for _ in range(max(3, rounds)):
+        for _ in range(max(10, rounds)):
             begin = time.perf_counter()
             found = model.inverse_kinematics(body, target, tol=tol, starts=STARTS, iterations=STEPS)
             best = min(best, time.perf_counter() - begin)
