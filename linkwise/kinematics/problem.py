@@ -146,6 +146,10 @@ class Problem:
         """Coordinates (nq) that may change and do not matter."""
         return self.still & self._coordinates(self.movable)
 
+    def inside(self, q: Array) -> Array:
+        """Configurations (..., nq) with all that moves within its limits."""
+        return np.where(self.still, q, np.clip(q, self.lower, self.upper))
+
     @cached_property
     def metric(self) -> list[float]:
         """How readily each active freedom moves: squares of what is a unit of it."""
