@@ -148,7 +148,13 @@ class Problem:
 
     def inside(self, q: Array) -> Array:
         """Configurations (..., nq) with all that moves within its limits."""
-        return np.where(self.still, q, np.clip(q, self.lower, self.upper))
+        least, most = self._ends
+        return np.minimum(np.maximum(q, least), most)
+
+    @cached_property
+    def _ends(self) -> tuple[Array, Array]:
+        """The limits of what moves."""
+        return np.where(self.still, -np.inf, self.lower), np.where(self.still, np.inf, self.upper)
 
     @cached_property
     def metric(self) -> list[float]:
