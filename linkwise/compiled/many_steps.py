@@ -24,7 +24,7 @@ _PIECE = 1024  # states that run through all steps together on the CPU
 def rollout(
     step: CompiledFunction, steps: int, *, sequences: Sequence[str] = (), record: bool = False
 ) -> RolloutFunction:
-    """A function that repeats a step.
+    """A function that repeats a step, and can be differentiated: ``.value_and_gradient``, ``.vjp``, ``.jvp``.
 
     Args:
         step: takes the state and whatever else, and returns the next state. An output with the name of an input becomes
