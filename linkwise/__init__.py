@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from linkwise.kinematics.goals import Aim, Balance, Reach
     from linkwise.kinematics.solver import Reached
     from linkwise.model.joint_check import check_joint
+    from linkwise.paths.path import Path, path
     from linkwise.sim.actuators import (
         PD,
         ComputedTorque,
@@ -111,6 +112,8 @@ __all__ = [  # noqa: RUF022  # in groups
     "simulate", "Trajectory", "Event", "JointRules", "Baumgarte", "Element", "ComputedTorque", "JointSprings", "PD",
     "ReactionWheel", "SeriesElastic", "Thruster", "Torque", "Bushing", "Encoder", "ForceTorque", "IMU",
     "Actuators", "Sensors",
+    # ways between configurations
+    "path", "Path",
     # errors and warnings
     "ClosureError", "FrozenElementError", "InputError", "LinkwiseError", "MissingExtraError", "ModelError",
     "ModelFileError", "UnknownNameError", "IntegrationWarning", "ModelWarning", "SlowControlWarning",
@@ -125,6 +128,7 @@ _LATER = {
     "linkwise.kinematics.goals": ("Aim", "Balance", "Reach"),
     "linkwise.kinematics.solver": ("Reached",),
     "linkwise.flexible.body": ("FlexibleBody",),
+    "linkwise.paths.path": ("Path", "path"),
     "linkwise.sim.actuators": (
         "PD", "ComputedTorque", "JointSprings", "ReactionWheel", "SeriesElastic", "Thruster", "Torque",
     ),

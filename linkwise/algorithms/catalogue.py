@@ -33,6 +33,7 @@ from linkwise.algorithms.closure_solvers import ClosureSolver, closure_solver
 from linkwise.algorithms.equations import Between, Constraint
 from linkwise.algorithms.kinematics import Place
 from linkwise.algorithms.pivots import Pivots, reference_pivots
+from linkwise.algorithms.references import Reference
 from linkwise.algorithms.sweeps import Field, each
 from linkwise.algorithms.switched import switched
 from linkwise.errors import InputError
@@ -305,6 +306,20 @@ def _perturbed_forward(
     return perturbed.perturbed_forward(t.fast, q, v, tau, dq, dv, dtau, t.link_forces(f_ext, t.fast)).dvdot
 
 
+_NO_POINT: Any = object()
+
+
+def _where(t: Trees, point: Any = _NO_POINT, reference: Reference = "mixed", **at: Any) -> tuple[Any, ...]:
+    """A place, a point on it where the function takes one, and the way to write what is there."""
+    place = t.place(t.fast, **at)
+    return (place, reference) if point is _NO_POINT else (place, _point(point), reference)
+
+
+def _pulled(function: Any, t: Trees, state: tuple[Flat, ...], point: Flat | None, f: Flat, **at: Any) -> Any:
+    place, where, reference = _where(t, point, **at)
+    return function(t.fast, *state, place, where, f, reference)
+
+
 def _point(point: Flat | None) -> Vec | None:
     return None if point is None else Vec.of(list(point))
 
@@ -368,24 +383,28 @@ CATALOGUE: dict[str, Text] = {
     ),
     "poses": Text(("q",), lambda t, q: kinematics.poses(t.fast, q), empty=(0, 4, 4)),
     "pose": Text(("q",), lambda t, q, **at: kinematics.pose(t.fast, q, t.place(t.fast, **at))),
-    "velocity": Text(("q", "v"), lambda t, q, v, **at: kinematics.velocity(t.fast, q, v, t.place(t.fast, **at))),
+    "velocity": Text(("q", "v"), lambda t, q, v, **at: kinematics.velocity(t.fast, q, v, *_where(t, **at))),
+    "acceleration": Text(
+        ("q", "v", "vdot"),
+        lambda t, q, v, vdot, **at: kinematics.acceleration(t.fast, q, v, vdot, *_where(t, **at)),
+    ),
     "jacobian": Text(
         ("q",),
-        lambda t, q, point, **at: jacobian.jacobian(t.fast, q, t.place(t.fast, **at), _point(point)),
+        lambda t, q, point, **at: jacobian.jacobian(t.fast, q, *_where(t, point, **at)),
         ("point",),
         Columns(
             ("force",),
-            lambda t, q, point, f, **at: jacobian.pulled(t.fast, q, t.place(t.fast, **at), _point(point), f),
+            lambda t, q, point, f, **at: _pulled(jacobian.pulled, t, (q,), point, f, **at),
             rows=True,
         ),
     ),
     "jacobian_rate": Text(
         ("q", "v"),
-        lambda t, q, v, point, **at: jacobian.jacobian_rate(t.fast, q, v, t.place(t.fast, **at), _point(point)),
+        lambda t, q, v, point, **at: jacobian.jacobian_rate(t.fast, q, v, *_where(t, point, **at)),
         ("point",),
         Columns(
             ("force",),
-            lambda t, q, v, point, f, **at: jacobian.pulled_rate(t.fast, q, v, t.place(t.fast, **at), _point(point), f),
+            lambda t, q, v, point, f, **at: _pulled(jacobian.pulled_rate, t, (q, v), point, f, **at),
             rows=True,
         ),
     ),

@@ -227,6 +227,14 @@ class CompiledFunction:
         """Weights times the Jacobian: takes f's inputs, then a weight for each output; one array for each name."""
         return self._derived("vjp", names)
 
+    def value_and_gradient(self, *names: str) -> CompiledFunction:
+        """A number and its gradient in one call: takes what f takes, returns ``(value, gradient)``.
+
+        With several names, a gradient for each: ``(value, d_first, d_second, …)``. What value and gradients both need
+        is computed once.
+        """
+        return self._derived("value_and_gradient", names)
+
     def _derived(self, kind: str, *arguments: Any) -> CompiledFunction:
         from linkwise.compiled import derivatives
 

@@ -87,7 +87,7 @@ class ClosedDynamics:
             if row not in kept:
                 redundant.setdefault(closure, []).append(equation)
         count = self.nv - len(kept)
-        names = self._freedom_names
+        names = self.freedom_names
         found = Freedoms(
             count,
             N,
@@ -182,7 +182,7 @@ class ClosedDynamics:
             worst = int(np.argmax(np.abs(errors[0, :n])))
             raise LinkwiseError(
                 "no equilibrium was found from this guess",
-                got=f"{errors[0, worst] * scale:.3g} N m (or N) left at {self._freedom_names[worst]!r}",
+                got=f"{errors[0, worst] * scale:.3g} N m (or N) left at {self.freedom_names[worst]!r}",
                 allowed=f"{tol * scale:.3g}",
                 do="give a guess that is nearer, or other joint forces",
             )
@@ -221,7 +221,7 @@ class ClosedDynamics:
         if (np.abs(left) > tolerance).any():
             state, worst = np.unravel_index(int(np.argmax(np.abs(left) / tolerance)), left.shape)
             raise InputError(
-                f"the actuated joints cannot balance what is needed at joint {self._freedom_names[worst]!r}",
+                f"the actuated joints cannot balance what is needed at joint {self.freedom_names[worst]!r}",
                 got=f"{left[state, worst]:.3g} N m (or N) left over with actuated={list(actuated)}",
                 allowed="motions that the actuated joints can cause",
                 do="name more joints, or change vdot",
@@ -317,15 +317,6 @@ class ClosedDynamics:
             )
         return x
 
-    @property
-    def _freedom_names(self) -> list[str]:
-        """For each number of v, the name of its joint, with an index where it has several."""
-        names = [""] * self.nv
-        for joint in self.independent:
-            for i in range(joint.nv):
-                names[joint.v_slice.start + i] = joint.name if joint.nv == 1 else f"{joint.name}[{i}]"
-        return names
-
     def _places_in_v(self, names: Sequence[str]) -> list[int]:
         if isinstance(names, str):
             names = [names]
@@ -347,6 +338,7 @@ class ClosedDynamics:
 
     if TYPE_CHECKING:
         closures: Any
+        freedom_names: Any
         independent: Any
         joints: Any
         parameter_names: Any

@@ -207,6 +207,7 @@ class Linearization:
         tau: ArrayLike,
         *,
         dt: float | None = None,
+        actuated: Sequence[str] | None = None,
         t: ArrayLike | None = None,
         p: ArrayLike | None = None,
         threads: int | None = None,
@@ -226,10 +227,14 @@ class Linearization:
             v: velocity (..., nv).
             tau: joint forces (..., nv).
             dt: time step in s; None for continuous time.
+            actuated: names of the joints that have motors: B has their columns alone. All if not given.
             t: time, for closures that depend on it.
             p: run-time parameters (..., np).
             threads: threads to split a batch over.
         """
+        if actuated is not None:
+            whole = self.state_space(q, v, tau, dt=dt, t=t, p=p, threads=threads)
+            return StateSpace(whole.A, whole.B @ self.actuation_matrix(actuated))
         if self.closures:
             return StateSpace(*self._closed_state_space(q, v, tau, t, p, None if dt is None else _checked_dt(dt)))
         q, v, tau = (np.asarray(x, float) for x in (q, v, tau))
@@ -457,6 +462,7 @@ class Linearization:
         closures: Any
         check_closures: Any
         _linearized_closed: Any
+        actuation_matrix: Any
         _closed_state_space: Any
         _trees: Any
         nominal_parameters: Any

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -31,6 +32,7 @@ from linkwise.model_api.kinematics import Kinematics
 from linkwise.model_api.linearization import Linearization
 from linkwise.model_api.memory import Memory, shadow
 from linkwise.model_api.operational import Operational
+from linkwise.model_api.statics import Statics
 from linkwise.once import cached_property, once
 from linkwise.spatial.scalar import is_exact
 
@@ -63,7 +65,16 @@ class ModelBuilder(Builder):
 
 @dataclass(frozen=True, eq=True)
 class Model(
-    Dynamics, Kinematics, InverseKinematics, Energies, Operational, Closures, ClosedDynamics, Linearization, Mechanism
+    Dynamics,
+    Kinematics,
+    InverseKinematics,
+    Energies,
+    Operational,
+    Closures,
+    ClosedDynamics,
+    Linearization,
+    Statics,
+    Mechanism,
 ):
     """A mechanism and its dynamics.
 
@@ -124,12 +135,22 @@ class Model(
                 q[joint.q_slice] = joint.type.neutral()
         return q
 
-    def random_configuration(self, rng: np.random.Generator | int | None = None) -> Array:
+    def random_configuration(
+        self, rng: np.random.Generator | int | None = None, size: int | tuple[int, ...] | None = None
+    ) -> Array:
         """A random configuration (nq) within the joint limits (±π rad, ±1 m where there are none).
 
         Flexible bodies are bent a little: each mode moves no node by more than 2 % of the body's size.
+
+        Args:
+            rng: a generator, or a seed.
+            size: how many, as NumPy's generators take it: ``size=100`` gives (100, nq), ``size=(4, 5)`` (4, 5, nq).
         """
         generator = np.random.default_rng(rng)
+        if size is not None:
+            shape = (size,) if isinstance(size, (int, np.integer)) else tuple(size)
+            many = [self.random_configuration(generator) for _ in range(math.prod(shape))]
+            return np.array(many, float).reshape(*shape, self.nq)
         q = np.zeros(self.nq)
         for joint in self.joints:
             if joint.mimic is None:

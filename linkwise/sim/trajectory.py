@@ -408,6 +408,25 @@ class Trajectory:
         p = arrays["p"][..., 0, :] if columns.pop("p") and len(t) else None
         return cls(t, arrays["q"], arrays["v"], arrays["x"], p=p, model=model, derived=derived, columns=columns)
 
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame``: a row for each time, columns as in a CSV file, ``q:joint1``, …, ``energy``.
+
+        The index is ``time``; of a batch ``(batch0, …, time)``. Needs the package pandas.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise LinkwiseError("to_pandas needs the package pandas", do="pip install pandas") from error
+        names = [f"batch{k}" for k in range(len(self.batch_shape))]
+        ranges = [range(n) for n in self.batch_shape]
+        index = pandas.MultiIndex.from_product([*ranges, self.t], names=[*names, "time"]) if names else self.t
+        columns: dict[str, Array] = {}
+        for name, array in self._arrays().items():
+            flat = array.reshape(len(index), -1)
+            labels = ["energy"] if name == "energy" else [f"{name}:{column}" for column in self.columns[name]]
+            columns.update(zip(labels, flat.T, strict=True))
+        return pandas.DataFrame(columns, index=index if names else pandas.Index(self.t, name="time"))
+
     def to_xarray(self) -> Any:
         """An ``xarray.Dataset`` with the dimensions time, joint coordinates and freedoms (needs the package xarray)."""
         try:
