@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from linkwise.sim.actuators import (
         PD,
         ComputedTorque,
+        Disturbance,
         JointSprings,
         ReactionWheel,
         SeriesElastic,
@@ -65,12 +66,15 @@ if TYPE_CHECKING:
     )
     from linkwise.sim.bushing import Bushing
     from linkwise.sim.closing import Baumgarte
+    from linkwise.sim.controllers import PID, Controller, Sampled
+    from linkwise.sim.disturbances import BodyForce, BodyForces
     from linkwise.sim.elements import Element, FrozenElementError
     from linkwise.sim.events import Event
     from linkwise.sim.motion import JointRules
     from linkwise.sim.run import IntegrationWarning
     from linkwise.sim.sensors import IMU, Encoder, ForceTorque
     from linkwise.sim.simulate import SlowControlWarning, simulate
+    from linkwise.sim.tables import Table
     from linkwise.sim.trajectory import Trajectory
 
 __version__ = "0.1.0"
@@ -92,6 +96,7 @@ __all__ = [  # noqa: RUF022  # in groups
     # simulation: what acts, what measures, what comes out
     "simulate", "Trajectory", "Event", "JointRules", "Baumgarte", "Element", "ComputedTorque", "JointSprings", "PD",
     "ReactionWheel", "SeriesElastic", "Thruster", "Torque", "Bushing", "Encoder", "ForceTorque", "IMU",
+    "Table", "Controller", "Sampled", "PID", "Disturbance", "BodyForce", "BodyForces",
     # errors and warnings
     "ClosureError", "FrozenElementError", "InputError", "LinkwiseError", "MissingExtraError", "ModelError",
     "ModelFileError", "UnknownNameError", "IntegrationWarning", "ModelWarning", "SlowControlWarning",
@@ -105,8 +110,11 @@ _LATER = {
     "linkwise.interop": ("as_jax", "as_torch"),
     "linkwise.flexible.body": ("FlexibleBody",),
     "linkwise.sim.actuators": (
-        "PD", "ComputedTorque", "JointSprings", "ReactionWheel", "SeriesElastic", "Thruster", "Torque",
+        "PD", "ComputedTorque", "Disturbance", "JointSprings", "ReactionWheel", "SeriesElastic", "Thruster", "Torque",
     ),
+    "linkwise.sim.controllers": ("PID", "Controller", "Sampled"),
+    "linkwise.sim.disturbances": ("BodyForce", "BodyForces"),
+    "linkwise.sim.tables": ("Table",),
     "linkwise.sim.bushing": ("Bushing",),
     "linkwise.sim.closing": ("Baumgarte",),
     "linkwise.sim.elements": ("Element", "FrozenElementError"),

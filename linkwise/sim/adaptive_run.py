@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.errors import InputError, message
+from linkwise.sim.curves import RunTables
 from linkwise.sim.plans import Plan
 from linkwise.sim.run import CHUNK_SECONDS, Run, storage
 from linkwise.sim.states import States
@@ -37,18 +38,20 @@ class AdaptiveRun(Run):
         min_step: float,
         max_steps: int,
         times: Array | None,
+        curves: RunTables,
         out: Trajectory | None = None,
     ) -> None:
-        super().__init__(plan, states, t0, duration)
+        super().__init__(plan, states, t0, duration, curves)
         count, ny = states.count, plan.motion.ny
         self.max_steps = max_steps
         self.floor = min_step or _LEAST * min(1.0, duration)
-        self.rows["span"] = np.tile([self.end, rtol, max(atol, 1e-300), max_step, self.floor], (count, 1))
+        span = [self.end, rtol, max(atol, 1e-300), max_step, self.floor, self.slack]
+        self.rows["span"] = np.tile(span, (count, 1))
         first = 0.0 if dt is None else float(dt)
         self.rows["control"] = np.tile([self.t0, first, RUNNING, 0.0, 0.0, 0.0, 0.0, 0.0], (count, 1))
         self.rows["k0"] = np.zeros((count, plan.motion.nz))
         self.times = times
-        self.tables: dict[str, Array] = {}
+        self.tables: dict[str, Array] = dict(curves.arrays)
         self.pieces: list[tuple[Array, Array]] = [(np.array([self.t0]), self.y[:1].copy())]
         if times is not None:
             self.tables["times"] = np.append(times, np.inf)
@@ -84,6 +87,11 @@ class AdaptiveRun(Run):
         if self.times is None:
             self.control[:, 3] = 0.0
         kernel.run(self.rows, self.tables, self.records, self.states.count, threads)
+        waited = self.answer(self.control[:, 2], self.control[:, 0])
+        self.control[waited, 2] = RUNNING
+        self.control[waited, 7] = -1.0  # what acts has changed, and so has the derivative
+        if len(waited) and self.times is None and self.control[0, 3] > 0.0:
+            self.records["saved"][0, int(self.control[0, 3]) - 1] = self.y[0]
         if self.times is None:
             made = int(self.control[0, 3])
             self.pieces.append((self.records["saved_t"][0, :made, 0].copy(), self.records["saved"][0, :made].copy()))
@@ -105,10 +113,10 @@ class AdaptiveRun(Run):
         """Find what happened in the steps at which the kernel stopped, and go on from there."""
         for k in np.flatnonzero((self.control[:, 2] == EVENT) & ~self.ended):
             t, h = (float(x) for x in self.control[k, :2])
-            locator, p = self.plan.locator, self.states.p[k]
-            found = locator.first(t, self.y[k], p, h)
+            locator, p, tables = self.plan.locator, self.parameters_at(int(k), t), self.curves.of(int(k))
+            found = locator.first(t, self.y[k], p, h, tables)
             if found is None:  # the sign changed twice, or only by rounding: pass over it
-                found = h, locator.at(t, self.y[k], p, np.array([h]))[0][0], []
+                found = h, locator.at(t, self.y[k], p, np.array([h]), tables)[0][0], []
             size, before, which = found
             y, final = self.happen(int(k), t + size, before, which)
             ends = final or t + size >= self.end
@@ -119,6 +127,8 @@ class AdaptiveRun(Run):
                 self._fill(int(k), t, t + size, y)
             self.y[k] = y
             self.ended[k] = final
+            if not ends:  # an event may lie on a stop
+                self.settle(np.array([k]), np.array([t + size]))
             # What follows may be quite different: start small, so that the next event is not stepped over.
             status = EVENT if final else DONE if ends else RUNNING
             self.control[k, [0, 1, 2]] = t + size, 0.0, status
@@ -135,7 +145,7 @@ class AdaptiveRun(Run):
         due = due[due < stop]
         if len(due):
             self.saved[k, place : place + len(due)] = self.plan.locator.at(
-                start, self.y[k], self.states.p[k], due - start
+                start, self.y[k], self.parameters_at(k, start), due - start, self.curves.of(k)
             )[0]
             place += len(due)
         at_once = int(np.count_nonzero(self.times[place:] <= stop + 4.0 * np.spacing(abs(stop))))

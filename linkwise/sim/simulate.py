@@ -29,6 +29,8 @@ from linkwise.sim.checks import (
 )
 from linkwise.sim.closed_states import OPEN, check_switched, closure_flags, start_closed
 from linkwise.sim.closing import as_closing
+from linkwise.sim.curves import RunTables, batch_of
+from linkwise.sim.disturbances import as_loads
 from linkwise.sim.elements import as_elements
 from linkwise.sim.events import Event, as_events, limit_events
 from linkwise.sim.fixed_run import FixedRun
@@ -63,6 +65,7 @@ def simulate(
     p: ArrayLike | None = None,
     progress: bool | Callable[[float], None] | None = None,
     *,
+    f_ext: Any = None,
     t0: float = 0.0,
     x0: ArrayLike | None = None,
     save_every: int = 1,
@@ -116,6 +119,10 @@ def simulate(
         events: :class:`Event` objects or functions ``(t, q, v, p) -> number`` whose sign changes are found.
         p: run-time parameters (..., np): those of the model first, then whatever control and events want to know.
         progress: a bar on stderr for long runs; None: only on a terminal. A function is called with the fraction done.
+        f_ext: forces from outside, [moment, force] in N m and N at the bodies' origins in their own axes:
+            (n_bodies, 6), with leading axes for a batch; a :class:`Table` of 6 n_bodies numbers; a function
+            ``(t, q, v, p)``; or ``{body: wrench}`` with any of these for single bodies. See also :class:`BodyForce`
+            and :class:`Disturbance`, which go with ``control``.
         t0: time at the start, s.
         x0: states of the actuators at the start (..., nx); their own choice if not given.
         save_every: steps between samples of a fixed-step method.
@@ -166,14 +173,16 @@ def simulate(
         check_positive("dt", dt)
     absolute = checked_atol(rtol, atol, max_step, min_step)
     workers = checked_threads(threads)
-    elements = as_elements(control)
+    elements = (*as_elements(control), *as_loads(model, f_ext))
     chosen = as_events(events)
     closing = as_closing(stabilization)
     flags = closure_flags(model, released)
     check_switched(model, chosen)
     switched = bool((flags == 0.0).any()) or any(event.switches for event in chosen)
     single = not adaptive and all_single(q0, v0, p, x0)
-    states = States(model, elements, q0, v0, p, x0, single, flags if switched else ())
+    tables = [table for element in elements for table in element.tables]
+    batch = batch_of(tables, ())
+    states = States(model, elements, q0, v0, p, x0, single, flags if switched else (), batch)
     check_clock(t0, duration, 1e-3 if dt is None and not adaptive else dt, states.dtype, adaptive)
     check_progress(progress)
     if rules.limits != "ignore":
@@ -193,14 +202,15 @@ def simulate(
         tol = 1e-5 if single else OPEN
         started = start_closed(plan.motion, t0, states.y, states.p, tol, v_given=v0 is not None)
         states.y = started.astype(states.dtype, copy=False)
+    curves = RunTables(plan.motion.curves, tables, states.shape, states.dtype)
     bar = Progress(progress, model.name)
     try:
         if adaptive:
             run: Run = AdaptiveRun(
-                plan, states, t0, duration, dt, rtol, absolute, max_step, min_step, int(max_steps), times, out
+                plan, states, t0, duration, dt, rtol, absolute, max_step, min_step, int(max_steps), times, curves, out
             )
         else:
-            run = FixedRun(plan, states, t0, duration, 1e-3 if dt is None else dt, save_every, times, out)
+            run = FixedRun(plan, states, t0, duration, 1e-3 if dt is None else dt, save_every, times, curves, out)
         run.go(bar, workers)
     finally:
         bar.close()
