@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from linkwise.compiled.function import CompiledFunction, compile
+from linkwise.compiled.small_matrices import cholesky, solve
 from linkwise.errors import (
     ClosureError,
     InputError,
@@ -46,7 +47,27 @@ from linkwise.model.joints import (
 )
 from linkwise.model.placement import transform
 from linkwise.model_api.model import Model, ModelBuilder
-from linkwise.spatial.scalar import atan2, cos, exp, log, sin, sqrt, tan, tanh, where
+from linkwise.spatial.scalar import (
+    acos,
+    asin,
+    atan,
+    atan2,
+    clip,
+    cos,
+    cosh,
+    exp,
+    log,
+    maximum,
+    minimum,
+    sign,
+    sin,
+    sinh,
+    sqrt,
+    tan,
+    tanh,
+    where,
+)
+from linkwise.spatial.scalar import absolute as abs
 
 if TYPE_CHECKING:
     from linkwise.codegen.c.files import emit_c
@@ -92,7 +113,8 @@ __all__ = [  # noqa: RUF022  # in groups
     "FlexibleBody",
     # compiled functions, and scalar functions to write them with
     "compile", "CompiledFunction", "rollout", "emit_c", "as_torch", "as_jax",
-    "atan2", "cos", "exp", "log", "sin", "sqrt", "tan", "tanh", "where",
+    "abs", "acos", "asin", "atan", "atan2", "clip", "cos", "cosh", "exp", "log", "maximum", "minimum", "sign", "sin",
+    "sinh", "sqrt", "tan", "tanh", "where", "solve", "cholesky",
     # simulation: what acts, what measures, what comes out
     "simulate", "Trajectory", "Event", "JointRules", "Baumgarte", "Element", "ComputedTorque", "JointSprings", "PD",
     "ReactionWheel", "SeriesElastic", "Thruster", "Torque", "Bushing", "Encoder", "ForceTorque", "IMU",

@@ -12,6 +12,7 @@ import numpy as np
 
 from linkwise.codegen import targets
 from linkwise.compiled.arrays import Batch, is_one_state, results_like
+from linkwise.compiled.scalar_arrays import scalar_array
 from linkwise.errors import InputError
 from linkwise.once import cached_property, once
 from linkwise.tracing.counts import Counts, count
@@ -313,7 +314,7 @@ def compile(
             )
 
     def text(*flat: Sequence[Any]) -> Any:
-        return fn(model, *(results_like(shape, values) for (_, shape), values in zip(shapes, flat, strict=True)))
+        return fn(model, *(scalar_array(values, shape) for (_, shape), values in zip(shapes, flat, strict=True)))
 
     charts = {argument: model.chart for argument, kind in inputs.items() if kind == "q"}
     return CompiledFunction(title, text, shapes, charts=charts)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.compiled.scalar_arrays import scalar_array
 from linkwise.errors import InputError
 from linkwise.model_api.model import Model
 from linkwise.sim.checks import check_not_negative, check_positive
@@ -160,11 +161,7 @@ class Controller(Element):
 
 def objects_or_floats(values: Sequence[Any], floats: bool) -> Any:
     """An array of numbers, or of scalars of any kind."""
-    if floats:
-        return np.array(values, float)
-    array = np.empty(len(values), object)
-    array[:] = values
-    return array
+    return np.array(values, float) if floats else scalar_array(values)
 
 
 class Sampled(Controller):

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.algorithms.tangent import structure_constants
+from linkwise.compiled.scalar_arrays import scalar_array
 from linkwise.errors import InputError
 from linkwise.model.joints import Joint
 from linkwise.model.parameters import Values
@@ -65,9 +66,7 @@ class JointRules:
 
 def objects(values: Flat) -> Any:
     """Scalars in an object array, as the model's functions take them."""
-    array = np.empty(len(values), object)
-    array[:] = list(values)
-    return array
+    return scalar_array(values)
 
 
 class Motion:

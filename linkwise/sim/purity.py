@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.compiled.scalar_arrays import scalar_array
 from linkwise.errors import InputError
 from linkwise.tracing.calls import CallingTracer
 from linkwise.tracing.tracer import Traced
@@ -60,9 +61,7 @@ def _trace(function: Callable[..., Any], sizes: dict[str, int]) -> tuple[Any, st
     arguments = []
     for name, size in sizes.items():
         flat = tracer.input(name, (size,))
-        array = np.empty(size, object)
-        array[:] = flat
-        arguments.append(flat[0] if name == "t" else array)
+        arguments.append(flat[0] if name == "t" else scalar_array(flat))
     try:
         numbers = [_number(tracer, value) for value in _flat(function(*arguments))]
     except InputError:
