@@ -48,6 +48,7 @@ from linkwise.model.joints import (
 )
 from linkwise.model.placement import transform
 from linkwise.model_api.model import Model, ModelBuilder
+from linkwise.spatial.scalar import absolute as abs
 from linkwise.spatial.scalar import (
     acos,
     asin,
@@ -68,7 +69,6 @@ from linkwise.spatial.scalar import (
     tanh,
     where,
 )
-from linkwise.spatial.scalar import absolute as abs
 
 if TYPE_CHECKING:
     from linkwise.codegen.c.files import emit_c
@@ -169,4 +169,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, "__version__", "operators"])

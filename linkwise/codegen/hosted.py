@@ -14,7 +14,19 @@ from numpy.typing import DTypeLike, NDArray
 
 from linkwise.codegen.llvm.kernel import BatchKernel
 from linkwise.codegen.llvm.rolled import RolledKernel
-from linkwise.codegen.routine import Call, Columns, Copy, Host, IfAny, Lookup, Record, Routine, Seek, Statement, WhileAny
+from linkwise.codegen.routine import (
+    Call,
+    Columns,
+    Copy,
+    Host,
+    IfAny,
+    Lookup,
+    Record,
+    Routine,
+    Seek,
+    Statement,
+    WhileAny,
+)
 from linkwise.tracing.rolled_program import RolledProgram
 
 Array = NDArray[Any]
@@ -77,7 +89,7 @@ class HostedRoutine:
                     for k, now in enumerate(memory[at][:, 0]):
                         if not part[k, 0] <= now < part[k, 1]:
                             own = rows[k if len(rows) > 1 else 0]
-                            part[k] = own[max(0, int(np.searchsorted(own[:, 0], now, "right")) - 1)]
+                            part[k] = own[max(0, int(np.count_nonzero(own[:, 0] <= now)) - 1)]
                 case Record(record, value, index, mask):
                     chosen = memory[mask][:, 0] != 0.0
                     records[record][states[chosen], memory[index][chosen, 0].astype(np.int64)] = memory[value][chosen]

@@ -146,7 +146,10 @@ class Routine:
                     )
             if isinstance(statement, Call) and set(statement.inputs) & set(statement.outputs):
                 raise ValueError(f"the call of {statement.program.name} in {self.name} writes what it reads")
-            if isinstance(statement, Seek) and statement.offset + dict(self.curves)[statement.curve] > sizes[statement.target]:
+            if (
+                isinstance(statement, Seek)
+                and statement.offset + dict(self.curves)[statement.curve] > sizes[statement.target]
+            ):
                 raise ValueError(f"a row of {statement.curve!r} does not fit into {statement.target!r} of {self.name}")
             if isinstance(statement, Columns):
                 wide, high, whole = (sizes[name] for name in (statement.unit, statement.column, statement.matrix))

@@ -142,7 +142,7 @@ class Batch:
                 stack[index] = array
         values = [stack[()] if stack.ndim == 0 else stack for stack in stacks]
         if any(isinstance(x, NumPyScalar) for array in whole for x in array.flat):
-            values = [scalar_array(value) if isinstance(value, np.ndarray) else value for value in values]
+            values = [scalar_array(value) if np.ndim(value) else value for value in values]
         if self._assemble is not None:  # a symbolic library's own vectors in, the same out
             values = [self._assemble(value) for value in values]
         return values[0] if result_type is None else result_type._make(values)

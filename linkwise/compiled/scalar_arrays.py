@@ -23,10 +23,10 @@ from linkwise.spatial import scalar
 class ScalarArray(np.ndarray):
     """Scalars of any kind in the shape of an array."""
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:  # type: ignore[override]
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         return call_ufunc(ufunc, method, inputs, keywords)
 
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:  # type: ignore[override]
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return call_function(function, args, kwargs)
 
     def where(self, a: Any, b: Any) -> Any:
@@ -178,7 +178,7 @@ def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], keywords: dict[st
 
 
 def _into(target: Any, result: Any, name: str) -> Any:
-    if getattr(target, "dtype", None) != object:
+    if target.dtype != np.dtype(object):
         raise TypeError(
             message(
                 "an array of floats cannot hold values that are not known yet",

@@ -24,6 +24,7 @@ from linkwise.sim.tables import Table
 from linkwise.sim.targets import Target, at, checked_target, difference, model_force, tables_in, vector
 from linkwise.spatial.dual import derivative
 
+
 def _direction(value: Any, what: str) -> Any:
     """A vector (3) of length one."""
     vector = checked_numbers(value, 3, what)
@@ -141,7 +142,12 @@ class ComputedTorque(Element):
         vdot = [
             a + float(kp) * e + float(kd) * r
             for a, kp, e, kd, r in zip(
-                vector(at(self, self.vdot, t, x, p), model.nv, "the target vdot"), self.kp, error, self.kd, rate, strict=True
+                vector(at(self, self.vdot, t, x, p), model.nv, "the target vdot"),
+                self.kp,
+                error,
+                self.kd,
+                rate,
+                strict=True,
             )
         ]
         return model_force(model, "inverse_dynamics", p, q, v, objects(vdot))

@@ -154,7 +154,13 @@ def adaptive_loop(work: Work, step: Step, *, every_step: bool, events: Traceable
                 "blend",
                 blend,
                 {
-                    **{"control_new": nc, "accept": one, "y": ny, "y_new": ny, "k0": nz, "k_next": nz, "place": one},
+                    "control_new": nc,
+                    "accept": one,
+                    "y": ny,
+                    "y_new": ny,
+                    "k0": nz,
+                    "k_next": nz,
+                    "place": one,
                     **({"waits": one} if waits_for_python(m) else {}),
                 },
             )

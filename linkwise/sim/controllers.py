@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.compiled.purity import traced_alike
 from linkwise.compiled.scalar_arrays import scalar_array
 from linkwise.errors import InputError
 from linkwise.model_api.model import Model
 from linkwise.sim.checks import check_not_negative, check_positive
 from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, per_joint
-from linkwise.sim.purity import traced_alike
 from linkwise.sim.targets import Target, at, checked_target, difference, model_force, tables_in, vector
 from linkwise.spatial.scalar import where
 
@@ -87,7 +87,7 @@ class Controller(Element):
         if not python:
             sizes = {"t": 1, "q": model.nq, "v": model.nv, "x": n + sum(table.size for table in self.tables)}
             sizes["p"] = _MOST_PARAMETERS
-            reason = traced_alike(self._checked_law, self._name(), sizes, _ADVICE, whose=law)
+            reason = traced_alike(self._checked_law, self._name(), sizes, _ADVICE, whose=self._watched)
             if reason and (python is False or self.period is None):
                 raise InputError(
                     f"{self._name()} cannot be traced",
@@ -96,6 +96,11 @@ class Controller(Element):
                     do="rewrite it, or give a rate and python=True",
                 )
             self.in_python = bool(reason)
+
+    @property
+    def _watched(self) -> Any:
+        """The caller's own function, in which effects are looked for."""
+        return self.law
 
     def _name(self) -> str:
         return f"the law {getattr(self.law, '__name__', repr(self.law))}"
@@ -200,6 +205,10 @@ class Sampled(Controller):
         self.control = control
         super().__init__(model, law, rate=rate, delay=delay, python=python)
 
+    @property
+    def _watched(self) -> Any:
+        return self.control
+
     def _name(self) -> str:
         return f"the control {getattr(self.control, '__name__', repr(self.control))}"
 
@@ -255,8 +264,8 @@ class PID(Controller):
             ki, integral = float(self.ki[k]), x[k]
             full = self.limit / abs(ki) if ki else np.inf
             if self.step is None:
-                grows = where(integral * e[k] > 0.0, abs(integral) >= full, False) if np.isfinite(full) else False
-                change.append(where(grows, 0.0, e[k]) if grows is not False else e[k])
+                stays = (integral * e[k] > 0.0) & (abs(integral) >= full) if np.isfinite(full) else False
+                change.append(where(stays, 0.0, e[k]))
             else:
                 integral = integral + e[k] * self.step
                 if np.isfinite(full):

@@ -41,9 +41,7 @@ class Curve:
     def value(self, t: Any, p: Sequence[Any]) -> list[Any]:
         """At a time within the row."""
         s, start = t - p[self.offset + 2], self.offset + HEAD
-        return [
-            polynomial([p[start + k * self.size + i] for k in range(self.degree + 1)], s) for i in range(self.size)
-        ]
+        return [polynomial([p[start + k * self.size + i] for k in range(self.degree + 1)], s) for i in range(self.size)]
 
 
 def curves_of(elements: Sequence[Any], first: int) -> list[list[Curve]]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.codegen.routine import Routine
+from linkwise.compiled.purity import traced_alike
 from linkwise.errors import InputError
 from linkwise.model_api.memory import Memory
 from linkwise.model_api.model import Model
@@ -23,7 +24,6 @@ from linkwise.sim.events import Event, Locator, event_program
 from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
 from linkwise.sim.fixed_loop import fixed_loop, one_step
 from linkwise.sim.motion import Flat, JointRules, Motion
-from linkwise.sim.purity import traced_alike
 from linkwise.sim.stops import next_stop, waits_for_python
 from linkwise.sim.tableaux import TABLEAUX, Tableau
 from linkwise.sim.work import Step, Work, program, settled

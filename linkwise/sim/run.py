@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from linkwise.errors import InputError
 from linkwise.model_api.model import Model
-from linkwise.sim.curves import RunTables
 from linkwise.sim.closed_states import OPEN, ClosedStates, drift
+from linkwise.sim.curves import RunTables
 from linkwise.sim.events import Event, Occurrence
 from linkwise.sim.interrupts import held_back
 from linkwise.sim.jumps import Jumps
@@ -108,7 +108,7 @@ class Run:
 
     def parameters_at(self, k: int, t: float) -> Array:
         """p of one state (np) with the rows of tables that are in force from t on."""
-        return self.curves.filled(self.states.p[k : k + 1], np.array([t + self.slack]), np.array([k]))[0]
+        return np.asarray(self.curves.filled(self.states.p[k : k + 1], np.array([t + self.slack]), np.array([k]))[0])
 
     def settle(self, which: Array, t: Array, python_only: bool = False) -> None:
         """The samples of some states (n) that are due at times (n), in place."""

@@ -39,6 +39,7 @@ from linkwise.sim.plans import adaptive_methods, checked_method, plan_for
 from linkwise.sim.progress import Progress
 from linkwise.sim.run import IntegrationWarning, Run
 from linkwise.sim.states import States, all_single
+from linkwise.sim.still import standing_still
 from linkwise.sim.trajectory import Trajectory
 
 __all__ = ["IntegrationWarning", "SlowControlWarning", "simulate"]
@@ -148,10 +149,6 @@ def simulate(
     """
     if not isinstance(model, Model):
         raise InputError("this is not a model", got=type(model).__name__, allowed="lw.load(...) or builder.build()")
-    if model.nv == 0:
-        raise InputError(
-            f"nothing in {model.name!r} can move", got="nv = 0", allowed="a model with freedoms", do="see model.joints"
-        )
     name = checked_method(method)
     adaptive = name in adaptive_methods()
     if name == "variational" and model.is_flexible:
@@ -191,6 +188,8 @@ def simulate(
         if rules.limits == "stop":
             chosen = (*chosen, *stops)
     times = checked_times(output_times, t0, duration)
+    if not states.y.shape[1]:
+        return standing_still(model, states, times, t0, duration, name)
     every_step = adaptive and times is None and not states.shape
     if adaptive and times is None and states.shape:
         times = t0 + duration * np.arange(_BATCH_SAMPLES) / (_BATCH_SAMPLES - 1.0)

@@ -39,9 +39,7 @@ class States:
         x = np.array(initial_states(elements), float)
         x = checked_vector("x0", x if x0 is None else x0, len(x))
         try:
-            self.shape = np.broadcast_shapes(
-                q.shape[:-1], v.shape[:-1], given.shape[:-1], x.shape[:-1], batch
-            )
+            self.shape = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], given.shape[:-1], x.shape[:-1], batch)
         except ValueError:
             raise InputError(
                 "the batches of q0, v0, p and x0 do not fit together, or do not fit the tables'",

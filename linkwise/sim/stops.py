@@ -55,7 +55,9 @@ class Stops:
     def opening(self) -> tuple[Statement, ...]:
         """Before the first step: rows, and the first stop."""
         m, slack = self.motion, self._slack
-        moment = program("moment", lambda t, limits: {"t_seek": t[0] + limits[slack]}, {"t": 1, self._limits: self._size})
+        moment = program(
+            "moment", lambda t, limits: {"t_seek": t[0] + limits[slack]}, {"t": 1, self._limits: self._size}
+        )
         return (*self.work.call(moment), *seeking(m, "t_seek"), *self.next())
 
     def next(self) -> tuple[Statement, ...]:

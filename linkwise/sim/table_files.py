@@ -17,7 +17,7 @@ Array = NDArray[Any]
 def read_columns(path: str | Path) -> tuple[Array, dict[str, Array]]:
     """Times (T), and the other columns (T) by name; by their numbers, "1", "2", …, where the file names none."""
     try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
+        with Path(path).open(newline="", encoding="utf-8-sig") as file:
             lines = [line for line in csv.reader(file) if line]
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path} is not a CSV file", got=str(error)) from None

@@ -1,9 +1,9 @@
 """Values given over time: tables, which a simulation reads inside its kernel.
 
 A table is a piecewise polynomial. Its *rows* are what the kernel sees: ``[begin, end, origin, stop, c0, c1, …]``, with
-the value c0 + c1 s + … at s = t - origin for begin <= t < end, each c a vector. No step goes beyond ``stop``: the end of
-the row, or of a smooth table's whole length. The row in force is part of the memory of a state, so that a step finds
-what it needs without a search.
+the value c0 + c1 s + … at s = t - origin for begin <= t < end, each c a vector. No step goes beyond ``stop``: the end
+of the row, or of a smooth table's whole length. The row in force is part of the memory of a state, so that a step
+finds what it needs without a search.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ class Table:
         bad = steps < 0.0 if kind == "linear" else steps <= 0.0
         if bad.any():
             k = int(np.argwhere(bad)[0][-1])
-            pair = t.reshape(-1, t.shape[-1])[int(np.flatnonzero(bad.reshape(-1, bad.shape[-1]).any(axis=1))[0]), k : k + 2]
+            pair = t.reshape(-1, t.shape[-1])[
+                int(np.flatnonzero(bad.reshape(-1, bad.shape[-1]).any(axis=1))[0]), k : k + 2
+            ]
             raise InputError(
                 "the times of a table do not increase",
                 got=f"{pair[0]:g} s, then {pair[1]:g} s (numbers {k} and {k + 1})",
@@ -102,8 +104,8 @@ class Table:
         return self.kind == "cubic"
 
     def __repr__(self) -> str:
-        n = self.times.shape[-1]
-        return f"<{self.kind} table of {n} times, {self.size} numbers each{f', {self.batch_shape}' if self.batch_shape else ''}>"
+        batch = f", batch {self.batch_shape}" if self.batch_shape else ""
+        return f"<{self.kind} table of {self.times.shape[-1]} times, {self.size} numbers each{batch}>"
 
     @classmethod
     def noise(

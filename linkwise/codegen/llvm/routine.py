@@ -25,7 +25,19 @@ from linkwise.codegen.llvm.machines import Machine
 from linkwise.codegen.llvm.plan import make_plan
 from linkwise.codegen.llvm.rolled import Sweeps, Table
 from linkwise.codegen.llvm.source import attributes, entries_used
-from linkwise.codegen.routine import Call, Columns, Copy, Host, IfAny, Lookup, Record, Routine, Seek, Statement, WhileAny
+from linkwise.codegen.routine import (
+    Call,
+    Columns,
+    Copy,
+    Host,
+    IfAny,
+    Lookup,
+    Record,
+    Routine,
+    Seek,
+    Statement,
+    WhileAny,
+)
 from linkwise.tracing.rolled_program import RolledProgram
 
 # Part of every cache key, with that of the kernels: raise it when the same routine would be compiled to something else.
@@ -210,7 +222,9 @@ class _Module:
         self.curves = {}
         for name, _ in routine.curves:
             kinds = ("ptr", "i64", "i64")
-            self.curves[name] = [f.load(kind, f.address("i64", "%arrays", words + k), 8) for k, kind in enumerate(kinds)]
+            self.curves[name] = [
+                f.load(kind, f.address("i64", "%arrays", words + k), 8) for k, kind in enumerate(kinds)
+            ]
             words += len(kinds)
         self.tables = {
             program: f.load("ptr", f.address("ptr", "%arrays", words + k), 8) for k, program in enumerate(self.sweeps)

@@ -43,8 +43,22 @@ def traced_alike(
     first, reason = _trace(function, sizes)
     second, _ = _trace(function, sizes)
     after = _remembered(whose or function)
+    _refuse_changes(what, before, after, do, alike=bool(reason) or first == second)
+    return reason
+
+
+def checked_once(function: Callable[..., Any], what: str, call: Callable[[], Any]) -> None:
+    """Call once, and refuse if that changes what the function refers to."""
+    before = _remembered(function)
+    call()
+    _refuse_changes(what, before, _remembered(function), "pass in what changes, as an input", alike=True)
+
+
+def _refuse_changes(
+    what: str, before: dict[str, Hashable], after: dict[str, Hashable], do: str, *, alike: bool
+) -> None:
     changed = sorted(name for name in before if before[name] != after.get(name, before[name]))
-    if changed or (not reason and first != second):
+    if changed or not alike:
         got = f"calling it changes {', '.join(changed)}" if changed else "two calls give two results"
         raise InputError(
             f"{what} does more than compute: it is traced once, and its effects would happen then and never again",
@@ -52,7 +66,6 @@ def traced_alike(
             allowed="a function whose result depends on its arguments only",
             do=do,
         )
-    return reason
 
 
 def _trace(function: Callable[..., Any], sizes: dict[str, int]) -> tuple[Any, str]:
@@ -87,9 +100,9 @@ def _remembered(function: Any) -> dict[str, Hashable]:
         "the state of random": hash(random.getstate()),
         "the state of numpy.random": _state_of_numpy(),
     }
-    call = function if isinstance(function, types.FunctionType) else getattr(function, "__func__", None)
+    call: Any = function if isinstance(function, types.FunctionType) else getattr(function, "__func__", None)
     if call is None:
-        call = getattr(type(function), "__call__", None)
+        call = getattr(type(function), "__call__", None)  # noqa: B004  # the function itself, not whether there is one
         found["its own attributes"] = _shown(function, _DEPTH)
     elif getattr(function, "__self__", None) is not None:
         found["its own attributes"] = _shown(function.__self__, _DEPTH)
