@@ -249,25 +249,26 @@ def with_generator():
 
 
 @pytest.mark.parametrize(
-    ("control", "words"),
+    ("make", "words"),
     [
-        (counting, "'COUNT'"),
-        (logging, "'LOG'"),
-        (noisy, "numpy.random"),
-        (noisy_too, "random"),
-        (clocked, "two calls give two results"),
-        (Integrator(), "its own attributes"),
-        (with_generator(), "'rng'"),
+        (lambda: counting, "'COUNT'"),
+        (lambda: logging, "'LOG'"),
+        (lambda: noisy, "numpy.random"),
+        (lambda: noisy_too, "random"),
+        (lambda: clocked, "two calls give two results"),
+        (Integrator, "its own attributes"),
+        (with_generator, "'rng'"),
     ],
 )
-def test_functions_that_do_more_than_compute_are_refused(control, words):
+def test_functions_that_do_more_than_compute_are_refused(make, words):
+    control = make()
     with pytest.raises(lw.InputError, match="does more than compute") as error:
         lw.simulate(slider(), [1.0], duration=0.1, control=control)
     assert words in str(error.value)
     assert all(name in str(error.value) for name in ("lw.Controller", "lw.Table.noise", "python=True"))
     with pytest.raises(lw.InputError, match="does more than compute"):
         lw.Sampled(slider(), control, 100.0)
-    traj = lw.simulate(slider(), [1.0], duration=0.1, control=lw.Sampled(slider(), control, 100.0, python=True))
+    traj = lw.simulate(slider(), [1.0], duration=0.1, control=lw.Sampled(slider(), make(), 100.0, python=True))
     assert traj.status == "done"
 
 
