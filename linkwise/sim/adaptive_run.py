@@ -13,12 +13,13 @@ from linkwise.sim.plans import Plan
 from linkwise.sim.run import CHUNK_SECONDS, Run, storage
 from linkwise.sim.states import States
 from linkwise.sim.trajectory import Trajectory
-from linkwise.sim.work import DONE, EVENT, EXHAUSTED, FAILED, RUNNING
+from linkwise.sim.work import DONE, EVENT, EXHAUSTED, FAILED, RUNNING, WAITING
 
 Array = NDArray[Any]
 
 _STEP_CAPACITY = 4096  # accepted steps that one call of a kernel can record
 _STATUS = {RUNNING: "interrupted", DONE: "done", EVENT: "event", FAILED: "failed", EXHAUSTED: "max_steps"}
+_STATUS[WAITING] = "interrupted"
 _LEAST = 1e-15  # s, the smallest step of a run of a second or more
 
 
@@ -87,16 +88,19 @@ class AdaptiveRun(Run):
         if self.times is None:
             self.control[:, 3] = 0.0
         kernel.run(self.rows, self.tables, self.records, self.states.count, threads)
-        waited = self.answer(self.control[:, 2], self.control[:, 0])
-        self.control[waited, 2] = RUNNING
-        self.control[waited, 7] = -1.0  # what acts has changed, and so has the derivative
-        if len(waited) and self.times is None and self.control[0, 3] > 0.0:
-            self.records["saved"][0, int(self.control[0, 3]) - 1] = self.y[0]
         if self.times is None:
             made = int(self.control[0, 3])
             self.pieces.append((self.records["saved_t"][0, :made, 0].copy(), self.records["saved"][0, :made].copy()))
         spent = self.control[:, 4] + self.control[:, 5] >= self.max_steps
         self.control[spent & (self.control[:, 2] == RUNNING), 2] = EXHAUSTED
+
+    def answer(self) -> None:
+        """Sample the Python functions that the kernel waits for."""
+        waited = self.sampled_by_python(self.control[:, 2], self.control[:, 0])
+        self.control[waited, 2] = RUNNING
+        self.control[waited, 7] = -1.0  # what acts has changed, and so has the derivative
+        if len(waited) and self.times is None and len(self.pieces[-1][1]):
+            self.pieces[-1][1][-1] = self.y[0]  # the side after the sample is shown
 
     def adapt(self, seconds: float) -> None:
         """Make the next chunk longer or shorter, given the seconds that one took."""

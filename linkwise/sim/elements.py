@@ -90,7 +90,7 @@ class Element(metaclass=_Finished):
         return self
 
     def next_sample(self, x: Vector) -> Scalar:
-        """When held states change next, s; every step ends there. Before t, to be due at once. Only if nh > 0."""
+        """When held states change next, s; every step ends there. At the start, what lies before is due at once."""
         return np.inf
 
     def sample(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:

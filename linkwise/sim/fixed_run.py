@@ -78,7 +78,10 @@ class FixedRun(Run):
         done = float(self.clock[~self.ended, 0].min())
         self.clock[:, 1] = np.where(self.ended, self.clock[:, 0], min(self.steps, done + self.chunk_steps))
         kernel.run(self.rows, self.curves.arrays, {"saved": self.saved}, self.states.count, threads)
-        for k in self.answer(self.clock[:, 5], self.clock[:, 6]):
+
+    def answer(self) -> None:
+        """Sample the Python functions that the kernel waits for."""
+        for k in self.sampled_by_python(self.clock[:, 5], self.clock[:, 6]):
             self.clock[k, 5] = RUNNING
             place = int(self.clock[k, 4]) - 1  # what was recorded here shows the side after the sample
             if self.clock[k, 2] == self.every and self.clock[k, 6] > self.time(self.clock[k, 0]) - self.slack:
@@ -87,7 +90,7 @@ class FixedRun(Run):
     def adapt(self, seconds: float) -> None:
         """Make the next chunk longer or shorter, given the seconds that one took."""
         if seconds < 0.5 * CHUNK_SECONDS:
-            self.chunk_steps *= 2
+            self.chunk_steps = min(2 * self.chunk_steps, max(16, self.steps))
         elif seconds > 2.0 * CHUNK_SECONDS:
             self.chunk_steps = max(1, self.chunk_steps // 2)
 
@@ -121,8 +124,8 @@ class FixedRun(Run):
         final, idle = False, 0
         while t < goal and not final:
             p = self.parameters_at(k, t)
-            stop = self.plan.next_stop(y, p)
-            aim = goal if stop >= goal - self.slack else max(stop, t)
+            stop = self.plan.next_stop(y, p, t + self.slack)
+            aim = goal if stop >= goal - self.slack else stop
             found = locator.first(t, y, p, aim - t, tables)
             if found is None:
                 later = locator.at(t, y, p, np.array([aim - t]), tables)[0][0].astype(self.states.dtype).astype(float)

@@ -164,16 +164,18 @@ class Plan:
 
     @cached_property
     def _stopper(self) -> Any:
-        """(y, p) to the next stop."""
+        """(y, p, after) to the next stop."""
         m = self.motion
-        traced = program("stop", lambda y, p: {"stop": next_stop(m, y, p)}, {"y": m.ny, "p": m.np})
+        sizes = {"y": m.ny, "p": m.np, "after": 1}
+        traced = program("stop", lambda y, p, after: {"stop": next_stop(m, y, p, after[0])}, sizes)
         return _built(Work(m).routine(traced), np.float64, scalar=False)
 
-    def next_stop(self, y: Array, p: Array) -> float:
-        """When the next step from a state (ny) must end, with the rows of tables in p (np)."""
+    def next_stop(self, y: Array, p: Array, after: float) -> float:
+        """When a step from a state (ny) must end at the latest, after a time, with the rows of tables in p (np)."""
         if not self.motion.stops:
             return math.inf
-        rows = {"y": np.array(y, float)[None], "p": np.array(p, float)[None], "stop": np.empty((1, 1))}
+        rows = {"y": np.array(y, float)[None], "p": np.array(p, float)[None], "after": np.array([[after]])}
+        rows["stop"] = np.empty((1, 1))
         self._stopper.run(rows, {}, {}, 1)
         return float(rows["stop"][0, 0])
 

@@ -67,6 +67,7 @@ class Run:
                 start = time.perf_counter()
                 whole(kernel, threads)
                 self.adapt(time.perf_counter() - start)
+                self.answer()
                 self.handle_events()
                 bar.update(self.fraction())
         except KeyboardInterrupt:
@@ -117,8 +118,12 @@ class Run:
         p = self.curves.filled(self.states.p[which], t + self.slack, which)
         self.y[which] = self.plan.sampled(t, self.y[which], p, self.slack, python_only)
 
-    def answer(self, code: Array, t: Array) -> Array:
-        """The states (n) whose kernel waits for Python functions, which are sampled."""
+    def answer(self) -> None:
+        """Sample the Python functions that the kernel waits for; outside of it, so that they are open to interrupts."""
+        raise NotImplementedError
+
+    def sampled_by_python(self, code: Array, t: Array) -> Array:
+        """The states (n) that waited, which have been sampled."""
         which = np.flatnonzero((code == WAITING) & ~self.ended)
         self.settle(which, t[which].astype(float), python_only=True)
         return which

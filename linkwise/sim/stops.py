@@ -16,18 +16,18 @@ from linkwise.sim.work import Work, flag, program
 from linkwise.spatial.scalar import Scalar, where
 
 
-def next_stop(m: Motion, y: Flat, p: Flat) -> Scalar:
-    """The first stop after the one that the state y and the rows in p belong to."""
-    soonest: Scalar = 1e300
-    for curve in m.curves:
-        end = curve.stop(p, within=not m.passes_smooth)
-        soonest = where(end < soonest, end, soonest)
+def next_stop(m: Motion, y: Flat, p: Flat, after: Scalar) -> Scalar:
+    """The first stop after a time, of a state y that has settled there and of the rows in p that are in force."""
     _, _, x = m.parts(y)
-    for k, element in enumerate(m.elements):
-        if element.nh:
-            due = element.next_sample(m.own_states(k, x))
-            soonest = where(due < soonest, due, soonest)
+    found = [curve.stop(p, within=not m.passes_smooth) for curve in m.curves]
+    found += [element.next_sample(m.own_states(k, x)) for k, element in enumerate(m.elements) if element.nh]
+    soonest: Scalar = _NEVER
+    for due in found:
+        soonest = where((due > after) & (due < soonest), due, soonest)
     return soonest
+
+
+_NEVER = 1e300
 
 
 def seeking(m: Motion, at: str) -> tuple[Statement, ...]:
@@ -61,10 +61,13 @@ class Stops:
         return (*self.work.call(moment), *seeking(m, "t_seek"), *self.next())
 
     def next(self) -> tuple[Statement, ...]:
-        """``stop`` from y and p."""
-        m = self.motion
-        text = program("next_stop", lambda y, p: {"stop": next_stop(m, y, p)}, {"y": m.ny, "p": m.np})
-        return self.work.call(text)
+        """``stop`` from y, t and p."""
+        m, slack = self.motion, self._slack
+
+        def text(y: Flat, t: Flat, p: Flat, limits: Flat) -> dict[str, Any]:
+            return {"stop": next_stop(m, y, p, t[0] + limits[slack])}
+
+        return self.work.call(program("next_stop", text, {"y": m.ny, "t": 1, "p": m.np, self._limits: self._size}))
 
     def arriving(self, accepted: str) -> tuple[Statement, ...]:
         """At the end of a step from y, t to y_new, t_new: what is due there happens, in place."""

@@ -231,7 +231,8 @@ class Traced(NumPyScalar):
     def sinh(self) -> Number:
         # Near zero, where the difference of exponentials is inexact, a series.
         s = self * self
-        series = self * (1.0 + s * (1 / 6 + s * (1 / 120 + s * (1 / 5040 + s * (1 / 362880 + s * (1 / 39916800))))))
+        higher = 1 / 5040 + s * (1 / 362880 + s * (1 / 39916800 + s * (1 / 6227020800)))
+        series = self * (1.0 + s * (1 / 6 + s * (1 / 120 + s * higher)))
         return (s < 0.25).where(series, 0.5 * (self.exp() - (-self).exp()))
 
     def cosh(self) -> Number:

@@ -158,8 +158,8 @@ def test_controls_may_be_written_with_numpy():
     limit = np.array([2.0, 1.0, 0.5])
 
     def control(t, q, v, p):
-        push = np.clip(-5.0 * np.tanh(q) - v, -limit, limit) * np.exp(-np.abs(t))
-        return push + 0.1 * np.where(np.sin(t) > 0.0, np.linalg.solve(ARM.mass_matrix(q), v), 0.0)
+        push = 0.1 * np.clip(-5.0 * np.tanh(q) - v, -limit, limit) * np.exp(-np.abs(t))
+        return push - 1e-4 * np.where(np.sin(t) >= 0.0, np.linalg.solve(ARM.mass_matrix(q), v), 0.0)
 
     results = [
         lw.simulate(ARM, [0.3, 0.2, 0.1], duration=0.5, method=method, control=control, rtol=1e-9)

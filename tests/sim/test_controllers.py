@@ -298,3 +298,40 @@ def test_what_only_reads_its_surroundings_is_not():
 def test_mistakes(make, words):
     with pytest.raises(lw.InputError, match=words):
         make()
+
+
+def test_interrupts_reach_python_functions():
+    """Ctrl-C inside a sampled function ends the run with what there is."""
+
+    def stops_here(t, q, v, p):
+        if t > 0.25:
+            raise KeyboardInterrupt
+        return -q
+
+    for method in ("dop853", "rk4"):
+        control = lw.Sampled(slider(), stops_here, 100.0, python=True)
+        traj = lw.simulate(slider(), [1.0], duration=1.0, method=method, dt=0.01, control=control)
+        assert traj.status == "interrupted"
+        assert 0.2 < traj.t[-1] < 0.3
+
+
+def test_an_element_that_never_moves_on_does_not_hold_up_the_run():
+    class Stuck(lw.Element):
+        nh = 1
+
+        def next_sample(self, x):
+            return x[0]
+
+        def sample(self, t, q, v, x, p):
+            return [t]
+
+    for method in ("dop853", "rk4"):
+        assert lw.simulate(slider(), [1.0], duration=0.1, method=method, dt=0.01, control=Stuck()).status == "done"
+
+
+def test_many_samples_of_python():
+    traj = lw.simulate(
+        slider(), [1.0], duration=2.0, method="rk4", dt=1e-3,
+        control=lw.Sampled(slider(), lambda t, q, v, p: -q, 1000.0, python=True),
+    )  # fmt: skip
+    assert traj.status == "done"
