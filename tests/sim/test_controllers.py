@@ -12,6 +12,7 @@ from scipy.linalg import expm
 import linkwise as lw
 from linkwise import models
 from tests.sim.mechanisms import double_pendulum, mixed, pendulum, slider
+from tests.sim.test_tables import pairs
 
 METHODS = ["dop853", "dopri5", "rodas4", "rk4", "euler", "variational"]
 FIXED = ("rk4", "variational", "euler")
@@ -39,8 +40,10 @@ def recursion(period, samples, delay=0.0, x=1.0, v=0.0):
     return np.array(states[: samples + 1])
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("delay", [0.0, 0.02, 0.05, 0.013, 0.047])
+QUICK = [("dop853", 0.0), ("dop853", 0.047), ("rk4", 0.013), ("rk4", 0.02)]
+
+
+@pytest.mark.parametrize(("method", "delay"), pairs(METHODS, [0.0, 0.02, 0.05, 0.013, 0.047], QUICK))
 def test_sampled_held_and_delayed_as_the_recursion_says(method, delay):
     control = lw.Sampled(slider(), law, rate=50.0, delay=delay)
     options = {"dt": 0.0033} if method in FIXED else {"rtol": 1e-10}
@@ -109,7 +112,9 @@ def linear_pid(kp, ki, kd, t):
     return np.array([expm(A * s) @ [0.0, 1.0, 0.0] for s in t])
 
 
-@pytest.mark.parametrize("method", ["dop853", "rodas4", "rk4", "variational"])
+@pytest.mark.parametrize(
+    "method", ["rk4", *(pytest.param(name, marks=pytest.mark.slow) for name in ("dop853", "rodas4", "variational"))]
+)
 def test_pid_in_continuous_time(method):
     control = lw.PID(slider(), [0.0], kp=30.0, ki=20.0, kd=8.0)
     times = np.linspace(0.0, 2.0, 11)
@@ -166,7 +171,7 @@ def test_a_run_goes_on_where_another_ended():
     np.testing.assert_allclose(rest.q[-1], whole.q[-1], atol=1e-9)
 
 
-@pytest.mark.parametrize("method", ["dop853", "rk4", "rodas4"])
+@pytest.mark.parametrize("method", ["dop853", "rk4", pytest.param("rodas4", marks=pytest.mark.slow)])
 def test_events_between_samples(method):
     """A ball that bounces while a sampled force and a table push it: the same as by the exact parabolas."""
     b = lw.ModelBuilder("ball", gravity=(0, 0, -10.0))
@@ -192,6 +197,7 @@ def test_events_between_samples(method):
     assert (traj.q[-1, 0], traj.v[-1, 0]) == (pytest.approx(x, abs=1e-7), pytest.approx(v, abs=1e-7))
 
 
+@pytest.mark.slow
 def test_closed_flexible_and_quaternion_models_can_be_sampled():
     for model in (models.flexible_arm(), mixed()):
         q0 = model.neutral()

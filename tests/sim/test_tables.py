@@ -34,8 +34,16 @@ def impulse(table, t):
     return total
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("kind", ["held", "linear", "cubic"])
+def pairs(first, second, quick):
+    """All pairs; those that are not among the quick ones are slow, for each is a kernel of its own."""
+    slow = pytest.mark.slow
+    return [pytest.param(a, b, marks=() if (a, b) in quick else slow) for a in first for b in second]
+
+
+QUICK = [("dop853", "held"), ("dopri5", "linear"), ("rodas4", "cubic"), ("rk4", "held"), ("rk4", "cubic")]
+
+
+@pytest.mark.parametrize(("method", "kind"), pairs(METHODS, ["held", "linear", "cubic"], QUICK))
 def test_momentum_is_the_impulse(method, kind):
     """m v = ∫τ dt, for jumps and kinks that lie on no grid."""
     table = lw.Table(TIMES, FORCES, kind)
@@ -62,8 +70,9 @@ def reference(table, q0, duration):
     return y
 
 
-@pytest.mark.parametrize("kind", ["held", "linear"])
-@pytest.mark.parametrize("method", ["dop853", "dopri5", "rk56", "cash_karp", "rodas4"])
+@pytest.mark.parametrize(
+    ("method", "kind"), pairs(METHODS[:5], ["held", "linear"], [("dop853", "held"), ("dopri5", "linear")])
+)
 def test_adaptive_methods_keep_their_tolerance(method, kind):
     rng = np.random.default_rng(1)
     table = lw.Table(np.cumsum(rng.uniform(0.01, 0.1, 20)), rng.normal(size=(20, 1)) * 5.0, kind)
@@ -90,7 +99,9 @@ def test_fixed_steps_keep_their_order_at_jumps(method, order):
     assert -np.polyfit(np.log(sizes), np.log(errors), 1)[0] == pytest.approx(order, abs=0.4)
 
 
-@pytest.mark.parametrize("method", ["dop853", "rk4", "rodas4"])
+@pytest.mark.parametrize(
+    "method", ["dop853", pytest.param("rk4", marks=pytest.mark.slow), pytest.param("rodas4", marks=pytest.mark.slow)]
+)
 def test_each_member_of_a_batch_has_its_own_table(method):
     rng = np.random.default_rng(2)
     times = np.sort(rng.uniform(0.0, 1.0, (2, 5, 7)), axis=-1)
@@ -268,7 +279,7 @@ def test_disturbances_know_no_effort_limits():
 @pytest.mark.parametrize(
     "make",
     [
-        models.flexible_arm,
+        pytest.param(models.flexible_arm, marks=pytest.mark.slow),
         models.four_bar,
         pytest.param(lambda: models.planar_arm(80), marks=pytest.mark.slow),
     ],
