@@ -293,6 +293,7 @@ def _made(
         note = (
             "control runs in Python, once for each evaluation and each state, since it cannot be traced: "
             + "; ".join(reasons)
+            + "; lw.Sampled(model, control, rate) calls it once for each sample"
         )
     motion = Motion(model, traced, rules, n_parameters, closing, switched, passes_smooth=method != "variational")
     return Plan(motion, method, every_step, events, TABLEAUX.get(method), tuple(hosted), note)
