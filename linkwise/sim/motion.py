@@ -26,6 +26,7 @@ from linkwise.sim.closing import Closing
 from linkwise.sim.curves import Curve, curves_of
 from linkwise.sim.elements import Element
 from linkwise.sim.limits import Limit, is_linear, limits_of_joints
+from linkwise.sim.transmissions import ModelSprings
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Scalar, tanh, where
 from linkwise.tracing.calls import stored
@@ -93,6 +94,7 @@ class Motion:
         self.passes_smooth = passes_smooth
         self.model, self.elements, self.rules = model, tuple(elements), rules
         self.nq, self.nv = model.nq, model.nv
+        self._springs = ModelSprings(model, rules.springs, rules.damping)
         self.closing = closing if model.closures else None
         self.switches = len(model.closures) if switched else 0
         self.flowing = sum(element.nx for element in elements)
@@ -286,6 +288,9 @@ class Motion:
                     out[i] = out[i] - tanh(v[i] * (m / rules.friction_speed)) * (friction * m)
         for stiffness, speed, i, stretch in self._stretched(q):
             out[i] = out[i] - stretch * (stiffness * speed)
+        across = self._springs.force(0.0, objects(q), objects(v), (), ())
+        if across is not None:
+            out = [a + b for a, b in zip(out, across, strict=True)]
         if rules.limits == "spring":
             for limit in self.limits:
                 for i, force in limit.force(q, v, rules.limit_loss).items():
@@ -310,7 +315,8 @@ class Motion:
         """External forces (n_bodies, 6) in body frames, or None."""
         total: Any = None
         given = objects(q), objects(v)
-        for element, own in zip(self.elements, self._element_states(x, t, p), strict=True):
+        acting = [*zip(self.elements, self._element_states(x, t, p), strict=True), (self._springs, ())]
+        for element, own in acting:
             wrenches = element.wrench(t, *given, own, self.given(p))
             for body, wrench in (wrenches or {}).items():
                 if total is None:
@@ -434,6 +440,7 @@ class Motion:
             total = total + element.energy(objects(q), states, self.given(p))
         for k, _, _, stretch in self._stretched(q):
             total = total + stretch * stretch * (0.5 * k)
+        total = total + self._springs.energy(objects(q), (), ())
         if self.rules.limits == "spring":
             for limit in self.limits:
                 total = total + limit.energy(q)
