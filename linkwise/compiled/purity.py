@@ -8,6 +8,7 @@ what it refers to must be as it was.
 from __future__ import annotations
 
 import random
+import sys
 import types
 from collections import deque
 from collections.abc import Callable, Hashable
@@ -21,6 +22,7 @@ from linkwise.tracing.calls import CallingTracer
 from linkwise.tracing.tracer import Traced
 
 _DEPTH = 3
+_NOT_DATA = {"linkwise", "numpy", *sys.stdlib_module_names} - {"__main__"}  # whose objects are taken as they are
 _LARGE = 4096  # numbers in an array above which only some are compared
 
 
@@ -156,7 +158,7 @@ def _shown(value: Any, depth: int) -> Hashable:
     if isinstance(value, set):
         return ("set", len(value))
     module = type(value).__module__.partition(".")[0]
-    if depth and module not in ("linkwise", "numpy", "builtins", "types", "functools") and hasattr(value, "__dict__"):
+    if depth and module not in _NOT_DATA and hasattr(value, "__dict__"):
         if isinstance(value, (type, types.ModuleType, types.FunctionType)):
             return ("same", id(value))
         return ("object", id(value), _shown(dict(vars(value)), depth - 1))
