@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.errors import InputError, LinkwiseError, require_extra
+from linkwise.errors import InputError, LinkwiseError, UnknownNameError, require_extra
 from linkwise.once import cached_property
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ Array = NDArray[Any]
 Observe = Callable[[], Mapping[str, Array]]
 
 _DERIVED = ("vdot", "tau", "energy", "active")
+_DRAWN = ("q", "v", "x", "vdot", "tau", "energy", "closure_error", "active")
 _FORMAT = "linkwise trajectory 1"
 
 
@@ -454,6 +455,11 @@ class Trajectory:
         require_extra("matplotlib", "viz")
         from matplotlib import pyplot as plt
 
+        if isinstance(what, str):
+            what = (what,)
+        for name in what:
+            if name not in _DRAWN:
+                raise UnknownNameError("quantity to draw", name, _DRAWN)
         units = {"q": "q [rad, m]", "v": "v [rad/s, m/s]", "vdot": "v̇ [rad/s², m/s²]", "tau": "τ [N m, N]", "x": "x"}
         figure, axes = plt.subplots(
             len(what), 1, sharex=True, squeeze=False, figsize=(8.0, 2.2 * len(what) + 0.6), layout="constrained"

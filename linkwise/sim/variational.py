@@ -52,13 +52,13 @@ _FAR = 1e-4  # a last change of the mean velocity, relative, after which a step 
 def variational(work: Work) -> Step:
     """One step of the variational midpoint rule."""
     m = work.motion
-    nv, nx = m.nv, m.nx
+    nv, nx = m.nv, m.flowing
     closures = check_closures(m)
 
     def begin(y: Flat, p: Flat) -> dict[str, Any]:
         q, v, x = m.parts(y)
         momentum = list(m.model.mass_product(objects(q), objects(v), p=m.model_parameters(p)))
-        found = {"momentum": momentum, "w": [*v, *x], "trials": 0.0, "last": 1e300, "seeking": 1.0}
+        found = {"momentum": momentum, "w": [*v, *x[:nx]], "trials": 0.0, "last": 1e300, "seeking": 1.0}
         return {**found, "hold": [0.0] * closures} if closures else found
 
     def held(y: Flat, momentum: Flat, t: Flat, p: Flat, hold: Sequence[Flat]) -> Flat:
@@ -71,7 +71,7 @@ def variational(work: Work) -> Step:
     def ends(y: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> tuple[list[Scalar], Sequence[Scalar], Sequence[Scalar]]:
         """q_m, and the momenta at the step's start and end less π: what w must bring to zero, and what it adds."""
         q, _, _ = m.parts(y)
-        rate, x_m = list(w[:nv]), list(w[nv:])
+        rate, x_m = list(w[:nv]), [*w[nv:], *m.kept(y)]
         q_m = m.moved(q, [0.5 * h[0] * a for a in rate])
         time = t[0] + 0.5 * h[0]
         active, passive = m.joint_forces(time, q_m, rate, x_m, p)
@@ -86,7 +86,7 @@ def variational(work: Work) -> Step:
         return list(m.model.mass_solve(objects(q), objects(momentum), p=m.model_parameters(p)))
 
     def own_rates(y: Flat, q_m: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> list[Scalar]:
-        return m.element_rates(t[0] + 0.5 * h[0], q_m, list(w[:nv]), list(w[nv:]), p)
+        return m.element_rates(t[0] + 0.5 * h[0], q_m, list(w[:nv]), [*w[nv:], *m.kept(y)], p)
 
     def closing(
         y: Flat, q_m: Flat, rate: list[Scalar], t: Flat, h: Flat, p: Flat
@@ -151,7 +151,7 @@ def variational(work: Work) -> Step:
     ) -> dict[str, Any]:
         """The next w, with a better mean velocity, and whether to go on."""
         half = 0.5 * h[0]
-        x, xdot = m.parts(y)[2], own_rates(y, q_m, w, t, h, p)
+        x, xdot = m.parts(y)[2][:nx], own_rates(y, q_m, w, t, h, p)
         better = list(m.stored([*rate, *(a + half * b for a, b in zip(x, xdot, strict=True))]))
         change: Scalar = 0.0
         size: Scalar = 1.0
@@ -186,7 +186,7 @@ def variational(work: Work) -> Step:
         found = is_found(w, last)
         return {
             "crossing": flag(~found),
-            "w_new": [where(found, a, b) for a, b in zip(w, [*v, *x], strict=True)],
+            "w_new": [where(found, a, b) for a, b in zip(w, [*v, *x[:nx]], strict=True)],
             "hold_new": [where(found, a, 0.0) for a in hold],
             "last_new": where(found, last[0], 1e300),
             "trials_new": 0.0,
@@ -203,10 +203,10 @@ def variational(work: Work) -> Step:
         if closed:
             left = [where(closed[1][0] > 0.0, -a, a) for a in left]
         after = [a + b for a, b in zip(end, left, strict=True)]
-        x_new = [a + h[0] * b for a, b in zip(x, own_rates(y, q_m, w, t, h, p), strict=True)]
+        x_new = [a + h[0] * b for a, b in zip(x[:nx], own_rates(y, q_m, w, t, h, p), strict=True)]
         found = is_found(w, last)
         y_new = [*q_new, *solved(q_new, after, p), *x_new]
-        return {"y_new": [where(found, a, math.nan) for a in y_new]}
+        return {"y_new": [*(where(found, a, math.nan) for a in y_new), *m.kept(y)]}
 
     sizes = {"y": m.ny, "momentum": nv, "w": nv + nx, "t": 1, "h": 1, "p": m.np}
     counted = {"trials": 1, "last": 1, "seeking": 1}
