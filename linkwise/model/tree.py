@@ -99,7 +99,7 @@ class Link:
     def phi(self, q: Sequence[Scalar]) -> Transform:
         """φ(parent, link)."""
         beyond = self.placement.then(self.joint.transform(self.coordinates(q)).after_turn(2, self.lead)).then(self.tail)
-        return beyond if self.seat is None else self.seat.at(q).then(beyond)
+        return beyond if self.seat is None else self.seat.at(q).then(beyond.merged()).merged()
 
     def S(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """The columns of the joint's map, in the link's frame."""

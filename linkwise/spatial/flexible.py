@@ -14,6 +14,7 @@ The rank of the tail is what it is: nothing here depends on the number of modes.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -272,28 +273,27 @@ class Held(Value):
         return Mat3.identity(), Vec.zero()
 
 
-class Node:
+class Node(ABC):
     """The first factor of φ of what sits on a node: r(η) and Π(η), in root axes; the rotation is a factor of its own.
 
     Args:
         l: r(η), from the root.
         Pi: for each mode the motion of the node for a unit rate.
-        bias: what the node accelerates by while η̈ = 0 and the root is at rest: Π̇η̇ for rates η̇.
     """
 
-    __slots__ = ("Pi", "bias", "l")
+    __slots__ = ("Pi", "l")
 
-    def __init__(self, l: Vec, Pi: Sequence[Motion], bias: Callable[[Sequence[Scalar]], Motion]) -> None:
+    def __init__(self, l: Vec, Pi: Sequence[Motion]) -> None:
         self.l = l
         self.Pi = tuple(Pi)
-        self.bias = bias
 
+    @abstractmethod
     def moved(self, rates: Sequence[Scalar]) -> Motion:
         """Πη̇."""
-        total = Motion.zero()
-        for column, rate in zip(self.Pi, rates, strict=True):
-            total = total + column * rate
-        return total
+
+    @abstractmethod
+    def bias(self, rates: Sequence[Scalar]) -> Motion:
+        """Π̇η̇: what the node accelerates by while η̈ = 0 and the root is at rest."""
 
     def rotate(self, v: Vec) -> Vec:
         return v
