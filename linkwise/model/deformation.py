@@ -61,4 +61,8 @@ class Seat:
 
     def at(self, q: Flat) -> Transform:
         """From the root of the flexible body to the node's frame."""
-        return Transform(*self.shape.factors([q[self.q_start + i] for i in range(self.modes)]))
+        return Transform(*self.shape.factors(self.eta(q)))
+
+    def eta(self, q: Flat) -> list[Scalar]:
+        """The modal coordinates of the body."""
+        return [q[self.q_start + i] for i in range(self.modes)]

@@ -35,7 +35,7 @@ from linkwise.flexible.integrals import ModalIntegrals, zeroed
 from linkwise.model.sparse import QuadraticForm, Sparse, sparse, sum_of_vectors
 from linkwise.spatial.flexible import FlexibleForce, FlexibleInertia, FlexibleMoving
 from linkwise.spatial.inertia import RigidInertia
-from linkwise.spatial.matrices import Mat3, Sym3
+from linkwise.spatial.matrices import Sym3
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force, Vec
 
@@ -68,12 +68,8 @@ class MovingMass:
         slopes = [Q.slope(eta) for Q in self.Q]
         u, w = self._places(eta, slopes)
         p, r = self._mixed(u, w)  # ∫φ_k x̂ and ∫ψ_l x̂
-        dp, dr = (
-            zip(*(self._mixed([d[i] for d in slopes], [d[i] for d in self.D]) for i in range(self.modes)), strict=True)
-            if self.modes
-            else ((), ())
-        )
         n = range(self.modes)
+        dp = [self._mixed([d[i] for d in slopes], [d[i] for d in self.D])[0] for i in n]  # ∫φ_k ∂x̂/∂η_i
         A = []
         for i in n:
             moment = self.dA[i]

@@ -33,42 +33,56 @@ class NodeShape:
         self.turns_about = [k for k in range(3) if node.Lambda[k].any()]
 
     def factors(self, eta: Flat) -> list[Factor]:
-        """From the root to the node."""
+        """From the root to the node: to its place, and the rotation."""
+        node = self.node(eta)
+        return [node] if node.c is None or node.sc is None else [node, _cayley(node.c, node.sc, self.turns_about)]
+
+    def node(self, eta: Flat) -> Deflected:
+        """The node where it is, without its rotation."""
         slope = self.Q.slope(eta)
         place = self.position + sum_of_vectors(self.Gamma, eta) + sum_of_vectors(slope, eta) * 0.5
         lin = [g + d for g, d in zip(self.Gamma, slope, strict=True)]
         if not self.turns_about:
-            return [_Deflected(place, [Motion(Vec.zero(), each) for each in lin], self, lin, None, None)]
+            return Deflected(place, [Motion(Vec.zero(), each) for each in lin], self, lin)
         c = sum_of_vectors(self.half_Lambda, eta)
         s = 1.0 / (1.0 + c.dot(c))
         sc = c * s
         Pi = [Motion(axis * s + sc.cross(axis), each) for axis, each in zip(self.Lambda, lin, strict=True)]
-        return [_Deflected(place, Pi, self, lin, s, sc), _cayley(c, sc, self.turns_about)]
+        return Deflected(place, Pi, self, lin, c, s, sc)
 
 
-class _Deflected(Node):
-    """A node where it is at η; s and sc as :class:`NodeShape` has them, None where it does not turn."""
+class Deflected(Node):
+    """A node where it is at η; c, s and sc as :class:`NodeShape` has them, None where it does not turn."""
 
-    __slots__ = ("_lin", "_s", "_sc", "_shape")
+    __slots__ = ("_lin", "_shape", "c", "s", "sc")
 
     def __init__(
-        self, l: Vec, Pi: Sequence[Motion], shape: NodeShape, lin: Sequence[Vec], s: Scalar, sc: Vec | None
+        self,
+        l: Vec,
+        Pi: Sequence[Motion],
+        shape: NodeShape,
+        lin: Sequence[Vec],
+        c: Vec | None = None,
+        s: Scalar = 1.0,
+        sc: Vec | None = None,
     ) -> None:
         super().__init__(l, Pi)
-        self._shape, self._lin, self._s, self._sc = shape, lin, s, sc
+        self._shape, self._lin, self.c, self.s, self.sc = shape, lin, c, s, sc
 
     def moved(self, rates: Flat) -> Motion:
+        """Πη̇."""
         ang = Vec.zero()
-        if self._sc is not None:
+        if self.sc is not None:
             turn = sum_of_vectors(self._shape.Lambda, rates)
-            ang = turn * self._s + self._sc.cross(turn)
+            ang = turn * self.s + self.sc.cross(turn)
         return Motion(ang, sum_of_vectors(self._lin, rates))
 
     def bias(self, rates: Flat) -> Motion:
+        """Π̇η̇."""
         ang = Vec.zero()
-        if self._sc is not None:
+        if self.sc is not None:
             turn = sum_of_vectors(self._shape.Lambda, rates)  # 2c'
-            ang = (turn * self._s + self._sc.cross(turn)) * -self._sc.dot(turn)
+            ang = (turn * self.s + self.sc.cross(turn)) * -self.sc.dot(turn)
         return Motion(ang, self._shape.Q.value(rates))
 
 

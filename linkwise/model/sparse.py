@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Vec
 

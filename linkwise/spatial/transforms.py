@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any, Protocol
 
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
@@ -348,15 +349,9 @@ class Transform(Value):
     def merged(self) -> Transform:
         """The same with each run of rotations as one factor, where that is the cheaper: one has no axis, or all do."""
         factors: list[Factor] = []
-        run: list[Factor] = []
-        for factor in (*self.factors, None):
-            if isinstance(factor, _AboutOrigin):
-                run.append(factor)
-                continue
-            factors.extend(_merged(run))
-            run = []
-            if factor is not None:
-                factors.append(factor)
+        for rotations, run in groupby(self.factors, lambda factor: isinstance(factor, _AboutOrigin)):
+            several = list(run)
+            factors.extend(_merged(several) if rotations else several)
         return Transform(*factors)
 
     def after_turn(self, axis: int, angle: Scalar) -> Transform:
