@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from tests.flexible.mechanisms import arm, panels, state, tree
+from tests.flexible.mechanisms import arm, panels, small_beam, state, tree
 
 MECHANISMS = {"arm": arm, "tree": tree, "panels": panels}
 
@@ -73,3 +73,24 @@ def test_regressor_of_the_rigid_bodies_among_them():
     change = two.inverse_dynamics(q, v, vdot) - one.inverse_dynamics(q, v, vdot)
     pi = [np.asarray(m.inertial_parameters).reshape(-1) for m in (one, two)]
     np.testing.assert_allclose(Y @ (pi[1] - pi[0]), change, atol=1e-11 * np.abs(change).max())
+
+
+def test_joints_that_follow_others_beside_flexible_bodies():
+    """A rigid body on a flexible one's tip whose joint follows the first joint of the chain."""
+    b = lw.ModelBuilder("followed")
+    stone = {"mass": 1.0, "com": (0.3, 0.1, 0.0), "inertia": 0.1 * np.eye(3)}
+    follow = lw.Mimic("first", multiplier=-2.0, offset=0.1)
+    b.add_body("a", joint=lw.Revolute(axis=(0, 0, 1)), joint_name="first", **stone)
+    b.add_body("boom", parent="a", joint=lw.Revolute(axis=(0, 1, 0)), flexible=small_beam())
+    b.add_body("c", parent="boom", at="tip", joint=lw.Revolute(axis=(0, 0, 1)), mimic=follow, **stone)
+    model = b.build()
+    q, v = state(model, 5)
+    vdot = np.random.default_rng(6).normal(size=model.nv)
+    tau = model.inverse_dynamics(q, v, vdot)
+    np.testing.assert_allclose(model.forward_dynamics(q, v, tau), vdot, atol=1e-11)
+    np.testing.assert_allclose(model.mass_matrix(q) @ vdot + model.bias_force(q, v), tau, atol=1e-11)
+    h = 1e-4
+    M = [model.mass_matrix(q + s * h * v) for s in (-2, -1, 1, 2)]
+    C = model.coriolis_matrix(q, v)
+    M_rate = (M[0] - 8 * M[1] + 8 * M[2] - M[3]) / (12 * h)
+    np.testing.assert_allclose(C + C.T, M_rate, atol=1e-8 * np.abs(C).max())
