@@ -32,6 +32,12 @@ class Lump:
     node: int
     inertia: RigidInertia
 
+    def seat(self, deformation: Deformation, eta: Flat) -> Transform:
+        """From the root to the node; without the node's rotation for a point mass, which does not feel it."""
+        factors = deformation.node(self.node).factors(eta)
+        is_point = all(is_zero(x) for x in (*self.inertia.h, *self.inertia.J.six()))
+        return Transform(*factors[:1] if is_point else factors)
+
 
 @dataclass(frozen=True, eq=False)
 class FlexibleLink(Link):
@@ -113,7 +119,7 @@ class FlexibleLink(Link):
     def _inertia(self, eta: Flat) -> FlexibleInertia:
         M = self.deformation.mass.inertia(eta)
         for lump in self.lumps:
-            M = M + Transform(*self.deformation.node(lump.node).factors(eta)).congruence(lump.inertia)
+            M = M + lump.seat(self.deformation, eta).congruence(lump.inertia)
         return M
 
     def wrench(self, q: Flat, motion: FlexibleMoving) -> FlexibleForce:
@@ -121,7 +127,7 @@ class FlexibleLink(Link):
         eta = self._eta(q)
         f = self.deformation.mass.wrench(eta, motion)
         for lump in self.lumps:
-            to_node = Transform(*self.deformation.node(lump.node).factors(eta))
+            to_node = lump.seat(self.deformation, eta)
             f = f + to_node @ lump.inertia.wrench(to_node.carry(motion))
         if self.slack:
             return f
