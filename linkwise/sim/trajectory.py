@@ -154,11 +154,11 @@ class Trajectory:
     def deflection(self, body: str, node: str | int) -> Array:
         """How far a node of a flexible body is from its place at rest (..., T, 3), in the body's root axes, m."""
         model, p = self._with_model("deflection"), self.model_parameters
-        number = model.frame(body, node).node
+        at_rest = model.frame(body, node).node  # says what is wrong with a name
         root, there = model.pose(self.q, body, p=p), model.pose(self.q, body, node=node, p=p)
         apart = there[..., :3, 3] - root[..., :3, 3]
         seen: Array = np.einsum("...ji,...j->...i", root[..., :3, :3], apart)
-        return seen - model.body(body).flexible.nodes[number].position
+        return seen - model.body(body).flexible.nodes[at_rest].position  # type: ignore[union-attr]  # it has nodes
 
     @property
     def model_parameters(self) -> Array | None:
