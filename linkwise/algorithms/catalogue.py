@@ -361,6 +361,7 @@ CATALOGUE: dict[str, Text] = {
         ("q", "f_ext"),
         lambda t, q, f_ext: inverse_dynamics.external_force(t.fast, q, t.link_forces(f_ext, t.fast)),
     ),
+    "force_at": Text(("q", "force"), lambda t, q, f, **at: jacobian.force_at(t.fast, q, t.place(t.fast, **at), f)),
     "mass_product": Text(("q", "x"), lambda t, q, x: inverse_dynamics.mass_product(t.fast, q, x)),
     "mass_solve": Text(("q", "x"), lambda t, q, x: forward_dynamics.mass_solve(t.fast, q, x)),
     "mass_matrix": Text(

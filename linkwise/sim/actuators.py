@@ -383,11 +383,12 @@ class Thruster(Element):
 
     Args:
         model: the mechanism.
-        body: name of the body.
-        direction: of the force, in the body's frame.
+        body: name of the body or frame.
+        direction: of the force, in the body's frame, or in that of the node.
         thrust: N, a number or a function ``(t, q, v, p)``.
-        point: where it acts, in the body's frame, m.
+        point: where it acts, in the same frame, m.
         limits: smallest and largest thrust, N; nozzles push only by default.
+        node: of a flexible body, the node that it sits on, by name or number; the root if not given.
     """
 
     def __init__(
@@ -399,8 +400,10 @@ class Thruster(Element):
         *,
         point: Sequence[float] = (0.0, 0.0, 0.0),
         limits: tuple[float, float] = (0.0, np.inf),
+        node: str | int | None = None,
     ) -> None:
-        self.body = model.body(body).name
+        model.frame(body, node)  # says what is wrong with a name
+        self.place = body if node is None else (body, node)
         d = _direction(direction, "the direction")
         self.unit = [*np.cross(checked_numbers(point, 3, "the point"), d).tolist(), *d.tolist()]
         low, high = (float(x) for x in limits)
@@ -410,7 +413,7 @@ class Thruster(Element):
             )
         self.thrust, self.limits = _strength(thrust, "the thrust"), (low, high)
 
-    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector]:
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector]:
         """The force and its moment about the body's origin."""
         from linkwise.spatial.scalar import where
 
@@ -418,4 +421,4 @@ class Thruster(Element):
         low, high = self.limits
         size = where(size < low, low, size) if np.isfinite(low) else size
         size = where(size > high, high, size) if np.isfinite(high) else size
-        return {self.body: [size * a for a in self.unit]}
+        return {self.place: [size * a for a in self.unit]}

@@ -101,8 +101,11 @@ class Element(metaclass=_Finished):
         """Joint forces (nv) in N m or N; None for none."""
         return None
 
-    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector] | None:
-        """For each body named, [moment, force] (6) at its origin in its own frame; None for none."""
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector] | None:
+        """For each place [moment, force] (6) at its origin and in its own axes; None for none.
+
+        A place is the name of a body or frame, or (body, node) for a node of a flexible body.
+        """
         return None
 
     def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:

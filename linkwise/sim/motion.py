@@ -17,6 +17,7 @@ import numpy as np
 from linkwise.algorithms.tangent import structure_constants
 from linkwise.compiled.scalar_arrays import scalar_array
 from linkwise.errors import InputError
+from linkwise.model.flexible_link import force_on_body
 from linkwise.model.joints import Joint
 from linkwise.model.parameters import Values
 from linkwise.model_api.model import Model
@@ -253,6 +254,9 @@ class Motion:
             total = active if element.is_actuator else passive
             for i, value in enumerate(self.checked_force(force, element)):
                 total[i] = total[i] + value
+        for body, _, on_modes in self._wrenches(t, q, v, x, p):
+            for i, value in enumerate(on_modes, body.v_slice.start):
+                passive[i] = passive[i] + value
         if self.rules.effort:
             active = [clipped(force, limit) for force, limit in zip(active, self.model.effort_limit, strict=True)]
         return active, passive
@@ -314,15 +318,26 @@ class Motion:
     def body_forces(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat) -> Any:
         """External forces (n_bodies, 6) in body frames, or None."""
         total: Any = None
+        for body, wrench, _ in self._wrenches(t, q, v, x, p):
+            if total is None:
+                total = np.zeros((len(self.model.bodies), 6), object) + 0.0
+            total[body.index] += np.asarray(wrench, dtype=object)
+        return total
+
+    def _wrenches(
+        self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat
+    ) -> Iterator[tuple[Any, list[Scalar], list[Scalar]]]:
+        """What elements exert on bodies: the body, six numbers at its origin, and what its modes feel besides."""
         given = objects(q), objects(v)
         acting = [*zip(self.elements, self._element_states(x, t, p), strict=True), (self._springs, ())]
         for element, own in acting:
-            wrenches = element.wrench(t, *given, own, self.given(p))
-            for body, wrench in (wrenches or {}).items():
-                if total is None:
-                    total = np.zeros((len(self.model.bodies), 6), object) + 0.0
-                total[self.model.body(body).index] += np.asarray(wrench, dtype=object)
-        return total
+            for place, wrench in (element.wrench(t, *given, own, self.given(p)) or {}).items():
+                name, node = place if isinstance(place, tuple) else (place, None)
+                frame = self.model.frame(name, node)
+                if frame.body < 0:
+                    raise InputError(f"{element!r} pushes what cannot move", got=repr(place), allowed="a body or frame")
+                body = self.model.bodies[frame.body]
+                yield (body, *force_on_body(body, frame, q, list(wrench)))
 
     # Motion.
     def acceleration(

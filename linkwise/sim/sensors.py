@@ -76,7 +76,7 @@ class Encoder:
 
 @dataclass(frozen=True)
 class IMU:
-    """A gyroscope and an accelerometer fixed to a body or frame.
+    """A gyroscope and an accelerometer fixed to a body or frame, or to a node of a flexible body.
 
     Args:
         body: name of the body or frame; its axes and origin are the instrument's.
@@ -84,6 +84,7 @@ class IMU:
         accel_noise: standard deviation, m/s².
         gyro_bias: standard deviation of a constant offset, rad/s.
         accel_bias: standard deviation of a constant offset, m/s².
+        node: of a flexible body, the node that it sits on, by name or number; the root if not given.
     """
 
     body: str
@@ -91,6 +92,7 @@ class IMU:
     accel_noise: float = 0.0
     gyro_bias: float = 0.0
     accel_bias: float = 0.0
+    node: str | int | None = None
 
     def __post_init__(self) -> None:
         _check_deviations(self, "gyro_noise", "accel_noise", "gyro_bias", "accel_bias")
@@ -99,10 +101,10 @@ class IMU:
         """[ω, specific force] (..., T, 6) in the instrument's axes: at rest the accelerometer shows -g."""
         model = _model(trajectory)
         q, v, p = trajectory.q, trajectory.v, trajectory.model_parameters
-        R = model.pose(q, self.body, p=p)[..., :3, :3]
-        twist = model.velocity(q, v, self.body, p=p)
-        J = model.jacobian(q, self.body, p=p)
-        Jdot = model.jacobian_rate(q, v, self.body, p=p)
+        R = model.pose(q, self.body, node=self.node, p=p)[..., :3, :3]
+        twist = model.velocity(q, v, self.body, node=self.node, p=p)
+        J = model.jacobian(q, self.body, node=self.node, p=p)
+        Jdot = model.jacobian_rate(q, v, self.body, node=self.node, p=p)
         a = np.einsum("...ij,...j->...i", J, trajectory.vdot) + np.einsum("...ij,...j->...i", Jdot, v)
         force = a[..., 3:] - _gravity(trajectory)
         clean = np.concatenate([np.einsum("...ji,...j->...i", R, x) for x in (twist[..., :3], force)], axis=-1)
