@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from linkwise.errors import InputError
 from linkwise.model.actuation import Sensor
 from linkwise.sim.drives import Actuators
-from linkwise.sim.sensors import Seed, _gravity, _model, _noisy
+from linkwise.sim.sensors import Seed, gravity_of, model_of, noisy
 from linkwise.sim.trajectory import Trajectory
 from linkwise.sim.transmissions import length, speed
 
@@ -35,7 +35,7 @@ class Sensors:
 
     def read(self, trajectory: Trajectory, rng: Seed = None) -> dict[str, Array]:
         """For each sensor its readings (..., T, size), with its noise; SI units, rad, quaternions w, x, y, z."""
-        model = _model(trajectory)
+        model = model_of(trajectory)
         generator = np.random.default_rng(rng)
         if self.names is None:
             chosen = [s for s in model.sensors if s.kind != "actuator_force" or self.drives is not None]
@@ -45,8 +45,8 @@ class Sensors:
         found = {}
         for sensor in chosen:
             clean = _READINGS[sensor.kind](run, sensor)
-            noisy = _noisy(np.asarray(clean, float), sensor.noise, 0.0, generator)
-            found[sensor.name] = np.clip(noisy, -sensor.cutoff, sensor.cutoff) if sensor.cutoff else noisy
+            read = noisy(np.asarray(clean, float), sensor.noise, 0.0, generator)
+            found[sensor.name] = np.clip(read, -sensor.cutoff, sensor.cutoff) if sensor.cutoff else read
         return found
 
 
@@ -76,7 +76,7 @@ class _Run:
             J = self.model.jacobian(self.q, frame, p=self.p)
             Jdot = self.model.jacobian_rate(self.q, self.v, frame, p=self.p)
             a = _times(J, self.trajectory.vdot) + _times(Jdot, self.v)
-            a[..., 3:] -= _gravity(self.trajectory)
+            a[..., 3:] -= gravity_of(self.trajectory)
             return a
 
         return self._once("acceleration", frame, made)

@@ -106,6 +106,9 @@ def _unsupported(source: Compiled, i: int) -> str | None:
     ):
         if word not in known:
             return word
+    group = int(m.actuator_group[i])
+    if 0 <= group < 31 and int(m.opt.disableactuator) >> group & 1:
+        return "of a group that is switched off"
     if m.actuator_delay[i]:
         return "delayed control"
     if m.actuator_ctrlnum[i] != 1 or m.actuator_outnum[i] != 1:
