@@ -333,6 +333,38 @@ def test_refusals_name_the_line(text: str, message: str) -> None:
         lw.loads(text)
 
 
+def test_names_of_what_has_none() -> None:
+    """Bodies, actuators and the like without a name get one that no other has."""
+    text = """<mujoco><worldbody><body><joint/><geom size="1"/></body><body name="body1"><joint name="body1_joint"/>
+    <geom size="1"/><site name="body1"/></body></worldbody>
+    <actuator><motor joint="body1_joint"/><motor name="actuator0" joint="body1_joint"/></actuator></mujoco>"""
+    model = lw.loads(text)
+    assert [body.name for body in model.bodies] == ["body1_", "body1"]
+    assert [joint.name for joint in model.joints] == ["body1__joint", "body1_joint"]
+    assert [actuator.name for actuator in model.actuators] == ["actuator0_", "actuator0"]
+    assert [frame.name for frame in model.frames] == ["body1_site"]
+
+
+def test_floating_frees_the_one_body_that_stands() -> None:
+    text = """<mujoco><worldbody><body name="hull" pos="0 0 1"><geom size="1"/><body name="arm"><joint name="j"/>
+    <geom size="1"/></body></body></worldbody></mujoco>"""
+    model = lw.loads(text, floating=True)
+    assert model.nv == 7
+    assert np.allclose(model.pose(model.configurations["initial"], "hull")[:3, 3], [0, 0, 1])
+
+
+def test_options_of_the_file_count() -> None:
+    flags = 'gravity="disable" spring="disable" damper="disable" clampctrl="disable" equality="disable"'
+    model = lw.loads(EVERYTHING.replace('<option gravity="0.3 -0.2 -9.7"/>', f"<option><flag {flags}/></option>"))
+    assert model.gravity == (0.0, 0.0, 0.0)
+    assert not model.stiffness.any()
+    assert not model.damping.any()
+    assert model.springs == ()
+    assert not np.isfinite(model.actuators["m_hip"].control_range).any()
+    with pytest.warns(lw.ModelWarning, match="a group that is switched off"):
+        assert lw.loads(EVERYTHING.replace("<option ", '<option actuatorgroupdisable="0" ')).actuators == ()
+
+
 def test_files_are_read_from_the_given_folders_only(tmp_path: Any) -> None:
     stl = _tetrahedron()
     (tmp_path / "main" / "parts").mkdir(parents=True)
