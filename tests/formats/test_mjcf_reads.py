@@ -405,6 +405,22 @@ def test_attached_models(tmp_path: Any) -> None:
     assert np.allclose(model.pose(model.neutral(), "r_palm")[:3, 3], [1, 0, 0])
 
 
+def test_models_that_grow_without_end(tmp_path: Any) -> None:
+    """Few lines can ask for any number of bodies."""
+    seed = '<body name="x"><geom size="1"/></body>'
+    (tmp_path / "0.xml").write_text(f'<mujoco model="m0"><worldbody>{seed}</worldbody></mujoco>')
+    for k in range(1, 9):
+        inner = f'<asset><model name="m" file="{k - 1}.xml"/></asset><worldbody><replicate count="50"><frame>'
+        inner += '<attach model="m" prefix="p"/></frame></replicate></worldbody>'
+        (tmp_path / f"{k}.xml").write_text(f'<mujoco model="m{k}">{inner}</mujoco>')
+    with pytest.raises(lw.ModelFileError, match="too many elements"):
+        lw.load(tmp_path / "8.xml")
+    circle = '<mujoco><asset><model name="m" file="c.xml"/></asset></mujoco>'
+    (tmp_path / "c.xml").write_text(circle)
+    with pytest.raises(lw.ModelFileError, match="too many files"):
+        lw.load(tmp_path / "c.xml")
+
+
 def _tetrahedron() -> bytes:
     corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], "<f4")
     faces = [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
