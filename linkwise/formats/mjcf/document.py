@@ -27,7 +27,7 @@ Spot = tuple[str, int]
 """A file and a line in it."""
 
 _MOST_ELEMENTS = 300_000
-_MOST_COPIES = 10_000
+_MOST_COPIES = 4_000  # in a whole model: the parser takes time with their square
 _LARGEST_COUNT = 1000.0
 _LARGEST_NUMBER = 1e30
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf|nan", re.ASCII | re.IGNORECASE)
@@ -117,7 +117,7 @@ class _Writer:
         self.seen: set[Path] = set()
         self.late: list[tuple[int, Element, str]] = []  # lines with meshes: their folder is known at the end
         self.folder, self.strip = "", False
-        self.elements = self.attached = self.largest_part = 0
+        self.elements = self.attached = self.largest_part = self.copied = 0
 
     def written(self) -> tuple[str, list[Spot], int]:
         self.element(self.root, self.file, None, 0, 1)
@@ -154,7 +154,10 @@ class _Writer:
             self.include(element, file, home, level, copies)
             return
         if tag == "replicate":
-            copies *= self.count(element, file)
+            copies *= self.count(element)
+            self.copied += copies
+            if self.copied > _MOST_COPIES:
+                reader.fail("too many copies", element, file, got=self.copied, allowed=f"at most {_MOST_COPIES}")
         self.attached += copies if tag == "attach" else 0
         self.put(element, file, bool(element.children))
         for child in element.children:
@@ -201,14 +204,12 @@ class _Writer:
                         allowed=f"finite numbers, at most {_LARGEST_NUMBER:g}",
                     )
 
-    def count(self, element: Element, file: str) -> int:
+    def count(self, element: Element) -> int:
+        """How often an element is repeated; what is no number the parser says."""
         try:
-            count = int(element.attributes.get("count", "1"))
+            return max(int(element.attributes.get("count", "1")), 1)
         except ValueError:
-            return 1  # the parser says what is wrong
-        if count > _MOST_COPIES:
-            self.reader.fail("too many copies", element, file, got=count, allowed=f"at most {_MOST_COPIES}")
-        return max(count, 1)
+            return 1
 
     # What is changed in an element.
     def compiler(self, element: Element, attributes: dict[str, str], file: str) -> None:
