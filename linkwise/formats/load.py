@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
@@ -25,13 +25,14 @@ from linkwise.formats.tree import arrange
 from linkwise.formats.urdf import read_urdf
 from linkwise.formats.xml import Element, parse
 from linkwise.model.placement import ANGLE_SNAP
+from linkwise.native import SUFFIX, read_native
 
 if TYPE_CHECKING:
     from linkwise.model_api.model import Model
 
 __all__ = ["load", "loads"]
 
-_SUFFIXES = (".urdf", ".sdf", ".world")
+_SUFFIXES = (".urdf", ".sdf", ".world", SUFFIX)
 _NOT_YET = {
     "mujoco": "MJCF (the format of MuJoCo)",
     "mujocoinclude": "MJCF (the format of MuJoCo)",
@@ -54,7 +55,7 @@ def load(
     search: Iterable[str | os.PathLike[str]] = (),
     loops: str | os.PathLike[str] | None = None,
 ) -> Model:
-    """Read a mechanism from a URDF or SDF file.
+    """Read a mechanism from a URDF, SDF or native file.
 
     >>> model = load("panda.urdf", locked=["panda_finger_joint1"])  # doctest: +SKIP
 
@@ -94,6 +95,8 @@ def load(
     content = read_bytes(path, suffixes=_SUFFIXES)
     file = os.fspath(path)
     places = SearchPath.of(file, search)
+    if is_native(content):
+        return _native(content, file, places, gravity, name, floating, locked, frames, loops, mimic)
     description, notes = _describe(content, file, angle_snap, places)
     if loops is not None:
         side = read_bytes(loops, suffixes=(".yaml", ".json"), largest=_LARGEST_SIDE_FILE)
@@ -126,6 +129,9 @@ def loads(
         raise InputError("the text is too large to be a model", allowed=f"at most {LARGEST_FILE} bytes")
     if not content.strip():
         raise ModelFileError("the text is empty", file="<string>")
+    if is_native(content):
+        places = SearchPath.of(None, search)
+        return _native(content, "<string>", places, gravity, name, floating, locked, frames, loops, mimic)
     if b"<" not in content:
         raise ModelFileError(
             "this is not the text of a model", file="<string>", do="use linkwise.load(path) for a file"
@@ -139,6 +145,34 @@ def loads(
     for note in (*notes, *more):
         warnings.warn(note, stacklevel=2)
     return model
+
+
+def is_native(content: bytes) -> bool:
+    """Whether this is the text of a native file: JSON begins with a brace, and XML does not."""
+    return content.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
+
+
+def _native(
+    content: bytes,
+    file: str,
+    places: SearchPath,
+    gravity: Sequence[float] | None,
+    name: str | None,
+    *others: Any,
+) -> Model:
+    from linkwise.model_api.model import Model
+
+    floating, locked, frames, loops, mimic = others
+    given = {"floating": floating, "locked": bool(locked), "frames": frames, "loops": loops, "mimic": not mimic}
+    if any(given.values()):
+        raise InputError(
+            "a native file is a finished model: these arguments are for other formats",
+            got=", ".join(each for each, value in given.items() if value),
+            do="change the model: model.locked([...]), model.with_closure(...)",
+        )
+    model = Model(**read_native(content, file, places.source(None if file == "<string>" else file)))
+    model = model if gravity is None else model.with_gravity(gravity)
+    return model if name is None else model.with_name(name)
 
 
 def _describe(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -73,6 +74,25 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
     """
 
     sweeps: Literal["auto", "rolled", "unrolled"] = "auto"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything that the model has to a native file, which :func:`linkwise.load` reads again, bit by bit.
+
+        Large arrays (those of flexible bodies) go into an archive beside it, ``name.lw.npz``. What is a program cannot
+        be stored and is refused with its name: user-defined joints, closures that hold functions.
+
+        >>> import linkwise as lw
+        >>> from linkwise.models import stanford_arm
+        >>> stanford_arm().save("arm.lw.json")
+        >>> lw.load("arm.lw.json") == stanford_arm()
+        True
+
+        Args:
+            path: a name that ends in ``.lw.json``.
+        """
+        from linkwise.native import save
+
+        save(self, path)
 
     @cached_property
     def inertial_parameters(self) -> Array:
