@@ -312,7 +312,7 @@ class Record(Kind):
         found = {}
         for name, (kind, default) in self.fields.items():
             each = value[name] if isinstance(value, dict) else getattr(value, name)
-            if default is REQUIRED or each is not default and repr(each) != repr(default):
+            if default is REQUIRED or (each is not default and repr(each) != repr(default)):
                 found[name] = kind.write(each, to)
         return found
 

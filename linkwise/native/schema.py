@@ -8,8 +8,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 import linkwise.model.joints as joints
 from linkwise.errors import InputError
 from linkwise.flexible.body import FlexibleBody, FlexibleNode
@@ -31,7 +29,6 @@ from linkwise.native.kinds import (
     OrNone,
     Pose,
     Record,
-    Table,
     Tagged,
     Tensor,
     Text,

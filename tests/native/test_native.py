@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from linkwise.native.text import line_of
 from tests.formats.recording import robot_files
 
 
+@cache
 def everything() -> lw.Model:
     """A mechanism with one of everything that can be stored."""
     b = lw.ModelBuilder("every thing", gravity=(0.1, -0.0, -9.81))
