@@ -15,6 +15,7 @@ from linkwise.errors import (
     UnknownNameError,
 )
 from linkwise.formats.load import load, loads
+from linkwise.model.actuation import Activation, Actuator, FrameTransmission, JointTransmission, Sensor, Spring
 from linkwise.model.closures import (
     Closure,
     Coupling,
@@ -84,6 +85,8 @@ __all__ = [  # noqa: RUF022  # in groups
     # closures: what holds two frames together, what couples joints
     "Closure", "RelativePose", "Distance", "PointOnCurve", "PointOnPlane", "PointOnSurface", "PrescribedFrame",
     "Rolling", "Relation", "Coupling", "JointFunction", "Prescribed", "RateFunction",
+    # what drives and measures a model, as files describe it
+    "Actuator", "Activation", "JointTransmission", "FrameTransmission", "Spring", "Sensor",
     # deformable bodies
     "FlexibleBody",
     # compiled functions, and scalar functions to write them with
