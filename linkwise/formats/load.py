@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 import linkwise.model.joints as joints
 from linkwise.errors import InputError, ModelFileError, ModelWarning
 from linkwise.formats.bodies import bodies_of
-from linkwise.formats.build import build
+from linkwise.formats.build import build, check_massless
 from linkwise.formats.description import Description, JointType, JointWritten
 from linkwise.formats.files import LARGEST_FILE, read_bytes
 from linkwise.formats.inertias import check_inertias
@@ -90,7 +90,7 @@ def load(
         UnknownNameError: `locked` names a joint that does not exist.
 
     Warns:
-        ModelWarning: the file was read, but has an inertia that no body can have.
+        ModelWarning: the file was read, but has an inertia that no body can have, or joints that move no mass.
     """
     content = read_bytes(path, suffixes=_SUFFIXES)
     file = os.fspath(path)
@@ -211,12 +211,19 @@ def _model(
     mimic: bool,
     allow_unphysical: bool,
 ) -> tuple[Model, list[ModelWarning]]:
-    from linkwise.model_api.model import ModelBuilder
+    from linkwise.model_api.model import Model, ModelBuilder
+
+    class FileBuilder(ModelBuilder):
+        """What moves no mass was warned of, with file and line."""
+
+        def build(self) -> Model:
+            return Model(**self.mechanism(allow_massless=True))
 
     bodies = bodies_of(arrange(description), floating=floating, locked=locked, mimic=mimic)
     notes = check_inertias(bodies, description.file, allow_unphysical=allow_unphysical)
+    notes += check_massless(bodies, description.file)
     field = gravity if gravity is not None else description.gravity or (0.0, 0.0, -9.81)
-    builder = ModelBuilder(name or description.name, gravity=field)
+    builder = FileBuilder(name or description.name, gravity=field)
     return build(builder, _joint, bodies, description, frames, places), notes
 
 

@@ -78,6 +78,10 @@ def record_of(mechanism: Mechanism) -> dict[str, Any]:
         "closure_solver": mechanism.closure_solver,
         "closure_reference": mechanism.closure_reference,
         "parameters": mechanism.parameter_names,
+        "actuators": mechanism.actuators,
+        "sensors": mechanism.sensors,
+        "springs": mechanism.springs,
+        "configurations": dict(mechanism.configurations),
         "sweeps": getattr(mechanism, "sweeps", "auto"),
     }
 
@@ -99,7 +103,8 @@ def fields_of(record: dict[str, Any], at: At, source: Source | None) -> dict[str
         tuple(replace(shape, source=source) for shape in record["base_visuals"]),
     )
     closed = _closed(tree, record["closures"], at)
-    return {each.name: getattr(closed, each.name) for each in fields(closed)} | {
+    whole = _equipped(closed, record, at)
+    return {each.name: getattr(whole, each.name) for each in fields(whole)} | {
         "closure_solver": _solver(record["closure_solver"], at),
         "closure_reference": _reference(closed, record["closure_reference"], at),
         "parameter_names": _parameters(closed, record["parameters"], at),
@@ -233,6 +238,21 @@ def _closed(mechanism: Mechanism, records: Any, at: At) -> Mechanism:
         # To the last bit: checking a pose may turn it by a rounding.
         found.append(replace(made, placement_a=a["placement"], placement_b=b["placement"]))
     return replace(mechanism, closures=tuple(found))
+
+
+def _equipped(mechanism: Mechanism, record: dict[str, Any], at: At) -> Mechanism:
+    """With what drives and measures it, and its named configurations."""
+    for what in ("actuators", "sensors", "springs"):
+        try:
+            mechanism = getattr(mechanism, f"with_{what}")(record[what])
+        except LinkwiseError as error:
+            at.inside(what).fail(error.what, got=error.got, allowed=error.allowed, do=error.do)
+    for name, q in record["configurations"].items():
+        try:
+            mechanism = mechanism.with_configuration(name, q)
+        except LinkwiseError as error:
+            at.inside("configurations").inside(name).fail(error.what, got=error.got, allowed=error.allowed, do=error.do)
+    return mechanism
 
 
 def _node_key(mechanism: Mechanism, place: dict[str, Any], at: At) -> Any:

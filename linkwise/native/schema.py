@@ -15,6 +15,16 @@ from linkwise.flexible.choice import BOUNDARIES
 from linkwise.flexible.integrals import ModalIntegrals
 from linkwise.flexible.reduction import Reduction
 from linkwise.model import closures
+from linkwise.model.actuation import (
+    EVERYWHERE,
+    SENSOR_KINDS,
+    Activation,
+    Actuator,
+    FrameTransmission,
+    JointTransmission,
+    Sensor,
+    Spring,
+)
 from linkwise.model.description import Geometry, JointLimits, Mimic
 from linkwise.model.mechanism import IDENTITY, Part
 from linkwise.native.kinds import (
@@ -29,6 +39,7 @@ from linkwise.native.kinds import (
     OrNone,
     Pose,
     Record,
+    Table,
     Tagged,
     Tensor,
     Text,
@@ -325,6 +336,77 @@ class _Closing(Kind):
         return (RELATION if related else CLOSURE).read(at)
 
 
+class _Range(Kind):
+    """Two numbers, the first not above the second; null for an end that is not there."""
+
+    def write(self, value: Any, to: Document) -> Any:
+        return [None if math.isinf(x) else float(x) for x in value]
+
+    def read(self, at: At) -> tuple[float, float]:
+        items = at.items("a range")
+        if len(items) != 2:
+            at.fail("a range has two ends", allowed="[low, high], null for none")
+        low, high = (OrNone(Number()).read(item) for item in items)
+        return (-math.inf if low is None else low, math.inf if high is None else high)
+
+
+class _Transmission(Kind):
+    """Along joints, or at a frame."""
+
+    joints = Record({"gears": (ListOf(_Outcome(Text(), Numbers())), REQUIRED)}, JointTransmission)
+    frame = Record({"frame": (Text(), REQUIRED), "wrench": (Numbers(6), REQUIRED)}, FrameTransmission)
+
+    def write(self, value: Any, to: Document) -> Any:
+        return (self.joints if isinstance(value, JointTransmission) else self.frame).write(value, to)
+
+    def read(self, at: At) -> Any:
+        along = isinstance(at.value, dict) and "gears" in at.value
+        return (self.joints if along else self.frame).read(at)
+
+
+ACTIVATION = Record(
+    {
+        "kind": (Text(("integrator", "filter")), REQUIRED),
+        "time_constant": (Number(), 1.0),
+        "range": (_Range(), EVERYWHERE),
+    },
+    Activation,
+)
+ACTUATOR = Record(
+    {
+        "name": (Text(), REQUIRED),
+        "transmission": (_Transmission(), REQUIRED),
+        "gain": (Numbers(3), (1.0, 0.0, 0.0)),
+        "bias": (Numbers(3), (0.0, 0.0, 0.0)),
+        "control_range": (_Range(), EVERYWHERE),
+        "force_range": (_Range(), EVERYWHERE),
+        "activation": (OrNone(ACTIVATION), None),
+    },
+    Actuator,
+)
+SPRING = Record(
+    {
+        "name": (Text(), REQUIRED),
+        "transmission": (_Transmission(), REQUIRED),
+        "stiffness": (Number(0.0), 0.0),
+        "damping": (Number(0.0), 0.0),
+        "rest": (_Range(), (0.0, 0.0)),
+    },
+    Spring,
+)
+SENSOR = Record(
+    {
+        "name": (Text(), REQUIRED),
+        "kind": (Text(tuple(SENSOR_KINDS)), REQUIRED),
+        "target": (Text(), ""),
+        "reference": (OrNone(Text()), None),
+        "noise": (Number(0.0), 0.0),
+        "cutoff": (Number(0.0), 0.0),
+        "field": (Numbers(3), (0.0, 0.0, 0.0)),
+    },
+    Sensor,
+)
+
 REFERENCE = Record({"q": (Numbers(), REQUIRED), "t": (Number(), 0.0), "independent": (ListOf(Whole()), _NONE)})
 
 ARCHIVE = Record({"file": (Text(), REQUIRED), "sha256": (Text(), REQUIRED)})
@@ -344,6 +426,10 @@ MODEL = Record(
         "closure_solver": (Text(), "auto"),
         "closure_reference": (OrNone(REFERENCE), None),
         "parameters": (ListOf(Text()), _NONE),
+        "actuators": (ListOf(ACTUATOR), _NONE),
+        "sensors": (ListOf(SENSOR), _NONE),
+        "springs": (ListOf(SPRING), _NONE),
+        "configurations": (Table(Numbers()), {}),
         "sweeps": (Text(("auto", "rolled", "unrolled")), "auto"),
     }
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,7 @@ from linkwise.flexible.body import FlexibleBody, FlexibleNode
 from linkwise.flexible.integrals import ModalIntegrals
 from linkwise.flexible.reduction import Reduction
 from linkwise.model import closures, joints
+from linkwise.model.configurations import Configurations
 from linkwise.model.description import Geometry, JointLimits, Mimic
 from linkwise.model.mechanism import Body, Frame, JointInstance, Mechanism, Part
 from linkwise.native import schema
@@ -62,6 +64,20 @@ def everything() -> lw.Model:
         b.add_closure(f"c{k}", "b3", place, "load", place, joint=closing)
     b.add_closure("tip", "world", None, "beam", place, joint=lw.Spherical(), node_b="tip")
     b.add_coupling("gear", lw.Coupling({"b0_joint": 1.0, "b8_joint": -1 / 3}, 0.1))
+    b.add_actuator(
+        lw.Actuator("motor", lw.JointTransmission({"b0_joint": 2.0, "b1_joint": -1 / 3}), force_range=(-1, 2))
+    )
+    filtered = lw.Activation("filter", 0.1, (-math.inf, 2.0))
+    b.add_actuator(
+        lw.Actuator(
+            "jet", lw.FrameTransmission("tool", (0, 0, 0, 1 / 3, 0, 0)), (1, 2, 3), (3, 2, 1), activation=filtered
+        )
+    )
+    b.add_sensor(lw.Sensor("gyro", "gyroscope", "tool", noise=0.1))
+    b.add_sensor(lw.Sensor("where", "frame_position", "tool", "b3", cutoff=2.0))
+    b.add_sensor(lw.Sensor("push", "actuator_force", "motor"))
+    b.add_spring(lw.Spring("band", lw.JointTransmission({"b0_joint": 1.0}), 10.0, 0.1, (-0.1, 0.2)))
+    b.add_configuration("home", {"b0_joint": 1 / 3})
     model = b.build().with_parameters(["b0.mass", "beam.stiffness", "gravity"]).with_sweeps("unrolled")
     return model.with_closure_solver("kkt")
 
@@ -84,6 +100,8 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "__dataclass_fields__"):
         own = [_plain(getattr(value, each.name)) for each in fields(value) if each.name != "source"]
         return type(value).__name__, own
+    if isinstance(value, Configurations):
+        return {name: _plain(q) for name, q in value.items()}
     return value
 
 
@@ -184,6 +202,10 @@ def test_every_field_is_stored() -> None:
         (ModalIntegrals, schema.INTEGRALS.fields),
         (Reduction, schema.REDUCTION.fields),
         (Mechanism, schema.MODEL.fields),
+        (lw.Actuator, schema.ACTUATOR.fields),
+        (lw.Activation, schema.ACTIVATION.fields),
+        (lw.Sensor, schema.SENSOR.fields),
+        (lw.Spring, schema.SPRING.fields),
     ):
         names = {each.name for each in fields(kind)} - derived - {"type", "joints"}
         assert {{"parameter_names": "parameters"}.get(name, name) for name in names} <= set(stored), kind
@@ -237,6 +259,10 @@ def at(value: Any, path: str) -> tuple[Any, Any]:
         ("closures.9.length", -1, "not possible"),
         ("closures.13.joints", ["b0_joint", "nobody"], "no moving joint"),
         ("closure_solver", "magic", "not known"),
+        ("actuators.0.transmission.gears.0", ["nobody", [1]], "there is no joint"),
+        ("sensors.0.target", "nobody", "there is no"),
+        ("springs.0.rest", [2, 1], "leaves no room"),
+        ("configurations.home", [1, 2], "does not fit"),
         ("parameters", ["b0.colour"], "there is no"),
         ("arrays.file", "../e.lw.npz", "beside the file"),
         ("arrays.sha256", "0", "not the one"),
