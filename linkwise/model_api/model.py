@@ -26,6 +26,7 @@ from linkwise.model.parameters import Parameter, check_names, parameters
 from linkwise.model_api.closed_dynamics import ClosedDynamics
 from linkwise.model_api.closures import Closures
 from linkwise.model_api.dynamics import Dynamics
+from linkwise.model_api.editing import Editing
 from linkwise.model_api.energy import Energies
 from linkwise.model_api.kinematics import Kinematics
 from linkwise.model_api.linearization import Linearization
@@ -62,7 +63,7 @@ class ModelBuilder(Builder):
 
 
 @dataclass(frozen=True, eq=True)
-class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamics, Linearization, Mechanism):
+class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamics, Linearization, Editing, Mechanism):
     """A mechanism and its dynamics.
 
     Frozen: every function is a pure function of its arguments, and the ``with_…`` methods return changed copies.
