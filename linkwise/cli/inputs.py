@@ -46,7 +46,23 @@ def load_model(options: Namespace) -> Model:
         allow_unphysical=getattr(options, "allow_unphysical", False),
         search=getattr(options, "search", ()),
         loops=getattr(options, "loops", None),
+        arguments=_arguments(options),
     )
+
+
+def _arguments(options: Namespace) -> dict[str, str] | None:
+    """Those of a xacro file; None where none were given, so that it is not run."""
+    texts = getattr(options, "arg", [])
+    found: dict[str, str] = {}
+    for text in texts:
+        name, separator, value = text.partition(":=")
+        if text and not (name and separator):
+            raise InputError(
+                "--arg is a name and a value", got=repr(text), allowed="--arg name:=value; --arg '' for none"
+            )
+        if text:
+            found[name] = value
+    return found if texts else None
 
 
 def _locked(texts: list[str]) -> dict[str, float | None]:

@@ -59,6 +59,10 @@ def _command(commands: Any, name: str, summary: str, examples: str, *, model: bo
             help="where the files are that the model names as package://, model:// or paths; may be repeated",
         )  # fmt: skip
         group.add_argument(
+            "--arg", action="append", default=[], metavar="NAME:=VALUE",
+            help="run a xacro file with this argument ('' for none); it is a program, and is not run without",
+        )  # fmt: skip
+        group.add_argument(
             "--allow-unphysical", action="store_true", help="keep inertias that no body can have, with a warning"
         )
     return parser

@@ -13,6 +13,7 @@
 ``inertias``              can these masses exist
 ``build``                 the bodies to calls on a builder
 ``resources``             where the files are that a file names: meshes, included models
+``xacro``                 files that are programs, to the text they expand to
 ``load``                  the public functions
 ========================  ===========================================================================
 """

@@ -23,16 +23,16 @@ from linkwise.formats.resources import SearchPath
 from linkwise.formats.sdf import Library, read_sdf
 from linkwise.formats.tree import arrange
 from linkwise.formats.urdf import read_urdf
+from linkwise.formats.xacro import expand, is_xacro
 from linkwise.formats.xml import Element, parse
 from linkwise.model.placement import ANGLE_SNAP
-from linkwise.native import SUFFIX, read_native
 
 if TYPE_CHECKING:
     from linkwise.model_api.model import Model
 
 __all__ = ["load", "loads"]
 
-_SUFFIXES = (".urdf", ".sdf", ".world", SUFFIX)
+_SUFFIXES = (".urdf", ".sdf", ".world", ".xacro", ".lw.json")
 _NOT_YET = {
     "mujoco": "MJCF (the format of MuJoCo)",
     "mujocoinclude": "MJCF (the format of MuJoCo)",
@@ -54,6 +54,7 @@ def load(
     allow_unphysical: bool = False,
     search: Iterable[str | os.PathLike[str]] = (),
     loops: str | os.PathLike[str] | None = None,
+    arguments: Mapping[str, object] | None = None,
 ) -> Model:
     """Read a mechanism from a URDF, SDF or native file.
 
@@ -84,6 +85,8 @@ def load(
         loops: a side file, YAML or JSON, with the loops that a URDF file cannot describe (:mod:`linkwise.formats.loops`
             has what may be in it). It is read only where it is named here: a file of the same name beside the model
             is not.
+        arguments: of a xacro file, values for its ``<xacro:arg>``. Such a file is a program, and is run only where this
+            is given, ``{}`` if there is nothing to say; :mod:`linkwise.formats.xacro` has what it can do and what not.
 
     Raises:
         ModelFileError: the file cannot be read as a mechanism; the message has the line.
@@ -95,6 +98,10 @@ def load(
     content = read_bytes(path, suffixes=_SUFFIXES)
     file = os.fspath(path)
     places = SearchPath.of(file, search)
+    if is_xacro(file):
+        content = expand(file, arguments, places)
+    elif arguments is not None:
+        raise InputError("arguments are for xacro files", got=file, allowed="a file whose name ends in .xacro")
     if is_native(content):
         return _native(content, file, places, gravity, name, floating, locked, frames, loops, mimic)
     description, notes = _describe(content, file, angle_snap, places)
@@ -161,6 +168,7 @@ def _native(
     *others: Any,
 ) -> Model:
     from linkwise.model_api.model import Model
+    from linkwise.native import read_native
 
     floating, locked, frames, loops, mimic = others
     given = {"floating": floating, "locked": bool(locked), "frames": frames, "loops": loops, "mimic": not mimic}
