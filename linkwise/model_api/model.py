@@ -95,6 +95,26 @@ class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamic
 
         save(self, path)
 
+    def to_urdf(self, path: str | os.PathLike[str]) -> list[str]:
+        """Write a URDF file, and return what it cannot say.
+
+        Joints of several freedoms become joints of one in series; loops go into a side file, ``name.loops.yaml``, for
+        ``load(..., loops=...)``. Flexible bodies and user-defined joints are refused.
+        """
+        from linkwise.writing.urdf import write_urdf
+
+        return write_urdf(self, path)
+
+    def to_mjcf(self, path: str | os.PathLike[str]) -> list[str]:
+        """Write an MJCF file for MuJoCo, and return what it cannot say.
+
+        Closures and joints that follow others become equality constraints, which MuJoCo meets softly. Flexible bodies
+        and user-defined joints are refused.
+        """
+        from linkwise.writing.mjcf import write_mjcf
+
+        return write_mjcf(self, path)
+
     @cached_property
     def inertial_parameters(self) -> Array:
         """π (10 n_bodies): for each body m, m c (3), and Jxx, Jxy, Jyy, Jxz, Jyz, Jzz about its origin, body axes."""
