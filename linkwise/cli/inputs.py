@@ -37,17 +37,22 @@ def load_model(options: Namespace) -> Model:
         return model if field is None else model.with_gravity(field)
     if not Path(options.model).exists() and not Path(options.model).suffix:
         raise UnknownNameError("file or built-in model", options.model, BUILT_IN)
-    return lw.load(
-        options.model,
-        floating=options.floating,
-        locked=_locked(options.lock),
-        gravity=field,
-        mimic=not getattr(options, "no_mimic", False),
-        allow_unphysical=getattr(options, "allow_unphysical", False),
-        search=getattr(options, "search", ()),
-        loops=getattr(options, "loops", None),
-        arguments=_arguments(options),
-    )
+    return lw.load(options.model, **load_options(options))
+
+
+def load_options(options: Namespace) -> dict[str, Any]:
+    """How the options say that a file is to be read: arguments of :func:`linkwise.load`."""
+    gravity = getattr(options, "gravity", None)
+    return {
+        "floating": options.floating,
+        "locked": _locked(options.lock),
+        "gravity": None if gravity is None else numbers(gravity, 3, "--gravity").tolist(),
+        "mimic": not getattr(options, "no_mimic", False),
+        "allow_unphysical": getattr(options, "allow_unphysical", False),
+        "search": getattr(options, "search", ()),
+        "loops": getattr(options, "loops", None),
+        "arguments": _arguments(options),
+    }
 
 
 def _arguments(options: Namespace) -> dict[str, str] | None:

@@ -91,6 +91,7 @@ class _Writer:
         self.meshes: dict[tuple[str, tuple[float, ...]], str] = {}
         self.at: dict[int, ET.Element] = {-1: self.world}
         self.sites: set[str] = set()
+        self.unread: list[str] = []
 
     def write(self) -> None:
         m = self.mechanism
@@ -113,6 +114,9 @@ class _Writer:
                 self.root.append(group)
         if not len(self.assets):
             self.root.remove(self.assets)
+        if self.unread:
+            rest = f" and {len(self.unread) - 1} more" if len(self.unread) > 1 else ""
+            self.lost.add(f"meshes ({self.unread[0]}{rest}): MuJoCo reads STL, OBJ and MSH, by their paths")
         if m.parameter_names:
             self.lost.add(f"run-time parameters: {', '.join(m.parameter_names)}")
 
@@ -151,10 +155,10 @@ class _Writer:
         more: dict[str, str] = {}
         if shape.kind == "mesh":
             if shape.mesh is None or not shape.mesh.lower().endswith((".stl", ".obj", ".msh")):
-                self.lost.add(f"the mesh {shape.mesh!r}: MuJoCo reads STL, OBJ and MSH")
+                self.unread.append(str(shape.mesh))
                 return
             if shape.mesh.startswith(("package://", "model://")):
-                self.lost.add(f"the mesh {shape.mesh!r}: MuJoCo follows paths alone")
+                self.unread.append(shape.mesh)
                 return
             key = (shape.mesh, shape.scale)
             if key not in self.meshes:
