@@ -25,8 +25,11 @@ def parse_json(content: bytes, file: str) -> Any:
     """The value of a text; `file` is its name in the messages."""
     try:
         text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ModelFileError("the encoding of this file cannot be read", file=file, do="save it as UTF-8") from None
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ModelFileError(
+            "the encoding of this file cannot be read", file=file, line=line, do="save it as UTF-8"
+        ) from None
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
