@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.cli.run import run
 from linkwise.formats.xacro_process import _check_names
 
 pytest.importorskip("xacro")
@@ -139,6 +140,15 @@ def test_names_that_lead_out(expression: str) -> None:
     with pytest.raises(RuntimeError, match="may not use"):
         _check_names(compile(expression, "", "eval"), RuntimeError)
     _check_names(compile("sum([x.real for x in map(abs, [1, 2])])", "", "eval"), RuntimeError)
+
+
+def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(written(tmp_path, ROBOT))
+    assert run(["info", path]) == 2
+    assert "is a program" in capsys.readouterr().err
+    assert run(["info", path, "--arg", "links:=3", "--json"]) == 0
+    assert '"nv": 3' in capsys.readouterr().out
+    assert run(["info", path, "--arg", "links=3"]) == 2
 
 
 @pytest.mark.slow
