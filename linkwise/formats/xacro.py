@@ -27,7 +27,7 @@ from linkwise.formats.resources import SearchPath
 
 __all__ = ["expand", "is_xacro"]
 
-SECONDS = 10
+SECONDS = 5
 """Of processor time that a file may take."""
 _PATIENCE = 60.0
 _LINE = re.compile(r"line (\d+), column")
@@ -105,5 +105,8 @@ def _text(value: object) -> str:
 
 def _too_long(file: str) -> ModelFileError:
     return ModelFileError(
-        "the xacro file takes too long or too much memory to expand", file=file, allowed=f"{SECONDS} s, 1 GB"
+        "the xacro file takes too long or too much memory to expand",
+        file=file,
+        allowed=f"{SECONDS} s, 1 GB",
+        do="expand it by hand, if you trust it: xacro a.urdf.xacro > a.urdf",
     )
