@@ -22,6 +22,7 @@ from linkwise.model.actuation import (
     Actuator,
     FrameTransmission,
     JointTransmission,
+    PathTransmission,
     Sensor,
     Spring,
 )
@@ -140,7 +141,34 @@ def _coupling(joints: tuple[str, ...], coefficients: tuple[float, ...], offset: 
     return closures.Coupling(dict(zip(joints, coefficients, strict=True)), offset)
 
 
+def _polynomial(
+    joints: tuple[str, ...],
+    left: tuple[float, ...],
+    right: tuple[float, ...],
+    polynomial: tuple[float, ...],
+    start: float,
+) -> closures.PolynomialCoupling:
+    n = len(left)
+    if len(set(joints)) != n + len(right) or len(joints) != n + len(right):
+        raise InputError("a coupling has one coefficient for each joint, each once", got=f"{joints}, {left}, {right}")
+    sides = dict(zip(joints[:n], left, strict=True)), dict(zip(joints[n:], right, strict=True))
+    return closures.PolynomialCoupling(*sides, polynomial, start)
+
+
 RELATIONS: dict[str, tuple[type, Record]] = {
+    "polynomial": (
+        closures.PolynomialCoupling,
+        Record(
+            {
+                "joints": (ListOf(Text()), REQUIRED),
+                "left": (Numbers(), REQUIRED),
+                "right": (Numbers(), REQUIRED),
+                "polynomial": (Numbers(), REQUIRED),
+                "start": (Number(), 0.0),
+            },
+            _polynomial,
+        ),
+    ),
     "coupling": (
         closures.Coupling,
         Record(
@@ -351,17 +379,19 @@ class _Range(Kind):
 
 
 class _Transmission(Kind):
-    """Along joints, or at a frame."""
+    """Along joints, at a frame, or from frame to frame."""
 
     joints = Record({"gears": (ListOf(_Outcome(Text(), Numbers())), REQUIRED)}, JointTransmission)
     frame = Record({"frame": (Text(), REQUIRED), "wrench": (Numbers(6), REQUIRED)}, FrameTransmission)
+    path = Record({"paths": (ListOf(_Outcome(ListOf(Text()), Number())), REQUIRED)}, PathTransmission)
 
     def write(self, value: Any, to: Document) -> Any:
-        return (self.joints if isinstance(value, JointTransmission) else self.frame).write(value, to)
+        kinds = {JointTransmission: self.joints, FrameTransmission: self.frame, PathTransmission: self.path}
+        return kinds[type(value)].write(value, to)
 
     def read(self, at: At) -> Any:
-        along = isinstance(at.value, dict) and "gears" in at.value
-        return (self.joints if along else self.frame).read(at)
+        keys = at.value if isinstance(at.value, dict) else ()
+        return (self.joints if "gears" in keys else self.path if "paths" in keys else self.frame).read(at)
 
 
 ACTIVATION = Record(

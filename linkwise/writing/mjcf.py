@@ -17,7 +17,7 @@ import numpy as np
 import linkwise.model.joints as joints
 from linkwise.errors import ModelError
 from linkwise.model import closures
-from linkwise.model.actuation import Actuator, JointTransmission, Sensor, Spring
+from linkwise.model.actuation import Actuator, FrameTransmission, JointTransmission, PathTransmission, Sensor, Spring
 from linkwise.model.closures.instances import ClosureInstance
 from linkwise.model.description import Geometry, JointLimits
 from linkwise.model.mechanism import Body, JointInstance, Mechanism, Part, Pose
@@ -295,6 +295,8 @@ class _Writer:
     def way(self, each: Actuator | Spring) -> dict[str, str]:
         """The attributes of a transmission; several joints make a tendon."""
         way = each.transmission
+        if isinstance(way, PathTransmission):
+            return self.path(each.name, way)
         if not isinstance(way, JointTransmission):
             place = self.mechanism.frame(way.frame)
             name = self.site(way.frame, place.body, place.placement)
@@ -309,6 +311,17 @@ class _Writer:
                 continue
             element(tendon, "joint", joint=joint, coef=vector(gear))
         return {"tendon": f"{each.name}/tendon"}
+
+    def path(self, name: str, way: PathTransmission) -> dict[str, str]:
+        """A tendon through space: its branches, with a pulley before each."""
+        tendon = element(self.tendons, "spatial", name=f"{name}/tendon")
+        for frames, factor in way.paths:
+            if len(way.paths) > 1 or factor != 1.0:
+                element(tendon, "pulley", divisor=vector([1.0 / factor]))
+            for frame in frames:
+                place = self.mechanism.frame(frame)
+                element(tendon, "site", site=self.site(frame, place.body, place.placement))
+        return {"tendon": f"{name}/tendon"}
 
     def drive(self, actuator: Actuator) -> None:
         more = self.way(actuator)
@@ -329,7 +342,7 @@ class _Writer:
         element(self.actuators, "general", name=actuator.name, gainprm=vector(actuator.gain), **more)
 
     def spring(self, spring: Spring) -> None:
-        if not isinstance(spring.transmission, JointTransmission):
+        if isinstance(spring.transmission, FrameTransmission):
             self.lost.add(f"spring {spring.name!r}")
             return
         self.way(spring)

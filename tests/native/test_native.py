@@ -78,6 +78,8 @@ def everything() -> lw.Model:
     b.add_sensor(lw.Sensor("push", "actuator_force", "motor"))
     b.add_spring(lw.Spring("band", lw.JointTransmission({"b0_joint": 1.0}), 10.0, 0.1, (-0.1, 0.2)))
     b.add_configuration("home", {"b0_joint": 1 / 3})
+    b.add_actuator(lw.Actuator("rope", lw.PathTransmission(((("tool", "b3"), 1.0), (("b3", "mark", "w0"), 0.5)))))
+    b.add_coupling("cam", lw.PolynomialCoupling({"b1_joint": 1.0}, {"b8_joint": 2.0}, (0.1, 0.2, 1 / 3), 0.1))
     model = b.build().with_parameters(["b0.mass", "beam.stiffness", "gravity"]).with_sweeps("unrolled")
     return model.with_closure_solver("kkt")
 

@@ -21,7 +21,7 @@ import linkwise.model.joints as joints
 from linkwise.errors import InputError, ModelError
 from linkwise.flexible.body import FlexibleBody
 from linkwise.model import closures
-from linkwise.model.actuation import JointTransmission
+from linkwise.model.actuation import JointTransmission, PathTransmission
 from linkwise.model.description import Geometry
 from linkwise.model.editing.pieces import Array, MechanismT, apart, together
 from linkwise.model.joints import Joint
@@ -246,6 +246,8 @@ def _way(way: Any, mechanism: Mechanism, s: Array) -> Any:
     if isinstance(way, JointTransmission):
         signs = [(j, np.multiply(gear, _v_signs(mechanism.joint(j).type, s)).tolist()) for j, gear in way.gears]
         return JointTransmission(signs)
+    if isinstance(way, PathTransmission):
+        return way  # lengths are the same in a mirror
     return replace(way, wrench=(*_turning(way.wrench[:3], s), *_pointing(way.wrench[3:], s)))
 
 

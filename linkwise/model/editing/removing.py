@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from linkwise.errors import ModelError, UnknownNameError
-from linkwise.model.actuation import SENSOR_KINDS, FrameTransmission, JointTransmission
+from linkwise.model.actuation import SENSOR_KINDS, FrameTransmission, JointTransmission, Transmission
 from linkwise.model.editing.pieces import MechanismT, Pieces, apart, together
 
 __all__ = ["without"]
@@ -41,10 +41,11 @@ def without(mechanism: MechanismT, names: tuple[str, ...]) -> MechanismT:
         (n, relation) for n, relation in pieces.relations if not set(relation.joints or ()) & joints_gone
     ]
 
-    def stays(transmission: JointTransmission | FrameTransmission) -> bool:
+    def stays(transmission: Transmission) -> bool:
         if isinstance(transmission, JointTransmission):
             return not set(transmission.joints) & joints_gone
-        return transmission.frame not in places_gone
+        frames = (transmission.frame,) if isinstance(transmission, FrameTransmission) else transmission.frames
+        return not set(frames) & places_gone
 
     pieces.actuators = [each for each in pieces.actuators if stays(each.transmission)]
     pieces.springs = [each for each in pieces.springs if stays(each.transmission)]

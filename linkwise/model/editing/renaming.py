@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from linkwise.errors import InputError, UnknownNameError
-from linkwise.model.actuation import JointTransmission
+from linkwise.model.actuation import JointTransmission, PathTransmission
 from linkwise.model.editing.pieces import MechanismT, Pieces, apart, on_joints, together
 
 __all__ = ["renamed"]
@@ -35,6 +35,8 @@ def renamed(mechanism: MechanismT, names: Mapping[str, str] | Callable[[str], st
         way = each.transmission
         if isinstance(way, JointTransmission):
             way = JointTransmission([(new(joint), gear) for joint, gear in way.gears])
+        elif isinstance(way, PathTransmission):
+            way = PathTransmission(tuple((tuple(map(new, frames)), factor) for frames, factor in way.paths))
         else:
             way = replace(way, frame=new(way.frame))
         return replace(each, name=new(each.name), transmission=way)
