@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -350,3 +350,29 @@ def test_meshes_are_found_from_the_new_place(tmp_path: Path) -> None:
         mesh_file(lw.load(tmp_path / "saved" / "r.lw.json").bodies[0].visuals[0])
     again = lw.load(tmp_path / "saved" / "r.lw.json", search=[tmp_path / "robot"])
     assert mesh_file(again.bodies[0].visuals[0]) == tmp_path / "robot" / "m.stl"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::linkwise.ModelWarning")
+def test_every_mjcf_comes_back(tmp_path: Path) -> None:
+    """The models of the installed packages; meshes aside, which are named as seen from the new folder."""
+    pytest.importorskip("mujoco")
+    from tests.formats.mujoco_of_mjcf import model_files
+
+    def bare(model: lw.Model) -> lw.Model:
+        def plain(shapes: Any) -> Any:
+            return tuple(replace(shape, mesh=None) for shape in shapes)
+
+        bodies = tuple(replace(b, visuals=plain(b.visuals), collisions=plain(b.collisions)) for b in model.bodies)
+        return replace(model, bodies=bodies, base_visuals=plain(model.base_visuals))
+
+    read = 0
+    for name, (file, folder) in model_files().items():
+        try:
+            model = lw.load(file, search=[folder])
+        except lw.LinkwiseError:
+            continue
+        model.save(tmp_path / "m.lw.json")
+        assert same(bare(model), bare(lw.load(tmp_path / "m.lw.json"))), name
+        read += 1
+    assert read
