@@ -1,11 +1,15 @@
-"""Sphinx: `make docs` builds with warnings as errors. The Python in these pages is run by tests/docs."""
+"""Sphinx: `make docs` builds with warnings as errors. The code in these pages runs when they are built, and in tests/docs."""
 
 from __future__ import annotations
 
 import re
+import sys
+from pathlib import Path
 from typing import Any
 
 import linkwise
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for docs.building
 
 project = "linkwise"
 author = "The linkwise authors"
@@ -17,6 +21,10 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
+    "docs.building.outputs",
+    "docs.building.mathml",
+    "docs.building.citations",
+    "docs.building.gallery",
 ]
 exclude_patterns = ["_build", "operation_counts_why.md"]
 nitpicky = False
@@ -25,8 +33,12 @@ html_theme = "furo"
 html_title = f"linkwise {release}"
 html_show_copyright = False
 html_theme_options = {"navigation_with_keys": True}
+html_static_path = ["_static"]
+html_css_files = ["linkwise.css"]
+html_math_renderer = "mathml"
 
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_dmath_allow_labels = False
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"

@@ -1,0 +1,126 @@
+"""The code in the pages, run as it stands: by the tests, and when the documentation is built, to show what it prints and draws."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import os
+import re
+import shlex
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).parents[1]
+PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
+
+ROBOTS = ("panda.urdf", "cassie.sdf")  # what the pages read
+NEEDS = {"interop.md": ("torch", "jax"), "gpu.md": ("cupy", "torch")}  # what the developers' install does not bring
+
+_BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+@dataclass
+class Ran:
+    """One block of a page after it has run.
+
+    Attributes:
+        language: "python" or "console".
+        code: As in the page.
+        printed: What it wrote to standard output; of commands, each command with its output.
+        figures: The matplotlib figures that it left open.
+    """
+
+    language: str
+    code: str
+    printed: str = ""
+    figures: list[Any] = field(default_factory=list)
+
+
+def blocks(text: str, *languages: str) -> list[tuple[str, str]]:
+    """(language, code) of the blocks of a page, in order."""
+    return [(language, code) for language, code in _BLOCK.findall(text) if language in (languages or ("python", "console"))]
+
+
+def missing(page: Path) -> str | None:
+    """What this machine lacks to run a page, or None."""
+    from linkwise.codegen import targets
+
+    for module in NEEDS.get(page.name, ()):
+        if importlib.util.find_spec(module) is None:
+            return f"{module} is not installed"
+    if page.name == "gpu.md" and not targets.target("cuda").available():
+        return "there is no CUDA device"
+    return None
+
+
+def run(page: Path, *languages: str) -> Iterator[Ran]:
+    """Run the blocks of a page one after another, in a new folder that has the robots.
+
+    Raises:
+        Exception: Whatever a block raises; a command that fails is an AssertionError.
+    """
+    namespace: dict[str, Any] = {"__name__": "page"}
+    with _folder_with_robots(), _drawing() as figures:
+        for language, code in blocks(page.read_text(encoding="utf-8"), *languages):
+            if language == "python":
+                out = io.StringIO()
+                with contextlib.redirect_stdout(out):
+                    exec(compile(code, str(page), "exec"), namespace)
+                yield Ran(language, code, out.getvalue(), figures())
+            else:
+                yield Ran(language, code, _transcript(code))
+
+
+def _transcript(block: str) -> str:
+    """The lines of a block, with what each `linkwise` command prints below it; other commands are only shown."""
+    from linkwise.cli import main
+
+    lines = []
+    for line in block.splitlines():
+        lines.append(line)
+        if line.startswith("$ linkwise "):
+            out, err = io.StringIO(), io.StringIO()
+            words = shlex.split(line.removeprefix("$ linkwise ").partition(" | ")[0])
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                status = main(words)
+            assert status == 0, f"{line}\n{err.getvalue()}"
+            lines += out.getvalue().rstrip().splitlines()
+    return "\n".join(lines)
+
+
+@contextlib.contextmanager
+def _folder_with_robots() -> Iterator[None]:
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        for file in metadata.files("example-robot-data") or ():
+            if file.name in ROBOTS:
+                shutil.copy(str(file.locate()), Path(folder) / file.name)
+        os.chdir(folder)
+        try:
+            yield
+        finally:
+            os.chdir(before)
+
+
+@contextlib.contextmanager
+def _drawing() -> Iterator[Any]:
+    """Matplotlib without windows; gives a function that takes the figures drawn so far."""
+    os.environ["MPLBACKEND"] = "Agg"
+    from matplotlib import pyplot as plt
+
+    def taken() -> list[Any]:
+        figures = [plt.figure(number) for number in plt.get_fignums()]
+        plt.close("all")
+        return figures
+
+    plt.close("all")
+    try:
+        yield taken
+    finally:
+        plt.close("all")
