@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from docs.building.tex import tex
 from linkwise.operators import rules
 
 PAGE = Path(__file__).parent / "guide" / "operator_rules.md"
@@ -12,7 +15,7 @@ HEAD = """# Operator rules
 
 The identities that the library knows, from `lw.operators.rules()`; this page is generated
 (`python docs/generate_rules.py`). Each holds for every state, and for the adjoints of its two sides. [](operators.md)
-shows them at work, [](../notation.md) explains the letters, [](../theory/papers.md) the numbers of the papers. (+ J_r)
+shows them at work, [](../notation.md) explains the letters, [](../theory/papers.md) the numbers of the papers. $(+ J_r)$
 stands for rotor inertias, where the mechanism has any.
 
 `expr.rewrite("name")` puts the right side in place of the left one wherever it is found, and
@@ -31,8 +34,7 @@ def page() -> str:
     for use, title in USES.items():
         lines += [f"## {title}", "", "| name | identity | paper | where |", "|---|---|---|---|"]
         for rule in rules(use):
-            statement = rule.statement.replace("*", "\\*").replace("~", "\\~").replace("|", "\\|")
-            lines.append(f"| `{rule.name}` | {statement} | {rule.source} | {rule.needs or ''} |")
+            lines.append(f"| `{rule.name}` | ${tex(rule.statement)}$ | {rule.source} | {rule.needs or ''} |")
         lines.append("")
     return "\n".join(lines)
 

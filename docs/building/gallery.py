@@ -46,7 +46,8 @@ class Gallery(SphinxDirective):
 
         module = load(path)
         figure = Figure(figsize=(6.0, 3.6), layout="constrained")
-        module.draw(figure.subplots())
+        with contextlib.redirect_stdout(io.StringIO()):
+            module.draw(figure.subplots())
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             module.main()

@@ -41,5 +41,5 @@ def tex(formula: str) -> str:
         else:
             known = _LETTERS.get(token, token)
             out.append(known + " " if len(known) > 1 and known[-1].isalpha() else known)
-    return re.sub(r" +", " ", "".join(out)).replace(" ^", "^").replace(" _", "_").replace(" }", "}").strip()
-
+    neat = re.sub(r"(\\[a-zA-Z]+) +(?=[^\w +=<>-])", r"\1", re.sub(r" +", " ", "".join(out)))
+    return neat.replace("=", " = ").replace("  ", " ").replace("  ", " ").strip()
