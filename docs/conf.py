@@ -25,6 +25,7 @@ extensions = [
     "docs.building.mathml",
     "docs.building.citations",
     "docs.building.gallery",
+    "docs.building.model_topics",
 ]
 exclude_patterns = ["_build", "operation_counts_why.md"]
 nitpicky = False
@@ -51,14 +52,14 @@ napoleon_numpy_docstring = False
 napoleon_use_rtype = False
 python_use_unqualified_type_names = True
 
-_STAR = re.compile(r"(?<!`)\*(?!\*)")
+_MARK = re.compile(r"(?<!`)\*(?!\*)|\|")
 
 
 def _escape_adjoints(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Our docstrings write the adjoint of A as A*, which reStructuredText would take for emphasis."""
+    """Our docstrings write the adjoint of A as A* and its size as |A|, which reStructuredText would take for markup."""
     for i, line in enumerate(lines):
-        if "``" not in line and "**" not in line and "*" in line:
-            lines[i] = _STAR.sub(r"\\*", line)
+        if "``" not in line and "**" not in line:
+            lines[i] = _MARK.sub(r"\\\g<0>", line)
 
 
 def setup(app: Any) -> None:

@@ -20,6 +20,15 @@ stands for rotor inertias, where the mechanism has any.
 
 `expr.rewrite("name")` puts the right side in place of the left one wherever it is found, and
 `expr.rewrite("name", reverse=True)` the left in place of the right.
+
+```python
+from linkwise import models
+
+ops = models.stanford_arm().operators([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+shorter = ((ops.I - ops.H @ ops.psi @ ops.K) @ ops.H @ ops.phi).rewrite("whitened_sweep")
+print(shorter)
+print(shorter.explain())
+```
 """
 USES = {
     "simplify": "Used by `simplify()`: they take away sweeps or factors.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from logging import getLogger
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,6 @@ def _shortened(transcript: str) -> str:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Hook in."""
-    os.environ.setdefault("MPLBACKEND", "Agg")
+    getLogger("jax").setLevel("WARNING")  # it tells at length which devices there are not
     app.add_transform(Outputs)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

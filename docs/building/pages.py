@@ -42,9 +42,10 @@ class Ran:
     figures: list[Any] = field(default_factory=list)
 
 
-def blocks(text: str, *languages: str) -> list[tuple[str, str]]:
-    """(language, code) of the blocks of a page, in order."""
-    return [(language, code) for language, code in _BLOCK.findall(text) if language in (languages or ("python", "console"))]
+def blocks(text: str, *languages: str) -> list[tuple[str, str, int]]:
+    """Language, code and first line of the blocks of a page, in order."""
+    found = ((match[1], match[2], text.count("\n", 0, match.start(2))) for match in _BLOCK.finditer(text))
+    return [block for block in found if not languages or block[0] in languages]
 
 
 def missing(page: Path) -> str | None:
@@ -67,11 +68,11 @@ def run(page: Path, *languages: str) -> Iterator[Ran]:
     """
     namespace: dict[str, Any] = {"__name__": "page"}
     with _folder_with_robots(), _drawing() as figures:
-        for language, code in blocks(page.read_text(encoding="utf-8"), *languages):
+        for language, code, line in blocks(page.read_text(encoding="utf-8"), *languages):
             if language == "python":
                 out = io.StringIO()
                 with contextlib.redirect_stdout(out):
-                    exec(compile(code, str(page), "exec"), namespace)
+                    exec(compile("\n" * line + code, str(page), "exec"), namespace)
                 yield Ran(language, code, out.getvalue(), figures())
             else:
                 yield Ran(language, code, _transcript(code))

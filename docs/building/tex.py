@@ -10,7 +10,7 @@ _LETTERS = {
     "χ": r"\chi", "ψ": r"\psi", "ω": r"\omega", "Γ": r"\Gamma", "Λ": r"\Lambda", "Π": r"\Pi", "Υ": r"\Upsilon",
     "Ω": r"\Omega", "𝓜": r"\mathcal{M}", "𝓒": r"\mathcal{C}", "∂": r"\partial", "Σ": r"\sum", "∫": r"\int", "√": r"\sqrt",
     "×": r"\times", "·": r"\cdot", "−": "-", "≤": r"\le", "≥": r"\ge", "←": r"\leftarrow", "⊕": r"\oplus", "≠": r"\ne",
-    "½": r"\tfrac{1}{2}", "…": r"\dots", "⁺": "^{+}", "|": r"\vert",
+    "½": r"\tfrac{1}{2}", "…": r"\ldots", "⁺": "^{+}", "|": r"\vert",
 }  # fmt: skip
 _ACCENTS = {"\u0304": r"\bar", "\u0307": r"\dot", "\u0308": r"\ddot", "\u0302": r"\hat", "\u0303": r"\tilde", "~": r"\tilde"}
 _RAISED = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-", strict=True))

@@ -1,10 +1,15 @@
 """The Python in the documentation runs as it stands, page by page; so do the `linkwise` commands."""
 
 import re
+from dataclasses import fields
 
 import pytest
+from docutils.utils.math.latex2mathml import tex2mathml
 
+import linkwise as lw
+from docs.building.model_topics import grouped
 from docs.building.pages import DOCS, PAGES, blocks, missing, run
+from docs.building.tex import tex
 from linkwise.codegen import targets
 
 
@@ -37,7 +42,6 @@ def test_commands(page):
 
 
 GUIDES = [page for page in PAGES if page.parent.name == "guide"]
-WITHOUT_PICTURES = {"interop.md", "gpu.md"}  # not run on every machine
 
 
 @pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.name)
@@ -54,3 +58,26 @@ def test_every_page_is_reached():
             reached |= {(path.parent / name).relative_to(DOCS).as_posix() for name in names}
     pages = {path.relative_to(DOCS).with_suffix("").as_posix() for path in PAGES} - {"operation_counts_why"}
     assert pages == reached
+
+
+def test_every_method_of_a_model_has_a_topic():
+    groups = grouped()
+    assert "forward_dynamics" in groups["Dynamics"]
+    listed = [name for names in groups.values() for name in names]
+    assert len(listed) == len(set(listed))
+    assert {name for name in dir(lw.Model) if not name.startswith("_")} - {f.name for f in fields(lw.Model)} <= set(listed)
+
+
+@pytest.mark.parametrize(
+    ("plain", "typeset"),
+    [
+        ("[I - HψK]* D⁻¹", r"[I - H\psi K]^{*} D^{-1}"),
+        ("E_φ τ̄ = E_ψ", r"E_{\varphi} \bar{\tau} = E_{\psi}"),
+        ("ψMφ* = ψP + Pφ~*", r"\psi M\varphi^{*} = \psi P + P\tilde{\varphi}^{*}"),
+        ("D⁻½* D⁻½", r"D^{-1/2\,*} D^{-1/2}"),
+        ("HPH* (+ J_r)", r"HPH^{*} (+ J_{r})"),
+    ],
+)
+def test_formulas_in_tex(plain, typeset):
+    assert tex(plain) == typeset
+    assert "<math" in tex2mathml(tex(plain))
