@@ -51,6 +51,7 @@ from linkwise.spatial.scalar import atan2, cos, exp, log, sin, sqrt, tan, tanh, 
 if TYPE_CHECKING:
     from linkwise.codegen.c.files import emit_c
     from linkwise.compiled.many_steps import rollout
+    from linkwise.ensemble.run import ensemble
     from linkwise.flexible.body import FlexibleBody
     from linkwise.interop import as_jax, as_torch
     from linkwise.model.joint_check import check_joint
@@ -92,6 +93,8 @@ __all__ = [  # noqa: RUF022  # in groups
     # simulation: what acts, what measures, what comes out
     "simulate", "Trajectory", "Event", "JointRules", "Baumgarte", "Element", "ComputedTorque", "JointSprings", "PD",
     "ReactionWheel", "SeriesElastic", "Thruster", "Torque", "Bushing", "Encoder", "ForceTorque", "IMU",
+    # many runs
+    "ensemble",
     # errors and warnings
     "ClosureError", "FrozenElementError", "InputError", "LinkwiseError", "MissingExtraError", "ModelError",
     "ModelFileError", "UnknownNameError", "IntegrationWarning", "ModelWarning", "SlowControlWarning",
@@ -121,8 +124,8 @@ _HOME = {name: module for module, names in _LATER.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "operators":
-        return import_module("linkwise.operators")
+    if name in ("operators", "ensemble"):  # the package ensemble can be called
+        return import_module(f"linkwise.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'linkwise' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_HOME[name]), name)
