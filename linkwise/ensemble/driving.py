@@ -17,7 +17,7 @@ from linkwise.ensemble.store import AnyStore
 from linkwise.ensemble.study import Study
 from linkwise.sim.progress import Progress
 
-_ATTEMPTS = 4  # deaths of a process before its task is cut in half
+_ATTEMPTS = 2  # deaths of a process before its task is cut in half
 _UNWRITTEN = 3  # blocks that wait for the disk
 
 
@@ -65,7 +65,7 @@ def _next_try(task: Task, deaths: Counter[tuple[int, int]]) -> list[Task]:
 
 
 def _dead(task: Task) -> Block:
-    why = f"the process that ran it died, {_ATTEMPTS} times, also when it ran nothing else"
+    why = f"the process that ran it died, twice, also when it ran nothing else"
     return Block(task.number, task.start, task.stop, {}, {}, np.array([DIED], np.int8), {task.start: why})
 
 

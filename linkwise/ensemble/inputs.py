@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,13 @@ class Inputs:
         )
         self.extra = [part for part in self.parts if part.name not in (*STATES, "p", *self.own)]
         self.members = members
+
+    def without_sources(self) -> Inputs:
+        """The same places, with nothing to draw from: all that is needed where members run."""
+        made = copy.copy(self)
+        made.parts = tuple(replace(part, source=None) for part in self.parts)
+        made.extra = [replace(part, source=None) for part in self.extra]
+        return made
 
     @property
     def dimensions(self) -> int:

@@ -164,8 +164,9 @@ class Study:
         return make_design(self._design_source, self.members, self.inputs.dimensions, self.seeds)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the design: where members run, their inputs come with them."""
-        return {name: value for name, value in vars(self).items() if name not in ("design", "_design_source", "hash")}
+        """Without what inputs are drawn from: where members run, their inputs come with them."""
+        state = {name: value for name, value in vars(self).items() if name not in ("design", "_design_source")}
+        return {**state, "inputs": self.inputs.without_sources()}
 
     @cached_property
     def hash(self) -> str:

@@ -1,7 +1,6 @@
 """Studies that the tests run; functions stand in a module so that any process can unpickle them."""
 
 import numpy as np
-import scipy.stats as st
 
 import linkwise as lw
 from bench.robots import ROBOTS
@@ -24,6 +23,8 @@ def speed(trajectory):
 
 def panda_study(members, duration=0.05, **more):
     """Arguments of lw.ensemble."""
+    import scipy.stats as st  # here: workers need it not, and it takes long to import
+
     inputs = {
         "q0": st.uniform(-0.5, 1.0),
         "v0": st.norm(0.0, 0.3),
