@@ -14,6 +14,7 @@ from linkwise.ensemble.places import ClusterError
 from linkwise.ensemble.results import Failure, Moments, Results
 from linkwise.ensemble.results import open_results as open
 from linkwise.ensemble.run import StoreWarning, ensemble, run_study
+from linkwise.ensemble.search import Found, descend, search
 from linkwise.ensemble.statistics import Rate, SobolIndices, rate
 from linkwise.ensemble.store import StoreError
 from linkwise.ensemble.study import Batch, Study
@@ -23,6 +24,7 @@ __all__ = [
     "Batch",
     "ClusterError",
     "Failure",
+    "Found",
     "Moments",
     "Rate",
     "Results",
@@ -30,11 +32,13 @@ __all__ = [
     "StoreError",
     "StoreWarning",
     "Study",
+    "descend",
     "ensemble",
     "grid",
     "open",
     "rate",
     "run_study",
+    "search",
 ]
 
 

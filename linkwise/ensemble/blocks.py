@@ -209,8 +209,8 @@ def joined(a: Block, b: Block) -> Block:
     )
 
 
-def pilot(study: Study, threads: int) -> tuple[Template, int]:
-    """Run a few members to learn the shapes of outcomes and how many members make a good block.
+def pilot(study: Study, threads: int, size: int | None = None) -> tuple[Template, int]:
+    """Run a few members to learn the shapes of outcomes and, unless it is given, how many members make a good block.
 
     What no member can be run with is wrong for all, and raised.
     """
@@ -229,6 +229,8 @@ def pilot(study: Study, threads: int) -> tuple[Template, int]:
             warnings.simplefilter("ignore")
             _attempted(batch, Task(0, 0, 1, batch.inputs))  # raises what it raised
     template = block.as_template()
+    if size is not None:
+        return template, size
     # The first run has compiled; of short ones more are run, so that the call itself does not count for much.
     seconds = min(seconds, timed(count)[1]) if seconds < 5.0 else seconds
     if seconds < 0.02 and study.members >= 4 * _PILOT * 8:

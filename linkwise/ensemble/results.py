@@ -284,6 +284,17 @@ class Results:
             lines += [f"  {line}" for line in self._table()]
         return "\n".join(lines)
 
+    def report(self, path: str | os.PathLike[str], **options: Any) -> Path:
+        """Write a page for the browser: distributions, inputs against outcomes, sensitivity, the worst members to play.
+
+        Args:
+            path: of the page, one file.
+            options: see :func:`linkwise.ensemble.report.write_report`: ``worst``, ``smallest``, ``count``.
+        """
+        from linkwise.ensemble.report import write_report
+
+        return write_report(self, Path(path), **options)
+
     def _table(self) -> list[str]:
         rows: list[Sequence[str]] = [("", "mean", "std", "least", "5 %", "median", "95 %", "most")]
         for name in self.scalars():
@@ -297,12 +308,15 @@ class Results:
         ] if len(rows) > 1 else []
 
     def scalars(self) -> list[str]:
-        """Outcomes of one number for each member, truth values left out, that some member has."""
+        """Outcomes of one number for each member that differ between members; truth values are left out."""
+        good = self["status"] < FAILED
         found = []
         for name in self.outcomes:
             first = self.store.read_block(name, 0)
-            if first.ndim == 1 and first.dtype.kind != "b" and (self["status"] < FAILED).any():
-                found.append(name)
+            if first.ndim == 1 and first.dtype.kind != "b":
+                values = np.asarray(self[name][good], float)
+                if np.isfinite(values).any() and np.nanmax(values) > np.nanmin(values):
+                    found.append(name)
         return found
 
     def __repr__(self) -> str:

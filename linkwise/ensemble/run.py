@@ -115,8 +115,8 @@ def run_study(
     split = (os.cpu_count() or 1) if threads is None and here else checked_threads(threads)
     if batch is not None and (isinstance(batch, bool) or not isinstance(batch, (int, np.integer)) or batch < 1):
         raise InputError("batch is not a positive whole number", got=repr(batch), allowed="1, 2, 3, …")
-    template, size = pilot(study, split if here else 1)
-    goal = _goal(study, store, resume, template, int(batch or size))
+    template, size = pilot(study, split if here else 1, None if batch is None else int(batch))
+    goal = _goal(study, store, resume, template, size)
     todo = sorted(set(range(goal.blocks)) - set(goal.finished()))
     bar = Members(progress, study.model.name, study.members, study.members - _members(goal, todo))
     place: Place | None = None
@@ -198,4 +198,6 @@ def _shown(value: Any) -> Any:
         return value
     if isinstance(value, np.ndarray) and value.size <= 16:
         return value.tolist()
+    if isinstance(value, np.ndarray):
+        return f"{len(value)} numbers from {value.flat[0]:g} to {value.flat[-1]:g}" if value.ndim == 1 else str(value.shape)
     return getattr(value, "__name__", None) or " ".join(repr(value).split())[:200]
