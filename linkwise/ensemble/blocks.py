@@ -231,12 +231,13 @@ def pilot(study: Study, threads: int, size: int | None = None) -> tuple[Template
     template = block.as_template()
     if size is not None:
         return template, size
-    # The first run has compiled; of short ones more are run, so that the call itself does not count for much.
-    seconds = min(seconds, timed(count)[1]) if seconds < 5.0 else seconds
-    if seconds < 0.02 and study.members >= 4 * _PILOT * 8:
-        count = _PILOT * 8
-        seconds = timed(count)[1]
-    return template, _block_size(study, template, seconds / count)
+    # The first run has compiled. What a member adds counts, not what a call costs.
+    few = min(seconds, timed(count)[1]) if seconds < 5.0 else seconds
+    many = 8 * _PILOT
+    if few > 0.05 or study.members < 4 * many:
+        return template, _block_size(study, template, few / count)
+    few, several = (min(timed(n)[1] for _ in range(3)) for n in (count, many))
+    return template, _block_size(study, template, max(several - few, 0.02 * several) / (many - count))
 
 
 def _block_size(study: Study, template: Template, seconds: float) -> int:

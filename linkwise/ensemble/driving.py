@@ -103,12 +103,13 @@ class _Writer:
             self._waiting.pop(0).result()
 
     def __exit__(self, kind: Any, *_: Any) -> None:
+        """Put away what is left, also where the work was broken off: it has been computed."""
         try:
             for future in self._waiting:
                 if kind is None:
                     future.result()
         finally:
-            self._thread.shutdown(wait=True, cancel_futures=kind is not None)
+            self._thread.shutdown(wait=True)
 
 
 class Members:

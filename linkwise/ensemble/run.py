@@ -116,18 +116,19 @@ def run_study(
     if batch is not None and (isinstance(batch, bool) or not isinstance(batch, (int, np.integer)) or batch < 1):
         raise InputError("batch is not a positive whole number", got=repr(batch), allowed="1, 2, 3, …")
     template, size = pilot(study, split if here else 1, None if batch is None else int(batch))
-    goal = _goal(study, store, resume, template, size)
-    todo = sorted(set(range(goal.blocks)) - set(goal.finished()))
-    bar = Members(progress, study.model.name, study.members, study.members - _members(goal, todo))
-    place: Place | None = None
+    place = _place(study, client, workers, split)  # before the store: where no cluster answers, nothing is made
     try:
-        if todo:
-            place = _place(study, client, workers, split)
+        if batch is None and not here:  # something for each to do
+            size = max(1, min(size, -(-study.members // (2 * place.capacity))))
+        goal = _goal(study, store, resume, template, size)
+        todo = sorted(set(range(goal.blocks)) - set(goal.finished()))
+        bar = Members(progress, study.model.name, study.members, study.members - _members(goal, todo))
+        try:
             drive(place, missing(study, goal, todo), goal, template, bar)
+        finally:
+            bar.close()
     finally:
-        bar.close()
-        if place is not None:
-            place.close()
+        place.close()
     return Results(goal, study)
 
 
