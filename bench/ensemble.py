@@ -163,7 +163,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     found: dict[str, Any] = {}
     if "overhead" in chosen:
         one = found["overhead"] = overhead(rounds=options.rounds)
-        print(f"\n{one['members']} Panda simulations of {one['steps']} RK4 steps, one thread; same bits: {one['bit_equal']}")
+        print(f"\n{one['members']} Panda simulations of {one['steps']} RK4 steps, one thread")
+        print(f"same bits: {one['bit_equal']}")
         rows = [[name, s, 100.0 * one["overhead"].get(name, 0.0)] for name, s in one["seconds"].items()]
         print(report.table(["", "s", "% more"], rows))
     if "million" in chosen:

@@ -42,12 +42,21 @@ def main(quick: bool = False) -> dict[str, float]:
         "moment": st.uniform(0.5, 2.0),
     }
     settings = {"duration": 5.0, "method": "rk4", "dt": 0.01, "control": control, "save_every": 10}
-    rounds, population, count = (12, 16, 20) if quick else (40, 32, 100)
+    rounds, population, count = (25, 24, 12) if quick else (40, 32, 100)
     over = {"gains": ([-60.0] * 4, [60.0] * 4)}
     found = {}
     for strategy in ("random", "cma"):
         best = lw.ensemble.search(
-            model, over, cost, scenarios, count, strategy=strategy, rounds=rounds, population=population, seed=1, **settings
+            model,
+            over,
+            cost,
+            scenarios,
+            count,
+            strategy=strategy,
+            rounds=rounds,
+            population=population,
+            seed=1,
+            **settings,
         )
         found[strategy] = best.cost
         print(f"{strategy}: cost {best.cost:.4f} after {best.evaluations} simulations, gains {np.round(best.x, 1)}")

@@ -135,7 +135,9 @@ def _attempted(batch: Batch, task: Task) -> Block:
         if (status == "interrupted").any():
             raise KeyboardInterrupt
         rows, moments = study.keep.of(found)
-        codes = np.array([_CODES[str(each)] for each in status], np.int8)
+        codes = np.zeros(n, np.int8)
+        for name, code in _CODES.items():
+            codes[status == name] = code
         reasons = {
             task.start + k: why.replace(f"state {k} of the batch", f"member {task.start + k}", 1)
             for (k,), why in found.reasons.items()

@@ -65,7 +65,7 @@ def _next_try(task: Task, deaths: Counter[tuple[int, int]]) -> list[Task]:
 
 
 def _dead(task: Task) -> Block:
-    why = f"the process that ran it died, twice, also when it ran nothing else"
+    why = "the process that ran it died, twice, also when it ran nothing else"
     return Block(task.number, task.start, task.stop, {}, {}, np.array([DIED], np.int8), {task.start: why})
 
 
@@ -137,7 +137,9 @@ class Members:
     def text(self) -> str:
         """What the bar says."""
         lost = f", {self.lost} without a result" if self.lost else ""
-        left = f", {(self.total - self.done) / self.rate:.0f} s left" if 0 < self.rate and self.done < self.total else ""
+        left = (
+            f", {(self.total - self.done) / self.rate:.0f} s left" if self.rate > 0 and self.done < self.total else ""
+        )
         return f"{self.done} of {self.total}, {self.rate:.3g} a second{lost}{left}"
 
     def close(self) -> None:

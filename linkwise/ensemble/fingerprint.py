@@ -52,7 +52,7 @@ def code_fingerprint() -> str:
 
 
 def _pieces(value: Any, inside: list[int]) -> Iterable[bytes]:
-    """The content in a fixed order; ``inside`` are the objects that are being described, which may contain themselves."""
+    """The content in a fixed order; ``inside`` are the objects being described, which may contain themselves."""
     if id(value) in inside:
         yield f"again {len(inside) - inside.index(id(value))}".encode()
         return

@@ -175,7 +175,7 @@ class Inputs:
 
 def as_input(name: str, spec: Any, members: int, size: int | None) -> Input:
     """What a caller gave for one input; ``size`` numbers, counted if None."""
-    if not isinstance(name, str) or not name or not name.isprintable() or "/" in name or name.startswith((".", "_")):
+    if not name or not name.isprintable() or "/" in name or name.startswith((".", "_")):
         raise InputError(
             "this cannot be the name of an input", got=repr(name), allowed="a word without slashes, e.g. 'gust'"
         )

@@ -146,7 +146,9 @@ class Dask(Place):
         try:
             self.client = distributed.Client(client) if self._own else client
         except OSError as error:
-            raise ClusterError("no scheduler answers", got=f"{client}: {error}", do="start one: `dask scheduler`") from None
+            raise ClusterError(
+                "no scheduler answers", got=f"{client}: {error}", do="start one: `dask scheduler`"
+            ) from None
         self._payload, self._key = packed(study), study.hash
         self._done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._tasks: dict[Any, Task] = {}
@@ -159,7 +161,7 @@ class Dask(Place):
     def capacity(self) -> int:  # type: ignore[override]
         """Twice as many as there are threads on the workers: the next is there when one is finished."""
         with contextlib.suppress(Exception):  # while a connection is lost
-            return max(4, 2 * sum(worker["nthreads"] for worker in self._info()["workers"].values()))
+            return max(4, 2 * sum(int(worker["nthreads"]) for worker in self._info()["workers"].values()))
         return 4
 
     def _info(self) -> Any:

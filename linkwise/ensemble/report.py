@@ -66,7 +66,9 @@ def write_report(
 def _lead(results: Results) -> str:
     manifest = results.manifest
     how = ", ".join(f"{key} {value}" for key, value in manifest["settings"].items() if key in ("duration", "method"))
-    return f"{manifest['design']} design, seed {manifest['seed']}{', ' if how else ''}{how}. Made {manifest['created']}."
+    return (
+        f"{manifest['design']} design, seed {manifest['seed']}{', ' if how else ''}{how}. Made {manifest['created']}."
+    )
 
 
 def _ending(page: Page, results: Results) -> None:
@@ -189,5 +191,5 @@ def _finite(values: Array) -> Array:
 
 
 def _rank_correlation(x: Array, y: Array) -> float:
-    ranks = [np.argsort(np.argsort(values)).astype(float) for values in (x, y)]
-    return float(np.corrcoef(*ranks)[0, 1])
+    a, b = (np.argsort(np.argsort(values)).astype(float) for values in (x, y))
+    return float(np.corrcoef(a, b)[0, 1])

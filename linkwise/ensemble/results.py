@@ -20,6 +20,8 @@ from linkwise.sim.trajectory import Trajectory
 
 Array = NDArray[Any]
 
+_GROUP = 1024  # members whose moments are computed together
+
 
 class Failure(NamedTuple):
     """A member without a result: its number, how it ended, and why."""
@@ -32,7 +34,7 @@ class Failure(NamedTuple):
 class Moments(NamedTuple):
     """Over all members with a result: how many, mean, standard deviation, least and most, of one member's shape."""
 
-    count: int
+    members: int
     mean: Array
     std: Array
     least: Array
@@ -156,16 +158,17 @@ class Results:
     def moments(self, name: str) -> Moments:
         """Mean, standard deviation and extremes over members with a result, of a kept or a reduced quantity.
 
-        Blocks are put together in their order, so that the last bit does not depend on which came first.
+        Members are put together in their order, so that the last bit does not depend on which came first; that of
+        reduced quantities depends on the size of blocks.
         """
         whole: Mapping[str, Array] = {"count": np.array(0.0)}
-        for number in range(self.store.blocks):
-            if name in self.reduced:
+        if name in self.reduced:
+            for number in range(self.store.blocks):
                 part = {what: self.store.read_block(f"{name}.{what}", number) for what in MOMENTS}
-            else:
-                good = self.store.read_block("status", number) < FAILED
-                part = moments_of(np.asarray(self._block(name, number)[good], float))
-            whole = merged(whole, part)
+                whole = merged(whole, part)
+        else:
+            for rows in self._groups(name):
+                whole = merged(whole, moments_of(rows))
         n = int(whole["count"])
         if not n:
             raise LinkwiseError(f"no member has a result for {name!r}", do="see results.failures")
@@ -174,7 +177,29 @@ class Results:
 
     def quantile(self, name: str, q: ArrayLike) -> Array:
         """Quantiles over members with a result, (..., shape of a member's row); q between 0 and 1 (...)."""
-        return np.asarray(np.quantile(self[name][self["status"] < FAILED], q, axis=0))
+        values = np.concatenate([self._known(name, number) for number in range(self.store.blocks)])
+        return np.asarray(np.quantile(values, np.asarray(q, float), axis=0))
+
+    def _groups(self, name: str) -> Iterator[Array]:
+        """Rows of members with a result, so many members at a time, whatever the size of blocks."""
+        rest, lost = [], []
+        held = 0
+        for number in range(self.store.blocks):
+            rest.append(np.asarray(self._block(name, number), float))
+            lost.append(self.store.read_block("status", number) >= FAILED)
+            held += len(lost[-1])
+            last = number == self.store.blocks - 1
+            if held >= _GROUP or last:
+                rows, gone = np.concatenate(rest), np.concatenate(lost)
+                whole = held if last else held - held % _GROUP
+                for start in range(0, whole, _GROUP):
+                    group = slice(start, min(start + _GROUP, whole))
+                    yield _numbers(rows[group][~gone[group]])
+                rest, lost, held = [rows[whole:]], [gone[whole:]], held - whole
+
+    def _known(self, name: str, number: int) -> Array:
+        """A block's rows of members with a result; of single numbers, those that are not NaN (an event never seen)."""
+        return _numbers(np.asarray(self._block(name, number)[self.store.read_block("status", number) < FAILED], float))
 
     def worst(self, name: str, count: int = 10, *, smallest: bool = False) -> Array:
         """Numbers of the members with the largest (or smallest) outcome, the worst first."""
@@ -186,7 +211,7 @@ class Results:
                 do="keep a measure of it, one number for each member",
             )
         order = np.argsort(values if smallest else -values, kind="stable")
-        return order[np.isfinite(values[order])][:count]
+        return np.asarray(order[np.isfinite(values[order])][:count])
 
     def sobol_indices(self, name: str, confidence: float = 0.95, resamples: int = 200) -> SobolIndices:
         """First-order and total Sobol indices of an outcome; the study must have the design "saltelli"."""
@@ -303,9 +328,11 @@ class Results:
             numbers = (m.mean, m.std, m.least, low, middle, high, m.most)
             rows.append((name, *(f"{float(x):.4g}" for x in numbers)))
         widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-        return [
-            "  ".join(f"{cell:{'<' if k == 0 else '>'}{widths[k]}}" for k, cell in enumerate(row)) for row in rows
-        ] if len(rows) > 1 else []
+        return (
+            ["  ".join(f"{cell:{'<' if k == 0 else '>'}{widths[k]}}" for k, cell in enumerate(row)) for row in rows]
+            if len(rows) > 1
+            else []
+        )
 
     def scalars(self) -> list[str]:
         """Outcomes of one number for each member that differ between members; truth values are left out."""
@@ -324,11 +351,13 @@ class Results:
         return f"<Results of {self.members} members{where}: {', '.join(self.outcomes)}>"
 
 
+def _numbers(rows: Array) -> Array:
+    return rows[~np.isnan(rows)] if rows.ndim == 1 else rows
+
+
 def open_results(folder: str | os.PathLike[str], study: Study | None = None) -> Results:
     """The results in a store. ``study`` is what was run, to run members again; it must be the very same."""
     store = Store(folder)
     if study is not None and store.manifest["study"] != study.hash:
         raise InputError("this store holds another study", got=store.manifest["study"], allowed=study.hash)
     return Results(store, study)
-
-

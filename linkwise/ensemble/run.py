@@ -17,7 +17,7 @@ from linkwise.ensemble.machine import this_machine, versions
 from linkwise.ensemble.places import Dask, Here, Place, Pool
 from linkwise.ensemble.results import Results
 from linkwise.ensemble.store import AnyStore, Memory, Store, StoreError
-from linkwise.ensemble.study import Run, Study
+from linkwise.ensemble.study import Run, Study, is_count
 from linkwise.errors import InputError
 from linkwise.model_api.model import Model
 
@@ -113,7 +113,7 @@ def run_study(
         raise InputError("client and workers are two places to run at", do="give one of them")
     here = client is None and workers is None
     split = (os.cpu_count() or 1) if threads is None and here else checked_threads(threads)
-    if batch is not None and (isinstance(batch, bool) or not isinstance(batch, (int, np.integer)) or batch < 1):
+    if batch is not None and not is_count(batch):
         raise InputError("batch is not a positive whole number", got=repr(batch), allowed="1, 2, 3, …")
     template, size = pilot(study, split if here else 1, None if batch is None else int(batch))
     place = _place(study, client, workers, split)  # before the store: where no cluster answers, nothing is made
@@ -200,5 +200,9 @@ def _shown(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.size <= 16:
         return value.tolist()
     if isinstance(value, np.ndarray):
-        return f"{len(value)} numbers from {value.flat[0]:g} to {value.flat[-1]:g}" if value.ndim == 1 else str(value.shape)
+        return (
+            f"{len(value)} numbers from {value.flat[0]:g} to {value.flat[-1]:g}"
+            if value.ndim == 1
+            else str(value.shape)
+        )
     return getattr(value, "__name__", None) or " ".join(repr(value).split())[:200]

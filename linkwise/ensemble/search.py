@@ -78,7 +78,10 @@ class Candidates:
             raise UnknownNameError("way to put scenarios together", together, ("mean", "worst"))
         self.model, self.cost, self.together, self.count = model, cost, together, int(count)
         self.where, self.settings = dict(where or {}), settings
-        bounds = {name: np.broadcast_arrays(*(np.atleast_1d(np.asarray(x, float)) for x in pair)) for name, pair in over.items()}
+        bounds = {
+            name: np.broadcast_arrays(*(np.atleast_1d(np.asarray(x, float)) for x in pair))
+            for name, pair in over.items()
+        }
         for name, (low, high) in bounds.items():
             if not (low < high).all() or not np.isfinite([low, high]).all():
                 raise InputError(f"{name!r} has no room to search", got=f"{low} … {high}", allowed="low < high, finite")
@@ -87,7 +90,9 @@ class Candidates:
         self.high = np.concatenate([high for _, high in bounds.values()])
         given = dict(scenarios or {})
         # Candidates are tables of the ensemble; scenarios are drawn once, and the same for all.
-        self.scenarios = Study(model, given, self.count, seed=seed, **settings).batch(0, self.count).inputs if given else {}
+        self.scenarios = (
+            Study(model, given, self.count, seed=seed, **settings).batch(0, self.count).inputs if given else {}
+        )
         self.evaluations = 0
         self._batch: int | None = None
 
@@ -206,16 +211,20 @@ class _CMA:
         self.low, self.size = costs.low, costs.high - costs.low
         middle = np.full(len(self.low), 0.5) if start is None else (_checked_start(start, costs) - self.low) / self.size
         number = int(Seeds(seed).stream(4).integers(1, 2**31))
-        options = {"bounds": [0.0, 1.0], "popsize": population, "seed": number, "verbose": -9, "CMA_stds": 1.0}
-        self.engine = cma.CMAEvolutionStrategy(middle, 0.25, options)
+        options = {"bounds": [0.0, 1.0], "popsize": population, "seed": number, "verbose": -9}
+        # The package does not search along a line (4.5): a second coordinate, which nothing depends on, makes it a plane.
+        start_at = np.append(middle, 0.5) if len(middle) == 1 else middle
+        self.engine = cma.CMAEvolutionStrategy(start_at, 0.25, options)
+        self._asked: list[Array] = []
 
     def ask(self) -> Array:
         """Candidates (n, d)."""
-        return self.low + self.size * np.array(self.engine.ask())
+        self._asked = self.engine.ask()
+        return np.asarray(self.low + self.size * np.array(self._asked)[:, : len(self.low)])
 
     def tell(self, x: Array, cost: Array) -> None:
         """Learn from their costs."""
-        self.engine.tell(list((x - self.low) / self.size), cost.tolist())
+        self.engine.tell(self._asked, cost.tolist())
 
 
 def _checked_start(start: Any, costs: Candidates) -> Array:

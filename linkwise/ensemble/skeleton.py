@@ -50,9 +50,10 @@ def skeleton(trajectory: Trajectory) -> str:
     drawn += 0.5 * _SIZE
     seconds = max(0.5, float(trajectory.t[chosen[-1]] - trajectory.t[chosen[0]]))
     lines = [_bone(drawn[:, k], k, seconds) for k in range(drawn.shape[1])]
-    hint = f'<text x="{_MARGIN:g}" y="{_SIZE - 4:g}" font-size="9" fill="#5b6573">▶ click to play, {seconds:.2g} s</text>'
+    where = f'x="{_MARGIN:g}" y="{_SIZE - 4:g}" font-size="9" fill="#5b6573"'
+    hint = f"<text {where}>▶ click to play, {seconds:.2g} s</text>"
     name = f"play_{digest(drawn.tobytes())}"
-    # No hyphen in the name: in `begin` it would be a minus sign. Last, so that it lies over the lines and hears every click.
+    # No hyphen in the name: in `begin` it would be a minus sign. The cover comes last, over the lines, to hear clicks.
     cover = f'<rect id="{name}" width="{_SIZE:g}" height="{_SIZE:g}" fill-opacity="0" style="cursor:pointer"/>'
     return (
         f'<svg viewBox="0 0 {_SIZE:g} {_SIZE:g}" role="img" aria-label="the motion; click to play">'

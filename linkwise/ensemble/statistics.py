@@ -20,20 +20,18 @@ class Rate(NamedTuple):
     value: float
     low: float
     high: float
-    count: int
+    hits: int
     members: int
     confidence: float
 
     def __str__(self) -> str:
         return (
             f"{self.value:.4g} ({self.low:.4g} … {self.high:.4g} with {100 * self.confidence:g} % confidence; "
-            f"{self.count} of {self.members})"
+            f"{self.hits} of {self.members})"
         )
 
 
-def rate(
-    count: int, members: int, confidence: float = 0.95, method: Literal["exact", "wilson"] = "exact"
-) -> Rate:
+def rate(count: int, members: int, confidence: float = 0.95, method: Literal["exact", "wilson"] = "exact") -> Rate:
     """The share count/members of independent trials, and its interval.
 
     >>> print(rate(0, 300))
@@ -49,7 +47,9 @@ def rate(
     if not 0.0 < confidence < 1.0:
         raise InputError("confidence is not a share", got=repr(confidence), allowed="between 0 and 1, e.g. 0.95")
     if members < 1 or not 0 <= count <= members:
-        raise InputError("these are not counts", got=f"{count} of {members}", allowed="0 ≤ count ≤ members, members ≥ 1")
+        raise InputError(
+            "these are not counts", got=f"{count} of {members}", allowed="0 ≤ count ≤ members, members ≥ 1"
+        )
     from scipy.special import betaincinv, ndtri
 
     share, tail = count / members, 0.5 * (1.0 - confidence)

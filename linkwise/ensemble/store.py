@@ -106,13 +106,15 @@ class Store(Blocks):
                 raise InputError(
                     "this folder is not empty, and nothing is overwritten",
                     got=str(home),
-                    do="choose another, or resume=True if it holds this very study",
+                    do="choose another, or resume (resume=True) if it holds this very study",
                 )
             (home / _RECORDS).mkdir()
             members, size = int(manifest["members"]), int(manifest["batch"])
             zarr = require_extra("zarr", "ensemble")
             group = zarr.create_group(home / _DATA, attributes={"title": FORMAT, "study": manifest["study"]})
-            shapes = {name: ((width,), np.dtype(float), "input") for name, width in inputs.items()}
+            shapes: dict[str, tuple[tuple[int, ...], Any, str]] = {
+                name: ((width,), np.dtype(float), "input") for name, width in inputs.items()
+            }
             shapes |= {name: (shape, np.dtype(dtype), "outcome") for name, (shape, dtype) in template.rows.items()}
             shapes["status"] = ((), np.dtype(np.int8), "status")
             for name, (shape, dtype, role) in shapes.items():
@@ -199,7 +201,9 @@ class Store(Blocks):
             try:
                 self._arrays[name] = self._group[name]
             except Exception as error:
-                raise StoreError(f"the array {name!r} is missing from the store", got=f"{type(error).__name__}") from None
+                raise StoreError(
+                    f"the array {name!r} is missing from the store", got=f"{type(error).__name__}"
+                ) from None
         return self._arrays[name]
 
     # Reading.
@@ -254,7 +258,7 @@ class Memory(Blocks):
         self.members, self.size = int(manifest["members"]), int(manifest["batch"])
         roles = dict.fromkeys(inputs, "input") | dict.fromkeys(template.rows, "outcome") | {"status": "status"}
         self.manifest = {"format": FORMAT, **manifest, "arrays": roles | dict.fromkeys(template.moments, "moment")}
-        self._arrays = {name: np.empty((self.members, width)) for name, width in inputs.items()}
+        self._arrays: dict[str, Array] = {name: np.empty((self.members, width)) for name, width in inputs.items()}
         self._arrays |= {name: template.empty(name, self.members) for name in template.rows}
         self._arrays["status"] = np.zeros(self.members, np.int8)
         for name, (shape, dtype) in template.moments.items():
@@ -300,7 +304,7 @@ AnyStore = Store | Memory
 def checksum(values: Array) -> str:
     """Of an array's type, shape and numbers, bit for bit."""
     array = np.ascontiguousarray(values)
-    return digest(f"{array.dtype.str} {array.shape}".encode(), array.data if array.size else b"")
+    return digest(f"{array.dtype.str} {array.shape}".encode(), array.tobytes())
 
 
 def _array(group: Any, name: str, shape: Any, chunks: Any, dtype: Any, axis: str, role: str) -> None:

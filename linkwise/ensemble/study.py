@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from linkwise.ensemble.designs import Design, Seeds, make_design
 from linkwise.ensemble.fingerprint import fingerprint, model_fingerprint
-from linkwise.ensemble.inputs import STATES, Inputs
+from linkwise.ensemble.inputs import Inputs
 from linkwise.ensemble.outcomes import Keep, as_keep
 from linkwise.errors import InputError
 from linkwise.model_api.model import Model
@@ -215,13 +215,20 @@ class Study:
 def _count(inputs: Mapping[str, Any], members: int | None) -> int:
     """How many members: as given, or as many as the longest table has rows."""
     if members is None:
-        rows = [np.shape(spec)[0] for spec in inputs.values() if isinstance(spec, np.ndarray) and spec.ndim]
+        rows = [len(spec) for spec in inputs.values() if isinstance(spec, np.ndarray) and spec.ndim]
         if not rows:
-            raise InputError("how many members?", got="members=None", do="give members=, or an array with a row for each")
+            raise InputError(
+                "how many members?", got="members=None", do="give members=, or an array with a row for each"
+            )
         return max(rows)
-    if isinstance(members, bool) or not isinstance(members, (int, np.integer)) or members < 1:
+    if not is_count(members):
         raise InputError("members is not a positive whole number", got=repr(members), allowed="1, 2, 3, …")
     return int(members)
+
+
+def is_count(value: object) -> bool:
+    """Whether this is a positive whole number."""
+    return not isinstance(value, bool) and isinstance(value, (int, np.integer)) and int(value) >= 1
 
 
 def _limit_names(model: Model) -> tuple[str, ...]:

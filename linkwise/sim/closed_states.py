@@ -69,7 +69,7 @@ class ClosedStates:
 
 def _largest(e: Array) -> Array:
     """The largest residual of each state (k); 0 for those that are not made of numbers."""
-    return np.nan_to_num(np.abs(e), nan=0.0).max(axis=1, initial=0.0)
+    return np.asarray(np.nan_to_num(np.abs(e), nan=0.0).max(axis=1, initial=0.0))
 
 
 def start_closed(motion: Motion, t: float, y: Array, p: Array, tol: float, v_given: bool) -> Array:

@@ -1,5 +1,6 @@
-"""A real Dask cluster on this machine, whose processes can be killed: a scheduler, and workers kept alive by nannies."""
+"""A real Dask cluster on this machine whose processes can be killed: a scheduler, and workers kept alive by nannies."""
 
+import contextlib
 import json
 import os
 import random
@@ -36,7 +37,9 @@ class Cluster:
         self.address = json.loads(self.file.read_text())["address"]
         how = ["--nworkers", str(self.workers), "--nthreads", "1", "--memory-limit", "0"]
         self.nanny = subprocess.Popen(
-            [*dask, "worker", self.address, *where, *how, "--local-directory", str(self.folder)], env=environment, **quiet
+            [*dask, "worker", self.address, *where, *how, "--local-directory", str(self.folder)],
+            env=environment,
+            **quiet,
         )
         return self
 
@@ -50,10 +53,8 @@ class Cluster:
             if process.poll() is None:
                 found += [*psutil.Process(process.pid).children(recursive=True), process]
         for process in found:
-            try:
+            with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
-            except psutil.NoSuchProcess:
-                pass
         self.nanny.wait()
         self.scheduler.wait()
 
@@ -98,8 +99,6 @@ class Killer(threading.Thread):
                 time.sleep(self.rng.uniform(0.0, 0.3))
                 pids = self.cluster.worker_pids()
                 if pids:
-                    try:
+                    with contextlib.suppress(ProcessLookupError):
                         os.kill(self.rng.choice(pids), signal.SIGKILL)
                         self.kills += 1
-                    except ProcessLookupError:
-                        pass

@@ -39,4 +39,6 @@ def same_bits(a, b):
     """Whether two results hold the same members, bit for bit; checksums are checked as they are read."""
     names = [*a.inputs, *a.outcomes, "status"]
     assert names == [*b.inputs, *b.outcomes, "status"]
-    return all(x.tobytes() == y.tobytes() for name in names for x, y in zip(a.blocks(name), b.blocks(name), strict=True))
+    return all(
+        x.tobytes() == y.tobytes() for name in names for x, y in zip(a.blocks(name), b.blocks(name), strict=True)
+    )

@@ -145,7 +145,7 @@ def test_what_is_kept(arm):
     assert np.array_equal(results["t_final"][ended], results["hit.first"][ended])
     assert np.array_equal(results["q_final"][~ended], plain.q[~ended, -1])
     assert np.array_equal(results["steps"], plain.steps)
-    assert results.failure_rate().count == ended.sum()
+    assert results.failure_rate().hits == ended.sum()
     reduced = results.moments("mean q")
     assert np.allclose(reduced.mean[0], results["q0"].mean(axis=0), rtol=1e-13)
     kept = results.moments("t_final")
@@ -168,8 +168,8 @@ def test_a_bad_member_harms_no_other(arm):
     assert np.isnan(results["q_final"][7]).all()
     good = lw.ensemble(arm, {"q0": [0.3, 0.0, 0.0]}, 1, duration=0.1, method="rk4", dt=1e-2)["q_final"][0]
     assert (np.delete(results["q_final"], 7, axis=0) == good).all()
-    assert results.failure_rate().count == 1
-    assert results.failure_rate(without_result="left out").count == 0
+    assert results.failure_rate().hits == 1
+    assert results.failure_rate(without_result="left out").hits == 0
 
 
 def test_an_exception_is_found_and_recorded(arm):

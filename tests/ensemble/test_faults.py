@@ -10,7 +10,7 @@ import linkwise as lw
 from tests.ensemble import studies
 
 pytest.importorskip("distributed")
-from tests.ensemble.cluster import Cluster, Killer  # noqa: E402
+from tests.ensemble.cluster import Cluster, Killer
 
 
 def run_with_faults(folder, arguments, workers, kills, scheduler_at):

@@ -77,14 +77,11 @@ def test_a_store_is_never_overwritten(folder):
 
 
 def test_a_resumed_run_repeats_nothing(tmp_path, reference):
-    class Stop(Exception):
-        pass
-
     def stop(fraction):
         if fraction > 0.5:
-            raise Stop
+            raise StopIteration
 
-    with pytest.raises(Stop):
+    with pytest.raises(StopIteration):
         lw.ensemble(**arguments(), store=tmp_path / "s", progress=stop)
     before = lw.ensemble.open(tmp_path / "s")
     assert not before.is_complete
@@ -106,7 +103,7 @@ def test_a_run_that_is_killed_resumes(tmp_path):
     root = str(Path(__file__).parents[2])
     store = tmp_path / "s"
     process = subprocess.Popen([sys.executable, "-c", code, root, str(store)], cwd=root)
-    while not (store / "records").exists() or len(os.listdir(store / "records")) < 20:
+    while not (store / "records").exists() or len(list((store / "records").iterdir())) < 20:
         assert process.poll() is None
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGKILL)
@@ -119,7 +116,9 @@ def test_a_run_that_is_killed_resumes(tmp_path):
 # Damage.
 def chunk_of(folder, name, number):
     found = [path for path in (folder / "data.zarr" / name).rglob("*") if path.is_file() and path.name != "zarr.json"]
-    return sorted(found, key=lambda path: [int(x) for x in path.relative_to(folder / "data.zarr" / name).parts[1:]])[number]
+    return sorted(found, key=lambda path: [int(x) for x in path.relative_to(folder / "data.zarr" / name).parts[1:]])[
+        number
+    ]
 
 
 def flip(path, at=-1):
