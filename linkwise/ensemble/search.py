@@ -212,7 +212,7 @@ class _CMA:
         middle = np.full(len(self.low), 0.5) if start is None else (_checked_start(start, costs) - self.low) / self.size
         number = int(Seeds(seed).stream(4).integers(1, 2**31))
         options = {"bounds": [0.0, 1.0], "popsize": population, "seed": number, "verbose": -9}
-        # The package does not search along a line (4.5): a second coordinate, which nothing depends on, makes it a plane.
+        # The package (4.5) does not search along a line: a second coordinate, which does nothing, makes it a plane.
         start_at = np.append(middle, 0.5) if len(middle) == 1 else middle
         self.engine = cma.CMAEvolutionStrategy(start_at, 0.25, options)
         self._asked: list[Array] = []

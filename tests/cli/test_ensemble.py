@@ -89,7 +89,10 @@ def test_the_study_is_what_it_says(study, ok):
         return [p[1] * (0.1 - q[0]) - 2.0 * v[0] + weight[0], p[1] * (0.0 - q[1]) - 2.0 * v[1] + weight[1]]
 
     p = np.stack([results["lower.mass"], results["stiffness"]], axis=1)
-    plain = lw.simulate(model, results["q0"], p=p, control=control, duration=0.2, method="rk4", dt=1e-2, progress=False)
+    up = lw.Event(lambda t, q, v, p: q[1], name="up")  # an event divides the step that it lies in
+    plain = lw.simulate(
+        model, results["q0"], p=p, control=control, events=up, duration=0.2, method="rk4", dt=1e-2, progress=False
+    )
     assert np.allclose(plain.q[:, -1], results["q_final"], rtol=0, atol=1e-12)
     assert np.allclose(np.abs(plain.tau).max(axis=(1, 2)), results["effort"], rtol=1e-9)
     assert json.loads(Path("study/manifest.json").read_text())["design"] == "latin"
