@@ -13,6 +13,7 @@ from linkwise.ensemble.outcomes import STATUS
 from linkwise.ensemble.places import ClusterError
 from linkwise.ensemble.results import Failure, Moments, Results
 from linkwise.ensemble.results import open_results as open
+from linkwise.ensemble.rollouts import Rollouts
 from linkwise.ensemble.run import StoreWarning, ensemble, run_study
 from linkwise.ensemble.search import Found, descend, search
 from linkwise.ensemble.statistics import Rate, SobolIndices, rate
@@ -28,6 +29,7 @@ __all__ = [
     "Moments",
     "Rate",
     "Results",
+    "Rollouts",
     "SobolIndices",
     "StoreError",
     "StoreWarning",

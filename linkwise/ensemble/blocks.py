@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.ensemble.machine import this_machine
+from linkwise.ensemble.machine import this_gpu, this_machine
 from linkwise.ensemble.outcomes import DONE, ERROR, EVENT, FAILED, MAX_STEPS, MOMENTS, merged
 from linkwise.ensemble.study import Batch, Study
 from linkwise.errors import InputError
@@ -108,7 +108,8 @@ def run_task(study: Study, task: Task, threads: int = 1) -> Block:
         warnings.simplefilter("ignore")  # what they would say is recorded, member by member
         block = _isolated(batch, task)
     block.seconds = time.perf_counter() - start
-    block.machine = this_machine()
+    on_gpu = getattr(study.run, "on_gpu", None)
+    block.machine = this_machine() + (f"; {this_gpu()}" if on_gpu is not None and on_gpu() else "")
     return block
 
 

@@ -17,6 +17,15 @@ def this_machine() -> str:
     return f"{found.cpu}, {found.vector_bytes * 8} bit vectors, {platform.system()}, {platform.node()}"
 
 
+@functools.cache
+def this_gpu() -> str:
+    """The device's name."""
+    from linkwise.errors import require_extra
+
+    cupy = require_extra("cupy", "cuda")
+    return str(cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)["name"].decode())
+
+
 def versions() -> dict[str, Any]:
     """Of linkwise, by number and by content, and of what results depend on."""
     from linkwise import __version__

@@ -208,6 +208,33 @@ def test_what_is_wrong_for_all_is_raised(arm):
         lw.ensemble(arm, {}, 5, duration=0.1).replay(5)
 
 
+def euler(model, q, v, p):
+    v = v + 1e-3 * model.forward_dynamics(q, v, np.array([p[0], 0.0, 0.0]))
+    return {"q": q + 1e-3 * v, "v": v}
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
+def test_rollouts_of_a_step(arm, device):
+    if device == "gpu":
+        from linkwise.codegen import targets
+
+        if not targets.target("cuda").available():
+            pytest.skip("there is no CUDA device")
+    push = st.uniform(-1.0, 2.0)
+    inputs = {"q0": st.norm(0.5, 0.1), "push": push}
+    run = lw.ensemble.Rollouts(euler, 100, device=device)
+    results = lw.ensemble(arm, inputs, 100, seed=1, run=run, batch=40)
+    plain = lw.simulate(
+        arm, results["q0"], p=results["push"][:, None], control=lambda t, q, v, p: [p[0], 0.0, 0.0], duration=0.1,
+        dt=1e-3, method="euler", limits="ignore", progress=False,
+    )  # fmt: skip
+    assert np.allclose(results["q_final"], plain.q[:, -1], rtol=0, atol=1e-12)
+    if device == "cpu":
+        assert results.check(57)
+    else:
+        assert "NVIDIA" in results.store.record(0)["machine"]
+
+
 # What it is known by.
 def test_fingerprints(arm):
     other = models.planar_arm()
