@@ -44,7 +44,7 @@ def load_model(options: Namespace) -> Model:
         gravity=field,
         mimic=not getattr(options, "no_mimic", False),
         allow_unphysical=getattr(options, "allow_unphysical", False),
-        model_path=getattr(options, "model_path", ()),
+        search=getattr(options, "search", ()),
         loops=getattr(options, "loops", None),
     )
 

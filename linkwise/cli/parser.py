@@ -55,8 +55,8 @@ def _command(commands: Any, name: str, summary: str, examples: str, *, model: bo
         group.add_argument("--no-mimic", action="store_true", help="give joints that mimic others their own coordinate")
         group.add_argument("--loops", metavar="FILE", help="a side file with the loops of the model (YAML or JSON)")
         group.add_argument(
-            "--model-path", action="append", default=[], metavar="FOLDER",
-            help="where the models are that an SDF file includes as model://name; may be repeated",
+            "--search", action="append", default=[], metavar="FOLDER",
+            help="where the files are that the model names as package://, model:// or paths; may be repeated",
         )  # fmt: skip
         group.add_argument(
             "--allow-unphysical", action="store_true", help="keep inertias that no body can have, with a warning"

@@ -12,10 +12,12 @@
 ``bodies``                the bodies to be built: the root held or freed, joints locked
 ``inertias``              can these masses exist
 ``build``                 the bodies to calls on a builder
+``resources``             where the files are that a file names: meshes, included models
 ``load``                  the public functions
 ========================  ===========================================================================
 """
 
 from linkwise.formats.load import load, loads
+from linkwise.formats.resources import mesh_file
 
-__all__ = ["load", "loads"]
+__all__ = ["load", "loads", "mesh_file"]

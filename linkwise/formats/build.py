@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from numpy.typing import ArrayLike
@@ -11,9 +12,10 @@ from numpy.typing import ArrayLike
 from linkwise.errors import LinkwiseError, ModelFileError
 from linkwise.formats.bodies import Body
 from linkwise.formats.description import ClosureWritten, CouplingWritten, Description, JointWritten
+from linkwise.formats.resources import SearchPath
 from linkwise.formats.tree import WORLD
 from linkwise.model.closures import Coupling
-from linkwise.model.description import Geometry, JointLimits, Mimic
+from linkwise.model.description import Geometry, JointLimits, Mimic, Source
 
 __all__ = ["Builder", "JointMaker", "build"]
 
@@ -72,13 +74,21 @@ def build(
     bodies: Sequence[Body],
     description: Description,
     frames: Mapping[str, tuple[str, ArrayLike]] | None = None,
+    places: SearchPath | None = None,
 ) -> ModelT_co:
-    """Add every body, each after its parent, then the frames and what closes loops, and build."""
+    """Add every body, each after its parent, then the frames and what closes loops, and build.
+
+    With `places`, the shapes remember which file names them.
+    """
     file = description.file
     _refuse_massless(bodies, file)
+    sources: dict[str, Source | None] = {}
     for body in bodies:
+        named_by = body.link.file or file
+        if named_by not in sources:
+            sources[named_by] = None if places is None else places.source(_path(named_by))
         with _located(body.joint.file or file, body.joint.line):
-            _add(builder, joint, body)
+            _add(builder, joint, body, sources[named_by])
     for frame in description.frames:
         with _located(frame.file or file, frame.line):
             builder.add_frame(frame.name, frame.link, frame.placement)
@@ -97,7 +107,11 @@ def build(
         raise _at(error, place or file, line) from error
 
 
-def _add(builder: Builder[Any], joint_of: JointMaker, body: Body) -> None:
+def _path(file: str) -> str | None:
+    return None if file == "<string>" else file
+
+
+def _add(builder: Builder[Any], joint_of: JointMaker, body: Body, source: Source | None) -> None:
     link, joint = body.link, body.joint
     builder.add_body(
         link.name,
@@ -112,8 +126,8 @@ def _add(builder: Builder[Any], joint_of: JointMaker, body: Body) -> None:
         damping=joint.damping,
         friction=joint.friction,
         mimic=joint.mimic,
-        visuals=link.visuals,
-        collisions=link.collisions,
+        visuals=tuple(replace(shape, source=source) for shape in link.visuals),
+        collisions=tuple(replace(shape, source=source) for shape in link.collisions),
         check_inertia=False,  # judged already, with file and line (`linkwise.formats.inertias`)
         joint_frame=joint.joint_frame,
         stiffness=joint.stiffness,

@@ -19,6 +19,7 @@ from linkwise.formats.description import Description, JointType, JointWritten
 from linkwise.formats.files import LARGEST_FILE, read_bytes
 from linkwise.formats.inertias import check_inertias
 from linkwise.formats.loops import with_loops
+from linkwise.formats.resources import SearchPath
 from linkwise.formats.sdf import Library, read_sdf
 from linkwise.formats.tree import arrange
 from linkwise.formats.urdf import read_urdf
@@ -50,7 +51,7 @@ def load(
     mimic: bool = True,
     angle_snap: float = ANGLE_SNAP,
     allow_unphysical: bool = False,
-    model_path: Iterable[str | os.PathLike[str]] = (),
+    search: Iterable[str | os.PathLike[str]] = (),
     loops: str | os.PathLike[str] | None = None,
 ) -> Model:
     """Read a mechanism from a URDF or SDF file.
@@ -76,9 +77,9 @@ def load(
         angle_snap: an rpy angle this near (in rad) to a multiple of π/2 is taken to be that multiple, which turns
             roundings into exact zeros that cost nothing. 1e-5 catches files that write 1.5708.
         allow_unphysical: keep an inertia that no body can have, with a warning, where the file would be refused.
-        model_path: folders in which the models are that an SDF file includes as ``model://name``; after them, those of
-            the environment variable ``LINKWISE_MODEL_PATH``. Files outside these folders and the file's own are not
-            opened, and nothing is fetched.
+        search: folders in which the files are that this one names: included models and meshes, as ``package://name/…``,
+            ``model://name/…`` or paths. They come after the file's own folder and before those of the environment; see
+            :mod:`linkwise.formats.resources`. Files outside these folders are not opened, and nothing is fetched.
         loops: a side file, YAML or JSON, with the loops that a URDF file cannot describe (:mod:`linkwise.formats.loops`
             has what may be in it). It is read only where it is named here: a file of the same name beside the model
             is not.
@@ -92,11 +93,12 @@ def load(
     """
     content = read_bytes(path, suffixes=_SUFFIXES)
     file = os.fspath(path)
-    description, notes = _describe(content, file, angle_snap, Library.of(file, model_path))
+    places = SearchPath.of(file, search)
+    description, notes = _describe(content, file, angle_snap, places)
     if loops is not None:
         side = read_bytes(loops, suffixes=(".yaml", ".json"), largest=_LARGEST_SIDE_FILE)
         description = with_loops(description, side, os.fspath(loops))
-    model, more = _model(description, floating, locked, gravity, name, frames, mimic, allow_unphysical)
+    model, more = _model(description, places, floating, locked, gravity, name, frames, mimic, allow_unphysical)
     for note in (*notes, *more):
         warnings.warn(note, stacklevel=2)
     return model
@@ -113,7 +115,7 @@ def loads(
     mimic: bool = True,
     angle_snap: float = ANGLE_SNAP,
     allow_unphysical: bool = False,
-    model_path: Iterable[str | os.PathLike[str]] = (),
+    search: Iterable[str | os.PathLike[str]] = (),
     loops: str | os.PathLike[str] | None = None,
 ) -> Model:
     """Read a mechanism from the text of a URDF or SDF file; the arguments are those of `load`."""
@@ -128,17 +130,20 @@ def loads(
         raise ModelFileError(
             "this is not the text of a model", file="<string>", do="use linkwise.load(path) for a file"
         )
-    description, notes = _describe(content, "<string>", angle_snap, Library.of(None, model_path))
+    places = SearchPath.of(None, search)
+    description, notes = _describe(content, "<string>", angle_snap, places)
     if loops is not None:
         side = read_bytes(loops, suffixes=(".yaml", ".json"), largest=_LARGEST_SIDE_FILE)
         description = with_loops(description, side, os.fspath(loops))
-    model, more = _model(description, floating, locked, gravity, name, frames, mimic, allow_unphysical)
+    model, more = _model(description, places, floating, locked, gravity, name, frames, mimic, allow_unphysical)
     for note in (*notes, *more):
         warnings.warn(note, stacklevel=2)
     return model
 
 
-def _describe(content: bytes, file: str, angle_snap: float, library: Library) -> tuple[Description, list[ModelWarning]]:
+def _describe(
+    content: bytes, file: str, angle_snap: float, places: SearchPath
+) -> tuple[Description, list[ModelWarning]]:
     """What the file says, read by the reader of its format."""
     if not 0.0 <= angle_snap < math.pi / 4:
         raise InputError("angle_snap is out of range", got=angle_snap, allowed="0 <= angle_snap < pi/4, in rad")
@@ -149,7 +154,7 @@ def _describe(content: bytes, file: str, angle_snap: float, library: Library) ->
     if root.tag in _NOT_YET:
         raise _not_supported(_NOT_YET[root.tag], file, root)
     if root.tag == "sdf":
-        return read_sdf(root, file, name=_stem(file), library=library, snap=angle_snap)
+        return read_sdf(root, file, name=_stem(file), library=Library(places), snap=angle_snap)
     if root.tag != "robot":
         raise ModelFileError(
             "this is not a model file: its root element is unknown",
@@ -163,6 +168,7 @@ def _describe(content: bytes, file: str, angle_snap: float, library: Library) ->
 
 def _model(
     description: Description,
+    places: SearchPath,
     floating: bool,
     locked: Iterable[str] | Mapping[str, float | None],
     gravity: Sequence[float] | None,
@@ -177,7 +183,7 @@ def _model(
     notes = check_inertias(bodies, description.file, allow_unphysical=allow_unphysical)
     field = gravity if gravity is not None else description.gravity or (0.0, 0.0, -9.81)
     builder = ModelBuilder(name or description.name, gravity=field)
-    return build(builder, _joint, bodies, description, frames), notes
+    return build(builder, _joint, bodies, description, frames, places), notes
 
 
 def _joint(written: JointWritten) -> joints.Joint:

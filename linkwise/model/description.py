@@ -6,13 +6,13 @@ Plain frozen data. The algorithms never look at shapes; drawing does.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Literal
 
 from linkwise.errors import InputError
 
-__all__ = ["Geometry", "JointLimits", "Mimic"]
+__all__ = ["Geometry", "JointLimits", "Mimic", "Source"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +76,24 @@ class Mimic:
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """Where something was read from, so that the files it names can be found later.
+
+    Args:
+        file: the path of the file; None for a text.
+        search: the folders that the caller gave to look in.
+    """
+
+    file: str | None = None
+    search: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Geometry:
     """One shape fixed to a link: what it looks like, or its outline for contact.
 
-    A mesh is named, not read: its path stays as the file has it (``package://...``), to be resolved by whoever draws.
+    A mesh is named, not read: its path stays as the file has it (``package://...``). Whoever draws asks
+    ``linkwise.formats.mesh_file(geometry)`` for the file.
 
     Args:
         kind: what the shape is.
@@ -89,6 +103,7 @@ class Geometry:
         scale: factors along the mesh's axes.
         placement: the 4x4 pose of the shape in the link's frame, as rows.
         name: the name of the link that carries it.
+        source: the file that names the mesh; None where a program did. Two shapes that differ in it alone are equal.
     """
 
     kind: Literal["mesh", "box", "sphere", "cylinder", "capsule"]
@@ -97,3 +112,4 @@ class Geometry:
     scale: tuple[float, float, float]
     placement: tuple[tuple[float, ...], ...]
     name: str
+    source: Source | None = field(default=None, compare=False, repr=False)

@@ -203,7 +203,7 @@ def test_included_models_are_found_by_the_path(ok, run, tmp_path):
     (tmp_path / "w.sdf").write_text(
         '<sdf version="1.9"><world name="w"><include><uri>model://bars</uri></include></world></sdf>'
     )
-    assert json.loads(ok("info w.sdf --model-path models --json"))["nv"] == 3
+    assert json.loads(ok("info w.sdf --search models --json"))["nv"] == 3
     status, _, err = run("info w.sdf")
     assert status != 0
     assert "was not found" in err

@@ -47,12 +47,12 @@ def test_by_name_on_the_search_path(models: Path, monkeypatch: pytest.MonkeyPatc
     hold = joint("hold", "fixed", "body", "left::hub", "")
     text = car(include("model://wheel", "<name>left</name><pose>0 1 0 0 0 0</pose>"), hold)
     path = written(models, text)
-    for model in (lw.load(path, model_path=[models / "models"]), lw.loads(text, model_path=[str(models / "models")])):
+    for model in (lw.load(path, search=[models / "models"]), lw.loads(text, search=[str(models / "models")])):
         assert [joint.name for joint in model.joints] == ["root", "left::turn"]
         assert np.allclose(
             placed(model, "left::rim")[:3, 3], (0, 1, 1)
         )  # the include's pose takes the place of its own
-    with pytest.raises(lw.ModelFileError, match=r"car.sdf:2: the included model was not found"):
+    with pytest.raises(lw.ModelFileError, match=r"car.sdf:2: an included model: the file was not found"):
         lw.load(path)
     monkeypatch.setenv("LINKWISE_MODEL_PATH", str(models / "models"))
     assert lw.load(path).nv == 2
@@ -60,7 +60,7 @@ def test_by_name_on_the_search_path(models: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_the_models_own_pose_counts_where_the_include_has_none(models: Path) -> None:
     text = car(include("model://wheel"), joint("hold", "fixed", "body", "wheel::hub", ""))
-    model = lw.loads(text, model_path=[models / "models"])
+    model = lw.loads(text, search=[models / "models"])
     assert np.allclose(placed(model, "wheel::hub")[:3, 3], (9, 9, 9))
 
 
@@ -79,7 +79,7 @@ def test_relative_to_frames_inside_and_outside(models: Path) -> None:
         '<frame name="f" attached_to="body"><pose>0 0 5 0 0 0</pose></frame>',
         joint("hold", "fixed", "body", "wheel::hub", ""),
     )
-    model = lw.loads(text, model_path=[models / "models"])
+    model = lw.loads(text, search=[models / "models"])
     assert np.allclose(placed(model, "wheel::rim")[:3, 3], (1, 0, 5))
     assert np.allclose(placed(model, "wheel::hub")[:3, 3], (1, 0, 4))
 
@@ -88,7 +88,7 @@ def test_merged(models: Path) -> None:
     text = car(
         include("model://wheel", "<pose>0 1 0 0 0 0</pose>", ' merge="true"'), joint("hold", "fixed", "body", "hub", "")
     )
-    model = lw.loads(text, model_path=[models / "models"])
+    model = lw.loads(text, search=[models / "models"])
     assert [joint.name for joint in model.joints] == ["root", "turn"]
     assert np.allclose(placed(model, "rim")[:3, 3], (0, 1, 1))
 
@@ -101,12 +101,12 @@ def test_each_file_has_its_own_version(models: Path) -> None:
         version="1.4",
     )
     (models / "models" / "wheel" / "wheel.sdf").write_text(old)
-    model = lw.loads(car(include("model://wheel")), model_path=[models / "models"])
+    model = lw.loads(car(include("model://wheel")), search=[models / "models"])
     assert np.allclose(model.joint("m::turn").type.axis, (0, -1, 0))
 
 
 def test_static_by_the_include(models: Path) -> None:
-    model = lw.loads(car(include("model://wheel", "<static>true</static>")), model_path=[models / "models"])
+    model = lw.loads(car(include("model://wheel", "<static>true</static>")), search=[models / "models"])
     assert model.nv == 1
 
 
@@ -115,7 +115,7 @@ def test_a_world_of_includes(models: Path) -> None:
     sun.mkdir()
     (sun / "model.sdf").write_text('<sdf version="1.6"><light name="sun" type="directional"/></sdf>')
     world = f'<sdf version="1.6"><world name="w">{include("model://sun")}{include("model://wheel")}</world></sdf>'
-    model = lw.loads(world, model_path=[models / "models"], floating=True)
+    model = lw.loads(world, search=[models / "models"], floating=True)
     assert [joint.name for joint in model.joints] == ["root_joint", "wheel::turn"]
 
 
@@ -132,7 +132,7 @@ def test_errors_name_the_file_they_are_in(models: Path) -> None:
     ]:
         wheel.write_text(bad)
         with pytest.raises(lw.ModelFileError, match=words) as caught:
-            lw.loads(car(include("model://wheel")), model_path=[models / "models"], floating=True)
+            lw.loads(car(include("model://wheel")), search=[models / "models"], floating=True)
         assert str(caught.value).startswith(f"{wheel.resolve()}:"), str(caught.value)
 
 
@@ -184,20 +184,20 @@ def test_circles_and_floods_end(models: Path) -> None:
 def test_a_folder_without_a_model(models: Path) -> None:
     (models / "models" / "empty").mkdir()
     assert "no model file" in refused(
-        models / "cars" / "car.sdf", car(include("model://empty")), model_path=[models / "models"]
+        models / "cars" / "car.sdf", car(include("model://empty")), search=[models / "models"]
     )
     (models / "models" / "empty" / "model.config").write_text(
         '<model><sdf version="1.9">../../secret.sdf</sdf></model>'
     )
     (models / "secret.sdf").write_text(WHEEL)
     assert "no model file" in refused(
-        models / "cars" / "car.sdf", car(include("model://empty")), model_path=[models / "models"]
+        models / "cars" / "car.sdf", car(include("model://empty")), search=[models / "models"]
     )
 
 
 def test_the_path_must_be_a_list(models: Path) -> None:
     with pytest.raises(lw.InputError, match="list of folders"):
-        lw.loads(car(""), model_path=str(models))
+        lw.loads(car(""), search=str(models))
 
 
 def test_merged_models_placed_by_each_other(models: Path) -> None:
@@ -217,7 +217,7 @@ def test_merged_models_placed_by_each_other(models: Path) -> None:
         include("model://two", "<pose>0 1 0 0 0 0</pose><placement_frame>f2</placement_frame>", ' merge="1"'),
     )
     with pytest.raises(lw.ModelFileError, match="in a circle"):
-        lw.loads(text, model_path=[models / "models"])
+        lw.loads(text, search=[models / "models"])
 
 
 def test_many_links_that_nothing_connects() -> None:
