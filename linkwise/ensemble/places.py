@@ -22,6 +22,7 @@ from linkwise.ensemble.study import Study
 from linkwise.errors import InputError, LinkwiseError, require_extra
 
 _PATIENCE = 20.0  # s without a scheduler
+_ASK_EVERY = 2.0  # s between questions how many workers there are
 _KEPT = 4  # studies that a worker process remembers
 
 
@@ -156,16 +157,17 @@ class Dask(Place):
         self._session = f"{time.time_ns():x}"
         self._killed = distributed.scheduler.KilledWorker
         self._gone: float | None = None
+        self._threads, self._asked = 0, -_ASK_EVERY
 
     @property
     def capacity(self) -> int:  # type: ignore[override]
         """Twice as many as there are threads on the workers: the next is there when one is finished."""
-        with contextlib.suppress(Exception):  # while a connection is lost
-            return max(4, 2 * sum(int(worker["nthreads"]) for worker in self._info()["workers"].values()))
-        return 4
-
-    def _info(self) -> Any:
-        return self.client._scheduler_identity or self.client.scheduler_info()
+        now = time.monotonic()
+        if now - self._asked > _ASK_EVERY and self.client.status == "running":
+            self._asked = now
+            with contextlib.suppress(OSError):  # a connection that is being lost
+                self._threads = sum(self.client.nthreads().values())
+        return max(4, 2 * self._threads)
 
     def submit(self, task: Task) -> None:
         """See :meth:`Place.submit`."""

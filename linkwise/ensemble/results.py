@@ -82,7 +82,7 @@ class Results:
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> Array:
         """Rows of members start … stop - 1, (n, ...); an input of one number has no second axis."""
-        stop = self.members if stop is None else stop
+        stop = self.members if stop is None else min(stop, self.members)
         size = self.store.size
         parts = []
         for number in range(start // size, -(-stop // size)):

@@ -119,7 +119,7 @@ def run_study(
     place = _place(study, client, workers, split)  # before the store: where no cluster answers, nothing is made
     try:
         if batch is None and not here:  # something for each to do
-            size = max(1, min(size, -(-study.members // (2 * place.capacity))))
+            size = max(1, min(size, -(-study.members // (4 * place.capacity))))
         goal = _goal(study, store, resume, template, size)
         todo = sorted(set(range(goal.blocks)) - set(goal.finished()))
         bar = Members(progress, study.model.name, study.members, study.members - _members(goal, todo))

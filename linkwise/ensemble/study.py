@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.ensemble.designs import Design, Seeds, make_design
+from linkwise.ensemble.designs import NAMES, Design, Seeds, make_design
 from linkwise.ensemble.fingerprint import fingerprint, model_fingerprint
 from linkwise.ensemble.inputs import Inputs
 from linkwise.ensemble.outcomes import Keep, as_keep
@@ -172,7 +172,8 @@ class Study:
     def hash(self) -> str:
         """A fingerprint of everything that decides the results, but the number of members."""
         parts = (
-            self.model_hash, self.inputs.parts, self.design_name, self.seeds.entropy, self.keep, self.run, self.settings
+            self.model_hash,
+            getattr(self.design, "table", None) if self.design_name not in NAMES else None, self.inputs.parts, self.design_name, self.seeds.entropy, self.keep, self.run, self.settings
         )  # fmt: skip
         return fingerprint(parts)
 
