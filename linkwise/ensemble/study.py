@@ -171,10 +171,9 @@ class Study:
     @cached_property
     def hash(self) -> str:
         """A fingerprint of everything that decides the results, but the number of members."""
-        parts = (
-            self.model_hash,
-            getattr(self.design, "table", None) if self.design_name not in NAMES else None, self.inputs.parts, self.design_name, self.seeds.entropy, self.keep, self.run, self.settings
-        )  # fmt: skip
+        own = None if self.design_name in NAMES else getattr(self.design, "table", None)  # an engine of the caller's
+        drawn = self.inputs.parts, self.design_name, own, self.seeds.entropy
+        parts = self.model_hash, drawn, self.keep, self.run, self.settings
         return fingerprint(parts)
 
     @cached_property
