@@ -14,9 +14,10 @@ from linkwise.compiled.function import checked_threads
 from linkwise.ensemble.blocks import Template, pilot
 from linkwise.ensemble.driving import Members, drive, missing
 from linkwise.ensemble.machine import this_machine, versions
+from linkwise.ensemble.memory import Memory
 from linkwise.ensemble.places import Dask, Here, Place, Pool
 from linkwise.ensemble.results import Results
-from linkwise.ensemble.store import AnyStore, Memory, Store, StoreError
+from linkwise.ensemble.store import AnyStore, Store, StoreError
 from linkwise.ensemble.study import Run, Study, is_count
 from linkwise.errors import InputError
 from linkwise.model_api.model import Model
