@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from linkwise.ensemble.outcomes import FAILED
 from linkwise.ensemble.results import Results
 from linkwise.ensemble.skeleton import skeleton
-from linkwise.errors import InputError
+from linkwise.errors import InputError, LinkwiseError
 from linkwise.report.figures import bar_figure, histogram_figure, scatter_figure
 from linkwise.report.page import Page
 
@@ -169,7 +169,10 @@ def _player(motion: Any, path: Path, member: int) -> str:
         return ""
     folder = path.with_name(f"{path.stem}_members")
     folder.mkdir(exist_ok=True)
-    save(folder / f"{member}.html")
+    try:
+        save(folder / f"{member}.html")
+    except LinkwiseError:  # without what it takes to draw it; the page plays it all the same
+        return ""
     return f' · <a href="{escape(folder.name)}/{member}.html">in the viewer</a>'
 
 
