@@ -155,6 +155,7 @@ def _goal(study: Study, store: Any, resume: bool, template: Template, size: int)
         return Store.create(store, manifest, inputs, template)
     found = Store(store)
     _check_same(found.manifest, manifest)
+    found.tidy()
     damaged = found.damaged()
     for number, why in damaged.items():
         found.discard(number)

@@ -34,6 +34,7 @@ from linkwise.errors import InputError, LinkwiseError, require_extra
 Array = NDArray[Any]
 
 _MANIFEST, _DATA, _RECORDS = "manifest.json", "data.zarr", "records"
+_UNFINISHED = ".new-"
 
 
 class StoreError(LinkwiseError):
@@ -221,6 +222,11 @@ class Store(Blocks):
                 found[number] = str(error)
         return found
 
+    def tidy(self) -> None:
+        """Take away what a writer that was killed left half done."""
+        for path in (self.folder / _RECORDS).glob(f"{_UNFINISHED}*"):
+            path.unlink(missing_ok=True)
+
     def discard(self, number: int) -> None:
         """Take a block's record away, so that it is run again."""
         self._records.pop(number, None)
@@ -249,7 +255,7 @@ def _array(group: Any, name: str, shape: Any, chunks: Any, dtype: Any, axis: str
 
 def _write(path: Path, content: bytes) -> None:
     """All or nothing, and on the disk when this returns."""
-    handle, temporary = tempfile.mkstemp(prefix=".new-", dir=path.parent)
+    handle, temporary = tempfile.mkstemp(prefix=_UNFINISHED, dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)

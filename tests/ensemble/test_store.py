@@ -98,21 +98,21 @@ def test_a_run_that_is_killed_resumes(tmp_path):
     """SIGKILL in the middle of writing; blocks are as small as they get, so that it hits some."""
     code = (
         "import sys, linkwise as lw; sys.path.insert(0, sys.argv[1]); from tests.ensemble.test_store import arguments; "
-        "lw.ensemble(**arguments(members=4000), store=sys.argv[2])"
+        "lw.ensemble(**arguments(members=1600), store=sys.argv[2])"
     )
     root = str(Path(__file__).parents[2])
     store = tmp_path / "s"
     process = subprocess.Popen([sys.executable, "-c", code, root, str(store)], cwd=root)
-    while not (store / "records").exists() or len(list((store / "records").iterdir())) < 20:
+    while not (store / "records").exists() or len(list((store / "records").glob("*.json"))) < 20:
         assert process.poll() is None
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     finished = lw.ensemble.open(store).store.finished()
-    assert 20 <= len(finished) < 500
+    assert 20 <= len(finished) < 200
     assert lw.ensemble.open(store).store.damaged() == {}  # what counts as done is whole
-    after = lw.ensemble(**arguments(members=4000), store=store, resume=True)
-    assert studies.same_bits(after, lw.ensemble(**arguments(members=4000)))
+    after = lw.ensemble(**arguments(members=1600), store=store, resume=True)
+    assert studies.same_bits(after, lw.ensemble(**arguments(members=1600)))
 
 
 # Damage.
