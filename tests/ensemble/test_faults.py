@@ -4,9 +4,17 @@ import os
 import signal
 import time
 
+import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.ensemble.blocks import pilot
+from linkwise.ensemble.driving import Members, drive, missing
+from linkwise.ensemble.memory import Memory
+from linkwise.ensemble.places import Here
+from linkwise.ensemble.results import Results
+from linkwise.ensemble.run import manifest_of
+from linkwise.ensemble.study import Study
 from tests.ensemble import studies
 
 pytest.importorskip("distributed")
@@ -67,6 +75,36 @@ def test_a_hundred_thousand_members_and_twenty_deaths(tmp_path, capsys):
     assert studies.same_bits(results, plain)
 
 
+class Mortal(Here):
+    """Dies of one member, and now and then of none."""
+
+    def __init__(self, study, fatal, accidents):
+        super().__init__(study, threads=1)
+        self.fatal, self.accidents = fatal, accidents
+
+    def next(self):
+        task, block = super().next()
+        if task.start <= self.fatal < task.stop:
+            return task, None
+        if self.accidents and self.accidents.pop():
+            return task, None
+        return task, block
+
+
+def test_a_member_that_kills_is_found_by_halving():
+    study = Study(studies.panda(), {"x": np.arange(20.0)}, run=lambda batch: {"y": batch.inputs["x"][:, 0] ** 2})
+    template, size = pilot(study, 1, 8)
+    store = Memory(manifest_of(study, size), {"x": 1}, template)
+    place = Mortal(study, 13, [False, True, False, True, True, False, True])
+    drive(place, missing(study, store, range(3)), store, template, Members(False, "", 20, 0))
+    results = Results(store, study)
+    assert results.counts == {"done": 19, "died": 1}
+    assert results.failures[0].member == 13
+    assert np.array_equal(np.delete(results["y"], 13), np.delete(np.arange(20.0) ** 2, 13))
+    assert np.array_equal(results["x"], np.arange(20.0))
+
+
+@pytest.mark.slow
 def test_a_member_that_kills_its_process_is_found(tmp_path):
     """In a pool of processes: those beside it in its block have their results."""
     results = lw.ensemble(studies.panda(), {"fate": [0.0, 0.0, 1.0, 0.0]}, 4, run=deadly, batch=2, workers=1)
