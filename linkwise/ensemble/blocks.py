@@ -236,10 +236,10 @@ def pilot(study: Study, threads: int, size: int | None = None) -> tuple[Template
         return template, size
     # The first run has compiled. What a member adds counts, not what a call costs.
     few = min(seconds, timed(count)[1]) if seconds < 5.0 else seconds
-    many = 8 * _PILOT
-    if few > 0.05 or study.members < 4 * many:
+    many = 4 * _PILOT
+    if few > 0.05 or study.members < 8 * many:
         return template, _block_size(study, template, few / count)
-    few, several = (min(timed(n)[1] for _ in range(3)) for n in (count, many))
+    several = min(timed(many)[1] for _ in range(2))
     return template, _block_size(study, template, max(several - few, 0.02 * several) / (many - count))
 
 

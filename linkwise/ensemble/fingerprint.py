@@ -14,6 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.model_api.memory import Memory
+from linkwise.once import once
+
 _SIZE = 16  # bytes
 
 
@@ -39,8 +42,12 @@ def fingerprint(value: Any) -> str:
 
 def model_fingerprint(model: Any) -> str:
     """The hash of a mechanism: everything that its motion depends on, wherever its file and its pictures are."""
-    bodies = tuple(dataclasses.replace(body, visuals=()) for body in model.bodies)
-    return fingerprint(dataclasses.replace(model, bodies=bodies, base_visuals=()))
+
+    def made() -> str:
+        bodies = tuple(dataclasses.replace(body, visuals=()) for body in model.bodies)
+        return fingerprint(dataclasses.replace(model, bodies=bodies, base_visuals=()))
+
+    return once(Memory.of(model).table("fingerprint"), "fingerprint", made)
 
 
 @functools.cache
@@ -88,6 +95,9 @@ def _content(value: Any, inside: list[int]) -> Iterable[bytes]:
     elif isinstance(value, (set, frozenset)):
         yield from sorted(fingerprint(item).encode() for item in value)
     elif isinstance(value, (list, tuple)):
+        if value and all(type(item) is float for item in value):  # most of what a mechanism is made of
+            yield b"floats" + np.array(value).tobytes()
+            return
         for item in value:
             yield from _pieces(item, inside)
     else:

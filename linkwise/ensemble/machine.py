@@ -26,6 +26,7 @@ def this_gpu() -> str:
     return str(cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)["name"].decode())
 
 
+@functools.cache
 def versions() -> dict[str, Any]:
     """Of linkwise, by number and by content, and of what results depend on."""
     from linkwise import __version__

@@ -190,7 +190,7 @@ def manifest_of(study: Study, size: int) -> dict[str, Any]:
         "inputs": {part.name: {"kind": part.kind, "size": part.size} for part in study.inputs.parts},
         "settings": {name: _shown(value) for name, value in study.settings.items()},
         "keep": [*study.keep.names, *study.keep.measures],
-        "versions": versions(),
+        "versions": dict(versions()),
         "machine": this_machine(),
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
