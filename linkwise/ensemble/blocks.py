@@ -26,7 +26,8 @@ Array = NDArray[Any]
 
 _CODES = {"done": DONE, "event": EVENT, "failed": FAILED, "max_steps": MAX_STEPS}
 _PILOT = 8  # members that are run first, to learn shapes and times
-_SECONDS = 0.4  # that a block should take: a hundred times what it costs to hand it over
+SECONDS_THERE = 0.4  # that a block should take on a worker: a hundred times what it costs to hand it over
+SECONDS_HERE = 1.0  # and in this process, where nobody waits for work and only progress and storing come between
 _MOST_BYTES = 32e6  # results of a block, or samples of its motions while they are looked at
 _SMALLEST, _LARGEST = 16, 65536
 
@@ -212,7 +213,9 @@ def joined(a: Block, b: Block) -> Block:
     )
 
 
-def pilot(study: Study, threads: int, size: int | None = None) -> tuple[Template, int]:
+def pilot(
+    study: Study, threads: int, size: int | None = None, seconds_each: float = SECONDS_HERE
+) -> tuple[Template, int]:
     """Run a few members to learn the shapes of outcomes and, unless it is given, how many members make a good block.
 
     What no member can be run with is wrong for all, and raised.
@@ -238,14 +241,14 @@ def pilot(study: Study, threads: int, size: int | None = None) -> tuple[Template
     few = min(seconds, timed(count)[1]) if seconds < 5.0 else seconds
     many = 4 * _PILOT
     if few > 0.05 or study.members < 8 * many:
-        return template, _block_size(study, template, few / count)
+        return template, _block_size(study, template, few / count, seconds_each)
     several = min(timed(many)[1] for _ in range(2))
-    return template, _block_size(study, template, max(several - few, 0.02 * several) / (many - count))
+    return template, _block_size(study, template, max(several - few, 0.02 * several) / (many - count), seconds_each)
 
 
-def _block_size(study: Study, template: Template, seconds: float) -> int:
+def _block_size(study: Study, template: Template, seconds: float, seconds_each: float) -> int:
     row = sum(np.dtype(dtype).itemsize * int(np.prod(shape, dtype=int)) for shape, dtype in template.rows.values())
     samples = 8 * (study.model.nq + study.model.nv) * np.size(study.settings.get("output_times", 0))
-    size = min(_SECONDS / max(seconds, 1e-9), _MOST_BYTES / max(row, samples, 1))
+    size = min(seconds_each / max(seconds, 1e-9), _MOST_BYTES / max(row, samples, 1))
     whole = 2 ** int(np.log2(max(_SMALLEST, min(size, _LARGEST))))
     return int(min(whole, study.members))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.compiled.function import checked_threads
-from linkwise.ensemble.blocks import Template, pilot
+from linkwise.ensemble.blocks import SECONDS_HERE, SECONDS_THERE, Template, pilot
 from linkwise.ensemble.driving import Members, drive, missing
 from linkwise.ensemble.machine import this_machine, versions
 from linkwise.ensemble.memory import Memory
@@ -116,7 +116,8 @@ def run_study(
     split = (os.cpu_count() or 1) if threads is None and here else checked_threads(threads)
     if batch is not None and not is_count(batch):
         raise InputError("batch is not a positive whole number", got=repr(batch), allowed="1, 2, 3, …")
-    template, size = pilot(study, split if here else 1, None if batch is None else int(batch))
+    given, seconds = None if batch is None else int(batch), SECONDS_HERE if here else SECONDS_THERE
+    template, size = pilot(study, split if here else 1, given, seconds)
     place = _place(study, client, workers, split)  # before the store: where no cluster answers, nothing is made
     try:
         if batch is None and not here:  # something for each to do
