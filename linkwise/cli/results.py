@@ -12,6 +12,7 @@ import numpy as np
 
 from linkwise.cli.motion_files import FILES, check_suffix
 from linkwise.cli.tables import number, print_json, table
+from linkwise.errors import require_extra
 
 if TYPE_CHECKING:
     from linkwise.sim.trajectory import Trajectory
@@ -23,6 +24,8 @@ def check_targets(options: Namespace) -> None:
     """Refuse files that cannot be written, before the work is done."""
     check_suffix(options.output, FILES, "--output")
     check_suffix(options.plot, PICTURES, "--plot")
+    if options.plot is not None:
+        require_extra("matplotlib", "viz")
 
 
 def deliver(options: Namespace, motion: Trajectory, what: tuple[str, ...], title: str) -> None:
