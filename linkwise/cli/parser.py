@@ -33,7 +33,22 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"linkwise {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for add in (_info, _inverse, _simulate, _linearize, _counts, _bench, _emit, _plot, _ensemble, _demo, _completion):
+    for add in (
+        _info,
+        _inverse,
+        _simulate,
+        _linearize,
+        _counts,
+        _bench,
+        _emit,
+        _check,
+        _diff,
+        _convert,
+        _plot,
+        _ensemble,
+        _demo,
+        _completion,
+    ):
         add(commands)
     return parser
 
@@ -57,6 +72,10 @@ def _command(commands: Any, name: str, summary: str, examples: str, *, model: bo
         group.add_argument(
             "--search", action="append", default=[], metavar="FOLDER",
             help="where the files are that the model names as package://, model:// or paths; may be repeated",
+        )  # fmt: skip
+        group.add_argument(
+            "--arg", action="append", default=[], metavar="NAME:=VALUE",
+            help="run a xacro file with this argument ('' for none); it is a program, and is not run without",
         )  # fmt: skip
         group.add_argument(
             "--allow-unphysical", action="store_true", help="keep inertias that no body can have, with a warning"
@@ -224,6 +243,43 @@ emit panda.urdf jacobian --body panda_hand --target cuda --dtype float32""",
     parser.add_argument("--dtype", default="float64", choices=["float64", "float32"], help="precision (float64)")
     parser.add_argument("--body", metavar="NAME", help="for functions of a body: which (the last one)")
     parser.add_argument("-o", "--output", metavar="FOLDER", help="write files there; without it, print the source")
+
+
+def _check(commands: Any) -> None:
+    parser = _command(
+        commands, "check", "everything that is wrong with a model file, or looks so, at once",
+        """
+check panda.urdf
+check panda.urdf --search meshes --json""",
+    )  # fmt: skip
+    _json(parser)
+
+
+def _diff(commands: Any) -> None:
+    parser = _command(
+        commands, "diff", "do two files describe the same mechanism? up to names and frames",
+        """
+diff panda.urdf panda.lw.json
+diff old.urdf new.urdf --tolerance 1e-9 --json""",
+    )  # fmt: skip
+    parser.add_argument("other", help="the file to compare with")
+    parser.add_argument("--states", type=int, default=20, metavar="N", help="random states to compare at (20)")
+    parser.add_argument(
+        "--tolerance", type=float, default=1e-6, metavar="X", help="relative differences that do not count (1e-6)"
+    )
+    _json(parser)
+
+
+def _convert(commands: Any) -> None:
+    parser = _command(
+        commands, "convert", "write a model in another format, and say what that cannot hold",
+        """
+convert panda.urdf panda.lw.json               everything, to the last bit
+convert panda.urdf panda.xml --floating        MJCF
+convert cassie.sdf cassie.urdf""",
+    )  # fmt: skip
+    parser.add_argument("output", metavar="FILE", help="where to: a name that ends in .lw.json, .urdf, or .xml (MJCF)")
+    _json(parser)
 
 
 def _plot(commands: Any) -> None:
