@@ -6,7 +6,7 @@ x(η) = x⁰ + Γη + ½η*Qη for each vertex, as for a node; what a vertex has
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,7 @@ class Bending:
 
     def at(self, eta: ArrayLike) -> Solid:
         """The surface as it is at η."""
-        return Solid(self.vertices(eta), self.solid.faces, self.solid.colour, self.solid.opacity)
+        return replace(self.solid, vertices=self.vertices(eta))
 
 
 def bending(body: FlexibleBody, solids: Sequence[Solid], size: float) -> tuple[Bending, ...]:
@@ -86,6 +86,7 @@ def _tubes(body: FlexibleBody, size: float) -> tuple[Bending, ...]:
         np.concatenate([piece.solid.vertices for piece in pieces]),
         np.concatenate([piece.solid.faces + start for piece, start in zip(pieces, starts, strict=False)]),
         STEEL,
+        smooth=True,
     )
     return (
         Bending(

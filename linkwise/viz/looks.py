@@ -25,6 +25,8 @@ Array = NDArray[Any]
 
 BONE = (120, 144, 176)
 """Of what is drawn for a body without shapes."""
+KNOB = (226, 150, 66)
+"""Of a joint between such bodies."""
 _READERS = 2
 """Threads that read meshes: the files are small, and parsing them holds the interpreter most of the time."""
 
@@ -127,12 +129,11 @@ def _imagined(model: Model, body: Body, inertia: Solid | None, size: float) -> l
     mass, com, _ = inertia_of(body)
     if mass > 0.0 and not ends:
         ends = [com]
-    found = [Solid(s.vertices, s.faces, BONE) for end in ends if np.linalg.norm(end - start) > 1e-9
-             for s in [stick(start, end, radius)]]  # fmt: skip
-    knob = sphere(1.6 * radius, 16)
-    found.append(Solid(knob.vertices + start, knob.faces, (226, 150, 66)))
+    far = [end for end in ends if np.linalg.norm(end - start) > 1e-9]
+    found = [stick(start, end, radius).painted(BONE) for end in far]
+    found.append(sphere(1.6 * radius, 16).placed(body.joint_frame).painted(KNOB))
     if inertia is not None:
-        found.append(Solid(inertia.vertices, inertia.faces, BONE, 0.55))
+        found.append(inertia.painted(BONE, 0.55))
     return found
 
 

@@ -25,12 +25,14 @@ class Solid:
         faces: (F, 3), vertex numbers, anticlockwise seen from outside.
         colour: red, green, blue, 0 to 255; None where nothing is said.
         opacity: 0 to 1.
+        smooth: whether it is round: light changes across a face, not from face to face.
     """
 
     vertices: Array
     faces: Array
     colour: Colour | None = None
     opacity: float = 1.0
+    smooth: bool = False
 
     def placed(self, X: ArrayLike, scale: Sequence[float] = (1.0, 1.0, 1.0)) -> Solid:
         """Scaled along its axes, then moved by the pose X (4×4)."""
@@ -65,7 +67,7 @@ def revolved(outline: ArrayLike, sides: int = 24) -> Solid:
     lower, upper = np.stack([a, b, d], -1), np.stack([a, d, c], -1)
     keep_lower, keep_upper = points[:-1, 0] > 0.0, points[1:, 0] > 0.0
     faces = np.concatenate([lower[keep_lower].reshape(-1, 3), upper[keep_upper].reshape(-1, 3)])
-    return Solid(rows.reshape(-1, 3), faces)
+    return Solid(rows.reshape(-1, 3), faces, smooth=True)
 
 
 def cylinder(radius: float, length: float, sides: int = 24) -> Solid:
@@ -143,6 +145,7 @@ def merged(solids: Sequence[Solid]) -> Solid:
         np.concatenate([solid.faces + start for solid, start in zip(solids, starts, strict=False)]),
         largest.colour,
         largest.opacity,
+        largest.smooth,
     )
 
 
@@ -150,7 +153,7 @@ def joined(solids: Sequence[Solid]) -> list[Solid]:
     """The same surfaces, those of one colour as one."""
     groups: dict[Any, list[Solid]] = {}
     for solid in solids:
-        groups.setdefault((solid.colour, solid.opacity), []).append(solid)
+        groups.setdefault((solid.colour, solid.opacity, solid.smooth), []).append(solid)
     return [merged(group) for group in groups.values()]
 
 
