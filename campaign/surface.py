@@ -16,6 +16,7 @@ from linkwise.algorithms.catalogue import CATALOGUE, input_shape
 LEFT_OUT = {
     "assemble": "of closed systems, with a result of its own: tested with the closures",
     "check_closures": "raises or returns nothing: tested with the closures",
+    "inverse_kinematics": "takes goals, not a state: tested with the kinematics",
     "freedoms": "returns a report: tested with the closures",
     "independent_mass_matrix": "takes one configuration: tested with the closures",
     "static_equilibrium": "of closed systems, with a result of its own: tested with the closures",

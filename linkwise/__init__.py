@@ -15,6 +15,7 @@ from linkwise.errors import (
     UnknownNameError,
 )
 from linkwise.formats.load import load, loads
+from linkwise.model.actuation import Activation, Actuator, FrameTransmission, JointTransmission, Sensor, Spring
 from linkwise.model.closures import (
     Closure,
     Coupling,
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
     from linkwise.compiled.many_steps import rollout
     from linkwise.flexible.body import FlexibleBody
     from linkwise.interop import as_jax, as_torch
+    from linkwise.kinematics.goals import Aim, Balance, Reach
+    from linkwise.kinematics.solver import Reached
     from linkwise.model.joint_check import check_joint
     from linkwise.sim.actuators import (
         PD,
@@ -84,6 +87,10 @@ __all__ = [  # noqa: RUF022  # in groups
     # closures: what holds two frames together, what couples joints
     "Closure", "RelativePose", "Distance", "PointOnCurve", "PointOnPlane", "PointOnSurface", "PrescribedFrame",
     "Rolling", "Relation", "Coupling", "JointFunction", "Prescribed", "RateFunction",
+    # what drives and measures a model, as files describe it
+    "Actuator", "Activation", "JointTransmission", "FrameTransmission", "Spring", "Sensor",
+    # goals of inverse kinematics
+    "Reach", "Aim", "Balance", "Reached",
     # deformable bodies
     "FlexibleBody",
     # compiled functions, and scalar functions to write them with
@@ -103,6 +110,8 @@ _LATER = {
     "linkwise.codegen.c.files": ("emit_c",),
     "linkwise.compiled.many_steps": ("rollout",),
     "linkwise.interop": ("as_jax", "as_torch"),
+    "linkwise.kinematics.goals": ("Aim", "Balance", "Reach"),
+    "linkwise.kinematics.solver": ("Reached",),
     "linkwise.flexible.body": ("FlexibleBody",),
     "linkwise.sim.actuators": (
         "PD", "ComputedTorque", "JointSprings", "ReactionWheel", "SeriesElastic", "Thruster", "Torque",

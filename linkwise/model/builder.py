@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwise.errors import InputError, ModelError, UnknownNameError
+from linkwise.model.actuation import Actuator, Sensor, Spring
 from linkwise.model.checks import checked_inertia, checked_mass, checked_pose, checked_vector, per_freedom
 from linkwise.model.closures import Closure, Relation
 from linkwise.model.closures.attach import checked_placement, named_closure, relation_of_function
@@ -68,6 +69,10 @@ class Builder:
         self._frames: dict[str, tuple[str, Any, int]] = {}
         self._joint_names: set[str] = set()
         self._closing: list[Callable[[Mechanism], Mechanism]] = []
+        self._actuators: list[Actuator] = []
+        self._sensors: list[Sensor] = []
+        self._springs: list[Spring] = []
+        self._configurations: dict[str, Any] = {}
 
     def add_body(
         self,
@@ -291,6 +296,33 @@ class Builder:
         """
         self.add_coupling(name, relation_of_function(str(name), fn, equations, joints))
 
+    def add_actuator(self, actuator: Actuator) -> None:
+        """Describe what drives the mechanism; it acts through :class:`linkwise.Actuators`.
+
+        Joints and frames are looked up when the model is built, so they may be added later.
+        """
+        self._actuators.append(
+            _of_kind(actuator, Actuator, 'lw.Actuator("motor", lw.JointTransmission({"knee": 1.0}))')
+        )
+
+    def add_sensor(self, sensor: Sensor) -> None:
+        """Describe what measures the mechanism; it reads through :class:`linkwise.Sensors`."""
+        self._sensors.append(_of_kind(sensor, Sensor, 'lw.Sensor("gyro", "gyroscope", "hull")'))
+
+    def add_spring(self, spring: Spring) -> None:
+        """Add a spring and damper across several joints, or at a frame; it acts in every simulation."""
+        example = 'lw.Spring("band", lw.JointTransmission({"hip": 1.0, "knee": -1.0}), stiffness=100.0)'
+        self._springs.append(_of_kind(spring, Spring, example))
+
+    def add_configuration(self, name: str, q: Any) -> None:
+        """Give a configuration a name: ``model.configurations[name]``.
+
+        Args:
+            name: the configuration's name; one that is there already is replaced.
+            q: the whole of it (nq), or a mapping of joint names to their coordinates, the others at zero.
+        """
+        self._configurations[str(name)] = q
+
     def mechanism(self, *, allow_massless: bool = False) -> dict[str, Any]:
         """The fields of the finished :class:`Mechanism`; ``allow_massless`` where only its kinematics are wanted."""
         home: dict[str, _Home] = {"world": _Home(-1, np.eye(4))}
@@ -352,16 +384,30 @@ class Builder:
             "base_parts": tuple(base),
             "base_visuals": tuple(base_visuals),
         }
-        return tree | {"closures": self._closed(Mechanism(**tree)).closures}
+        return tree | self._equipped(self._closed(Mechanism(**tree)))
 
     def _closed(self, mechanism: Mechanism) -> Mechanism:
         for close in self._closing:
             mechanism = close(mechanism)
         return mechanism
 
+    def _equipped(self, mechanism: Mechanism) -> dict[str, Any]:
+        mechanism = mechanism.with_actuators(self._actuators).with_sensors(self._sensors).with_springs(self._springs)
+        for name, q in self._configurations.items():
+            mechanism = mechanism.with_configuration(name, q)
+        parts = ("closures", "actuators", "sensors", "springs", "configurations")
+        return {part: getattr(mechanism, part) for part in parts}
+
     def build(self) -> Mechanism:
         """The finished mechanism."""
         return Mechanism(**self.mechanism())
+
+
+def _of_kind(element: Any, kind: Any, example: str) -> Any:
+    if not isinstance(element, kind):
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        raise InputError(f"what is needed is {article} {kind.__name__}", got=repr(element)[:80], allowed=example)
+    return element
 
 
 def _limits(

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from linkwise.errors import InputError, ModelError, UnknownNameError
+from linkwise.model.actuation import SENSOR_KINDS, Actuator, Sensor, Spring
 from linkwise.model.closures.attach import closure_between, relation_between, relation_of_function
 from linkwise.model.closures.base import Closure, Relation
 from linkwise.model.closures.instances import ClosureInstance, RelationInstance
 from linkwise.model.closures.reference import Reference
+from linkwise.model.configurations import Configurations, configuration_of
 from linkwise.model.description import Geometry, JointLimits, Mimic
+from linkwise.model.equipment import fitted_drives, fitted_sensors
 from linkwise.model.joints import Joint
 from linkwise.once import cached_property
 
@@ -157,8 +160,18 @@ class Mechanism:
     """How accelerations under closures are found, by name."""
     closure_reference: Reference | None = None
     """Where a solver that needs to know it beforehand chooses its freedoms."""
+    actuators: tuple[Actuator, ...] = ()
+    """What a file says drives it, also found by name; they act through :class:`linkwise.Actuators`."""
+    sensors: tuple[Sensor, ...] = ()
+    """What a file says measures it, also found by name; they read through :class:`linkwise.Sensors`."""
+    springs: tuple[Spring, ...] = ()
+    """Springs and dampers across several joints, or at frames; used by simulation, as those of the joints."""
+    configurations: Configurations = Configurations()  # noqa: RUF009  # it does not change
+    """Configurations with a name: a read-only mapping of names to q (nq)."""
 
     def __post_init__(self) -> None:
+        for named in ("actuators", "sensors", "springs"):
+            object.__setattr__(self, named, Named(getattr(self, named)))
         object.__setattr__(self, "bodies", Named(self.bodies))
         object.__setattr__(self, "joints", Named(self.joints))
         object.__setattr__(self, "closures", Named(self.closures))
@@ -390,6 +403,26 @@ class Mechanism:
         if not found:
             raise UnknownNameError("body", name, [p.name for b in self.bodies for p in b.parts])
         return replace(self, bodies=bodies, base_parts=base)
+
+    def with_configuration(self, name: str, q: Any) -> Self:
+        """A copy with a configuration of this name: q (nq), or a mapping of joints to their coordinates."""
+        chosen = configuration_of(self, str(name), q)
+        return replace(self, configurations=self.configurations.with_configuration(name, chosen))
+
+    def with_actuators(self, actuators: Iterable[Actuator]) -> Self:
+        """A copy with these actuators and no others; sensors of actuators that are gone, are gone with them."""
+        chosen = fitted_drives(self, actuators, "actuator")
+        left = {actuator.name for actuator in chosen}
+        sensors = [s for s in self.sensors if SENSOR_KINDS[s.kind][0] != "actuator" or s.target in left]
+        return replace(self, actuators=chosen, sensors=fitted_sensors(self, sensors, chosen))
+
+    def with_sensors(self, sensors: Iterable[Sensor]) -> Self:
+        """A copy with these sensors and no others."""
+        return replace(self, sensors=fitted_sensors(self, sensors, self.actuators))
+
+    def with_springs(self, springs: Iterable[Spring]) -> Self:
+        """A copy with these springs across joints and no others; those of the joints stay."""
+        return replace(self, springs=fitted_drives(self, springs, "spring"))
 
     def with_closure(
         self,

@@ -26,6 +26,7 @@ from linkwise.model_api.closed_dynamics import ClosedDynamics
 from linkwise.model_api.closures import Closures
 from linkwise.model_api.dynamics import Dynamics
 from linkwise.model_api.energy import Energies
+from linkwise.model_api.inverse_kinematics import InverseKinematics
 from linkwise.model_api.kinematics import Kinematics
 from linkwise.model_api.linearization import Linearization
 from linkwise.model_api.memory import Memory, shadow
@@ -61,7 +62,9 @@ class ModelBuilder(Builder):
 
 
 @dataclass(frozen=True, eq=True)
-class Model(Dynamics, Kinematics, Energies, Operational, Closures, ClosedDynamics, Linearization, Mechanism):
+class Model(
+    Dynamics, Kinematics, InverseKinematics, Energies, Operational, Closures, ClosedDynamics, Linearization, Mechanism
+):
     """A mechanism and its dynamics.
 
     Frozen: every function is a pure function of its arguments, and the ``with_…`` methods return changed copies.

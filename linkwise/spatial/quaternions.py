@@ -29,6 +29,26 @@ def rotation_matrix(quat_wxyz: Sequence[Scalar]) -> Mat3:
     )
 
 
+def from_matrix(R: Mat3) -> tuple[Scalar, ...]:
+    """A quaternion of a rotation, not of length one: of four formulas the one that divides nothing by little.
+
+    Row k of 4 q qᵀ is q times 4 q[k]; the row with the largest diagonal entry is well away from zero.
+    """
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R.m
+    rows = (
+        (1.0 + xx + yy + zz, zy - yz, xz - zx, yx - xy),
+        (zy - yz, 1.0 + xx - yy - zz, yx + xy, xz + zx),
+        (xz - zx, yx + xy, 1.0 - xx + yy - zz, zy + yz),
+        (yx - xy, xz + zx, zy + yz, 1.0 - xx - yy + zz),
+    )
+    best, size = rows[0], rows[0][0]
+    for k in (1, 2, 3):
+        larger = rows[k][k] > size
+        best = tuple(where(larger, a, b) for a, b in zip(rows[k], best, strict=True))
+        size = where(larger, rows[k][k], size)
+    return best
+
+
 def multiply(a: Sequence[Scalar], b: Sequence[Scalar]) -> tuple[Scalar, Scalar, Scalar, Scalar]:
     """The quaternion product a b: first b's rotation, then a's."""
     aw, ax, ay, az = a

@@ -1,0 +1,1 @@
+"""Configurations that reach goals: inverse kinematics, compiled for a mechanism and its goals."""

@@ -1,0 +1,222 @@
+"""Levenberg and Marquardt's steps within limits, as a routine: all passes of a state in compiled code.
+
+A step is δ = -D J*(J D J* + μ)⁻¹e, or in other words -(J*J + μ D⁻¹)⁻¹J*e, where there are more equations than freedoms.
+D is the metric of the freedoms with zeros for those that rest at a limit and would leave it. μ = c|e|² vanishes at a
+solution, where the steps become Newton's at any rank of J (Yamashita and Fukushima 2001; Sugihara 2011 for robots);
+c falls with each step that helps and grows with each that does not. A state whose error has not halved for some steps
+has met a local minimum, and stops to make room for another start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from linkwise.algorithms.freedoms import Matrix
+from linkwise.algorithms.sparse_factor import factorize
+from linkwise.codegen.routine import Buffer, Call, Copy, Routine, Statement, WhileAny
+from linkwise.kinematics.goals import Flat
+from linkwise.kinematics.problem import Problem
+from linkwise.spatial.scalar import Scalar, is_zero, sqrt, where
+from linkwise.tracing.program import Program
+from linkwise.tracing.tracer import Tracer
+
+RUNNING, REACHED, STUCK = 0.0, 1.0, 2.0
+CONTROL = ("status", "damping", "waited", "halved", "passes", "left")
+"""The loop's own state: ``waited`` passes since |e|² was below ``halved``; ``left`` passes in this call."""
+
+_PATIENCE = 8.0
+_PATIENCE_NEAR = 40.0  # beside a singular configuration the last digits come slowly
+_NEAR = 1e-4  # of |e|²
+FIRST_DAMPING = 0.1
+_LEAST, _MOST = 1e-10, 1e10
+_LONGEST = 1.0  # in one step, in units of the metric
+_ROUNDING = 1e-13  # of the trace: keeps redundant equations from dividing by zero
+
+
+def traced(name: str, function: Callable[..., dict[str, Any]], inputs: dict[str, int]) -> Program:
+    """A function of flat vectors that returns named vectors and scalars, as a program."""
+    tracer = Tracer()
+    found = function(*(tracer.input(key, (size,)) for key, size in inputs.items()))
+    outputs = [(key, list(v) if isinstance(v, (list, tuple)) else [v]) for key, v in found.items()]
+    return tracer.finish(name, [(key, (len(values),), values) for key, values in outputs])
+
+
+def reaching(problem: Problem) -> Routine:
+    """From a guess to a solution, or to where it gets stuck.
+
+    Rows: q, x (what is aimed at), tolerance (of lengths, angles, closures), control; ``errors`` (a length, an angle,
+    that of the closures) is stored.
+    """
+    m, n, nc = problem.rows, len(problem.active), len(CONTROL)
+    sizes = {"q": problem.nq, "x": problem.aims, "e": m, "J": m * n, "control": nc, "tolerance": 3}
+
+    def begin(q: Flat, x: Flat, control: Flat, tolerance: Flat) -> dict[str, Any]:
+        e, J = problem.equations(q, x)
+        status, damping, waited, halved, passes, left = control
+        cost = square(e)
+        status = where((status <= RUNNING) & meets(problem, e, tolerance), REACHED, status)
+        first = halved < 0.0
+        state = [status, damping, waited, where(first, 0.5 * cost, halved), passes, left]
+        return {"e": e, "J": flat(J), "control_next": state, "running": is_running(status, left)}
+
+    def iterate(q: Flat, x: Flat, e: Flat, J: Flat, control: Flat, tolerance: Flat) -> dict[str, Any]:
+        status, damping, waited, halved, passes, left = control
+        cost = square(e)
+        there = problem.moved(q, step(problem, q, e, rows(J, n), damping))
+        e_there, J_there = problem.equations(there, x)
+        cost_there = square(e_there)
+        goes = (status <= RUNNING) & (left > 0.0)
+        better = goes & (cost_there < cost)
+        lowered, raised = (
+            where(damping > _LEAST, damping * 0.2, damping),
+            where(damping < _MOST, damping * 8.0, damping),
+        )
+        now = where(better, cost_there, cost)
+        halves = now < halved
+        waited = where(halves, 0.0, waited + 1.0)
+        met = better & meets(problem, e_there, tolerance)
+        after = where(met, REACHED, where(waited > where(now < _NEAR, _PATIENCE_NEAR, _PATIENCE), STUCK, status))
+        left_after = left - 1.0
+        state = [
+            where(goes, after, status),
+            where(goes, where(better, lowered, raised), damping),
+            where(goes, waited, control[2]),
+            where(goes & halves, 0.5 * now, halved),
+            where(goes, passes + 1.0, passes),
+            where(goes, left_after, left),
+        ]
+        return {
+            "q_next": chosen(better, there, q),
+            "e_next": chosen(better, e_there, e),
+            "J_next": chosen(better, flat(J_there), J),
+            "control_next": state,
+            "running": is_running(state[0], state[5]),
+        }
+
+    def finish(e: Flat) -> dict[str, Any]:
+        return {"errors": [sqrt(s) for s in worst(problem, e)]}
+
+    first = traced("begin", begin, {k: sizes[k] for k in ("q", "x", "control", "tolerance")})
+    again = traced("iterate", iterate, {k: sizes[k] for k in ("q", "x", "e", "J", "control", "tolerance")})
+    last = traced("finish", finish, {"e": m})
+    kept = (
+        Buffer("q", problem.nq, load=True, store=True),
+        Buffer("x", problem.aims, load=True),
+        Buffer("tolerance", 3, load=True),
+        Buffer("control", nc, load=True, store=True),
+        Buffer("errors", 3, store=True),
+    )
+    return loop("inverse_kinematics", kept, first, again, last)
+
+
+def loop(name: str, kept: Sequence[Buffer], first: Program, again: Program, last: Program | None = None) -> Routine:
+    """``first``, then ``again`` while any state runs; what ``again`` calls ``…_next`` takes the place of its inputs."""
+    known = {buffer.name: buffer for buffer in kept}
+    programs = [p for p in (first, again, last) if p is not None]
+    for spec in (spec for program in programs for spec in (*program.inputs, *program.outputs)):
+        known.setdefault(spec.name, Buffer(spec.name, spec.size))
+    calls = [Call(p, tuple(a.name for a in p.inputs), tuple(a.name for a in p.outputs)) for p in programs]
+    copies = [
+        [Copy(a.name, a.name.removesuffix("_next")) for a in p.outputs if a.name.endswith("_next")] for p in programs
+    ]
+    statements: tuple[Statement, ...] = (calls[0], *copies[0], WhileAny("running", (calls[1], *copies[1])), *calls[2:])
+    return Routine(name, tuple(known.values()), statements)
+
+
+def step(problem: Problem, q: Flat, e: Flat, J: Matrix, damping: Scalar, wish: Flat | None = None) -> list[Scalar]:
+    """A step of the active freedoms that lowers the error; along the null space of J it follows the wish."""
+    n = len(problem.active)
+    D: list[Scalar] = list(problem.metric)
+    z: list[Scalar] = [0.0] * n if wish is None else list(wish)
+    for j, bound in enumerate(problem.bounds(q)):
+        if bound is not None:
+            x, lower, upper = bound
+            push = z[j]
+            for row, value in zip(J, e, strict=True):
+                push = push - row[j] * value
+            held = ((x <= lower) & (push < 0.0)) | ((x >= upper) & (push > 0.0))
+            D[j], z[j] = where(held, 0.0, D[j]), where(held, 0.0, z[j])
+    wanted = [
+        _sum([-value, *(-(row[j] * z[j]) for j in range(n) if not is_zero(z[j]))])
+        for row, value in zip(J, e, strict=True)
+    ]
+    mu = damping * square(e)
+    dual = len(e) <= n
+    A = [[_sum([a[j] * D[j] * b[j] for j in range(n)]) for b in J] for a in J] if dual else _normal(J, D)
+    trace = _sum([A[i][i] for i in range(len(A))])
+    mu = mu + trace * _ROUNDING + 1e-300
+    if dual:
+        y = factorize(_shifted(A, [mu] * len(A))).solve(wanted)
+        found = [z[j] + D[j] * _sum([row[j] * value for row, value in zip(J, y, strict=True)]) for j in range(n)]
+    else:  # with r² = D: (r J*J r + μ) s = r J*w, δ = z + r s
+        right = [sqrt(D[j]) * _sum([row[j] * w for row, w in zip(J, wanted, strict=True)]) for j in range(n)]
+        s = factorize(_shifted(A, [mu] * n)).solve(right)
+        found = [z[j] + sqrt(D[j]) * s[j] for j in range(n)]
+    longest: Scalar = 0.0
+    for value, unit in zip(found, problem.metric, strict=True):
+        size = abs(value) * unit**-0.5
+        longest = where(size > longest, size, longest)
+    shrink = where(longest > _LONGEST, _LONGEST / where(longest > _LONGEST, longest, 1.0), 1.0)
+    return [value * shrink for value in found]
+
+
+def meets(problem: Problem, e: Flat, tolerance: Flat) -> Any:
+    """Whether all errors are within their tolerances."""
+    found: Any = True
+    for kind, size in enumerate(worst(problem, e)):
+        if not is_zero(size):
+            good = size <= tolerance[kind] * tolerance[kind]
+            found = good if found is True else found & good
+    return found
+
+
+def worst(problem: Problem, e: Flat) -> list[Scalar]:
+    """The largest square of an error of each kind, in m, rad and as the closures say."""
+    found: list[Scalar] = [0.0, 0.0, 0.0]
+    for group in problem.groups:
+        size, known = square([e[i] * (1.0 / group.scale) for i in group.rows]), found[group.kind]
+        found[group.kind] = size if is_zero(known) else where(size > known, size, known)
+    return found
+
+
+def _normal(J: Matrix, D: list[Scalar]) -> Matrix:
+    n = len(D)
+    return [[_sum([row[i] * row[j] for row in J]) * sqrt(D[i]) * sqrt(D[j]) for j in range(n)] for i in range(n)]
+
+
+def _shifted(A: Matrix, mu: list[Scalar]) -> Matrix:
+    return [[a + mu[i] if i == j else a for j, a in enumerate(row)] for i, row in enumerate(A)]
+
+
+def is_running(status: Scalar, left: Scalar) -> Scalar:
+    """1.0 where a state goes on, else 0.0."""
+    return where((status <= RUNNING) & (left > 0.0), 1.0, 0.0)
+
+
+def chosen(condition: Any, a: Flat, b: Flat) -> list[Scalar]:
+    """One vector or the other."""
+    return [where(condition, x, y) for x, y in zip(a, b, strict=True)]
+
+
+def square(e: Flat) -> Scalar:
+    """|e|²."""
+    return _sum([x * x for x in e])
+
+
+def _sum(values: list[Scalar]) -> Scalar:
+    total: Scalar = 0.0
+    for value in values:
+        if not is_zero(value):
+            total = value if is_zero(total) else total + value
+    return total
+
+
+def flat(J: Matrix) -> list[Scalar]:
+    """A matrix row by row."""
+    return [x for row in J for x in row]
+
+
+def rows(J: Flat, n: int) -> Matrix:
+    """The matrix of n columns that is stored row by row."""
+    return [list(J[k : k + n]) for k in range(0, len(J), n)]

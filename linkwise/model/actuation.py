@@ -1,0 +1,282 @@
+"""What drives a mechanism and what measures it, as a file describes them: plain frozen data.
+
+Nothing here acts. :class:`linkwise.Actuators` turns the actuators of a model into forces in a simulation,
+:class:`linkwise.Sensors` reads its sensors along a trajectory; springs across several joints act in every simulation,
+as those of the joints do. Joints, bodies and frames are named, so that a description outlives changes of the model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from linkwise.errors import InputError, UnknownNameError
+
+__all__ = [
+    "SENSOR_KINDS",
+    "Activation",
+    "Actuator",
+    "FrameTransmission",
+    "JointTransmission",
+    "Sensor",
+    "Spring",
+    "Transmission",
+]
+
+Affine = tuple[float, float, float]
+Range = tuple[float, float]
+
+EVERYWHERE: Range = (-math.inf, math.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class JointTransmission:
+    """A force f along l = Σ g·q: joints feel g f, and l̇ = Σ g·v. One joint behind a gear, or a tendon over several.
+
+    Args:
+        gears: for each joint, by name, the factor g of each of its freedoms (one number, or nv of them). Of a ball
+            joint, q in the sum is the turn from its zero position as a vector.
+
+    Example:
+        >>> JointTransmission({"knee": 50.0})
+        JointTransmission(gears=(('knee', (50.0,)),))
+    """
+
+    gears: tuple[tuple[str, tuple[float, ...]], ...]
+
+    def __init__(self, gears: Any) -> None:
+        pairs = gears.items() if hasattr(gears, "items") else gears
+        each = tuple((str(joint), _numbers(gear, f"the gear of joint {joint!r}")) for joint, gear in pairs)
+        if not each:
+            raise InputError("a transmission moves no joint", got="no gears", allowed='e.g. {"knee": 50.0}')
+        object.__setattr__(self, "gears", each)
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """The names of the joints."""
+        return tuple(joint for joint, _ in self.gears)
+
+
+@dataclass(frozen=True, slots=True)
+class FrameTransmission:
+    """A force fixed in a body: f times a wrench at a frame, in its axes; l = 0, and l̇ is the wrench's power for f = 1.
+
+    Args:
+        frame: name of a body or frame.
+        wrench: [moment, force] (6) for f = 1.
+    """
+
+    frame: str
+    wrench: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        wrench = _numbers(self.wrench, f"the wrench at {self.frame!r}")
+        if len(wrench) != 6:
+            raise InputError(f"the wrench at {self.frame!r} has the wrong length", got=len(wrench), allowed="6 numbers")
+        object.__setattr__(self, "wrench", wrench)
+
+
+Transmission = JointTransmission | FrameTransmission
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """A state a between the control u and the force.
+
+    Args:
+        kind: ``"integrator"``: ȧ = u; ``"filter"``: ȧ = (u - a) / time_constant.
+        time_constant: s, of a filter.
+        range: in which a stays.
+    """
+
+    kind: Literal["integrator", "filter"]
+    time_constant: float = 1.0
+    range: Range = EVERYWHERE
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("integrator", "filter"):
+            raise UnknownNameError("kind of activation", self.kind, ("integrator", "filter"))
+        if not (math.isfinite(self.time_constant) and self.time_constant > 0.0):
+            raise InputError("a time constant is not possible", got=self.time_constant, allowed="s, > 0")
+        object.__setattr__(self, "range", _range(self.range, "the range of an activation"))
+
+
+@dataclass(frozen=True, slots=True)
+class Actuator:
+    """One drive: f = (gain · [1, l, l̇]) a + bias · [1, l, l̇], along its transmission.
+
+    a is the control u, or the state of its activation. A motor is ``gain=(k, 0, 0)``; a position servo adds
+    ``bias=(0, -k, -d)``.
+
+    Args:
+        name: unlike any other actuator.
+        transmission: what it moves.
+        gain: constant, per length and per speed.
+        bias: likewise.
+        control_range: u is held inside.
+        force_range: f is held inside, N m or N.
+        activation: dynamics between u and f, if there are some.
+    """
+
+    name: str
+    transmission: Transmission
+    gain: Affine = (1.0, 0.0, 0.0)
+    bias: Affine = (0.0, 0.0, 0.0)
+    control_range: Range = EVERYWHERE
+    force_range: Range = EVERYWHERE
+    activation: Activation | None = None
+
+    def __post_init__(self) -> None:
+        _check_transmission(self.transmission, f"the actuator {self.name!r}")
+        for what in ("gain", "bias"):
+            numbers = _numbers(getattr(self, what), f"the {what} of actuator {self.name!r}")
+            if len(numbers) != 3:
+                raise InputError(
+                    f"the {what} of actuator {self.name!r} has the wrong length",
+                    got=f"{len(numbers)} numbers",
+                    allowed="3: constant, per length, per speed",
+                )
+            object.__setattr__(self, what, numbers)
+        for what in ("control_range", "force_range"):
+            object.__setattr__(self, what, _range(getattr(self, what), f"the {what} of actuator {self.name!r}"))
+
+
+@dataclass(frozen=True, slots=True)
+class Spring:
+    """A spring and a damper along a transmission: f = -k (l - rest) - d l̇, slack while l is inside ``rest``.
+
+    Args:
+        name: unlike any other spring.
+        transmission: what it pulls.
+        stiffness: k.
+        damping: d.
+        rest: the lengths between which it is slack; twice the same where it never is.
+    """
+
+    name: str
+    transmission: Transmission
+    stiffness: float = 0.0
+    damping: float = 0.0
+    rest: Range = (0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        _check_transmission(self.transmission, f"the spring {self.name!r}")
+        for what in ("stiffness", "damping"):
+            value = float(getattr(self, what))
+            if not (math.isfinite(value) and value >= 0.0):
+                raise InputError(f"the {what} of spring {self.name!r} is not possible", got=value, allowed=">= 0")
+            object.__setattr__(self, what, value)
+        object.__setattr__(self, "rest", _range(self.rest, f"the rest of spring {self.name!r}"))
+
+
+SENSOR_KINDS: dict[str, tuple[str, int]] = {
+    "joint_position": ("joint", 1),
+    "joint_velocity": ("joint", 1),
+    "joint_drive_force": ("joint", 1),
+    "ball_orientation": ("joint", 4),
+    "ball_angular_velocity": ("joint", 3),
+    "actuator_position": ("actuator", 1),
+    "actuator_velocity": ("actuator", 1),
+    "actuator_force": ("actuator", 1),
+    "gyroscope": ("frame", 3),
+    "accelerometer": ("frame", 3),
+    "velocimeter": ("frame", 3),
+    "magnetometer": ("frame", 3),
+    "force": ("frame", 3),
+    "torque": ("frame", 3),
+    "frame_position": ("frame", 3),
+    "frame_orientation": ("frame", 4),
+    "frame_x_axis": ("frame", 3),
+    "frame_y_axis": ("frame", 3),
+    "frame_z_axis": ("frame", 3),
+    "frame_linear_velocity": ("frame", 3),
+    "frame_angular_velocity": ("frame", 3),
+    "frame_linear_acceleration": ("frame", 3),
+    "frame_angular_acceleration": ("frame", 3),
+    "subtree_center_of_mass": ("frame", 3),
+    "subtree_linear_velocity": ("frame", 3),
+    "subtree_angular_momentum": ("frame", 3),
+    "kinetic_energy": ("", 1),
+    "potential_energy": ("", 1),
+    "clock": ("", 1),
+}
+"""For each kind of sensor, what it is fixed to and how many numbers it reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sensor:
+    """One instrument.
+
+    Args:
+        name: unlike any other sensor.
+        kind: one of :data:`SENSOR_KINDS`.
+        target: name of the joint, actuator, body or frame that it is fixed to; "" for those fixed to nothing.
+        reference: of the kinds ``frame_…``, the body or frame that the reading is relative to; the world if not given.
+        noise: standard deviation of white noise on each sample, in the reading's unit.
+        cutoff: readings are held within ± this; 0 for no bound.
+        field: of a magnetometer, the magnetic field in world axes.
+    """
+
+    name: str
+    kind: str
+    target: str = ""
+    reference: str | None = None
+    noise: float = 0.0
+    cutoff: float = 0.0
+    field: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        if self.kind not in SENSOR_KINDS:
+            raise UnknownNameError("kind of sensor", self.kind, SENSOR_KINDS)
+        wanted = SENSOR_KINDS[self.kind][0]
+        if bool(wanted) != bool(self.target):
+            raise InputError(
+                f"the sensor {self.name!r} is fixed to nothing" if wanted else f"{self.kind} is of the whole mechanism",
+                got=f"target={self.target!r}",
+                allowed=f"the name of a {wanted}" if wanted else 'target=""',
+            )
+        for what in ("noise", "cutoff"):
+            value = float(getattr(self, what))
+            if not (math.isfinite(value) and value >= 0.0):
+                raise InputError(f"the {what} of sensor {self.name!r} is not possible", got=value, allowed=">= 0")
+            object.__setattr__(self, what, value)
+        object.__setattr__(self, "field", _numbers(self.field, f"the field of sensor {self.name!r}"))
+
+    @property
+    def size(self) -> int:
+        """How many numbers it reads."""
+        return SENSOR_KINDS[self.kind][1]
+
+
+def _check_transmission(transmission: Any, whose: str) -> None:
+    if not isinstance(transmission, (JointTransmission, FrameTransmission)):
+        raise InputError(
+            f"{whose} has no transmission",
+            got=repr(transmission),
+            allowed='lw.JointTransmission({"knee": 50.0}) or lw.FrameTransmission("hull", wrench)',
+        )
+
+
+def _numbers(values: Any, what: str) -> tuple[float, ...]:
+    """One finite number or several, as a tuple."""
+    try:
+        numbers = tuple(
+            float(x) for x in (values if isinstance(values, Sequence) or hasattr(values, "__iter__") else (values,))
+        )
+    except (TypeError, ValueError):
+        raise InputError(f"{what} is not made of numbers", got=repr(values)[:80]) from None
+    if not all(map(math.isfinite, numbers)):
+        raise InputError(f"{what} is not finite", got=repr(values)[:80])
+    return numbers
+
+
+def _range(values: Any, what: str) -> Range:
+    try:
+        low, high = (float(x) for x in values)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} is not two numbers", got=repr(values)[:80], allowed="(low, high)") from None
+    if not low <= high or low == math.inf or high == -math.inf:
+        raise InputError(f"{what} leaves no room", got=f"({low!r}, {high!r})", allowed="low <= high")
+    return low, high

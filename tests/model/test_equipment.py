@@ -1,0 +1,85 @@
+"""What a model keeps besides its mechanics: actuators, sensors, springs across joints, named configurations."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+
+def _builder() -> lw.ModelBuilder:
+    b = lw.ModelBuilder("leg")
+    b.add_body("hull", joint=lw.Free(), mass=3.0, inertia=np.eye(3), joint_name="root")
+    b.add_body("thigh", "hull", lw.Revolute(axis=(0, 1, 0)), mass=1.0, com=(0, 0, -0.3), joint_name="hip")
+    b.add_body("shin", "thigh", lw.Spherical(), mass=1.0, inertia=np.eye(3), com=(0, 0, -0.3), joint_name="knee")
+    return b
+
+
+def test_kept_found_by_name_and_pickled() -> None:
+    b = _builder()
+    b.add_actuator(lw.Actuator("motor", lw.JointTransmission({"hip": 2.0}), force_range=(-1, 1)))
+    b.add_sensor(lw.Sensor("effort", "actuator_force", "motor"))
+    b.add_spring(lw.Spring("band", lw.JointTransmission({"hip": 1.0, "knee": (1, 0, 0)}), stiffness=3.0))
+    b.add_configuration("bent", {"hip": 0.5})
+    model = b.build()
+    assert model.actuators["motor"].transmission.joints == ("hip",)
+    assert model.springs[0].transmission.gears[1] == ("knee", (1.0, 0.0, 0.0))
+    bent = model.configurations["bent"]
+    assert bent[model.joint("hip").q_slice] == 0.5
+    assert np.array_equal(bent[:4], [1, 0, 0, 0])
+    with pytest.raises(ValueError, match="read-only"):
+        bent[0] = 2.0
+    again = pickle.loads(pickle.dumps(model))
+    assert again == model
+    assert again.configurations == model.configurations
+    assert model.with_actuators(()).sensors == ()
+    assert list(model.with_configuration("up", model.neutral()).configurations) == ["bent", "up"]
+
+
+@pytest.mark.parametrize(
+    ("add", "message"),
+    [
+        (lambda b: b.add_actuator(lw.Actuator("m", lw.JointTransmission({"hop": 1.0}))), "hip"),
+        (lambda b: b.add_actuator(lw.Actuator("m", lw.JointTransmission({"root": 1.0}))), "FrameTransmission"),
+        (lambda b: b.add_actuator(lw.Actuator("m", lw.JointTransmission({"hip": (1, 2)}))), "wrong length"),
+        (lambda b: b.add_actuator(lw.Actuator("m", lw.FrameTransmission("hul", (0,) * 6))), "hull"),
+        (lambda b: b.add_actuator("m"), "what is needed is an Actuator"),
+        (lambda b: [b.add_sensor(lw.Sensor("s", "clock")) for _ in range(2)], "taken"),
+        (lambda b: b.add_sensor(lw.Sensor("s", "joint_position", "knee")), "cannot read"),
+        (lambda b: b.add_sensor(lw.Sensor("s", "actuator_force", "m")), "no actuator"),
+        (lambda b: b.add_sensor(lw.Sensor("s", "gyroscope", "hat")), "no body or frame"),
+        (lambda b: b.add_configuration("c", [0.0]), "does not fit"),
+        (lambda b: b.add_configuration("c", {"hop": 0.0}), "hip"),
+    ],
+)
+def test_what_does_not_fit_is_refused(add: Any, message: str) -> None:
+    b = _builder()
+    with pytest.raises(lw.LinkwiseError, match=message):  # some are refused at once, some when built
+        add(b)
+        b.build()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: lw.JointTransmission({}), "moves no joint"),
+        (lambda: lw.JointTransmission({"a": float("nan")}), "not finite"),
+        (lambda: lw.FrameTransmission("a", (1, 2)), "wrong length"),
+        (lambda: lw.Actuator("m", "a"), "no transmission"),  # type: ignore[arg-type]
+        (lambda: lw.Actuator("m", lw.JointTransmission({"a": 1}), gain=(1, 2)), "wrong length"),  # type: ignore[arg-type]
+        (lambda: lw.Actuator("m", lw.JointTransmission({"a": 1}), force_range=(1, -1)), "no room"),
+        (lambda: lw.Activation("muscle"), "integrator"),  # type: ignore[arg-type]
+        (lambda: lw.Activation("filter", 0.0), "time constant"),
+        (lambda: lw.Sensor("s", "nose", "hull"), "no kind of sensor"),
+        (lambda: lw.Sensor("s", "gyroscope"), "fixed to nothing"),
+        (lambda: lw.Sensor("s", "clock", "hull"), "whole mechanism"),
+        (lambda: lw.Spring("s", lw.JointTransmission({"a": 1}), stiffness=-1.0), "not possible"),
+    ],
+)
+def test_impossible_descriptions_are_refused(make: Any, message: str) -> None:
+    with pytest.raises(lw.LinkwiseError, match=message):
+        make()
