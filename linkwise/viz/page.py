@@ -16,6 +16,9 @@ from linkwise.viz.worker import Worker
 
 Array = NDArray[Any]
 
+_STYLE = "<style>[role=tabpanel] .mantine-Button-inner {justify-content: flex-start}</style>"
+"""Labels of buttons begin at the left: those of the tree are moved in from there."""
+
 FRAME = 1.0 / 30.0
 """Seconds between pictures of what moves."""
 
@@ -33,7 +36,8 @@ class Page:
         self.server = start_server(label, port)
         self.worker = Worker(f"linkwise page {self.server.get_port()}", self.say)
         self._open = open
-        self._message: Any = None
+        self.server.gui.main_panel.dock_right()
+        self.server.gui.add_html(_STYLE)
 
     @property
     def url(self) -> str:
@@ -106,6 +110,10 @@ def furnish(server: Any, low: ArrayLike, high: ArrayLike) -> None:
         section_size=cell,
         position=(round(centre[0] / cell) * cell, round(centre[1] / cell) * cell, min(0.0, float(corner[2]))),
         infinite_grid=False,
+        cell_color=(232, 234, 238),
+        section_color=(205, 209, 216),
+        cell_thickness=0.6,
+        section_thickness=0.9,
     )
     server.scene.configure_default_lights(cast_shadow=False)  # each shadow draws everything once more
     server.initial_camera.look_at = tuple(centre)

@@ -104,9 +104,8 @@ class BodyTree:
         figure.on_each(self._clickable)
 
     def _button(self, body: Body) -> None:
-        button = self.page.server.gui.add_button(
-            tree_label(self.model, body), color="gray" if body.index % 2 else "dark", hint=f"joint {self.model.joints[body.index].name}"
-        )  # fmt: skip
+        hint = f"joint {self.model.joints[body.index].name}"
+        button = self.page.server.gui.add_button(tree_label(self.model, body), color=(118, 132, 150), hint=hint)
 
         async def clicked(_: Any) -> None:
             self.page.worker.post("select", lambda: self.select(body.index))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.errors import InputError
+from linkwise.kinematics.goals import Reach
 from linkwise.model_api.model import Model
 from linkwise.viz.figure import Figure, pose_of, quaternions
 from linkwise.viz.freedoms import Freedom, freedoms_of
@@ -248,9 +249,13 @@ class Viewer(Page):
         """Draw a point of a body towards a place: inverse kinematics, with closures kept closed."""
         if self.is_running or not self.model.nv:
             return
-        goal = Goal(self.model.bodies[index].name, point, position, rotation)
-        found = settled(self.model, self.moment.q, [goal])
-        if self.model.closures and not is_closed(self.model, found):
+        name, q = self.model.bodies[index].name, self.moment.q
+        if rotation is not None and not self.model.closures:
+            goal = Reach(name, position=position, rotation=rotation)
+            found = np.asarray(self.model.inverse_kinematics(goal, q0=q, starts=0).q)
+        else:  # a point that was not known before, or closures: nothing to be compiled while the mouse waits
+            found = settled(self.model, q, [Goal(name, point, position, rotation)])
+        if not is_closed(self.model, found):
             found = settled(self.model, found)
         if is_closed(self.model, found):
             self.put(found)
