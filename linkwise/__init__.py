@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from linkwise.sim.sensors import IMU, Encoder, ForceTorque
     from linkwise.sim.simulate import SlowControlWarning, simulate
     from linkwise.sim.trajectory import Trajectory
+    from linkwise.viz.viewer import view
 
 __version__ = "0.1.0"
 
@@ -99,6 +100,8 @@ __all__ = [  # noqa: RUF022  # in groups
     # simulation: what acts, what measures, what comes out
     "simulate", "Trajectory", "Event", "JointRules", "Baumgarte", "Element", "ComputedTorque", "JointSprings", "PD",
     "ReactionWheel", "SeriesElastic", "Thruster", "Torque", "Bushing", "Encoder", "ForceTorque", "IMU",
+    # to be seen
+    "view",
     # errors and warnings
     "ClosureError", "FrozenElementError", "InputError", "LinkwiseError", "MissingExtraError", "ModelError",
     "ModelFileError", "UnknownNameError", "IntegrationWarning", "ModelWarning", "SlowControlWarning",
@@ -125,6 +128,7 @@ _LATER = {
     "linkwise.sim.run": ("IntegrationWarning",),
     "linkwise.sim.simulate": ("SlowControlWarning", "simulate"),
     "linkwise.sim.trajectory": ("Trajectory",),
+    "linkwise.viz.viewer": ("view",),
 }  # fmt: skip
 _HOME = {name: module for module, names in _LATER.items() for name in names}
 

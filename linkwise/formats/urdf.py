@@ -1,7 +1,7 @@
 """URDF to a description. The format: http://wiki.ros.org/urdf/XML, as the urdfdom parser reads it.
 
-Read: links with inertia, visuals with their colours, and collisions; joints with their placement, axis, limits, damping,
-friction and mimic. Everything else (gazebo, transmission, sensor, calibration, safety_controller, ...) says nothing
+Read: links with inertia, visuals with their colours, and collisions; joints with their placement, axis, limits,
+damping, friction and mimic. Everything else (gazebo, transmission, sensor, calibration, safety_controller, ...) says nothing
 about the mechanics and is passed over in silence.
 
 Where files and the format's text part, this reader
@@ -75,9 +75,7 @@ def _refuse_xacro(root: Element, values: Values) -> None:
             )
 
 
-def _link(
-    element: Element, values: Values, warnings: list[ModelWarning], colours: dict[str, RGBA]
-) -> LinkWritten:
+def _link(element: Element, values: Values, warnings: list[ModelWarning], colours: dict[str, RGBA]) -> LinkWritten:
     name = values.text(element, "name", of="a link")
     of = f"link {shown(name)}"
     visuals = _shapes(element, "visual", name, values, warnings, colours)

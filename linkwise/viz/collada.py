@@ -1,14 +1,14 @@
 """COLLADA (``.dae``): the triangles and colours of a file, where its own nodes put them.
 
 Read by the same small and harmless part of XML as model files. Triangles, lists of polygons and single polygons are
-known; of materials the diffuse colour, and the transparency where that is a plain number. What robots' files do not
-use (skins, morphing, splines, textures) is left out. Axes stay as written, whatever ``up_axis`` says: ROS does the same,
-and robots' files are written for it. Lengths are scaled by the file's ``unit``.
+known; of materials the diffuse colour with its opacity. What robots' files do not use (skins, morphing, splines,
+textures) is left out. Axes stay as written, whatever ``up_axis`` says: ROS does the same, and robots' files are written
+for it. Lengths are scaled by the file's ``unit``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -115,7 +115,7 @@ class _Reader:
                 for colour in diffuse.all("color"):
                     values = _numbers(colour)
                     if len(values) >= 3:
-                        r, g, b = (int(round(255 * min(max(float(x), 0.0), 1.0))) for x in values[:3])
+                        r, g, b = (round(255 * min(max(float(x), 0.0), 1.0)) for x in values[:3])
                         opacity = float(values[3]) if len(values) > 3 else 1.0
                         return (r, g, b), opacity if 0.05 < opacity <= 1.0 else 1.0  # some write 0 and mean 1
         return None, 1.0
@@ -176,7 +176,7 @@ def _turned(x: Array) -> Array:
     return X
 
 
-_MOVES = {
+_MOVES: dict[str, Callable[[Array], Array]] = {
     "matrix": lambda x: x[:16].reshape(4, 4),
     "translate": _translated,
     "rotate": _turned,

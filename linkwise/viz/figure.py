@@ -61,9 +61,7 @@ class Figure:
         self.poses: Array = np.zeros((len(model.bodies), 4, 4))
         self.base = scene.add_frame(root, show_axes=False, position=np.asarray(offset, float))
         self.base_meshes = [self._mesh(f"{root}/world/{k}", solid) for k, solid in enumerate(looks.base)]
-        self.nodes = [
-            scene.add_frame(self.name_of(k), show_axes=False) for k in range(len(model.bodies))
-        ]
+        self.nodes = [scene.add_frame(self.name_of(k), show_axes=False) for k in range(len(model.bodies))]
         self.meshes: list[list[Any]] = []
         for k, solids in enumerate(looks.bodies):
             self.meshes.append([self._mesh(f"{self.name_of(k)}/{n}", solid) for n, solid in enumerate(solids)])

@@ -108,9 +108,7 @@ def _in_chart(model: Model, label: str, place: int) -> Freedom:
         way[place] = value
         return model.integrate(model.neutral(), way)
 
-    return Freedom(
-        label, -np.pi, np.pi, place, lambda q: float(model.difference(model.neutral(), q)[place]), put
-    )
+    return Freedom(label, -np.pi, np.pi, place, lambda q: float(model.difference(model.neutral(), q)[place]), put)
 
 
 def _modal_scale(model: Model, joint: JointInstance) -> Array:

@@ -36,9 +36,9 @@ _KEPT = 600
 class Pull(Element):
     """The mouse: a spring and a damper from a point of one body to a place in the world.
 
-    Which body, which point and where to is read from p, after the model's own parameters: a number for each body (1 for
-    the one that is pulled), the point in its frame (3), the place (3), stiffness in N/m and damping in N s/m. So nothing
-    is compiled anew when another body is taken hold of.
+    Which body, which point and where to is read from p, after the model's own parameters: a number for each body (1
+    for the one that is pulled), the point in its frame (3), the place (3), stiffness in N/m and damping in N s/m. So
+    nothing is compiled anew when another body is taken hold of.
     """
 
     is_actuator = False
@@ -167,7 +167,9 @@ class LiveRun:
         piece = self._piece(duration)
         if piece.status != "done" or not np.isfinite(piece.q[-1]).all():
             raise LinkwiseError(
-                "the simulation stopped", got=piece.note or str(piece.status), do="reset it, or choose another integrator"
+                "the simulation stopped",
+                got=piece.note or str(piece.status),
+                do="reset it, or choose another integrator",
             )
         self.t, self.q, self.v = float(piece.t[-1]), piece.q[-1], piece.v[-1]
         self.x, self.tau = piece.x[-1], piece.tau[-1]

@@ -150,7 +150,7 @@ def _solids(shapes: Iterable[Geometry], meshes: dict[Any, list[Solid]]) -> list[
 
 
 def _byte(x: float) -> int:
-    return int(round(255 * min(max(x, 0.0), 1.0)))
+    return round(255 * min(max(x, 0.0), 1.0))
 
 
 def _primitive(shape: Geometry) -> Solid:
@@ -163,9 +163,7 @@ def _key(shape: Geometry) -> tuple[Any, ...]:
     return shape.mesh, shape.source
 
 
-def _read_all(
-    shapes: Sequence[Geometry], size: float
-) -> tuple[dict[Any, list[Solid]], dict[Any, LinkwiseError]]:
+def _read_all(shapes: Sequence[Geometry], size: float) -> tuple[dict[Any, list[Solid]], dict[Any, LinkwiseError]]:
     """Every mesh once; a placeholder for one that cannot be had, and why."""
     wanted = {_key(shape): shape for shape in shapes if shape.kind == "mesh"}
     found: dict[Any, list[Solid]] = {}

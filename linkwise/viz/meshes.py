@@ -1,7 +1,7 @@
 """Meshes from files: STL, OBJ, PLY and GLB through ``trimesh``, COLLADA by our own reader.
 
-Only local files are read: the mesh itself, and of what it names (materials, buffers) only what lies in its own folder or
-below. Textures are not: a mesh with one gets its mean colour.
+Only local files are read: the mesh itself, and of what it names (materials, buffers) only what lies in its own folder
+or below. Textures are not drawn: a mesh with one gets its mean colour.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _colour(mesh: Any) -> tuple[Colour | None, float]:
         rgba = np.asarray(visual.vertex_colors, float).mean(axis=0)
     else:
         return None, 1.0
-    r, g, b = (int(round(float(x))) for x in np.asarray(rgba, float)[:3])
+    r, g, b = (round(float(x)) for x in np.asarray(rgba, float)[:3])
     opacity = float(np.asarray(rgba, float)[3]) / 255.0
     return (r, g, b), opacity if opacity > 0.05 else 1.0
 
@@ -113,5 +113,3 @@ def placeholder(size: float) -> Solid:
     corners = np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]], float) * size
     faces = [[0, 2, 4], [2, 1, 4], [1, 3, 4], [3, 0, 4], [2, 0, 5], [1, 2, 5], [3, 1, 5], [0, 3, 5]]
     return Solid(corners, np.array(faces), (255, 0, 200))
-
-

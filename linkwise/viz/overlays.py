@@ -79,7 +79,8 @@ class Overlay(ABC):
         self.update(moment)
 
     def update(self, moment: Moment) -> None:
-        """Draw it as it is at a moment, if it is shown."""
+        """Draw it as it is at a moment, if it is shown; nothing to do for what hangs on bodies."""
+        return
 
     @abstractmethod
     def made(self) -> list[Any]:
@@ -341,7 +342,8 @@ def frames_of(figure: Figure, closure: ClosureInstance, q: Array) -> tuple[Array
         X = np.eye(4) if body < 0 else figure.poses[body]
         flexible = None if body < 0 else figure.model.bodies[body].flexible
         if flexible is not None and node:
-            X = figure.model.pose(q, figure.model.bodies[body].name, node=flexible.nodes[node].key)
+            key: Any = flexible.nodes[node].key
+            X = figure.model.pose(q, figure.model.bodies[body].name, node=key)
         found.append(X @ np.array(placement))
     return found[0], found[1]
 
@@ -357,4 +359,3 @@ OVERLAYS: tuple[type[Overlay], ...] = (
     OutsideForces,
     ConstraintForces,
 )
-

@@ -32,7 +32,7 @@ class Page:
         open: whether to open it in the browser; None: where there is a screen.
     """
 
-    def __init__(self, label: str, port: int | None = None, open: bool | None = None) -> None:  # noqa: A002
+    def __init__(self, label: str, port: int | None = None, open: bool | None = None) -> None:
         self.server = start_server(label, port)
         self.worker = Worker(f"linkwise page {self.server.get_port()}", self.say)
         self._open = open
@@ -100,15 +100,15 @@ class Page:
 def furnish(server: Any, low: ArrayLike, high: ArrayLike) -> None:
     """A floor below what is shown, and a camera that sees all of it."""
     corner, other = np.asarray(low, float), np.asarray(high, float)
-    centre, size = (corner + other) / 2, float(max(np.linalg.norm(other - corner), 1e-3))
-    cell = 10.0 ** np.floor(np.log10(size / 2))
+    centre, size = (corner + other) / 2, max(float(np.linalg.norm(other - corner)), 1e-3)
+    cell = float(10.0 ** np.floor(np.log10(size / 2)))
     server.scene.add_grid(
         "/floor",
         width=20 * cell,
         height=20 * cell,
         cell_size=cell / 2,
         section_size=cell,
-        position=(round(centre[0] / cell) * cell, round(centre[1] / cell) * cell, min(0.0, float(corner[2]))),
+        position=(round(centre[0] / cell) * cell, round(centre[1] / cell) * cell, min(0.0, corner[2].item())),
         infinite_grid=False,
         cell_color=(232, 234, 238),
         section_color=(205, 209, 216),

@@ -45,7 +45,7 @@ def checked(trajectory: Trajectory) -> Trajectory:
 def sampled(trajectory: Trajectory, fps: float, speed: float = 1.0) -> Trajectory:
     """The motion at evenly spaced times for pictures, between the samples where there are fewer; a batch at samples."""
     start, end = float(trajectory.t[0]), float(trajectory.t[-1])
-    count = max(2, int(round((end - start) * fps / speed)) + 1) if end > start else 1
+    count = max(2, round((end - start) * fps / speed) + 1) if end > start else 1
     times = np.linspace(start, end, count)
     if trajectory.batch_shape or trajectory.jumps is not None or len(trajectory.t) < 2:
         near = np.clip(np.searchsorted(trajectory.t, times + 1e-12) - 1, 0, len(trajectory.t) - 1)
@@ -70,11 +70,13 @@ class Player(Page):
         sensors: Mapping[str, ArrayLike] | None = None,
         beside: float | None = None,
         port: int | None = None,
-        open: bool | None = None,  # noqa: A002
+        open: bool | None = None,
     ) -> None:
         self.motions = [checked(motion) for motion in motions]
         if len(self.motions) > 1 and any(motion.batch_shape for motion in self.motions):
-            raise InputError("a batch is shown alone", got=f"{len(self.motions)} trajectories", do="show traj[0] beside")
+            raise InputError(
+                "a batch is shown alone", got=f"{len(self.motions)} trajectories", do="show traj[0] beside"
+            )
         models = [motion._with_model("view") for motion in self.motions]
         looks = [looks_of(model) for model in models]
         super().__init__(" | ".join(dict.fromkeys(model.name for model in models)), port, open)

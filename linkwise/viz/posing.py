@@ -64,14 +64,16 @@ def is_closed(model: Model, q: Array) -> bool:
     return not model.closures or bool(np.abs(model.closure_error(q)).max(initial=0.0) < CLOSED)
 
 
-def settled(
-    model: Model, q: Array, goals: Sequence[Goal] = (), held: Sequence[int] = (), weight: float = 1.0
-) -> Array:
+def settled(model: Model, q: Array, goals: Sequence[Goal] = (), held: Sequence[int] = (), weight: float = 1.0) -> Array:
     """From q as near to the goals as closures and joint limits allow; freedoms in `held` (places in v) stay."""
     free = np.ones(model.nv, bool)
     free[list(held)] = False
     places = np.array(
-        [place for c in model.closures for place in [True] * len(c.type.equations) + [False] * len(c.type.rate_equations)],
+        [
+            place
+            for c in model.closures
+            for place in [True] * len(c.type.equations) + [False] * len(c.type.rate_equations)
+        ],
         bool,
     )
 

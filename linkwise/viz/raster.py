@@ -118,9 +118,7 @@ def _cut(corners: Array) -> tuple[Array, Array]:
         turn = (np.argmax(edges, axis=1)[:, None] + np.arange(3)) % 3
         big = np.take_along_axis(big, turn[:, :, None], axis=1)
         middle = (big[:, 0] + big[:, 1]) / 2
-        now = np.concatenate(
-            [np.stack([big[:, 0], middle, big[:, 2]], 1), np.stack([middle, big[:, 1], big[:, 2]], 1)]
-        )
+        now = np.concatenate([np.stack([big[:, 0], middle, big[:, 2]], 1), np.stack([middle, big[:, 1], big[:, 2]], 1)])
         own = np.concatenate([own, own])
     return np.concatenate(done), np.concatenate(owners)
 

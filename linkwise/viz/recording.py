@@ -28,9 +28,7 @@ LARGEST = 40_000_000
 """Bytes of ghosts in a file, before compression; there are fewer of them where it would be more."""
 
 
-def motion_html(
-    trajectory: Trajectory, *, fps: float = 30.0, most_faces: int | None = None, dark: bool = False
-) -> str:
+def motion_html(trajectory: Trajectory, *, fps: float = 30.0, most_faces: int | None = None, dark: bool = False) -> str:
     """A whole HTML document that plays a motion: about 0.8 MB for the page, then what the motion takes.
 
     Args:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import io
+import operator
 import socket
 import sys
 from collections.abc import Iterator
@@ -29,8 +30,8 @@ def start_server(label: str, port: int | None = None) -> Any:
         port: to begin with, 8080 if not given; 0 for any free one.
     """
     viser = require_extra("viser", "viz")
-    wanted = PORT if port is None else port
-    if not isinstance(wanted, int) or not 0 <= wanted <= 65535:
+    wanted = PORT if port is None else operator.index(port)
+    if not 0 <= wanted <= 65535:
         raise InputError("this is not a port", got=repr(port), allowed="0 to 65535, or None")
     free = _free_port(wanted)
     with _quiet():
@@ -73,7 +74,7 @@ def is_running(server: Any) -> bool:
 
 
 def _free_port(wanted: int) -> int:
-    """The first free port from this one on, 0 as it is: asked beforehand, since a shared one would be taken silently."""
+    """The first free port from this one on; 0 as it is."""
     for port in range(wanted, min(wanted + 1000, 65536)):
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
             if sys.platform != "win32":

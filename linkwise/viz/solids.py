@@ -60,7 +60,9 @@ def revolved(outline: ArrayLike, sides: int = 24) -> Solid:
     points = np.asarray(outline, float)
     angle = 2.0 * np.pi * np.arange(sides) / sides
     ring = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
-    rows = np.concatenate([points[:, None, :1] * ring, np.broadcast_to(points[:, None, 1:], (len(points), sides, 1))], 2)
+    rows = np.concatenate(
+        [points[:, None, :1] * ring, np.broadcast_to(points[:, None, 1:], (len(points), sides, 1))], 2
+    )
     at = np.arange(len(points) * sides).reshape(len(points), sides)
     a, b = at[:-1], np.roll(at[:-1], -1, axis=1)
     c, d = at[1:], np.roll(at[1:], -1, axis=1)

@@ -183,5 +183,10 @@ def _gif(target: Path, frames: Iterator[Array], count: int, fps: float, bar: Pro
         made.append(image.fromarray(frame).quantize(64))
         bar.update((k + 1) / count)
     made[0].save(
-        target, save_all=True, append_images=made[1:], duration=max(20, int(round(1000.0 / fps))), loop=0, optimize=False
+        target,
+        save_all=True,
+        append_images=made[1:],
+        duration=max(20, round(1000.0 / fps)),
+        loop=0,
+        optimize=False,
     )

@@ -30,7 +30,7 @@ def view(
     *,
     control: Any = None,
     port: int | None = None,
-    open: bool | None = None,  # noqa: A002
+    open: bool | None = None,
 ) -> Viewer:
     """Show a model in the browser, on a page that this program serves to this machine alone.
 
@@ -75,7 +75,7 @@ class Viewer(Page):
     """The page of one model; see :func:`view`."""
 
     def __init__(
-        self, model: Model, q: ArrayLike | None, v: ArrayLike | None, control: Any, port: int | None, open: bool | None  # noqa: A002
+        self, model: Model, q: ArrayLike | None, v: ArrayLike | None, control: Any, port: int | None, open: bool | None
     ) -> None:
         start = resting(model, q)
         looks = looks_of(model)
