@@ -1,8 +1,8 @@
 """URDF to a description. The format: http://wiki.ros.org/urdf/XML, as the urdfdom parser reads it.
 
 Read: links with inertia, visuals with their colours, and collisions; joints with their placement, axis, limits,
-damping, friction and mimic. Everything else (gazebo, transmission, sensor, calibration, safety_controller, ...) says nothing
-about the mechanics and is passed over in silence.
+damping, friction and mimic. Everything else (gazebo, transmission, sensor, calibration, safety_controller, ...) says
+nothing about the mechanics and is passed over in silence.
 
 Where files and the format's text part, this reader
 - takes a ``revolute`` or ``prismatic`` joint whose limit has neither lower nor upper as unlimited (the text would give

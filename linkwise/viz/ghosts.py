@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from linkwise.model_api.model import Model
 from linkwise.viz.figure import quaternions
 from linkwise.viz.looks import Looks
-from linkwise.viz.solids import GREY, merged, simplified
+from linkwise.viz.solids import Colour, merged, simplified
 
 Array = NDArray[Any]
 
+PALE: Colour = (96, 150, 214)
 MOST_FACES = 400_000
 """Triangles of all ghosts together: surfaces are simplified to stay below it."""
 _FEWEST = 60
@@ -54,11 +55,11 @@ class Ghosts:
                 small.faces.astype(np.uint32),
                 batched_wxyzs=one,
                 batched_positions=np.zeros((count, 3)),
-                batched_colors=small.colour or GREY,
+                batched_colors=PALE,
                 opacity=opacity,
                 flat_shading=not small.smooth,
-                side="double",
-                lod="off",  # each level of detail would be another draw call
+                side="front",  # both sides of what is seen through would be two draw calls,
+                lod="off",  # and each level of detail another
                 cast_shadow=False,
                 receive_shadow=False,
             )

@@ -71,6 +71,7 @@ class LivePanel:
             title=title,
             scales={"x": {"time": False, "auto": True}, "y": {"auto": True}},
             legend={"show": False},
+            axes=({}, {"size": 62}),
             aspect=2.2,
         )
 

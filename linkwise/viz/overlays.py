@@ -248,7 +248,9 @@ class _Arrows(Overlay):
         starts, ends = self.arrows(moment)
         keep = np.isfinite(ends).all(axis=-1) & (np.linalg.norm(ends - starts, axis=-1) > 1e-4 * self.size)
         points = np.stack([starts, ends], axis=1)[keep]
-        self.handles[0].points = (points if len(points) else np.zeros((1, 2, 3))).astype(np.float32)
+        self.handles[0].visible = bool(len(points))
+        if len(points):
+            self.handles[0].points = points.astype(np.float32)
 
     def arrows(self, moment: Moment) -> tuple[Array, Array]:
         """Starts and ends (k, 3)."""

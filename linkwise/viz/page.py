@@ -16,7 +16,7 @@ from linkwise.viz.worker import Worker
 
 Array = NDArray[Any]
 
-_STYLE = "<style>[role=tabpanel] .mantine-Button-inner {justify-content: flex-start}</style>"
+_STYLE = "<style>button.mantine-Button-root {--button-justify: flex-start}</style>"
 """Labels of buttons begin at the left: those of the tree are moved in from there."""
 
 FRAME = 1.0 / 30.0
@@ -117,7 +117,7 @@ def furnish(server: Any, low: ArrayLike, high: ArrayLike) -> None:
     )
     server.scene.configure_default_lights(cast_shadow=False)  # each shadow draws everything once more
     server.initial_camera.look_at = tuple(centre)
-    server.initial_camera.position = tuple(centre + 1.15 * size * np.array([0.75, -0.6, 0.38]))
+    server.initial_camera.position = tuple(centre + 0.85 * size * np.array([0.75, -0.6, 0.38]))
     server.initial_camera.near = 0.005 * size
     server.initial_camera.far = 200.0 * size
 

@@ -85,7 +85,7 @@ class Player(Page):
         self.start = min(float(motion.t[0]) for motion in self.motions)
         self.end = max(float(motion.t[-1]) for motion in self.motions)
         self.playing = False
-        self._last = 0.0
+        self._last = self._marked = 0.0
         batch = first.batch_shape
         self.leaders = [motion[(0,) * len(batch)] if batch else motion for motion in self.motions]
         gap = beside if beside is not None else (1.6 * max(look.size for look in looks) if len(models) > 1 else 0.0)
@@ -101,8 +101,7 @@ class Player(Page):
             count = min(int(np.prod(batch)), MOST_GHOSTS)
             self.ghosts = Ghosts(self.server.scene, models[0], looks[0], count)
         self._show()
-        bounds = [figure.bounds for figure in self.figures]
-        furnish(self.server, np.min([low for low, _ in bounds], axis=0), np.max([high for _, high in bounds], axis=0))
+        furnish(self.server, *self._bounds())
         self._controls()
         tabs = self.server.gui.add_tab_group()
         with tabs.add_tab("Plots"):
@@ -160,13 +159,26 @@ class Player(Page):
                 p = motion.model_parameters
                 self.ghosts.show(q, None if p is None else p.reshape(-1, p.shape[-1])[: self.ghosts.count])
 
+    def _bounds(self) -> tuple[Array, Array]:
+        """The least and the greatest corner of where the motions go."""
+        low, high = (np.array(each) for each in zip(*(figure.bounds for figure in self.figures), strict=True))
+        low, high = low.min(axis=0), high.max(axis=0)
+        for figure, motion in zip(self.figures, self.motions, strict=True):
+            times = np.unique(np.linspace(0, len(motion.t) - 1, 12).astype(int))
+            q = np.asarray(motion.q[..., times, :], float).reshape(-1, motion.q.shape[-1])
+            q = q[np.isfinite(q).all(axis=-1)][:2000]
+            places = figure.model.poses(q)[..., :3, 3].reshape(-1, 3) + np.asarray(figure.base.position)
+            if len(places):
+                low, high = np.minimum(low, places.min(axis=0)), np.maximum(high, places.max(axis=0))
+        return low, high
+
     # Controls.
     def _controls(self) -> None:
         gui = self.server.gui
         self.button = gui.add_button("Play", icon="player-play")
         length = max(self.end - self.start, 1e-9)
         self.slider = gui.add_slider("time [s]", self.start, self.start + length, length / 2000.0, self.t)
-        self.speed = gui.add_dropdown("speed", _SPEEDS, "1")
+        self.speed = gui.add_dropdown("speed", _SPEEDS, initial_value="1")
         self.loop = gui.add_checkbox("loop", True)
 
         async def pressed(_: Any) -> None:
@@ -290,23 +302,27 @@ class Player(Page):
         data = (times[pick], *table)
         span = (low - margin, high + margin)
         handle = self.server.gui.add_uplot(
-            (*data, np.full(len(pick), np.nan)),
+            self._with_cursor(data, span),
             (*lines, cursor),
             title=title,
             scales={"x": {"time": False}, "y": {"range": span}},
-            legend={"show": len(names) <= 8},
+            axes=({}, {"size": 62}),
             aspect=1.9,
         )
         self.plots.append((handle, data, span))
-        self._mark()
+
+    def _with_cursor(self, data: tuple[Array, ...], span: tuple[float, float]) -> tuple[Array, ...]:
+        """Two samples more, both at the time shown, between which a line of its own goes from below to above."""
+        k = int(np.searchsorted(data[0], self.t))
+        columns = [np.insert(column, k, [np.interp(self.t, data[0], column)] * 2) for column in data]
+        line = np.full(len(data[0]) + 2, np.nan)
+        line[k : k + 2] = span
+        return (*columns, line)
 
     def _mark(self) -> None:
-        """A line in every plot at the time shown: two samples at its ends, nothing elsewhere."""
-        if time.perf_counter() - getattr(self, "_marked", 0.0) < 0.2 and self.playing:
+        """Move the line in every plot to the time shown."""
+        if time.perf_counter() - self._marked < 0.2 and self.playing:
             return
         self._marked = time.perf_counter()
-        for handle, data, (low, high) in self.plots:
-            k = int(np.clip(np.searchsorted(data[0], self.t), 1, len(data[0]) - 1))
-            line = np.full(len(data[0]), np.nan)
-            line[k - 1], line[k] = low, high
-            handle.data = (*data, line)
+        for handle, data, span in self.plots:
+            handle.data = self._with_cursor(data, span)

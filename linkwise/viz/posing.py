@@ -21,6 +21,8 @@ Array = NDArray[Any]
 CLOSED = 1e-7
 """Residual of closures that counts as closed, m or a pure number."""
 _STEPS = 40
+_AT = 1e-9
+"""This near to a limit is at it, rad or m."""
 _LONGEST = 0.3
 """Of one step, rad or m."""
 
@@ -122,7 +124,7 @@ def _error(model: Model, q: Array, goal: Goal) -> tuple[Array, Array]:
 
 
 def _stepped(model: Model, q: Array, A: Array, gradient: Array, free: Array) -> Array | None:
-    """One step of Newton's method, with the freedoms held that would leave their limits; None where it ends."""
+    """One step of Newton's method up to the limits, with the freedoms held that are there; None where it ends."""
     moving = np.ones(len(A), bool)
     columns = np.flatnonzero(free)
     for _ in range(8):
@@ -133,21 +135,21 @@ def _stepped(model: Model, q: Array, A: Array, gradient: Array, free: Array) -> 
         if not np.isfinite(largest) or largest < 1e-12:
             return None
         candidate = model.integrate(q, step * min(1.0, _LONGEST / largest))
-        outside = _outside(model, q, candidate)[columns] & moving
-        if not outside.any():
-            return candidate
-        moving &= ~outside
+        stuck = _stuck(model, q, candidate)[columns] & moving
+        if not stuck.any():
+            return np.clip(candidate, model.lower, model.upper)
+        moving &= ~stuck
     return None
 
 
-def _outside(model: Model, q: Array, candidate: Array) -> Array:
-    """Which freedoms (nv) would go further out of their limits; only joints with a number for each freedom have any."""
+def _stuck(model: Model, q: Array, candidate: Array) -> Array:
+    """Which freedoms (nv) are at a limit and would go beyond; only joints with a number for each freedom have any."""
     found = np.zeros(model.nv, bool)
     for joint in model.independent:
         if joint.nq == joint.nv:
             part = joint.q_slice
             now, then = q[part], candidate[part]
-            found[joint.v_slice] = ((then > model.upper[part]) & (then > now)) | (
-                (then < model.lower[part]) & (then < now)
+            found[joint.v_slice] = ((now >= model.upper[part] - _AT) & (then > now)) | (
+                (now <= model.lower[part] + _AT) & (then < now)
             )
     return found

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.viz.solids import GREY, Solid
+from linkwise.viz.solids import GREY, Solid, merged
 
 Array = NDArray[Any]
 
@@ -65,21 +65,25 @@ def picture(solids: Sequence[Solid], camera: Camera, background: tuple[int, int,
     colour = np.empty((high * wide, 3), np.float32)
     colour[:] = background
     depth = np.full(high * wide, np.inf, np.float32)
-    for solid in sorted(solids, key=lambda each: each.opacity < 1.0):
-        _fill(solid, camera, wide, high, depth, colour)
+    opaque = [solid for solid in solids if solid.opacity >= 1.0]
+    for group in ([opaque] if opaque else []) + [[solid] for solid in solids if solid.opacity < 1.0]:
+        _fill(group, camera, wide, high, depth, colour)
     fine = colour.reshape(camera.height, 2, camera.width, 2, 3).mean(axis=(1, 3))
     return np.asarray(np.clip(fine + 0.5, 0, 255), np.uint8)
 
 
-def _fill(solid: Solid, camera: Camera, wide: int, high: int, depth: Array, colour: Array) -> None:
+def _fill(solids: Sequence[Solid], camera: Camera, wide: int, high: int, depth: Array, colour: Array) -> None:
+    """Draw surfaces of one opacity together."""
     axes = camera.axes
-    x = (solid.vertices - np.asarray(camera.position)) @ axes.T
+    whole = merged(solids)
+    own = np.repeat([solid.colour or GREY for solid in solids], [len(solid.faces) for solid in solids], axis=0)
+    x = (whole.vertices - np.asarray(camera.position)) @ axes.T
     focal = 0.5 * high / np.tan(camera.angle / 2)
     z = x[:, 2]
     with np.errstate(divide="ignore", invalid="ignore"):
         u = focal * x[:, 0] / z + wide / 2
         v = focal * x[:, 1] / z + high / 2
-    corners = np.stack([u, v, z], axis=-1)[solid.faces]  # (F, 3 corners, u v z)
+    corners = np.stack([u, v, z], axis=-1)[whole.faces]  # (F, 3 corners, u v z)
     ahead = (corners[:, :, 2] > 1e-6).all(axis=1) & np.isfinite(corners).all(axis=(1, 2))
     inside = (
         (corners[:, :, 0].max(1) >= 0) & (corners[:, :, 0].min(1) < wide)
@@ -88,15 +92,15 @@ def _fill(solid: Solid, camera: Camera, wide: int, high: int, depth: Array, colo
     keep = ahead & inside
     if not keep.any():
         return
-    corners, world = corners[keep], x[solid.faces[keep]]
+    corners, world = corners[keep], x[whole.faces[keep]]
     normal = np.cross(world[:, 1] - world[:, 0], world[:, 2] - world[:, 0])
     length = np.linalg.norm(normal, axis=1)
     facing = np.abs(normal[:, 2]) / np.where(length > 0, length, 1.0)
     above = np.abs(normal @ axes[:, 2]) / np.where(length > 0, length, 1.0)
     light = 0.32 + 0.5 * facing + 0.18 * above
-    shade = np.asarray(solid.colour or GREY, np.float32) * light[:, None].astype(np.float32)
+    shade = (own[keep] * light[:, None]).astype(np.float32)
     corners, which = _cut(corners)
-    _paint(corners, shade[which], wide, high, depth, colour, solid.opacity)
+    _paint(corners, shade[which], wide, high, depth, colour, solids[0].opacity)
 
 
 def _cut(corners: Array) -> tuple[Array, Array]:
