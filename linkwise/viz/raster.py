@@ -85,11 +85,7 @@ def _fill(solids: Sequence[Solid], camera: Camera, wide: int, high: int, depth: 
         v = focal * x[:, 1] / z + high / 2
     corners = np.stack([u, v, z], axis=-1)[whole.faces]  # (F, 3 corners, u v z)
     ahead = (corners[:, :, 2] > 1e-6).all(axis=1) & np.isfinite(corners).all(axis=(1, 2))
-    inside = (
-        (corners[:, :, 0].max(1) >= 0) & (corners[:, :, 0].min(1) < wide)
-        & (corners[:, :, 1].max(1) >= 0) & (corners[:, :, 1].min(1) < high)
-    )  # fmt: skip
-    keep = ahead & inside
+    keep = ahead & _on_screen(corners, wide, high)
     if not keep.any():
         return
     corners, world = corners[keep], x[whole.faces[keep]]
@@ -99,18 +95,25 @@ def _fill(solids: Sequence[Solid], camera: Camera, wide: int, high: int, depth: 
     above = np.abs(normal @ axes[:, 2]) / np.where(length > 0, length, 1.0)
     light = 0.32 + 0.5 * facing + 0.18 * above
     shade = (own[keep] * light[:, None]).astype(np.float32)
-    corners, which = _cut(corners)
+    corners, which = _cut(corners, wide, high)
     _paint(corners, shade[which], wide, high, depth, colour, solids[0].opacity)
 
 
-def _cut(corners: Array) -> tuple[Array, Array]:
+def _on_screen(corners: Array, wide: int, high: int) -> Array:
+    """Which triangles may be seen."""
+    low, most = corners[:, :, :2].min(axis=1), corners[:, :, :2].max(axis=1)
+    seen: Array = (most >= 0.0).all(axis=1) & (low[:, 0] < wide) & (low[:, 1] < high)
+    return seen
+
+
+def _cut(corners: Array, wide: int, high: int) -> tuple[Array, Array]:
     """Triangles in pieces of at most a tile, and which triangle each is a piece of; 1/z is linear on the screen."""
     done: list[Array] = []
     owners: list[Array] = []
     now = corners.copy()
     now[:, :, 2] = 1.0 / now[:, :, 2]
     own = np.arange(len(now))
-    for _ in range(16):
+    for _ in range(24):
         size = np.ptp(now[:, :, :2], axis=1).max(axis=1)
         large = size > _TILE
         done.append(now[~large])
@@ -124,6 +127,8 @@ def _cut(corners: Array) -> tuple[Array, Array]:
         middle = (big[:, 0] + big[:, 1]) / 2
         now = np.concatenate([np.stack([big[:, 0], middle, big[:, 2]], 1), np.stack([middle, big[:, 1], big[:, 2]], 1)])
         own = np.concatenate([own, own])
+        seen = _on_screen(now, wide, high)
+        now, own = now[seen], own[seen]
     return np.concatenate(done), np.concatenate(owners)
 
 

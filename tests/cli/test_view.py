@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -16,12 +17,11 @@ def test_html_of_a_model_and_of_a_motion(ok):
     ok("simulate robot.urdf --duration 0.2 --samples 5 -o motion.npz --html fall.html")
     assert ok("view robot.urdf motion.npz --html again.html").strip() == "again.html"
     for name in ("model.html", "fall.html", "again.html"):
-        with open(name, encoding="utf-8") as file:
-            assert "__VISER_EMBED_DATA__" in file.read()
+        assert "__VISER_EMBED_DATA__" in Path(name).read_text(encoding="utf-8")
 
 
 def test_a_video(ok):
-    ok("simulate robot.urdf --duration 0.2 --samples 5 -o motion.csv")
+    ok("simulate robot.urdf --duration 0.05 --samples 3 -o motion.csv")
     assert ok("view robot.urdf motion.csv --video fall.gif").strip() == "fall.gif"
 
 
@@ -42,11 +42,15 @@ def test_mistakes(run, line, said):
     assert status == 2 and said in err and err.count("\n") == 1
 
 
-@pytest.mark.parametrize("line", ["view robot.urdf --no-open --port 0", "simulate robot.urdf --duration 0.1 --samples 3 --view"])
+@pytest.mark.parametrize(
+    "line", ["view robot.urdf --no-open --port 0", "simulate robot.urdf --duration 0.1 --samples 3 --view"]
+)
 def test_a_page_is_served_until_ctrl_c(line):
     environment = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
     command = [sys.executable, "-m", "linkwise.cli", *line.split()]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
         url = ""
         while not url.startswith("http"):
             said = process.stderr.readline()

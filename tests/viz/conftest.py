@@ -1,8 +1,8 @@
 """A real Chromium, driven by Playwright, for the tests of pages.
 
 The browser is a package of the operating system (Debian: ``apt-get install chromium``), not of Python: where it is not
-found, or Playwright is not, these tests are skipped and say so. It draws in software, so viewports are small, scenes are
-tiny, and tests wait for the state of the scene, never for a time.
+found, or Playwright is not, these tests are skipped and say so. It draws in software, so viewports are small, scenes
+are tiny, and tests wait for the state of the scene, never for a time.
 """
 
 from __future__ import annotations

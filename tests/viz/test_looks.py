@@ -49,9 +49,13 @@ def test_a_damaged_mesh_is_a_placeholder_too(tmp_path):
 
 @pytest.mark.parametrize(
     ("material", "colour"),
-    [('<material name="paint"/>', (51, 102, 153)), ('<material name=""><color rgba="1 0 0 1"/></material>', (255, 0, 0)),
-     ('<material name="unknown"/>', None), ('<material name="x"><color rgba="red"/></material>', None)],
-)  # fmt: skip
+    [
+        ('<material name="paint"/>', (51, 102, 153)),
+        ('<material name=""><color rgba="1 0 0 1"/></material>', (255, 0, 0)),
+        ('<material name="unknown"/>', None),
+        ('<material name="x"><color rgba="red"/></material>', None),
+    ],
+)
 def test_colours_of_a_urdf_file(tmp_path, material, colour):
     model = robot(f'<visual><geometry><box size="1 2 3"/></geometry>{material}</visual>', tmp_path)
     (solid,) = looks_of(model).bodies[0]
@@ -104,5 +108,7 @@ def test_given_surfaces_follow_the_nodes():
     tip = body.node("tip")
     end = np.abs(skin.solid.vertices[:, 0] - 1.0) < 1e-9
     moved = (skin.vertices(eta) - skin.solid.vertices)[end].mean(axis=0)
-    np.testing.assert_allclose(moved, tip.Gamma @ eta + 0.5 * (tip.Q @ eta) @ eta, atol=0.06 * np.abs(tip.Gamma @ eta).max())
+    np.testing.assert_allclose(
+        moved, tip.Gamma @ eta + 0.5 * (tip.Q @ eta) @ eta, atol=0.06 * np.abs(tip.Gamma @ eta).max()
+    )
     assert np.abs((skin.vertices(eta) - skin.solid.vertices)[np.abs(skin.solid.vertices[:, 0]) < 1e-9]).max() < 1e-4

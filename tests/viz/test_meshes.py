@@ -51,7 +51,9 @@ def test_collada(kind):
 
 
 def test_collada_that_refers_to_itself_ends():
-    loop = DAE.format(primitive="").replace("<translate>", '<instance_node url="#n"/><instance_node url="#n"/><translate>')
+    loop = DAE.format(primitive="").replace(
+        "<translate>", '<instance_node url="#n"/><instance_node url="#n"/><translate>'
+    )
     assert read_collada(loop.encode(), "loop.dae") == []
 
 

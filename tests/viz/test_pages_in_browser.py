@@ -1,11 +1,15 @@
 """Pages in a real browser: what it shows is what the model says."""
 
+import sys
+import time
+
 import numpy as np
 import pytest
 
 import linkwise as lw
 from linkwise import models
 from linkwise.viz.viewer import view
+from tests.formats.recording import robot_files
 
 pytest.importorskip("viser")
 
@@ -73,9 +77,14 @@ def test_toggles_show_what_they_say(tab):
         for title in ("joint axes", "body frames", "mass centres", "inertia ellipsoids", "closures"):
             tab.page.get_by_label(title, exact=True).check()
         root = page.figure.root
-        wanted = [*(f"{page.figure.name_of(2)}/{n}" for n in ("axes", "frame", "mass", "inertia")), f"{root}/closures/gaps"]
+        wanted = [
+            *(f"{page.figure.name_of(2)}/{n}" for n in ("axes", "frame", "mass", "inertia")),
+            f"{root}/closures/gaps",
+        ]
         for name in wanted:
-            tab.until("(n) => window.__viserSceneTree.getState()[n]?.visibility !== false && n in window.__viserSceneTree.getState()", name)
+            tab.until(
+                "(n) => (window.__viserSceneTree.getState()[n] ?? {visibility: false}).visibility !== false", name
+            )
         tab.page.get_by_label("joint axes", exact=True).uncheck()
         tab.until("(n) => window.__viserSceneTree.getState()[n].visibility === false", wanted[0])
 
@@ -126,3 +135,47 @@ def test_ghosts_take_one_draw_call_for_each_link(tab):
         page.worker.call(lambda: [setattr(handle, "visible", False) for handle in page.ghosts.handles.values()])
         tab.until("(n) => window.__viserTestpoints.rendererInfo.render.calls < n", with_ghosts)
         assert with_ghosts - tab.draw_calls <= len(model.bodies)
+
+
+def file_of(name):
+    return next(file for file in robot_files(".urdf") if file.name == name)
+
+
+@pytest.mark.slow
+def test_a_thousand_pandas(tab):
+    """One draw call for each link and 28 bytes for each link and ghost in a picture."""
+    model = lw.load(file_of("panda.urdf"))
+    rng = np.random.default_rng(0)
+    q = np.clip(0.3 * rng.normal(size=(1000, 2, model.nq)), model.lower, model.upper)
+    motion = lw.Trajectory([0.0, 1.0], q, np.zeros((1000, 2, model.nv)), model=model)
+    with motion.view(port=0, open=False) as page:
+        assert page.ghosts.bytes_per_picture == 28 * 1000 * len(model.bodies)
+        page.worker.call(lambda: [setattr(h, "visible", False) for k in range(9) for h in page.figures[0].surfaces(k)])
+        tab.open(page.url, "/ghosts/8")
+        tab.until("() => window.__viserTestpoints.rendererInfo.render.triangles > 100000")
+        with_ghosts = tab.draw_calls
+        page.worker.call(lambda: [setattr(handle, "visible", False) for handle in page.ghosts.handles.values()])
+        tab.until("() => window.__viserTestpoints.rendererInfo.render.triangles < 50000")
+        calls = with_ghosts - tab.draw_calls
+        print(
+            f"1000 Pandas: {calls} draw calls, {page.ghosts.bytes_per_picture} bytes for each picture", file=sys.stderr
+        )
+        assert calls <= len(model.bodies) == 9
+
+
+@pytest.mark.slow
+def test_talos_with_its_meshes_is_there_in_five_seconds(chromium, open_tab):
+    """From the file to every body in the scene of the browser; the best of three, for busy machines."""
+    found = []
+    for _ in range(3):
+        tab = open_tab()
+        tab.page.goto("about:blank")
+        start = time.perf_counter()
+        model = lw.load(file_of("talos_full_v2.urdf"), floating=True)
+        with view(model, port=0, open=False) as page:
+            assert page.figure.looks.missing == ()
+            tab.open(page.url, page.figure.name_of(len(model.bodies) - 1))
+            found.append(time.perf_counter() - start)
+        tab.page.context.close()
+    print(f"Talos: {min(found):.2f} s", file=sys.stderr)
+    assert min(found) < 5.0

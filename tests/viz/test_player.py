@@ -101,7 +101,9 @@ def test_a_bad_state_harms_only_its_own_ghost():
     model = models.planar_arm()
     ghosts = Ghosts(Scene(), model, looks_of(model), 2)
     ghosts.show(np.array([[np.nan, 0.0, 0.0], [0.1, 0.2, 0.3]]))
-    np.testing.assert_allclose(ghosts.handles[2].batched_positions[1], model.poses([0.1, 0.2, 0.3])[2, :3, 3], atol=1e-6)
+    np.testing.assert_allclose(
+        ghosts.handles[2].batched_positions[1], model.poses([0.1, 0.2, 0.3])[2, :3, 3], atol=1e-6
+    )
     assert ghosts.handles[2].batched_positions[0].min() >= 1e6 and np.isfinite(ghosts.handles[2].batched_wxyzs).all()
 
 
@@ -152,7 +154,7 @@ def test_html_is_one_file(motion, tmp_path):
     text = path.read_text(encoding="utf-8")
     assert text.count("<html") == 1 and "<title>planar_arm</title>" in text and "__VISER_EMBED_DATA__" in text
     assert len(text) < 1_000_000
-    assert "srcdoc=" in embedded(text, 300) and 'height:300px' in embedded(text, 300)
+    assert "srcdoc=" in embedded(text, 300) and "height:300px" in embedded(text, 300)
     assert "iframe" in motion.embed(fps=5)._repr_html_() and "MB" in repr(motion.embed(fps=5))
     with pytest.raises(InputError, match="file type"):
         motion.save_html(tmp_path / "m.txt")
@@ -229,7 +231,16 @@ def test_a_gif(motion, tmp_path):
 def test_a_movie(motion, tmp_path):
     seen = []
     path = motion.save_video(tmp_path / "m.mp4", fps=5, speed=0.5, size=(96, 64), progress=seen.append)
-    asked = ["ffprobe", "-v", "error", "-count_frames", "-show_entries", "stream=nb_read_frames,width,height", "-of", "json"]
+    asked = [
+        "ffprobe",
+        "-v",
+        "error",
+        "-count_frames",
+        "-show_entries",
+        "stream=nb_read_frames,width,height",
+        "-of",
+        "json",
+    ]
     found = json.loads(subprocess.run([*asked, str(path)], capture_output=True, check=True).stdout)["streams"][0]
     assert (found["width"], found["height"], int(found["nb_read_frames"])) == (96, 64, 11)
     assert seen[-1] == 1.0
@@ -262,5 +273,8 @@ def test_memory_is_bounded_over_ten_minutes_of_play(motion):
         grown = tracemalloc.get_traced_memory()[0] - start
         tracemalloc.stop()
     more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - rss
-    print(f"grown by {grown / 1e6:.2f} MB, rss by {more / 1e3:.1f} MB, in {time.perf_counter() - began:.0f} s", file=sys.stderr)
+    print(
+        f"grown by {grown / 1e6:.2f} MB, rss by {more / 1e3:.1f} MB, in {time.perf_counter() - began:.0f} s",
+        file=sys.stderr,
+    )
     assert grown < 2e6

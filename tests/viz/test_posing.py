@@ -29,7 +29,9 @@ def test_there_is_a_slider_for_each_freedom(model):
         value = 0.3 * freedom.high + 0.7 * freedom.low if freedom.high < 1e3 else 0.1
         changed = freedom.set(q, 0.4 * value)
         assert freedom.get(changed) == pytest.approx(0.4 * value, abs=1e-9)
-        others = [other for other in freedoms if other is not freedom and other.label.split()[0] != freedom.label.split()[0]]
+        others = [
+            other for other in freedoms if other is not freedom and other.label.split()[0] != freedom.label.split()[0]
+        ]
         for other in others:
             assert other.get(changed) == pytest.approx(other.get(q), abs=1e-9)
 

@@ -36,14 +36,18 @@ def test_it_binds_to_loopback_only(server):
             pass
 
 
-@pytest.mark.parametrize("path", ["/etc/passwd", "/../../__init__.py", "/%2e%2e/%2e%2e/__init__.py", "/..\\..\\x", "//etc/passwd"])
+@pytest.mark.parametrize(
+    "path", ["/etc/passwd", "/../../__init__.py", "/%2e%2e/%2e%2e/__init__.py", "/..\\..\\x", "//etc/passwd"]
+)
 def test_it_serves_no_other_files(server, path):
     with pytest.raises(urllib.error.HTTPError) as caught:
         urllib.request.urlopen(address(server) + path)
     assert caught.value.code == 404
 
 
-@pytest.mark.parametrize(("origin", "welcome"), [("http://evil.example", False), ("http://localhost:1", True), (None, True)])
+@pytest.mark.parametrize(
+    ("origin", "welcome"), [("http://evil.example", False), ("http://localhost:1", True), (None, True)]
+)
 def test_pages_of_other_sites_are_not_answered(server, origin, welcome):
     from websockets.exceptions import ConnectionClosed
     from websockets.sync.client import connect
@@ -92,7 +96,9 @@ def test_a_page_ends_when_it_is_closed():
 
 
 def test_a_page_ends_with_the_program():
-    code = "import linkwise as lw\nfrom linkwise import models\npage = lw.view(models.planar_arm(), port=0, open=False)\n"
+    code = (
+        "import linkwise as lw\nfrom linkwise import models\npage = lw.view(models.planar_arm(), port=0, open=False)\n"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 and done.stdout == "", done.stderr
     assert done.stderr.startswith("linkwise: http://127.0.0.1:")
