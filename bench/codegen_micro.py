@@ -28,7 +28,7 @@ from bench import synthetic_programs
 from bench.robots import ROBOTS
 from bench.timing import Call, best_ns
 from linkwise.codegen.llvm import jit, kernel, machines, overlap, schedule, source
-from linkwise.codegen.llvm.kernel import BatchKernel, single_state_function
+from linkwise.codegen.llvm.kernel import BatchKernel, builtin_function
 from linkwise.tracing.program import Program
 
 BATCH = 8192
@@ -73,7 +73,7 @@ def overview(programs: Sequence[tuple[str, Program]]) -> None:
         f"{'':24} {'nodes':>6} {'f64':>7} {'2 thr.':>7} {'f32':>7} {'single':>7}  ns;  {'compile':>8} {'load':>8}  ms"
     )
     for name, program in programs:
-        single, _ = timed(lambda p=program: single_state_function(p, slow=print, name="f"))  # type: ignore[misc]
+        single, _ = timed(lambda p=program: builtin_function(p, slow=print, name="f"))  # type: ignore[misc]
         double, compiling = timed(lambda p=program: BatchKernel.build(p))  # type: ignore[misc]
         _, loading = timed(lambda p=program: BatchKernel.build(p))  # type: ignore[misc]
         calls = []

@@ -21,6 +21,7 @@ LEFT_OUT = {
     "independent_mass_matrix": "takes one configuration: tested with the closures",
     "static_equilibrium": "of closed systems, with a result of its own: tested with the closures",
     "sensitivity": "its forces have an axis of time: tested with the linearised dynamics",
+    "with_configuration": "returns a model: tested with the equipment of models",
     "operators": "returns expressions, not arrays: tested with the operators",
 }
 """Methods of a state that the random calls leave out, and why."""

@@ -15,7 +15,15 @@ from linkwise.errors import (
     UnknownNameError,
 )
 from linkwise.formats.load import load, loads
-from linkwise.model.actuation import Activation, Actuator, FrameTransmission, JointTransmission, Sensor, Spring
+from linkwise.model.actuation import (
+    Activation,
+    Actuator,
+    FrameTransmission,
+    JointTransmission,
+    PathTransmission,
+    Sensor,
+    Spring,
+)
 from linkwise.model.closures import (
     Closure,
     Coupling,
@@ -24,6 +32,7 @@ from linkwise.model.closures import (
     PointOnCurve,
     PointOnPlane,
     PointOnSurface,
+    PolynomialCoupling,
     Prescribed,
     PrescribedFrame,
     RateFunction,
@@ -68,8 +77,10 @@ if TYPE_CHECKING:
     )
     from linkwise.sim.bushing import Bushing
     from linkwise.sim.closing import Baumgarte
+    from linkwise.sim.drives import Actuators
     from linkwise.sim.elements import Element, FrozenElementError
     from linkwise.sim.events import Event
+    from linkwise.sim.instruments import Sensors
     from linkwise.sim.motion import JointRules
     from linkwise.sim.run import IntegrationWarning
     from linkwise.sim.sensors import IMU, Encoder, ForceTorque
@@ -87,9 +98,9 @@ __all__ = [  # noqa: RUF022  # in groups
     "Universal", "JointLimits", "Mimic", "Geometry", "check_joint",
     # closures: what holds two frames together, what couples joints
     "Closure", "RelativePose", "Distance", "PointOnCurve", "PointOnPlane", "PointOnSurface", "PrescribedFrame",
-    "Rolling", "Relation", "Coupling", "JointFunction", "Prescribed", "RateFunction",
+    "Rolling", "Relation", "Coupling", "PolynomialCoupling", "JointFunction", "Prescribed", "RateFunction",
     # what drives and measures a model, as files describe it
-    "Actuator", "Activation", "JointTransmission", "FrameTransmission", "Spring", "Sensor",
+    "Actuator", "Activation", "JointTransmission", "FrameTransmission", "PathTransmission", "Spring", "Sensor",
     # goals of inverse kinematics
     "Reach", "Aim", "Balance", "Reached",
     # deformable bodies
@@ -100,6 +111,7 @@ __all__ = [  # noqa: RUF022  # in groups
     # simulation: what acts, what measures, what comes out
     "simulate", "Trajectory", "Event", "JointRules", "Baumgarte", "Element", "ComputedTorque", "JointSprings", "PD",
     "ReactionWheel", "SeriesElastic", "Thruster", "Torque", "Bushing", "Encoder", "ForceTorque", "IMU",
+    "Actuators", "Sensors",
     # to be seen
     "view",
     # errors and warnings
@@ -121,6 +133,8 @@ _LATER = {
     ),
     "linkwise.sim.bushing": ("Bushing",),
     "linkwise.sim.closing": ("Baumgarte",),
+    "linkwise.sim.drives": ("Actuators",),
+    "linkwise.sim.instruments": ("Sensors",),
     "linkwise.sim.elements": ("Element", "FrozenElementError"),
     "linkwise.sim.events": ("Event",),
     "linkwise.sim.motion": ("JointRules",),

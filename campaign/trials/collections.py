@@ -52,7 +52,7 @@ def collection(model: lw.Model, rng: np.random.Generator) -> None:
     made = _some_functions(model, rng, FUNCTIONS)
     kept = [made[i] for i in rng.permutation(len(made))[:3]]
     way = int(rng.integers(4))
-    singles = [function.single for _, function in made if function._single_made]
+    singles = [function.single for _, function in made if vars(function).get("single") is not None]
     if way == 0:  # one large cycle
         holders = [_Holder(function) for _, function in made]
         for a, b in zip(holders, holders[1:] + holders[:1], strict=True):

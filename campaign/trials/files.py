@@ -20,6 +20,7 @@ _NASTY = (
     b"floating", b"planar", b"continuous", "é".encode(), b"]]>", b"<![CDATA[", b"<!--", b"root_joint", b"1e29", b"1_0",
     b"0x10", b"1e999", b"__model__", b"a::b", b"::", b"gearbox", b"ball", b"screw", b"universal", b"1.4", b"true",
     b"\xef\xbb\xbf", b"\xff\xfe", b"-0", b"1,5", b"9" * 400, b"a" * 300, b"mimic", b"prismatic",
+    b"include", b"mujocoinclude", b"hinge", b"free", b"mesh", b"auto", b"1 2 3 4", b"hull",
 )  # fmt: skip
 _TOKEN = re.compile(rb'"[^"]*"|\'[^\']*\'|(?<=>)[^<>]+(?=<)')
 _TAG = re.compile(rb"<[^<>]*>")
@@ -63,6 +64,28 @@ _GEARED = b"""<sdf version="1.6"><world name="w"><gravity>0 0 -9.8</gravity><mod
 </static><link name="floor"/></model></world></sdf>"""
 
 
+_HOPPER = b"""<mujoco model="h"><compiler angle="degree" autolimits="true"/><option gravity="0 0 -9.8"/><default>
+<joint damping="0.3" armature="0.02"/><default class="s"><joint stiffness="4" springref="20"/></default></default>
+<asset><mesh name="t" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset><worldbody><camera name="eye" pos="1 2 3"/><body
+name="hull" pos="0.1 0.2 1" euler="10 20 30"><freejoint name="root"/><geom type="box" size="0.2 0.1 0.05"/><site
+name="imu" pos="0.1 0 0"/><body name="leg" pos="0.2 0 0"><joint name="hip" axis="1 0 0.2" ref="15" range="-90 90"/>
+<joint name="slide" type="slide" axis="0 0 1" class="s"/><geom type="capsule" size="0.03" fromto="0 0 0 0 0.02 -0.3"/>
+<body name="foot" pos="0 0 -0.3"><joint name="ankle" type="ball"/><inertial pos="0 0 0.1" mass="1"
+fullinertia="0.1 0.1 0.1 0.01 0 0"/><geom type="mesh" mesh="t"/></body></body></body></worldbody><tendon>
+<fixed name="band" stiffness="5" springlength="0 0.1"><joint joint="hip" coef="0.7"/><joint joint="slide" coef="-1"/>
+</fixed></tendon><actuator><motor name="m" joint="hip" gear="3" ctrlrange="-1 1"/><position joint="slide" kp="20"
+forcerange="-8 8"/><general tendon="band" dyntype="filter" dynprm="0.2" biastype="affine" biasprm="0 -1 0"/></actuator>
+<sensor><gyro site="imu"/><jointpos joint="hip"/><framepos objtype="xbody" objname="leg" reftype="site" refname="imu"/>
+</sensor><keyframe><key name="k" qpos="0 0 1 1 0 0 0 0 0 1 0 0 0"/></keyframe></mujoco>"""
+_CLOSED = b"""<mujoco><worldbody><body name="a"><joint name="a" axis="0 1 0"/><geom type="capsule" size="0.02"
+fromto="0 0 0 0.3 0 0"/><body name="b" pos="0.3 0 0"><joint name="b" axis="0 1 0"/><geom size="0.02" pos="0 0 0.4"/>
+</body></body><body name="c" pos="0.5 0 0"><joint name="c" axis="0 1 0"/><geom size="0.05" pos="0 0 0.4"/></body>
+<replicate count="3" offset="0 1 0"><body><joint type="slide"/><geom size="0.1"/></body></replicate></worldbody>
+<equality><connect name="pin" body1="b" body2="c" anchor="0 0 0.4"/><weld body1="a" body2="c" active="false"/>
+<joint joint1="a" joint2="c" polycoef="0 1 0.2"/></equality><contact><exclude body1="a" body2="c"/></contact>
+</mujoco>"""
+
+
 @cache
 def seeds(form: str) -> tuple[bytes, ...]:
     """Good files of a format, the small ones first: most mutants are made from these."""
@@ -74,10 +97,12 @@ def seeds(form: str) -> tuple[bytes, ...]:
     if form == "sdf":
         found = [file.read_bytes() for file in robot_files(".sdf")]
         return (_LOOP, _GEARED, *sorted(found, key=len))
+    if form == "mjcf":
+        return (_HOPPER, _CLOSED)
     raise KeyError(form)
 
 
-FORMATS = ("urdf", "sdf")
+FORMATS = ("urdf", "sdf", "mjcf")
 """Formats that `loads` reads; a new one needs its seeds above, and is then mutated like the others."""
 
 

@@ -76,7 +76,9 @@ def numbers(text: str, size: int, what: str) -> Array:
 
 
 def configuration(model: Model, text: str, what: str) -> Array:
-    """A configuration: ``neutral``, ``random:SEED``, numbers, or ``joint=value`` for some joints."""
+    """A configuration: the name of one, ``neutral``, ``random:SEED``, numbers, or ``joint=value`` for some joints."""
+    if text in model.configurations:
+        return np.array(model.configurations[text])
     if text == "neutral":
         return model.neutral()
     if text.partition(":")[0] == "random":

@@ -69,7 +69,7 @@ def _json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, for scripts")
 
 
-_STATE = "numbers (0,1.57,0), joints (elbow=1.57), `neutral` or `random:SEED`"
+_STATE = "numbers (0,1.57,0), joints (elbow=1.57), `neutral`, `random:SEED`, or a name that the model has"
 
 
 def _info(commands: Any) -> None:
@@ -122,6 +122,9 @@ simulate panda.urdf --duration 2 --html fall.html""",
         "--tau", metavar="FORCES", help="joint forces: numbers, joints, or a CSV or npz file of t and tau"
     )
     force.add_argument("--hold", action="store_true", help="PD control around the start, with gravity compensated")
+    force.add_argument(
+        "--u", metavar="CONTROLS", help="controls of the model's actuators: one number for all, numbers, or servo=0.5"
+    )
     how = parser.add_argument_group("how it is integrated")
     how.add_argument("--duration", type=float, default=10.0, metavar="S", help="s to simulate (10)")
     how.add_argument("--method", default="dop853", help="integrator (dop853); a wrong name lists them all")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.codegen import recycled
 from linkwise.compiled.symbols import taken_apart
 from linkwise.errors import InputError
 from linkwise.tracing.program import ArraySpec
@@ -108,7 +109,7 @@ class Batch:
                 if target.flags.c_contiguous and not any(np.may_share_memory(target, a) for a in self.arrays):
                     results.append((target.reshape(self.size, spec.size), target))
                     continue
-            fresh = np.empty(shape, self.dtype)
+            fresh = recycled.empty(shape, self.dtype)
             results.append((fresh.reshape(self.size, spec.size), fresh))
         return results
 
@@ -145,6 +146,14 @@ class Batch:
     def one_state(self) -> list[list[Any]]:
         """The scalars of a call without batch axes, one flat list for each array."""
         return [_scalars(array) for array in self.arrays]
+
+
+def is_plain_batch(arrays: Sequence[Any], inputs: Sequence[tuple[str, tuple[int, ...]]]) -> bool:
+    """Whether a call is one that a builtin function may serve with the batch kernel: float64, one leading axis."""
+    return bool(inputs) and all(
+        isinstance(a, np.ndarray) and a.ndim == len(shape) + 1 and a.dtype == _FLOAT64
+        for a, (_, shape) in zip(arrays, inputs, strict=False)
+    )
 
 
 def is_one_state(arrays: Sequence[Any], inputs: Sequence[tuple[str, tuple[int, ...]]]) -> bool:

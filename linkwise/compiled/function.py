@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from linkwise.codegen import targets
-from linkwise.compiled.arrays import Batch, is_one_state, results_like
+from linkwise.compiled.arrays import Batch, is_one_state, is_plain_batch, results_like
 from linkwise.errors import InputError
 from linkwise.once import cached_property, once
 from linkwise.tracing.counts import Counts, count
@@ -21,6 +21,8 @@ from linkwise.tracing.tracer import Traced, Tracer
 
 if TYPE_CHECKING:
     from linkwise.model_api.model import Model
+
+_FLOAT64 = np.dtype(np.float64)
 
 Array = Any
 Text = Callable[..., Any]  # takes flat lists of scalars, one for each input; returns scalars in nested sequences
@@ -66,7 +68,7 @@ class CompiledFunction:
         self.inputs = tuple(inputs)
         self.__doc__ = doc or None
         self._kernels: dict[np.dtype[Any], Any] = {}
-        self._single_made = False
+        self._quick: Callable[..., Any] | None = None
 
     @cached_property
     def _traced(self) -> tuple[Program, type[Any] | None]:
@@ -117,29 +119,53 @@ class CompiledFunction:
     def _built(self, dtype: np.dtype[Any]) -> Any:
         from linkwise.codegen.llvm.kernel import BatchKernel
 
-        return BatchKernel.build(self.program, dtype)
+        kernel = BatchKernel.build(self.program, dtype)
+        kernel.offer(self._slot)
+        return kernel
+
+    @cached_property
+    def _slot(self) -> Any:
+        """Where builtin functions find the batch kernel."""
+        from linkwise.codegen.llvm.fastcall import BatchSlot
+
+        return BatchSlot()
+
+    def builtin(
+        self, slow: Callable[..., Any], name: str, signature: str | None = None, *, one_state: bool
+    ) -> Callable[..., Any] | None:
+        """A low-overhead function for plain batches and, if asked for, one state; None where it cannot be had.
+
+        What is not for it, it passes on to ``slow``, and it pickles as the attribute ``name`` of what that is bound to.
+        """
+        from linkwise.codegen.llvm.kernel import builtin_function
+
+        program, result = self._traced
+        make = None if result is None else result._make
+        doc = self.__doc__ or self.name
+        return builtin_function(program, slow, name, doc, make, signature, self._slot, one_state)
 
     @cached_property
     def single(self) -> Callable[..., Any] | None:
         """The low-overhead function for one float64 state, or None where this interpreter does not allow it."""
-        from linkwise.codegen.llvm.kernel import single_state_function
-
-        program, result = self._traced
-        return single_state_function(
-            program,
-            slow=self.general,
-            name=self.name,
-            doc=self.__doc__ or self.name,
-            make_result=None if result is None else result._make,
-        )
+        return self.builtin(self.general, self.name, one_state=True)
 
     def __call__(self, *arrays: Array, out: Any = None, threads: int | None = None) -> Any:
         """Evaluate. ``out``: array (or tuple of arrays) to fill; ``threads``: how many to split a batch over."""
-        # Once made, the single-state function passes on what is not for it; it is not made for batches alone.
-        if out is None and threads is None and (self._single_made or is_one_state(arrays, self.inputs)):
-            self._single_made = True
-            if self.single is not None:
+        if self._quick is not None and out is None and threads is None:
+            return self._quick(*arrays)
+        return self._ordinary(*arrays, out=out, threads=threads)
+
+    def _ordinary(self, *arrays: Array, out: Any = None, threads: int | None = None) -> Any:
+        """The general path, on which the builtin function is made that will serve calls like this one.
+
+        That for single states contains the whole program, so it is not made for batches alone.
+        """
+        if out is None and threads is None:
+            if "single" not in vars(self) and is_one_state(arrays, self.inputs) and self.single is not None:
+                self._quick = self.single
                 return self.single(*arrays)
+            if self._quick is None and _FLOAT64 in self._kernels and is_plain_batch(arrays, self.inputs):
+                self._quick = self.builtin(self._ordinary, self.name, one_state=False)
         return self.general(*arrays, out=out, threads=threads)
 
     def general(self, *arrays: Array, out: Any = None, threads: int | None = None) -> Any:

@@ -12,9 +12,11 @@ from numpy.typing import ArrayLike
 from linkwise.errors import LinkwiseError, ModelFileError
 from linkwise.formats.bodies import Body
 from linkwise.formats.description import ClosureWritten, CouplingWritten, Description, JointWritten
+from linkwise.formats.equipment import equip
 from linkwise.formats.resources import SearchPath
 from linkwise.formats.tree import WORLD
-from linkwise.model.closures import Coupling
+from linkwise.model.actuation import Actuator, Sensor, Spring
+from linkwise.model.closures import Coupling, Relation
 from linkwise.model.description import Geometry, JointLimits, Mimic, Source
 
 __all__ = ["Builder", "JointMaker", "build"]
@@ -46,6 +48,7 @@ class Builder(Protocol[ModelT_co]):
         joint_frame: Any,
         stiffness: float | Sequence[float],
         rest: float | Sequence[float],
+        armature: float | Sequence[float],
     ) -> Any:
         """Add a body whose parent is there already."""
 
@@ -57,8 +60,20 @@ class Builder(Protocol[ModelT_co]):
     ) -> Any:
         """Close a loop between two bodies or frames."""
 
-    def add_coupling(self, name: str, coupling: Coupling) -> Any:
+    def add_coupling(self, name: str, coupling: Relation) -> Any:
         """Couple joints."""
+
+    def add_actuator(self, actuator: Actuator) -> Any:
+        """Describe an actuator."""
+
+    def add_sensor(self, sensor: Sensor) -> Any:
+        """Describe a sensor."""
+
+    def add_spring(self, spring: Spring) -> Any:
+        """Add a spring across joints."""
+
+    def add_configuration(self, name: str, q: Any) -> Any:
+        """Name a configuration."""
 
     def build(self) -> ModelT_co:
         """Return the model."""
@@ -100,6 +115,7 @@ def build(
     for coupling in description.couplings:
         with _located(coupling.file or file, coupling.line):
             _couple(builder, coupling, bodies)
+    equip(builder, bodies, description)
     try:
         return builder.build()
     except LinkwiseError as error:
@@ -132,6 +148,7 @@ def _add(builder: Builder[Any], joint_of: JointMaker, body: Body, source: Source
         joint_frame=joint.joint_frame,
         stiffness=joint.stiffness,
         rest=joint.rest,
+        armature=joint.armature,
     )
 
 
@@ -178,7 +195,8 @@ def _at(error: LinkwiseError, file: str, line: int | None) -> ModelFileError:
 
 def _named_in(text: str, bodies: Sequence[Body], description: Description) -> tuple[str | None, int | None]:
     """Where the first joint, link or closure stands whose quoted name is in a message."""
-    named: list[CouplingWritten | JointWritten] = [*description.couplings]
+    named: list[Any] = [*description.couplings, *description.polynomials]
+    named += [*description.actuators, *description.sensors, *description.springs]
     named += [closure.joint for closure in description.closures]
     for written in named:
         if repr(written.name) in text:

@@ -7,10 +7,11 @@ at it, `linkwise.formats.build` turns it into a model.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
+from linkwise.model.actuation import Actuator, Sensor, Spring
 from linkwise.model.description import Geometry, JointLimits, Mimic
 from linkwise.model.placement import Array, pose
 
@@ -22,7 +23,9 @@ __all__ = [
     "JointType",
     "JointWritten",
     "LinkWritten",
+    "PolynomialWritten",
     "Vector",
+    "Written",
 ]
 
 JointType = Literal[
@@ -55,7 +58,7 @@ class JointWritten:
         joint_frame: the joint's frame in the child link's.
         axis: a unit vector in the joint's frame; `axis2` the second of a universal joint, at its zero position.
         pitch: of a helical joint, m per rad.
-        limits: of the joint, or of each of its freedoms; damping, friction, stiffness and rest likewise.
+        limits: of the joint, or of each of its freedoms; damping, friction, stiffness, rest and armature likewise.
         holds_root: whether the file has no such joint, and it only holds a root link to the world.
     """
 
@@ -77,6 +80,7 @@ class JointWritten:
     rest: float | tuple[float, ...] = 0.0
     holds_root: bool = False
     file: str | None = None
+    armature: float | tuple[float, ...] = 0.0
 
     @property
     def single(self) -> bool:
@@ -92,7 +96,7 @@ class JointWritten:
         turned: dict[str, Any] = {"axis": _opposite(self.axis)}
         if self.type == "universal":
             turned = {"axis": _opposite(self.axis2), "axis2": _opposite(self.axis)}
-            for each in ("limits", "damping", "friction", "stiffness", "rest"):
+            for each in ("limits", "damping", "friction", "stiffness", "rest", "armature"):
                 value = getattr(self, each)
                 turned[each] = value[::-1] if isinstance(value, tuple) else value
         return replace(
@@ -141,6 +145,36 @@ class CouplingWritten:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class PolynomialWritten:
+    """Σ c q = a₀ + a₁ x + a₂ x² + … with x = Σ d q - start, over joints of one freedom each."""
+
+    name: str
+    line: int
+    left: dict[str, float]
+    right: dict[str, float]
+    polynomial: tuple[float, ...]
+    start: float = 0.0
+    file: str | None = None
+
+
+Equipment = TypeVar("Equipment", Actuator, Sensor, Spring)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Written(Generic[Equipment]):
+    """An actuator, a sensor or a spring, and where it stands in the file."""
+
+    what: Equipment
+    line: int
+    file: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.what.name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Description:
     """A whole file; links and joints in the order of the file."""
 
@@ -153,6 +187,12 @@ class Description:
     closures: tuple[ClosureWritten, ...] = ()
     couplings: tuple[CouplingWritten, ...] = ()
     gravity: Vector | None = None
+    polynomials: tuple[PolynomialWritten, ...] = ()
+    actuators: tuple[Written[Actuator], ...] = ()
+    sensors: tuple[Written[Sensor], ...] = ()
+    springs: tuple[Written[Spring], ...] = ()
+    configurations: tuple[tuple[str, dict[str, tuple[float, ...]]], ...] = ()
+    """Names, and for each joint its coordinates."""
 
 
 def _opposite(axis: Vector) -> Vector:

@@ -31,11 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["load", "loads"]
 
-_SUFFIXES = (".urdf", ".sdf", ".world")
-_NOT_YET = {
-    "mujoco": "MJCF (the format of MuJoCo)",
-    "mujocoinclude": "MJCF (the format of MuJoCo)",
-}
+_SUFFIXES = (".urdf", ".sdf", ".world", ".xml")
 _LARGEST_SIDE_FILE = 1024 * 1024
 _NOT_TEXT = {".usd": "USD", ".usda": "USD", ".usdc": "USD", ".usdz": "USD", ".mjb": "compiled MuJoCo models"}
 
@@ -54,15 +50,16 @@ def load(
     search: Iterable[str | os.PathLike[str]] = (),
     loops: str | os.PathLike[str] | None = None,
 ) -> Model:
-    """Read a mechanism from a URDF or SDF file.
+    """Read a mechanism from a URDF, SDF or MJCF file.
 
     >>> model = load("panda.urdf", locked=["panda_finger_joint1"])  # doctest: +SKIP
 
     Loops of an SDF file become closures: the joint of a link that comes second in the file closes one. Gearboxes
-    become couplings.
+    become couplings. Equalities of an MJCF file (extra ``mjcf``) become closures and couplings, its actuators and
+    sensors ``model.actuators`` and ``model.sensors``, its keyframes ``model.configurations``.
 
     Args:
-        path: the file. The meshes that it names are not opened.
+        path: the file. The meshes that it names are not opened, but for those of MJCF, where they have mass.
         floating: free the root link: a joint "root_joint" of six degrees of freedom between it and the world.
             Otherwise the root link is fixed to the world. Where the root link is named "world" it *is* the world,
             and the one link fixed to it is freed. Of an SDF file, every link is freed that no joint connects with the
@@ -89,7 +86,7 @@ def load(
         UnknownNameError: `locked` names a joint that does not exist.
 
     Warns:
-        ModelWarning: the file was read, but has an inertia that no body can have.
+        ModelWarning: the file was read, but has an inertia that no body can have, or something that is left out.
     """
     content = read_bytes(path, suffixes=_SUFFIXES)
     file = os.fspath(path)
@@ -118,7 +115,7 @@ def loads(
     search: Iterable[str | os.PathLike[str]] = (),
     loops: str | os.PathLike[str] | None = None,
 ) -> Model:
-    """Read a mechanism from the text of a URDF or SDF file; the arguments are those of `load`."""
+    """Read a mechanism from the text of a URDF, SDF or MJCF file; the arguments are those of `load`."""
     if not isinstance(text, (str, bytes)):
         raise InputError("the text of a model must be a string or bytes", got=type(text).__name__)
     content = _encoded(text) if isinstance(text, str) else text
@@ -151,8 +148,10 @@ def _describe(
     if suffix in _NOT_TEXT:
         raise _not_supported(_NOT_TEXT[suffix], file, None)
     root = parse(content, file)
-    if root.tag in _NOT_YET:
-        raise _not_supported(_NOT_YET[root.tag], file, root)
+    if root.tag in ("mujoco", "mujocoinclude"):
+        from linkwise.formats.mjcf import read_mjcf
+
+        return read_mjcf(root, file, _stem(file), places, angle_snap)
     if root.tag == "sdf":
         return read_sdf(root, file, name=_stem(file), library=Library(places), snap=angle_snap)
     if root.tag != "robot":
@@ -161,7 +160,7 @@ def _describe(
             file=file,
             line=root.line,
             got=f"<{root.tag[:40]}>",
-            allowed="<robot> (URDF), <sdf> (SDF)",
+            allowed="<robot> (URDF), <sdf> (SDF), <mujoco> (MJCF)",
         )
     return read_urdf(root, file, name=_stem(file), snap=angle_snap)
 
@@ -221,6 +220,6 @@ def _not_supported(what: str, file: str, at: Element | None) -> ModelFileError:
         f"not supported yet: {what}",
         file=file,
         line=None if at is None else at.line,
-        allowed="URDF, SDF",
-        do="convert the file to URDF or SDF, or describe the mechanism with ModelBuilder",
+        allowed="URDF, SDF, MJCF",
+        do="convert the file to one of these, or describe the mechanism with ModelBuilder",
     )

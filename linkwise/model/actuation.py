@@ -20,6 +20,7 @@ __all__ = [
     "Actuator",
     "FrameTransmission",
     "JointTransmission",
+    "PathTransmission",
     "Sensor",
     "Spring",
     "Transmission",
@@ -78,7 +79,34 @@ class FrameTransmission:
         object.__setattr__(self, "wrench", wrench)
 
 
-Transmission = JointTransmission | FrameTransmission
+@dataclass(frozen=True, slots=True)
+class PathTransmission:
+    """A tendon along straight lines from frame to frame; l is its length.
+
+    A force f > 0 pushes its ends apart; a tendon that pulls has f < 0, as in MuJoCo.
+
+    Args:
+        paths: for each branch the names of its frames, in order, at least two; and the factor of its length in l (a
+            pulley with two branches beyond it halves theirs).
+    """
+
+    paths: tuple[tuple[tuple[str, ...], float], ...]
+
+    def __post_init__(self) -> None:
+        paths = tuple((tuple(map(str, frames)), float(factor)) for frames, factor in self.paths)
+        if not paths or any(len(frames) < 2 or not math.isfinite(factor) for frames, factor in paths):
+            raise InputError(
+                "a tendon leads nowhere", got=repr(self.paths)[:80], allowed='e.g. ((("hook", "hand"), 1.0),)'
+            )
+        object.__setattr__(self, "paths", paths)
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """The names of all frames on it."""
+        return tuple(dict.fromkeys(frame for frames, _ in self.paths for frame in frames))
+
+
+Transmission = JointTransmission | FrameTransmission | PathTransmission
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +279,7 @@ class Sensor:
 
 
 def _check_transmission(transmission: Any, whose: str) -> None:
-    if not isinstance(transmission, (JointTransmission, FrameTransmission)):
+    if not isinstance(transmission, (JointTransmission, FrameTransmission, PathTransmission)):
         raise InputError(
             f"{whose} has no transmission",
             got=repr(transmission),

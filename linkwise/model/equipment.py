@@ -7,7 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from linkwise.errors import InputError, ModelError, UnknownNameError
-from linkwise.model.actuation import SENSOR_KINDS, Actuator, JointTransmission, Sensor, Spring, Transmission
+from linkwise.model.actuation import (
+    SENSOR_KINDS,
+    Actuator,
+    FrameTransmission,
+    JointTransmission,
+    PathTransmission,
+    Sensor,
+    Spring,
+    Transmission,
+)
 
 if TYPE_CHECKING:
     from linkwise.model.mechanism import Mechanism
@@ -54,7 +63,11 @@ def fitted_sensors(
 
 def _fitted(mechanism: Mechanism, transmission: Transmission, whose: str) -> Transmission:
     """The same, with a gear for each freedom of its joints."""
-    if not isinstance(transmission, JointTransmission):
+    if isinstance(transmission, PathTransmission):
+        for frame in transmission.frames:
+            mechanism.frame(frame)
+        return transmission
+    if isinstance(transmission, FrameTransmission):
         mechanism.frame(transmission.frame)
         return transmission
     gears = []

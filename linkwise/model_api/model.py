@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -16,7 +16,7 @@ from linkwise.algorithms.closed_catalogue import EVERY
 from linkwise.algorithms.closure_solvers import BY_NUMBERS, TRACED
 from linkwise.algorithms.kinematics import configuration_rate
 from linkwise.algorithms.regressor import inertial_parameters
-from linkwise.compiled.arrays import is_one_state
+from linkwise.compiled.arrays import is_one_state, is_plain_batch
 from linkwise.compiled.function import Chart, CompiledFunction
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.model.builder import Builder
@@ -345,9 +345,8 @@ class Model(
             raise _no_parameters(name)
         function = self.function(name, *optional, **static)
         result: Array = function(*arrays, out=out, threads=threads)
-        plain = not optional and not static and not self.parameter_names and type(function) is CompiledFunction
-        if plain and name in _METHODS and name not in vars(self) and is_one_state(arrays, function.inputs):
-            self._install(name, function)
+        if not (optional or static or self.parameter_names or out is not None or threads is not None):
+            self._install(name, function, arrays)
         return result
 
     def _nominal_beside(self, arrays: Sequence[Any]) -> Array:
@@ -355,22 +354,25 @@ class Model(
         single = all(getattr(array, "dtype", None) == np.float32 for array in arrays)
         return self.nominal_parameters.astype(np.float32 if single else np.float64)
 
-    def _install(self, name: str, function: CompiledFunction) -> None:
-        """Shadow the method, on this object, by the compiled single-state function; it hands the unusual back here.
+    def _install(self, name: str, function: CompiledFunction, arrays: Sequence[Any]) -> None:
+        """Shadow the method, on this object, by a builtin for calls like the one just served, which hands back others.
 
         Not where a subclass has a method of its own by that name: that is the one to be called.
         """
-        from linkwise.codegen.llvm.kernel import single_state_function
-
-        if getattr(type(self), name) is not _METHODS[name]:
+        method = _METHODS.get(name)
+        if method is None or getattr(type(self), name) is not method:
             return
-        method: Callable[..., Any] = _METHODS[name].__get__(self)
-        kind = function.result_type
-        make = None if kind is None else kind._make
-        shown = _without_annotations(inspect.signature(method))
-        fast = single_state_function(function.program, method, name, function.__doc__ or name, make, shown)
-        if fast is not None:
-            shadow(self, name, fast)
+        shadows = Memory.of(self).table("serve one state")  # by name
+        one_state = is_one_state(arrays, function.inputs)
+        if name in shadows and (shadows[name] or not one_state):
+            return
+        if one_state or is_plain_batch(arrays, function.inputs):
+            bound = method.__get__(self)
+            shown = _without_annotations(inspect.signature(bound))
+            fast = function.builtin(bound, name, shown, one_state=one_state)
+            shadows[name] = one_state or fast is None
+            if fast is not None:
+                shadow(self, name, fast)
 
     @cached_property
     def _functions(self) -> dict[Any, Any]:

@@ -35,9 +35,9 @@ class SolvedByNumbers(CompiledFunction):
         super().__init__(name, text, inputs, doc, charts)
         self.model = model
 
-    def __call__(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
-        """Evaluate; see :class:`~linkwise.CompiledFunction`."""
-        return self.general(*arrays, out=out, threads=threads)
+    def builtin(self, *_: Any, **__: Any) -> None:
+        """None: there is no program to call."""
+        return
 
     def general(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
         """A batch at a time."""

@@ -27,9 +27,8 @@ Rolling = Callable[[str], RolledProgram]
 class ManyLinksFunction(CompiledFunction):
     """A function of a large mechanism; what it does with a batch of numbers is the subclass's."""
 
-    @property
-    def single(self) -> None:
-        """Calls of one state go the general way: with many links the call itself does not count."""
+    def builtin(self, *_: Any, **__: Any) -> None:
+        """None: with many links the call itself does not count."""
         return
 
     def general(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:

@@ -24,6 +24,7 @@ from linkwise.sim.checks import check_choice, check_not_negative, check_positive
 from linkwise.sim.closing import Closing
 from linkwise.sim.elements import Element
 from linkwise.sim.limits import Limit, is_linear, limits_of_joints
+from linkwise.sim.transmissions import ModelSprings
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Scalar, tanh, where
 from linkwise.tracing.calls import stored
@@ -90,6 +91,7 @@ class Motion:
     ) -> None:
         self.model, self.elements, self.rules = model, tuple(elements), rules
         self.nq, self.nv = model.nq, model.nv
+        self._springs = ModelSprings(model, rules.springs, rules.damping)
         self.closing = closing if model.closures else None
         self.switches = len(model.closures) if switched else 0
         self.nx = sum(element.nx for element in elements) + self.switches
@@ -225,6 +227,9 @@ class Motion:
                     out[i] = out[i] - tanh(v[i] * (m / rules.friction_speed)) * (friction * m)
         for stiffness, speed, i, stretch in self._stretched(q):
             out[i] = out[i] - stretch * (stiffness * speed)
+        across = self._springs.force(0.0, objects(q), objects(v), (), ())
+        if across is not None:
+            out = [a + b for a, b in zip(out, across, strict=True)]
         if rules.limits == "spring":
             for limit in self.limits:
                 for i, force in limit.force(q, v, rules.limit_loss).items():
@@ -249,7 +254,8 @@ class Motion:
         """External forces (n_bodies, 6) in body frames, or None."""
         total: Any = None
         given = objects(q), objects(v)
-        for element, own in zip(self.elements, self._element_states(x), strict=True):
+        acting = [*zip(self.elements, self._element_states(x), strict=True), (self._springs, ())]
+        for element, own in acting:
             wrenches = element.wrench(t, *given, own, objects(p))
             for body, wrench in (wrenches or {}).items():
                 if total is None:
@@ -373,6 +379,7 @@ class Motion:
             total = total + element.energy(objects(q), states, objects(p))
         for k, _, _, stretch in self._stretched(q):
             total = total + stretch * stretch * (0.5 * k)
+        total = total + self._springs.energy(objects(q), (), ())
         if self.rules.limits == "spring":
             for limit in self.limits:
                 total = total + limit.energy(q)

@@ -215,3 +215,46 @@ def test_simulate_closes_the_loops_first(ok, tmp_path):
     model = lw.load("bars.sdf")
     for q in found["q"]:
         assert abs(model.closure_error(np.array(q))).max() < 1e-9
+
+
+MJCF = """
+<mujoco model="bars">
+  <worldbody>
+    <body name="crank"><joint name="motor" axis="0 1 0"/><geom type="capsule" size="0.02" fromto="0 0 0 0 0 0.2"/>
+      <body name="rod" pos="0 0 0.2"><joint name="pin" axis="0 1 0"/>
+        <geom type="capsule" size="0.02" fromto="0 0 0 0.5 0 0"/></body></body>
+    <body name="rocker" pos="0.5 0 0"><joint name="pivot" axis="0 1 0"/>
+      <geom type="capsule" size="0.02" fromto="0 0 0 0 0 0.2"/></body>
+  </worldbody>
+  <equality><connect name="close" body1="rod" body2="rocker" anchor="0.5 0 0"/></equality>
+  <actuator><position name="servo" joint="motor" kp="5" kv="0.1"/></actuator>
+  <sensor><jointpos name="angle" joint="motor"/></sensor>
+  <keyframe><key name="up" qpos="0 0 0"/><key name="open" qpos="0.3 0 0"/></keyframe>
+</mujoco>
+"""
+
+
+def test_mjcf_shows_all_that_it_has_and_moves(ok, tmp_path):
+    pytest.importorskip("mujoco")
+    (tmp_path / "bars.xml").write_text(MJCF)
+    out = ok("info bars.xml")
+    assert "close  spherical  rod   rocker" in out
+    assert "servo     motor  5 u - 5 l - 0.1 l'" in out
+    assert "angle   joint_position  motor" in out
+    assert "open           0.3 0 0" in out
+    facts = json.loads(ok("info bars.xml --json"))
+    assert facts["configurations"]["open"] == [0.3, 0.0, 0.0]
+    assert facts["actuators"][0]["bias"] == [0.0, -5.0, -0.1]
+    ok("simulate bars.xml --q0 open --u servo=0.5 --duration 0.1 -o out.npz")
+    motion = Trajectory.load(tmp_path / "out.npz")
+    assert motion.q[0, 0] == pytest.approx(motion.q[0, 2], abs=1e-9)  # closed, a parallelogram
+    assert 0.05 < motion.q[0, 0] < 0.3
+    assert motion.tau[0, 0] == pytest.approx(5 * (0.5 - motion.q[0, 0]))
+
+
+@pytest.mark.parametrize("u", ["1", "1,", "sevro=1", "servo=x"])
+def test_controls_that_do_not_fit(run, tmp_path, u):
+    pytest.importorskip("mujoco")
+    (tmp_path / "bars.xml").write_text(MJCF)
+    status, _, err = run(f"simulate bars.xml --u {u} --duration 0.01")
+    assert (status == 0) == (u == "1"), err

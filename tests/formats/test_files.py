@@ -99,8 +99,8 @@ def test_text_that_is_a_path() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("a.xml", b"<mujoco/>", "not supported yet: MJCF"),
-        ("a.mjcf", b"<mujoco/>", "not supported yet: MJCF"),
+        ("a.xml", b"<mujocoinclude/>", "a part of a model"),
+        ("a.mjcf", b"<mujoco><frog/></mujoco>", "unrecognized element"),
         ("a.sdf", b"<sdf version='1.9'/>", "one model or one world"),
         ("a.urdf", b"<sdf version='1.9'/>", "one model or one world"),
         ("a.usda", b"#usda 1.0", "not supported yet: USD"),

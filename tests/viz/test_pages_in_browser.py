@@ -83,7 +83,7 @@ def test_toggles_show_what_they_say(tab):
         ]
         for name in wanted:
             tab.until(
-                "(n) => (window.__viserSceneTree.getState()[n] ?? {visibility: false}).visibility !== false", name
+                "(n) => { const s = window.__viserSceneTree.getState()[n]; return s && s.visibility !== false; }", name
             )
         tab.page.get_by_label("joint axes", exact=True).uncheck()
         tab.until("(n) => window.__viserSceneTree.getState()[n].visibility === false", wanted[0])
@@ -122,6 +122,7 @@ def test_a_saved_page_plays_without_a_server(tab, tmp_path):
     assert [url for url in tab.requests if not url.startswith(("file:", "data:", "blob:"))] == []
 
 
+@pytest.mark.slow
 def test_ghosts_take_one_draw_call_for_each_link(tab):
     model = models.planar_arm()
     q = np.random.default_rng(0).normal(size=(1000, 3))

@@ -6,6 +6,7 @@ import warnings
 from argparse import Namespace
 from typing import Any
 
+from linkwise.cli import equipment
 from linkwise.cli.inputs import load_model
 from linkwise.cli.run import one_line
 from linkwise.cli.tables import number, print_json, table
@@ -33,7 +34,7 @@ def run(options: Namespace) -> None:
     print("\n".join(_tree(model)))
     print()
     print(_joints(model))
-    for part in (_modes(model), _loops(model), _couplings(model)):
+    for part in (_modes(model), _loops(model), _couplings(model), *equipment.tables(model)):
         if part:
             print(f"\n{part}")
     for note in notes:
@@ -211,5 +212,6 @@ def _facts(model: Model, notes: list[str]) -> dict[str, Any]:
             if isinstance(c, RelationInstance)
         ],
         "frames": [frame.name for frame in model.frames],
+        **equipment.facts(model),
         "warnings": notes,
     }

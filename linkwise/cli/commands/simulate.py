@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.cli.inputs import Array, configuration, load_model, per_freedom
+from linkwise.cli.inputs import Array, configuration, load_model, numbers, per_freedom
 from linkwise.cli.motion_files import FILES, in_order, read
 from linkwise.cli.results import check_targets, deliver
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.model_api.model import Model
+from linkwise.sim.drives import Actuators
 from linkwise.sim.simulate import simulate
 
 
@@ -60,9 +61,11 @@ def _assembled(model: Model, q: Array) -> Array:
     return closed
 
 
-def _control(model: Model, options: Namespace, q0: Array) -> Callable[..., Any] | None:
+def _control(model: Model, options: Namespace, q0: Array) -> Any:
     if options.hold:
         return holding(model, q0)
+    if options.u is not None:
+        return _driven(model, options.u)
     if options.tau is None:
         return None
     if Path(options.tau).suffix in FILES:
@@ -73,6 +76,18 @@ def _control(model: Model, options: Namespace, q0: Array) -> Callable[..., Any] 
         return between(table.t, tau)
     constant = per_freedom(model, options.tau, "--tau")
     return lambda t, q, v, p: constant
+
+
+def _driven(model: Model, text: str) -> Actuators:
+    """The model's actuators under controls as they were typed."""
+    if "=" not in text:
+        values = numbers(text, len(model.actuators) if "," in text else 1, "--u")
+        return Actuators(model, values if "," in text else float(values[0]))
+    named = {}
+    for part in text.split(","):
+        name, _, value = part.partition("=")
+        named[name.strip()] = float(numbers(value, 1, f"--u {name}")[0])
+    return Actuators(model, named)
 
 
 def holding(model: Model, q0: Array) -> Callable[..., Any]:

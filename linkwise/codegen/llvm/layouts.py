@@ -20,7 +20,10 @@ import numpy as np
 
 # Offsets in bytes, 64-bit builds: PyObject_HEAD is a reference count and a type.
 TYPE, DATA, NDIM, DIMS, DESCR, FLAGS = 8, 16, 24, 32, 56, 64
-C_CONTIGUOUS, ALIGNED = 0x1, 0x100
+C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
+
+SIZE = 16
+"""Where a tuple's length is."""
 
 ITEMS = tuple.__basicsize__
 """Where a tuple's items begin."""
@@ -28,7 +31,21 @@ ITEMS = tuple.__basicsize__
 # Positions in NumPy's table of C functions.
 _NEW_FROM_DESCR, _RETURN = 94, 76
 
-_PYTHON = ("PyObject_Vectorcall", "PyTuple_New", "PyTuple_SetItem", "Py_IncRef", "Py_DecRef")
+_PYTHON = (
+    "PyObject_Vectorcall",
+    "PyTuple_New",
+    "PyTuple_SetItem",
+    "Py_IncRef",
+    "Py_DecRef",
+    "PyLong_AsVoidPtr",
+    "PyLong_AsSize_t",
+    "PyErr_Clear",
+    "PyMem_RawMalloc",
+    "PyMem_RawFree",
+    "PyErr_NoMemory",
+    "PyEval_SaveThread",
+    "PyEval_RestoreThread",
+)
 
 
 @cache
@@ -65,6 +82,7 @@ def _as_expected(array: Any) -> bool:
         and flags == array.flags.num
         and bool(flags & C_CONTIGUOUS) == array.flags.c_contiguous
         and bool(flags & ALIGNED) == array.flags.aligned
+        and bool(flags & WRITEABLE) == array.flags.writeable
     )
     # Strides lie behind the dimensions in one piece of memory: only then are the pointers what we take them for.
     if not fields or (ndim and pointer(DIMS + 8) != pointer(DIMS) + 8 * ndim):
@@ -74,7 +92,8 @@ def _as_expected(array: Any) -> bool:
 
 def _items_as_expected() -> bool:
     things = (object(), object(), object())
-    return ctypes.string_at(id(things) + ITEMS, 24) == struct.pack("<3Q", *map(id, things))
+    fits = ctypes.string_at(id(things) + SIZE, 8) == struct.pack("<Q", len(things))
+    return fits and ctypes.string_at(id(things) + ITEMS, 24) == struct.pack("<3Q", *map(id, things))
 
 
 def _allocates() -> bool:
@@ -126,8 +145,12 @@ def addresses() -> dict[str, int]:
     found["lw_array_return"] = int(table[_RETURN] or 0)
     found["lw_ndarray"] = id(np.ndarray)
     found["lw_float64"] = id(np.dtype(np.float64))  # a singleton of NumPy, never freed
+    found.update({"lw_int": id(int), "lw_none": id(None), "lw_out": id(_OUT), "lw_threads": id(_THREADS)})
     return found
 
+
+# The names of keywords as they are written in any module; others go the ordinary way.
+_OUT, _THREADS = sys.intern("out"), sys.intern("threads")
 
 TUPLE_NEW = tuple.__new__  # kept: each look-up may make a new object
 

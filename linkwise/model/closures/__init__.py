@@ -12,6 +12,7 @@ from linkwise.model.closures.planar import PlanarClosure
 from linkwise.model.closures.point_on_curve import PointOnCurve
 from linkwise.model.closures.point_on_plane import PointOnPlane
 from linkwise.model.closures.point_on_surface import PointOnSurface
+from linkwise.model.closures.polynomial import PolynomialCoupling
 from linkwise.model.closures.prescribed import Prescribed
 from linkwise.model.closures.prescribed_frame import PrescribedFrame
 from linkwise.model.closures.prismatic import PrismaticClosure
@@ -34,6 +35,7 @@ __all__ = [
     "PointOnCurve",
     "PointOnPlane",
     "PointOnSurface",
+    "PolynomialCoupling",
     "Prescribed",
     "PrescribedFrame",
     "PrismaticClosure",

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from linkwise.codegen.llvm import fastcall, layouts
-from linkwise.codegen.llvm.kernel import single_state_function
+from linkwise.codegen.llvm.kernel import builtin_function
 from linkwise.tracing.program import ArraySpec, Program
 from tests.codegen.programs import interpret, mixture
 
@@ -26,7 +26,7 @@ def slow(*args, **kwargs):
 
 def function(program=None, **kwargs):
     kwargs.setdefault("slow", slow)
-    return single_state_function(program or mixture(), name="mixture", doc="A mixture.", **kwargs)
+    return builtin_function(program or mixture(), name="mixture", doc="A mixture.", **kwargs)
 
 
 def state(program, seed=0):
@@ -64,21 +64,21 @@ def test_many_angles(count):
     program = Program(
         "s", nodes, (ArraySpec("q", (count,)),), (ArraySpec("y", (count,)),), (tuple(range(count, 2 * count)),)
     )
-    f = single_state_function(program, slow=slow, name="s")
+    f = builtin_function(program, slow=slow, name="s")
     for scale in (1.0, 1e4, 1e9):
         q = np.random.default_rng(count).normal(size=count) * scale
         assert np.allclose(f(q), np.sin(q), rtol=1e-15, atol=1e-16)
 
 
 def test_shapes():
-    f = single_state_function(shaped(2, 3, outputs=((), (2, 2), (0,))), slow=slow, name="s")
+    f = builtin_function(shaped(2, 3, outputs=((), (2, 2), (0,))), slow=slow, name="s")
     x = np.arange(6.0).reshape(2, 3)
     number, grid, empty = f(x)
     assert type(number) is np.float64
     assert number == 5
     assert grid.tolist() == [[5, 5], [5, 5]]
     assert empty.shape == (0,)
-    one = single_state_function(shaped(2), slow=slow, name="s")(np.array([1.0, 2.0]))
+    one = builtin_function(shaped(2), slow=slow, name="s")(np.array([1.0, 2.0]))
     assert type(one) is np.float64
     assert one == 3
 
@@ -99,7 +99,7 @@ def test_named_tuple():
 
 def test_single_output_in_a_named_tuple():
     one = collections.namedtuple("One", "value")
-    f = single_state_function(shaped(2), slow=slow, name="s", make_result=one._make)
+    f = builtin_function(shaped(2), slow=slow, name="s", make_result=one._make)
     assert f(np.array([1.0, 2.0])) == one(3.0)
 
 
@@ -124,7 +124,7 @@ def odd_arguments():
     yield "many", [*x, 1], {}
     yield "none", [], {}
     yield "keyword", x[:2], {"x2": x[2]}
-    yield "extra keyword", x, {"threads": 2}
+    yield "extra keyword", x, {"f_ext": 2}
 
 
 @pytest.mark.parametrize(("args", "kwargs"), [pytest.param(a, k, id=name) for name, a, k in odd_arguments()])
@@ -185,7 +185,7 @@ def test_references(kind):
 
 
 def test_one_reference_per_scalar():
-    f = single_state_function(shaped(2), slow=slow, name="s")
+    f = builtin_function(shaped(2), slow=slow, name="s")
     x = np.array([1.0, 2.0])
     descr = sys.getrefcount(np.dtype(np.float64))
     for _ in range(1000):

@@ -1,0 +1,107 @@
+"""Memory for large results, used again.
+
+Fresh memory is slow: the operating system hands it out page by page, each at its first touch and filled with zeros,
+which takes as long as writing the results themselves. So the memory of a large result, when its last user lets go,
+is kept for the next result of about the same size. At most :func:`most_kept` bytes are kept, those freed last;
+``LINKWISE_KEPT_MEMORY=0`` in the environment (a number of MiB) keeps none.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import threading
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+SMALLEST = 1 << 20
+"""Bytes of a result from which on its memory is kept; the allocator recycles smaller pieces by itself."""
+
+_DEFAULT_MIB = 256
+_LINE = 64  # pieces begin where a line of the caches does
+
+
+def most_kept() -> int:
+    """Bytes that may be kept for later, by the environment."""
+    try:
+        return max(0, int(float(os.environ.get("LINKWISE_KEPT_MEMORY", _DEFAULT_MIB)) * (1 << 20)))
+    except (ValueError, OverflowError):
+        return _DEFAULT_MIB << 20
+
+
+def _rounded(size: int) -> int:
+    """The size of the piece that serves: at most an eighth more, so that there are few kinds of pieces."""
+    step = max(1 << (size - 1).bit_length() - 4, _LINE)
+    return -(-size // step) * step
+
+
+@cache
+def _lease(size: int) -> Any:
+    """A type whose objects are pieces on loan: arrays hold one as their base; the last of them to go gives it back."""
+
+    class Lease(ctypes.c_char * size):  # type: ignore[misc]
+        piece: NDArray[np.uint8]
+
+        def __del__(self) -> None:
+            _store.keep(self.piece)
+
+    return Lease
+
+
+class _Store:
+    """The pieces that nobody uses, oldest first."""
+
+    def __init__(self) -> None:
+        self._pieces: list[NDArray[np.uint8]] = []
+        self._bytes = 0
+        self._guard = threading.RLock()  # a finaliser may run while this very thread holds it
+
+    def take(self, size: int) -> NDArray[np.uint8]:
+        """A piece of exactly so many bytes (and a line), of those kept or a new one."""
+        with self._guard:
+            for k in range(len(self._pieces) - 1, -1, -1):  # that used last is likeliest to be in a cache
+                if self._pieces[k].size == size + _LINE:
+                    self._bytes -= size + _LINE
+                    return self._pieces.pop(k)
+        return np.empty(size + _LINE, np.uint8)
+
+    def keep(self, piece: NDArray[np.uint8]) -> None:
+        """Put a piece by, and let go of the oldest while there are too many."""
+        most = most_kept()
+        dropped = []  # freed outside the lock
+        with self._guard:
+            self._pieces.append(piece)
+            self._bytes += piece.size
+            while self._bytes > most:
+                oldest = self._pieces.pop(0)
+                self._bytes -= oldest.size
+                dropped.append(oldest)
+
+
+_store = _Store()
+
+
+def _forget() -> None:
+    """After a fork the lock may be held by a thread that is not there."""
+    global _store
+    _store = _Store()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """An array with arbitrary contents, as ``np.empty`` makes it; where it is large, in memory that was used before."""
+    size = math.prod(shape) * dtype.itemsize
+    if size < SMALLEST or not most_kept():
+        return np.empty(shape, dtype)
+    rounded = _rounded(size)
+    piece = _store.take(rounded)
+    lease = _lease(rounded).from_buffer(piece, -piece.ctypes.data % _LINE)
+    lease.piece = piece
+    return np.ndarray(shape, dtype, buffer=lease)

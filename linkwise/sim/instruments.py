@@ -1,0 +1,254 @@
+"""The sensors that a model's file describes, read along a trajectory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.errors import InputError
+from linkwise.model.actuation import Sensor
+from linkwise.sim.drives import Actuators
+from linkwise.sim.sensors import Seed, _gravity, _model, _noisy
+from linkwise.sim.trajectory import Trajectory
+from linkwise.sim.transmissions import length, speed
+
+__all__ = ["Sensors"]
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Sensors:
+    """The sensors of a model (``model.sensors``).
+
+    Args:
+        names: those to read; all that can be, if not given.
+        drives: the :class:`Actuators` of the run, first in its ``control``: sensors of their forces need to know u.
+    """
+
+    names: Sequence[str] | None = None
+    drives: Actuators | None = None
+
+    def read(self, trajectory: Trajectory, rng: Seed = None) -> dict[str, Array]:
+        """For each sensor its readings (..., T, size), with its noise; SI units, rad, quaternions w, x, y, z."""
+        model = _model(trajectory)
+        generator = np.random.default_rng(rng)
+        if self.names is None:
+            chosen = [s for s in model.sensors if s.kind != "actuator_force" or self.drives is not None]
+        else:
+            chosen = [model.sensors[name] for name in self.names]
+        run = _Run(trajectory, model, self.drives)
+        found = {}
+        for sensor in chosen:
+            clean = _READINGS[sensor.kind](run, sensor)
+            noisy = _noisy(np.asarray(clean, float), sensor.noise, 0.0, generator)
+            found[sensor.name] = np.clip(noisy, -sensor.cutoff, sensor.cutoff) if sensor.cutoff else noisy
+        return found
+
+
+class _Run:
+    """A trajectory, and what sensors ask of it; frames are read once."""
+
+    def __init__(self, trajectory: Trajectory, model: Any, drives: Actuators | None) -> None:
+        self.trajectory, self.model, self.drives = trajectory, model, drives
+        self.q, self.v, self.p = trajectory.q, trajectory.v, trajectory.model_parameters
+        self.known: dict[tuple[str, str], Array] = {}
+
+    def _once(self, what: str, frame: str, make: Callable[[], Array]) -> Array:
+        if (what, frame) not in self.known:
+            self.known[what, frame] = make()
+        return self.known[what, frame]
+
+    def pose(self, frame: str) -> Array:
+        return self._once("pose", frame, lambda: self.model.pose(self.q, frame, p=self.p))
+
+    def twist(self, frame: str) -> Array:
+        return self._once("twist", frame, lambda: self.model.velocity(self.q, self.v, frame, p=self.p))
+
+    def acceleration(self, frame: str) -> Array:
+        """Of the frame's origin in world axes (6), with that of a support that holds it against gravity."""
+
+        def made() -> Array:
+            J = self.model.jacobian(self.q, frame, p=self.p)
+            Jdot = self.model.jacobian_rate(self.q, self.v, frame, p=self.p)
+            a = _times(J, self.trajectory.vdot) + _times(Jdot, self.v)
+            a[..., 3:] -= _gravity(self.trajectory)
+            return a
+
+        return self._once("acceleration", frame, made)
+
+    def column(self, sensor: Sensor, of: Array, which: str) -> Array:
+        joint = self.model.joint(sensor.target)
+        m, offset = (joint.mimic.multiplier, joint.mimic.offset) if joint.mimic else (1.0, 0.0)
+        part = of[..., joint.q_slice if which == "q" else joint.v_slice]
+        return part * m + (offset if which == "q" else 0.0)
+
+    def by_sample(self, reading: Callable[[float, Array, Array, Array, Array], float]) -> Array:
+        """A number for each sample, where the text is over scalars."""
+        batch = self.q.shape[:-1]
+        p = np.empty(0) if self.trajectory.p is None else np.asarray(self.trajectory.p)
+        found = np.empty(batch)
+        for place in np.ndindex(*batch):
+            own = p[place[:-1]] if p.ndim > 1 else p
+            t = self.trajectory.t[place[-1]]
+            x = self.trajectory.x[place]
+            found[place] = reading(float(t), self.q[place], self.v[place], x, own)
+        return found[..., None]
+
+
+def _in_own_axes(run: _Run, sensor: Sensor, vector: Array) -> Array:
+    return _times(np.swapaxes(run.pose(sensor.target)[..., :3, :3], -1, -2), vector)
+
+
+def _in_reference(run: _Run, sensor: Sensor, vector: Array) -> Array:
+    """A vector in the axes of the reference; those of the world where there is none."""
+    if sensor.reference is None:
+        return vector
+    return _times(np.swapaxes(run.pose(sensor.reference)[..., :3, :3], -1, -2), vector)
+
+
+def _position(run: _Run, sensor: Sensor) -> Array:
+    p = run.pose(sensor.target)[..., :3, 3]
+    if sensor.reference is not None:
+        p = p - run.pose(sensor.reference)[..., :3, 3]
+    return _in_reference(run, sensor, p)
+
+
+def _orientation(run: _Run, sensor: Sensor) -> Array:
+    R = run.pose(sensor.target)[..., :3, :3]
+    if sensor.reference is not None:
+        R = np.swapaxes(run.pose(sensor.reference)[..., :3, :3], -1, -2) @ R
+    return _quaternion(R)
+
+
+def _linear_velocity(run: _Run, sensor: Sensor) -> Array:
+    v = run.twist(sensor.target)[..., 3:]
+    if sensor.reference is not None:
+        base = run.twist(sensor.reference)
+        arm = run.pose(sensor.target)[..., :3, 3] - run.pose(sensor.reference)[..., :3, 3]
+        v = v - base[..., 3:] - np.cross(base[..., :3], arm)
+    return _in_reference(run, sensor, v)
+
+
+def _angular_velocity(run: _Run, sensor: Sensor) -> Array:
+    omega = run.twist(sensor.target)[..., :3]
+    if sensor.reference is not None:
+        omega = omega - run.twist(sensor.reference)[..., :3]
+    return _in_reference(run, sensor, omega)
+
+
+def _through_joint(run: _Run, sensor: Sensor, part: slice) -> Array:
+    """What the body exerts on its parent, at the frame's origin and in its axes: [moment, force]."""
+    model, trajectory = run.model, run.trajectory
+    frame = model.frame(sensor.target)
+    wrenches = model.joint_wrenches(run.q, run.v, trajectory.vdot, trajectory.f_ext, p=run.p)
+    on_body = wrenches[..., frame.body, :]
+    X = np.array(frame.placement)
+    moment = on_body[..., :3] - np.cross(X[:3, 3], on_body[..., 3:])
+    both = np.concatenate([moment @ X[:3, :3], on_body[..., 3:] @ X[:3, :3]], axis=-1)
+    return np.asarray(both[..., part])
+
+
+def _subtree(run: _Run, sensor: Sensor) -> tuple[Array, Array, Array]:
+    """Mass centre, its velocity, and the angular momentum about it, of a body and all that it carries."""
+    model = run.model
+    root = model.body(sensor.target).index
+    carried = {root}
+    for body in model.bodies[root + 1 :]:
+        if body.parent in carried:
+            carried.add(body.index)
+    mass, parts = 0.0, []
+    for k in sorted(carried):
+        body = model.bodies[k]
+        X, V = run.pose(body.name), run.twist(body.name)
+        for part in body.parts:
+            A = np.array(part.placement)
+            R = X[..., :3, :3] @ A[:3, :3]
+            arm = _times(X[..., :3, :3], A[:3, :3] @ np.array(part.com) + A[:3, 3])
+            velocity = V[..., 3:] + np.cross(V[..., :3], arm)
+            xx, yy, zz, xy, xz, yz = part.inertia
+            I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+            spin = _times(R, _times(I, _times(np.swapaxes(R, -1, -2), V[..., :3])))
+            parts.append((part.mass, X[..., :3, 3] + arm, velocity, spin))
+            mass += part.mass
+    centre = sum(m * c for m, c, _, _ in parts) / mass
+    drift = sum(m * u for m, _, u, _ in parts) / mass
+    momentum = sum(h + m * np.cross(c - centre, u - drift) for m, c, u, h in parts)
+    return np.asarray(centre), np.asarray(drift), np.asarray(momentum)
+
+
+def _drive(run: _Run, sensor: Sensor, what: str) -> Array:
+    actuator = run.model.actuators[sensor.target]
+    if what == "position":
+        return run.by_sample(lambda t, q, v, x, p: float(length(run.model, actuator.transmission, q)))
+    if what == "velocity":
+        return run.by_sample(lambda t, q, v, x, p: float(speed(run.model, actuator.transmission, q, v)))
+    if run.drives is None or actuator not in run.drives.actuators:
+        raise InputError(
+            f"the sensor {sensor.name!r} reads the force of an actuator, which depends on its control",
+            do="lw.Sensors(drives=actuators) with the lw.Actuators of the run",
+        )
+    drives, place = run.drives, run.drives.actuators.index(actuator)
+    return run.by_sample(lambda t, q, v, x, p: float(drives.forces(t, q, v, x, p)[place]))
+
+
+def _times(A: Array, x: Array) -> Array:
+    return np.asarray(np.einsum("...ij,...j->...i", A, x))
+
+
+def _quaternion(R: Array) -> Array:
+    """W, x, y, z with w >= 0, from the largest of the four squares: no loss of digits anywhere."""
+    d = np.stack([R[..., i, i] for i in range(3)], -1)
+    trace = d.sum(-1)
+    squares = np.concatenate([1 + trace[..., None], 1 - trace[..., None] + 2 * d], -1) / 4
+    rows = np.empty((*R.shape[:-2], 4, 4))
+    skew = [R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]]
+    for i in range(4):
+        rows[..., i, i] = 4 * squares[..., i]
+    for i in range(3):
+        rows[..., 0, i + 1] = rows[..., i + 1, 0] = skew[i]
+        for j in range(i):
+            rows[..., i + 1, j + 1] = rows[..., j + 1, i + 1] = R[..., i, j] + R[..., j, i]
+    best = squares.argmax(-1)
+    q = np.take_along_axis(rows, best[..., None, None], -2)[..., 0, :]
+    q = q / np.linalg.norm(q, axis=-1, keepdims=True)
+    return np.asarray(np.where(q[..., :1] < 0, -q, q))
+
+
+_READINGS: dict[str, Callable[[_Run, Sensor], Array]] = {
+    "joint_position": lambda run, s: run.column(s, run.q, "q"),
+    "joint_velocity": lambda run, s: run.column(s, run.v, "v"),
+    "joint_drive_force": lambda run, s: run.trajectory.tau[..., run.model.joint(s.target).v_slice],
+    "ball_orientation": lambda run, s: run.q[..., run.model.joint(s.target).q_slice],
+    "ball_angular_velocity": lambda run, s: run.v[..., run.model.joint(s.target).v_slice],
+    "actuator_position": lambda run, s: _drive(run, s, "position"),
+    "actuator_velocity": lambda run, s: _drive(run, s, "velocity"),
+    "actuator_force": lambda run, s: _drive(run, s, "force"),
+    "gyroscope": lambda run, s: _in_own_axes(run, s, run.twist(s.target)[..., :3]),
+    "accelerometer": lambda run, s: _in_own_axes(run, s, run.acceleration(s.target)[..., 3:]),
+    "velocimeter": lambda run, s: _in_own_axes(run, s, run.twist(s.target)[..., 3:]),
+    "magnetometer": lambda run, s: _in_own_axes(run, s, np.broadcast_to(s.field, (*run.q.shape[:-1], 3))),
+    "force": lambda run, s: _through_joint(run, s, slice(3, 6)),
+    "torque": lambda run, s: _through_joint(run, s, slice(0, 3)),
+    "frame_position": _position,
+    "frame_orientation": _orientation,
+    "frame_x_axis": lambda run, s: _in_reference(run, s, run.pose(s.target)[..., :3, 0]),
+    "frame_y_axis": lambda run, s: _in_reference(run, s, run.pose(s.target)[..., :3, 1]),
+    "frame_z_axis": lambda run, s: _in_reference(run, s, run.pose(s.target)[..., :3, 2]),
+    "frame_linear_velocity": _linear_velocity,
+    "frame_angular_velocity": _angular_velocity,
+    "frame_linear_acceleration": lambda run, s: run.acceleration(s.target)[..., 3:],
+    "frame_angular_acceleration": lambda run, s: run.acceleration(s.target)[..., :3],
+    "subtree_center_of_mass": lambda run, s: _subtree(run, s)[0],
+    "subtree_linear_velocity": lambda run, s: _subtree(run, s)[1],
+    "subtree_angular_momentum": lambda run, s: _subtree(run, s)[2],
+    "kinetic_energy": lambda run, s: run.model.kinetic_energy(run.q, run.v, p=run.p)[..., None],
+    "potential_energy": lambda run, s: (run.trajectory.energy - run.model.kinetic_energy(run.q, run.v, p=run.p))[
+        ..., None
+    ],
+    "clock": lambda run, s: np.broadcast_to(run.trajectory.t[..., None], (*run.q.shape[:-1], 1)),
+}

@@ -1,0 +1,182 @@
+"""What a transmission does, over any scalar: its length, its speed, and where its force goes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from linkwise.model.actuation import FrameTransmission, JointTransmission, PathTransmission, Spring, Transmission
+from linkwise.model_api.model import Model
+from linkwise.sim.elements import Element, Scalar, Vector
+from linkwise.spatial.scalar import sqrt, where
+
+__all__ = ["ModelSprings", "add_pulled", "joint_forces", "length", "speed", "wrenches"]
+
+
+def length(model: Model, transmission: Transmission, q: Vector) -> Scalar:
+    """Σ g·q; of a ball joint, g · log q; of a tendon through space, the length of its way."""
+    total: Scalar = 0.0
+    if isinstance(transmission, PathTransmission):
+        points = {frame: _pose(model, frame, q)[:3, 3] for frame in transmission.frames}
+        for frames, factor in transmission.paths:
+            for a, b in pairwise(frames):
+                total = total + _norm(points[b] - points[a]) * factor
+    for name, gear in transmission.gears if isinstance(transmission, JointTransmission) else ():
+        joint = model.joint(name)
+        own = list(q[joint.q_slice])
+        m, offset = (joint.mimic.multiplier, joint.mimic.offset) if joint.mimic else (1.0, 0.0)
+        if joint.nq != joint.nv:
+            own = list(joint.type.difference(joint.type.neutral(), own))
+        for g, x in zip(gear, own, strict=True):
+            if g:
+                total = total + (x * m + offset if joint.mimic else x) * g
+    return total
+
+
+def speed(model: Model, transmission: Transmission, q: Vector, v: Vector) -> Scalar:
+    """l̇."""
+    total: Scalar = 0.0
+    if isinstance(transmission, JointTransmission):
+        for name, gear in transmission.gears:
+            joint = model.joint(name)
+            m = joint.mimic.multiplier if joint.mimic else 1.0
+            for g, x in zip(gear, v[joint.v_slice], strict=True):
+                total = total + x * (g * m) if g else total
+        return total
+    if isinstance(transmission, PathTransmission):
+        for frame, along in _gradient(model, transmission, q).items():
+            for g, x in zip(along, _twist(model, frame, q, v)[3:], strict=True):
+                total = total + x * g
+        return total
+    R, twist = _pose(model, transmission.frame, q)[:3, :3], _twist(model, transmission.frame, q, v)
+    for g, x in zip(transmission.wrench, [*(R.T @ twist[:3]), *(R.T @ twist[3:])], strict=True):
+        total = total + x * g if g else total
+    return total
+
+
+def joint_forces(model: Model, transmission: Transmission, force: Scalar, tau: list[Scalar]) -> None:
+    """Add what the joints feel to nv numbers."""
+    for name, gear in transmission.gears if isinstance(transmission, JointTransmission) else ():
+        joint = model.joint(name)
+        m = joint.mimic.multiplier if joint.mimic else 1.0
+        for i, g in enumerate(gear, joint.v_slice.start):
+            if g:
+                tau[i] = tau[i] + force * (g * m)
+
+
+def wrenches(model: Model, transmission: Transmission, q: Vector) -> dict[str, list[Scalar]]:
+    """For f = 1, what each body feels: [moment, force] (6) at its origin, in its frame."""
+    found: dict[str, list[Scalar]] = {}
+    if isinstance(transmission, FrameTransmission):
+        moment, push = np.reshape(transmission.wrench, (2, 3))
+        _add_wrench(model, transmission.frame, moment, push, found)
+    elif isinstance(transmission, PathTransmission):
+        for frame, along in _gradient(model, transmission, q).items():
+            if model.frame(frame).body >= 0:
+                R = _pose(model, frame, q)[:3, :3]
+                _add_wrench(model, frame, np.zeros(3), R.T @ along, found)
+    return found
+
+
+def add_pulled(found: dict[str, Any], felt: dict[str, list[Scalar]], force: Scalar) -> None:
+    """Add the forces on bodies of a transmission that is pulled."""
+    for body, unit in felt.items():
+        own = [force * each for each in unit]
+        found[body] = [a + b for a, b in zip(found[body], own, strict=True)] if body in found else own
+
+
+def _add_wrench(model: Model, name: str, moment: Any, push: Any, found: dict[str, list[Scalar]]) -> None:
+    """A moment and a force at a frame, in its axes, to its body."""
+    frame = model.frame(name)
+    if frame.body < 0:
+        return
+    X = np.array(frame.placement)
+    f = X[:3, :3] @ push
+    own = [*(X[:3, :3] @ moment + np.cross(X[:3, 3], f)), *f]
+    body = model.bodies[frame.body].name
+    found[body] = [a + b for a, b in zip(found[body], own, strict=True)] if body in found else own
+
+
+def _gradient(model: Model, transmission: PathTransmission, q: Vector) -> dict[str, Any]:
+    """∂l by the place of each frame (3), world axes."""
+    points = {frame: _pose(model, frame, q)[:3, 3] for frame in transmission.frames}
+    found: dict[str, Any] = {frame: np.zeros(3, object) + 0.0 for frame in points}
+    for frames, factor in transmission.paths:
+        for a, b in pairwise(frames):
+            way = points[b] - points[a]
+            unit = way * (factor / _norm(way))
+            found[b] = found[b] + unit
+            found[a] = found[a] - unit
+    return found
+
+
+def _norm(way: Any) -> Scalar:
+    return sqrt(way[0] * way[0] + way[1] * way[1] + way[2] * way[2])
+
+
+def _pose(model: Model, frame: str, q: Vector) -> Any:
+    return model.pose(_objects(q), frame)
+
+
+def _twist(model: Model, frame: str, q: Vector, v: Vector) -> Any:
+    return model.velocity(_objects(q), _objects(v), frame)
+
+
+def _objects(values: Vector) -> Any:
+    array = np.empty(len(values), object)
+    array[:] = list(values)
+    return array
+
+
+class ModelSprings(Element):
+    """The springs across joints that a model has; passive, part of every simulation."""
+
+    is_actuator = False
+
+    def __init__(self, model: Model, springs: bool = True, damping: bool = True) -> None:
+        self.model, self.springs, self.damping = model, springs, damping
+
+    def _pull(self, spring: Spring, q: Vector, v: Vector) -> Scalar:
+        total: Scalar = 0.0
+        if self.springs and spring.stiffness:
+            total = self._stretch(spring, q) * (-spring.stiffness)
+        if self.damping and spring.damping:
+            total = total - speed(self.model, spring.transmission, q, v) * spring.damping
+        return total
+
+    def _stretch(self, spring: Spring, q: Vector) -> Scalar:
+        """How far beyond its slack."""
+        l = length(self.model, spring.transmission, q)
+        low, high = spring.rest
+        if low == high:
+            return l - low
+        over = where(l > high, l - high, 0.0) if np.isfinite(high) else 0.0
+        return where(l < low, l - low, over) if np.isfinite(low) else over
+
+    def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector | None:
+        """Of those along joints."""
+        if not self.model.springs:
+            return None
+        tau: list[Scalar] = [0.0] * self.model.nv
+        for spring in self.model.springs:
+            joint_forces(self.model, spring.transmission, self._pull(spring, q, v), tau)
+        return tau
+
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector] | None:
+        """Of those at frames."""
+        found: dict[str, Any] = {}
+        for spring in self.model.springs:
+            felt = wrenches(self.model, spring.transmission, q)
+            if felt:
+                add_pulled(found, felt, self._pull(spring, q, v))
+        return found or None
+
+    def energy(self, q: Vector, x: Vector, p: Vector) -> Scalar:
+        """½ Σ k d²."""
+        total: Scalar = 0.0
+        for spring in self.model.springs if self.springs else ():
+            d = self._stretch(spring, q)
+            total = total + d * d * (0.5 * spring.stiffness)
+        return total
