@@ -112,3 +112,28 @@ def test_given_surfaces_follow_the_nodes():
         moved, tip.Gamma @ eta + 0.5 * (tip.Q @ eta) @ eta, atol=0.06 * np.abs(tip.Gamma @ eta).max()
     )
     assert np.abs((skin.vertices(eta) - skin.solid.vertices)[np.abs(skin.solid.vertices[:, 0]) < 1e-9]).max() < 1e-4
+
+
+def test_colours_of_sdf_and_mjcf_files():
+    sdf = """<sdf version="1.9"><model name="m"><link name="a"><inertial><mass>1</mass></inertial><visual name="v">
+      <geometry><sphere><radius>0.1</radius></sphere></geometry><material><diffuse>0 1 0 1</diffuse></material></visual>
+      </link><joint name="j" type="revolute"><parent>world</parent><child>a</child><axis><xyz>0 0 1</xyz></axis></joint>
+      </model></sdf>"""
+    assert looks_of(lw.loads(sdf)).bodies[0][0].colour == (0, 255, 0)
+    pytest.importorskip("mujoco")
+    mjcf = """<mujoco><asset><material name="m" rgba="0 0 1 1"/></asset><worldbody><body><joint type="hinge"/>
+      <geom type="sphere" size="0.1" material="m"/><geom type="box" size="0.1 0.1 0.1" rgba="1 0 0 0.5"/></body>
+      </worldbody></mujoco>"""
+    assert {solid.colour for solid in looks_of(lw.loads(mjcf)).bodies[0]} == {(0, 0, 255), (255, 0, 0)}
+
+
+def test_a_model_without_bodies_can_be_seen():
+    b = lw.ModelBuilder("table")
+    b.add_body(
+        "top", joint=lw.Fixed(), mass=1.0, visuals=[lw.Geometry("box", (1.0, 1.0, 0.1), None, (1, 1, 1), PLACE, "top")]
+    )
+    looks = looks_of(b.build())
+    assert looks.bodies == () and len(looks.base) == 1
+
+
+PLACE = tuple(tuple(row) for row in np.eye(4).tolist())
