@@ -37,7 +37,7 @@ layers: $(VENV)/.dev
 pytest: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
 
-slow: $(VENV)/.dev
+slow: $(VENV)/.dev $(VENV)/.models
 	$(BIN)/python -m pytest -n auto -m slow $(PYTEST_ARGS)
 
 bench: $(VENV)/.dev
@@ -66,6 +66,11 @@ $(VENV)/.viz: $(BIN)/python pyproject.toml
 $(VENV)/.dev: $(BIN)/python pyproject.toml
 	$(PIP) install --quiet --editable ".[dev]"
 	touch $(VENV)/.viz $@
+
+# Their model files alone: what these packages need besides would be gigabytes.
+$(VENV)/.models: $(VENV)/.dev
+	$(PIP) install --quiet --no-deps dm_control gymnasium-robotics
+	touch $@
 
 $(BIN)/python:
 	@command -v $(PYTHON) >/dev/null || { \

@@ -23,6 +23,7 @@ import numpy as np
 
 import linkwise as lw
 from bench import report
+from bench.flexible import arm
 from bench.robots import ROBOTS
 
 CHECKED = 4096  # states compared with the CPU, at both ends of the batch
@@ -30,12 +31,16 @@ BYTES = 4 << 30  # of one function's arrays
 FUNCTIONS = ("inverse_dynamics", "forward_dynamics")
 MATRICES = ("mass_matrix", "mass_matrix_inverse")
 STEP = 1e-3
+FLEXIBLE: dict[str, Callable[[], lw.Model]] = {
+    "flexible_arm": lambda: arm("plain", (2, 2)),  # three links with four modes each
+    "rigid_arm": lambda: arm("plain", None),  # the same with rigid links
+}
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(prog="python -m bench.gpu", description=__doc__)
-    parser.add_argument("--robots", nargs="+", choices=list(ROBOTS), default=["panda", "g1"])
+    parser.add_argument("--robots", nargs="+", choices=[*ROBOTS, *FLEXIBLE], default=["panda", "g1"])
     parser.add_argument("--models", type=Path, help="folder with the robots' files, as --export leaves them")
     parser.add_argument("--export", type=Path, help="copy the robots' files to a folder, and stop")
     parser.add_argument("--gigabytes", type=float, default=BYTES / 2**30, help="of one function's arrays")
@@ -56,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> None:
                 rows.append(measure(robot, model, name, np.dtype(dtype), int(options.gigabytes * 2**30)))
                 show(rows[-1], copy)
         free()
-        for dtype in (np.float32, np.float64):
+        for dtype in () if model.is_flexible else (np.float32, np.float64):  # their fast modes need shorter steps
             for way in ("steps", "evaluations") if model.nv < 10 else ("evaluations",):
                 rows.append(measure_rollout(robot, model, way, np.dtype(dtype), options.rollouts, options.steps))
                 show_rollout(rows[-1])
@@ -67,12 +72,14 @@ def main(argv: Sequence[str] | None = None) -> None:
 def export(robots: Sequence[str], folder: Path) -> None:
     """The files that `load` reads."""
     folder.mkdir(parents=True, exist_ok=True)
-    for robot in robots:
+    for robot in set(robots) - set(FLEXIBLE):
         shutil.copy(ROBOTS[robot].path, folder / f"{robot}.urdf")
 
 
 def load(robot: str, folder: Path | None) -> lw.Model:
     """A robot, from the installed files or a folder."""
+    if robot in FLEXIBLE:
+        return FLEXIBLE[robot]()
     path = ROBOTS[robot].path if folder is None else folder / f"{robot}.urdf"
     return lw.load(path, locked=ROBOTS[robot].locked)
 
@@ -125,14 +132,15 @@ def measure(robot: str, model: lw.Model, name: str, dtype: np.dtype[Any], size: 
     per_state = sum(a.size for a in (*program.inputs, *program.outputs)) * dtype.itemsize
     count = max(2 * CHECKED, size // per_state // 1024 * 1024)
     rng = np.random.default_rng(1)
-    few = [rng.uniform(-3, 3, (CHECKED, *a.shape)).astype(dtype) for a in program.inputs]
+    reach = [_reach(model, a.name, a.shape) for a in program.inputs]
+    few = [rng.uniform(-r, r, (CHECKED, *r.shape)).astype(dtype) for r in reach]
     expected = np.asarray(function.general(*(a.astype(np.float64) for a in few)))
     generator = cp.random.default_rng(2)
     arrays = []
-    for each in few:
+    for each, r in zip(few, reach, strict=True):
         array = generator.random((count, *each.shape[1:]), dtype=dtype)
-        array *= dtype.type(6)
-        array -= dtype.type(3)
+        array -= dtype.type(0.5)
+        array *= cp.asarray((2 * r).astype(dtype))
         array[:CHECKED] = array[-CHECKED:] = cp.asarray(each)
         arrays.append(array)
     out = cp.full((count, *program.outputs[0].shape), cp.nan, dtype)
@@ -151,6 +159,16 @@ def measure(robot: str, model: lw.Model, name: str, dtype: np.dtype[Any], size: 
         "what": what, "rate": rate, "bytes": rate * per_state, "error": error, "missing": missing, "count": count,
         "first_call": compiled,
     }  # fmt: skip
+
+
+def _reach(model: lw.Model, name: str, shape: tuple[int, ...]) -> Any:
+    """How far from zero an input's numbers go: modal coordinates as far as deflections are small."""
+    reach = np.full(shape, 3.0)
+    if name == "q":
+        drawn = np.abs([model.random_configuration(seed) for seed in range(64)]).max(axis=0)
+        for body in model.bodies:
+            reach[body.q_slice] = drawn[body.q_slice] if body.modes else reach[body.q_slice]
+    return reach
 
 
 def rk4_step(model: Any, q: Any, v: Any, tau: Any) -> dict[str, Any]:

@@ -17,6 +17,9 @@ LEFT_OUT = {
     "assemble": "of closed systems, with a result of its own: tested with the closures",
     "check_closures": "raises or returns nothing: tested with the closures",
     "inverse_kinematics": "takes goals, not a state: tested with the kinematics",
+    "static_force": "takes loads by name: tested with the statics",
+    "support_margin": "takes points: tested with the statics",
+    "manipulability": "made of a Jacobian: tested with the statics",
     "freedoms": "returns a report: tested with the closures",
     "independent_mass_matrix": "takes one configuration: tested with the closures",
     "static_equilibrium": "of closed systems, with a result of its own: tested with the closures",
@@ -29,6 +32,7 @@ LEFT_OUT = {
 STATIC = {
     "body": "place",
     "dt": "seconds",
+    "reference": "a word; left alone",
     "order": "order",
     "actuated": "joints; left alone",
     "node": "of flexible bodies; left alone",

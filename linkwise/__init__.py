@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from linkwise.compiled.function import CompiledFunction, compile
+from linkwise.compiled.small_matrices import cholesky, solve
 from linkwise.errors import (
     ClosureError,
     InputError,
@@ -56,7 +57,27 @@ from linkwise.model.joints import (
 )
 from linkwise.model.placement import transform
 from linkwise.model_api.model import Model, ModelBuilder
-from linkwise.spatial.scalar import atan2, cos, exp, log, sin, sqrt, tan, tanh, where
+from linkwise.spatial.scalar import absolute as abs
+from linkwise.spatial.scalar import (
+    acos,
+    asin,
+    atan,
+    atan2,
+    clip,
+    cos,
+    cosh,
+    exp,
+    log,
+    maximum,
+    minimum,
+    sign,
+    sin,
+    sinh,
+    sqrt,
+    tan,
+    tanh,
+    where,
+)
 
 if TYPE_CHECKING:
     from linkwise.codegen.c.files import emit_c
@@ -66,9 +87,11 @@ if TYPE_CHECKING:
     from linkwise.kinematics.goals import Aim, Balance, Reach
     from linkwise.kinematics.solver import Reached
     from linkwise.model.joint_check import check_joint
+    from linkwise.paths.path import Path, path
     from linkwise.sim.actuators import (
         PD,
         ComputedTorque,
+        Disturbance,
         JointSprings,
         ReactionWheel,
         SeriesElastic,
@@ -77,6 +100,8 @@ if TYPE_CHECKING:
     )
     from linkwise.sim.bushing import Bushing
     from linkwise.sim.closing import Baumgarte
+    from linkwise.sim.controllers import PID, Controller, Sampled
+    from linkwise.sim.disturbances import BodyForce, BodyForces
     from linkwise.sim.drives import Actuators
     from linkwise.sim.elements import Element, FrozenElementError
     from linkwise.sim.events import Event
@@ -85,6 +110,7 @@ if TYPE_CHECKING:
     from linkwise.sim.run import IntegrationWarning
     from linkwise.sim.sensors import IMU, Encoder, ForceTorque
     from linkwise.sim.simulate import SlowControlWarning, simulate
+    from linkwise.sim.tables import Table
     from linkwise.sim.trajectory import Trajectory
     from linkwise.viz.viewer import view
 
@@ -107,11 +133,14 @@ __all__ = [  # noqa: RUF022  # in groups
     "FlexibleBody",
     # compiled functions, and scalar functions to write them with
     "compile", "CompiledFunction", "rollout", "emit_c", "as_torch", "as_jax",
-    "atan2", "cos", "exp", "log", "sin", "sqrt", "tan", "tanh", "where",
+    "abs", "acos", "asin", "atan", "atan2", "clip", "cos", "cosh", "exp", "log", "maximum", "minimum", "sign", "sin",
+    "sinh", "sqrt", "tan", "tanh", "where", "solve", "cholesky",
     # simulation: what acts, what measures, what comes out
     "simulate", "Trajectory", "Event", "JointRules", "Baumgarte", "Element", "ComputedTorque", "JointSprings", "PD",
     "ReactionWheel", "SeriesElastic", "Thruster", "Torque", "Bushing", "Encoder", "ForceTorque", "IMU",
-    "Actuators", "Sensors",
+    "Table", "Controller", "Sampled", "PID", "Disturbance", "BodyForce", "BodyForces", "Actuators", "Sensors",
+    # ways between configurations
+    "path", "Path",
     # to be seen
     "view",
     # errors and warnings
@@ -128,9 +157,13 @@ _LATER = {
     "linkwise.kinematics.goals": ("Aim", "Balance", "Reach"),
     "linkwise.kinematics.solver": ("Reached",),
     "linkwise.flexible.body": ("FlexibleBody",),
+    "linkwise.paths.path": ("Path", "path"),
     "linkwise.sim.actuators": (
-        "PD", "ComputedTorque", "JointSprings", "ReactionWheel", "SeriesElastic", "Thruster", "Torque",
+        "PD", "ComputedTorque", "Disturbance", "JointSprings", "ReactionWheel", "SeriesElastic", "Thruster", "Torque",
     ),
+    "linkwise.sim.controllers": ("PID", "Controller", "Sampled"),
+    "linkwise.sim.disturbances": ("BodyForce", "BodyForces"),
+    "linkwise.sim.tables": ("Table",),
     "linkwise.sim.bushing": ("Bushing",),
     "linkwise.sim.closing": ("Baumgarte",),
     "linkwise.sim.drives": ("Actuators",),
@@ -157,4 +190,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, "__version__", "operators"])

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.sweeps import Field, generalized, inward, outward
+from linkwise.model.sweeper import Sweeps
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, coordinate_axis
 from linkwise.spatial.scalar import Scalar, is_zero
@@ -32,11 +33,16 @@ class Axis:
     g: Force
 
 
-def articulate(tree: Tree, q: Sequence[Scalar]) -> Field[list[Axis]]:
-    """The eliminated axes of every link: all that forward dynamics needs to know of the inertias."""
+def articulate(tree: Sweeps, q: Sequence[Scalar], held: Field[ArticulatedInertia] | None = None) -> Field[list[Axis]]:
+    """The eliminated axes of every link: all that forward dynamics needs to know of the inertias.
+
+    ``held``: what each link carries beside its own inertia.
+    """
 
     def step(link: Link, outboard: ArticulatedInertia) -> tuple[ArticulatedInertia, list[Axis]]:
         P = link.M(q).articulated() + outboard
+        if held is not None:
+            P = P + held[link]
         axes = []
         for s, armature, bare in zip(link.S(q), link.armature, _bare_axes(link, q), strict=True):
             u = P @ s
@@ -66,7 +72,7 @@ def solve(
 
 
 def innovate(
-    tree: Tree,
+    tree: Sweeps,
     q: Sequence[Scalar],
     axes: Field[list[Axis]],
     efforts: Callable[[Link], Sequence[Scalar]],
@@ -90,7 +96,7 @@ def innovate(
 
 
 def accelerate(
-    tree: Tree, q: Sequence[Scalar], axes: Field[list[Axis]], nu: Field[list[Scalar]]
+    tree: Sweeps, q: Sequence[Scalar], axes: Field[list[Axis]], nu: Field[list[Scalar]]
 ) -> Field[list[Scalar]]:
     """v̇ = [I - HψK]*ν of every axis: the outward half."""
 
@@ -124,7 +130,7 @@ class _Pulling:
         return _Pulling(z, tuple(a + b for a, b in zip(self.half, other.half, strict=True)))
 
 
-def pull(tree: Tree, q: Sequence[Scalar], axes: Field[list[Axis]], pulls: Pulls) -> tuple[Field[Any], Any]:
+def pull(tree: Sweeps, q: Sequence[Scalar], axes: Field[list[Axis]], pulls: Pulls) -> tuple[Field[Any], Any]:
     """ε = [I - HψK]c + Hψf of several pulls at once, for each axis one number a pull; and Λ = ε*D⁻¹ε, count × count.
 
     With J_c*λ = c λ + Hφf λ the joint forces that the pulls amount to, Λ is J_c𝓜⁻¹J_c* (004 §3: Λ = B*ΩB with

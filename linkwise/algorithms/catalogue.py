@@ -27,17 +27,20 @@ from linkwise.algorithms import (
     perturbed,
     regressor,
 )
+from linkwise.algorithms.branch_choice import Branching, branching
 from linkwise.algorithms.closed_system import constrained_accelerations
 from linkwise.algorithms.closure_solvers import ClosureSolver, closure_solver
 from linkwise.algorithms.equations import Between, Constraint
 from linkwise.algorithms.kinematics import Place
 from linkwise.algorithms.pivots import Pivots, reference_pivots
+from linkwise.algorithms.references import Reference
 from linkwise.algorithms.sweeps import Field, each
 from linkwise.algorithms.switched import switched
+from linkwise.errors import InputError
 from linkwise.model.closures.instances import ClosureInstance
-from linkwise.model.layout import lay_out
+from linkwise.model.layout import lay_out, placed_at
 from linkwise.model.mechanism import Mechanism, Pose
-from linkwise.model.parameters import parameters
+from linkwise.model.parameters import Values, parameters
 from linkwise.model.tree import Tree
 from linkwise.once import cached_property
 from linkwise.spatial.matrices import Mat3
@@ -85,16 +88,14 @@ class Trees:
 
     def constraints(self, tree: Tree, active: Flat | None = None) -> list[Constraint]:
         """What closes the mechanism, on its links; with ``active``, each with its number, 1 in force and 0 released."""
-        found = [
-            Between(
-                c.type,
-                _on_body(tree, c.body_a, c.placement_a, c.node_a),
-                _on_body(tree, c.body_b, c.placement_b, c.node_b),
-            )
-            if isinstance(c, ClosureInstance)
-            else c
-            for c in self.mechanism.closures
-        ]
+        values = Values(self.mechanism, self.p)
+        found: list[Constraint] = []
+        for c in self.mechanism.closures:
+            kind = values.closure_type(c)
+            if isinstance(c, ClosureInstance):
+                found.append(Between(kind, _end(tree, values, c, "a"), _end(tree, values, c, "b")))
+            else:
+                found.append(replace(c, type=kind))
         return found if active is None else [switched(c, a) for c, a in zip(found, active, strict=True)]
 
     def closed(
@@ -104,15 +105,48 @@ class Trees:
         time: Flat | None,
         constraints: Sequence[Constraint] | None = None,
         active: Flat | None = None,
+        *,
+        closed: bool = False,
     ) -> ClosureSolver:
-        """The closed system at a state, to be solved as the mechanism says; other constraints than its own if given."""
+        """The closed system at a state, to be solved as the mechanism says; other constraints than its own if given.
+
+        ``closed``: whether accelerations alone are asked for; see :func:`linkwise.algorithms.equations.equations`.
+        """
         taken = self.constraints(self.fast, active) if constraints is None else constraints
-        pivots = None if self.mechanism.closure_reference is None else lambda: self.pivots(taken)
-        return closure_solver(self.mechanism.closure_solver, self.fast, q, v, taken, instant(time), pivots)
+        name, chosen = self.mechanism.closure_solver, list[Any]()
+        if name == "auto" and active is None and self.branching is not None:
+            name = "branches"
+        if name == "branches" and (active is not None or self.branching is None):
+            raise InputError(
+                'the closure solver "branches" needs closures that each hold a branch of their own',
+                got="closures that may be attached and released"
+                if active is not None
+                else ", ".join(repr(c.name) for c in self.mechanism.closures) or "no closures",
+                allowed="branches that hang on the world, move freely where they are held, and are held only there",
+                do='use with_closure_solver("auto")',
+            )
+        if name == "embedding":
+            chosen.append(lambda: self.pivots(taken))
+        if name == "branches":
+            chosen.append(self.branching)
+        return closure_solver(name, self.fast, q, v, taken, instant(time), *chosen, closed=closed)
+
+    @cached_property
+    def nominal(self) -> Trees:
+        """The same for nominal parameters, on numbers."""
+        return self if self.p is None else Trees(self.mechanism)
+
+    @cached_property
+    def branching(self) -> Branching | None:
+        """The branch that each closure holds, for nominal parameters; None where one holds none of its own."""
+        if self.fast.rolls or not self.mechanism.closures:
+            return None
+        nominal = self.nominal
+        return branching(nominal.fast, nominal.constraints(nominal.fast))
 
     def pivots(self, constraints: Sequence[Constraint] | None = None) -> Pivots:
         """Which equation determines which freedom, at the mechanism's reference and for nominal parameters."""
-        nominal = self if self.p is None else Trees(self.mechanism)
+        nominal = self.nominal
         taken = nominal.constraints(nominal.fast)
         if constraints is not None:  # the same ones, with other things to say
             types: list[Any] = [given.type for given in constraints]
@@ -125,9 +159,20 @@ class Trees:
         return None if f_ext is None else each(tree, lambda link: link.external(f_ext))
 
 
+def _end(tree: Tree, values: Values, closure: ClosureInstance, side: str) -> Place:
+    """Frame a or b of a closure."""
+    body, pose, node = (getattr(closure, f"{what}_{side}") for what in ("body", "placement", "node"))
+    free = values.closure_placement(closure, side)
+    return _on_body(tree, body, pose, node) if free is None else _place(tree, body, placed_at(*free), node)
+
+
 def _on_body(tree: Tree, body: int, pose: Pose, node: int = 0) -> Place:
     """A place given by its pose on a moving body (-1: the world), or on a node of one that deforms."""
     offset = Transform.rigid(Mat3([row[:3] for row in pose[:3]]), Vec(*(row[3] for row in pose[:3])))
+    return _place(tree, body, offset, node)
+
+
+def _place(tree: Tree, body: int, offset: Transform, node: int) -> Place:
     if body < 0:
         return Place(None, offset)
     link = tree.links[body]
@@ -185,6 +230,7 @@ def input_shape(mechanism: Mechanism, name: str) -> tuple[int, ...]:
         "force": (6,),
         "pi": (len(mechanism.bodies), 10),
         "t": (),
+        "softness": (),
         "active": (len(mechanism.closures),),
         "multipliers": (sum(len(c.equations) for c in mechanism.closures),),
     }
@@ -199,7 +245,7 @@ def link_start(name: str) -> str:
     others = {
         "f_ext": "body",
         "pi": "body",
-        **dict.fromkeys(("point", "force", "p", "t", "active", "multipliers"), "none"),
+        **dict.fromkeys(("point", "force", "p", "t", "softness", "active", "multipliers"), "none"),
     }
     return others.get(name, _KIND.get(name, name))
 
@@ -221,7 +267,7 @@ def _fd(
 ) -> Any:
     forces = t.link_forces(f_ext, t.fast)
     if t.mechanism.closures:
-        by = t.closed(q, v, time, active=active)
+        by = t.closed(q, v, time, active=active, closed=not closing_rate)
         return constrained_accelerations(by, t.fast, q, v, tau, forces, closing_rate)
     return forward_dynamics.forward_dynamics(t.fast, q, v, tau, forces)
 
@@ -258,6 +304,20 @@ def _perturbed_forward(
     t: Trees, q: Flat, v: Flat, tau: Flat, dq: Flat, dv: Flat, dtau: Flat, f_ext: Flat | None
 ) -> Any:
     return perturbed.perturbed_forward(t.fast, q, v, tau, dq, dv, dtau, t.link_forces(f_ext, t.fast)).dvdot
+
+
+_NO_POINT: Any = object()
+
+
+def _where(t: Trees, point: Any = _NO_POINT, reference: Reference = "mixed", **at: Any) -> tuple[Any, ...]:
+    """A place, a point on it where the function takes one, and the way to write what is there."""
+    place = t.place(t.fast, **at)
+    return (place, reference) if point is _NO_POINT else (place, _point(point), reference)
+
+
+def _pulled(function: Any, t: Trees, state: tuple[Flat, ...], point: Flat | None, f: Flat, **at: Any) -> Any:
+    place, where, reference = _where(t, point, **at)
+    return function(t.fast, *state, place, where, f, reference)
 
 
 def _point(point: Flat | None) -> Vec | None:
@@ -301,6 +361,7 @@ CATALOGUE: dict[str, Text] = {
         ("q", "f_ext"),
         lambda t, q, f_ext: inverse_dynamics.external_force(t.fast, q, t.link_forces(f_ext, t.fast)),
     ),
+    "force_at": Text(("q", "force"), lambda t, q, f, **at: jacobian.force_at(t.fast, q, t.place(t.fast, **at), f)),
     "mass_product": Text(("q", "x"), lambda t, q, x: inverse_dynamics.mass_product(t.fast, q, x)),
     "mass_solve": Text(("q", "x"), lambda t, q, x: forward_dynamics.mass_solve(t.fast, q, x)),
     "mass_matrix": Text(
@@ -323,24 +384,28 @@ CATALOGUE: dict[str, Text] = {
     ),
     "poses": Text(("q",), lambda t, q: kinematics.poses(t.fast, q), empty=(0, 4, 4)),
     "pose": Text(("q",), lambda t, q, **at: kinematics.pose(t.fast, q, t.place(t.fast, **at))),
-    "velocity": Text(("q", "v"), lambda t, q, v, **at: kinematics.velocity(t.fast, q, v, t.place(t.fast, **at))),
+    "velocity": Text(("q", "v"), lambda t, q, v, **at: kinematics.velocity(t.fast, q, v, *_where(t, **at))),
+    "acceleration": Text(
+        ("q", "v", "vdot"),
+        lambda t, q, v, vdot, **at: kinematics.acceleration(t.fast, q, v, vdot, *_where(t, **at)),
+    ),
     "jacobian": Text(
         ("q",),
-        lambda t, q, point, **at: jacobian.jacobian(t.fast, q, t.place(t.fast, **at), _point(point)),
+        lambda t, q, point, **at: jacobian.jacobian(t.fast, q, *_where(t, point, **at)),
         ("point",),
         Columns(
             ("force",),
-            lambda t, q, point, f, **at: jacobian.pulled(t.fast, q, t.place(t.fast, **at), _point(point), f),
+            lambda t, q, point, f, **at: _pulled(jacobian.pulled, t, (q,), point, f, **at),
             rows=True,
         ),
     ),
     "jacobian_rate": Text(
         ("q", "v"),
-        lambda t, q, v, point, **at: jacobian.jacobian_rate(t.fast, q, v, t.place(t.fast, **at), _point(point)),
+        lambda t, q, v, point, **at: jacobian.jacobian_rate(t.fast, q, v, *_where(t, point, **at)),
         ("point",),
         Columns(
             ("force",),
-            lambda t, q, v, point, f, **at: jacobian.pulled_rate(t.fast, q, v, t.place(t.fast, **at), _point(point), f),
+            lambda t, q, v, point, f, **at: _pulled(jacobian.pulled_rate, t, (q, v), point, f, **at),
             rows=True,
         ),
     ),

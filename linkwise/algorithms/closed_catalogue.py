@@ -8,6 +8,7 @@ import numpy as np
 
 from linkwise.algorithms import closed_system
 from linkwise.algorithms.catalogue import CATALOGUE, Columns, Flat, Text, Trees, instant
+from linkwise.algorithms.constrained import Constrained
 from linkwise.algorithms.equations import equations
 
 
@@ -39,7 +40,7 @@ def _efforts(t: Trees, q: Flat, time: Flat | None, v: Flat | None, multipliers: 
 
 def _forces(t: Trees, q: Flat, v: Flat, tau: Flat, f_ext: Flat | None, time: Flat | None) -> Any:
     forces = t.link_forces(f_ext, t.fast)
-    found = closed_system.constraint_forces(t.closed(q, v, time), t.fast, q, v, tau, forces)
+    found = closed_system.constraint_forces(t.closed(q, v, time, closed=True), t.fast, q, v, tau, forces)
     return found if found.wrenches else found._replace(wrenches=np.empty((0, 6), object))
 
 
@@ -62,12 +63,23 @@ def _constraint_push(t: Trees, q: Flat, multipliers: Flat, time: Flat | None, ac
     return closed_system.constraint_efforts(t.fast, q, _still(t, None), constraints, instant(time), multipliers)
 
 
+def _soft_velocity(t: Trees, q: Flat, v: Flat, softness: Flat, time: Flat | None, active: Flat | None) -> Any:
+    constraints = t.constraints(t.fast, active)
+    by = Constrained(t.fast, q, v, constraints, instant(time), softness=softness[0])
+    return closed_system.impulse(by, t.fast, v).v
+
+
 def _correction(t: Trees, q: Flat, multipliers: Flat, time: Flat | None, active: Flat | None) -> Any:
     return t.closed(q, _still(t, None), time, active=active).held(multipliers)[1]
 
 
 def _held(t: Trees, q: Flat, v: Flat, vdot: Flat, multipliers: Flat, time: Flat | None) -> Any:
     return closed_system.held(t.fast, q, v, vdot, multipliers, t.constraints(t.fast), instant(time))
+
+
+def _relative_poses(t: Trees, q: Flat) -> Any:
+    poses = closed_system.relative_poses(t.fast, q, t.constraints(t.fast))
+    return poses or np.empty((0, 4, 4), object)
 
 
 def _wrenches(t: Trees, q: Flat, v: Flat, multipliers: Flat, time: Flat | None) -> Any:
@@ -88,9 +100,11 @@ CLOSED: dict[str, Text] = {
     "impulse": Text(("q", "v"), _impulse, ("t", "active"), result=closed_system.Impulse),
     # Parts of others, not public.
     "tangent_part": Text(("q", "x"), _tangent_part, ("t", "active")),
+    "soft_velocity": Text(("q", "v", "softness"), _soft_velocity, ("t", "active")),
     "constraint_push": Text(("q", "multipliers"), _constraint_push, ("t", "active")),
     "correction": Text(("q", "multipliers"), _correction, ("t", "active")),
     "held": Text(("q", "v", "vdot", "multipliers"), _held, ("t",), result=closed_system.Held),
+    "closure_poses": Text(("q",), _relative_poses),
     "closure_wrenches": Text(("q", "v", "multipliers"), _wrenches, ("t",)),
 }
 """Functions of models that have closures."""

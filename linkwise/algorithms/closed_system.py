@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from linkwise.algorithms.closure_solvers import ClosureSolver
+from linkwise.algorithms.closure_solver import ClosureSolver
 from linkwise.algorithms.configuration import integrate
 from linkwise.algorithms.equations import Between, Constraint, Equations, equations, joints_of
+from linkwise.algorithms.freedoms import Matrix
 from linkwise.algorithms.inverse_dynamics import Forces, external_force, needed_forces
-from linkwise.algorithms.kinematics import placed
+from linkwise.algorithms.kinematics import Placed, placed
 from linkwise.algorithms.sweeps import Field, each, elementwise, generalized, only_at
 from linkwise.model.closures.base import Closure, Relation, RelativePose
 from linkwise.model.tree import Link, Tree
@@ -57,6 +58,18 @@ def closure_error(tree: Tree, q: Flat, constraints: Sequence[Constraint], t: Sca
             own = [x for _, joint in joints_of(tree, constraint) for x in joint.coordinates(q)]
             errors += constraint.type.residual(own, t)
     return errors
+
+
+def relative_poses(tree: Tree, q: Flat, constraints: Sequence[Constraint]) -> list[Matrix]:
+    """Where frame b of each closure is, seen from its frame a (4×4); of those between frames only. O(n)."""
+    frames = placed(tree, q)
+    found = []
+    for c in constraints:
+        if isinstance(c, Between):
+            a, b = c.a.within(frames, q), c.b.within(frames, q)
+            X = RelativePose(b.R, b.p).seen_from(RelativePose(a.R, a.p))
+            found.append(Placed(X.R, X.p).matrix())
+    return found
 
 
 def closure_rate(tree: Tree, q: Flat, v: Flat, constraints: Sequence[Constraint], t: Scalar) -> list[Scalar]:
@@ -125,7 +138,7 @@ def constrained_accelerations(
     """
     if closing_rate:
         by.push(_closing(by.equations, closing_rate))
-    return by.solve(tau, needed_forces(tree, q, v, None, f_ext))[0]
+    return by.accelerations(tau, needed_forces(tree, q, v, None, f_ext))
 
 
 def _closing(closures: Sequence[Equations], rate: float) -> list[Scalar]:
@@ -167,13 +180,13 @@ def tangent_part(by: ClosureSolver, still: ClosureSolver, tree: Tree, x: Flat) -
     moving = [
         a - b for e, f in zip(by.equations, still.equations, strict=True) for a, b in zip(e.rate, f.rate, strict=True)
     ]
-    change, _ = by.held([-a for a in moving])
+    change = by.project([-a for a in moving])
     return elementwise(tree, lambda a, b: a + b, x, change)
 
 
 def closing_step(by: ClosureSolver, tree: Tree, q: Flat) -> list[Scalar]:
     """q ⊕ -𝓜⁻¹J_c*Λ⁺e: one step of Newton's method towards closure, the shortest in the norm of kinetic energy."""
-    change, _ = by.held([-x for e in by.equations for x in e.residual])
+    change = by.project([-x for e in by.equations for x in e.residual])
     return integrate(tree, q, change)
 
 

@@ -15,12 +15,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from linkwise.algorithms.articulated import accelerate, articulate, innovate, pull
+from linkwise.algorithms.closure_solver import ClosureSolver
 from linkwise.algorithms.equations import Constraint, equations
 from linkwise.algorithms.inverse_dynamics import Forces
 from linkwise.algorithms.mimics import mimic_pulls, of_freedoms, own_efforts
-from linkwise.algorithms.multipliers import Multipliers
+from linkwise.algorithms.multipliers import FLOOR, Multipliers
 from linkwise.algorithms.pulls import Pulls, joined
 from linkwise.algorithms.sweeps import Field, each, everywhere, total
+from linkwise.model.sweeper import Sweeps
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar
 
@@ -40,11 +42,20 @@ class Sums:
 class PulledTree:
     """A tree with its articulated inertias, and what unit pulls do to it: Λ and the innovations ε."""
 
-    def __init__(self, tree: Tree, q: Flat, pulls: Pulls, *, sure: bool = False) -> None:
+    def __init__(
+        self,
+        tree: Sweeps,
+        q: Flat,
+        pulls: Pulls,
+        *,
+        sure: bool = False,
+        floor: float = FLOOR,
+        softness: Scalar | None = None,
+    ) -> None:
         self.tree, self.q, self.count = tree, q, pulls.count
         self.axes = articulate(tree, q)
         self.eps, self.Lambda = pull(tree, q, self.axes, pulls)
-        self.multipliers = Multipliers(self.Lambda, sure=sure)
+        self.multipliers = Multipliers(self.Lambda, sure=sure, floor=floor, softness=softness)
 
     def innovations(self, efforts: Callable[[Link], Flat], b: Forces) -> Field[list[Scalar]]:
         """ν of the free motion."""
@@ -87,17 +98,29 @@ class PulledTree:
         return vdot, self.multipliers.of_least_norm(multipliers)
 
 
-class Constrained:
+class Constrained(ClosureSolver):
     """The accelerations that closures and couplings allow, and the multipliers that hold them."""
 
-    def __init__(self, tree: Tree, q: Flat, v: Flat, constraints: Sequence[Constraint], t: Scalar = 0.0) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        q: Flat,
+        v: Flat,
+        constraints: Sequence[Constraint],
+        t: Scalar = 0.0,
+        *,
+        closed: bool = False,
+        softness: Scalar | None = None,
+    ) -> None:
         self.tree = tree
-        self.equations, pulls = equations(tree, q, v, constraints, t)
+        self.equations, pulls = equations(tree, q, v, constraints, t, closed=closed)
         self.bias = [x for e in self.equations for x in e.bias]
         self.count = pulls.count
         if tree.has_mimics:  # one more coupling each
             pulls = joined(pulls, mimic_pulls(tree))
-        self.pulled = PulledTree(tree, q, pulls)
+        # A row that is lost has no W of its own: what is soft is measured by all of them.
+        floor = FLOOR if softness is None else 1.0
+        self.pulled = PulledTree(tree, q, pulls, floor=floor, softness=softness)
 
     def push(self, accelerations: Flat) -> None:
         """Ask for these second derivatives of all equations (first ones, of rates) instead of zero."""
@@ -108,10 +131,6 @@ class Constrained:
         gamma = [-x for x in self.bias] + [0.0] * (self.pulled.count - self.count)
         vdot, multipliers = self.pulled.axis_accelerations(lambda link: own_efforts(link, tau), b, gamma)
         return of_freedoms(self.tree, vdot), multipliers[: self.count]
-
-    def accelerations(self, tau: Flat, b: Forces = None) -> list[Scalar]:
-        """v̇ alone."""
-        return self.solve(tau, b)[0]
 
     def held(self, rates: Flat) -> tuple[list[Scalar], list[Scalar]]:
         """The change of v, least in kinetic energy, that takes J_c v by these amounts, and its impulses P.
@@ -124,7 +143,3 @@ class Constrained:
         nu = self.pulled.with_pulls(still, impulses)
         change = of_freedoms(self.tree, accelerate(self.tree, self.pulled.q, self.pulled.axes, nu))
         return change, self.pulled.multipliers.of_least_norm(impulses)[: self.count]
-
-    def project(self, rates: Flat) -> list[Scalar]:
-        """The change of v alone."""
-        return self.held(rates)[0]

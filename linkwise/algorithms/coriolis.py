@@ -3,23 +3,30 @@
 C = Σ over bodies of J*(M J̇ + B J) with B = ½[crf(V)M + (MV)×̄ - M crm(V)], where (h×̄)m = crf(m)h
 (Echeandia and Wensing 2021). Gathered like composite bodies, all in world axes about the world's origin, where
 sums need no transforms (001 §2). O(n · depth).
+
+A link that deforms has motions X = [x; X_r] with a modal tail and an inertia M(η), and to B X comes what the change of
+M with η gives, ½[(D_V M)X + (D_X M)V - ∂_η(V*MX)]: together the Levi-Civita connection of its kinetic energy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from linkwise.algorithms.freedoms import Matrix, add, freedom, over_freedoms
 from linkwise.algorithms.kinematics import placed, velocities
 from linkwise.algorithms.rigid_motion import combination
 from linkwise.algorithms.sweeps import generalized, inward, outward
-from linkwise.model.tree import Link, Tree, require_rigid
+from linkwise.model.tree import Link, Tree
 from linkwise.spatial.dual import derivative
+from linkwise.spatial.flexible import FlexibleForce
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Force, Motion
+
+if TYPE_CHECKING:
+    from linkwise.model.deformation import Seat
 
 
 class _Columns:
@@ -54,7 +61,9 @@ class _Gathered:
 
 def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Matrix:
     """C(q, v), nv × nv, with C v the velocity-dependent part of the bias force."""
-    require_rigid(tree, "the Coriolis matrix")
+    if tree.has_modes:
+        units = [[1.0 if i == j else 0.0 for i in range(tree.nv)] for j in range(tree.nv)]
+        return [list(row) for row in zip(*(coriolis_product(tree, q, v, x) for x in units), strict=True)]
     frames = placed(tree, q)
     local = velocities(tree, q, v)
     to_world = [Transform.rigid(frames[link].R, frames[link].p) for link in tree]
@@ -96,7 +105,10 @@ def coriolis_product(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], x: Se
     """
 
     def move(link: Link, parent: tuple[Motion, Motion, Motion]) -> tuple[Any, tuple[Motion, Motion, Motion]]:
-        V, X, X_rate = (link.phi(q).T @ motion for motion in parent)
+        phi = link.phi(q)
+        V, X, X_rate = (phi.T @ motion for motion in parent)
+        if link.seat is not None:
+            X_rate = X_rate + Transform(*phi.factors[1:]).T @ _of_node(link.seat, q, *parent[:2])
         S, x_own = link.S(q), link.rates(x)
         V = V + combination(S, link.rates(v))
         own = combination(S, x_own)
@@ -110,7 +122,7 @@ def coriolis_product(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], x: Se
 
     def gather(link: Link, outboard: Force) -> tuple[Force, list[Scalar]]:
         V, X, X_rate = moving[link]
-        f = outboard + link.inertia @ X_rate + _body_factor(link.inertia, V) @ X
+        f = outboard + link.M(q) @ X_rate + _factor_times(link, q, V, X)
         return link.phi(q) @ f, [s.dot(f) for s in link.S(q)]
 
     return generalized(tree, inward(tree, gather, Force.zero()))
@@ -128,6 +140,24 @@ def _own_rates(link: Link, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Mot
         return []
     _, flat = derivative(lambda x: [c for s in link.joint.subspace(x) for c in s], coordinates, q_dot)
     return [link.tail.T @ Motion.of(flat[6 * j : 6 * j + 6]) for j in range(n)]
+
+
+def _of_node(seat: Seat, q: Sequence[Scalar], V: Motion, X: Motion) -> Motion:
+    """How fast Πx changes, x being the modal part of X: Π̇x in root axes, and what the root carries around."""
+    eta, (rate, x) = seat.eta(q), (motion.tail for motion in (V, X))  # type: ignore[attr-defined]
+    moved, rate_of_it = derivative(lambda at: list(seat.shape.node(at).moved(x)), eta, rate)
+    at_node = seat.shape.node(eta).motion_out(V)
+    return Motion.of(rate_of_it) + Motion(V.ang, at_node.lin).cross(Motion.of(moved))
+
+
+def _factor_times(link: Link, q: Sequence[Scalar], V: Motion, X: Motion) -> Force:
+    """B X."""
+    M = link.M(q)
+    twice: Force = V.cross_force(M @ X) + X.cross_force(M @ V) - M @ V.cross(X)
+    for i, (by_X, by_V) in enumerate(zip(link.M_slopes(q, X), link.M_slopes(q, V), strict=True)):
+        on_mode = FlexibleForce.of([V.dot(by_X) if i == j else 0.0 for j in range(link.modes + 6)])
+        twice = twice + by_X * V[i] + by_V * X[i] - on_mode
+    return twice * 0.5
 
 
 def _body_factor(M: RigidInertia, V: Motion) -> _Columns:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from linkwise.algorithms.block_triangular import BlockTriangular, dot
+from linkwise.algorithms.closure_solver import ClosureSolver
 from linkwise.algorithms.constrained import Constrained
 from linkwise.algorithms.equations import Constraint, equations
 from linkwise.algorithms.inverse_dynamics import Forces, external_force
@@ -28,7 +29,7 @@ from linkwise.spatial.scalar import Scalar
 Flat = Sequence[Scalar]
 
 
-class Embedded:
+class Embedded(ClosureSolver):
     """A closed system in its independent freedoms; ``pivots`` says which equation determines which freedom."""
 
     def __init__(
@@ -39,6 +40,8 @@ class Embedded:
         constraints: Sequence[Constraint],
         t: Scalar,
         pivots: Callable[[], Pivots],
+        *,
+        closed: bool = False,
     ) -> None:
         if tree.rolls:
             raise InputError(
@@ -46,7 +49,7 @@ class Embedded:
                 do='use with_closure_solver("auto"), or with_sweeps("unrolled")',
             )
         self.tree, self.q = tree, q
-        self.equations, pulls = equations(tree, q, v, constraints, t)
+        self.equations, pulls = equations(tree, q, v, constraints, t, closed=closed)
         self.gamma = [-x for e in self.equations for x in e.bias]
         chosen = pivots()
         self.rows, self.dependent = [r for r, _ in chosen], [c for _, c in chosen]
@@ -59,7 +62,8 @@ class Embedded:
         half = [[dot(a, b) for b in self.MG[: i + 1]] for i, a in enumerate(self.G)]
         n = range(len(half))
         self.factor = factorize([[half[max(i, j)][min(i, j)] for j in n] for i in n])
-        self.redundant = None if len(self.rows) == pulls.count else Constrained(tree, q, v, constraints, t)
+        whole = len(self.rows) == pulls.count
+        self.redundant = None if whole else Constrained(tree, q, v, constraints, t, closed=closed)
 
     def push(self, accelerations: Flat) -> None:
         """Ask for these second derivatives of all equations (first ones, of rates) instead of zero."""

@@ -20,6 +20,7 @@ from linkwise.model.closures.instances import RelationInstance
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial.dual import Dual, derivative, new_level, parts_of_level
 from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.transforms import Rotation, Shift
 from linkwise.spatial.vectors import Force, Motion
 
 Flat = Sequence[Scalar]
@@ -63,11 +64,16 @@ class Equations:
 
 
 def equations(
-    tree: Tree, q: Flat, v: Flat, constraints: Sequence[Constraint], t: Scalar = 0.0
+    tree: Tree, q: Flat, v: Flat, constraints: Sequence[Constraint], t: Scalar = 0.0, *, closed: bool = False
 ) -> tuple[list[Equations], Pulls]:
-    """The equations of each constraint, and the pulls of all of them together."""
+    """The equations of each constraint, and the pulls of all of them together.
+
+    ``closed``: of equations that join two origins, only what accelerations obey is asked for: no residual, no rate.
+    """
     motions = LinkMotions(tree, q, v)
-    each = [_between(motions, c, t) if isinstance(c, Between) else _of_joints(tree, q, v, c, t) for c in constraints]
+    each = [
+        _between(motions, c, t, closed) if isinstance(c, Between) else _of_joints(tree, q, v, c, t) for c in constraints
+    ]
     return each, _pulls(tree, each)
 
 
@@ -89,12 +95,13 @@ def _pulls(tree: Tree, each: Sequence[Equations]) -> Pulls:
     return Pulls(count, forces, efforts)
 
 
-def _between(motions: LinkMotions, closure: Between, t: Scalar) -> Equations:
-    X = relative_motion(motions.of(closure.a), motions.of(closure.b))
+def _between(motions: LinkMotions, closure: Between, t: Scalar, closed: bool) -> Equations:
+    joined = closed and closure.type.joins_origins
+    X = relative_motion(motions.of(closure.a), motions.of(closure.b), joined=joined)
     residual, rate, bias = _in_time(closure.type, X, t)
-    rows = _rows(closure.type, X, t)
-    made = Equations(residual, rate, bias, wrenches=rows)
-    for place, own in ((closure.b, rows), (closure.a, [-(X.phi @ f) for f in rows])):
+    on_b, on_a = _rows(closure.type, X, t)
+    made = Equations(residual, rate, bias, wrenches=on_b)
+    for place, own in ((closure.b, on_b), (closure.a, on_a)):
         if place.link is not None:
             made.points.append((place, own))
             made.forces.append((place.link, [place.phi(motions.q) @ f for f in own]))
@@ -115,18 +122,25 @@ def _in_time(closure: Closure, X: RelativeMotion, t: Scalar) -> tuple[list[Scala
     return e, [*e_dot, *rates], [*e_ddot, *rates_dot]
 
 
-def _rows(closure: Closure, X: RelativeMotion, t: Scalar) -> list[Force]:
-    """For each equation the force on b, at its origin and in its axes, whose power is the equation's rate."""
-    columns: list[list[Scalar]] = []
+def _rows(closure: Closure, X: RelativeMotion, t: Scalar) -> tuple[list[Force], list[Force]]:
+    """For each equation the forces on b and on a, at their origins and in their axes, whose power is its rate.
+
+    Equations between places speak in a's axes, those between rates in b's: there most of a row's numbers are constant.
+    """
+    places: list[list[Scalar]] = []
+    rates: list[list[Scalar]] = []
     still = RelativePose(X.R, X.p)
     for i in range(6):
         level = new_level()
-        _, of_places = parts_of_level(closure.residual(RelativePose(*X.displaced(i, level)), t), level)
+        places.append(parts_of_level(closure.residual(RelativePose(*X.displaced(i, level)), t), level)[1])
         level = new_level()
         V = Motion.of([Dual(x, 1.0 if i == j else 0.0, level) for j, x in enumerate(X.V)])
-        _, of_rates = parts_of_level(closure.rate_residual(still, V, t), level)
-        columns.append([*of_places, *of_rates])
-    return [Force.of(row) for row in zip(*columns, strict=True)]
+        rates.append(parts_of_level(closure.rate_residual(still, V, t), level)[1])
+    back, turn, shift = Rotation(X.R.T), Rotation(X.R), Shift(X.p)
+    in_a = [Force.of(row) for row in zip(*places, strict=True)]
+    in_b = [Force.of(row) for row in zip(*rates, strict=True)]
+    on_b = [*(back.force_in(row) for row in in_a), *in_b]
+    return on_b, [-shift.force_in(row) for row in (*in_a, *map(turn.force_in, in_b))]
 
 
 def _of_joints(tree: Tree, q: Flat, v: Flat, relation: RelationInstance, t: Scalar) -> Equations:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from linkwise.algorithms.closure_solver import ClosureSolver
 from linkwise.algorithms.equations import Constraint, equations
 from linkwise.algorithms.inverse_dynamics import Forces, external_force
 from linkwise.algorithms.mass_matrix import mass_matrix
@@ -21,17 +22,26 @@ from linkwise.spatial.scalar import Scalar
 Flat = Sequence[Scalar]
 
 
-class FullSystem:
+class FullSystem(ClosureSolver):
     """The factors of the system at one state."""
 
-    def __init__(self, tree: Tree, q: Flat, v: Flat, constraints: Sequence[Constraint], t: Scalar = 0.0) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        q: Flat,
+        v: Flat,
+        constraints: Sequence[Constraint],
+        t: Scalar = 0.0,
+        *,
+        closed: bool = False,
+    ) -> None:
         if tree.rolls:
             raise InputError(
                 'the closure solver "kkt" has no rolled form',
                 do='use with_closure_solver("auto"), or with_sweeps("unrolled")',
             )
         self.tree, self.q = tree, q
-        self.equations, pulls = equations(tree, q, v, constraints, t)
+        self.equations, pulls = equations(tree, q, v, constraints, t, closed=closed)
         self.gamma = [-x for e in self.equations for x in e.bias]
         J_c, M = pulls.generalized(tree, q), mass_matrix(tree, q)
         self.m = m = pulls.count

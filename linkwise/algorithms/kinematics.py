@@ -1,4 +1,4 @@
-"""Where the links are and how fast: poses and velocities. O(n) each."""
+"""Where the links are and how they move: poses, velocities, accelerations. O(n) each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from linkwise.algorithms.freedoms import Matrix
-from linkwise.algorithms.rigid_motion import combination
+from linkwise.algorithms.references import Reference, acceleration_seen, seen
+from linkwise.algorithms.rigid_motion import at_rest, combination, next_motion
 from linkwise.algorithms.sweeps import Field, configured, each, outward, per_body
 from linkwise.model.tree import Link, Tree
 from linkwise.spatial.matrices import Mat3
@@ -96,13 +97,41 @@ def velocities(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Field[Mo
     )
 
 
-def velocity(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], place: Place) -> list[Scalar]:
-    """[ω; v] of a place, at its origin, in world axes."""
+def velocity(
+    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], place: Place, reference: Reference = "mixed"
+) -> list[Scalar]:
+    """[ω; v] of a place, written in one of the ways of :mod:`linkwise.algorithms.references`."""
     if place.link is None:
         return [0.0] * 6
     V = place.phi(q).T @ velocities(tree, q, v)[place.link]
-    R = place.within(placed(tree, q), q).R
-    return [*(R @ V.ang), *(R @ V.lin)]
+    if reference == "local":
+        return [*V.ang, *V.lin]
+    frame = place.within(placed(tree, q), q)
+    ang, lin = seen(reference, frame, frame.R @ V.ang, frame.R @ V.lin)
+    return [*ang, *lin]
+
+
+def acceleration(
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    vdot: Sequence[Scalar],
+    place: Place,
+    reference: Reference = "mixed",
+) -> list[Scalar]:
+    """The rates of the six numbers of :func:`velocity`: J v̇ + J̇ v in the same way. Without gravity."""
+    if place.link is None:
+        return [0.0] * 6
+    motions = outward(tree, lambda link, parent: next_motion(link, parent, q, v, vdot), at_rest(Vec.zero()))
+    motion = place.phi(q).carry(motions[place.link])
+    frame = place.within(placed(tree, q), q)
+    A = frame.R @ motion.omega_dot, frame.R @ motion.a
+    V = (Vec.zero(), Vec.zero())
+    if reference != "mixed":
+        local = place.phi(q).T @ velocities(tree, q, v)[place.link]
+        V = frame.R @ local.ang, frame.R @ local.lin
+    ang, lin = acceleration_seen(reference, frame, V, A)
+    return [*ang, *lin]
 
 
 def configuration_rate(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:

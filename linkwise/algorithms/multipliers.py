@@ -31,14 +31,21 @@ STEPS = 3
 
 
 class Multipliers:
-    """Λ, factored; solves for any number of right-hand sides. ``sure``: whether Λ is known to keep its rank."""
+    """Λ, factored; solves for any number of right-hand sides.
 
-    def __init__(self, Lambda: Matrix, *, sure: bool = False) -> None:
+    ``sure``: whether Λ is known to keep its rank. ``floor``: see :data:`FLOOR`. ``softness``: μ of a single step, where
+    what nearly lost rows ask for is not wanted.
+    """
+
+    def __init__(
+        self, Lambda: Matrix, *, sure: bool = False, floor: float = FLOOR, softness: Scalar | None = None
+    ) -> None:
         n = len(Lambda)
-        self.steps = 1 if sure else STEPS
+        self.steps = 1 if sure or softness is not None else STEPS
+        mu = SOFTNESS if softness is None else softness
         self.order = elimination_order(Lambda)
-        floor = _trace(Lambda) * (FLOOR / max(n, 1)) + LEAST
-        self.soft: list[Scalar] = [0.0 if sure else (Lambda[i][i] + floor) * SOFTNESS for i in self.order]
+        least = _trace(Lambda) * (floor / max(n, 1)) + LEAST
+        self.soft: list[Scalar] = [0.0 if sure else (Lambda[i][i] + least) * mu for i in self.order]
         softened = [[Lambda[i][j] for j in self.order] for i in self.order]
         for i, soft in enumerate(self.soft):
             softened[i][i] = softened[i][i] + soft
@@ -55,6 +62,19 @@ class Multipliers:
         for place, i in enumerate(self.order):
             back[i] = solution[place]
         return back
+
+    def inverse(self) -> Matrix:
+        """(Λ + μW)⁻¹."""
+        places = {i: place for place, i in enumerate(self.order)}
+        inverse, n = self.factor.inverse(), range(len(self.order))
+        return [[inverse[places[i]][places[j]] for j in n] for i in n]
+
+    def softened(self, multipliers: Sequence[Scalar]) -> list[Scalar]:
+        """μWλ: what (Λ + μW)⁻¹r leaves of Λλ = r."""
+        left: list[Scalar] = [0.0] * len(self.order)
+        for i, soft in zip(self.order, self.soft, strict=True):
+            left[i] = soft * multipliers[i]
+        return left
 
     def of_least_norm(self, multipliers: Sequence[Scalar]) -> list[Scalar]:
         """λ without what rounding left along lost rows: less [(Λ + μW)⁻¹μW]ⁿλ, which takes nothing from the others.

@@ -1,6 +1,8 @@
 """The inverse-dynamics regressor: τ = Y(q, v, v̇) π, linear in the inertial parameters of the bodies. O(n · depth).
 
 π lists for each body m, m c (3), and the second moment about the body's origin (Jxx, Jxy, Jyy, Jxz, Jyz, Jzz).
+For a flexible body these are of rigid parts on its root; what the flexible body takes itself, with the parts on its
+other nodes, is not in π, as rotors are not: then τ = Yπ + what those take.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ from linkwise.algorithms.freedoms import Matrix, add, freedom, own, zeros
 from linkwise.algorithms.inverse_dynamics import external_force
 from linkwise.algorithms.rigid_motion import at_rest, next_motion
 from linkwise.algorithms.sweeps import outward
-from linkwise.model.tree import Link, Tree, require_rigid
+from linkwise.model.tree import Link, Tree
+from linkwise.spatial.flexible import FlexibleMoving
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Sym3
 from linkwise.spatial.moving import RigidMotion
@@ -33,13 +36,12 @@ def unit_inertias() -> list[RigidInertia]:
 
 def regressor(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], vdot: Sequence[Scalar]) -> Matrix:
     """Y, nv × 10 n. ``tree`` is in body frames. Armature is not in π: its part of τ is left out."""
-    require_rigid(tree, "the regressor")
     motion = outward(tree, lambda link, parent: next_motion(link, parent, q, v, vdot), at_rest(tree.gravity))
     Y = zeros(tree.nv, 10 * len(tree.links))
     units = unit_inertias()
     for link in tree:
         for i, unit in enumerate(units):
-            f = unit.wrench(motion[link])
+            f = unit.wrench(_of_root(motion[link]))
             inner = None
             for ancestor in tree.ancestors(link):
                 f = f if inner is None else inner.phi(q) @ f
@@ -58,7 +60,7 @@ def regressor_product(
         motion = next_motion(link, parent, q, v, vdot)
         m, hx, hy, hz, *J = link.own(pi, 10)
         six = [J[_J_ORDER.index(k)] for k in range(6)]
-        return motion, RigidInertia(m, Vec(hx, hy, hz), Sym3.of(*six)).wrench(motion)
+        return motion, RigidInertia(m, Vec(hx, hy, hz), Sym3.of(*six)).wrench(_of_root(motion))
 
     needed = outward(tree, move, at_rest(tree.gravity), keeps=True)
     return external_force(tree, q, needed)
@@ -66,9 +68,15 @@ def regressor_product(
 
 def inertial_parameters(tree: Tree) -> list[Scalar]:
     """π of the tree's own inertias."""
-    require_rigid(tree, "the vector of inertial parameters")
     values: list[Scalar] = []
     for link in tree:
-        xx, yy, zz, xy, xz, yz = link.inertia.J.six()
-        values += [link.inertia.m, *link.inertia.h, xx, xy, yy, xz, yz, zz]
+        rigid = link.rigid_part
+        xx, yy, zz, xy, xz, yz = rigid.J.six()
+        values += [rigid.m, *rigid.h, xx, xy, yy, xz, yz, zz]
     return values
+
+
+def _of_root(motion: Any) -> RigidMotion:
+    """How a link's frame moves, whether or not the link deforms."""
+    root: RigidMotion = motion.root if isinstance(motion, FlexibleMoving) else motion
+    return root

@@ -78,9 +78,9 @@ class RelativeMotion:
         return self.R.times(Mat3.cross(self.V.ang))
 
     def displaced(self, twist: int, level: int) -> tuple[Mat3, Vec]:
-        """R and p as dual numbers along a unit twist of b, in its own axes."""
+        """R and p as dual numbers along a unit twist of b, at its origin and in the axes of a."""
         xi = Motion.unit(twist)
-        return _dual_matrix(self.R, self.R.times(Mat3.cross(xi.ang)), level), _dual_vec(self.p, self.R @ xi.lin, level)
+        return _dual_matrix(self.R, Mat3.cross(xi.ang).times(self.R), level), _dual_vec(self.p, xi.lin, level)
 
     def in_time(self, first: int, second: int) -> tuple[Mat3, Vec, Motion, Scalar]:
         """R, p, V and the time elapsed as dual numbers of two levels: two rates come along (one, for V)."""
@@ -92,15 +92,20 @@ class RelativeMotion:
         return R, p, V, s
 
 
-def relative_motion(a: PlaceMotion, b: PlaceMotion) -> RelativeMotion:
-    """Of b as seen from a."""
+def relative_motion(a: PlaceMotion, b: PlaceMotion, *, joined: bool = False) -> RelativeMotion:
+    """Of b as seen from a.
+
+    ``joined``: the origins are to coincide, and p̈ is the difference of their accelerations in the inertial frame, in
+    a's axes. That it vanishes says the same as that the second derivative of p does, without p and ṗ; off the closed
+    configurations too, where it speaks of the distance in inertial axes instead of those of a.
+    """
     R_a, R_b = a.frame.R, b.frame.R
     R = R_a.T.times(R_b)
-    p = R_a.transpose_times(b.frame.p - a.frame.p)
+    p = Vec.zero() if joined else R_a.transpose_times(b.frame.p - a.frame.p)
     omega_a = R.transpose_times(a.V.ang)  # in b's axes
     omega = b.V.ang - omega_a
     omega_dot = b.motion.omega_dot - R.transpose_times(a.motion.omega_dot) + omega.cross(omega_a)
-    p_dot = R @ b.V.lin - a.V.lin - a.V.ang.cross(p)
+    p_dot = Vec.zero() if joined else R @ b.V.lin - a.V.lin - a.V.ang.cross(p)
     p_ddot = R @ b.motion.a - a.motion.shifted(p).a - (a.V.ang * 2.0).cross(p_dot)
     lin = R.transpose_times(p_dot)
     V_dot = Motion(omega_dot, R.transpose_times(p_ddot) - omega.cross(lin))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from linkwise.model.sweeper import Field, Sweeper
+from linkwise.model.sweeper import Field, Sweeper, Sweeps
 from linkwise.model.tree import Link
 from linkwise.spatial.scalar import Scalar
 
@@ -35,7 +35,7 @@ T = TypeVar("T")
 K = TypeVar("K")
 
 
-def outward(tree: Sweeper, step: Callable[[Link, Any], Any], root: Any, *, keeps: bool = False) -> Field[Any]:
+def outward(tree: Sweeps, step: Callable[[Link, Any], Any], root: Any, *, keeps: bool = False) -> Field[Any]:
     """Base to tips: ``step(link, state of its parent)`` gives the link's state; the base's is ``root``.
 
     With ``keeps``, the step gives two things: what it hands to its children, and what it keeps; the field has the
@@ -44,7 +44,7 @@ def outward(tree: Sweeper, step: Callable[[Link, Any], Any], root: Any, *, keeps
     return tree.outward(step, root, keeps)
 
 
-def inward(tree: Sweeper, step: Callable[[Link, Any], tuple[Any, K]], nothing: Any) -> Field[K]:
+def inward(tree: Sweeps, step: Callable[[Link, Any], tuple[Any, K]], nothing: Any) -> Field[K]:
     """Tips to base: ``step(link, sum over its children)`` gives what it hands to its parent, and what it keeps.
 
     ``nothing`` is the sum over no children. A step may hand on None: nothing. What reaches the base is the field's
@@ -53,23 +53,23 @@ def inward(tree: Sweeper, step: Callable[[Link, Any], tuple[Any, K]], nothing: A
     return tree.inward(step, nothing)
 
 
-def each(tree: Sweeper, step: Callable[[Link], T]) -> Field[T]:
+def each(tree: Sweeps, step: Callable[[Link], T]) -> Field[T]:
     """A value for each link from the link alone."""
     return outward(tree, lambda link, _: (None, step(link)), None, keeps=True)
 
 
-def total(tree: Sweeper, step: Callable[[Link], T], nothing: T) -> T:
+def total(tree: Sweeps, step: Callable[[Link], T], nothing: T) -> T:
     """The sum over all links of a value for each."""
     summed: T = inward(tree, lambda link, outboard: (outboard + step(link), None), nothing).root
     return summed
 
 
-def everywhere(tree: Sweeper, value: T) -> Field[T]:
+def everywhere(tree: Sweeps, value: T) -> Field[T]:
     """A value that every link may look at."""
     return tree.everywhere(value)
 
 
-def only_at(tree: Sweeper, link: Link, value: T, elsewhere: T) -> Field[T]:
+def only_at(tree: Sweeps, link: Link, value: T, elsewhere: T) -> Field[T]:
     """A value for one link, and a constant for all others."""
     return tree.only_at(link, value, elsewhere)
 

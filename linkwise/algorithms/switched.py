@@ -33,6 +33,11 @@ class SwitchedClosure(Closure):
     active: Scalar
 
     @property
+    def joins_origins(self) -> bool:  # type: ignore[override]
+        """The same."""
+        return self.closure.joins_origins
+
+    @property
     def equations(self) -> tuple[str, ...]:
         """The same."""
         return self.closure.equations

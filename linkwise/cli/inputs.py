@@ -129,7 +129,8 @@ def chosen_function(model: Model, name: str, body: str | None) -> Any:
         raise UnknownNameError("function", name, CATALOGUE)
     if not takes_body(name):
         return model.function(name)
-    place = model.bodies[-1].name if body is None else model.frame(body).name
+    last = model.bodies[-1].name if model.bodies else "world"
+    place = last if body is None else model.frame(body).name
     return model.function(name, body=place)
 
 

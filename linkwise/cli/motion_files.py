@@ -52,12 +52,12 @@ def check_suffix(path: str | None, allowed: Sequence[str], what: str) -> None:
         raise InputError(f"the folder of {what} does not exist", got=path, do=f"mkdir {Path(path).parent}")
 
 
-def read(path: str) -> Table:
-    """A file that `write` (or a careful person) wrote."""
+def read(path: str, bare: str | None = None) -> Table:
+    """A file that `write` (or a careful person) wrote; columns named as joints only are of the quantity ``bare``."""
     if Path(path).suffix == ".npz":
         return _read_npz(path)
     if Path(path).suffix == ".csv":
-        return _read_csv(path)
+        return _read_csv(path, bare)
     raise InputError("unknown kind of motion file", got=path, allowed=", ".join(FILES))
 
 
@@ -93,7 +93,7 @@ def _names(arrays: dict[str, Any]) -> dict[str, list[str]]:
     return {str(quantity): [str(name) for name in names] for quantity, names in found.items()}
 
 
-def _read_csv(path: str) -> Table:
+def _read_csv(path: str, bare: str | None) -> Table:
     with Path(path).open(newline="", encoding="utf-8-sig") as file:
         try:
             rows = [row for row in csv.reader(file) if row and not row[0].startswith("#")]
@@ -117,7 +117,9 @@ def _read_csv(path: str) -> Table:
     table = Table(values[:, 0])
     found: dict[str, list[tuple[str, int]]] = {}
     for place, cell in enumerate(header[1:], 1):
-        quantity, _, name = cell.partition(":")
+        quantity, has_name, name = cell.partition(":")
+        if bare is not None and not has_name and quantity not in QUANTITIES:
+            quantity, name = bare, cell
         if quantity not in QUANTITIES:
             raise InputError(
                 f"{path}: unknown column", got=repr(cell), allowed=", ".join(f"{q}:joint" for q in QUANTITIES)

@@ -115,12 +115,20 @@ simulate panda.urdf --method rk4 --dt 0.001 --json
 simulate panda.urdf --duration 2 --html fall.html""",
     )  # fmt: skip
     start = parser.add_argument_group("the start")
-    start.add_argument("--q0", default="neutral", metavar="Q", help=f"configuration: {_STATE}")
+    start.add_argument(
+        "--q0", metavar="Q", help=f"configuration: {_STATE}; if not given, the one within the limits nearest to zero"
+    )
     start.add_argument("--v0", default="0", metavar="V", help="velocity: one number for all, numbers, or joints (0)")
     force = parser.add_argument_group("what acts besides gravity").add_mutually_exclusive_group()
     force.add_argument(
-        "--tau", metavar="FORCES", help="joint forces: numbers, joints, or a CSV or npz file of t and tau"
+        "--tau",
+        metavar="FORCES",
+        help="joint forces: numbers, joints, or a CSV or npz file of t and tau (a column for each joint)",
     )
+    parser.add_argument(
+        "--tau-kind", default="linear", choices=["linear", "held", "cubic"],
+        help="--tau between the instants of a file: straight lines, each value until the next, or a spline (linear)",
+    )  # fmt: skip
     force.add_argument("--hold", action="store_true", help="PD control around the start, with gravity compensated")
     force.add_argument(
         "--u", metavar="CONTROLS", help="controls of the model's actuators: one number for all, numbers, or servo=0.5"
@@ -130,6 +138,10 @@ simulate panda.urdf --duration 2 --html fall.html""",
     how.add_argument("--method", default="dop853", help="integrator (dop853); a wrong name lists them all")
     how.add_argument("--dt", type=float, metavar="S", help="step of a fixed-step method")
     how.add_argument("--rtol", type=float, default=1e-9, help="relative tolerance of an adaptive method (1e-9)")
+    how.add_argument(
+        "--limits", choices=["spring", "stop", "ignore"], default="spring",
+        help="what joint limits do: push back, end the simulation, nothing (spring)",
+    )  # fmt: skip
     how.add_argument("--samples", type=int, default=501, metavar="N", help="instants to keep (501)")
     _results(parser)
 

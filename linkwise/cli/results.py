@@ -12,6 +12,7 @@ import numpy as np
 
 from linkwise.cli.motion_files import FILES, check_suffix
 from linkwise.cli.tables import number, print_json, table
+from linkwise.errors import require_extra
 
 if TYPE_CHECKING:
     from linkwise.sim.trajectory import Trajectory
@@ -25,6 +26,8 @@ def check_targets(options: Namespace) -> None:
     check_suffix(options.output, FILES, "--output")
     check_suffix(options.plot, PICTURES, "--plot")
     check_suffix(options.html, PAGES, "--html")
+    if options.plot is not None:
+        require_extra("matplotlib", "viz")
 
 
 def deliver(options: Namespace, motion: Trajectory, what: tuple[str, ...], title: str) -> None:

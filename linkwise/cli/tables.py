@@ -61,5 +61,5 @@ def _is_number(cell: str) -> bool:
 def matrix(values: Any) -> str:
     """A matrix, four digits each, in columns."""
     rows = [[f"{x:.4g}" if abs(x) > 1e-14 else "0" for x in row] for row in np.atleast_2d(values)]
-    width = max(len(cell) for row in rows for cell in row)
+    width = max((len(cell) for row in rows for cell in row), default=0)
     return "\n".join("  " + "  ".join(cell.rjust(width) for cell in row) for row in rows)

@@ -14,7 +14,19 @@ from numpy.typing import DTypeLike, NDArray
 
 from linkwise.codegen.llvm.kernel import BatchKernel
 from linkwise.codegen.llvm.rolled import RolledKernel
-from linkwise.codegen.routine import Call, Columns, Copy, Host, IfAny, Lookup, Record, Routine, Statement, WhileAny
+from linkwise.codegen.routine import (
+    Call,
+    Columns,
+    Copy,
+    Host,
+    IfAny,
+    Lookup,
+    Record,
+    Routine,
+    Seek,
+    Statement,
+    WhileAny,
+)
 from linkwise.tracing.rolled_program import RolledProgram
 
 Array = NDArray[Any]
@@ -71,6 +83,13 @@ class HostedRoutine:
                     memory[target][...] = memory[source]
                 case Lookup(table, index, target):
                     memory[target][:, 0] = tables[table][memory[index][:, 0].astype(np.int64)]
+                case Seek(curve, at, target, offset):
+                    rows = tables[curve]
+                    part = memory[target][:, offset : offset + rows.shape[2]]
+                    for k, now in enumerate(memory[at][:, 0]):
+                        if not part[k, 0] <= now < part[k, 1]:
+                            own = rows[k if len(rows) > 1 else 0]
+                            part[k] = own[max(0, int(np.count_nonzero(own[:, 0] <= now)) - 1)]
                 case Record(record, value, index, mask):
                     chosen = memory[mask][:, 0] != 0.0
                     records[record][states[chosen], memory[index][chosen, 0].astype(np.int64)] = memory[value][chosen]

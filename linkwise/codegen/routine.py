@@ -67,6 +67,21 @@ class Lookup:
 
 
 @dataclass(frozen=True)
+class Seek:
+    """The row of a curve that is in force at a time, into a part of a buffer.
+
+    A curve is ``(members, rows, width)`` numbers, a member for each state or one for all. The first two numbers of a
+    row are where it begins and where the next one does; the first row of each member begins at -inf. Nothing is done
+    for the states whose part already holds the right row.
+    """
+
+    curve: str
+    at: str
+    target: str
+    offset: int
+
+
+@dataclass(frozen=True)
 class Record:
     """``record[state, index] = value`` for the states whose mask is not zero."""
 
@@ -105,18 +120,19 @@ class Columns:
     body: tuple[Statement, ...]
 
 
-Statement = Call | Host | Copy | Lookup | Record | WhileAny | IfAny | Columns
+Statement = Call | Host | Copy | Lookup | Seek | Record | WhileAny | IfAny | Columns
 
 
 @dataclass(frozen=True, eq=False)
 class Routine:
-    """Buffers, shared tables, records ``(count, capacity, size)``, and the statements over them."""
+    """Buffers, shared tables, records ``(count, capacity, size)``, curves by their width, and the statements."""
 
     name: str
     buffers: tuple[Buffer, ...]
     statements: tuple[Statement, ...] = field(repr=False)
     tables: tuple[str, ...] = ()
     records: tuple[tuple[str, int], ...] = ()
+    curves: tuple[tuple[str, int], ...] = ()
 
     def __post_init__(self) -> None:
         sizes = self.sizes
@@ -130,6 +146,11 @@ class Routine:
                     )
             if isinstance(statement, Call) and set(statement.inputs) & set(statement.outputs):
                 raise ValueError(f"the call of {statement.program.name} in {self.name} writes what it reads")
+            if (
+                isinstance(statement, Seek)
+                and statement.offset + dict(self.curves)[statement.curve] > sizes[statement.target]
+            ):
+                raise ValueError(f"a row of {statement.curve!r} does not fit into {statement.target!r} of {self.name}")
             if isinstance(statement, Columns):
                 wide, high, whole = (sizes[name] for name in (statement.unit, statement.column, statement.matrix))
                 if wide * high != whole:
@@ -181,7 +202,7 @@ class Routine:
         numbers = {id(program): k for k, program in enumerate(self.programs)}
         for program in self.programs:
             digest.update(program.fingerprint.encode())
-        digest.update(repr((self.name, self.buffers, self.tables, self.records)).encode())
+        digest.update(repr((self.name, self.buffers, self.tables, self.records, self.curves)).encode())
         for text in _lines(self.statements, numbers):
             digest.update(text.encode() + b"\n")
         return digest.hexdigest()
@@ -200,6 +221,8 @@ def _uses(statement: Statement) -> Iterator[tuple[str, int | None]]:
             yield from ((source, None), (target, None))
         case Lookup(_, index, target):
             yield from ((index, 1), (target, 1))
+        case Seek(_, at, target, _):
+            yield from ((at, 1), (target, None))
         case Record(_, value, index, mask):
             yield from ((value, None), (index, 1), (mask, 1))
         case WhileAny(flag, _) | IfAny(flag, _):

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from linkwise.codegen import recycled
+from linkwise.compiled.scalar_arrays import scalar_array
 from linkwise.compiled.symbols import taken_apart
 from linkwise.errors import InputError
+from linkwise.scalar_protocol import NumPyScalar
 from linkwise.tracing.program import ArraySpec
 
 _FLOAT64 = np.dtype(np.float64)
@@ -139,6 +141,8 @@ class Batch:
             for stack, array in zip(stacks, arrays, strict=True):
                 stack[index] = array
         values = [stack[()] if stack.ndim == 0 else stack for stack in stacks]
+        if any(isinstance(x, NumPyScalar) for array in whole for x in array.flat):
+            values = [scalar_array(value) if np.ndim(value) else value for value in values]
         if self._assemble is not None:  # a symbolic library's own vectors in, the same out
             values = [self._assemble(value) for value in values]
         return values[0] if result_type is None else result_type._make(values)

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from linkwise.compiled.function import Chart, CompiledFunction
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.spatial import scalar
 from linkwise.tracing.forward import Tangent, tangents
-from linkwise.tracing.replay import NUMBERS, Table
+from linkwise.tracing.replay import NUMBERS, Table, values
 from linkwise.tracing.reverse import Cotangent, cotangents
 
 Flat = Sequence[Any]
@@ -125,8 +125,8 @@ def jvp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
     def text(*flat: Flat) -> Any:
         given = dict(zip(names, flat[cut:], strict=True))
         directions: list[list[Tangent]] = []
-        for (name, _), values in zip(f.inputs, flat, strict=False):
-            rate = _pushed(f, name, values, given[name]) if name in given else [0.0] * len(values)
+        for (name, _), own in zip(f.inputs, flat, strict=False):
+            rate = _pushed(f, name, own, given[name]) if name in given else [0.0] * len(own)
             directions.append([{0: x} for x in rate])
         moved = tangents(f.program, flat[:cut], directions, ANY_SCALAR)
         return _result(
@@ -137,7 +137,7 @@ def jvp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
             ],
         )
 
-    inputs = [*f.inputs, *((f"d_{name}", _tangent_shape(f, name)) for name in names)]
+    inputs = [*f.inputs, *((_new_name(f, "d", name), _tangent_shape(f, name)) for name in names)]
     return CompiledFunction(f"{f.name}_jvp", text, inputs, _doc("The derivative along", f, ", ".join(names)), f.charts)
 
 
@@ -146,7 +146,7 @@ def vjp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
     names = tuple(names) or tuple(name for name, _ in f.inputs)
     _check(f, names)
     cut = len(f.inputs)
-    kind = _tuple_of(names)
+    kind = tuple_of(names)
 
     def text(*flat: Flat) -> Any:
         weights: list[list[Cotangent]] = [[{0: x} for x in array] for array in flat[cut:]]
@@ -158,12 +158,69 @@ def vjp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
             results.append(_shaped(_pulled(f, name, flat, flat_back), _tangent_shape(f, name)))
         return results[0] if len(names) == 1 else kind(*results)
 
-    inputs = [*f.inputs, *((f"w_{array.name}", array.shape) for array in f.program.outputs)]
+    inputs = [*f.inputs, *((_new_name(f, "w", array.name), array.shape) for array in f.program.outputs)]
     doc = _doc("Weights carried back", f, ", ".join(names))
     return CompiledFunction(f"{f.name}_vjp", text, inputs, doc, f.charts)
 
 
-def _tuple_of(names: Sequence[str]) -> Any:
+class ValueAndGradient(NamedTuple):
+    """The number that a function returns, and its gradient."""
+
+    value: Any
+    gradient: Any
+
+
+def value_and_gradient(f: CompiledFunction, names: Sequence[str]) -> CompiledFunction:
+    """A number and its gradient, what both need computed once; with several names, one gradient for each."""
+    if not names:
+        raise InputError("value_and_gradient needs the name of an input", allowed=", ".join(n for n, _ in f.inputs))
+    _check(f, names)
+    if len(f.program.outputs) != 1 or f.program.outputs[0].size != 1:
+        raise InputError(
+            f"{f.name} does not return a single number, so it has no gradient",
+            got=", ".join(f"{array.name} {array.shape}" for array in f.program.outputs),
+            do="jacobian, jvp and vjp take functions of any shape",
+        )
+    kind: Any = ValueAndGradient if len(names) == 1 else tuple_of(("value", *(f"d_{name}" for name in names)))
+
+    def text(*flat: Flat) -> Any:
+        found = values(f.program, flat, ANY_SCALAR)
+        back = cotangents(f.program, flat, [[{0: 1.0}]], ANY_SCALAR)
+        gradients = []
+        for name in names:
+            own = [x.get(0, 0.0) for x in back[_position(f, name)]]
+            gradients.append(_shaped(_pulled(f, name, flat, own), _tangent_shape(f, name)))
+        (number,) = f.program.results[0]
+        return kind(_shaped([found[number]], f.program.outputs[0].shape), *gradients)
+
+    doc = _doc("The value and the gradient", f, ", ".join(names))
+    return CompiledFunction(f"{f.name}_value_and_gradient_{'_'.join(names)}", text, f.inputs, doc, f.charts)
+
+
+def componentwise(f: CompiledFunction) -> CompiledFunction:
+    """The same function, differentiated number by number, configurations too."""
+    if not f.charts:
+        return f
+    known: CompiledFunction | None = f.__dict__.get("_componentwise")
+    if known is None:
+        known = f.__dict__["_componentwise"] = CompiledFunction(f.name, f.text, f.inputs, f.__doc__ or "")
+    return known
+
+
+def to_numbers(chart: Chart, size: int) -> CompiledFunction:
+    """Of a configuration q and a direction of its tangent space: the direction of q's own numbers."""
+    inputs = [("q", (size,)), ("v", (chart.size,))]
+    return CompiledFunction("rate", lambda q, v: list(chart.rate(q, v)), inputs)
+
+
+def to_tangents(chart: Chart, size: int) -> CompiledFunction:
+    """Of a configuration q and derivatives by its own numbers: the derivatives in its tangent space."""
+    text = CompiledFunction("pulled", lambda q, w: w, [("q", (size,)), ("w", (size,))], charts={"q": chart})
+    return CompiledFunction("pulled", lambda q, w: _pulled(text, "q", [q], w), text.inputs)
+
+
+def tuple_of(names: Sequence[str]) -> Any:
+    """A named tuple of derivatives."""
     from collections import namedtuple
 
     return namedtuple("Cotangents", list(names))
@@ -173,6 +230,15 @@ def _check(f: CompiledFunction, names: Sequence[str]) -> None:
     for name in names:
         if name not in dict(f.inputs):
             raise UnknownNameError(f"input of {f.name}", name, [n for n, _ in f.inputs])
+
+
+def _new_name(f: CompiledFunction, letter: str, name: str) -> str:
+    """``d_q``; where the function has such an input already, being a derivative itself, ``dd_q``, and so on."""
+    known = {n for n, _ in f.inputs}
+    word = letter
+    while f"{word}_{name}" in known:
+        word += letter
+    return f"{word}_{name}"
 
 
 def _position(f: CompiledFunction, name: str) -> int:

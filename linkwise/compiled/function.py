@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -12,7 +13,9 @@ import numpy as np
 
 from linkwise.codegen import targets
 from linkwise.compiled.arrays import Batch, is_one_state, is_plain_batch, results_like
-from linkwise.errors import InputError
+from linkwise.compiled.purity import checked_once
+from linkwise.compiled.scalar_arrays import scalar_array
+from linkwise.errors import InputError, LinkwiseError, UnknownNameError
 from linkwise.once import cached_property, once
 from linkwise.tracing.counts import Counts, count
 from linkwise.tracing.program import Program
@@ -149,11 +152,29 @@ class CompiledFunction:
         """The low-overhead function for one float64 state, or None where this interpreter does not allow it."""
         return self.builtin(self.general, self.name, one_state=True)
 
-    def __call__(self, *arrays: Array, out: Any = None, threads: int | None = None) -> Any:
-        """Evaluate. ``out``: array (or tuple of arrays) to fill; ``threads``: how many to split a batch over."""
+    def __call__(self, *arrays: Array, out: Any = None, threads: int | None = None, **named: Array) -> Any:
+        """Evaluate, inputs in their order or by name.
+
+        ``out``: array (or tuple of arrays) to fill; ``threads``: how many to split a batch over.
+        """
+        if named:
+            arrays = self._in_order(arrays, named)
         if self._quick is not None and out is None and threads is None:
             return self._quick(*arrays)
         return self._ordinary(*arrays, out=out, threads=threads)
+
+    def _in_order(self, arrays: Sequence[Array], named: Mapping[str, Array]) -> tuple[Array, ...]:
+        """Inputs that were given in part by name."""
+        names = [name for name, _ in self.inputs]
+        for name in named:
+            if name not in names:
+                raise UnknownNameError(f"input of {self.name}", name, names)
+            if name in names[: len(arrays)]:
+                raise InputError(f"{self.name} was given {name!r} twice", got="by its place and by its name")
+        missing = [name for name in names[len(arrays) :] if name not in named]
+        if missing:
+            raise InputError(f"{self.name} was not given {', '.join(missing)}", allowed=f"all of {', '.join(names)}")
+        return (*arrays, *(named[name] for name in names[len(arrays) :]))
 
     def _ordinary(self, *arrays: Array, out: Any = None, threads: int | None = None) -> Any:
         """The general path, on which the builtin function is made that will serve calls like this one.
@@ -226,6 +247,14 @@ class CompiledFunction:
     def vjp(self, *names: str) -> CompiledFunction:
         """Weights times the Jacobian: takes f's inputs, then a weight for each output; one array for each name."""
         return self._derived("vjp", names)
+
+    def value_and_gradient(self, *names: str) -> CompiledFunction:
+        """A number and its gradient in one call: takes what f takes, returns ``(value, gradient)``.
+
+        With several names, a gradient for each: ``(value, d_first, d_second, …)``. What value and gradients both need
+        is computed once.
+        """
+        return self._derived("value_and_gradient", names)
 
     def _derived(self, kind: str, *arguments: Any) -> CompiledFunction:
         from linkwise.compiled import derivatives
@@ -303,8 +332,8 @@ def compile(
             dict of them.
             It must not branch on values (use ``lw.where``).
         model: the model handed to ``fn``.
-        inputs: for each argument of ``fn``, its kind: ``"q"``, ``"v"``, ``"p"`` (the model's run-time parameters),
-            ``"f_ext"``, ``"scalar"``, or a length or shape.
+        inputs: for each argument of ``fn``, in their order, its kind: ``"q"``, ``"v"``, ``"p"`` (the model's run-time
+            parameters), ``"f_ext"``, ``"scalar"``, or a length or shape.
         name: name of the function in messages and emitted code; that of ``fn`` if not given.
 
     Example:
@@ -339,7 +368,36 @@ def compile(
             )
 
     def text(*flat: Sequence[Any]) -> Any:
-        return fn(model, *(results_like(shape, values) for (_, shape), values in zip(shapes, flat, strict=True)))
+        return fn(model, *(scalar_array(values, shape) for (_, shape), values in zip(shapes, flat, strict=True)))
 
     charts = {argument: model.chart for argument, kind in inputs.items() if kind == "q"}
-    return CompiledFunction(title, text, shapes, charts=charts)
+    made = CompiledFunction(title, text, shapes, charts=charts)
+    _check_call(fn, title, list(inputs))
+    try:
+        checked_once(fn, f"the function {title}", lambda: made._traced)
+    except LinkwiseError:
+        raise
+    except Exception as error:  # whatever a user's function raises
+        raise InputError(
+            f"{title} cannot be compiled",
+            got=f"{type(error).__name__}: {error}",
+            allowed="a function of the model and of arrays that does not branch on values",
+            do="lw.where instead of `if`; NumPy or lw.sin instead of math.sin",
+        ) from error
+    return made
+
+
+def _check_call(fn: Callable[..., Any], title: str, names: Sequence[str]) -> None:
+    """The function takes the model and as many arrays as there are inputs."""
+    try:
+        signature = inspect.signature(fn)
+    except (TypeError, ValueError):  # some built-in functions have none
+        return
+    try:
+        signature.bind(None, *names)
+    except TypeError as error:
+        raise InputError(
+            f"{title} cannot be called with these inputs",
+            got=f"{title}{signature}: {error}",
+            allowed=f"{title}(model, {', '.join(names)})",
+        ) from None

@@ -7,7 +7,7 @@ what needs only a step and its repetition, many thousand times side by side: sam
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ _PIECE = 1024  # states that run through all steps together on the CPU
 def rollout(
     step: CompiledFunction, steps: int, *, sequences: Sequence[str] = (), record: bool = False
 ) -> RolloutFunction:
-    """A function that repeats a step.
+    """A function that repeats a step, and can be differentiated: ``.value_and_gradient``, ``.vjp``, ``.jvp``.
 
     Args:
         step: takes the state and whatever else, and returns the next state. An output with the name of an input becomes
@@ -82,7 +82,42 @@ class RolloutFunction:
     def _between(self) -> Rollout:
         return Rollout(self.feedback, self.sequences, self.record)
 
-    def _on_host(self, arrays: Sequence[Any], out: Any, threads: int) -> list[Any]:
+    # Derivatives; see linkwise.compiled.steps_derivatives.
+    def jvp(self, *names: str) -> Callable[..., Any]:
+        """The derivative of all steps along a direction, in forward mode.
+
+        Takes the inputs, then a direction for each name (all inputs, if none); a sequence has one for each step. The
+        direction of a configuration is a velocity. Returns what the rollout returns.
+        """
+        from linkwise.compiled.steps_derivatives import StepsForward
+
+        return StepsForward(self, names)
+
+    def vjp(self, *names: str) -> Callable[..., Any]:
+        """Weights times the derivative of all steps, in reverse mode.
+
+        Takes the inputs, then a weight for each output (one for each step, if they are recorded). Returns one array for
+        each name (all inputs, if none): (..., n) for what is fed back or stays, (steps, ..., n) for sequences.
+        Derivatives by a configuration are in its tangent space. States between the steps are kept, none of the work.
+        """
+        from linkwise.compiled.steps_derivatives import StepsBackward
+
+        return StepsBackward(self, names)
+
+    def value_and_gradient(self, *names: str, of: str | None = None) -> Callable[..., Any]:
+        """A number at the end of all steps and its gradients: takes the inputs, returns ``(value, gradient)``.
+
+        Args:
+            names: inputs to differentiate by; with several, ``(value, d_first, d_second, …)``.
+            of: the output that is differentiated, a single number: a cost that the step adds to, say. The only such
+                output if left out. If steps are recorded, the sum over all of them.
+        """
+        from linkwise.compiled.steps_derivatives import StepsGradient
+
+        return StepsGradient(self, names, of)
+
+    def prepared(self, arrays: Sequence[Any]) -> tuple[Batch, list[Any], dict[int, Any]]:
+        """The checked arguments: their batch, rows (count, size) of each, and those of sequences, step by step."""
         program, steps = self.step.program, self.steps
         given = [np.asarray(a) for a in arrays]
         for k in self.sequences:
@@ -97,11 +132,15 @@ class RolloutFunction:
         batch = Batch(
             self.step.name, self.step.inputs, [a[0] if k in self.sequences else a for k, a in enumerate(given)]
         )
-        kernel = self.step.kernel(batch.dtype)
         rows = [
             flat.copy() if k in {i for _, i in self.feedback} else flat for k, flat in enumerate(batch.flat_inputs())
         ]
-        series = {k: self._series(batch, k, given[k]) for k in self.sequences}
+        return batch, rows, {k: self._series(batch, k, given[k]) for k in self.sequences}
+
+    def _on_host(self, arrays: Sequence[Any], out: Any, threads: int) -> list[Any]:
+        program, steps = self.step.program, self.steps
+        batch, rows, series = self.prepared(arrays)
+        kernel = self.step.kernel(batch.dtype)
         kept = (steps,) if self.record else ()
         results = [np.empty((*kept, batch.size, spec.size), batch.dtype) for spec in program.outputs]
         for start in range(0, batch.size, _PIECE * threads):
@@ -127,8 +166,7 @@ class RolloutFunction:
         outputs = [np.empty((count, spec.size), kernel.dtype) for spec in self.step.program.outputs]
         for step in range(self.steps):
             for k, values in series.items():
-                row = values[step] if values.shape[1] == 1 else values[step, part]
-                inputs[k] = np.ascontiguousarray(np.broadcast_to(row, (count, row.shape[1])))
+                inputs[k] = one_step_of(values, step, part)
             kernel.run(inputs, outputs, count, threads)
             if self.record:
                 for result, output in zip(results, outputs, strict=True):
@@ -142,6 +180,12 @@ class RolloutFunction:
 
     def __repr__(self) -> str:
         return f"<{self.steps} steps of {self.step!r}>"
+
+
+def one_step_of(values: Any, step: int, part: slice) -> Any:
+    """The rows (count, size) that some states get from a sequence at one step."""
+    row = values[step] if values.shape[1] == 1 else values[step, part]
+    return np.ascontiguousarray(np.broadcast_to(row, (part.stop - part.start, row.shape[1])))
 
 
 def _feedback(step: CompiledFunction) -> tuple[tuple[int, int], ...]:

@@ -6,12 +6,14 @@
 ``values``                attributes to numbers and poses, with the file and line in every complaint
 ``placement``             angles to rotations and poses
 ``description``           what every format is read into: links and joints as plain data
-``urdf``                  one reader per format
+``urdf``, ``sdf``,        one reader per format
+``mjcf``
 ``tree``                  is this a tree; the joints from the root outwards
 ``followers``             which joints follow which, and where the locked ones stand
 ``bodies``                the bodies to be built: the root held or freed, joints locked
 ``inertias``              can these masses exist
 ``build``                 the bodies to calls on a builder
+``equipment``             actuators, sensors, springs and named configurations, likewise
 ``resources``             where the files are that a file names: meshes, included models
 ``load``                  the public functions
 ========================  ===========================================================================

@@ -1,7 +1,13 @@
-"""What both libraries need: a function whose inputs are plain numbers, its product with weights, and shapes."""
+"""What both libraries need: the outputs of a call, and how the derivatives of a function are functions again.
+
+Another library takes an array to be numbers, so configurations are differentiated number by number. Derivatives are
+asked for as two products, which are compiled functions themselves: along directions (``jvp``) and with weights
+(``vjp``). Both are linear in their last inputs, and so are products of products: to any order.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,17 +15,7 @@ import numpy as np
 from linkwise.compiled.function import CompiledFunction
 
 
-def componentwise(f: CompiledFunction) -> CompiledFunction:
-    """The same function, differentiated number by number: what another library takes an array to be."""
-    if not f.charts:
-        return f
-    known: CompiledFunction | None = f.__dict__.get("_componentwise")
-    if known is None:
-        known = f.__dict__["_componentwise"] = CompiledFunction(f.name, f.text, f.inputs, f.__doc__ or "")
-    return known
-
-
-def batch_shape(f: CompiledFunction, shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+def batch_shape(f: CompiledFunction, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The common leading axes of the arguments."""
     leading = [shape[: len(shape) - len(core)] for shape, (_, core) in zip(shapes, f.inputs, strict=True)]
     return np.broadcast_shapes(*leading)
@@ -30,10 +26,11 @@ def as_tuple(f: CompiledFunction, result: Any) -> tuple[Any, ...]:
     return (result,) if f.result_type is None else tuple(result)
 
 
-def summed_to(array: Any, shape: tuple[int, ...]) -> Any:
-    """A derivative with respect to the whole batch as one with respect to an argument that was broadcast."""
-    extra = array.ndim - len(shape)
-    if extra:
-        array = array.sum(tuple(range(extra)))
-    ones = tuple(k for k, n in enumerate(shape) if n == 1 and array.shape[k] != 1)
-    return array.sum(ones).reshape(shape) if ones else array
+def as_result(f: CompiledFunction, arrays: Sequence[Any]) -> Any:
+    """Arrays as a call returns them."""
+    return arrays[0] if f.result_type is None else f.result_type._make(arrays)
+
+
+def names_of(f: CompiledFunction, places: Sequence[int]) -> tuple[str, ...]:
+    """Names of inputs by their places."""
+    return tuple(f.inputs[k][0] for k in places)

@@ -89,6 +89,16 @@ class Problem:
         return found
 
     @cached_property
+    def middle(self) -> Array:
+        """The configuration (nq) in the middle of the limits; zero, or next to it, where there are not two."""
+        q = np.zeros(self.nq)
+        for joint in self.mechanism.independent:
+            q[joint.q_slice] = joint.type.neutral()
+        both = np.isfinite(self.lower) & np.isfinite(self.upper)
+        q[both] = 0.5 * (self.lower[both] + self.upper[both])
+        return np.clip(q, self.lower, self.upper)
+
+    @cached_property
     def length(self) -> float:
         """The lever arm (m) by which lengths are made angles: the mean of what turning freedoms have on the goals."""
         squares = []
@@ -135,6 +145,16 @@ class Problem:
     def idle(self) -> Array:
         """Coordinates (nq) that may change and do not matter."""
         return self.still & self._coordinates(self.movable)
+
+    def inside(self, q: Array) -> Array:
+        """Configurations (..., nq) with all that moves within its limits."""
+        least, most = self._ends
+        return np.minimum(np.maximum(q, least), most)
+
+    @cached_property
+    def _ends(self) -> tuple[Array, Array]:
+        """The limits of what moves."""
+        return np.where(self.still, -np.inf, self.lower), np.where(self.still, np.inf, self.upper)
 
     @cached_property
     def metric(self) -> list[float]:

@@ -24,7 +24,7 @@ Array = NDArray[Any]
 
 _PORTION = 12  # passes between two looks
 _NEW = (RUNNING, FIRST_DAMPING, 0.0, -1.0, 0.0, 0.0)  # see CONTROL
-_AT_ONCE = 64  # starts that run together when few targets are left
+_AT_ONCE = 64  # starts that run together when few targets are left, at most
 
 
 class Reached(NamedTuple):
@@ -139,17 +139,17 @@ class Solver:
         threads: int,
     ) -> None:
         """What has not converged, from further starts; what does not move is as in the first."""
-        tried = 0
+        tried, room = 0, self.many.lanes
         while tried < len(starts):
             open_ = np.flatnonzero(~best.converged & np.isfinite(x).all(axis=1))
             if not len(open_):
                 break
-            together = min(len(starts) - tried, max(1, _AT_ONCE // len(open_)))
+            together = min(len(starts) - tried, max(1, room // len(open_)))
             which = np.repeat(open_, together)
             number = np.tile(np.arange(tried, tried + together), len(open_))
             q = np.where(self.problem.still, q0[which], starts[number])
             best.take(which, number + 1, self._run(q, x[which], tolerance, iterations, threads))
-            tried += together
+            tried, room = tried + together, min(2 * room, _AT_ONCE)
 
     def _run(
         self,

@@ -10,9 +10,12 @@ from weakref import WeakKeyDictionary
 from linkwise.flexible.body import FlexibleBody
 from linkwise.model.deformation import Deformation, Seat
 from linkwise.model.joints.modes import Modes
+from linkwise.model.mechanism import Body, Frame
 from linkwise.model.tree import Link, rigid_only
+from linkwise.spatial.dual import derivative
 from linkwise.spatial.flexible import FlexibleForce, FlexibleInertia, FlexibleMotion, FlexibleMoving, Held
 from linkwise.spatial.inertia import RigidInertia
+from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Scalar, is_zero
 from linkwise.spatial.structure import flatten
@@ -28,6 +31,12 @@ class Lump:
 
     node: int
     inertia: RigidInertia
+
+    def seat(self, deformation: Deformation, eta: Flat) -> Transform:
+        """From the root to the node; without the node's rotation for a point mass, which does not feel it."""
+        factors = deformation.node(self.node).factors(eta)
+        is_point = all(is_zero(x) for x in (*self.inertia.h, *self.inertia.J.six()))
+        return Transform(*factors[:1] if is_point else factors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,12 +100,26 @@ class FlexibleLink(Link):
         """Ṡ v; modal axes are what they are."""
         return FlexibleMotion.with_tail((0.0,) * self.modes, super().S_rate(q, v))
 
+    @property
+    def rigid_part(self) -> RigidInertia:
+        """What is welded to the root."""
+        return next((lump.inertia for lump in self.lumps if lump.node == 0), RigidInertia.zero())
+
     def M(self, q: Flat) -> FlexibleInertia:
         """The inertia at η, with what is welded to nodes."""
+        return self._inertia(self._eta(q))
+
+    def M_slopes(self, q: Flat, X: Motion) -> list[FlexibleForce]:
+        """(∂M/∂η_i) X for each mode, by dual numbers."""
         eta = self._eta(q)
+        units = ([1.0 if i == j else 0.0 for j in range(self.modes)] for i in range(self.modes))
+        slopes = [derivative(lambda at: list(self._inertia(at) @ X), eta, unit)[1] for unit in units]
+        return [FlexibleForce.of(slope) for slope in slopes]
+
+    def _inertia(self, eta: Flat) -> FlexibleInertia:
         M = self.deformation.mass.inertia(eta)
         for lump in self.lumps:
-            M = M + Transform(*self.deformation.node(lump.node).factors(eta)).congruence(lump.inertia)
+            M = M + lump.seat(self.deformation, eta).congruence(lump.inertia)
         return M
 
     def wrench(self, q: Flat, motion: FlexibleMoving) -> FlexibleForce:
@@ -104,7 +127,7 @@ class FlexibleLink(Link):
         eta = self._eta(q)
         f = self.deformation.mass.wrench(eta, motion)
         for lump in self.lumps:
-            to_node = Transform(*self.deformation.node(lump.node).factors(eta))
+            to_node = lump.seat(self.deformation, eta)
             f = f + to_node @ lump.inertia.wrench(to_node.carry(motion))
         if self.slack:
             return f
@@ -156,6 +179,17 @@ def flexible_link(
     if any(not is_zero(x) for x in flatten(link.inertia)[0]):
         lumps = [Lump(0, link.inertia), *lumps]
     return FlexibleLink(**own | changed, deformation=_deformation(body), lumps=tuple(lumps), elasticity=elasticity)
+
+
+def force_on_body(body: Body, frame: Frame, q: Flat, f: Flat) -> tuple[list[Scalar], list[Scalar]]:
+    """A force [N; F] at a frame of a body, in its axes: as one at the body's origin, and what the modes feel."""
+    pose = frame.placement
+    force = Transform.rigid(Mat3([row[:3] for row in pose[:3]]), Vec(*(row[3] for row in pose[:3]))) @ Force.of(f)
+    if body.flexible is None or not frame.node:
+        return list(force), []
+    own = q[body.q_slice]
+    on_root = Transform(*_deformation(body.flexible).node(frame.node).factors(own)) @ force
+    return [*on_root.ang, *on_root.lin], list(on_root.tail)  # type: ignore[attr-defined]  # a node's force has one
 
 
 def _deformation(body: FlexibleBody) -> Deformation:

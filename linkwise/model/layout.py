@@ -235,14 +235,19 @@ def _at_rest(body: Body) -> Array:
     return X if body.joint_frame == IDENTITY else X @ inverse_pose(np.array(body.joint_frame))
 
 
+def placed_at(xyz: Sequence[Scalar], rpy: Sequence[Scalar]) -> Transform:
+    """A frame at a position, turned by roll, pitch and yaw."""
+    roll, pitch, yaw = rpy
+    turns = (Turn(axis, cos(angle), sin(angle)) for axis, angle in ((2, yaw), (1, pitch), (0, roll)))
+    return Transform(Shift(Vec.of(list(xyz))), *turns)
+
+
 def _free_placement(values: Values, body: Body, frames: _Frames | _BodyFrames) -> Transform:
     """The parent's frame, undone; then the placement as the parameters give it; then the joint's axis."""
     R_parent, o_parent = frames.R[body.parent], frames.o[body.parent]
-    roll, pitch, yaw = values.rpy(body)
     factors: list[Factor] = [
         *_rigid(R_parent.T, -R_parent.T @ o_parent).factors,
-        Shift(Vec.of(list(values.xyz(body)))),
-        *(Turn(axis, cos(angle), sin(angle)) for axis, angle in ((2, yaw), (1, pitch), (0, roll))),
+        *placed_at(values.xyz(body), values.rpy(body)).factors,
         *_rigid(frames.after_joint_frame(body), np.zeros(3)).factors,
     ]
     return Transform(*factors)

@@ -54,6 +54,7 @@ class Body:
     parts: tuple[Part, ...]
     visuals: tuple[Geometry, ...] = ()
     collisions: tuple[Geometry, ...] = ()
+    """Shapes for contact, as given: kept and written out again, but nothing computes contact with them."""
     joint_frame: Pose = IDENTITY
     """The inboard joint's frame in this body's own frame: the two placements coincide at the joint's zero position."""
     node: int = 0
@@ -74,6 +75,40 @@ class Body:
     def mass(self) -> float:
         """Mass in kg, welded parts included."""
         return sum(part.mass for part in self.parts) + (0.0 if self.flexible is None else self.flexible.mass)
+
+    @property
+    def com(self) -> np.ndarray:
+        """Mass centre (3) in the body's frame, m, welded parts included; undeformed. NaN for a body without mass."""
+        pieces = self._pieces()
+        total = sum(m for m, _, _ in pieces)
+        if not total > 0.0:
+            return np.full(3, np.nan)
+        centre: np.ndarray = np.sum([m * c for m, c, _ in pieces], axis=0) / total
+        return centre
+
+    @property
+    def inertia(self) -> np.ndarray:
+        """3×3 about the mass centre, in the body's axes, kg m², welded parts included; undeformed."""
+        pieces, centre = self._pieces(), np.nan_to_num(self.com)
+        whole = np.zeros((3, 3))
+        for m, c, J in pieces:
+            d = c - centre
+            whole += J + m * (d @ d * np.eye(3) - np.outer(d, d))
+        return whole
+
+    def _pieces(self) -> list[tuple[float, np.ndarray, np.ndarray]]:
+        """Mass, mass centre and inertia about it of everything the body is made of, in its frame."""
+        found = []
+        if self.flexible is not None:
+            found.append((self.flexible.mass, self.flexible.com, self.flexible.inertia))
+        for part in self.parts:
+            T = np.array(part.placement, float)
+            if self.flexible is not None:
+                T[:3, 3] += self.flexible.nodes[part.node].position
+            xx, yy, zz, xy, xz, yz = part.inertia
+            J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], float)
+            found.append((part.mass, T[:3, :3] @ np.array(part.com) + T[:3, 3], T[:3, :3] @ J @ T[:3, :3].T))
+        return found
 
 
 @dataclass(frozen=True)
@@ -204,6 +239,26 @@ class Mechanism:
                     kind, q, v = Modal(body.modes), body.q_slice, body.v_slice
                     own.append(JointInstance(f"{body.name}.eta", body.index, kind, q, v, (), none, none, none))
         return tuple(sorted(own, key=lambda joint: joint.v_slice.start))
+
+    @cached_property
+    def body_names(self) -> tuple[str, ...]:
+        """Names of the moving bodies, in order."""
+        return tuple(body.name for body in self.bodies)
+
+    @cached_property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of their inboard joints, in order; those that follow others too."""
+        return tuple(joint.name for joint in self.joints)
+
+    @cached_property
+    def freedom_names(self) -> tuple[str, ...]:
+        """A name for each number of v: its joint, with an index where it has several; modes are ``<body>.eta[k]``."""
+        names = [""] * self.nv
+        for joint in self.independent:
+            part = range(self.nv)[joint.v_slice]
+            for k, place in enumerate(part):
+                names[place] = joint.name if len(part) == 1 else f"{joint.name}[{k}]"
+        return tuple(names)
 
     @cached_property
     def parents(self) -> tuple[int, ...]:
@@ -456,8 +511,12 @@ class Mechanism:
 
     def without_closure(self, name: str) -> Self:
         """A copy without the closure or coupling of this name."""
+        from linkwise.model.parameters import check_names
+
         gone = self.closure(name)
-        return replace(self, closures=tuple(c for c in self.closures if c is not gone))
+        left = replace(self, closures=tuple(c for c in self.closures if c is not gone))
+        check_names(left, self.parameter_names)  # lest one of them be a number of the closure that is gone
+        return left
 
     def _with(self, closure: ClosureInstance | RelationInstance) -> Self:
         if any(known.name == closure.name for known in self.closures):

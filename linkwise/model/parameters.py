@@ -1,6 +1,6 @@
 """Run-time parameters: constants of a mechanism turned into inputs of its functions.
 
-A parameter is named ``body.what``, or ``gravity``:
+A parameter is named ``body.what``, ``closure.what``, or ``gravity``:
 
 =============  ====  ==========================================================================
 ``mass``       1     kg
@@ -14,7 +14,17 @@ A parameter is named ``body.what``, or ``gravity``:
 ``gravity``    3     m/s² (of the whole mechanism: no body)
 =============  ====  ==========================================================================
 
-``mass``, ``com`` and ``inertia`` also take the name of a body welded to another (a payload).
+``mass``, ``com`` and ``inertia`` also take the name of a body welded to another (a payload). Of closures and couplings:
+
+================  ====  =======================================================================
+``xyz_a``         3     position of frame a on the moving body that carries it, or on its node, m
+``rpy_a``         3     orientation of that frame, as above, rad
+``xyz_b, rpy_b``  3     the same of frame b
+``length``        1     of a Distance, m
+``pitch``         1     of a helical closure, m per rad
+``coefficients``  k     of a Coupling, one for each joint that it names, in order
+``offset``        1     of a Coupling
+================  ====  =======================================================================
 """
 
 from __future__ import annotations
@@ -22,8 +32,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from linkwise.errors import InputError, UnknownNameError
+from linkwise.model.closures.instances import ClosureInstance, RelationInstance
 from linkwise.model.mechanism import Body, Mechanism, Part, Pose
 from linkwise.spatial.scalar import Scalar
 
@@ -75,6 +87,22 @@ class Values:
         stiffness, loss = (self._given.get(f"{body.name}.{what}", (1.0,))[0] for what in _OF_FLEXIBLE)
         return stiffness, loss
 
+    def closure_placement(
+        self, closure: ClosureInstance, side: str
+    ) -> tuple[Sequence[Scalar], Sequence[Scalar]] | None:
+        """Position and orientation (roll, pitch, yaw) of frame a or b of a closure; None where they are constant."""
+        names = f"{closure.name}.xyz_{side}", f"{closure.name}.rpy_{side}"
+        if not any(name in self._given for name in names):
+            return None
+        pose = closure.placement_a if side == "a" else closure.placement_b
+        return self._given.get(names[0], _xyz(pose)), self._given.get(names[1], _rpy(pose))
+
+    def closure_type(self, closure: ClosureInstance | RelationInstance) -> Any:
+        """What a closure or coupling says, with those of its numbers that are parameters."""
+        names = {what: f"{closure.name}.{what}" for what in closure.type.numbers}
+        given = {what: self._given[name] for what, name in names.items() if name in self._given}
+        return closure.type.with_numbers(given) if given else closure.type
+
     def gravity(self, nominal: Sequence[float]) -> Sequence[Scalar]:
         """The field of gravity."""
         return self._given.get("gravity", nominal)
@@ -118,10 +146,24 @@ def _nominal(mechanism: Mechanism, name: str) -> tuple[float, ...]:
             if what == "armature":
                 return mechanism.joints[body.index].armature
             return _xyz(body.placement) if what == "xyz" else _rpy(body.placement)
+    for closure in mechanism.closures:
+        if closure.name == owner and (numbers := _nominal_of_closure(closure).get(what)) is not None:
+            return numbers
     known = ["gravity", *(f"{part}.{w}" for part in parts for w in _OF_PART)]
     known += [f"{body.name}.{w}" for body in mechanism.bodies for w in _OF_BODY]
     known += [f"{name}.{w}" for name in flexible for w in _OF_FLEXIBLE]
+    known += [f"{closure.name}.{w}" for closure in mechanism.closures for w in _nominal_of_closure(closure)]
     raise UnknownNameError("parameter", name, known)
+
+
+def _nominal_of_closure(closure: ClosureInstance | RelationInstance) -> dict[str, tuple[float, ...]]:
+    """All parameters that a closure or coupling has."""
+    found: dict[str, tuple[float, ...]] = {}
+    if isinstance(closure, ClosureInstance):
+        for side, pose in (("a", closure.placement_a), ("b", closure.placement_b)):
+            found |= {f"xyz_{side}": _xyz(pose), f"rpy_{side}": _rpy(pose)}
+    own = {what: closure.type.nominal(what) for what in closure.type.numbers}
+    return found | {what: numbers for what, numbers in own.items() if numbers is not None}
 
 
 def _nominal_of_part(part: Part, what: str) -> tuple[float, ...]:

@@ -24,8 +24,8 @@ class Field(Generic[T]):
         return value
 
 
-class Sweeper(Protocol):
-    """How a tree runs what :mod:`linkwise.algorithms.sweeps` asks for; each is explained there."""
+class Sweeps(Protocol):
+    """How some links run what :mod:`linkwise.algorithms.sweeps` asks for; each is explained there."""
 
     @property
     def rolls(self) -> bool:
@@ -42,6 +42,10 @@ class Sweeper(Protocol):
 
     def only_at(self, link: Any, value: Any, elsewhere: Any) -> Field[Any]:
         """A value for one link, another for all others."""
+
+
+class Sweeper(Sweeps, Protocol):
+    """A whole tree: its sweeps, and vectors over its freedoms."""
 
     def generalized(self, field: Field[Any]) -> Any:
         """A vector over the freedoms from one number for each joint axis."""
@@ -69,21 +73,24 @@ class LinkByLink:
         """Never: a text may go through these links one by one."""
         return False
 
+    @property
+    def places(self) -> int:
+        """How many links a field has room for: the indices of these links are below it."""
+        return len(self.links)
+
     def outward(self, step: Callable[[Any, Any], Any], root: Any, keeps: bool) -> Field[Any]:
         """Base to tips."""
-        handed: list[Any] = []
-        kept: list[Any] = []
+        handed: list[Any] = [None] * self.places
+        kept: list[Any] = [None] * self.places
         for link in self.links:
             result = step(link, root if link.parent < 0 else handed[link.parent])
-            state, own = result if keeps else (result, result)
-            handed.append(state)
-            kept.append(own)
+            handed[link.index], kept[link.index] = result if keeps else (result, result)
         return Field(kept)
 
     def inward(self, step: Callable[[Any, Any], tuple[Any, Any]], nothing: Any) -> Field[Any]:
         """Tips to base."""
-        sums: list[Any] = [nothing] * (len(self.links) + 1)  # the last is the base's, whose index is -1
-        kept: list[Any] = [None] * len(self.links)
+        sums: list[Any] = [nothing] * (self.places + 1)  # the last is the base's, whose index is -1
+        kept: list[Any] = [None] * self.places
         for link in reversed(self.links):
             handed, kept[link.index] = step(link, sums[link.index])
             if handed is not None:
@@ -93,8 +100,23 @@ class LinkByLink:
 
     def everywhere(self, value: Any) -> Field[Any]:
         """The same value for every link."""
-        return Field([value] * len(self.links))
+        return Field([value] * self.places)
 
     def only_at(self, link: Any, value: Any, elsewhere: Any) -> Field[Any]:
         """A value for one link, another for all others."""
-        return Field([value if other is link else elsewhere for other in self.links])
+        field = self.everywhere(elsewhere)
+        field.values[link.index] = value
+        return field
+
+
+class SomeLinks(LinkByLink):
+    """Sweeps over some links of a tree only, each with all the links that it hangs on. They keep their indices."""
+
+    def __init__(self, links: Sequence[Any], places: int) -> None:
+        self.links = links
+        self._places = places
+
+    @property
+    def places(self) -> int:
+        """That of the whole tree: its fields and those of this part can be looked at alike."""
+        return self._places

@@ -99,7 +99,7 @@ class Link:
     def phi(self, q: Sequence[Scalar]) -> Transform:
         """φ(parent, link)."""
         beyond = self.placement.then(self.joint.transform(self.coordinates(q)).after_turn(2, self.lead)).then(self.tail)
-        return beyond if self.seat is None else self.seat.at(q).then(beyond)
+        return beyond if self.seat is None else self.seat.at(q).then(beyond.merged()).merged()
 
     def S(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """The columns of the joint's map, in the link's frame."""
@@ -109,9 +109,18 @@ class Link:
         """Ṡ v, in the link's frame."""
         return self.tail.T @ self.joint.subspace_rate(self.coordinates(q), self.rates(v))
 
+    @property
+    def rigid_part(self) -> RigidInertia:
+        """The inertia of what is rigid in the link's frame."""
+        return self.inertia
+
     def M(self, q: Sequence[Scalar]) -> Any:
         """The link's own inertia."""
         return self.inertia
+
+    def M_slopes(self, q: Sequence[Scalar], X: Motion) -> list[Any]:
+        """How M X changes with each modal coordinate, X held; nothing for a link that does not deform."""
+        return []
 
     def wrench(self, q: Sequence[Scalar], motion: Any) -> Force:
         """The force Mα + b that a motion takes, with elastic forces where the link has some."""

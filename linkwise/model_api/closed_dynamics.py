@@ -87,7 +87,7 @@ class ClosedDynamics:
             if row not in kept:
                 redundant.setdefault(closure, []).append(equation)
         count = self.nv - len(kept)
-        names = self._freedom_names
+        names = self.freedom_names
         found = Freedoms(
             count,
             N,
@@ -182,7 +182,7 @@ class ClosedDynamics:
             worst = int(np.argmax(np.abs(errors[0, :n])))
             raise LinkwiseError(
                 "no equilibrium was found from this guess",
-                got=f"{errors[0, worst] * scale:.3g} N m (or N) left at {self._freedom_names[worst]!r}",
+                got=f"{errors[0, worst] * scale:.3g} N m (or N) left at {self.freedom_names[worst]!r}",
                 allowed=f"{tol * scale:.3g}",
                 do="give a guess that is nearer, or other joint forces",
             )
@@ -221,7 +221,7 @@ class ClosedDynamics:
         if (np.abs(left) > tolerance).any():
             state, worst = np.unravel_index(int(np.argmax(np.abs(left) / tolerance)), left.shape)
             raise InputError(
-                f"the actuated joints cannot balance what is needed at joint {self._freedom_names[worst]!r}",
+                f"the actuated joints cannot balance what is needed at joint {self.freedom_names[worst]!r}",
                 got=f"{left[state, worst]:.3g} N m (or N) left over with actuated={list(actuated)}",
                 allowed="motions that the actuated joints can cause",
                 do="name more joints, or change vdot",
@@ -232,7 +232,25 @@ class ClosedDynamics:
     def _linearized_closed(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: Any, t: Any, p: Any, threads: int | None
     ) -> LinearizedForward:
-        """Implicit differentiation of 𝓜v̇ + c = τ + J_c*λ and J_c v̇ + bias = 0, with λ of least norm."""
+        """The derivatives of v̇ alone."""
+        return self._linearized_with_parameters(q, v, tau, f_ext, t, p, threads, only_state=True)[0]
+
+    def _linearized_with_parameters(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        f_ext: Any = None,
+        t: Any = None,
+        p: Any = None,
+        threads: int | None = None,
+        *,
+        only_state: bool = False,
+    ) -> tuple[LinearizedForward, Array]:
+        """Implicit differentiation of 𝓜v̇ + c = τ + J_c*λ and J_c v̇ + bias = 0, with λ of least norm.
+
+        And ∂v̇/∂p (..., nv, np), without columns where it is not asked for.
+        """
         forces = self.constraint_forces(q, v, tau, f_ext, t, p=p, threads=threads)
         vdot = self._run("forward_dynamics", q, v, tau, f_ext=f_ext, t=t, p=p, threads=threads)
         lin = self._run("linearize_inverse", q, v, vdot, f_ext=f_ext, p=p, threads=threads)
@@ -241,13 +259,16 @@ class ClosedDynamics:
         by_q = self._derivative("held", "q", *arguments, t=t, p=p)
         by_v = self._derivative("held", "v", *arguments, t=t, p=p)
         n = self.nv
-        f = np.concatenate(
-            [by_q.efforts - lin.dq, by_v.efforts - lin.dv, np.broadcast_to(np.eye(n), lin.dq.shape)], axis=-1
-        )
-        gamma = np.concatenate([-by_q.accelerations, -by_v.accelerations, np.zeros_like(by_q.accelerations)], axis=-1)
+        columns = [by_q.efforts - lin.dq, by_v.efforts - lin.dv, np.broadcast_to(np.eye(n), lin.dq.shape)]
+        missing = [-by_q.accelerations, -by_v.accelerations, np.zeros_like(by_q.accelerations)]
+        if len(self.nominal_parameters) and not only_state:
+            by_p = self._derivative("held", "p", *arguments, t=t, p=p)
+            columns.append(by_p.efforts - self._by_parameters(q, v, vdot, p))
+            missing.append(-by_p.accelerations)
+        f, gamma = np.concatenate(columns, axis=-1), np.concatenate(missing, axis=-1)
         J_c = np.broadcast_to(J_c, (*gamma.shape[:-1], n))
         x, _ = NullSpace(lin.dvdot, J_c).solve(f, gamma)
-        return LinearizedForward(vdot, x[..., :n], x[..., n : 2 * n], x[..., 2 * n :])
+        return LinearizedForward(vdot, x[..., :n], x[..., n : 2 * n], x[..., 2 * n : 3 * n]), x[..., 3 * n :]
 
     def _closed_state_space(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, t: Any, p: Any, dt: float | None
@@ -296,15 +317,6 @@ class ClosedDynamics:
             )
         return x
 
-    @property
-    def _freedom_names(self) -> list[str]:
-        """For each number of v, the name of its joint, with an index where it has several."""
-        names = [""] * self.nv
-        for joint in self.independent:
-            for i in range(joint.nv):
-                names[joint.v_slice.start + i] = joint.name if joint.nv == 1 else f"{joint.name}[{i}]"
-        return names
-
     def _places_in_v(self, names: Sequence[str]) -> list[int]:
         if isinstance(names, str):
             names = [names]
@@ -326,6 +338,7 @@ class ClosedDynamics:
 
     if TYPE_CHECKING:
         closures: Any
+        freedom_names: Any
         independent: Any
         joints: Any
         parameter_names: Any
@@ -334,6 +347,7 @@ class ClosedDynamics:
         _place_rows: Any
         _run: Any
         _ad: Any
+        _by_parameters: Any
         _refuse: Any
         _say_rigid: Any
         assemble: Any

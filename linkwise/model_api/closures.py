@@ -228,7 +228,7 @@ class Closures(Methods):
         found, errors = nearest_root(residual, jacobian, moved, start, tol)
         rng = np.random.default_rng(0)
         for attempt in range(1, _ATTEMPTS):
-            open_ = np.flatnonzero(self._is_open(found, errors, times, tol))
+            open_ = np.flatnonzero(self._is_open(found, errors, times, values, tol))
             if not len(open_):
                 break
             away = rng.normal(size=(len(open_), self.nv)) * (0.02 * 1.6**attempt)
@@ -241,10 +241,11 @@ class Closures(Methods):
                 tol,
             )
             closer = (e**2).sum(-1) < (errors[open_] ** 2).sum(-1)
-            closes = ~self._is_open(again, e, None if times is None else times[open_], tol)
+            own_times, own_values = (None if x is None else x[open_] for x in (times, values))
+            closes = ~self._is_open(again, e, own_times, own_values, tol)
             taken = closes | (closer & (np.abs(errors[open_]).max(-1) > tol))
             found[open_[taken]], errors[open_[taken]] = again[taken], e[taken]
-        self._refuse_open(found, errors, times, tol, batch)
+        self._refuse_open(found, errors, times, values, tol, batch)
         self._warn_if_rigid(found[:1], None if times is None else times[:1], None if values is None else values[:1])
         return found.reshape(*batch, self.nq)
 
@@ -315,36 +316,34 @@ class Closures(Methods):
             for is_place in [True] * len(c.type.equations) + [False] * len(c.type.rate_equations)
         ]
 
-    def _is_open(self, q: Array, errors: Array, times: Array | None, tol: float) -> Array:
+    def _is_open(self, q: Array, errors: Array, times: Array | None, p: Array | None, tol: float) -> Array:
         """Whether states (k) are open, or closed at a false root."""
         is_open: Array = ~(np.abs(errors).max(-1, initial=0.0) <= tol)
-        for false in self._false_closures(q, times).values():
+        for false in self._false_closures(q, times, p).values():
             is_open |= false
         return is_open
 
-    def _false_closures(self, q: Array, times: Array | None) -> dict[str, Array]:
+    def _false_closures(self, q: Array, times: Array | None, p: Array | None) -> dict[str, Array]:
         """For closures whose equations have false roots, whether states (k) are nearer to one of those."""
-        checked = [c for c in self.closures if isinstance(c, ClosureInstance) and _has_false_roots(c.type)]
-        if not checked:
+        between = [c for c in self.closures if isinstance(c, ClosureInstance)]
+        if not any(_has_false_roots(c.type) for c in between):
             return {}
-        poses = self._run("poses", q)
+        poses = self._run("closure_poses", q, p=p)
         instants = np.zeros(len(q)) if times is None else times
-
-        def frame(body: int, placement: Any) -> Array:
-            on = np.broadcast_to(np.eye(4), (len(q), 4, 4)) if body < 0 else poses[:, body]
-            placed: Array = on @ np.array(placement)
-            return placed
-
         found = {}
-        for c in checked:
-            X = np.linalg.inv(frame(c.body_a, c.placement_a)) @ frame(c.body_b, c.placement_b)
+        for k, c in enumerate(between):
+            if not _has_false_roots(c.type):
+                continue
             proper = [
-                c.type.is_proper(RelativePose.from_matrix(x), t) for x, t in zip(X.tolist(), instants, strict=True)
+                c.type.is_proper(RelativePose.from_matrix(x), t)
+                for x, t in zip(poses[:, k].tolist(), instants, strict=True)
             ]
             found[c.name] = ~np.array(proper, bool)
         return found
 
-    def _refuse_open(self, q: Array, errors: Array, times: Array | None, tol: float, batch: tuple[int, ...]) -> None:
+    def _refuse_open(
+        self, q: Array, errors: Array, times: Array | None, p: Array | None, tol: float, batch: tuple[int, ...]
+    ) -> None:
         self._refuse(
             "cannot be closed from this guess",
             errors.reshape(*batch, -1),
@@ -352,7 +351,7 @@ class Closures(Methods):
             tol,
             "give a guess that is nearer, or check the lengths and the frames of the closure",
         )
-        for name, false in self._false_closures(q, times).items():
+        for name, false in self._false_closures(q, times, p).items():
             if false.any():
                 raise ClosureError(
                     f"closure {name!r} closes the wrong way round from this guess",

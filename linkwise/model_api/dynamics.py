@@ -121,6 +121,24 @@ class Dynamics(Methods):
         """J*f (..., nv): the joint forces that external forces (..., n_bodies, 6), in body frames, amount to."""
         return self._run("external_force", q, f_ext, p=p, out=out, threads=threads)
 
+    def force_at(
+        self,
+        q: ArrayLike,
+        force: ArrayLike,
+        body: str,
+        *,
+        node: str | int | None = None,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """J*f (..., nv): what a force [moment, force] (..., 6) at a body, frame or node amounts to at the freedoms.
+
+        It acts at the place's origin and is given in the place's own axes, which for a node of a flexible body move and
+        turn with the deformation. Add it to ``tau``, or take it from the result of the inverse dynamics.
+        """
+        return self._run("force_at", q, force, p=p, out=out, threads=threads, **self._at(body, node))
+
     def joint_wrenches(
         self,
         q: ArrayLike,

@@ -70,7 +70,8 @@ class InverseKinematics(Methods):
             q, converged, position_error, angle_error, iterations, start; see :class:`linkwise.Reached`. Where nothing
             converged, q is the best that was found.
 
-        Closures of the model are kept closed.
+        Closures of the model are kept closed, at time 0 if they depend on it. Run-time parameters are at their nominal
+        values.
 
         Example:
             >>> from linkwise.models import stanford_arm
@@ -87,9 +88,9 @@ class InverseKinematics(Methods):
         x = chosen[0].aims() if len(chosen) == 1 else side_by_side([goal.aims() for goal in chosen])
         wish = None if rest is None else _configurations(model, "rest", rest)
         if q0 is not None:
-            first = _configurations(model, "q0", q0)
+            first = problem.inside(_configurations(model, "q0", q0))
         else:
-            first = _middle(model, problem) if wish is None else np.clip(wish, problem.lower, problem.upper)
+            first = problem.middle if wish is None else problem.inside(wish)
         if x.ndim == 1 and first.ndim == 1:
             batch: tuple[int, ...] = ()
             x, guess = x[None], first[None]
@@ -150,18 +151,18 @@ def _solver(
         lower, upper = model.lower, model.upper
         if limits == "ignore":
             lower, upper = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
-        return Solver(Problem(model, goals, _movable(model, joints, locked), lower, upper, samples))
+        problem = Problem(model, goals, _movable(model, joints, locked), lower, upper, samples)
+        if not problem.active:
+            raise InputError(
+                "no joint that may move matters to the goals",
+                got=f"joints={joints}, locked={list(locked)}",
+                do="choose other joints, or another body",
+            )
+        return Solver(problem)
 
     names = None if joints is None else tuple(joints)
     key = (tuple(goal.key for goal in goals), names, tuple(locked), limits)
     return Memory.of(model).recent("inverse kinematics", key, make, _KEPT)
-
-
-def _middle(model: Model, problem: Problem) -> Array:
-    q = model.neutral()
-    both = np.isfinite(problem.lower) & np.isfinite(problem.upper)
-    q[both] = 0.5 * (problem.lower[both] + problem.upper[both])
-    return np.clip(q, problem.lower, problem.upper)
 
 
 def _starts(model: Model, seed: int, count: int) -> Array:

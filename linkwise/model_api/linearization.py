@@ -15,6 +15,7 @@ from linkwise.algorithms.linearized_forward import LinearizedForward
 from linkwise.algorithms.linearized_inverse import LinearizedInverse
 from linkwise.algorithms.tangent import structure_constants
 from linkwise.errors import InputError
+from linkwise.model_api.closed_sensitivity import ClosedMotion
 from linkwise.model_api.held_motion import held_motion
 from linkwise.once import cached_property
 from linkwise.spatial.runge_kutta import RK4
@@ -206,6 +207,7 @@ class Linearization:
         tau: ArrayLike,
         *,
         dt: float | None = None,
+        actuated: Sequence[str] | None = None,
         t: ArrayLike | None = None,
         p: ArrayLike | None = None,
         threads: int | None = None,
@@ -225,10 +227,14 @@ class Linearization:
             v: velocity (..., nv).
             tau: joint forces (..., nv).
             dt: time step in s; None for continuous time.
+            actuated: names of the joints that have motors: B has their columns alone. All if not given.
             t: time, for closures that depend on it.
             p: run-time parameters (..., np).
             threads: threads to split a batch over.
         """
+        if actuated is not None:
+            whole = self.state_space(q, v, tau, dt=dt, t=t, p=p, threads=threads)
+            return StateSpace(whole.A, whole.B @ self.actuation_matrix(actuated))
         if self.closures:
             return StateSpace(*self._closed_state_space(q, v, tau, t, p, None if dt is None else _checked_dt(dt)))
         q, v, tau = (np.asarray(x, float) for x in (q, v, tau))
@@ -275,6 +281,10 @@ class Linearization:
         The linearised model is integrated along the trajectory: each step of the classical Runge–Kutta method is
         differentiated exactly, so the result is the derivative of the trajectory that is returned.
 
+        Of a model with closures (which must not depend on time), the derivative of the motion to the same order. The
+        start obeys the closures; a change of it, or of p, is taken to the nearest one that does, in the norm of kinetic
+        energy, so that all changes that are returned keep the closures closed.
+
         Args:
             q0: configuration at the start (..., nq).
             v0: velocity at the start (..., nv).
@@ -283,7 +293,6 @@ class Linearization:
             p: run-time parameters (..., np).
             threads: threads to split a batch over.
         """
-        self._refuse_closed(bool(self.closures), "sensitivity")
         dt = _checked_dt(dt)
         forces = np.asarray(tau, float)
         if forces.ndim < 2 or forces.shape[-1] != self.nv:
@@ -296,11 +305,21 @@ class Linearization:
         v = np.broadcast_to(np.asarray(v0, float), (*batch, n))
         whole = np.zeros((*batch, 2 * n, 2 * n + n_p))
         whole[..., : 2 * n] = np.eye(2 * n)
+        motion: ClosedMotion | None = None
+        if self.closures:
+            motion = ClosedMotion(self, p, threads)  # type: ignore[arg-type]
+            self.check_closures(q, v, p=p)
+            q, v = motion.closed(q, v)
+            whole = motion.closed_change(q, v, whole)
         qs, vs, changes = [q], [v], [whole]
         for force in forces:
-            q, v, step = self._step(q, v, np.broadcast_to(force, v.shape), dt, p, threads)
-            whole = step[..., : 2 * n] @ whole
-            whole[..., 2 * n :] += step[..., 3 * n :]
+            held = np.broadcast_to(force, v.shape)
+            if motion is not None:
+                q, v, whole = motion.step(q, v, held, dt, whole)
+            else:
+                q, v, step = self._step(q, v, held, dt, p, threads)
+                whole = step[..., : 2 * n] @ whole
+                whole[..., 2 * n :] += step[..., 3 * n :]
             qs.append(q)
             vs.append(v)
             changes.append(whole)
@@ -441,7 +460,9 @@ class Linearization:
     # What the rest of the model gives.
     if TYPE_CHECKING:
         closures: Any
+        check_closures: Any
         _linearized_closed: Any
+        actuation_matrix: Any
         _closed_state_space: Any
         _trees: Any
         nominal_parameters: Any

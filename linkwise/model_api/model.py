@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -32,6 +33,7 @@ from linkwise.model_api.kinematics import Kinematics
 from linkwise.model_api.linearization import Linearization
 from linkwise.model_api.memory import Memory, shadow
 from linkwise.model_api.operational import Operational
+from linkwise.model_api.statics import Statics
 from linkwise.once import cached_property, once
 from linkwise.spatial.scalar import is_exact
 
@@ -64,7 +66,16 @@ class ModelBuilder(Builder):
 
 @dataclass(frozen=True, eq=True)
 class Model(
-    Dynamics, Kinematics, InverseKinematics, Energies, Operational, Closures, ClosedDynamics, Linearization, Mechanism
+    Dynamics,
+    Kinematics,
+    InverseKinematics,
+    Energies,
+    Operational,
+    Closures,
+    ClosedDynamics,
+    Linearization,
+    Statics,
+    Mechanism,
 ):
     """A mechanism and its dynamics.
 
@@ -125,12 +136,22 @@ class Model(
                 q[joint.q_slice] = joint.type.neutral()
         return q
 
-    def random_configuration(self, rng: np.random.Generator | int | None = None) -> Array:
+    def random_configuration(
+        self, rng: np.random.Generator | int | None = None, size: int | tuple[int, ...] | None = None
+    ) -> Array:
         """A random configuration (nq) within the joint limits (±π rad, ±1 m where there are none).
 
         Flexible bodies are bent a little: each mode moves no node by more than 2 % of the body's size.
+
+        Args:
+            rng: a generator, or a seed.
+            size: how many, as NumPy's generators take it: ``size=100`` gives (100, nq), ``size=(4, 5)`` (4, 5, nq).
         """
         generator = np.random.default_rng(rng)
+        if size is not None:
+            shape = (size,) if isinstance(size, (int, np.integer)) else tuple(size)
+            many = [self.random_configuration(generator) for _ in range(math.prod(shape))]
+            return np.array(many, float).reshape(*shape, self.nq)
         q = np.zeros(self.nq)
         for joint in self.joints:
             if joint.mimic is None:
@@ -291,10 +312,12 @@ class Model(
         """A copy that finds accelerations under closures by a solver of this name; all give the same numbers.
 
         Args:
-            solver: "auto", which is "multipliers": λ first, inside the articulated recursion, right at any
-                configuration; "embedding", in independent freedoms, chosen beforehand: the cheapest for mechanisms of
-                few freedoms, and not finite where those chosen do not determine the others (a crank's angle does,
-                that of its slider does not at the dead centres); "kkt", the full system of v̇ and λ; "nullspace", in
+            solver: "auto", which is "branches" where it can be, else "multipliers": λ first, inside the articulated
+                recursion; both are right at any configuration. "branches", for closures that each hold a branch of
+                their own (the legs of a parallel robot): those first, as inertias of the body they hold; "embedding",
+                in independent freedoms, chosen beforehand: the cheapest for mechanisms of few freedoms, and not finite
+                where those chosen do not determine the others (a crank's angle does, that of its slider does not at the
+                dead centres); "kkt", the full system of v̇ and λ; "nullspace", in
                 the null space of J_c with a rank test, on numbers only and outside the compiled code: slow, and
                 independent of the others.
             independent: names of joints for "embedding", whose freedoms are as many as the closed mechanism has. Found
@@ -313,7 +336,10 @@ class Model(
                     got=", ".join(given),
                     allowed='these are for "embedding"',
                 )
-            return replace(self, closure_solver=solver, closure_reference=None)
+            named = replace(self, closure_solver=solver, closure_reference=None)
+            if solver == "branches":
+                named._trees.closed(named.neutral().tolist(), [0.0] * self.nv, None)  # says so now if it cannot be
+            return named
         from linkwise.model_api.embedding import reference
 
         chosen = replace(self, closure_solver=solver, closure_reference=reference(self, independent, at, t))

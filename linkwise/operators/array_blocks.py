@@ -295,10 +295,13 @@ class ArrayBlocks(Blocks):
         return X.array[self.levels.position[k]][:, :rows, :cols].reshape(*self.batch, rows, cols)
 
     def pick(self, places: Sequence[Place], x: LevelField, adjoint: bool) -> LevelField:
-        cells = np.zeros((len(places), 1, self.plan.links.width, 6))
-        for cell, place in zip(cells, places, strict=True):
-            rows = np.array(rows_of(place.offset), float)
-            cell[0, : len(rows)] = rows
+        written = [rows_of(place.offset) for place in places]
+        moving = any(isinstance(entry, Lanes) for rows in written for row in rows for entry in row)
+        cells = np.zeros((len(places), self.states if moving else 1, self.plan.links.width, 6))
+        for cell, rows in zip(cells, written, strict=True):
+            for i, row in enumerate(rows):
+                for j, entry in enumerate(row):
+                    cell[:, i, j] = numbers(entry)
         links = self.levels.position[[place.link.index for place in places if place.link is not None]]
         if adjoint:
             return LevelField(cells.swapaxes(-1, -2) @ x.array[links])

@@ -49,14 +49,18 @@ def closing(tree: Tree, q: Flat, v: Flat | None, constraints: Sequence[Constrain
     columns: list[tuple[Place, list[Flat]]] = []
     for k, e in enumerate(each):
         before, after = sum(counts[:k]), sum(counts[k + 1 :])
-        _refuse_flexible([place.link for place, _ in e.points if place.seat is not None])
         _refuse_flexible([at for link, _ in e.efforts for at in (link, _parent(tree, link)) if at and at.modes])
         across = [pair for link, axes in e.efforts for pair in _across_joint(tree, q, link, axes)]
-        for place, forces in (*e.points, *across):
+        for place, forces in (*((_fixed(place, q), forces) for place, forces in e.points), *across):
             columns.append((place, [*[[0.0] * 6] * before, *map(list, forces), *[[0.0] * 6] * after]))
     places = [place for place, _ in columns]
     A = [[x for _, rows in columns for x in rows[r]] for r in range(sum(counts))]
     return Closing(places, A, [-x for e in each for x in e.bias], counts)
+
+
+def _fixed(place: Place, q: Flat) -> Place:
+    """The place as it is at q, on its link itself: a node of a flexible body where its deformation has taken it."""
+    return place if place.seat is None else Place(place.link, place.phi(q))
 
 
 def _across_joint(tree: Tree, q: Flat, link: Link, axes: Sequence[Flat]) -> list[tuple[Place, list[Force]]]:
@@ -86,11 +90,11 @@ def _parent(tree: Tree, link: Link) -> Link | None:
 
 
 def _refuse_flexible(links: Sequence[Link | None]) -> None:
-    """Motions of a flexible body's nodes, and of joints on it, are more than motions of its frame."""
+    """Rates of joints on a flexible body are more than motions of its frame."""
     names = [repr(link.name) for link in links if link is not None]
     if names:
         raise InputError(
-            "the operators of closures need rigid bodies where the closures are",
-            got=f"a closure or coupling at the flexible body {', '.join(names)}",
+            "the operators of closures need rigid bodies where couplings of joints are",
+            got=f"a coupling at the flexible body {', '.join(names)}",
             do="use model.constraint_jacobian, constraint_bias and forward_dynamics",
         )

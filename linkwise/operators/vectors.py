@@ -72,6 +72,33 @@ class Vector(ABC):
         plain = [x.value if isinstance(x, Vector) else x for x in inputs]
         return getattr(ufunc, method)(*plain, **how)
 
+    def __getattr__(self, name: str) -> Any:
+        """What arrays have and vectors have not, ``sum`` or ``tolist`` say, is asked of the numbers."""
+        if name.startswith("_") or not hasattr(np.ndarray, name):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.value, name)
+
+    def __truediv__(self, scale: Any) -> Any:
+        return self.value / np.asarray(scale) if np.ndim(scale) else self * (1.0 / scale)
+
+    def __pow__(self, exponent: Any) -> Array:
+        return self.value**exponent
+
+    def __abs__(self) -> Array:
+        return np.abs(self.value)
+
+    def __lt__(self, other: Any) -> Any:
+        return self.value < np.asarray(other)
+
+    def __le__(self, other: Any) -> Any:
+        return self.value <= np.asarray(other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self.value > np.asarray(other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self.value >= np.asarray(other)
+
     def __len__(self) -> int:
         return self.shape[0]
 

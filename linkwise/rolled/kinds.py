@@ -100,7 +100,12 @@ class SymbolicSeat:
 
     def at(self, q: Any) -> Transform:
         """From the root of the flexible body to the node's frame."""
-        return Transform(*self.shape.factors(self.kind.of_parent(q)[: self.modes]))
+        return Transform(*self.shape.factors(self.eta(q)))
+
+    def eta(self, q: Any) -> list[Scalar]:
+        """The modal coordinates of the body."""
+        own: list[Scalar] = self.kind.of_parent(q)[: self.modes]
+        return own
 
 
 def sorted_into_kinds(tree: Tree, space: str = PARAMETERS, apart: frozenset[int] = frozenset()) -> list[Kind]:

@@ -6,11 +6,12 @@ a batch can follow as many targets as it has states by reading them from ``p``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.errors import InputError
 from linkwise.model.joints import Joint
@@ -19,18 +20,9 @@ from linkwise.sim.checks import check_finite, check_not_negative, check_positive
 from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, per_joint
 from linkwise.sim.limits import is_linear
 from linkwise.sim.motion import objects
+from linkwise.sim.tables import Table
+from linkwise.sim.targets import Target, at, checked_target, difference, model_force, tables_in, vector
 from linkwise.spatial.dual import derivative
-
-Target = Any  # a vector, or a function (t, p) -> vector
-
-
-def _at(target: Target, t: Scalar, p: Vector) -> Any:
-    return target(t, p) if callable(target) else target
-
-
-def _target(value: Target, size: int, what: str) -> Target:
-    """A function as it is; numbers checked, one for all or one for each."""
-    return value if callable(value) else checked_numbers(value, size, what, one_for_all=True)
 
 
 def _direction(value: Any, what: str) -> Any:
@@ -49,36 +41,45 @@ def _strength(value: Any, what: str) -> Any:
     return value
 
 
-def _vector(value: Any, size: int, what: str) -> list[Scalar]:
-    values = list(
-        np.broadcast_to(np.asarray(value, dtype=object), (size,))
-        if np.ndim(value) == 0
-        else np.asarray(value, dtype=object).reshape(-1)
-    )
-    if len(values) != size:
-        raise InputError(f"{what} has the wrong length", got=str(len(values)), allowed=str(size))
-    return [float(x) if isinstance(x, (int, float, np.floating, np.integer)) else x for x in values]
-
-
-def _difference(model: Model, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
-    """q1 less q0 as a velocity, joint by joint."""
-    return list(model.difference(objects(list(q0)), objects(list(q1))))
-
-
 class Torque(Element):
-    """Joint forces given over time.
+    """Joint forces given over time: constant, by a function, or from a table.
+
+    ``Torque(model, tau)`` or, for a table, ``Torque(times, values)``.
 
     Args:
-        model: the mechanism.
-        tau: joint forces (nv) in N m or N, or a function (t, p) of them.
+        model: the mechanism; or the times (T) of a table, s.
+        tau: joint forces (nv) in N m or N, a function (t, p) of them, a :class:`Table`; or the values (..., T, nv) of a
+            table, with leading axes if each member of a batch has its own.
+        kind: of a table: ``"linear"``, ``"held"`` or ``"cubic"``.
+
+    >>> push = Torque([0.0, 1.0, 2.0], [[0.0, 0.0], [5.0, 0.0], [0.0, 0.0]])
+    >>> push.tables
+    (<linear table of 3 times, 2 numbers each>,)
     """
 
-    def __init__(self, model: Model, tau: Target) -> None:
-        self.model, self.tau = model, _target(tau, model.nv, "tau")
+    def __init__(self, model: Model | ArrayLike, tau: Target, kind: str = "linear") -> None:
+        if isinstance(model, Model):
+            self.tau = checked_target(tau, model.nv, "tau")
+        else:
+            self.tau = Table(model, tau, kind)
+        self.tables = tables_in(self.tau)
+
+    @property
+    def signature(self) -> Hashable:
+        """Tables of one kind are compiled once."""
+        if not self.tables:
+            return self
+        return (type(self), self.tau.kind, self.tau.size)
 
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         """As given."""
-        return _vector(_at(self.tau, t, p), self.model.nv, "tau")
+        return vector(at(self, self.tau, t, x, p), len(v), "tau")
+
+
+class Disturbance(Torque):
+    """Joint forces from outside, given as those of :class:`Torque`; effort limits do not apply to them."""
+
+    is_actuator = False
 
 
 class PD(Element):
@@ -86,8 +87,8 @@ class PD(Element):
 
     Args:
         model: the mechanism.
-        q: target configuration (nq), or a function (t, p) of it.
-        v: target velocity (nv), or a function (t, p) of it.
+        q: target configuration (nq), a function (t, p) of it, or a :class:`Table`.
+        v: target velocity (nv), a function (t, p) of it, or a :class:`Table`.
         kp: N m/rad or N/m, one for all or one for each freedom.
         kd: N m s/rad or N s/m.
         gravity: whether to add g(q).
@@ -97,18 +98,19 @@ class PD(Element):
         self, model: Model, q: Target, v: Target = 0.0, *, kp: Any = 100.0, kd: Any = 10.0, gravity: bool = False
     ) -> None:
         self.model, self.gravity = model, bool(gravity)
-        self.q, self.v = _target(q, model.nq, "the target q"), _target(v, model.nv, "the target v")
+        self.q, self.v = checked_target(q, model.nq, "the target q"), checked_target(v, model.nv, "the target v")
+        self.tables = tables_in(self.q, self.v)
         self.kp, self.kd = per_joint(model, kp, "kp"), per_joint(model, kd, "kd")
 
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         """Towards the target."""
         model = self.model
-        error = _difference(model, q, _vector(_at(self.q, t, p), model.nq, "the target q"))
-        rate = [d - a for d, a in zip(_vector(_at(self.v, t, p), model.nv, "the target v"), v, strict=True)]
+        error = difference(model, q, vector(at(self, self.q, t, x, p), model.nq, "the target q"))
+        rate = [d - a for d, a in zip(vector(at(self, self.v, t, x, p), model.nv, "the target v"), v, strict=True)]
         tau = [float(a) * e + float(b) * r for a, e, b, r in zip(self.kp, error, self.kd, rate, strict=True)]
         if not self.gravity:
             return tau
-        return [a + b for a, b in zip(tau, _model_force(model, "gravity_force", p, q), strict=True)]
+        return [a + b for a, b in zip(tau, model_force(model, "gravity_force", p, q), strict=True)]
 
 
 class ComputedTorque(Element):
@@ -116,9 +118,9 @@ class ComputedTorque(Element):
 
     Args:
         model: the mechanism the controller believes in.
-        q: target configuration (nq), or a function (t, p) of it.
-        v: target velocity (nv), or a function (t, p).
-        vdot: target acceleration (nv), or a function (t, p).
+        q: target configuration (nq), a function (t, p) of it, or a :class:`Table`.
+        v: target velocity (nv), a function (t, p), or a :class:`Table`.
+        vdot: target acceleration (nv), a function (t, p), or a :class:`Table`.
         kp: 1/s², one for all or one for each freedom.
         kd: 1/s.
     """
@@ -127,28 +129,28 @@ class ComputedTorque(Element):
         self, model: Model, q: Target, v: Target = 0.0, vdot: Target = 0.0, *, kp: Any = 100.0, kd: Any = 20.0
     ) -> None:
         self.model = model
-        self.q, self.v = _target(q, model.nq, "the target q"), _target(v, model.nv, "the target v")
-        self.vdot = _target(vdot, model.nv, "the target vdot")
+        self.q, self.v = checked_target(q, model.nq, "the target q"), checked_target(v, model.nv, "the target v")
+        self.vdot = checked_target(vdot, model.nv, "the target vdot")
+        self.tables = tables_in(self.q, self.v, self.vdot)
         self.kp, self.kd = per_joint(model, kp, "kp"), per_joint(model, kd, "kd")
 
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         """What moves the model as wanted."""
         model = self.model
-        error = _difference(model, q, _vector(_at(self.q, t, p), model.nq, "the target q"))
-        rate = [d - a for d, a in zip(_vector(_at(self.v, t, p), model.nv, "the target v"), v, strict=True)]
+        error = difference(model, q, vector(at(self, self.q, t, x, p), model.nq, "the target q"))
+        rate = [d - a for d, a in zip(vector(at(self, self.v, t, x, p), model.nv, "the target v"), v, strict=True)]
         vdot = [
             a + float(kp) * e + float(kd) * r
             for a, kp, e, kd, r in zip(
-                _vector(_at(self.vdot, t, p), model.nv, "the target vdot"), self.kp, error, self.kd, rate, strict=True
+                vector(at(self, self.vdot, t, x, p), model.nv, "the target vdot"),
+                self.kp,
+                error,
+                self.kd,
+                rate,
+                strict=True,
             )
         ]
-        return _model_force(model, "inverse_dynamics", p, q, v, objects(vdot))
-
-
-def _model_force(model: Model, function: str, p: Vector, *arguments: Any) -> list[Scalar]:
-    size = len(model.nominal_parameters)
-    own = objects(list(p[:size])) if size else None
-    return list(getattr(model, function)(*(objects(list(a)) for a in arguments), p=own))
+        return model_force(model, "inverse_dynamics", p, q, v, objects(vdot))
 
 
 class JointSprings(Element):
@@ -263,7 +265,8 @@ class SeriesElastic(Element):
             check_finite(what, value)
         self.n = len(found)
         self.nx = 2 * self.n
-        self.command = _target(command, self.n, "the command")
+        self.command = checked_target(command, self.n, "the command")
+        self.tables = tables_in(self.command)
         self.k, self.inertia, self.b = float(stiffness), float(inertia), float(friction)
         self.kp, self.kd = float(kp), float(kd)
         self.start = checked_numbers(0.0 if start is None else start, self.n, "start", one_for_all=start is None)
@@ -284,8 +287,8 @@ class SeriesElastic(Element):
 
     def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         """The motors' velocities and accelerations."""
-        wanted = _vector(_at(self.command, t, p), self.n, "the command")
-        theta, omega = list(x[: self.n]), list(x[self.n :])
+        wanted = vector(at(self, self.command, t, x, p), self.n, "the command")
+        theta, omega = list(x[: self.n]), list(x[self.n : self.nx])
         out = list(omega)
         for goal, a, w, stretch in zip(wanted, theta, omega, self._stretch(q, x), strict=True):
             out.append((self.kp * (goal - a) - (self.kd + self.b) * w - self.k * stretch) * (1.0 / self.inertia))
@@ -296,7 +299,7 @@ class SeriesElastic(Element):
         total: Scalar = 0.0
         for stretch in self._stretch(q, x):
             total = total + (0.5 * self.k) * (stretch * stretch)
-        for w in x[self.n :]:
+        for w in x[self.n : self.nx]:
             total = total + (0.5 * self.inertia) * (w * w)
         return total
 
@@ -380,11 +383,12 @@ class Thruster(Element):
 
     Args:
         model: the mechanism.
-        body: name of the body.
-        direction: of the force, in the body's frame.
+        body: name of the body or frame.
+        direction: of the force, in the body's frame, or in that of the node.
         thrust: N, a number or a function ``(t, q, v, p)``.
-        point: where it acts, in the body's frame, m.
+        point: where it acts, in the same frame, m.
         limits: smallest and largest thrust, N; nozzles push only by default.
+        node: of a flexible body, the node that it sits on, by name or number; the root if not given.
     """
 
     def __init__(
@@ -396,8 +400,10 @@ class Thruster(Element):
         *,
         point: Sequence[float] = (0.0, 0.0, 0.0),
         limits: tuple[float, float] = (0.0, np.inf),
+        node: str | int | None = None,
     ) -> None:
-        self.body = model.body(body).name
+        model.frame(body, node)  # says what is wrong with a name
+        self.place = body if node is None else (body, node)
         d = _direction(direction, "the direction")
         self.unit = [*np.cross(checked_numbers(point, 3, "the point"), d).tolist(), *d.tolist()]
         low, high = (float(x) for x in limits)
@@ -407,7 +413,7 @@ class Thruster(Element):
             )
         self.thrust, self.limits = _strength(thrust, "the thrust"), (low, high)
 
-    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector]:
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector]:
         """The force and its moment about the body's origin."""
         from linkwise.spatial.scalar import where
 
@@ -415,4 +421,4 @@ class Thruster(Element):
         low, high = self.limits
         size = where(size < low, low, size) if np.isfinite(low) else size
         size = where(size > high, high, size) if np.isfinite(high) else size
-        return {self.body: [size * a for a in self.unit]}
+        return {self.place: [size * a for a in self.unit]}

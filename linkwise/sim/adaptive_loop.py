@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from linkwise.codegen.routine import Copy, IfAny, Lookup, Record, Routine, Statement, WhileAny
+from linkwise.codegen.routine import Copy, IfAny, Lookup, Record, Routine, Seek, Statement, WhileAny
 from linkwise.sim.first_step import first_step
 from linkwise.sim.motion import Flat
+from linkwise.sim.stops import Stops, waits_for_python
 from linkwise.sim.tolerance import SPAN
-from linkwise.sim.work import DONE, EVENT, FAILED, RUNNING, Step, Traceable, Work, crossing, flag, program
+from linkwise.sim.work import DONE, EVENT, FAILED, RUNNING, WAITING, Step, Traceable, Work, crossing, flag, program
 from linkwise.spatial.scalar import exp, log, where
 
 # Rows of the loop's own state.
@@ -34,19 +35,21 @@ def adaptive_loop(work: Work, step: Step, *, every_step: bool, events: Traceable
     exponent = -1.0 / (step.error_order + 1)
 
     def begin(control: Flat) -> dict[str, Any]:
-        t, h, status, place, accepted, rejected, left, _ = control
+        t, h, status, place, accepted, rejected, left, held = control
         return {
             "t": t,
             "first": flag(h <= 0.0),
-            "fresh": flag((h <= 0.0) | (accepted + rejected <= 0.0)),
+            "fresh": flag((h <= 0.0) | (accepted + rejected <= 0.0) | (held < 0.0)),
             "place": place,
             "running": flag((status <= RUNNING) & (left > 0.0)),
         }
 
-    def trim(t: Flat, control: Flat, span: Flat, next_time: Flat) -> dict[str, Any]:
+    def trim(t: Flat, control: Flat, span: Flat, next_time: Flat, *stop: Flat) -> dict[str, Any]:
         wanted = control[1]
         limited = where(wanted > span[3], span[3], wanted)
         goal = where(next_time[0] < span[0], next_time[0], span[0]) if clip else span[0]
+        if stop:
+            goal = where(stop[0][0] < goal, stop[0][0], goal)
         # A step that ends just before the goal would leave a crumb: stretch it, or halve what is left.
         room = goal - t[0]
         lands = limited * (1.0 + 1e-12) >= room
@@ -93,10 +96,12 @@ def adaptive_loop(work: Work, step: Step, *, every_step: bool, events: Traceable
         return {"control_new": control_new, "accept": flag(accept)}
 
     def blend(
-        control_new: Flat, accept: Flat, y: Flat, y_new: Flat, k0: Flat, k_next: Flat, place: Flat
+        control_new: Flat, accept: Flat, y: Flat, y_new: Flat, k0: Flat, k_next: Flat, place: Flat, *waits: Flat
     ) -> dict[str, Any]:
         yes = accept[0] > 0.0
         t, h, status, _, accepted, rejected, left, held = control_new
+        if waits:
+            status = where((waits[0][0] > 0.0) & (status <= RUNNING), WAITING, status)
         return {
             "control_next": [t, h, status, place[0], accepted, rejected, left, held],
             "y_next": [where(yes, a, b) for a, b in zip(y_new, y, strict=True)],
@@ -106,8 +111,12 @@ def adaptive_loop(work: Work, step: Step, *, every_step: bool, events: Traceable
         }
 
     nz, ny, one = m.nz, m.ny, 1
+    stops = Stops(work, "span", len(SPAN), end=0, slack=SPAN.index("slack")) if m.stops else None
+    stopping = {"stop": 1} if stops else {}
+    arriving = stops.arriving("accept") if stops else ()
     body: list[Statement] = [
-        *work.call(program("trim", trim, {"t": 1, "control": nc, "span": len(SPAN), "next_time": 1})),
+        *(Seek(curve.name, "t", "p", curve.offset) for curve in m.curves if m.passes(curve)),
+        *work.call(program("trim", trim, {"t": 1, "control": nc, "span": len(SPAN), "next_time": 1, **stopping})),
         *step.advance,
         *step.judge,
     ]
@@ -116,6 +125,8 @@ def adaptive_loop(work: Work, step: Step, *, every_step: bool, events: Traceable
         body += work.call(crossing(events))
     sizes = {"control": nc, "t": one, "t_new": one, "h": one, "err": one, "span": len(SPAN)}
     body += work.call(program("decide", decide, {**sizes, **({"hit": one} if events is not None else {})}))
+    if stops and (every_step or clip):
+        body += arriving
     if every_step:
         advance_place = program(
             "advance", lambda place, accept: {"place_next": place[0] + accept[0]}, {"place": 1, "accept": 1}
@@ -132,19 +143,32 @@ def adaptive_loop(work: Work, step: Step, *, every_step: bool, events: Traceable
             )
         )
     else:
-        body += samples(work, step, clip)
+        body += samples(work, step, clip, before_stops=stops is not None)
+        if stops and not clip:
+            body += arriving
     body += [
         *step.carry,
+        *(from_stops(work, nz) if stops and step.carry else ()),
         *work.call(
             program(
                 "blend",
                 blend,
-                {"control_new": nc, "accept": one, "y": ny, "y_new": ny, "k0": nz, "k_next": nz, "place": one},
+                {
+                    "control_new": nc,
+                    "accept": one,
+                    "y": ny,
+                    "y_new": ny,
+                    "k0": nz,
+                    "k_next": nz,
+                    "place": one,
+                    **({"waits": one} if waits_for_python(m) else {}),
+                },
             )
         ),
         Copy("control_next", "control"),
         Copy("y_next", "y"),
         Copy("k0_next", "k0"),
+        *(stops.next() if stops else ()),
     ]
     if events is not None:
         keep = program(
@@ -162,6 +186,7 @@ def adaptive_loop(work: Work, step: Step, *, every_step: bool, events: Traceable
     )
     opening: list[Statement] = [
         *work.call(program("begin", begin, {"control": nc})),
+        *(stops.opening() if stops else ()),
         IfAny("fresh", (Copy("k0", "k0_kept"), *step.begin, *work.call(keep_k0), Copy("k0_new", "k0"))),
     ]
     opening += first_step(work, step, nc)
@@ -176,16 +201,38 @@ def adaptive_loop(work: Work, step: Step, *, every_step: bool, events: Traceable
         (*opening, WhileAny("running", tuple(body))),
         tables=() if every_step else ("times",),
         records=records,
+        curves=work.curves,
     )
 
 
-def samples(work: Work, step: Step, clip: bool) -> list[Statement]:
-    """Record the states at all output times inside the step just accepted."""
-    due = program(
-        "due",
-        lambda accept, next_time, t_new: {"pending": flag((accept[0] > 0.0) & (next_time[0] <= t_new[0]))},
-        {"accept": 1, "next_time": 1, "t_new": 1},
+def from_stops(work: Work, nz: int) -> tuple[Statement, ...]:
+    """After a stop the derivative is that of what acts from there on, not that of the last stage."""
+    keep = program(
+        "keep_k_next",
+        lambda k_next, k_before, at_stop: {
+            "k_after": [where(at_stop[0] > 0.0, a, b) for a, b in zip(k_next, k_before, strict=True)]
+        },
+        {"k_next": nz, "k_before": nz, "at_stop": 1},
     )
+    there = work.rates_at("y_new", "t_new", "k_next")
+    work.buffer("k_before", nz)
+    inside = (Copy("k_next", "k_before"), *there, *work.call(keep), Copy("k_after", "k_next"))
+    return (IfAny("at_stop", inside),)
+
+
+def samples(work: Work, step: Step, clip: bool, before_stops: bool) -> list[Statement]:
+    """Record the states at all output times inside the step just accepted.
+
+    Where a step may end at a stop, the state at its very end is recorded as the start of the next step, after the stop.
+    """
+
+    def due_text(accept: Flat, next_time: Flat, t_new: Flat, span: Flat) -> dict[str, Any]:
+        inside = next_time[0] <= t_new[0]
+        if before_stops and not clip:
+            inside = (next_time[0] < t_new[0]) | (inside & (t_new[0] >= span[0]))
+        return {"pending": flag((accept[0] > 0.0) & inside)}
+
+    due = program("due", due_text, {"accept": 1, "next_time": 1, "t_new": 1, "span": len(SPAN)})
     onward = program("onward", lambda place, pending: {"place_next": place[0] + pending[0]}, {"place": 1, "pending": 1})
     again: list[Statement] = [
         *work.call(onward),

@@ -8,16 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.errors import InputError, message
+from linkwise.sim.curves import RunTables
 from linkwise.sim.plans import Plan
 from linkwise.sim.run import CHUNK_SECONDS, Run, storage
 from linkwise.sim.states import States
 from linkwise.sim.trajectory import Trajectory
-from linkwise.sim.work import DONE, EVENT, EXHAUSTED, FAILED, RUNNING
+from linkwise.sim.work import DONE, EVENT, EXHAUSTED, FAILED, RUNNING, WAITING
 
 Array = NDArray[Any]
 
 _STEP_CAPACITY = 4096  # accepted steps that one call of a kernel can record
 _STATUS = {RUNNING: "interrupted", DONE: "done", EVENT: "event", FAILED: "failed", EXHAUSTED: "max_steps"}
+_STATUS[WAITING] = "interrupted"
 _LEAST = 1e-15  # s, the smallest step of a run of a second or more
 
 
@@ -37,18 +39,20 @@ class AdaptiveRun(Run):
         min_step: float,
         max_steps: int,
         times: Array | None,
+        curves: RunTables,
         out: Trajectory | None = None,
     ) -> None:
-        super().__init__(plan, states, t0, duration)
+        super().__init__(plan, states, t0, duration, curves)
         count, ny = states.count, plan.motion.ny
         self.max_steps = max_steps
         self.floor = min_step or _LEAST * min(1.0, duration)
-        self.rows["span"] = np.tile([self.end, rtol, max(atol, 1e-300), max_step, self.floor], (count, 1))
+        span = [self.end, rtol, max(atol, 1e-300), max_step, self.floor, self.slack]
+        self.rows["span"] = np.tile(span, (count, 1))
         first = 0.0 if dt is None else float(dt)
         self.rows["control"] = np.tile([self.t0, first, RUNNING, 0.0, 0.0, 0.0, 0.0, 0.0], (count, 1))
         self.rows["k0"] = np.zeros((count, plan.motion.nz))
         self.times = times
-        self.tables: dict[str, Array] = {}
+        self.tables: dict[str, Array] = dict(curves.arrays)
         self.pieces: list[tuple[Array, Array]] = [(np.array([self.t0]), self.y[:1].copy())]
         if times is not None:
             self.tables["times"] = np.append(times, np.inf)
@@ -90,6 +94,14 @@ class AdaptiveRun(Run):
         spent = self.control[:, 4] + self.control[:, 5] >= self.max_steps
         self.control[spent & (self.control[:, 2] == RUNNING), 2] = EXHAUSTED
 
+    def answer(self) -> None:
+        """Sample the Python functions that the kernel waits for."""
+        waited = self.sampled_by_python(self.control[:, 2], self.control[:, 0])
+        self.control[waited, 2] = RUNNING
+        self.control[waited, 7] = -1.0  # what acts has changed, and so has the derivative
+        if len(waited) and self.times is None and len(self.pieces[-1][1]):
+            self.pieces[-1][1][-1] = self.y[0]  # the side after the sample is shown
+
     def adapt(self, seconds: float) -> None:
         """Make the next chunk longer or shorter, given the seconds that one took."""
         if seconds < 0.5 * CHUNK_SECONDS:
@@ -105,10 +117,10 @@ class AdaptiveRun(Run):
         """Find what happened in the steps at which the kernel stopped, and go on from there."""
         for k in np.flatnonzero((self.control[:, 2] == EVENT) & ~self.ended):
             t, h = (float(x) for x in self.control[k, :2])
-            locator, p = self.plan.locator, self.states.p[k]
-            found = locator.first(t, self.y[k], p, h)
+            locator, p, tables = self.plan.locator, self.parameters_at(int(k), t), self.curves.of(int(k))
+            found = locator.first(t, self.y[k], p, h, tables)
             if found is None:  # the sign changed twice, or only by rounding: pass over it
-                found = h, locator.at(t, self.y[k], p, np.array([h]))[0][0], []
+                found = h, locator.at(t, self.y[k], p, np.array([h]), tables)[0][0], []
             size, before, which = found
             y, final = self.happen(int(k), t + size, before, which)
             ends = final or t + size >= self.end
@@ -119,6 +131,8 @@ class AdaptiveRun(Run):
                 self._fill(int(k), t, t + size, y)
             self.y[k] = y
             self.ended[k] = final
+            if not ends:  # an event may lie on a stop
+                self.settle(np.array([k]), np.array([t + size]))
             # What follows may be quite different: start small, so that the next event is not stepped over.
             status = EVENT if final else DONE if ends else RUNNING
             self.control[k, [0, 1, 2]] = t + size, 0.0, status
@@ -135,7 +149,7 @@ class AdaptiveRun(Run):
         due = due[due < stop]
         if len(due):
             self.saved[k, place : place + len(due)] = self.plan.locator.at(
-                start, self.y[k], self.states.p[k], due - start
+                start, self.y[k], self.parameters_at(k, start), due - start, self.curves.of(k)
             )[0]
             place += len(due)
         at_once = int(np.count_nonzero(self.times[place:] <= stop + 4.0 * np.spacing(abs(stop))))

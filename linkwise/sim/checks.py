@@ -70,7 +70,7 @@ def check_start(motion: Motion, y: Array) -> None:
             "q0 is beyond joint limits",
             got=", ".join(f"{name} (limit {bound:g})" for name, bound in beyond.items()),
             allowed="model.lower <= q0 <= model.upper",
-            do='start inside, or pass limits="ignore"',
+            do='start inside, or pass limits="ignore" (--limits ignore)',
         )
 
 

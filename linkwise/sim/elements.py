@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import inspect
 from abc import ABCMeta
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from linkwise.errors import InputError, LinkwiseError
+from linkwise.sim.tables import Table
 
 Scalar = Any
 Vector = Any  # an object array or a sequence of scalars
@@ -40,8 +41,9 @@ class Element(metaclass=_Finished):
     Frozen once it is made, since kernels are compiled from it: attributes cannot be set after ``__init__``, arrays in
     them become copies that cannot be written to, lists become tuples.
 
-    Arguments, everywhere: ``t`` time in s, ``q`` (nq), ``v`` (nv), ``x`` (nx) the element's own states, ``p`` the
-    run-time parameters that ``simulate`` was given.
+    Arguments, everywhere: ``t`` time in s, ``q`` (nq), ``v`` (nv), ``x`` the element's own states, ``p`` the run-time
+    parameters that ``simulate`` was given. In ``x`` come first the nx states that flow, then the nh that are held
+    between samples, then the values at the time t of the element's ``tables``, one behind the other.
     """
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -68,20 +70,42 @@ class Element(metaclass=_Finished):
         self.__dict__.update({name: _frozen(value) for name, value in state.items()}, _finished=True)
 
     nx: int = 0
-    """Numbers in the element's own state."""
+    """Numbers in the element's own state that flow, with a rate."""
+    nh: int = 0
+    """Numbers in the element's own state that change at samples only, and are held in between."""
+    tables: tuple[Table, ...] = ()
+    """Values given over time, which the kernel looks up."""
+    in_python: bool = False
+    """Whether samples call Python: steps are compiled, and the run comes back to Python at each sample."""
     is_actuator: bool = True
     """Whether the model's effort limits hold for its joint forces; not for springs and other passive parts."""
 
     def initial(self) -> Sequence[float]:
-        """The own states at the start, nx numbers."""
-        return [0.0] * self.nx
+        """The own states at the start, nx + nh numbers."""
+        return [0.0] * (self.nx + self.nh)
+
+    @property
+    def signature(self) -> Hashable:
+        """Elements of equal signature are compiled alike: only the numbers in their tables differ."""
+        return self
+
+    def next_sample(self, x: Vector) -> Scalar:
+        """When held states change next, s; every step ends there. At the start, what lies before is due at once."""
+        return np.inf
+
+    def sample(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
+        """The held states from a sample on, nh numbers; asked for when it is due."""
+        return list(x[self.nx : self.nx + self.nh])
 
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector | None:
         """Joint forces (nv) in N m or N; None for none."""
         return None
 
-    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector] | None:
-        """For each body named, [moment, force] (6) at its origin in its own frame; None for none."""
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector] | None:
+        """For each place [moment, force] (6) at its origin and in its own axes; None for none.
+
+        A place is the name of a body or frame, or (body, node) for a node of a flexible body.
+        """
         return None
 
     def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
@@ -102,6 +126,11 @@ class Function(Element):
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         """Whatever the function says."""
         return self.function(t, q, v, p)
+
+    @property
+    def signature(self) -> Hashable:
+        """The function's own."""
+        return self.function
 
     def __repr__(self) -> str:
         return f"the control {getattr(self.function, '__name__', repr(self.function))}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -126,7 +126,7 @@ def event_program(motion: Motion, events: Sequence[Event]) -> Traceable:
         values = []
         for event in events:
             try:
-                value = event.function(t[0], objects(q), objects(v), objects(p))
+                value = event.function(t[0], objects(q), objects(v), motion.given(p))
                 if np.ndim(value) != 0 and np.size(value) != 1:
                     raise TypeError(f"it returns {np.size(value)} numbers, not one")
                 values.append(np.asarray(value, dtype=object).reshape(-1)[0])
@@ -171,8 +171,8 @@ class Locator:
         self.values.run(rows, {}, {}, 1)
         return np.asarray(g[0])
 
-    def at(self, t: float, y: Array, p: Array, h: Array) -> tuple[Array, Array]:
-        """States (n, ny) and event values (n, ·) after steps of sizes h (n)."""
+    def at(self, t: float, y: Array, p: Array, h: Array, tables: Mapping[str, Array]) -> tuple[Array, Array]:
+        """States (n, ny) and event values (n, ·) after steps of sizes h (n); ``tables`` are the state's own."""
         n = len(h)
         rows = {
             "y": _rows(y, n),
@@ -182,24 +182,26 @@ class Locator:
             "y_new": np.empty((n, len(y))),
             "g_new": np.empty((n, len(self.events))),
         }
-        self.kernel.run(rows, {}, {}, n)
+        self.kernel.run(rows, tables, {}, n)
         return rows["y_new"], rows["g_new"]
 
     def between(self, t: float, y: Array, t_new: float, y_new: Array, p: Array) -> list[int]:
         """Which events happened from one state to another."""
         return [int(i) for i in np.flatnonzero(crossed(self.events, self.now(t, y, p), self.now(t_new, y_new, p)))]
 
-    def first(self, t: float, y: Array, p: Array, h: float) -> tuple[float, Array, list[int]] | None:
+    def first(
+        self, t: float, y: Array, p: Array, h: float, tables: Mapping[str, Array]
+    ) -> tuple[float, Array, list[int]] | None:
         """The first event in (t, t + h]: its step size, the state just after it, and which events; None if none."""
         low, high = 0.0, h
         before = self.now(t, y, p)
-        state, values = (a[0] for a in self.at(t, y, p, np.array([h])))
+        state, values = (a[0] for a in self.at(t, y, p, np.array([h]), tables))
         if not crossed(self.events, before, values).any():
             return None
         resolution = 4.0 * np.finfo(float).eps * max(abs(t), abs(t + h), h)
         while high - low > resolution:
             tries = low + (high - low) * np.arange(1, _CANDIDATES + 1) / (_CANDIDATES + 1)
-            states, found = self.at(t, y, p, tries)
+            states, found = self.at(t, y, p, tries, tables)
             hits = crossed(self.events, before, found).any(axis=1)
             if hits.any():
                 k = int(np.argmax(hits))

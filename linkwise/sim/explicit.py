@@ -85,8 +85,8 @@ def semi_implicit_euler(work: Work) -> Step:
     def text(y: Flat, h: Flat, k0: Flat) -> dict[str, Any]:
         q, v, x = m.parts(y)
         v_new = [a + h[0] * b for a, b in zip(v, k0[m.nv : 2 * m.nv], strict=True)]
-        x_new = [a + h[0] * b for a, b in zip(x, k0[2 * m.nv :], strict=True)]
-        return {"y_new": [*m.moved(q, [h[0] * b for b in v_new]), *v_new, *x_new]}
+        x_new = [a + h[0] * b for a, b in zip(x[: m.flowing], k0[2 * m.nv :], strict=True)]
+        return {"y_new": [*m.moved(q, [h[0] * b for b in v_new]), *v_new, *x_new, *m.kept(y)]}
 
     step = work.call(program("step", text, {"y": m.ny, "h": 1, "k0": m.nz}))
     return Step(work.rates_at("y", "t", "k0"), step)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.errors import InputError, message
+from linkwise.sim.curves import RunTables
 from linkwise.sim.plans import Plan
 from linkwise.sim.run import CHUNK_SECONDS, Run, storage
 from linkwise.sim.states import States
@@ -34,9 +35,10 @@ class FixedRun(Run):
         dt: float,
         save_every: int,
         times: Array | None,
+        curves: RunTables,
         out: Trajectory | None = None,
     ) -> None:
-        super().__init__(plan, states, t0, duration)
+        super().__init__(plan, states, t0, duration, curves)
         self.steps = max(1, math.ceil(duration / dt - 1e-9))
         self.h = duration / self.steps
         self.times = times
@@ -47,8 +49,9 @@ class FixedRun(Run):
         self.saved = storage(out, (count, saves + 1, plan.motion.ny), dtype)
         self.saved[:, 0] = self.y
         self.stuck = np.zeros(count, bool)  # in events without end
-        self.rows["start"] = np.tile(np.array([self.t0, self.h], dtype), (count, 1))
-        clock = [0.0, 0.0, self.every, self.every, 1.0, RUNNING]
+        self.slack = max(self.slack, 1e-9 * self.h)
+        self.rows["start"] = np.tile(np.array([self.t0, self.h, self.end, self.slack], dtype), (count, 1))
+        clock = [0.0, 0.0, self.every, self.every, 1.0, RUNNING, self.t0]
         self.rows["clock"] = np.tile(np.array(clock, dtype), (count, 1))
         if dtype == np.float32 and self.steps > _SINGLE_STEPS:
             raise InputError(
@@ -63,7 +66,7 @@ class FixedRun(Run):
 
     @property
     def clock(self) -> Array:
-        """The loop's own state (count, 6), see :data:`linkwise.sim.fixed_loop.CLOCK`."""
+        """The loop's own state (count, 7), see :data:`linkwise.sim.fixed_loop.CLOCK`."""
         return self.rows["clock"]
 
     def is_running(self) -> bool:
@@ -74,12 +77,20 @@ class FixedRun(Run):
         """Run the kernel for about as long as a chunk may last."""
         done = float(self.clock[~self.ended, 0].min())
         self.clock[:, 1] = np.where(self.ended, self.clock[:, 0], min(self.steps, done + self.chunk_steps))
-        kernel.run(self.rows, {}, {"saved": self.saved}, self.states.count, threads)
+        kernel.run(self.rows, self.curves.arrays, {"saved": self.saved}, self.states.count, threads)
+
+    def answer(self) -> None:
+        """Sample the Python functions that the kernel waits for."""
+        for k in self.sampled_by_python(self.clock[:, 5], self.clock[:, 6]):
+            self.clock[k, 5] = RUNNING
+            place = int(self.clock[k, 4]) - 1  # what was recorded here shows the side after the sample
+            if self.clock[k, 2] == self.every and self.clock[k, 6] > self.time(self.clock[k, 0]) - self.slack:
+                self.saved[k, place] = self.y[k]
 
     def adapt(self, seconds: float) -> None:
         """Make the next chunk longer or shorter, given the seconds that one took."""
         if seconds < 0.5 * CHUNK_SECONDS:
-            self.chunk_steps *= 2
+            self.chunk_steps = min(2 * self.chunk_steps, max(16, self.steps))
         elif seconds > 2.0 * CHUNK_SECONDS:
             self.chunk_steps = max(1, self.chunk_steps // 2)
 
@@ -90,8 +101,8 @@ class FixedRun(Run):
     def handle_events(self) -> None:
         """Finish the step in which an event happened by hand, so that the state is back on the grid."""
         for k in np.flatnonzero((self.clock[:, 5] == EVENT) & ~self.ended):
-            number, _, countdown, every, place, _ = (float(x) for x in self.clock[k])
-            y, final = self._finished_step(int(k), number)
+            number, _, countdown, every, place, _, now = (float(x) for x in self.clock[k])
+            y, final = self._finished_step(int(k), number, now if self.plan.motion.stops else self.time(number))
             self.y[k] = y
             if final:
                 self.ended[k] = True
@@ -101,28 +112,38 @@ class FixedRun(Run):
             if countdown < 1.5:
                 self.saved[k, int(place)] = y
                 countdown, place = every + 1.0, place + 1.0
-            self.clock[k] = [number + 1.0, self.steps, countdown - 1.0, every, place, RUNNING]
+            self.clock[k] = [number + 1.0, self.steps, countdown - 1.0, every, place, RUNNING, self.time(number + 1.0)]
 
-    def _finished_step(self, k: int, number: float) -> tuple[Array, bool]:
-        """One state at the end of a step with events in it, or where a terminal one ended it, and whether one did."""
-        locator, p = self.plan.locator, self.states.p[k]
-        t, goal, y = self.time(number), self.time(number + 1.0), self.y[k].astype(float)
+    def _finished_step(self, k: int, number: float, t: float) -> tuple[Array, bool]:
+        """One state at the end of a step with events in it, or where a terminal one ended it, and whether one did.
+
+        ``t`` is where it is now: at the start of the step, or at a stop within.
+        """
+        locator, tables = self.plan.locator, self.curves.of(k)
+        goal, y = self.time(number + 1.0), self.y[k].astype(float)
         final, idle = False, 0
         while t < goal and not final:
-            found = locator.first(t, y, p, goal - t)
+            p = self.parameters_at(k, t)
+            stop = self.plan.next_stop(y, p, t + self.slack)
+            aim = goal if stop >= goal - self.slack else stop
+            found = locator.first(t, y, p, aim - t, tables)
             if found is None:
-                later = locator.at(t, y, p, np.array([goal - t]))[0][0].astype(self.states.dtype).astype(float)
+                later = locator.at(t, y, p, np.array([aim - t]), tables)[0][0].astype(self.states.dtype).astype(float)
                 # Rounding to single precision may itself be what crosses; the next step could not see it.
                 rounded = self.states.dtype == np.float32
-                which = locator.between(t, y, goal, later, p) if rounded else []
-                return self.happen(k, goal, later, which) if which else (later, False)
-            h, y, which = found
-            idle = idle + 1 if h <= _INSTANT * max(abs(t), abs(goal)) else 0
-            if idle > _IDLE:
-                self.stuck[k] = True
-                return y, True
-            t = goal if t + h >= goal else t + h
-            y, final = self.happen(k, t, y, which)
+                which = locator.between(t, y, aim, later, p) if rounded else []
+                t = aim
+                y, final = self.happen(k, aim, later, which) if which else (later, False)
+            else:
+                h, y, which = found
+                idle = idle + 1 if h <= _INSTANT * max(abs(t), abs(goal)) else 0
+                if idle > _IDLE:
+                    self.stuck[k] = True
+                    return y, True
+                t = aim if t + h >= aim else t + h
+                y, final = self.happen(k, t, y, which)
+            if t >= aim and self.plan.motion.samplers and t < self.end - self.slack:
+                y = self.plan.sampled(np.array([t]), y[None], self.parameters_at(k, t)[None], self.slack)[0]
         return y, final
 
     def time(self, number: float) -> float:

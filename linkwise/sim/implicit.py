@@ -30,7 +30,7 @@ def jacobian(m: Motion, y: Flat, t: Scalar, p: Flat) -> tuple[Matrix, list[Scala
     """∂ż/∂z (nz × nz) at the chart's centre, and ∂ż/∂t (nz)."""
     nv, nz = m.nv, m.nz
     q, v, x = m.parts(y)
-    at = [0.0] * nv + v + x + [t]
+    at = [*m.chart_origin(y), t]
     directions = [[1.0 if i == j else 0.0 for i in range(nz + 1)] for j in range(nz + 1)]
     outside = m.body_forces(t, q, v, x, p)
     if outside is not None:  # forces on bodies change with the state in ways only the whole text knows
@@ -42,7 +42,7 @@ def jacobian(m: Motion, y: Flat, t: Scalar, p: Flat) -> tuple[Matrix, list[Scala
         lin = m.model.linearize_forward(objects(q), objects(v), objects(tau), p=m.model_parameters(p))
 
         def forces(s: Flat) -> list[Scalar]:
-            turned, rate, own = m.moved(q, s[:nv]), list(s[nv : 2 * nv]), list(s[2 * nv : nz])
+            turned, rate, own = m.moved(q, s[:nv]), list(s[nv : 2 * nv]), [*s[2 * nv : nz], *m.kept(y)]
             a, b = m.joint_forces(s[nz], turned, rate, own, p)
             c = m.joint_losses(turned, rate)
             return [

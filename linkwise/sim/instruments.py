@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from linkwise.errors import InputError
 from linkwise.model.actuation import Sensor
+from linkwise.once import cached_property
 from linkwise.sim.drives import Actuators
-from linkwise.sim.sensors import Seed, _gravity, _model, _noisy
+from linkwise.sim.sensors import Seed, gravity_of, model_of, noisy
 from linkwise.sim.trajectory import Trajectory
 from linkwise.sim.transmissions import length, speed
 
@@ -35,7 +36,7 @@ class Sensors:
 
     def read(self, trajectory: Trajectory, rng: Seed = None) -> dict[str, Array]:
         """For each sensor its readings (..., T, size), with its noise; SI units, rad, quaternions w, x, y, z."""
-        model = _model(trajectory)
+        model = model_of(trajectory)
         generator = np.random.default_rng(rng)
         if self.names is None:
             chosen = [s for s in model.sensors if s.kind != "actuator_force" or self.drives is not None]
@@ -45,17 +46,22 @@ class Sensors:
         found = {}
         for sensor in chosen:
             clean = _READINGS[sensor.kind](run, sensor)
-            noisy = _noisy(np.asarray(clean, float), sensor.noise, 0.0, generator)
-            found[sensor.name] = np.clip(noisy, -sensor.cutoff, sensor.cutoff) if sensor.cutoff else noisy
+            read = noisy(np.asarray(clean, float), sensor.noise, 0.0, generator)
+            found[sensor.name] = np.clip(read, -sensor.cutoff, sensor.cutoff) if sensor.cutoff else read
         return found
 
 
 class _Run:
-    """A trajectory, and what sensors ask of it; frames are read once."""
+    """A trajectory, and what sensors ask of it.
+
+    How all bodies move comes from two sweeps over the links, which need no compilation, for as many sensors as there
+    are. Where bodies deform or parameters vary from run to run, each frame is asked for by itself, once.
+    """
 
     def __init__(self, trajectory: Trajectory, model: Any, drives: Actuators | None) -> None:
         self.trajectory, self.model, self.drives = trajectory, model, drives
         self.q, self.v, self.p = trajectory.q, trajectory.v, trajectory.model_parameters
+        self.swept = self.p is None and not model.is_flexible
         self.known: dict[tuple[str, str], Array] = {}
 
     def _once(self, what: str, frame: str, make: Callable[[], Array]) -> Array:
@@ -63,23 +69,70 @@ class _Run:
             self.known[what, frame] = make()
         return self.known[what, frame]
 
-    def pose(self, frame: str) -> Array:
-        return self._once("pose", frame, lambda: self.model.pose(self.q, frame, p=self.p))
+    @cached_property
+    def _operators(self) -> Any:
+        return self.model.operators(self.q, self.v)
 
-    def twist(self, frame: str) -> Array:
-        return self._once("twist", frame, lambda: self.model.velocity(self.q, self.v, frame, p=self.p))
+    @cached_property
+    def _poses(self) -> Array:
+        return np.asarray(self.model.poses(self.q))
 
-    def acceleration(self, frame: str) -> Array:
-        """Of the frame's origin in world axes (6), with that of a support that holds it against gravity."""
+    @cached_property
+    def _V(self) -> Array:
+        """Of each body (..., n, 6), in its own axes."""
+        return np.asarray(self._operators.V).reshape(*self.q.shape[:-1], -1, 6)
+
+    @cached_property
+    def _alpha(self) -> Array:
+        """φ*(H*v̇ + a) of each body (..., n, 6): gravity is in a, as the acceleration of what holds against it."""
+        ops = self._operators
+        return np.asarray(ops.phi.T @ (ops.H.T @ self.trajectory.vdot + ops.a)).reshape(self._V.shape)
+
+    def _carried(self, name: str) -> tuple[Array, Array, Array, Array]:
+        """Of the body that carries a frame: R, V, α; and the way from its origin to the frame's, in its axes."""
+        frame = self.model.frame(name)
+        k, r = frame.body, np.array(frame.placement)[:3, 3]
+        if k < 0:
+            none = np.zeros((*self.q.shape[:-1], 6))
+            still = none.copy()
+            still[..., 3:] = -np.asarray(self.model.gravity)
+            return np.broadcast_to(np.eye(3), (*none.shape[:-1], 3, 3)), none, still, r
+        return self._poses[..., k, :3, :3], self._V[..., k, :], self._alpha[..., k, :], r
+
+    def pose(self, name: str) -> Array:
+        """4×4, in the world."""
+        if not self.swept:
+            return self._once("pose", name, lambda: self.model.pose(self.q, name, p=self.p))
+        frame = self.model.frame(name)
+        X = np.array(frame.placement)
+        return (
+            np.broadcast_to(X, (*self.q.shape[:-1], 4, 4)) if frame.body < 0 else self._poses[..., frame.body, :, :] @ X
+        )
+
+    def twist(self, name: str) -> Array:
+        """[ω, v] of the frame at its origin, world axes."""
+        if not self.swept:
+            return self._once("twist", name, lambda: self.model.velocity(self.q, self.v, name, p=self.p))
+        R, V, _, r = self._carried(name)
+        omega, v = V[..., :3], V[..., 3:]
+        return np.concatenate([_times(R, omega), _times(R, v + np.cross(omega, r))], axis=-1)
+
+    def acceleration(self, name: str) -> Array:
+        """[ω̇, v̇] of the frame's origin, world axes, with that of a support that holds it against gravity."""
 
         def made() -> Array:
-            J = self.model.jacobian(self.q, frame, p=self.p)
-            Jdot = self.model.jacobian_rate(self.q, self.v, frame, p=self.p)
+            J = self.model.jacobian(self.q, name, p=self.p)
+            Jdot = self.model.jacobian_rate(self.q, self.v, name, p=self.p)
             a = _times(J, self.trajectory.vdot) + _times(Jdot, self.v)
-            a[..., 3:] -= _gravity(self.trajectory)
+            a[..., 3:] -= gravity_of(self.trajectory)
             return a
 
-        return self._once("acceleration", frame, made)
+        if not self.swept:
+            return self._once("acceleration", name, made)
+        R, V, alpha, r = self._carried(name)
+        omega, turning = V[..., :3], alpha[..., :3]
+        at = alpha[..., 3:] + np.cross(turning, r) + np.cross(omega, np.cross(omega, r))
+        return np.concatenate([_times(R, turning), _times(R, at)], axis=-1)
 
     def column(self, sensor: Sensor, of: Array, which: str) -> Array:
         joint = self.model.joint(sensor.target)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.model.joints import Joint
 from linkwise.model.mechanism import JointInstance
@@ -91,6 +92,20 @@ def limits_of_joints(model: Model, limit_time: float) -> list[Limit]:
         Limit(joint, k, bound, side, float(inertia[joint.v_slice.start + k]) / (_multiplier(joint) * limit_time) ** 2)
         for joint, k, bound, side in ends
     ]
+
+
+def nearest_within(model: Model, q: ArrayLike) -> np.ndarray:
+    """The configuration nearest to q within the limits, those of joints that follow others included."""
+    low, high = np.array(model.lower, float), np.array(model.upper, float)
+    for joint in model.joints:
+        if joint.mimic is None or not joint.mimic.multiplier:
+            continue
+        m, offset = joint.mimic.multiplier, joint.mimic.offset
+        for k, limit in enumerate(joint.limits):
+            ends = sorted(((limit.lower - offset) / m, (limit.upper - offset) / m))
+            place = joint.q_slice.start + k
+            low[place], high[place] = max(low[place], ends[0]), min(high[place], ends[1])
+    return np.asarray(np.minimum(np.maximum(np.asarray(q, float), low), high))
 
 
 def _multiplier(joint: JointInstance) -> float:

@@ -15,13 +15,16 @@ from typing import Any
 import numpy as np
 
 from linkwise.algorithms.tangent import structure_constants
+from linkwise.compiled.scalar_arrays import scalar_array
 from linkwise.errors import InputError
+from linkwise.model.flexible_link import force_on_body
 from linkwise.model.joints import Joint
 from linkwise.model.parameters import Values
 from linkwise.model_api.model import Model
 from linkwise.once import cached_property
 from linkwise.sim.checks import check_choice, check_not_negative, check_positive
 from linkwise.sim.closing import Closing
+from linkwise.sim.curves import Curve, curves_of
 from linkwise.sim.elements import Element
 from linkwise.sim.limits import Limit, is_linear, limits_of_joints
 from linkwise.sim.transmissions import ModelSprings
@@ -65,16 +68,15 @@ class JointRules:
 
 def objects(values: Flat) -> Any:
     """Scalars in an object array, as the model's functions take them."""
-    array = np.empty(len(values), object)
-    array[:] = list(values)
-    return array
+    return scalar_array(values)
 
 
 class Motion:
     """A model, the elements that act on it, the rules for its joints, and how its closures are kept.
 
-    Where closures are switched, the last of the states x are their numbers, 1 in force and 0 released: they do not
-    change but by events.
+    The states x: first those of the elements that flow, then those that are held between samples, and last, where
+    closures are switched, their numbers, 1 in force and 0 released. What is held and what is switched has no place in
+    the chart: it does not change within a step.
     """
 
     after_step: Callable[[Flat, Flat, Scalar, Flat], tuple[Flat, Flat]] | None = None
@@ -88,14 +90,19 @@ class Motion:
         n_parameters: int,
         closing: Closing | None = None,
         switched: bool = False,
+        passes_smooth: bool = True,
     ) -> None:
+        self.passes_smooth = passes_smooth
         self.model, self.elements, self.rules = model, tuple(elements), rules
         self.nq, self.nv = model.nq, model.nv
         self._springs = ModelSprings(model, rules.springs, rules.damping)
         self.closing = closing if model.closures else None
         self.switches = len(model.closures) if switched else 0
-        self.nx = sum(element.nx for element in elements) + self.switches
-        self.np = n_parameters
+        self.flowing = sum(element.nx for element in elements)
+        self.nx = self.flowing + sum(element.nh for element in elements) + self.switches
+        self.n_given = n_parameters
+        self._curves = curves_of(self.elements, n_parameters)
+        self.np = n_parameters + sum(curve.width for curve in self.curves)
         self._model_parameters = sum(parameter.slice.stop - parameter.slice.start for parameter in model.parameters)
 
     @property
@@ -106,7 +113,26 @@ class Motion:
     @property
     def nz(self) -> int:
         """Numbers in the chart's state z."""
-        return 2 * self.nv + self.nx
+        return 2 * self.nv + self.flowing
+
+    @property
+    def curves(self) -> list[Curve]:
+        """The places of all tables."""
+        return [curve for own in self._curves for curve in own]
+
+    @property
+    def samplers(self) -> list[Element]:
+        """The elements with held states."""
+        return [element for element in self.elements if element.nh]
+
+    @property
+    def stops(self) -> bool:
+        """Whether steps must end at certain times: samples, or those of tables."""
+        return bool(self.samplers or self.curves)
+
+    def passes(self, curve: Curve) -> bool:
+        """Whether steps pass over the times of a table."""
+        return curve.is_smooth and self.passes_smooth
 
     def stored(self, values: Flat) -> Flat:
         """The same values; of a large mechanism, in memory, so that a sum over them is all that is written out."""
@@ -119,19 +145,23 @@ class Motion:
         return list(y[:a]), list(y[a:b]), list(y[b:])
 
     def chart_parts(self, z: Flat) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
-        """u, v and x of a chart's state z."""
+        """u, v and the flowing part of x of a chart's state z."""
         return list(z[: self.nv]), list(z[self.nv : 2 * self.nv]), list(z[2 * self.nv :])
 
     def chart_origin(self, y: Flat) -> list[Scalar]:
         """The z of the chart's own centre."""
         _, v, x = self.parts(y)
-        return [0.0] * self.nv + v + x
+        return [0.0] * self.nv + v + x[: self.flowing]
+
+    def kept(self, y: Flat) -> list[Scalar]:
+        """The part of x that stays as it is within a step."""
+        return list(y[self.nq + self.nv + self.flowing :])
 
     def from_chart(self, y: Flat, z: Flat) -> list[Scalar]:
         """The state at z in the chart around y."""
         q, _, _ = self.parts(y)
         u, v, x = self.chart_parts(z)
-        return [*self.moved(q, u), *v, *x]
+        return [*self.moved(q, u), *v, *x, *self.kept(y)]
 
     def moved(self, q: Flat, u: Flat) -> list[Scalar]:
         """q ∘ exp(u)."""
@@ -171,9 +201,41 @@ class Motion:
         return structure_constants(self.model._trees.fast)
 
     # Forces.
-    def _element_states(self, x: Flat) -> list[Any]:
-        places = np.cumsum([0, *(element.nx for element in self.elements)])
-        return [objects(x[places[k] : places[k + 1]]) for k in range(len(self.elements))]
+    def places(self, k: int) -> tuple[slice, slice]:
+        """Where the flowing and the held states of the k-th element are in x."""
+        before = self.elements[:k]
+        a, b = sum(e.nx for e in before), self.flowing + sum(e.nh for e in before)
+        return slice(a, a + self.elements[k].nx), slice(b, b + self.elements[k].nh)
+
+    def own_states(self, k: int, x: Flat, t: Scalar = None, p: Flat = ()) -> Any:
+        """What the k-th element is given as its x; without a time, without the values of tables."""
+        flowing, held = self.places(k)
+        values = [] if t is None else [value for curve in self._curves[k] for value in curve.value(t, p)]
+        return objects([*x[flowing], *x[held], *values])
+
+    def _element_states(self, x: Flat, t: Scalar = None, p: Flat = ()) -> list[Any]:
+        return [self.own_states(k, x, t, p) for k in range(len(self.elements))]
+
+    def sampled(self, t: Scalar, y: Flat, p: Flat, slack: Scalar, *, in_python: bool) -> list[Scalar]:
+        """The state after the samples that are due; those of one kind, traced or by Python functions on numbers."""
+        q, v, x = self.parts(y)
+        for k, element in enumerate(self.elements):
+            if not element.nh or element.in_python != in_python:
+                continue
+            own = self.own_states(k, x, t, p)
+            due = element.next_sample(own) <= t + slack
+            arguments = [objects(q), objects(v), own, self.given(p)]
+            if in_python:
+                if not due:
+                    continue
+                arguments = [np.array(each, float) for each in arguments]
+            held, place = element.sample(t, *arguments), self.places(k)[1]
+            x[place] = [where(due, new, old) for new, old in zip(held, x[place], strict=True)]
+        return [*q, *v, *x]
+
+    def given(self, p: Flat) -> Any:
+        """The part of p that the caller gave, as elements and events read it."""
+        return objects(p[: self.n_given])
 
     def joint_forces(
         self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None = None
@@ -185,13 +247,16 @@ class Motion:
         given = objects(q), objects(v)
         active: list[Scalar] = [0.0] * self.nv if hosted is None else list(hosted)
         passive: list[Scalar] = [0.0] * self.nv
-        for element, own in zip(self.elements, self._element_states(x), strict=True):
-            force = element.force(t, *given, own, objects(p))
+        for element, own in zip(self.elements, self._element_states(x, t, p), strict=True):
+            force = element.force(t, *given, own, self.given(p))
             if force is None:
                 continue
             total = active if element.is_actuator else passive
             for i, value in enumerate(self.checked_force(force, element)):
                 total[i] = total[i] + value
+        for body, _, on_modes in self._wrenches(t, q, v, x, p):
+            for i, value in enumerate(on_modes, body.v_slice.start):
+                passive[i] = passive[i] + value
         if self.rules.effort:
             active = [clipped(force, limit) for force, limit in zip(active, self.model.effort_limit, strict=True)]
         return active, passive
@@ -253,15 +318,26 @@ class Motion:
     def body_forces(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat) -> Any:
         """External forces (n_bodies, 6) in body frames, or None."""
         total: Any = None
-        given = objects(q), objects(v)
-        acting = [*zip(self.elements, self._element_states(x), strict=True), (self._springs, ())]
-        for element, own in acting:
-            wrenches = element.wrench(t, *given, own, objects(p))
-            for body, wrench in (wrenches or {}).items():
-                if total is None:
-                    total = np.zeros((len(self.model.bodies), 6), object) + 0.0
-                total[self.model.body(body).index] += np.asarray(wrench, dtype=object)
+        for body, wrench, _ in self._wrenches(t, q, v, x, p):
+            if total is None:
+                total = np.zeros((len(self.model.bodies), 6), object) + 0.0
+            total[body.index] += np.asarray(wrench, dtype=object)
         return total
+
+    def _wrenches(
+        self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat
+    ) -> Iterator[tuple[Any, list[Scalar], list[Scalar]]]:
+        """What elements exert on bodies: the body, six numbers at its origin, and what its modes feel besides."""
+        given = objects(q), objects(v)
+        acting = [*zip(self.elements, self._element_states(x, t, p), strict=True), (self._springs, ())]
+        for element, own in acting:
+            for place, wrench in (element.wrench(t, *given, own, self.given(p)) or {}).items():
+                name, node = place if isinstance(place, tuple) else (place, None)
+                frame = self.model.frame(name, node)
+                if frame.body < 0:
+                    raise InputError(f"{element!r} pushes what cannot move", got=repr(place), allowed="a body or frame")
+                body = self.model.bodies[frame.body]
+                yield (body, *force_on_body(body, frame, q, list(wrench)))
 
     # Motion.
     def acceleration(
@@ -325,12 +401,12 @@ class Motion:
         return total
 
     def element_rates(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat) -> list[Scalar]:
-        """Ẋ, nx numbers."""
+        """Ẋ of the states that flow."""
         out: list[Scalar] = []
-        for element, own in zip(self.elements, self._element_states(x), strict=True):
+        for element, own in zip(self.elements, self._element_states(x, t, p), strict=True):
             if element.nx:
-                out.extend(element.rate(t, objects(q), objects(v), own, objects(p)))
-        return out + [0.0] * self.switches
+                out.extend(element.rate(t, objects(q), objects(v), own, self.given(p)))
+        return out
 
     def closure_push(self, t: Scalar, q: Flat, x: Flat, p: Flat, multipliers: Flat) -> list[Scalar]:
         """J_c*λ (nv)."""
@@ -346,6 +422,11 @@ class Motion:
         """The least impulses of the closures that change ė by these amounts."""
         return list(self.model._run("correction", objects(q), objects(rates), **self.closure_inputs(t, x, p)))
 
+    def soft_velocity(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, softness: Scalar) -> list[Scalar]:
+        """The velocity near v that obeys the closures in force, but for rows of which less than this is left."""
+        given = self.closure_inputs(t, x, p)
+        return list(self.model._run("soft_velocity", objects(q), objects(v), objects([softness]).reshape(()), **given))
+
     def tangent_error(self, t: Scalar, y: Flat, p: Flat, error: Flat) -> list[Scalar]:
         """Of an error in the chart around y, what stays when y is put back on the closures."""
         if not self.projects:
@@ -358,8 +439,8 @@ class Motion:
 
     def rates(self, y: Flat, z: Flat, t: Scalar, p: Flat, hosted: Flat | None = None) -> list[Scalar]:
         """Ż in the chart around y."""
-        u, v, x = self.chart_parts(z)
-        q = self.moved(self.parts(y)[0], u)
+        u, v, flowing = self.chart_parts(z)
+        q, x = self.moved(self.parts(y)[0], u), [*flowing, *self.kept(y)]
         if self.projects:
             # Where stages leave the closures, constraints that are redundant contradict each other.
             q, v, x = self.parts(self.obeying(t, self.closer(t, [*q, *v, *x], p), p))
@@ -376,7 +457,7 @@ class Motion:
         """What elements, the springs of joints and those of limits hold, in J."""
         total: Scalar = 0.0
         for element, states in zip(self.elements, self._element_states(x), strict=True):
-            total = total + element.energy(objects(q), states, objects(p))
+            total = total + element.energy(objects(q), states, self.given(p))
         for k, _, _, stretch in self._stretched(q):
             total = total + stretch * stretch * (0.5 * k)
         total = total + self._springs.energy(objects(q), (), ())

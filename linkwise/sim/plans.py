@@ -11,20 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.codegen.routine import Routine
+from linkwise.compiled.purity import traced_alike
 from linkwise.errors import InputError
 from linkwise.model_api.memory import Memory
 from linkwise.model_api.model import Model
 from linkwise.once import cached_property
 from linkwise.sim.adaptive_loop import adaptive_loop
 from linkwise.sim.closing import Closing
+from linkwise.sim.curves import RunTables
 from linkwise.sim.elements import Element, Function
 from linkwise.sim.events import Event, Locator, event_program
 from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
 from linkwise.sim.fixed_loop import fixed_loop, one_step
-from linkwise.sim.motion import Flat, JointRules, Motion, objects
+from linkwise.sim.motion import Flat, JointRules, Motion
+from linkwise.sim.stops import next_stop, waits_for_python
 from linkwise.sim.tableaux import TABLEAUX, Tableau
 from linkwise.sim.work import Step, Work, program, settled
-from linkwise.tracing.calls import CallingTracer
 
 Array = NDArray[Any]
 
@@ -135,6 +137,48 @@ class Plan:
         step_kernel, values_kernel = (_built(each, np.float64, scalar=False) for each in (routine, now))
         return Locator(step_kernel, values_kernel, self.events)
 
+    @cached_property
+    def _settler(self) -> Any:
+        """(t, y, p, slack) to the state after the samples that are due, those by Python functions left out."""
+        m = self.motion
+
+        def text(t: Flat, y: Flat, p: Flat, slack: Flat) -> dict[str, Any]:
+            return {"y_after": m.sampled(t[0], y, p, slack[0], in_python=False)}
+
+        traced = program("sample", text, {"t": 1, "y": m.ny, "p": m.np, "slack": 1})
+        return _built(Work(m).routine(traced), np.float64, scalar=False)
+
+    def sampled(self, t: Array, y: Array, p: Array, slack: float, python_only: bool = False) -> Array:
+        """States (n, ny) after the samples that are due at times (n), with the rows of tables in p (n, np)."""
+        m, count = self.motion, len(y)
+        after = np.array(y, float)
+        if not python_only:
+            rows = {"t": np.array(t, float)[:, None], "y": after.copy(), "p": np.array(p, float, order="C")}
+            rows |= {"slack": np.full((count, 1), slack), "y_after": after}
+            self._settler.run(rows, {}, {}, count)
+        if waits_for_python(m):
+            for k in range(count):
+                row = m.sampled(float(t[k]), after[k].tolist(), p[k].tolist(), slack, in_python=True)
+                after[k] = np.array(row, float)
+        return after
+
+    @cached_property
+    def _stopper(self) -> Any:
+        """(y, p, after) to the next stop."""
+        m = self.motion
+        sizes = {"y": m.ny, "p": m.np, "after": 1}
+        traced = program("stop", lambda y, p, after: {"stop": next_stop(m, y, p, after[0])}, sizes)
+        return _built(Work(m).routine(traced), np.float64, scalar=False)
+
+    def next_stop(self, y: Array, p: Array, after: float) -> float:
+        """When a step from a state (ny) must end at the latest, after a time, with the rows of tables in p (np)."""
+        if not self.motion.stops:
+            return math.inf
+        rows = {"y": np.array(y, float)[None], "p": np.array(p, float)[None], "after": np.array([[after]])}
+        rows["stop"] = np.empty((1, 1))
+        self._stopper.run(rows, {}, {}, 1)
+        return float(rows["stop"][0, 0])
+
     def host_forces(self, t: Array, y: Array, p: Array) -> tuple[Array]:
         """Joint forces of the functions that could not be traced, state by state."""
         m = self.motion
@@ -142,7 +186,7 @@ class Plan:
         for k in range(len(y)):
             q, v, _ = (np.array(part, float) for part in m.parts(y[k]))
             for element in self.hosted:
-                tau[k] += m.checked_force(element.function(float(t[k, 0]), q, v, p[k]), element)
+                tau[k] += m.checked_force(element.function(float(t[k, 0]), q, v, p[k, : m.n_given]), element)
         return (tau,)
 
     @cached_property
@@ -162,15 +206,20 @@ class Plan:
         traced = program("observe", text, {"t": 1, "y": m.ny, "p": m.np, "hosted": m.nv})
         return _built(Work(m).routine(traced), np.float64, scalar=False)
 
-    def observe(self, t: Array, y: Array, p: Array, threads: int) -> dict[str, Array]:
-        """Derived quantities of samples y (..., T, ny) at times t (T) with p (..., np)."""
+    def observe(
+        self, t: Array, y: Array, p: Array, threads: int, curves: RunTables, members: Array, slack: float
+    ) -> dict[str, Array]:
+        """Derived quantities of samples y (..., T, ny) at times t (T), of members (...) with parameters p (..., np)."""
         m, shape, kernel = self.motion, y.shape[:-1], self.observer
         count = math.prod(shape)
 
         def flat(values: Array, size: int) -> Array:
             return np.ascontiguousarray(np.broadcast_to(values, (*shape, size)), np.float64).reshape(count, size)
 
-        rows = {"t": flat(t[..., None], 1), "y": flat(y, m.ny), "p": flat(p[..., None, :], m.np)}
+        rows = {"t": flat(t[..., None], 1), "y": flat(y, m.ny)}
+        whose = np.broadcast_to(members[..., None], shape).reshape(count)
+        given = flat(p[..., None, :], m.n_given)
+        rows["p"] = np.ascontiguousarray(curves.filled(given, rows["t"][:, 0] + slack, whose))
         rows["hosted"] = self.host_forces(*rows.values())[0] if self.hosted else np.zeros((count, m.nv))
         found = {spec.name: np.empty((count, spec.size)) for spec in kernel.routine.buffers if spec.store}
         kernel.run({**rows, **found}, {}, {}, count, threads)
@@ -200,7 +249,7 @@ def plan_for(
     switched: bool,
 ) -> Plan:
     """The plan for these choices, made or found: the same functions and elements give the same plan."""
-    parts = tuple(element.function if isinstance(element, Function) else element for element in elements)
+    parts = tuple(element.signature for element in elements)
     key = (parts, rules, n_parameters, method, TABLEAUX.get(method), every_step, events, closing, switched)
     return Memory.of(model).recent(
         "simulation plans",
@@ -244,8 +293,9 @@ def _made(
         note = (
             "control runs in Python, once for each evaluation and each state, since it cannot be traced: "
             + "; ".join(reasons)
+            + "; lw.Sampled(model, control, rate) calls it once for each sample"
         )
-    motion = Motion(model, traced, rules, n_parameters, closing, switched)
+    motion = Motion(model, traced, rules, n_parameters, closing, switched, passes_smooth=method != "variational")
     return Plan(motion, method, every_step, events, TABLEAUX.get(method), tuple(hosted), note)
 
 
@@ -254,17 +304,12 @@ def _why_not_traced(model: Model, element: Function, n_parameters: int) -> str:
 
     Mistakes that have nothing to do with tracing come up again when the function runs in Python.
     """
-    tracer = CallingTracer()
-    t, q, v, p = (
-        tracer.input(name, (size,)) for name, size in (("t", 1), ("q", model.nq), ("v", model.nv), ("p", n_parameters))
-    )
-    try:
-        force = element.function(t[0], objects(q), objects(v), objects(p))
-        values = list(np.asarray(force, dtype=object).reshape(-1))
-        for value in values:
-            tracer.number(value)
-    except InputError:
-        raise
-    except Exception as error:  # whatever a user's function raises
-        return f"{type(error).__name__}: {error}".splitlines()[0][:300]
-    return ""
+    sizes = {"t": 1, "q": model.nq, "v": model.nv, "p": n_parameters}
+    return traced_alike(element.function, repr(element), sizes, _ADVICE)
+
+
+_ADVICE = (
+    "keep what changes in the state of lw.Controller(model, law, state=...); draw noise beforehand, "
+    "lw.Torque(times, values) or lw.Table.noise(...); or call it once for each sample, "
+    "lw.Sampled(model, control, rate, python=True)"
+)

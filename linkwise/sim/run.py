@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from linkwise.errors import InputError
 from linkwise.model_api.model import Model
 from linkwise.sim.closed_states import OPEN, ClosedStates, drift
+from linkwise.sim.curves import RunTables
 from linkwise.sim.events import Event, Occurrence
 from linkwise.sim.interrupts import held_back
 from linkwise.sim.jumps import Jumps
@@ -19,6 +20,7 @@ from linkwise.sim.plans import Plan
 from linkwise.sim.progress import Progress
 from linkwise.sim.states import States
 from linkwise.sim.trajectory import Trajectory
+from linkwise.sim.work import WAITING
 
 Array = NDArray[Any]
 
@@ -41,11 +43,15 @@ class Jump(NamedTuple):
 class Run:
     """What fixed and adaptive runs share: chunks, events and results."""
 
-    def __init__(self, plan: Plan, states: States, t0: float, duration: float) -> None:
-        self.plan, self.states = plan, states
+    def __init__(self, plan: Plan, states: States, t0: float, duration: float, curves: RunTables) -> None:
+        self.plan, self.states, self.curves = plan, states, curves
         self.t0, self.end = float(t0), float(t0) + float(duration)
+        largest = np.dtype(states.dtype).type(max(abs(self.t0), abs(self.end)))
+        self.slack = 8.0 * float(np.spacing(largest))
+        """Times that differ by no more are one."""
         self.y = states.y.copy()
-        self.rows: dict[str, Array] = {"y": self.y, "p": states.p}
+        self.settle(np.arange(states.count), np.full(states.count, self.t0))
+        self.rows: dict[str, Array] = {"y": self.y, "p": curves.widened(states.p)}
         self.events: list[Occurrence] = []
         self.jumps: list[Jump] = []
         self.ended = np.zeros(states.count, bool)  # by a terminal event
@@ -61,6 +67,7 @@ class Run:
                 start = time.perf_counter()
                 whole(kernel, threads)
                 self.adapt(time.perf_counter() - start)
+                self.answer()
                 self.handle_events()
                 bar.update(self.fraction())
         except KeyboardInterrupt:
@@ -100,10 +107,31 @@ class Run:
         """Find what happened in the steps at which the kernel stopped, and go on from there."""
         raise NotImplementedError
 
+    def parameters_at(self, k: int, t: float) -> Array:
+        """p of one state (np) with the rows of tables that are in force from t on."""
+        return np.asarray(self.curves.filled(self.states.p[k : k + 1], np.array([t + self.slack]), np.array([k]))[0])
+
+    def settle(self, which: Array, t: Array, python_only: bool = False) -> None:
+        """The samples of some states (n) that are due at times (n), in place."""
+        if not self.plan.motion.samplers or not len(which):
+            return
+        p = self.curves.filled(self.states.p[which], t + self.slack, which)
+        self.y[which] = self.plan.sampled(t, self.y[which], p, self.slack, python_only)
+
+    def answer(self) -> None:
+        """Sample the Python functions that the kernel waits for; outside of it, so that they are open to interrupts."""
+        raise NotImplementedError
+
+    def sampled_by_python(self, code: Array, t: Array) -> Array:
+        """The states (n) that waited, which have been sampled."""
+        which = np.flatnonzero((code == WAITING) & ~self.ended)
+        self.settle(which, t[which].astype(float), python_only=True)
+        return which
+
     def happen(self, state: int, t: float, y: Array, which: list[int]) -> tuple[Array, bool]:
         """Note events, run their actions; the state to go on from, and whether this is the end."""
         m = self.plan.motion
-        events = [self.plan.events[k] for k in which]
+        events = [event for event in (self.plan.events[k] for k in which) if not self._holds_already(event, y)]
         index = tuple(int(i) for i in np.unravel_index(state, self.states.shape)) if self.states.shape else ()
         after, found = y.copy(), []
         for event in events:
@@ -118,6 +146,15 @@ class Run:
         if final or any(event.changes for event in events):
             self.jumps.append(Jump(state, float(t), y.copy(), after.copy()))
         return after, final
+
+    def _holds_already(self, event: Event, y: Array) -> bool:
+        """Whether an event could only attach what is attached: closed equations cross zero again and again."""
+        m = self.plan.motion
+        if not event.attach or event.release or event.action is not None or event.terminal:
+            return False
+        names = [closure.name for closure in m.model.closures]
+        flags = y[m.ny - m.switches :]
+        return all(flags[names.index(name)] == 1.0 for name in event.attach)
 
     def _closed(self, event: Event, state: int, t: float, y: Array) -> Array | None:
         """Let closures take hold and let go, and put the state y (in place) where it obeys them; their impulses."""
@@ -155,12 +192,13 @@ class Run:
         m = plan.motion
         t, y = self.samples()
         y = y.reshape(*states.shape, *y.shape[1:])
-        p = states.p.reshape(*states.shape, m.np)
+        p = states.p.reshape(*states.shape, m.n_given)
         statuses = self.statuses()
         status = statuses.reshape(states.shape)
         steps, rejected = (a.astype(np.int64).reshape(states.shape) for a in self.counts())
         self.trouble = self._trouble(statuses) or self._drift()
-        derived: Any = lambda: plan.observe(t, y, p, threads)  # noqa: E731
+        members = np.arange(states.count).reshape(states.shape)
+        derived: Any = lambda: plan.observe(t, y, p, threads, self.curves, members, self.slack)  # noqa: E731
         return Trajectory(
             t,
             y[..., : m.nq],
@@ -169,7 +207,7 @@ class Run:
             p=p,
             model=m.model,
             jumps=self._jumps(threads),
-            derived=plan.observe(t, y, p, threads) if plan.hosted else derived,
+            derived=derived() if plan.hosted else derived,
             events=self.events,
             status=str(status) if not states.shape else status,
             steps=int(steps) if not states.shape else steps,
@@ -198,7 +236,9 @@ class Run:
         state = np.array([jump.state for jump in self.jumps])
         y = np.array([(jump.before, jump.after) for jump in self.jumps], self.states.dtype)
         parts = {"q": y[..., : m.nq], "v": y[..., m.nq : m.nq + m.nv], "x": y[..., m.nq + m.nv : m.ny - m.switches]}
-        derived: Any = lambda: plan.observe(t[:, None], y, self.states.p[state], threads)  # noqa: E731
+        derived: Any = lambda: plan.observe(  # noqa: E731
+            t[:, None], y, self.states.p[state], threads, self.curves, state, self.slack
+        )
         return Jumps(t, state, parts, derived() if plan.hosted else derived)
 
     def ending(self, k: int, who: str) -> str:

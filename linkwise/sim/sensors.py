@@ -21,7 +21,7 @@ Array = NDArray[Any]
 Seed = np.random.Generator | int | None
 
 
-def _noisy(clean: Array, noise: Any, bias: Any, rng: np.random.Generator) -> Array:
+def noisy(clean: Array, noise: Any, bias: Any, rng: np.random.Generator) -> Array:
     """With white noise on each sample and a bias for each state; standard deviations may differ between columns."""
     if np.any(bias):
         shape = (*clean.shape[:-2], 1, clean.shape[-1])
@@ -58,7 +58,7 @@ class Encoder:
 
     def read(self, trajectory: Trajectory, rng: Seed = None) -> Array:
         """Positions (..., T, n), rad or m."""
-        model = _model(trajectory)
+        model = model_of(trajectory)
         if self.joints is None:
             found = [j for j in model.joints if j.mimic is None and j.nq == 1 and j.nv == 1]
         else:
@@ -66,7 +66,7 @@ class Encoder:
         places = trajectory.q[..., [j.q_slice.start for j in found]]
         scale = np.array([j.mimic.multiplier if j.mimic else 1.0 for j in found], places.dtype)
         offset = np.array([j.mimic.offset if j.mimic else 0.0 for j in found], places.dtype)
-        clean = _noisy(places * scale + offset, self.noise, self.bias, np.random.default_rng(rng))
+        clean = noisy(places * scale + offset, self.noise, self.bias, np.random.default_rng(rng))
         if not self.counts:
             return clean
         turning = np.array([not _slides(j) for j in found])
@@ -76,7 +76,7 @@ class Encoder:
 
 @dataclass(frozen=True)
 class IMU:
-    """A gyroscope and an accelerometer fixed to a body or frame.
+    """A gyroscope and an accelerometer fixed to a body or frame, or to a node of a flexible body.
 
     Args:
         body: name of the body or frame; its axes and origin are the instrument's.
@@ -84,6 +84,7 @@ class IMU:
         accel_noise: standard deviation, m/s².
         gyro_bias: standard deviation of a constant offset, rad/s.
         accel_bias: standard deviation of a constant offset, m/s².
+        node: of a flexible body, the node that it sits on, by name or number; the root if not given.
     """
 
     body: str
@@ -91,24 +92,25 @@ class IMU:
     accel_noise: float = 0.0
     gyro_bias: float = 0.0
     accel_bias: float = 0.0
+    node: str | int | None = None
 
     def __post_init__(self) -> None:
         _check_deviations(self, "gyro_noise", "accel_noise", "gyro_bias", "accel_bias")
 
     def read(self, trajectory: Trajectory, rng: Seed = None) -> Array:
         """[ω, specific force] (..., T, 6) in the instrument's axes: at rest the accelerometer shows -g."""
-        model = _model(trajectory)
+        model = model_of(trajectory)
         q, v, p = trajectory.q, trajectory.v, trajectory.model_parameters
-        R = model.pose(q, self.body, p=p)[..., :3, :3]
-        twist = model.velocity(q, v, self.body, p=p)
-        J = model.jacobian(q, self.body, p=p)
-        Jdot = model.jacobian_rate(q, v, self.body, p=p)
+        R = model.pose(q, self.body, node=self.node, p=p)[..., :3, :3]
+        twist = model.velocity(q, v, self.body, node=self.node, p=p)
+        J = model.jacobian(q, self.body, node=self.node, p=p)
+        Jdot = model.jacobian_rate(q, v, self.body, node=self.node, p=p)
         a = np.einsum("...ij,...j->...i", J, trajectory.vdot) + np.einsum("...ij,...j->...i", Jdot, v)
-        force = a[..., 3:] - _gravity(trajectory)
+        force = a[..., 3:] - gravity_of(trajectory)
         clean = np.concatenate([np.einsum("...ji,...j->...i", R, x) for x in (twist[..., :3], force)], axis=-1)
         noise = [self.gyro_noise] * 3 + [self.accel_noise] * 3
         bias = [self.gyro_bias] * 3 + [self.accel_bias] * 3
-        return _noisy(clean, noise, bias, np.random.default_rng(rng))
+        return noisy(clean, noise, bias, np.random.default_rng(rng))
 
 
 @dataclass(frozen=True)
@@ -134,14 +136,14 @@ class ForceTorque:
         What all that the joint carries takes to move, less the forces that elements (thrusters, wheels) exert on it.
         A trajectory from a CSV file has lost those forces; one from npz has them.
         """
-        model = _model(trajectory)
+        model = model_of(trajectory)
         index = model.joint(self.joint).index
         wrenches = model.joint_wrenches(
             trajectory.q, trajectory.v, trajectory.vdot, trajectory.f_ext, p=trajectory.model_parameters
         )
         clean = wrenches[..., index, :]
         moment_noise = self.noise / 10 if self.moment_noise is None else self.moment_noise
-        return _noisy(clean, [moment_noise] * 3 + [self.noise] * 3, 0.0, np.random.default_rng(rng))
+        return noisy(clean, [moment_noise] * 3 + [self.noise] * 3, 0.0, np.random.default_rng(rng))
 
 
 def _check_deviations(sensor: Any, *names: str) -> None:
@@ -161,9 +163,9 @@ def _with_one_coordinate(joint: Any) -> Any:
     return joint
 
 
-def _gravity(trajectory: Trajectory) -> Array:
+def gravity_of(trajectory: Trajectory) -> Array:
     """The run's gravity (3), or (..., 1, 3) where it is a run-time parameter."""
-    model, p = _model(trajectory), trajectory.model_parameters
+    model, p = model_of(trajectory), trajectory.model_parameters
     declared = {parameter.name: parameter.slice for parameter in model.parameters}
     return np.asarray(model.gravity if p is None or "gravity" not in declared else p[..., declared["gravity"]])
 
@@ -174,7 +176,8 @@ def _slides(joint: Any) -> bool:
     return isinstance(joint.type, Prismatic)
 
 
-def _model(trajectory: Trajectory) -> Any:
+def model_of(trajectory: Trajectory) -> Any:
+    """Its model, which sensors need."""
     if trajectory.model is None:
         raise LinkwiseError("a sensor needs the model", do="give it to Trajectory.load(path, model=…)")
     return trajectory.model

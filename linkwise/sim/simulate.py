@@ -29,6 +29,8 @@ from linkwise.sim.checks import (
 )
 from linkwise.sim.closed_states import OPEN, check_switched, closure_flags, start_closed
 from linkwise.sim.closing import as_closing
+from linkwise.sim.curves import RunTables, batch_of
+from linkwise.sim.disturbances import as_loads
 from linkwise.sim.elements import as_elements
 from linkwise.sim.events import Event, as_events, limit_events
 from linkwise.sim.fixed_run import FixedRun
@@ -37,6 +39,7 @@ from linkwise.sim.plans import adaptive_methods, checked_method, plan_for
 from linkwise.sim.progress import Progress
 from linkwise.sim.run import IntegrationWarning, Run
 from linkwise.sim.states import States, all_single
+from linkwise.sim.still import standing_still
 from linkwise.sim.trajectory import Trajectory
 
 __all__ = ["IntegrationWarning", "SlowControlWarning", "simulate"]
@@ -63,6 +66,7 @@ def simulate(
     p: ArrayLike | None = None,
     progress: bool | Callable[[float], None] | None = None,
     *,
+    f_ext: Any = None,
     t0: float = 0.0,
     x0: ArrayLike | None = None,
     save_every: int = 1,
@@ -109,13 +113,18 @@ def simulate(
         control: ``control(t, q, v, p) -> tau`` (nv), an element such as :class:`PD`, or a list of these. It is traced
             once and becomes part of the kernel; what it computes may depend on t, q, v and p only. A function that
             cannot be traced (it branches on values, calls other libraries) is called in Python, which is some thousand
-            times slower: a warning and ``Trajectory.note`` say why.
+            times slower: a warning and ``Trajectory.note`` say why; :class:`Sampled` calls it at a rate. Controls with
+            states, samples, delays and tables: :class:`Controller`, :class:`Sampled`, :class:`PID`, :class:`Torque`.
         output_times: times (T) of the samples, increasing, from t0 to t0 + duration. If not given: every
             ``save_every``-th step of a fixed-step method, every step of an adaptive one, 101 evenly spaced samples
             for a batch with an adaptive one.
         events: :class:`Event` objects or functions ``(t, q, v, p) -> number`` whose sign changes are found.
         p: run-time parameters (..., np): those of the model first, then whatever control and events want to know.
         progress: a bar on stderr for long runs; None: only on a terminal. A function is called with the fraction done.
+        f_ext: forces from outside, [moment, force] in N m and N at the bodies' origins in their own axes:
+            (n_bodies, 6), with leading axes for a batch; a :class:`Table` of 6 n_bodies numbers; a function
+            ``(t, q, v, p)``; or ``{body: wrench}`` with any of these for single bodies. See also :class:`BodyForce`
+            and :class:`Disturbance`, which go with ``control``.
         t0: time at the start, s.
         x0: states of the actuators at the start (..., nx); their own choice if not given.
         save_every: steps between samples of a fixed-step method.
@@ -141,10 +150,6 @@ def simulate(
     """
     if not isinstance(model, Model):
         raise InputError("this is not a model", got=type(model).__name__, allowed="lw.load(...) or builder.build()")
-    if model.nv == 0:
-        raise InputError(
-            f"nothing in {model.name!r} can move", got="nv = 0", allowed="a model with freedoms", do="see model.joints"
-        )
     name = checked_method(method)
     adaptive = name in adaptive_methods()
     if name == "variational" and model.is_flexible:
@@ -166,14 +171,16 @@ def simulate(
         check_positive("dt", dt)
     absolute = checked_atol(rtol, atol, max_step, min_step)
     workers = checked_threads(threads)
-    elements = as_elements(control)
+    elements = (*as_elements(control), *as_loads(model, f_ext))
     chosen = as_events(events)
     closing = as_closing(stabilization)
     flags = closure_flags(model, released)
     check_switched(model, chosen)
     switched = bool((flags == 0.0).any()) or any(event.switches for event in chosen)
     single = not adaptive and all_single(q0, v0, p, x0)
-    states = States(model, elements, q0, v0, p, x0, single, flags if switched else ())
+    tables = [table for element in elements for table in element.tables]
+    batch = batch_of(tables, ())
+    states = States(model, elements, q0, v0, p, x0, single, flags if switched else (), batch)
     check_clock(t0, duration, 1e-3 if dt is None and not adaptive else dt, states.dtype, adaptive)
     check_progress(progress)
     if rules.limits != "ignore":
@@ -182,6 +189,8 @@ def simulate(
         if rules.limits == "stop":
             chosen = (*chosen, *stops)
     times = checked_times(output_times, t0, duration)
+    if not states.y.shape[1]:
+        return standing_still(model, states, times, t0, duration, name)
     every_step = adaptive and times is None and not states.shape
     if adaptive and times is None and states.shape:
         times = t0 + duration * np.arange(_BATCH_SAMPLES) / (_BATCH_SAMPLES - 1.0)
@@ -193,14 +202,15 @@ def simulate(
         tol = 1e-5 if single else OPEN
         started = start_closed(plan.motion, t0, states.y, states.p, tol, v_given=v0 is not None)
         states.y = started.astype(states.dtype, copy=False)
+    curves = RunTables(plan.motion.curves, tables, states.shape, states.dtype)
     bar = Progress(progress, model.name)
     try:
         if adaptive:
             run: Run = AdaptiveRun(
-                plan, states, t0, duration, dt, rtol, absolute, max_step, min_step, int(max_steps), times, out
+                plan, states, t0, duration, dt, rtol, absolute, max_step, min_step, int(max_steps), times, curves, out
             )
         else:
-            run = FixedRun(plan, states, t0, duration, 1e-3 if dt is None else dt, save_every, times, out)
+            run = FixedRun(plan, states, t0, duration, 1e-3 if dt is None else dt, save_every, times, curves, out)
         run.go(bar, workers)
     finally:
         bar.close()

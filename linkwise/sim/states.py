@@ -13,7 +13,10 @@ from linkwise.sim.checks import checked_vector
 
 
 class States:
-    """Starting states, broadcast against each other and laid out in rows; ``switches`` are the last of x in each."""
+    """Starting states, broadcast against each other and laid out in rows; ``switches`` are the last of x in each.
+
+    ``batch`` are the leading axes of whatever else differs from state to state.
+    """
 
     def __init__(
         self,
@@ -25,6 +28,7 @@ class States:
         x0: Any,
         single: bool,
         switches: Any = (),
+        batch: tuple[int, ...] = (),
     ) -> None:
         self.model = model
         self.dtype = np.dtype(np.float32 if single else np.float64)
@@ -32,14 +36,14 @@ class States:
         v = checked_vector("v0", np.zeros(model.nv) if v0 is None else v0, model.nv)
         nominal = model.nominal_parameters
         given = checked_vector("p", nominal if p is None else p, len(nominal), or_more=True)
-        x = np.array([value for element in elements for value in element.initial()], float)
+        x = np.array(initial_states(elements), float)
         x = checked_vector("x0", x if x0 is None else x0, len(x))
         try:
-            self.shape = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], given.shape[:-1], x.shape[:-1])
+            self.shape = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], given.shape[:-1], x.shape[:-1], batch)
         except ValueError:
             raise InputError(
-                "the batches of q0, v0, p and x0 do not fit together",
-                got=", ".join(str(a.shape[:-1]) for a in (q, v, given, x)),
+                "the batches of q0, v0, p and x0 do not fit together, or do not fit the tables'",
+                got=", ".join(str(shape) for shape in (*(a.shape[:-1] for a in (q, v, given, x)), batch)),
                 allowed="equal leading axes, or none where one value serves all",
             ) from None
         self.count = math.prod(self.shape)
@@ -61,6 +65,13 @@ class States:
                 do="model.neutral() is a valid q0",
             )
         self.y = self.y.astype(self.dtype, copy=False)
+
+
+def initial_states(elements: Any) -> list[float]:
+    """The own states of all elements at the start: first those that flow, then those that are held."""
+    given = [list(element.initial()) for element in elements]
+    flowing = [value for own, element in zip(given, elements, strict=True) for value in own[: element.nx]]
+    return flowing + [value for own, element in zip(given, elements, strict=True) for value in own[element.nx :]]
 
 
 def all_single(*given: Any) -> bool:

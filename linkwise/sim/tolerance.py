@@ -7,7 +7,7 @@ from linkwise.sim.motion import Flat, Motion
 from linkwise.spatial.scalar import Scalar, sqrt, where
 
 # What an adaptive loop is given.
-SPAN = ("end", "rtol", "atol", "h_max", "h_min")
+SPAN = ("end", "rtol", "atol", "h_max", "h_min", "slack")
 
 
 def weighted_square(m: Motion, y: Flat, y_new: Flat, span: Flat, error: Flat) -> Scalar:
@@ -26,8 +26,8 @@ def scales(m: Motion, y: Flat, y_new: Flat, span: Flat) -> list[Scalar]:
         a, b = abs(a), abs(b)
         return span[2] + span[1] * where(a < b, b, a)
 
-    q, v, x = m.parts(y)
-    q_new, v_new, x_new = m.parts(y_new)
+    (q, v, x), (q_new, v_new, x_new) = m.parts(y), m.parts(y_new)
+    x, x_new = x[: m.flowing], x_new[: m.flowing]
     scales: list[Scalar] = [0.0] * m.nv
     for joint in m._own_joints:
         for k in range(joint.nv):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.errors import InputError, LinkwiseError, require_extra
+from linkwise.errors import InputError, LinkwiseError
 from linkwise.once import cached_property
 
 if TYPE_CHECKING:
@@ -151,6 +151,15 @@ class Trajectory:
     def pose(self, body: str) -> Array:
         """4×4 pose of one body or frame (..., T, 4, 4) in the world."""
         return self._with_model("pose").pose(self.q, body, p=self.model_parameters)
+
+    def deflection(self, body: str, node: str | int) -> Array:
+        """How far a node of a flexible body is from its place at rest (..., T, 3), in the body's root axes, m."""
+        model, p = self._with_model("deflection"), self.model_parameters
+        at_rest = model.frame(body, node).node  # says what is wrong with a name
+        root, there = model.pose(self.q, body, p=p), model.pose(self.q, body, node=node, p=p)
+        apart = there[..., :3, 3] - root[..., :3, 3]
+        seen: Array = np.einsum("...ji,...j->...i", root[..., :3, :3], apart)
+        return seen - model.body(body).flexible.nodes[at_rest].position  # type: ignore[union-attr]  # it has nodes
 
     @property
     def model_parameters(self) -> Array | None:
@@ -409,6 +418,25 @@ class Trajectory:
         p = arrays["p"][..., 0, :] if columns.pop("p") and len(t) else None
         return cls(t, arrays["q"], arrays["v"], arrays["x"], p=p, model=model, derived=derived, columns=columns)
 
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame``: a row for each time, columns as in a CSV file, ``q:joint1``, …, ``energy``.
+
+        The index is ``time``; of a batch ``(batch0, …, time)``. Needs the package pandas.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise LinkwiseError("to_pandas needs the package pandas", do="pip install pandas") from error
+        names = [f"batch{k}" for k in range(len(self.batch_shape))]
+        ranges = [range(n) for n in self.batch_shape]
+        index = pandas.MultiIndex.from_product([*ranges, self.t], names=[*names, "time"]) if names else self.t
+        columns: dict[str, Array] = {}
+        for name, array in self._arrays().items():
+            flat = array.reshape(len(index), -1)
+            labels = ["energy"] if name == "energy" else [f"{name}:{column}" for column in self.columns[name]]
+            columns.update(zip(labels, flat.T, strict=True))
+        return pandas.DataFrame(columns, index=index if names else pandas.Index(self.t, name="time"))
+
     def to_xarray(self) -> Any:
         """An ``xarray.Dataset`` with the dimensions time, joint coordinates and freedoms (needs the package xarray)."""
         try:
@@ -426,44 +454,23 @@ class Trajectory:
             names["closure"] = self.columns["active"]
         return xarray.Dataset(data, coords={"time": self.t, **names}, attrs={"method": self.method})
 
-    def plot(self, what: Sequence[str] = ("q", "v", "tau", "energy"), joints: Sequence[str] | None = None) -> Any:
+    def plot(
+        self,
+        what: Sequence[str] = ("q", "v", "tau", "energy"),
+        joints: Sequence[str] | None = None,
+        nodes: Sequence[tuple[str, str | int]] | None = None,
+    ) -> Any:
         """A matplotlib figure, one panel for each quantity; the states of a batch are drawn over each other.
 
         Args:
-            what: some of q, v, x, vdot, tau, energy, closure_error (the largest residual) and active.
+            what: some of q, v, x, vdot, tau, energy, closure_error (the largest residual), active, modes (the modal
+                coordinates of flexible bodies) and deflection (of nodes, in the axes of their body's root).
             joints: names of columns to draw, e.g. joints; all if not given.
+            nodes: (body, node) pairs for ``deflection``; the last node of each flexible body if not given.
         """
-        require_extra("matplotlib", "viz")
-        from matplotlib import pyplot as plt
+        from linkwise.sim.plotting import plot
 
-        units = {"q": "q [rad, m]", "v": "v [rad/s, m/s]", "vdot": "v̇ [rad/s², m/s²]", "tau": "τ [N m, N]", "x": "x"}
-        figure, axes = plt.subplots(
-            len(what), 1, sharex=True, squeeze=False, figsize=(8.0, 2.2 * len(what) + 0.6), layout="constrained"
-        )
-        for axis, name in zip(axes[:, 0], what, strict=True):
-            if name == "energy":
-                axis.plot(self.t, self.energy.reshape(-1, len(self.t)).T, color="C0", lw=1.0)
-                axis.set_ylabel("energy [J]")
-            elif name == "closure_error":
-                largest = np.abs(self.closure_error).max(axis=-1, initial=0.0)
-                axis.plot(self.t, largest.reshape(-1, len(self.t)).T, color="C0", lw=1.0)
-                axis.set_ylabel("closure error [m, 1]")
-            else:
-                array = getattr(self, name).reshape(-1, len(self.t), len(self.columns[name]))
-                shown = [k for k, column in enumerate(self.columns[name]) if joints is None or column in joints]
-                if joints is not None and not shown:
-                    raise InputError(
-                        f"no column of {name} has such a name", got=str(list(joints)), allowed=str(self.columns[name])
-                    )
-                for n, k in enumerate(shown):
-                    lines = axis.plot(self.t, array[:, :, k].T, color=f"C{n % 10}", lw=1.0)
-                    lines[0].set_label(self.columns[name][k])
-                axis.set_ylabel(units.get(name, name))
-                if 1 < len(shown) <= 12:
-                    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small", frameon=False)
-            axis.grid(alpha=0.3)
-        axes[-1, 0].set_xlabel("t [s]")
-        return figure
+        return plot(self, what, joints, nodes)
 
     # Seen. The drawing lies above this layer and is imported by name where it is used.
     def view(

@@ -16,8 +16,13 @@ method then is symmetric, and symplectic only where q̇ = v or the rotors of a b
 
 Closures add J_c*(q)λ to the momentum at the step's start, with the λ for which its end is closed; the momentum there is
 then projected, like every velocity of a closed mechanism (:mod:`linkwise.sim.manifold`). This is RATTLE (Andersen
-1983), symplectic on the manifold. Constraints between rates have no such form; and a step across a singular
-configuration, where J_c at its start and at its end differ in sign, does not converge: other methods pass there.
+1983), symplectic on the manifold. Constraints between rates have no such form.
+
+Across a singular configuration that does not converge, since a row of J_c that is lost on the way has one sign at the
+step's start and the other at its end. Such a step is done again with the push in its middle, J_c*(q_m)λ with the λ for
+which J_c(q_m) w = 0, but for rows of which no more is left than may change within a step, (h w)² relative: those ask
+for nothing, and the end is put on the closures by projection. Of second order like the others, but not symplectic: the
+energy may change a little at each such passage.
 
 Second order, symmetric, symplectic: without losses the energy error oscillates and does not grow, and the momenta of
 symmetries are kept. w is found by iteration to rounding, which converges fast for h well below the period of the
@@ -47,13 +52,13 @@ _FAR = 1e-4  # a last change of the mean velocity, relative, after which a step 
 def variational(work: Work) -> Step:
     """One step of the variational midpoint rule."""
     m = work.motion
-    nv, nx = m.nv, m.nx
+    nv, nx = m.nv, m.flowing
     closures = check_closures(m)
 
     def begin(y: Flat, p: Flat) -> dict[str, Any]:
         q, v, x = m.parts(y)
         momentum = list(m.model.mass_product(objects(q), objects(v), p=m.model_parameters(p)))
-        found = {"momentum": momentum, "w": [*v, *x], "trials": 0.0, "last": 1e300, "seeking": 1.0}
+        found = {"momentum": momentum, "w": [*v, *x[:nx]], "trials": 0.0, "last": 1e300, "seeking": 1.0}
         return {**found, "hold": [0.0] * closures} if closures else found
 
     def held(y: Flat, momentum: Flat, t: Flat, p: Flat, hold: Sequence[Flat]) -> Flat:
@@ -66,7 +71,7 @@ def variational(work: Work) -> Step:
     def ends(y: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> tuple[list[Scalar], Sequence[Scalar], Sequence[Scalar]]:
         """q_m, and the momenta at the step's start and end less π: what w must bring to zero, and what it adds."""
         q, _, _ = m.parts(y)
-        rate, x_m = list(w[:nv]), list(w[nv:])
+        rate, x_m = list(w[:nv]), [*w[nv:], *m.kept(y)]
         q_m = m.moved(q, [0.5 * h[0] * a for a in rate])
         time = t[0] + 0.5 * h[0]
         active, passive = m.joint_forces(time, q_m, rate, x_m, p)
@@ -81,7 +86,7 @@ def variational(work: Work) -> Step:
         return list(m.model.mass_solve(objects(q), objects(momentum), p=m.model_parameters(p)))
 
     def own_rates(y: Flat, q_m: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> list[Scalar]:
-        return m.element_rates(t[0] + 0.5 * h[0], q_m, list(w[:nv]), list(w[nv:]), p)
+        return m.element_rates(t[0] + 0.5 * h[0], q_m, list(w[:nv]), [*w[nv:], *m.kept(y)], p)
 
     def closing(
         y: Flat, q_m: Flat, rate: list[Scalar], t: Flat, h: Flat, p: Flat
@@ -107,14 +112,47 @@ def variational(work: Work) -> Step:
         *hold: Flat,
     ) -> dict[str, Any]:
         q_m, start, _ = ends(y, w, t, h, p)
-        half = 0.5 * h[0]
         missing = solved(q_m, [a - b for a, b in zip(held(y, momentum, t, p, hold), start, strict=True)], p)
-        x, xdot = m.parts(y)[2], own_rates(y, q_m, w, t, h, p)
         better = [a + b for a, b in zip(w[:nv], missing, strict=True)]
         more: Sequence[Scalar] = []
         if hold:
             better, more = closing(y, q_m, better, t, h, p)
-        better = list(m.stored([*better, *(a + half * b for a, b in zip(x, xdot, strict=True))]))
+        found = improved(y, q_m, better, w, t, h, p, trials, last, seeking)
+        if hold:
+            seeks = seeking[0] > 0.0
+            found["hold_new"] = [where(seeks, a + b, a) for a, b in zip(hold[0], more, strict=True)]
+        return found
+
+    def cross(
+        y: Flat, momentum: Flat, w: Flat, t: Flat, h: Flat, p: Flat, trials: Flat, last: Flat, seeking: Flat
+    ) -> dict[str, Any]:
+        """The same with the push in the middle of the step, for those that pass a singular configuration."""
+        q_m, start, _ = ends(y, w, t, h, p)
+        missing = solved(q_m, [a - b for a, b in zip(momentum, start, strict=True)], p)
+        free = [a + b for a, b in zip(w[:nv], missing, strict=True)]
+        turned: Scalar = 0.0  # by the step, at most
+        for a in w[:nv]:
+            turned = where(abs(a) > turned, abs(a), turned)
+        softness = (h[0] * turned) * (h[0] * turned)
+        better = m.soft_velocity(t[0] + 0.5 * h[0], q_m, free, m.parts(y)[2], p, softness)
+        return improved(y, q_m, better, w, t, h, p, trials, last, seeking)
+
+    def improved(
+        y: Flat,
+        q_m: Flat,
+        rate: Sequence[Scalar],
+        w: Flat,
+        t: Flat,
+        h: Flat,
+        p: Flat,
+        trials: Flat,
+        last: Flat,
+        seeking: Flat,
+    ) -> dict[str, Any]:
+        """The next w, with a better mean velocity, and whether to go on."""
+        half = 0.5 * h[0]
+        x, xdot = m.parts(y)[2][:nx], own_rates(y, q_m, w, t, h, p)
+        better = list(m.stored([*rate, *(a + half * b for a, b in zip(x, xdot, strict=True))]))
         change: Scalar = 0.0
         size: Scalar = 1.0
         for a, b in zip(better, w, strict=True):
@@ -126,44 +164,69 @@ def variational(work: Work) -> Step:
         useful = (change < last[0]) | (change > 1e-10 * size)
         # A state that has found its w keeps it, however long its neighbours in the other lanes go on.
         seeks = seeking[0] > 0.0
-        found = {
+        return {
             "w_new": [where(seeks, a, b) for a, b in zip(better, w, strict=True)],
             "trials_new": trials[0] + 1.0,
             "last_new": where(seeks, change, last[0]),
             "seeking_new": flag(seeks & far & useful & (trials[0] < float(_MOST))),
         }
-        if hold:
-            found["hold_new"] = [where(seeks, a + b, a) for a, b in zip(hold[0], more, strict=True)]
-        return found
 
-    def close(y: Flat, momentum: Flat, w: Flat, t: Flat, h: Flat, p: Flat, last: Flat, *hold: Flat) -> dict[str, Any]:
+    def is_found(w: Flat, last: Flat) -> Any:
+        """Whether an iteration has come to its end, on numbers."""
+        size: Scalar = 1.0
+        total: Scalar = 0.0
+        for a in w:
+            size = where(abs(a) > size, abs(a), size)
+            total = total + abs(a)
+        return (last[0] < _FAR * size) & (total < 1e300)  # which what is no number is not
+
+    def again(y: Flat, w: Flat, last: Flat, hold: Flat) -> dict[str, Any]:
+        """Whether a step has to be done another way, and where that begins: as the step did."""
+        _, v, x = m.parts(y)
+        found = is_found(w, last)
+        return {
+            "crossing": flag(~found),
+            "w_new": [where(found, a, b) for a, b in zip(w, [*v, *x[:nx]], strict=True)],
+            "hold_new": [where(found, a, 0.0) for a in hold],
+            "last_new": where(found, last[0], 1e300),
+            "trials_new": 0.0,
+            "seeking_new": flag(~found),
+        }
+
+    def close(y: Flat, momentum: Flat, w: Flat, t: Flat, h: Flat, p: Flat, last: Flat, *closed: Flat) -> dict[str, Any]:
         q_m, start, end = ends(y, w, t, h, p)
         q, _, x = m.parts(y)
         q_new = m.moved(q, [h[0] * a for a in w[:nv]])
-        # What the iteration left open goes to the end, so that no momentum is lost.
-        after = [c + (a - b) for a, b, c in zip(held(y, momentum, t, p, hold), start, end, strict=True)]
-        x_new = [a + h[0] * b for a, b in zip(x, own_rates(y, q_m, w, t, h, p), strict=True)]
-        size: Scalar = 1.0
-        for a in w:
-            size = where(abs(a) > size, abs(a), size)
-        found = last[0] < _FAR * size
+        # What the iteration left open goes to the end, so that no momentum is lost; and of a push in the middle, which
+        # is what start has beyond the momentum, the other half.
+        left = [a - b for a, b in zip(held(y, momentum, t, p, closed[:1]), start, strict=True)]
+        if closed:
+            left = [where(closed[1][0] > 0.0, -a, a) for a in left]
+        after = [a + b for a, b in zip(end, left, strict=True)]
+        x_new = [a + h[0] * b for a, b in zip(x[:nx], own_rates(y, q_m, w, t, h, p), strict=True)]
+        found = is_found(w, last)
         y_new = [*q_new, *solved(q_new, after, p), *x_new]
-        return {"y_new": [where(found, a, math.nan) for a in y_new]}
+        return {"y_new": [*(where(found, a, math.nan) for a in y_new), *m.kept(y)]}
 
     sizes = {"y": m.ny, "momentum": nv, "w": nv + nx, "t": 1, "h": 1, "p": m.np}
-    extra = {"hold": closures} if closures else {}
-    improving = work.call(program("improve", improve, {**sizes, "trials": 1, "last": 1, "seeking": 1, **extra}))
-    loop: tuple[Statement, ...] = (
-        *improving,
-        Copy("w_new", "w"),
-        Copy("trials_new", "trials"),
-        Copy("last_new", "last"),
-        Copy("seeking_new", "seeking"),
-        *((Copy("hold_new", "hold"),) if closures else ()),
-    )
+    counted = {"trials": 1, "last": 1, "seeking": 1}
+    kept: tuple[Statement, ...] = tuple(Copy(f"{name}_new", name) for name in ("w", "trials", "last", "seeking"))
+    start = work.call(program("momentum", begin, {"y": m.ny, "p": m.np}))
+    if not closures:
+        loop = WhileAny("seeking", (*work.call(program("improve", improve, {**sizes, **counted})), *kept))
+        return Step(start, (loop, *work.call(program("close", close, {**sizes, "last": 1}))))
+    extra, hold = {"hold": closures}, Copy("hold_new", "hold")
+    improving = work.call(program("improve", improve, {**sizes, **counted, **extra}))
     return Step(
-        work.call(program("momentum", begin, {"y": m.ny, "p": m.np})),
-        (WhileAny("seeking", loop), *work.call(program("close", close, {**sizes, "last": 1, **extra}))),
+        start,
+        (
+            WhileAny("seeking", (*improving, *kept, hold)),
+            *work.call(program("again", again, {"y": m.ny, "w": nv + nx, "last": 1, **extra})),
+            *kept,
+            hold,
+            WhileAny("seeking", (*work.call(program("cross", cross, {**sizes, **counted})), *kept)),
+            *work.call(program("close", close, {**sizes, "last": 1, **extra, "crossing": 1})),
+        ),
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from linkwise.codegen.routine import Buffer, Call, Copy, Host, Routine, Statement
+from linkwise.codegen.routine import Buffer, Call, Copy, Host, Routine, Seek, Statement
 from linkwise.once import cached_property
 from linkwise.sim.motion import Flat, Motion
 from linkwise.spatial.scalar import Scalar, where
@@ -22,7 +22,7 @@ from linkwise.tracing.reroll import rerolled
 from linkwise.tracing.rolled_program import RolledProgram
 
 # Status of one state of a batch.
-RUNNING, DONE, EVENT, FAILED, EXHAUSTED = 0.0, 1.0, 2.0, 3.0, 4.0
+RUNNING, DONE, EVENT, FAILED, EXHAUSTED, WAITING = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
 
 
 Traceable = Program | RolledProgram | Composite
@@ -91,6 +91,11 @@ class Work:
             self._looped[id(straight)] = straight, rerolled(straight)
         return self._looped[id(straight)][1]
 
+    @property
+    def curves(self) -> tuple[tuple[str, int], ...]:
+        """The tables that a routine of this motion reads."""
+        return tuple((curve.name, curve.width) for curve in self.motion.curves)
+
     def routine(self, traced: Traceable) -> Routine:
         """One pass over rows of its inputs, which stores its outputs."""
         statements = self.call(traced)
@@ -105,9 +110,13 @@ class Work:
         """Statements for k = ż(y, z, t), by names of buffers."""
         m = self.motion
         sizes = {"y": m.ny, "z": m.nz, "t": 1, "p": m.np}
+        passed = [curve for curve in m.curves if m.passes(curve)]
         if self.host is None:
             traced = program("rates", lambda y, z, t, p: {"k": m.rates(y, z, t[0], p)}, sizes)
-            return lambda y, z, t, k: [*self.call(traced, {"y": y, "z": z, "t": t, "k": k})]
+            return lambda y, z, t, k: [
+                *(Seek(curve.name, t, "p", curve.offset) for curve in passed),
+                *self.call(traced, {"y": y, "z": z, "t": t, "k": k}),
+            ]
         place = program("place", lambda y, z: {"y_at": m.from_chart(y, z)}, {"y": m.ny, "z": m.nz})
         traced = program(
             "rates", lambda y, z, t, p, tau: {"k": m.rates(y, z, t[0], p, tau)}, {**sizes, "tau_host": m.nv}
@@ -117,6 +126,7 @@ class Work:
 
         def hosted(y: str, z: str, t: str, k: str) -> list[Statement]:
             return [
+                *(Seek(curve.name, t, "p", curve.offset) for curve in passed),
                 *self.call(place, {"y": y, "z": z}),
                 Host(host, (t, "y_at", "p"), ("tau_host",)),
                 *self.call(traced, {"y": y, "z": z, "t": t, "k": k}),

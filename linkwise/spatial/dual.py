@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import count
 
+from linkwise.scalar_protocol import NumPyScalar
 from linkwise.spatial import scalar
 from linkwise.spatial.scalar import Scalar
 
 _levels = count(1)
 
 
-class Dual:
+class Dual(NumPyScalar):
     """value + ε · tangent, with ε² = 0, of one level of differentiation."""
 
     __slots__ = ("level", "tangent", "value")
@@ -122,6 +123,21 @@ class Dual:
     def tanh(self) -> Dual:
         value = scalar.tanh(self.value)
         return self._chain(value, 1.0 - value * value)
+
+    def sinh(self) -> Dual:
+        return self._chain(scalar.sinh(self.value), scalar.cosh(self.value))
+
+    def cosh(self) -> Dual:
+        return self._chain(scalar.cosh(self.value), scalar.sinh(self.value))
+
+    def arcsin(self) -> Dual:
+        return self._chain(scalar.asin(self.value), 1.0 / scalar.sqrt((1.0 - self.value) * (1.0 + self.value)))
+
+    def arccos(self) -> Dual:
+        return self._chain(scalar.acos(self.value), -1.0 / scalar.sqrt((1.0 - self.value) * (1.0 + self.value)))
+
+    def arctan(self) -> Dual:
+        return self._chain(scalar.atan(self.value), 1.0 / (1.0 + self.value * self.value))
 
     def arctan2(self, x: Scalar) -> Scalar:
         pair = self._pair(x)

@@ -14,10 +14,11 @@ The rank of the tail is what it is: nothing here depends on the number of modes.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
 from linkwise.errors import ModelError
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
@@ -31,25 +32,28 @@ from linkwise.spatial.vectors import Force, Motion, Vec
 Tail = tuple[Scalar, ...]
 
 
-class FlexibleMotion(Motion):
-    """[η̇; V]. Added to a plain motion, that one has an empty tail: its modes are at rest."""
+class _WithTail:
+    """A motion or force of m + 6 numbers. Added to a plain one, that one has an empty tail: nothing in its modes."""
 
-    __slots__ = ("tail",)
+    __slots__ = ()
+    tail: Tail
+    ang: Vec
+    lin: Vec
 
     def __init__(self, tail: Sequence[Scalar], ang: Vec, lin: Vec) -> None:
-        super().__init__(ang, lin)
-        self.tail: Tail = tuple(tail)
+        super().__init__(ang, lin)  # type: ignore[call-arg]  # of Motion or Force
+        object.__setattr__(self, "tail", tuple(tail))  # in a slot of the class that ends the line
 
     @classmethod
-    def of(cls, values: Sequence[Scalar]) -> FlexibleMotion:
+    def of(cls, values: Sequence[Scalar]) -> Self:
         """From any sequence of m + 6."""
-        tail, six = _split(values)
-        return cls(tail, Vec.of(six[:3]), Vec.of(six[3:]))
+        numbers = list(values)
+        return cls(numbers[:-6], Vec.of(numbers[-6:-3]), Vec.of(numbers[-3:]))
 
     @classmethod
-    def with_tail(cls, tail: Sequence[Scalar], V: Motion) -> FlexibleMotion:
-        """This tail before a motion."""
-        return cls(tail, V.ang, V.lin)
+    def with_tail(cls, tail: Sequence[Scalar], six: Motion | Force) -> Self:
+        """This tail before a plain motion or force."""
+        return cls(tail, six.ang, six.lin)
 
     def __iter__(self) -> Iterator[Scalar]:
         yield from self.tail
@@ -58,26 +62,34 @@ class FlexibleMotion(Motion):
 
     def __getitem__(self, i: int) -> Scalar:
         m = len(self.tail)
-        return self.tail[i] if i < m else super().__getitem__(i - m)
+        return self.tail[i] if i < m else (self.ang if i < m + 3 else self.lin)[(i - m) % 3]
 
-    def __add__(self, other: Motion) -> FlexibleMotion:
-        return FlexibleMotion(_sum(self.tail, _tail(other)), self.ang + other.ang, self.lin + other.lin)
+    def __add__(self, other: Any) -> Self:
+        own = _tail(other)
+        tail = tuple(x + y for x, y in zip(self.tail, own, strict=True)) if own else self.tail
+        return type(self)(tail, self.ang + other.ang, self.lin + other.lin)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Motion) -> FlexibleMotion:
-        return self + -other
+    def __sub__(self, other: Any) -> Self:
+        return self.__add__(-other)
 
-    def __rsub__(self, other: Motion) -> FlexibleMotion:
-        return -self + other
+    def __rsub__(self, other: Any) -> Self:
+        return (-self).__add__(other)
 
-    def __neg__(self) -> FlexibleMotion:
-        return FlexibleMotion([-x for x in self.tail], -self.ang, -self.lin)
+    def __neg__(self) -> Self:
+        return type(self)([-x for x in self.tail], -self.ang, -self.lin)
 
-    def __mul__(self, scale: Scalar) -> FlexibleMotion:
-        return FlexibleMotion([x * scale for x in self.tail], self.ang * scale, self.lin * scale)
+    def __mul__(self, scale: Scalar) -> Self:
+        return type(self)([x * scale for x in self.tail], self.ang * scale, self.lin * scale)
 
     __rmul__ = __mul__
+
+
+class FlexibleMotion(_WithTail, Motion):
+    """[η̇; V]."""
+
+    __slots__ = ("tail",)
 
     def dot(self, force: Force) -> Scalar:
         """Power of a force on this motion."""
@@ -94,68 +106,16 @@ def flexible_motions(modes: int) -> type[FlexibleMotion]:
     return type(f"FlexibleMotion{modes}", (FlexibleMotion,), {"__slots__": (), "zero": zero})
 
 
-class FlexibleForce(Force):
-    """[χ; f]: what the modes feel, and the force on the root frame. Added to a plain force, that one's χ is zero."""
+class FlexibleForce(_WithTail, Force):
+    """[χ; f]: what the modes feel, and the force on the root frame."""
 
     __slots__ = ("tail",)
-
-    def __init__(self, tail: Sequence[Scalar], ang: Vec, lin: Vec) -> None:
-        super().__init__(ang, lin)
-        self.tail: Tail = tuple(tail)
-
-    @classmethod
-    def of(cls, values: Sequence[Scalar]) -> FlexibleForce:
-        """From any sequence of m + 6."""
-        tail, six = _split(values)
-        return cls(tail, Vec.of(six[:3]), Vec.of(six[3:]))
-
-    @classmethod
-    def with_tail(cls, tail: Sequence[Scalar], f: Force) -> FlexibleForce:
-        """This tail before a force."""
-        return cls(tail, f.ang, f.lin)
-
-    def __iter__(self) -> Iterator[Scalar]:
-        yield from self.tail
-        yield from self.ang
-        yield from self.lin
-
-    def __getitem__(self, i: int) -> Scalar:
-        m = len(self.tail)
-        return self.tail[i] if i < m else super().__getitem__(i - m)
-
-    def __add__(self, other: Force) -> FlexibleForce:
-        return FlexibleForce(_sum(self.tail, _tail(other)), self.ang + other.ang, self.lin + other.lin)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Force) -> FlexibleForce:
-        return self + -other
-
-    def __rsub__(self, other: Force) -> FlexibleForce:
-        return -self + other
-
-    def __neg__(self) -> FlexibleForce:
-        return FlexibleForce([-x for x in self.tail], -self.ang, -self.lin)
-
-    def __mul__(self, scale: Scalar) -> FlexibleForce:
-        return FlexibleForce([x * scale for x in self.tail], self.ang * scale, self.lin * scale)
-
-    __rmul__ = __mul__
-
-
-def _split(values: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
-    numbers = list(values)
-    return numbers[:-6], numbers[-6:]
 
 
 def _tail(vector: Any) -> Tail:
     """The tail of a motion or force; empty for a plain one."""
     tail: Tail = getattr(vector, "tail", ())
     return tail
-
-
-def _sum(a: Tail, b: Tail) -> Tail:
-    return tuple(x + y for x, y in zip(a, b, strict=True)) if b else a
 
 
 class FlexibleInertia(Value):
@@ -272,28 +232,27 @@ class Held(Value):
         return Mat3.identity(), Vec.zero()
 
 
-class Node:
+class Node(ABC):
     """The first factor of φ of what sits on a node: r(η) and Π(η), in root axes; the rotation is a factor of its own.
 
     Args:
         l: r(η), from the root.
         Pi: for each mode the motion of the node for a unit rate.
-        bias: what the node accelerates by while η̈ = 0 and the root is at rest: Π̇η̇ for rates η̇.
     """
 
-    __slots__ = ("Pi", "bias", "l")
+    __slots__ = ("Pi", "l")
 
-    def __init__(self, l: Vec, Pi: Sequence[Motion], bias: Callable[[Sequence[Scalar]], Motion]) -> None:
+    def __init__(self, l: Vec, Pi: Sequence[Motion]) -> None:
         self.l = l
         self.Pi = tuple(Pi)
-        self.bias = bias
 
+    @abstractmethod
     def moved(self, rates: Sequence[Scalar]) -> Motion:
         """Πη̇."""
-        total = Motion.zero()
-        for column, rate in zip(self.Pi, rates, strict=True):
-            total = total + column * rate
-        return total
+
+    @abstractmethod
+    def bias(self, rates: Sequence[Scalar]) -> Motion:
+        """Π̇η̇: what the node accelerates by while η̈ = 0 and the root is at rest."""
 
     def rotate(self, v: Vec) -> Vec:
         return v

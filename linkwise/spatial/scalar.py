@@ -12,28 +12,39 @@ from typing import Any
 
 Scalar = Any  # float, traced scalar, dual, casadi.SX, sympy expression, JAX tracer, mpmath.mpf, ...
 
+_ARCS = {"arctan2": "atan2", "arcsin": "asin", "arccos": "acos", "arctan": "atan"}
+
 # Where each library keeps its elementary functions, and the names it spells differently.
 _LIBRARIES: dict[str, tuple[str, dict[str, str]]] = {
     "numpy": ("numpy", {}),
-    "sympy": ("sympy", {"arctan2": "atan2"}),
-    "casadi": ("casadi", {"arctan2": "atan2"}),
-    "mpmath": ("mpmath", {"arctan2": "atan2"}),
+    "sympy": ("sympy", _ARCS),
+    "casadi": ("casadi", _ARCS),
+    "mpmath": ("mpmath", _ARCS),
     "jax": ("jax.numpy", {}),
     "jaxlib": ("jax.numpy", {}),
 }
 
 
 def _library_function(x: Scalar, name: str) -> Any:
-    library = type(x).__module__.partition(".")[0]
+    library = "numpy" if getattr(x, "ndim", 0) and hasattr(x, "dtype") and _is_numpy(x) else _library(x)
     if library not in _LIBRARIES:
         return None
     module, spelled = _LIBRARIES[library]
     return getattr(sys.modules[module], spelled.get(name, name))
 
 
+def _library(x: Scalar) -> str:
+    return type(x).__module__.partition(".")[0]
+
+
+def _is_numpy(x: Scalar) -> bool:
+    """Whether an array is NumPy's, or of a class made from NumPy's."""
+    return any(base.__module__.partition(".")[0] == "numpy" for base in type(x).__mro__)
+
+
 def _apply(name: str, x: Scalar) -> Scalar:
     if isinstance(x, (float, int)):
-        return getattr(math, name)(x)
+        return getattr(math, _ARCS.get(name, name))(x)
     function = _library_function(x, name)
     return getattr(x, name)() if function is None else function(x)
 
@@ -73,6 +84,56 @@ def tanh(x: Scalar) -> Scalar:
     return _apply("tanh", x)
 
 
+def asin(x: Scalar) -> Scalar:
+    """Angle in [-π/2, π/2] whose sine is x."""
+    return _apply("arcsin", x)
+
+
+def acos(x: Scalar) -> Scalar:
+    """Angle in [0, π] whose cosine is x."""
+    return _apply("arccos", x)
+
+
+def atan(x: Scalar) -> Scalar:
+    """Angle in (-π/2, π/2) whose tangent is x."""
+    return _apply("arctan", x)
+
+
+def sinh(x: Scalar) -> Scalar:
+    """Hyperbolic sine."""
+    return _apply("sinh", x)
+
+
+def cosh(x: Scalar) -> Scalar:
+    """Hyperbolic cosine."""
+    return _apply("cosh", x)
+
+
+def absolute(x: Scalar) -> Scalar:
+    """The size of x, |x|."""
+    return abs(x)
+
+
+def sign(x: Scalar) -> Scalar:
+    """1 above zero, -1 below, 0 at zero."""
+    return where(x > 0.0, 1.0, where(x < 0.0, -1.0, 0.0))
+
+
+def minimum(a: Scalar, b: Scalar) -> Scalar:
+    """The smaller of two."""
+    return where(a < b, a, b)
+
+
+def maximum(a: Scalar, b: Scalar) -> Scalar:
+    """The larger of two."""
+    return where(a > b, a, b)
+
+
+def clip(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
+    """``x``, but not below ``low`` nor above ``high``."""
+    return minimum(maximum(x, low), high)
+
+
 def quotient(a: Scalar, b: Scalar) -> Scalar:
     """The quotient a / b, by IEEE's rules for floats too: NaN or infinite where Python would raise."""
     if b.__class__ is float and b == 0.0 and isinstance(a, (float, int)):
@@ -106,7 +167,9 @@ def where(condition: Any, a: Scalar, b: Scalar) -> Scalar:
         return leader.blend(condition, a, b)
     if hasattr(condition, "where"):
         return condition.where(a, b)
-    library = type(condition).__module__.partition(".")[0]
+    library = _library(condition)
+    if library == "numpy" and condition.ndim:
+        return sys.modules["numpy"].where(condition, a, b)
     if library == "casadi":
         return sys.modules["casadi"].if_else(condition, a, b)
     if library == "sympy":

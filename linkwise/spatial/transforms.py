@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from itertools import groupby
 from typing import Any, Protocol
 
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
@@ -218,15 +220,33 @@ class Rotation(_AboutOrigin):
         return self.R.transpose_times(v)
 
     def articulated_in(self, P: ArticulatedInertia) -> ArticulatedInertia:
-        B = self.R.times(P.B).times(self.R.T)
-        return ArticulatedInertia(self._symmetric(P.J), B, self._symmetric(P.M))
+        return ArticulatedInertia(self._symmetric(P.J), self._general(P.B), self._symmetric(P.M))
 
     def matrix(self) -> tuple[Mat3, Vec]:
         return self.R, Vec.zero()
 
     def _symmetric(self, A: Sym3) -> Sym3:
-        R, RA = self.R.m, self.R.times(A).m
-        return Sym3.build_symmetric(lambda i, j: RA[i][0] * R[j][0] + RA[i][1] * R[j][1] + RA[i][2] * R[j][2])
+        """R A Rᵀ."""
+        m = self._turned(A, symmetric=True)
+        return Sym3.of(m[0][0], m[1][1], m[2][2], m[0][1], m[0][2], m[1][2])
+
+    def _general(self, A: Mat3) -> Mat3:
+        """R A Rᵀ."""
+        return Mat3(self._turned(A, symmetric=False))
+
+    def _turned(self, A: Mat3, *, symmetric: bool) -> list[list[Scalar]]:
+        """R A Rᵀ. A multiple of 1 stays what it is, so an A_kk comes off first; the trace gives one more entry."""
+        k = next((i for i in range(3) if is_zero(A.m[i][i])), 2)
+        common = A.m[k][k]
+        less = Mat3.build(lambda i, j: A.m[i][j] - common if i == j else A.m[i][j])
+        R, RA = self.R.m, self.R.times(less).m
+        out: list[list[Scalar]] = [[0.0] * 3 for _ in range(3)]
+        for i, j in ((0, 0), (1, 1), (0, 1), (0, 2), (1, 2), *(() if symmetric else ((1, 0), (2, 0), (2, 1)))):
+            out[i][j] = RA[i][0] * R[j][0] + RA[i][1] * R[j][1] + RA[i][2] * R[j][2]
+        out[2][2] = less.m[0][0] + less.m[1][1] + less.m[2][2] - out[0][0] - out[1][1]
+        for i in range(3):
+            out[i][i] = out[i][i] + common
+        return out
 
 
 class Shift(Value):
@@ -326,6 +346,14 @@ class Transform(Value):
         """This transform followed by a further one on the child's side."""
         return Transform(*self.factors, *other.factors)
 
+    def merged(self) -> Transform:
+        """The same with each run of rotations as one factor, where that is the cheaper: one has no axis, or all do."""
+        factors: list[Factor] = []
+        for rotations, run in groupby(self.factors, lambda factor: isinstance(factor, _AboutOrigin)):
+            several = list(run)
+            factors.extend(_merged(several) if rotations else several)
+        return Transform(*factors)
+
     def after_turn(self, axis: int, angle: Scalar) -> Transform:
         """A turn about a coordinate axis, then this transform.
 
@@ -401,6 +429,21 @@ class Transform(Value):
     def l(self) -> Vec:  # noqa: E743
         """The child's origin in the parent's frame."""
         return self.matrix()[1]
+
+
+def _merged(run: Sequence[Factor]) -> Sequence[Factor]:
+    """Rotations one after the other as one, by its matrix; a turn about an axis where that is what they make."""
+    if len(run) < 2:
+        return run
+    rows = [Vec(*row) for row in run[0].matrix()[0].m]
+    for factor in run[1:]:
+        rows = [factor.rotate_back(row) for row in rows]
+    m = [list(row) for row in rows]
+    for axis in range(3):
+        i, j, k = _plane(axis)
+        if is_one(m[k][k]) and all(is_zero(x) for x in (m[i][k], m[j][k], m[k][i], m[k][j])):
+            return [Turn(axis, m[i][i], m[j][i])]
+    return [Rotation(Mat3(m))] if any(isinstance(factor, Rotation) for factor in run) else run
 
 
 class _Adjoint:

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from linkwise.scalar_protocol import NumPyScalar
 from linkwise.tracing.ops import OPS
 from linkwise.tracing.passes import remove_dead
 from linkwise.tracing.program import ArraySpec, Node, Program
@@ -59,11 +60,10 @@ class Tracer:
         return remove_dead(Program(name, tuple(self.nodes), tuple(self.inputs), tuple(specs), tuple(results)))
 
 
-class Traced:
+class Traced(NumPyScalar):
     """A real number that a program will compute. Behaves like a float, except that it has no value yet."""
 
     __slots__ = ("number", "tracer")
-    __array_ufunc__ = None  # NumPy scalars and arrays leave the operators to us, element by element
 
     def __init__(self, tracer: Tracer, number: int) -> None:
         self.tracer = tracer
@@ -228,6 +228,25 @@ class Traced:
         size = (1.0 - falling) / (1.0 + falling)
         return (s < 0.00390625).where(series, (self < 0.0).where(-size, size))
 
+    def sinh(self) -> Number:
+        # Near zero, where the difference of exponentials is inexact, a series.
+        s = self * self
+        higher = 1 / 5040 + s * (1 / 362880 + s * (1 / 39916800 + s * (1 / 6227020800)))
+        series = self * (1.0 + s * (1 / 6 + s * (1 / 120 + s * higher)))
+        return (s < 0.25).where(series, 0.5 * (self.exp() - (-self).exp()))
+
+    def cosh(self) -> Number:
+        return 0.5 * (self.exp() + (-self).exp())
+
+    def arcsin(self) -> Number:
+        return self.arctan2(((1.0 - self) * (1.0 + self)).sqrt())
+
+    def arccos(self) -> Number:
+        return ((1.0 - self) * (1.0 + self)).sqrt().arctan2(self)
+
+    def arctan(self) -> Number:
+        return self.arctan2(1.0)
+
     def arctan2(self, x: Number) -> Number:
         return _emit(self.tracer, "atan2", self.number, self.tracer.number(x))
 
@@ -267,7 +286,7 @@ class Traced:
         return f"<traced %{self.number} = {self.tracer.nodes[self.number]}>"
 
 
-class TracedBool:
+class TracedBool(NumPyScalar):
     """A truth value that a program will compute; combine with ``& | ~`` and use in ``where``."""
 
     __slots__ = ("number", "tracer")
@@ -305,7 +324,8 @@ class TracedBool:
 
 _NO_VALUE = (
     "a traced scalar has no value while a program is being made: use lw.where(condition, a, b) instead of `if`, "
-    "and keep float(), math.* and loops that depend on values out of compiled functions"
+    "lists or np.zeros(n, object) for results, and keep float(), math.* and loops that depend on values out of "
+    "compiled functions"
 )
 
 

@@ -34,11 +34,14 @@ class EagerModel(lw.Model):
         point: Any = None,
         t: Any = None,
         at_v: Any = None,
+        p: Any = None,
         **others: Any,
     ) -> Any:
         given = {n: x for n, x in (("f_ext", f_ext), ("point", point), ("t", t), ("v", at_v)) if x is not None}
         function = self.function(name, *given)
         arrays = [np.asarray(x, float) for x in (*required, *given.values())]
+        if self.parameter_names:
+            arrays.append(np.asarray(self.nominal_parameters if p is None else p, float))
         if isinstance(function, SolvedByNumbers):
             return function(*arrays)
         (k,) = {a.shape[: a.ndim - len(s)] for a, (_, s) in zip(arrays, function.inputs, strict=True)} - {()} or {()}

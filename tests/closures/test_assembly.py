@@ -168,3 +168,22 @@ def test_independent_inertia_is_that_of_the_motion() -> None:
     energy = model.kinetic_energy(q, found.basis @ u)
     np.testing.assert_allclose(0.5 * u @ model.independent_mass_matrix(q) @ u, energy, rtol=1e-12)
     np.testing.assert_array_equal(found.basis[list(found.independent)], np.eye(6))
+
+
+# What is refused when a closure is added.
+@pytest.mark.parametrize(("a", "b"), [("arm", "arm"), ("arm", "plate"), ("plate", "tool"), ("world", "base")])
+def test_a_closure_within_one_rigid_cluster_is_refused(a: str, b: str) -> None:
+    """A body and itself, or two that are welded to each other, or to the world."""
+    builder = lw.ModelBuilder("welded")
+    builder.add_body("base", "world", lw.Fixed(), mass=1.0)
+    builder.add_body("arm", "base", lw.Revolute((0, 1, 0)), mass=1.0, inertia=np.eye(3))
+    builder.add_body("plate", "arm", lw.Fixed(), lw.transform(xyz=(0, 0, 1)), mass=1.0)
+    builder.add_body("tool", "plate", lw.Fixed(), lw.transform(xyz=(0, 1, 0)), mass=1.0)
+    builder.add_closure("loop", a, None, b, None, joint=lw.Spherical())
+    with pytest.raises(lw.ModelError, match=r"'loop' is between two places of one rigid body"):
+        builder.build()
+
+
+def test_unknown_bodies_of_a_closure_are_named() -> None:
+    with pytest.raises(lw.UnknownNameError, match=r"body_b of closure 'loop'[\s\S]*did you mean 'slider'"):
+        models.slider_crank().with_closure("loop", "rod", None, "slidr", None, joint=lw.Spherical())

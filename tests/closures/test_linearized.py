@@ -104,5 +104,3 @@ def test_what_is_not_there_for_closed_models_says_so() -> None:
     model = models.four_bar(1)
     with pytest.raises(lw.InputError, match="second order"):
         model.linearize_forward(np.zeros(3), np.zeros(3), np.zeros(3), order=2)
-    with pytest.raises(lw.InputError, match="sensitivity"):
-        model.sensitivity(np.zeros(3), np.zeros(3), np.zeros((2, 3)), 0.1)

@@ -116,3 +116,15 @@ def test_unknown_inputs_are_named(model: lw.Model) -> None:
 def test_derivatives_are_made_once(model: lw.Model) -> None:
     f = model.function("inverse_dynamics")
     assert f.jacobian("q") is f.jacobian("q")
+
+
+def test_products_of_products() -> None:
+    """A derivative of a derivative by the same input: two directions, not one taken for both."""
+    model = random_tree(3, 2, ("revolute",), mimic=0.0)
+    f = model.function("kinetic_energy")
+    rng = np.random.default_rng(0)
+    q, v, one, other = rng.normal(size=(4, model.nv))
+    H = f.hessian("q")(q, v)
+    assert np.isclose(f.jvp("q").jvp("q")(q, v, one, other), one @ H @ other, rtol=1e-10)
+    assert np.allclose(f.vjp("q").jvp("q")(q, v, 2.0, other), 2.0 * H @ other, rtol=1e-10)
+    assert np.allclose(f.vjp("q").vjp("q")(q, v, 2.0, other), 2.0 * H.T @ other, rtol=1e-10)

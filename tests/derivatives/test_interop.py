@@ -8,7 +8,6 @@ import pytest
 import sympy as sp
 
 import linkwise as lw
-from linkwise.interop import as_jax, as_torch
 from tests.derivatives.differences import relative
 from tests.random_trees import random_state, random_tree
 
@@ -61,35 +60,3 @@ def test_sympy_matrices() -> None:
     program = model.function("inverse_dynamics").jacobian("q")  # a derived program, on symbols
     again = program.general(q, v, a)
     assert relative(np.array(again.subs(values), float), np.array(lin.dq.subs(values), float)) < 1e-10
-
-
-def test_torch(model: lw.Model) -> None:
-    torch = pytest.importorskip("torch", reason="needs the extra torch")
-    rng = np.random.default_rng(3)
-    q, v, x = random_state(model, rng, (2,))
-    tensors = [torch.tensor(y, requires_grad=True) for y in (q, v, x[0])]  # the last one is broadcast
-    f = as_torch(model.function("inverse_dynamics"))
-    np.testing.assert_allclose(f(*tensors).detach().numpy(), model.inverse_dynamics(q, v, x[0]))
-    assert torch.autograd.gradcheck(f, tensors)
-    assert torch.autograd.gradgradcheck(f, tensors)
-    lin = as_torch(model.function("linearize_inverse"))
-    assert torch.autograd.gradcheck(lambda *y: lin(*y).dv, tensors)
-    weights = torch.tensor(rng.normal(size=(2, model.nv)))
-    (grad,) = torch.autograd.grad((f(*tensors) * weights).sum(), [tensors[1]])
-    expected = np.einsum("bi,bij->bj", weights.numpy(), model.linearize_inverse(q, v, x[0]).dv)
-    assert relative(grad.numpy(), expected) < 1e-11
-
-
-def test_jax(model: lw.Model) -> None:
-    jax = pytest.importorskip("jax", reason="needs the extra jax")
-    from jax.test_util import check_grads
-
-    q, v, x = random_state(model, np.random.default_rng(4), (2,))
-    with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
-        f = as_jax(model.function("inverse_dynamics"))
-        arrays = [jax.numpy.asarray(y) for y in (q, v, x[0])]
-        np.testing.assert_allclose(jax.jit(f)(*arrays), model.inverse_dynamics(q, v, x[0]))
-        check_grads(f, arrays, order=2, modes=["rev"])
-        assert jax.vmap(f, in_axes=(0, 0, None))(*arrays).shape == (2, model.nv)
-        grad = jax.jit(jax.vmap(jax.grad(lambda v, q: f(q, v, arrays[2]).sum())))(arrays[1], arrays[0])
-        assert relative(grad, model.linearize_inverse(q, v, x[0]).dv.sum(-2)) < 1e-11

@@ -105,10 +105,6 @@ def test_what_is_for_rigid_bodies_only_says_so():
     b.add_body("beam", joint=lw.Revolute(axis=(0, 1, 0)), flexible=beam)
     model = b.build()
     q, v = model.neutral(), np.zeros(2)
-    with pytest.raises(LinkwiseError, match="all rigid"):
-        model.coriolis_matrix(q, v)
-    with pytest.raises(LinkwiseError, match="all rigid"):
-        model.regressor(q, v, v)
     with pytest.raises(LinkwiseError, match="variational integrator is for models"):
         lw.simulate(model, q, v, duration=1.0, method="variational", dt=0.01)
     with pytest.raises(LinkwiseError, match="no parameter of this name"):
@@ -117,3 +113,32 @@ def test_what_is_for_rigid_bodies_only_says_so():
         model.pose(q, "beam", node="top")
     with pytest.raises(LinkwiseError, match="has no nodes"):
         model.with_closure("x", "world", None, "beam", joint=lw.Spherical(), node_a="tip")
+
+
+@pytest.mark.parametrize("states", [(), (3,)])
+def test_operators_of_closures_at_nodes(states):
+    """A, J, Λ and U at a node where its deformation has taken it; one state, a batch, and symbols."""
+    model = propped()
+    q0, v0 = state(model, 1, 0.3)
+    guess = 0.1 * (q0 - model.neutral()) + model.neutral()
+    q = model.assemble(np.stack([model.integrate(guess, 0.1 * i * v0) for i in range(3)]))
+    q, v = (q, np.stack([v0, 2 * v0, -v0])) if states else (q[0], v0)
+    ops = model.operators(q, v)
+    J_c = model.constraint_jacobian(q)
+    np.testing.assert_allclose((ops.A @ ops.J()).dense(), J_c, atol=1e-12)
+    np.testing.assert_allclose(ops.U.value, -model.constraint_bias(q, v), atol=1e-10)
+    expected = J_c @ np.linalg.solve(model.mass_matrix(q), np.swapaxes(J_c, -1, -2))
+    np.testing.assert_allclose((ops.A @ ops.Lambda @ ops.A.T).dense(), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_compiled_operators_of_closures_at_nodes():
+    model = propped()
+    q0, _ = state(model, 1, 0.3)
+    q = model.assemble(0.1 * (q0 - model.neutral()) + model.neutral())
+
+    def pulled(model, q):
+        ops = model.operators(q)
+        return (ops.A @ ops.J()).dense()
+
+    found = lw.compile(pulled, model, inputs={"q": "q"})(q)
+    np.testing.assert_allclose(found, model.constraint_jacobian(q), atol=1e-12)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from linkwise.flexible import FlexibleBody
-from linkwise.model.deformation import MovingMass, NodeShape
+from linkwise.model.moving_mass import MovingMass
+from linkwise.model.node_shape import NodeShape
 from linkwise.spatial.flexible import FlexibleMoving
 from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.transforms import Transform

@@ -64,6 +64,16 @@ def test_loops_are_counted_and_closed(file: Path) -> None:
         assert closure.type.is_proper(X)
 
 
+@pytest.mark.slow
+@each_file
+def test_every_file_assembles(file: Path) -> None:
+    """From a guess beside its own pose, which closes already."""
+    model = loaded(file, floating=False)
+    guess = model.integrate(model.neutral(), 0.05 * np.random.default_rng(0).normal(size=model.nv))
+    assert np.abs(model.closure_error(guess)).max() > 1e-3
+    assert np.abs(model.closure_error(model.assemble(guess))).max() < 1e-10
+
+
 @each_file
 def test_links_stand_where_the_file_has_them(file: Path) -> None:
     root = ET.parse(file).getroot()

@@ -333,6 +333,38 @@ def test_refusals_name_the_line(text: str, message: str) -> None:
         lw.loads(text)
 
 
+def test_names_of_what_has_none() -> None:
+    """Bodies, actuators and the like without a name get one that no other has."""
+    text = """<mujoco><worldbody><body><joint/><geom size="1"/></body><body name="body1"><joint name="body1_joint"/>
+    <geom size="1"/><site name="body1"/></body></worldbody>
+    <actuator><motor joint="body1_joint"/><motor name="actuator0" joint="body1_joint"/></actuator></mujoco>"""
+    model = lw.loads(text)
+    assert [body.name for body in model.bodies] == ["body1_", "body1"]
+    assert [joint.name for joint in model.joints] == ["body1__joint", "body1_joint"]
+    assert [actuator.name for actuator in model.actuators] == ["actuator0_", "actuator0"]
+    assert [frame.name for frame in model.frames] == ["body1_site"]
+
+
+def test_floating_frees_the_one_body_that_stands() -> None:
+    text = """<mujoco><worldbody><body name="hull" pos="0 0 1"><geom size="1"/><body name="arm"><joint name="j"/>
+    <geom size="1"/></body></body></worldbody></mujoco>"""
+    model = lw.loads(text, floating=True)
+    assert model.nv == 7
+    assert np.allclose(model.pose(model.configurations["initial"], "hull")[:3, 3], [0, 0, 1])
+
+
+def test_options_of_the_file_count() -> None:
+    flags = 'gravity="disable" spring="disable" damper="disable" clampctrl="disable" equality="disable"'
+    model = lw.loads(EVERYTHING.replace('<option gravity="0.3 -0.2 -9.7"/>', f"<option><flag {flags}/></option>"))
+    assert model.gravity == (0.0, 0.0, 0.0)
+    assert not model.stiffness.any()
+    assert not model.damping.any()
+    assert model.springs == ()
+    assert not np.isfinite(model.actuators["m_hip"].control_range).any()
+    with pytest.warns(lw.ModelWarning, match="a group that is switched off"):
+        assert lw.loads(EVERYTHING.replace("<option ", '<option actuatorgroupdisable="0" ')).actuators == ()
+
+
 def test_files_are_read_from_the_given_folders_only(tmp_path: Any) -> None:
     stl = _tetrahedron()
     (tmp_path / "main" / "parts").mkdir(parents=True)
@@ -371,6 +403,22 @@ def test_attached_models(tmp_path: Any) -> None:
     model = lw.load(main)
     assert [joint.name for joint in model.joints] == ["j", "r_j"]
     assert np.allclose(model.pose(model.neutral(), "r_palm")[:3, 3], [1, 0, 0])
+
+
+def test_models_that_grow_without_end(tmp_path: Any) -> None:
+    """Few lines can ask for any number of bodies."""
+    seed = '<body name="x"><geom size="1"/></body>'
+    (tmp_path / "0.xml").write_text(f'<mujoco model="m0"><worldbody>{seed}</worldbody></mujoco>')
+    for k in range(1, 9):
+        inner = f'<asset><model name="m" file="{k - 1}.xml"/></asset><worldbody><replicate count="50"><frame>'
+        inner += '<attach model="m" prefix="p"/></frame></replicate></worldbody>'
+        (tmp_path / f"{k}.xml").write_text(f'<mujoco model="m{k}">{inner}</mujoco>')
+    with pytest.raises(lw.ModelFileError, match="too many elements"):
+        lw.load(tmp_path / "8.xml")
+    circle = '<mujoco><asset><model name="m" file="c.xml"/></asset></mujoco>'
+    (tmp_path / "c.xml").write_text(circle)
+    with pytest.raises(lw.ModelFileError, match="too many files"):
+        lw.load(tmp_path / "c.xml")
 
 
 def _tetrahedron() -> bytes:

@@ -1,4 +1,4 @@
-"""Inverse kinematics: that what it finds is right is checked by Pinocchio's forward kinematics, SciPy and closed forms."""
+"""Inverse kinematics: what it finds is checked by Pinocchio's forward kinematics, SciPy and closed forms."""
 
 from __future__ import annotations
 
@@ -166,6 +166,41 @@ def test_locked_and_chosen_joints(panda: lw.Model) -> None:
     assert np.array_equal(found.q[:, [2, 4, 5, 6]], q0[:, [2, 4, 5, 6]])
 
 
+def test_a_start_beyond_the_limits_is_brought_inside(panda: lw.Model) -> None:
+    beyond = 0.5 * (panda.lower + panda.upper)
+    beyond[0] = panda.upper[0] + 0.1
+    target = panda.pose(beyond, HAND)
+    found = panda.inverse_kinematics(HAND, target, q0=beyond)  # which would be a solution itself
+    assert inside(panda, found.q)
+    held = panda.inverse_kinematics(HAND, target, q0=beyond, locked=["panda_joint1"])
+    assert held.q[0] == beyond[0]  # what is locked is left alone
+
+
+def test_what_cannot_matter_is_said(panda: lw.Model) -> None:
+    with pytest.raises(InputError, match="no joint that may move matters"):
+        panda.inverse_kinematics("panda_link1", (0, 0, 1), joints=["panda_joint5"])
+    with pytest.raises(InputError, match="no joint that may move matters"):
+        panda.inverse_kinematics("panda_link0", np.eye(4))
+
+
+def test_flexible_bodies_stay_as_they_are() -> None:
+    beam = lw.FlexibleBody.beam(
+        length=1.0, EA=1e6, EI=(1e3, 1e3), GJ=1e3, mass_per_length=0.5, elements=4, modes=2, damping=0.0
+    )
+    builder = lw.ModelBuilder("bending arm")
+    builder.add_body("upper", joint=lw.Revolute((0, 0, 1)), flexible=beam)
+    builder.add_body("lower", parent="upper", at="tip", joint=lw.Revolute((0, 0, 1)), mass=1.0, inertia=np.eye(3))
+    model = builder.build()
+    q0 = model.random_configuration(1)
+    goal = lw.Reach("lower", position=(0.9, 0.7, 0.0), point=(1.0, 0.0, 0.0))
+    found = model.inverse_kinematics(goal, q0=q0, tol=(1e-6, 1e-6))
+    T = model.pose(found.q, "lower")
+    reached = T[:2, 3] + T[:2, 0]
+    bent = model.body("upper").q_slice
+    assert np.array_equal(found.q[bent], q0[bent])
+    assert np.linalg.norm(reached - [0.9, 0.7]) < max(1e-6, found.position_error + 1e-12)
+
+
 def test_limits_may_be_ignored(panda: lw.Model) -> None:
     q = np.array([0.3, 0.4, 0.2, 1.5, 0.1, 4.5, 0.2])  # beyond
     target = panda.pose(q, HAND)
@@ -274,7 +309,7 @@ def test_closed_mechanisms_stay_closed() -> None:
     platform = stewart_platform()
     q0 = platform.assemble(platform.neutral())
     shifts = np.random.default_rng(0).uniform(-0.1, 0.1, (9, 3))
-    T = np.array([lw.transform(xyz=(0, 0, 1.2) + s, rpy=s[::-1]) for s in shifts])
+    T = np.array([lw.transform(xyz=np.add((0, 0, 1.2), s), rpy=s[::-1]) for s in shifts])
     found = platform.inverse_kinematics("plate", T, q0=q0)
     assert found.converged.all()
     assert np.abs(platform.closure_error(found.q)).max() < 1e-9

@@ -215,3 +215,29 @@ def test_states_of_the_wrong_shape():
         model.operators(q, v, frames="world")
     with pytest.raises(InputError, match="one state"):
         model.operators(np.stack([q, q]).astype(object))
+
+
+def test_vectors_are_arrays_to_their_users() -> None:
+    """Everything that people do with an array."""
+    from linkwise import models
+
+    model = models.stanford_arm()
+    q, v, tau = np.random.default_rng(0).normal(size=(3, 6))
+    ops = model.operators(q, v)
+    x = ops.mass_matrix.inv() @ (ops.vector(tau) - ops.C)
+    plain = np.asarray(x)
+    assert type(plain) is np.ndarray
+    assert x.sum() == plain.sum()
+    assert x.tolist() == plain.tolist()
+    assert x.dtype == np.float64
+    assert x.max() == plain.max()
+    assert np.array_equal(x.reshape(2, 3), plain.reshape(2, 3))
+    assert near(x / 2, plain / 2)
+    assert near(x / plain, np.ones(6))
+    assert near(x**2, plain**2)
+    assert near(abs(x), np.abs(plain))
+    assert np.array_equal((x > 0) | (x <= -1), (plain > 0) | (plain <= -1))
+    assert np.array_equal((x < 0) & (x >= -1), (plain < 0) & (plain >= -1))
+    assert "D" in repr(x / 2)  # still shown by name
+    with pytest.raises(AttributeError, match="no attribute 'simpify'"):
+        x.simpify  # noqa: B018

@@ -53,7 +53,15 @@ def _pairs(got: Any, want: Any) -> list[tuple[Array, Array]]:
 
 
 def _takes_body(name: str) -> bool:
-    return name in ("pose", "velocity", "jacobian", "jacobian_rate", "operational_inertia", "operational_admittance")
+    return name in (
+        "pose",
+        "velocity",
+        "jacobian",
+        "jacobian_rate",
+        "force_at",
+        "operational_inertia",
+        "operational_admittance",
+    )
 
 
 @pytest.mark.parametrize("name", sorted(CATALOGUE))

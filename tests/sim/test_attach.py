@@ -21,7 +21,8 @@ def wagons(mass_a: float = 2.0, mass_b: float = 3.0) -> lw.Model:
     return builder.build()
 
 
-CATCH = lw.Event(lambda t, q, v, p: q[0] - q[1] - 1.0, name="catch", attach="coupler")
+# A little early, so that closed wagons are past the zero and do not cross it by rounding.
+CATCH = lw.Event(lambda t, q, v, p: q[0] - q[1] - (1.0 - 1e-12), name="catch", attach="coupler")
 LET_GO = lw.Event(lambda t, q, v, p: t - 1.5, name="let go", release="coupler")
 
 

@@ -88,6 +88,23 @@ def test_without_the_kink_the_motion_agrees_closely(crane: lw.Model) -> None:
     assert np.abs(there.v - motion.v[-1]).max() < 1e-9
 
 
+def test_sensors_under_parameters_read_the_same(crane: lw.Model) -> None:
+    """Frame by frame, where parameters are given; by sweeps over all bodies, where not."""
+    kinds = ("gyroscope", "accelerometer", "velocimeter", "frame_position", "frame_orientation")
+    sensors = [lw.Sensor(kind, kind, "end") for kind in kinds]
+    sensors += [lw.Sensor("load", "subtree_linear_velocity", "load")]
+    plain = crane.with_sensors(sensors)
+    given = plain.with_parameters(["arm.mass"])
+    start = crane.integrate(crane.configurations["initial"], 0.1 * np.ones(crane.nv))
+    options: Any = {"v0": np.linspace(-1, 1, crane.nv), "duration": 0.02, "dt": 0.01, "method": "rk4"}
+    one = lw.Sensors().read(lw.simulate(plain, start, **options))
+    other = lw.Sensors().read(lw.simulate(given, start, p=given.nominal_parameters, **options))
+    for name in one:
+        assert np.allclose(one[name], other[name], atol=1e-10), name
+    fixed = plain.with_sensors([lw.Sensor("fixed", "accelerometer", "hook")])
+    assert np.allclose(lw.Sensors().read(lw.simulate(fixed, start, **options))["fixed"], [0, 0, 9.81])
+
+
 def _rod(**more: Any) -> lw.ModelBuilder:
     b = lw.ModelBuilder("rods", gravity=(0, 0, 0))
     b.add_body("a", joint=lw.Revolute(axis=(0, 1, 0)), mass=1.0, com=(0, 0, -0.5), inertia=np.eye(3), joint_name="a")

@@ -30,8 +30,8 @@ def stepper(model, make):
         rows = {
             "y": np.concatenate([q0, v0], axis=1),
             "p": np.zeros((count, 0)),
-            "start": np.tile([0.0, duration / steps], (count, 1)),
-            "clock": np.tile([0.0, steps, steps, steps, 0.0, 0.0], (count, 1)),
+            "start": np.tile([0.0, duration / steps, duration, 0.0], (count, 1)),
+            "clock": np.tile([0.0, steps, steps, steps, 0.0, 0.0, 0.0], (count, 1)),
         }
         kernel.run(rows, {}, {"saved": np.empty((count, 1, rows["y"].shape[1]))}, count)
         return rows["y"]

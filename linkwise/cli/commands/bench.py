@@ -77,6 +77,8 @@ def _inputs(model: Model, function: Any, batch: tuple[int, ...]) -> list[Any]:
 
 def _best(call: Callable[[], Any], rounds: int) -> float:
     """Nanoseconds of the quickest round, each long enough to be measured."""
+    for _ in range(3):  # what the first calls prepare is not measured
+        call()
     repeat, best = 1, math.inf
     for _ in range(rounds):
         while True:

@@ -13,6 +13,7 @@ from linkwise.cli.tables import number, print_json, table
 from linkwise.model.closures import Closure, Coupling, Relation
 from linkwise.model.closures.instances import ClosureInstance, RelationInstance
 from linkwise.model.description import JointLimits
+from linkwise.model.joints import Free
 from linkwise.model.mechanism import JointInstance
 from linkwise.model_api.model import Model
 
@@ -28,12 +29,13 @@ def run(options: Namespace) -> None:
         return
     print(
         f"{model.name}: {len(model.bodies)} moving bodies, nq = {model.nq}, nv = {model.nv}, {number(model.mass, 6)} kg"
+        + _beside(model)
     )
     print("gravity " + ", ".join(number(g, 6) for g in model.gravity) + " m/s²")
     print()
     print("\n".join(_tree(model)))
     print()
-    print(_joints(model))
+    print(_joints(model) if model.joints else "no joints: nothing moves")
     for part in (_modes(model), _loops(model), _couplings(model), *equipment.tables(model)):
         if part:
             print(f"\n{part}")
@@ -45,7 +47,7 @@ def _tree(model: Model) -> list[str]:
     children: dict[int, list[int]] = {k: [] for k in range(-1, len(model.bodies))}
     for body in model.bodies:
         children[body.parent].append(body.index)
-    lines = ["world"]
+    lines = ["world" + _welded(model)]
     roots = children[-1]
     stack = [(k, "", i == len(roots) - 1) for i, k in enumerate(roots)][::-1]
     while stack:  # by hand: a chain of a thousand links is deeper than Python recurses
@@ -63,6 +65,25 @@ def _tree(model: Model) -> list[str]:
             deeper = indent  # a long chain need not run off the page
         stack += [(child, deeper, i == len(below) - 1) for i, child in enumerate(below)][::-1]
     return lines
+
+
+_MOST_PARTS = 6
+
+
+def _fixed_mass(model: Model) -> float:
+    return sum(part.mass for part in model.base_parts)
+
+
+def _beside(model: Model) -> str:
+    mass = _fixed_mass(model)
+    return f" moving, {number(mass, 6)} kg fixed to the world" if mass else ""
+
+
+def _welded(model: Model) -> str:
+    """What is fixed to the world, with masses: it has no line of its own."""
+    parts = [f"{part.name} {number(part.mass)} kg" if part.mass else part.name for part in model.base_parts]
+    shown = ", ".join(parts[:_MOST_PARTS]) + (" …" if len(parts) > _MOST_PARTS else "")
+    return f" + {shown}" if parts else ""
 
 
 def _joints(model: Model) -> str:
@@ -139,6 +160,14 @@ def _range(part: slice) -> str:
 def _notes(model: Model) -> list[str]:
     """What is allowed but seldom meant."""
     notes = []
+    fixed = _fixed_mass(model)
+    if fixed and not any(isinstance(joint.type, Free) for joint in model.joints):
+        heaviest = max(model.base_parts, key=lambda part: part.mass)
+        if not model.nv or fixed > 0.1 * (fixed + model.mass):
+            notes.append(
+                f"{number(fixed, 6)} kg are fixed to the world ({heaviest.name}, …); if that is the body of a robot "
+                "that moves about, free it: --floating, or lw.load(..., floating=True)"
+            )
     massless = [body.name for body in model.bodies if body.mass == 0.0]
     if massless:
         notes.append(f"bodies without mass: {', '.join(massless)}")
@@ -161,6 +190,8 @@ def _facts(model: Model, notes: list[str]) -> dict[str, Any]:
         "nq": model.nq,
         "nv": model.nv,
         "mass": model.mass,
+        "fixed_mass": _fixed_mass(model),
+        "fixed": [{"name": part.name, "mass": part.mass} for part in model.base_parts],
         "gravity": model.gravity,
         "bodies": [
             {

@@ -9,7 +9,7 @@ import numpy as np
 from linkwise.cli.inputs import Array, configuration, load_model
 from linkwise.cli.motion_files import in_order, read
 from linkwise.cli.results import check_targets, deliver
-from linkwise.errors import InputError
+from linkwise.errors import InputError, LinkwiseError
 from linkwise.model_api.model import Model
 from linkwise.report.motions import cycloidal
 from linkwise.sim.trajectory import Trajectory
@@ -34,6 +34,13 @@ def run(options: Namespace) -> None:
         ends = configuration(model, options.start, "--from"), configuration(model, options.to, "--to")
         q, v, vdot = cycloidal(model, *ends, t, options.duration)
     tau = model.inverse_dynamics(q, v, vdot)
+    bad = ~np.isfinite(tau).all(axis=-1)
+    if bad.any():
+        raise LinkwiseError(
+            "the joint forces are not finite",
+            got=f"at {int(bad.sum())} of {len(t)} instants, the first at {t[int(np.argmax(bad))]:g} s",
+            do="see whether the motion is too far, or too fast: its numbers overflow",
+        )
     motion = Trajectory(t, q, v, model=model, derived={"vdot": vdot, "tau": tau})
     deliver(options, motion, ("q", "tau"), f"{model.name}: joint forces")
 

@@ -49,6 +49,6 @@ def run(options: Namespace) -> None:
 
 
 def _eigenvalues(A: Any) -> list[complex]:
-    values = np.linalg.eigvals(A)
-    values = np.where(np.abs(values.imag) < 1e-9 * max(1.0, np.abs(values).max()), values.real, values)
+    values = np.linalg.eigvals(A) if len(A) else np.empty(0, complex)
+    values = np.where(np.abs(values.imag) < 1e-9 * np.abs(values).max(initial=1.0), values.real, values)
     return sorted((complex(x) for x in values), key=lambda x: (-x.real, x.imag))

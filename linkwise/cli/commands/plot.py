@@ -8,13 +8,16 @@ import numpy as np
 
 from linkwise.cli.motion_files import QUANTITIES, Table, check_suffix, read
 from linkwise.cli.results import PICTURES, draw
-from linkwise.errors import InputError, UnknownNameError, require_extra
+from linkwise.errors import InputError, LinkwiseError, UnknownNameError, require_extra
 from linkwise.sim.trajectory import Trajectory
+
+_WITHOUT_WINDOWS = ("agg", "cairo", "pdf", "pgf", "ps", "svg", "template")
 
 
 def run(options: Namespace) -> None:
     """Draw to a file, or open a window."""
     check_suffix(options.output, PICTURES, "--output")
+    require_extra("matplotlib", "viz")
     table = read(options.file)
     present = [quantity for quantity in QUANTITIES if quantity in table.columns]
     if not present:
@@ -33,8 +36,15 @@ def run(options: Namespace) -> None:
         draw(motion, options.output, tuple(what), options.file, joints)
         print(options.output)
         return
+    pyplot = require_extra("matplotlib.pyplot", "viz")
+    if pyplot.get_backend().lower() in _WITHOUT_WINDOWS:
+        raise LinkwiseError(
+            "there is no display to open a window on",
+            got=f"matplotlib draws with {pyplot.get_backend()!r}",
+            do="write a file: -o motion.png",
+        )
     motion.plot(what=what, joints=joints).suptitle(options.file)
-    require_extra("matplotlib.pyplot", "viz").show()
+    pyplot.show()
 
 
 def _trajectory(table: Table) -> Trajectory:

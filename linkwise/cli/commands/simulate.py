@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.cli.inputs import Array, configuration, load_model, numbers, per_freedom
+from linkwise.cli.inputs import Array, configuration, load_model, numbers, per_freedom, q_names
 from linkwise.cli.motion_files import FILES, in_order, read
 from linkwise.cli.results import check_targets, deliver
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.model_api.model import Model
+from linkwise.sim.actuators import Torque
 from linkwise.sim.drives import Actuators
+from linkwise.sim.limits import nearest_within
 from linkwise.sim.simulate import simulate
 
 
@@ -27,7 +29,8 @@ def run(options: Namespace) -> None:
     if not (np.isfinite(options.duration) and options.duration > 0.0):
         raise InputError("--duration is not a time", got=options.duration, allowed="seconds, more than 0")
     model = load_model(options)
-    q0, v0 = configuration(model, options.q0, "--q0"), per_freedom(model, options.v0, "--v0")
+    q0 = _within_limits(model) if options.q0 is None else configuration(model, options.q0, "--q0")
+    v0 = per_freedom(model, options.v0, "--v0")
     if model.closures:
         q0 = _assembled(model, q0)
     motion = simulate(
@@ -40,16 +43,31 @@ def run(options: Namespace) -> None:
         rtol=options.rtol,
         control=_control(model, options, q0),
         output_times=np.linspace(0.0, options.duration, options.samples),
+        limits=options.limits,
     )
+    if not model.nv:
+        print(f"note: {motion.note}", file=sys.stderr)
     deliver(options, motion, ("q", "v", "tau", "energy"), f"{model.name}: {options.duration:g} s, {options.method}")
     if motion.status == "interrupted":
         raise KeyboardInterrupt  # what was computed has been delivered
-    if motion.status == "failed":
+    if motion.status in ("failed", "max_steps"):
         raise LinkwiseError(
             "the simulation could not reach its end",
             got=f"{len(motion)} instants, the last at {motion.t[-1]:g} s" if len(motion) else "no instants",
             do="try another --method, or a smaller --dt or --rtol",
         )
+
+
+def _within_limits(model: Model) -> Array:
+    """The configuration within the joint limits that is nearest to zero; said in one line if it is another one."""
+    zero = model.neutral()
+    q = nearest_within(model, zero)
+    moved = np.flatnonzero(q != zero)
+    if len(moved):
+        names = [q_names(model)[k] for k in moved]
+        shown = ", ".join(f"{name} = {q[k]:.4g}" for name, k in zip(names[:4], moved, strict=False))
+        print(f"start: nearest to zero within the limits, {shown}{', …' if len(names) > 4 else ''}", file=sys.stderr)
+    return q
 
 
 def _assembled(model: Model, q: Array) -> Array:
@@ -69,11 +87,11 @@ def _control(model: Model, options: Namespace, q0: Array) -> Any:
     if options.tau is None:
         return None
     if Path(options.tau).suffix in FILES:
-        table = read(options.tau)
+        table = read(options.tau, bare="tau")
         tau = in_order(model, table, "tau", options.tau)
         if tau is None:
             raise InputError(f"{options.tau} has no joint forces", allowed="columns tau:joint")
-        return between(table.t, tau)
+        return Torque(table.t, tau, options.tau_kind)
     constant = per_freedom(model, options.tau, "--tau")
     return lambda t, q, v, p: constant
 
@@ -97,16 +115,5 @@ def holding(model: Model, q0: Array) -> Callable[..., Any]:
 
     def control(t: Any, q: Any, v: Any, p: Any) -> Any:
         return model.gravity_force(q) - stiffness * model.difference(q0, q) - damping * v
-
-    return control
-
-
-def between(times: Array, values: Array) -> Callable[..., Any]:
-    """Joint forces between the instants of a table: straight lines; the ends outside."""
-    if len(times) < 2 or not (np.diff(times) >= 0).all() or not times[-1] > times[0]:  # two at one time: a jump
-        raise InputError("the times of the joint forces do not increase", allowed="at least two, in increasing order")
-
-    def control(t: Any, q: Any, v: Any, p: Any) -> Any:
-        return np.array([np.interp(float(t), times, column) for column in values.T])
 
     return control

@@ -25,11 +25,23 @@ from linkwise.codegen.llvm.machines import Machine
 from linkwise.codegen.llvm.plan import make_plan
 from linkwise.codegen.llvm.rolled import Sweeps, Table
 from linkwise.codegen.llvm.source import attributes, entries_used
-from linkwise.codegen.routine import Call, Columns, Copy, Host, IfAny, Lookup, Record, Routine, Statement, WhileAny
+from linkwise.codegen.routine import (
+    Call,
+    Columns,
+    Copy,
+    Host,
+    IfAny,
+    Lookup,
+    Record,
+    Routine,
+    Seek,
+    Statement,
+    WhileAny,
+)
 from linkwise.tracing.rolled_program import RolledProgram
 
 # Part of every cache key, with that of the kernels: raise it when the same routine would be compiled to something else.
-ROUTINE_VERSION = 2
+ROUTINE_VERSION = 3
 
 ENTRY = "linkwise_routine"
 SCRATCH_ENTRY = "linkwise_routine_scratch_bytes"
@@ -82,7 +94,7 @@ class RoutineKernel:
 
         Args:
             rows: for each kept buffer ``(count, size)``; those that are stored are overwritten.
-            tables: for each table its numbers.
+            tables: for each table its numbers; for each curve ``(count or 1, rows, width)`` of them.
             records: for each record ``(count, capacity, size)``; only what is recorded is overwritten.
             count: states.
             threads: threads to split them over.
@@ -95,6 +107,11 @@ class RoutineKernel:
         places += [tables[name].ctypes.data for name in routine.tables]
         places += [records[name].ctypes.data for name, _ in routine.records]
         places += [records[name].shape[1] for name, _ in routine.records]
+        for name, width in routine.curves:
+            curve = tables[name]
+            if curve.shape[0] not in (1, count) or curve.shape[2] != width:
+                raise ValueError(f"the curve {name!r} has shape {curve.shape}, not ({count} or 1, …, {width})")
+            places += [curve.ctypes.data, curve.shape[1], 0 if curve.shape[0] == 1 else curve.shape[1] * width]
         places += [table.address for table in self._tables]
         arrays = (ctypes.c_void_p * max(1, len(places)))(*places)
 
@@ -160,6 +177,7 @@ class _Module:
         made += [f for entry in self.entries for f in transcendental.functions(entry, self.machine, shape.bits)]
         made += [f for body in self.bodies.values() for f in body.functions] + self.with_loops
         made += [_rows(shape, inward=True), _rows(shape, inward=False), _lookup(shape), _record(shape)]
+        made += [_seek(shape)] if self.routine.curves else []
         made += [_unit(shape)] if any(isinstance(s, Columns) for s in self.routine.walk()) else []
         made += [_copy(shape), self._block(), self._entry(), scratch]
         return f"; {self.routine.name}, {shape.lanes} states at a time\n" + module_text(
@@ -201,6 +219,13 @@ class _Module:
             for k, (name, _) in enumerate(routine.records)
         }
         words = len(names) + len(routine.records)
+        self.curves = {}
+        for name, _ in routine.curves:
+            kinds = ("ptr", "i64", "i64")
+            self.curves[name] = [
+                f.load(kind, f.address("i64", "%arrays", words + k), 8) for k, kind in enumerate(kinds)
+            ]
+            words += len(kinds)
         self.tables = {
             program: f.load("ptr", f.address("ptr", "%arrays", words + k), 8) for k, program in enumerate(self.sweeps)
         }
@@ -237,6 +262,13 @@ class _Module:
                     f.do(f"call void @copy(ptr {at[source]}, ptr {at[target]}, i64 {sizes[source]})")
                 case Lookup(table, index, target):
                     f.do(f"call void @lookup(ptr {self.outside[table]}, ptr {at[index]}, ptr {at[target]})")
+                case Seek(curve, moment, target, offset):
+                    base, rows, stride = self.curves[curve]
+                    f.do(
+                        f"call void @seek(ptr {base}, i64 %state, i64 %here, i64 {rows}, i64 {stride}, "
+                        f"i64 {dict(self.routine.curves)[curve]}, ptr {at[moment]}, "
+                        f"ptr {f.address(shape.real, at[target], offset)})"
+                    )
                 case Record(record, value, index, mask):
                     f.do(
                         f"call void @record(ptr {self.outside[record]}, i64 %state, i64 %here, "
@@ -355,6 +387,58 @@ def _lookup(shape: Shape) -> Function:
     f.do("%next = add i64 %l, 1")
     f.do(f"%more = icmp slt i64 %next, {shape.lanes}")
     f.do("br i1 %more, label %loop, label %done")
+    f.label("done")
+    f.do("ret void")
+    return f
+
+
+def _seek(shape: Shape) -> Function:
+    """Each lane's row of a curve, by bisection where the time has left the row that is there."""
+    element, align, lanes = shape.element, shape.bits // 8, shape.lanes
+    f = Function(
+        "define internal void @seek(ptr noalias %curve, i64 %state, i64 %here, i64 %rows, i64 %stride, i64 %n, "
+        "ptr %at, ptr %target) noinline #0"
+    )
+    f.label("entry")
+    f.do("%last = sub i64 %here, 1")
+    f.do("br label %loop")
+    f.label("loop")
+    f.do("%l = phi i64 [ 0, %entry ], [ %l.next, %after ]")
+    now = f.load(element, f.address(element, "%at", "%l"), align)
+    mine = f.address(element, "%target", "%l")
+    begun = f.emit(f"fcmp ole {element} {f.load(element, mine, align)}, {now}")
+    ending = f.load(element, f.address(element, mine, lanes), align)
+    inside = f.emit(f"and i1 {begun}, {f.emit(f'fcmp olt {element} {now}, {ending}')}")
+    f.do(f"br i1 {inside}, label %after, label %search")
+    f.label("search")
+    over = f.emit("icmp sgt i64 %l, %last")  # lanes without a state repeat the last one
+    member = f.emit(f"add i64 %state, {f.emit(f'select i1 {over}, i64 %last, i64 %l')}")
+    rows = f.address(element, "%curve", f.emit(f"mul i64 {member}, %stride"))
+    f.do("br label %halve")
+    f.label("halve")
+    f.do("%a = phi i64 [ 0, %search ], [ %a.next, %halve ]")
+    f.do("%b = phi i64 [ %rows, %search ], [ %b.next, %halve ]")
+    middle = f.emit(f"lshr i64 {f.emit('add i64 %a, %b')}, 1")
+    begins = f.load(element, f.address(element, rows, f.emit(f"mul i64 {middle}, %n")), align)
+    passed = f.emit(f"fcmp ole {element} {begins}, {now}")
+    f.do(f"%a.next = select i1 {passed}, i64 {middle}, i64 %a")
+    f.do(f"%b.next = select i1 {passed}, i64 %b, i64 {middle}")
+    left = f.emit("sub i64 %b.next, %a.next")
+    f.do(f"br i1 {f.emit(f'icmp sgt i64 {left}, 1')}, label %halve, label %found")
+    f.label("found")
+    row = f.address(element, rows, f.emit("mul i64 %a.next, %n"))
+    f.do("br label %copy.number")
+    f.label("copy.number")
+    f.do("%i = phi i64 [ 0, %found ], [ %i.next, %copy.number ]")
+    goal = f.address(element, mine, f.emit(f"mul i64 %i, {lanes}"))
+    f.store(element, f.load(element, f.address(element, row, "%i"), align), goal, align)
+    f.do("%i.next = add i64 %i, 1")
+    f.do("%i.more = icmp slt i64 %i.next, %n")
+    f.do("br i1 %i.more, label %copy.number, label %after")
+    f.label("after")
+    f.do("%l.next = add i64 %l, 1")
+    f.do(f"%l.more = icmp slt i64 %l.next, {lanes}")
+    f.do("br i1 %l.more, label %loop, label %done")
     f.label("done")
     f.do("ret void")
     return f

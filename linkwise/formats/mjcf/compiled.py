@@ -60,10 +60,20 @@ class Compiled:
         """The file and line of an element."""
         return self.document.spot(self._lines[kind].get(index))
 
-    def name(self, kind: str, index: int) -> str:
-        """The name of an element; its kind and number where it has none."""
+    def written(self, kind: str, index: int) -> str:
+        """The name of an element as the file has it, or nothing."""
         code = getattr(self.mj.mjtObj, f"mjOBJ_{kind.upper()}")
-        return self.mj.mj_id2name(self.model, int(code), int(index)) or f"{kind}{index}"
+        return self.mj.mj_id2name(self.model, int(code), int(index)) or ""
+
+    def name(self, kind: str, index: int) -> str:
+        """The name of an element; its kind and number where it has none, unlike those that the file has."""
+        written = self.written(kind, index)
+        if written:
+            return written
+        code, own = int(getattr(self.mj.mjtObj, f"mjOBJ_{kind.upper()}")), f"{kind}{index}"
+        while self.mj.mj_name2id(self.model, code, own) >= 0:
+            own += "_"
+        return own
 
     def word(self, kind: str, number: Any) -> str:
         """The word for a member of one of MuJoCo's enumerations: ``word("mjtJoint", 3)`` is "hinge"."""

@@ -14,24 +14,20 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
 from xml.sax.saxutils import quoteattr
 
-from linkwise.errors import ModelFileError
-from linkwise.formats.files import LARGEST_FILE, read_bytes
+from linkwise.formats.mjcf.sources import Sources
 from linkwise.formats.resources import SearchPath
 from linkwise.formats.values import shown
-from linkwise.formats.xml import DEEPEST, Element, parse
+from linkwise.formats.xml import DEEPEST, Element
 
 __all__ = ["Document", "Spot", "read_document"]
 
 Spot = tuple[str, int]
 """A file and a line in it."""
 
-_MOST_FILES = 1000
 _MOST_ELEMENTS = 300_000
-_MOST_COPIES = 10_000
-_LARGEST_MESHES = 8 * LARGEST_FILE
+_MOST_COPIES = 4_000  # in a whole model: the parser takes time with their square
 _LARGEST_COUNT = 1000.0
 _LARGEST_NUMBER = 1e30
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf|nan", re.ASCII | re.IGNORECASE)
@@ -46,8 +42,6 @@ _REFUSED = {
     "composite": "composite objects are not supported",
 }
 _DIRECTORIES = ("meshdir", "texturedir", "assetdir", "strippath")
-_CONTACT_TAGS = ("pair", "exclude")
-_MESHES = (".stl", ".obj", ".msh")
 
 
 @dataclass(eq=False)
@@ -84,102 +78,33 @@ def read_document(root: Element, file: str, places: SearchPath) -> Document:
         ModelFileError: a file cannot be read or lies outside the folders, or something is refused.
     """
     reader = _Reader(places)
-    text, where = reader.whole(root, file)
+    text, where, _ = reader.whole(root, file)
     return Document(text, where, reader.parts, reader.assets, reader.meshes, reader.ignored)
 
 
-class _Reader:
+class _Reader(Sources):
     """Walks through a file, its includes and the models that it attaches."""
 
     def __init__(self, places: SearchPath) -> None:
-        self.places = places
+        super().__init__(places)
         self.parts: dict[str, bytes] = {}
-        self.assets: dict[str, bytes] = {}
-        self.meshes: dict[str, Path] = {}
         self.ignored: dict[str, Spot] = {}
-        self.files = self.elements = self.size = self.mesh_size = 0
 
-    def whole(self, root: Element, file: str, depth: int = 0) -> tuple[str, list[Spot]]:
-        """The text of one model and where its lines came from."""
+    def whole(self, root: Element, file: str, depth: int = 0) -> tuple[str, list[Spot], int]:
+        """The text of one model, where its lines came from, and how many elements it stands for."""
         if root.tag != "mujoco":
             self.fail("this is a part of a model, to be included by another file", root, file, got=f"<{root.tag[:40]}>")
         return _Writer(self, root, file, depth).written()
 
-    def included(self, element: Element, file: str, home: Path | None, depth: int) -> tuple[Element, str, Path]:
-        """The root of another XML file, its name for messages, and its path."""
-        name = element.attributes.get("file", "")
-        if not name.strip():
-            self.fail(f"<{element.tag}> names no file", element, file, do=f'write <{element.tag} file="..."/>')
-        path = self.found(name, element, file, home)
-        self.files += 1
-        if self.files > _MOST_FILES or depth > 20:
-            self.fail("too many files include each other", element, file, allowed=f"at most {_MOST_FILES}, 20 deep")
-        content = self.read(path, element, file, LARGEST_FILE)
-        self.size += len(content)
-        if self.size > LARGEST_FILE:
-            self.fail("the included files are too large to be a model", element, file, allowed=f"{LARGEST_FILE} bytes")
-        return parse(content, str(path)), str(path), path
-
-    def mesh(self, element: Element, file: str, folder: str, strip: bool) -> str:
-        """Read the file of a mesh, and return our name for it."""
-        name = element.attributes["file"]
-        if strip:
-            name = name.replace("\\", "/").rpartition("/")[2]
-        suffix = Path(name).suffix.lower()
-        if suffix not in _MESHES:
-            self.fail("this kind of mesh cannot be read", element, file, got=shown(name), allowed=", ".join(_MESHES))
-        path = self.found(_joined(folder, name), element, file, None)
-        content = self.read(path, element, file, LARGEST_FILE)
-        self.mesh_size += len(content)
-        if self.mesh_size > _LARGEST_MESHES:
-            self.fail("the meshes are too large to be a model", element, file, allowed=f"{_LARGEST_MESHES} bytes")
-        ours = f"{len(self.assets)}{suffix}"
-        self.assets[ours] = content
-        self.meshes[ours] = path
-        return ours
-
-    def part(self, element: Element, file: str, depth: int) -> str:
-        """Read a model that this one attaches, and return our name for it."""
+    def part(self, element: Element, file: str, depth: int) -> tuple[str, int]:
+        """Read a model that this one attaches, and return our name for it and the number of its elements."""
         root, name, path = self.included(element, file, None, depth + 1)
         outer, self.places = self.places, self.places.within(path.parent)
-        text, _ = self.whole(root, name, depth + 1)
+        text, _, size = self.whole(root, name, depth + 1)
         self.places = outer
         ours = f"{len(self.parts)}.xml"
         self.parts[ours] = text.encode()
-        return ours
-
-    def found(self, name: str, element: Element, file: str, home: Path | None) -> Path:
-        name = name.replace("\\", "/")
-        try:
-            path = self.places.find(name)
-        except ModelFileError as error:
-            if home is not None:
-                return self.found_beside(name, element, file, home)
-            self.fail(
-                f"<{element.tag}>: {error.what}", element, file, got=error.got, allowed=error.allowed, do=error.do
-            )
-        if not path.is_file():
-            self.fail(f"<{element.tag}> names what is not a file", element, file, got=shown(name))
-        return path
-
-    def found_beside(self, name: str, element: Element, file: str, home: Path) -> Path:
-        """A file beside the one that includes it: the format looks beside the main file only, authors forget."""
-        outer, self.places = self.places, self.places.within(home)
-        try:
-            return self.found(name, element, file, None)
-        finally:
-            self.places = outer
-
-    def read(self, path: Path, element: Element, file: str, largest: int) -> bytes:
-        try:
-            return read_bytes(path, suffixes=(".xml",), largest=largest)
-        except ModelFileError as error:
-            self.fail(f"<{element.tag}>: {error.what}", element, file, got=error.got, allowed=error.allowed)
-
-    def fail(
-        self, what: str, at: Element, file: str, *, got: object = None, allowed: object = None, do: object = None
-    ) -> NoReturn:
-        raise ModelFileError(what, file=file, line=at.line, got=got, allowed=allowed, do=do)
+        return ours, size
 
 
 class _Writer:
@@ -192,29 +117,36 @@ class _Writer:
         self.seen: set[Path] = set()
         self.late: list[tuple[int, Element, str]] = []  # lines with meshes: their folder is known at the end
         self.folder, self.strip = "", False
+        self.elements = self.attached = self.largest_part = self.copied = 0
 
-    def written(self) -> tuple[str, list[Spot]]:
+    def written(self) -> tuple[str, list[Spot], int]:
         self.element(self.root, self.file, None, 0, 1)
+        self.elements += self.attached * self.largest_part
+        self.check_count(self.root, self.file)
         for line, element, file in self.late:
             attributes = element.attributes | {"file": self.reader.mesh(element, file, self.folder, self.strip)}
             if "name" not in attributes:
                 attributes["name"] = Path(element.attributes["file"].replace("\\", "/")).stem
             self.lines[line] = _tag(element.tag, attributes)
-        return "\n".join(self.lines) + "\n", self.where
+        return "\n".join(self.lines) + "\n", self.where, self.elements
+
+    def check_count(self, element: Element, file: str) -> None:
+        """No more elements than a model can have, copies and attached models included."""
+        if self.elements > _MOST_ELEMENTS:
+            self.reader.fail("the model has too many elements", element, file, allowed=f"at most {_MOST_ELEMENTS}")
 
     def element(self, element: Element, file: str, home: Path | None, level: int, copies: int) -> None:
         """Write one element and all inside; what is included stands in its place."""
         reader = self.reader
-        reader.elements += copies
-        if reader.elements > _MOST_ELEMENTS:
-            reader.fail("the model has too many elements", element, file, allowed=f"at most {_MOST_ELEMENTS}")
+        self.elements += copies
+        self.check_count(element, file)
         if level > DEEPEST:
             reader.fail("the elements are nested too deeply", element, file, allowed=f"at most {DEEPEST} levels")
         tag = element.tag
         if tag in _REFUSED:
             reader.fail(f"<{tag}>: {_REFUSED[tag]}", element, file, do="take it out of the file")
         if tag in _DROPPED:
-            if tag == "contact" or (tag in _CONTACT_TAGS):
+            if tag == "contact":
                 for child in element.children:
                     reader.ignored.setdefault(f"contact {child.tag}s", (file, child.line))
             return
@@ -222,7 +154,11 @@ class _Writer:
             self.include(element, file, home, level, copies)
             return
         if tag == "replicate":
-            copies *= self.count(element, file)
+            copies *= self.count(element)
+            self.copied += copies
+            if self.copied > _MOST_COPIES:
+                reader.fail("too many copies", element, file, got=self.copied, allowed=f"at most {_MOST_COPIES}")
+        self.attached += copies if tag == "attach" else 0
         self.put(element, file, bool(element.children))
         for child in element.children:
             self.element(child, file, home, level + 1, copies)
@@ -268,14 +204,12 @@ class _Writer:
                         allowed=f"finite numbers, at most {_LARGEST_NUMBER:g}",
                     )
 
-    def count(self, element: Element, file: str) -> int:
+    def count(self, element: Element) -> int:
+        """How often an element is repeated; what is no number the parser says."""
         try:
-            count = int(element.attributes.get("count", "1"))
+            return max(int(element.attributes.get("count", "1")), 1)
         except ValueError:
-            return 1  # the parser says what is wrong
-        if count > _MOST_COPIES:
-            self.reader.fail("too many copies", element, file, got=count, allowed=f"at most {_MOST_COPIES}")
-        return max(count, 1)
+            return 1
 
     # What is changed in an element.
     def compiler(self, element: Element, attributes: dict[str, str], file: str) -> None:
@@ -307,7 +241,8 @@ class _Writer:
         """A model to be attached: its file becomes a text of ours."""
         if "file" in attributes:
             written = Path(attributes["file"].replace("\\", "/")).stem
-            attributes["file"] = self.reader.part(element, file, self.depth)
+            attributes["file"], size = self.reader.part(element, file, self.depth)
+            self.largest_part = max(self.largest_part, size)
             attributes.setdefault("name", written)
             attributes.pop("content_type", None)
 
@@ -328,10 +263,3 @@ def _tag(tag: str, attributes: dict[str, str], is_open: bool = False) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(text.splitlines()) if "\n" in text or "\r" in text else text
-
-
-def _joined(folder: str, name: str) -> str:
-    folder, name = folder.replace("\\", "/"), name.replace("\\", "/")
-    if not folder or name.startswith("/") or "://" in name:
-        return name
-    return f"{folder.rstrip('/')}/{name}"

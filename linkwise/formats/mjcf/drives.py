@@ -68,7 +68,8 @@ def reflected(
     dampers: list[Written[Spring]] = []
     for i in range(m.nactuator):
         square = float(m.actuator_gear[i, 0]) ** 2
-        inertia, loss = float(m.actuator_armature[i]) * square, float(m.actuator_damping[i]) * square
+        inertia = float(m.actuator_armature[i]) * square
+        loss = 0.0 if source.is_off("damper") else float(m.actuator_damping[i]) * square
         if m.actuator_dampingpoly[i].any():
             left_out.append(f"what is not linear in the damping of actuator {source.name('actuator', i)!r}")
         if not inertia and not loss:
@@ -106,6 +107,9 @@ def _unsupported(source: Compiled, i: int) -> str | None:
     ):
         if word not in known:
             return word
+    group = int(m.actuator_group[i])
+    if 0 <= group < 31 and int(m.opt.disableactuator) >> group & 1:
+        return "of a group that is switched off"
     if m.actuator_delay[i]:
         return "delayed control"
     if m.actuator_ctrlnum[i] != 1 or m.actuator_outnum[i] != 1:

@@ -54,6 +54,8 @@ def tendon_springs(source: Compiled, names: Names, left_out: list[str]) -> Itera
         damping = 0.0 if source.is_off("damper") else float(m.tendon_damping[i])
         if m.tendon_limited[i] and not source.is_off("limit"):
             left_out.append(f"the limits of tendon {name!r}")
+        if m.tendon_actfrclimited[i]:
+            left_out.append(f"the limits of the drives of tendon {name!r}")
         if m.tendon_frictionloss[i]:
             left_out.append(f"the friction of tendon {name!r}")
         if m.tendon_armature[i]:

@@ -57,10 +57,10 @@ def names_of(source: Compiled) -> Names:
     taken = {WORLD, *written}
     sites = [_own(source.name("site", i), "_site", taken) for i in range(m.nsite)]
     cameras = [_own(source.name("camera", i), "_camera", taken) for i in range(m.ncam)]
-    named = {source.mj.mj_id2name(m, source.mj.mjtObj.mjOBJ_JOINT, i) for i in range(m.njnt)} - {None, ""}
+    named = {source.written("joint", i) for i in range(m.njnt)}
     joints: list[str] = []
     for i in range(m.njnt):
-        own = source.mj.mj_id2name(m, source.mj.mjtObj.mjOBJ_JOINT, i)
+        own = source.written("joint", i)
         if not own:
             own = unused(f"{written[m.jnt_bodyid[i]]}_joint", named)
             named.add(own)

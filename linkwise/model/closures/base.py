@@ -27,8 +27,9 @@ belongs to a joint type, in ``closures/from_joint.py`` too.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any, ClassVar, Self
 
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar
@@ -64,8 +65,37 @@ class RelativePose(Value):
         return f"RelativePose(R={self.R.m!r}, p={self.p!r})"
 
 
-class Closure(ABC):
+class WithNumbers:
+    """A constraint with fields that may be run-time parameters."""
+
+    numbers: ClassVar[tuple[str, ...]] = ()
+    """Their names; each is a number or several, or, where it cannot be a parameter now, something else."""
+
+    def nominal(self, name: str) -> tuple[float, ...] | None:
+        """The numbers of such a field; None if it has none (a length that is a function of time)."""
+        value = getattr(self, name)
+        if isinstance(value, (float, int)):
+            return (float(value),)
+        return tuple(value) if isinstance(value, tuple) else None
+
+    def with_numbers(self, values: Mapping[str, Sequence[Scalar]]) -> Self:
+        """A copy in which such fields have other values, of any scalar, unchecked."""
+        changed = copy(self)
+        for name, value in values.items():
+            several = isinstance(getattr(self, name), tuple)
+            object.__setattr__(changed, name, tuple(value) if several else value[0])
+        return changed
+
+
+class Closure(WithNumbers, ABC):
     """A constraint between two frames, a and b. Frozen, hashable, comparable; kept by pickling."""
+
+    joins_origins: ClassVar[bool] = False
+    """Whether the first three equations are X.p itself: the origins coincide. No other equation may look at X.p.
+
+    How the two origins move apart can then be said in any axes, turning or not; see
+    :func:`linkwise.algorithms.relative_motion.relative_motion`.
+    """
 
     @property
     @abstractmethod
@@ -99,7 +129,7 @@ class Closure(ABC):
         return True
 
 
-class Relation:
+class Relation(WithNumbers):
     """A constraint between joint coordinates, their rates, or both. Frozen, hashable, comparable; kept by pickling."""
 
     single_freedoms: ClassVar[bool] = False

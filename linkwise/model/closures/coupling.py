@@ -28,6 +28,7 @@ class Coupling(Relation):
     coefficients: tuple[float, ...]
     offset: float
 
+    numbers: ClassVar[tuple[str, ...]] = ("coefficients", "offset")
     single_freedoms: ClassVar[bool] = True
     equations = ("coupling",)
 

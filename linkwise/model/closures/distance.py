@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from linkwise.errors import InputError
 from linkwise.model.closures.base import Closure, RelativePose
@@ -24,6 +25,7 @@ class Distance(Closure):
 
     length: float | Callable[[Scalar], Scalar]
 
+    numbers: ClassVar[tuple[str, ...]] = ("length",)
     equations = ("length",)
 
     def __init__(self, length: float | Callable[[Scalar], Scalar]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 from linkwise.model.closures.base import Closure, RelativePose
 from linkwise.model.closures.directions import directions, turn
@@ -26,6 +27,8 @@ class HelicalClosure(Closure):
 
     pitch: float
     axis: tuple[float, float, float]
+
+    numbers: ClassVar[tuple[str, ...]] = ("pitch",)
 
     @property
     def equations(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from linkwise.model.closures.base import Closure, RelativePose
 from linkwise.model.closures.directions import directions
@@ -18,6 +19,8 @@ class RevoluteClosure(Closure):
     """
 
     axis: tuple[float, float, float]
+
+    joins_origins: ClassVar[bool] = True
 
     @property
     def equations(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from linkwise.model.closures.base import Closure, RelativePose
 from linkwise.spatial.scalar import Scalar
@@ -12,6 +13,7 @@ from linkwise.spatial.scalar import Scalar
 class SphericalClosure(Closure):
     """The origins coincide. No false roots."""
 
+    joins_origins: ClassVar[bool] = True
     equations = ("x", "y", "z")
 
     def residual(self, X: RelativePose, t: Scalar) -> list[Scalar]:

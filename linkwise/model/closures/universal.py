@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from linkwise.model.closures.base import Closure, RelativePose
 from linkwise.spatial.scalar import Scalar
@@ -23,6 +24,7 @@ class UniversalClosure(Closure):
     axis1: tuple[float, float, float]
     axis2: tuple[float, float, float]
 
+    joins_origins: ClassVar[bool] = True
     equations = ("x", "y", "z", "twist")
 
     def residual(self, X: RelativePose, t: Scalar) -> list[Scalar]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from linkwise.model.closures.base import Closure, RelativePose
 from linkwise.model.closures.directions import is_near, turn
@@ -13,6 +14,7 @@ from linkwise.spatial.scalar import Scalar
 class WeldClosure(Closure):
     """The two frames coincide. False roots: R any half turn."""
 
+    joins_origins: ClassVar[bool] = True
     equations = ("x", "y", "z", "turn x", "turn y", "turn z")
 
     def residual(self, X: RelativePose, t: Scalar) -> list[Scalar]:

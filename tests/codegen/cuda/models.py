@@ -27,6 +27,17 @@ def every_joint() -> lw.Model:
     return builder.build()
 
 
+def flexible_arm() -> lw.Model:
+    """Two links that bend both ways, one on the other's tip, with a load."""
+    beam = lw.FlexibleBody.beam(1.0, 4e4, (30.0, 20.0), 10.0, 0.5, elements=4, modes=(1, 1), axial_modes=0)
+    builder = lw.ModelBuilder("flexible arm")
+    builder.add_body("one", joint=lw.Revolute(axis=(0, 0, 1)), flexible=beam)
+    place = lw.transform(xyz=(0.1, 0.0, 0.05), rpy=(0.1, 0.2, 0.3))
+    builder.add_body("two", parent="one", at="tip", joint=lw.Revolute(axis=(0, 1, 0)), placement=place, flexible=beam)
+    builder.add_body("load", parent="two", at="tip", mass=0.5, com=(0.1, 0.0, 0.0), inertia=0.01 * np.eye(3))
+    return builder.build()
+
+
 def random_state(model: lw.Model, count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     q = np.array([model.random_configuration(rng) for _ in range(count)]).reshape(count, model.nq)

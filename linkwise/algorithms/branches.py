@@ -1,0 +1,237 @@
+"""Accelerations under closures that each hold a branch of their own: these first, and the trunk bears what they weigh.
+
+A branch is what hangs on one joint of the world and is held to another body by one closure, as each leg of a parallel
+robot. Of its own, with ε and D of its articulated recursion and Λ = ε*D⁻¹ε (:mod:`linkwise.algorithms.constrained`), it
+answers a pull λ at the closure by the acceleration Λλ + ε*ν there, so that J_b α = γ - ε*ν - Λλ at the body it holds:
+
+    λ = K(γ - ε*ν - J_b α),    K = Λ⁻¹.
+
+For that body the branch is an inertia J_b*KJ_b and a force J_b*K(γ - ε*ν). With these, the trunk (all other links) is
+an open tree. The same elimination as that of all multipliers at the end, in another order: no matrix larger than a
+branch's own Λ is factored, and the legs do not fill each other's rows.
+
+Where a branch loses a direction of its own Λ has no inverse, though the whole system may have one. So K is that of
+Λ + μW (:mod:`linkwise.algorithms.multipliers`), stiff instead of infinite, and what the first answer leaves of the
+equations is answered once more, by the same factors. Cost O(n), as the open tree's, and O(m³) for a branch's equations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate, pairwise
+from typing import TypeVar
+
+from linkwise.algorithms.articulated import accelerate, articulate, innovate
+from linkwise.algorithms.block_triangular import dot
+from linkwise.algorithms.closure_solver import ClosureSolver
+from linkwise.algorithms.constrained import Constrained, PulledTree
+from linkwise.algorithms.equations import Constraint, Equations, equations
+from linkwise.algorithms.inverse_dynamics import Forces
+from linkwise.algorithms.pulls import Pulls
+from linkwise.algorithms.rigid_motion import combination
+from linkwise.algorithms.sweeps import Field, each, everywhere, generalized, only_at, outward
+from linkwise.model.sweeper import SomeLinks
+from linkwise.model.tree import Link, Tree
+from linkwise.spatial.inertia import ArticulatedInertia
+from linkwise.spatial.matrices import Mat3, Sym3
+from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.vectors import Force, Motion
+
+T = TypeVar("T", Force, ArticulatedInertia)
+
+Flat = Sequence[Scalar]
+
+ANSWERS = 2
+"""How often what is left of the equations is answered, the first time included."""
+
+EVEN = 1.0
+"""What W has at least, relative to the mean of Λ's diagonal: a branch is never stiffer than 1/μ in any direction, lest
+the trunk's own inertia be lost beside it."""
+
+
+class Branch:
+    """The links that one closure holds: how they answer pulls, and what they are to the body at its other end."""
+
+    def __init__(self, tree: Tree, q: Flat, links: Sequence[Link], own: Equations) -> None:
+        self.part, self.q = SomeLinks(links, tree.places), q
+        still = (Force.zero(),) * own.count
+        pulled = [only_at(self.part, link, tuple(rows), still) for link, rows in own.forces if link in links]
+        self.pulled = PulledTree(self.part, q, Pulls(own.count, pulled), floor=EVEN)
+        self.K = self.pulled.multipliers.inverse()
+        self.place, self.rows = next((place, rows) for place, rows in own.points if place.link not in links)
+        assert self.place.link is not None  # only links have points
+        self.holds: Link = self.place.link
+
+    def answered(self, missing: Flat) -> list[Scalar]:
+        """λ = K r."""
+        return [dot(row, missing) for row in self.K]
+
+    def inertia(self) -> ArticulatedInertia:
+        """J_b*KJ_b, on the link that is held."""
+        stiff = [_combined(self.rows, weights) for weights in self.K]
+
+        def entry(i: int, j: int) -> Scalar:
+            return dot([row[i] for row in self.rows], [row[j] for row in stiff])
+
+        at_place = ArticulatedInertia(
+            Sym3.build_symmetric(entry),
+            Mat3.build(lambda i, j: entry(i, j + 3)),
+            Sym3.build_symmetric(lambda i, j: entry(i + 3, j + 3)),
+        )
+        carried: ArticulatedInertia = self.place.phi(self.q).congruence(at_place)
+        return carried
+
+    def force(self, multipliers: Flat) -> Force:
+        """J_b*λ, on the link that is held."""
+        return self.place.phi(self.q) @ _combined(self.rows, multipliers)
+
+    def moved(self, alpha: Field[Motion]) -> list[Scalar]:
+        """J_b α."""
+        at_place = self.place.phi(self.q).T @ alpha[self.holds]
+        return [at_place.dot(row) for row in self.rows]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Accelerations of the trunk's axes, those of its links, and λ of each branch."""
+
+    axes: Field[list[Scalar]]
+    alpha: Field[Motion]
+    multipliers: list[list[Scalar]]
+    left: list[list[Scalar]]
+    """What is left of each branch's equations: μW times what λ was last changed by."""
+
+
+class Branches(ClosureSolver):
+    """A closed system whose closures hold one branch each; ``links`` has the indices of each closure's."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        q: Flat,
+        v: Flat,
+        constraints: Sequence[Constraint],
+        t: Scalar,
+        links: Sequence[Sequence[int]],
+        *,
+        closed: bool = False,
+    ) -> None:
+        self.tree, self.q = tree, q
+        self._whole: Callable[[], Constrained] = partial(Constrained, tree, q, v, constraints, t, closed=closed)
+        self._pushed: list[Flat] = []
+        self.equations, _ = equations(tree, q, v, constraints, t, closed=closed)
+        self.gamma = [[-x for x in e.bias] for e in self.equations]
+        self.branches = [
+            Branch(tree, q, [tree.links[k] for k in own], e) for own, e in zip(links, self.equations, strict=True)
+        ]
+        inner = {k for own in links for k in own}
+        self.trunk = SomeLinks([link for link in tree.links if link.index not in inner], tree.places)
+        held = self._on_trunk([branch.inertia() for branch in self.branches], ArticulatedInertia.zero())
+        self.axes = articulate(self.trunk, q, held)
+
+    def accelerations(self, tau: Flat, b: Forces = None) -> list[Scalar]:
+        """v̇ (nv)."""
+        return self._solved(self.gamma, lambda link: link.rates(tau), b)
+
+    def project(self, rates: Flat) -> list[Scalar]:
+        """The change of v, least in kinetic energy, that changes J_c v by these amounts."""
+        return self._solved(self._by_branch(rates), lambda link: [0.0] * link.joint.nv, None)
+
+    # Multipliers of least norm, at any rank, are another question.
+    def solve(self, tau: Flat, b: Forces = None) -> tuple[list[Scalar], list[Scalar]]:
+        """v̇ (nv) and the multipliers λ of all equations, in order."""
+        whole = self._whole()
+        for pushed in self._pushed:
+            whole.push(pushed)
+        return self.accelerations(tau, b), whole.solve(tau, b)[1]
+
+    def held(self, rates: Flat) -> tuple[list[Scalar], list[Scalar]]:
+        """The change of v, and its impulses."""
+        return self.project(rates), self._whole().held(rates)[1]
+
+    def push(self, accelerations: Flat) -> None:
+        """Ask for these second derivatives of all equations (first ones, of rates) instead of zero."""
+        self._pushed.append(accelerations)
+        more = self._by_branch(accelerations)
+        self.gamma = [_sum(own, pushed) for own, pushed in zip(self.gamma, more, strict=True)]
+
+    def _by_branch(self, numbers: Flat) -> list[Flat]:
+        ends = list(accumulate((e.count for e in self.equations), initial=0))
+        return [numbers[start:end] for start, end in pairwise(ends)]
+
+    def _solved(self, gamma: Sequence[Flat], efforts: Callable[[Link], Flat], b: Forces) -> list[Scalar]:
+        free = [branch.pulled.innovations(efforts, b) for branch in self.branches]
+        missing = [
+            [g - x for g, x in zip(own, branch.pulled.felt(nu), strict=True)]
+            for own, branch, nu in zip(gamma, self.branches, free, strict=True)
+        ]
+        answer = self._answer(missing, efforts, b)
+        for _ in range(ANSWERS - 1):
+            answer = self._improved(answer, efforts, b)
+        whole = Field(list(answer.axes.values))
+        for branch, nu, multipliers in zip(self.branches, free, answer.multipliers, strict=True):
+            vdot = accelerate(branch.part, self.q, branch.pulled.axes, branch.pulled.with_pulls(nu, multipliers))
+            for link in branch.part.links:
+                whole.values[link.index] = vdot[link]
+        return generalized(self.tree, whole)
+
+    def _answer(self, missing: Sequence[Flat], efforts: Callable[[Link], Flat], b: Forces) -> Answer:
+        """What γ - ε*ν of the branches, and forces on the trunk, amount to."""
+        first = [branch.answered(r) for branch, r in zip(self.branches, missing, strict=True)]
+        nu = innovate(self.trunk, self.q, self.axes, efforts, self._forces(first, b))
+        vdot = accelerate(self.trunk, self.q, self.axes, nu)
+        alpha = outward(
+            self.trunk,
+            lambda link, parent: link.phi(self.q).T @ parent + combination(link.S(self.q), vdot[link]),
+            Motion.zero(),
+        )
+        multipliers = [
+            [x - y for x, y in zip(own, branch.answered(branch.moved(alpha)), strict=True)]
+            for own, branch in zip(first, self.branches, strict=True)
+        ]
+        left = [branch.pulled.multipliers.softened(own) for branch, own in zip(self.branches, multipliers, strict=True)]
+        return Answer(vdot, alpha, multipliers, left)
+
+    def _improved(self, answer: Answer, efforts: Callable[[Link], Flat], b: Forces) -> Answer:
+        """With what it leaves of the closures' equations and, by rounding, of the trunk's answered in turn."""
+        pulls = self._forces(answer.multipliers, b)
+        left = each(self.trunk, lambda link: pulls[link] + link.M(self.q) @ answer.alpha[link])
+
+        def unbalanced(link: Link) -> Flat:
+            spent = [J * x for J, x in zip(link.armature, answer.axes[link], strict=True)]
+            return [x - y for x, y in zip(efforts(link), spent, strict=True)]
+
+        more = self._answer(answer.left, unbalanced, left)
+        return Answer(
+            each(self.trunk, lambda link: _sum(answer.axes[link], more.axes[link])),
+            each(self.trunk, lambda link: answer.alpha[link] + more.alpha[link]),
+            [_sum(x, y) for x, y in zip(answer.multipliers, more.multipliers, strict=True)],
+            more.left,
+        )
+
+    def _forces(self, multipliers: Sequence[Flat], b: Forces) -> Field[Force]:
+        """What the trunk's links have to bear: b - J_b*λ."""
+        pulls = self._on_trunk(
+            [branch.force(own) for branch, own in zip(self.branches, multipliers, strict=True)], Force.zero()
+        )
+        return each(self.trunk, lambda link: -pulls[link] if b is None else b[link] - pulls[link])
+
+    def _on_trunk(self, values: Sequence[T], nothing: T) -> Field[T]:
+        """One value for each branch, summed on the links they hold."""
+        field = everywhere(self.trunk, nothing)
+        for branch, value in zip(self.branches, values, strict=True):
+            field.values[branch.holds.index] = field[branch.holds] + value
+        return field
+
+
+def _combined(units: Sequence[Force], weights: Flat) -> Force:
+    whole = Force.zero()
+    for unit, weight in zip(units, weights, strict=True):
+        whole = whole + unit * weight
+    return whole
+
+
+def _sum(x: Flat, y: Flat) -> list[Scalar]:
+    return [a + b for a, b in zip(x, y, strict=True)]

@@ -1,0 +1,1 @@
+"""Ways between configurations, as functions of time."""

@@ -1,0 +1,122 @@
+"""What acts from outside: forces on bodies and disturbances at joints, constant, over time, or by a function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwise.errors import InputError
+from linkwise.model_api.model import Model
+from linkwise.sim.checks import check_choice
+from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers
+from linkwise.sim.motion import objects
+from linkwise.sim.tables import Table
+from linkwise.sim.targets import tables_in, vector
+
+Load = Any  # numbers, a Table, or a function (t, q, v, p)
+
+
+def _checked(load: Load, size: int, what: str) -> Load:
+    """A function, or a table; constants that differ between members of a batch are a table of one time."""
+    if isinstance(load, Table):
+        if load.size != size:
+            raise InputError(f"{what} has the wrong length", got=f"a table of {load.size} numbers", allowed=str(size))
+        return load
+    if callable(load):
+        return load
+    try:
+        array = np.asarray(load, float)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} is not made of numbers", got=repr(load)[:80]) from None
+    if array.ndim > 1 and array.shape[-1] == size:
+        return Table([0.0], array[..., None, :], "held")
+    return checked_numbers(load, size, what, one_for_all=True)
+
+
+class BodyForce(Element):
+    """A force and a moment on a body, from outside.
+
+    Args:
+        model: the mechanism.
+        body: name of the body.
+        wrench: [moment, force] (6) in N m and N; (..., 6) for the members of a batch, a :class:`Table`, or a function
+            ``(t, q, v, p)``.
+        frame: whose axes: ``"body"`` or ``"world"``.
+        point: where the force acts, in the body's frame, m; the moment is then taken about it.
+
+    >>> from linkwise import models
+    >>> arm = models.planar_arm(2)
+    >>> wind = BodyForce(arm, arm.bodies[-1].name, [0, 0, 0, 5.0, 0, 0], frame="world")
+    """
+
+    is_actuator = False
+
+    def __init__(
+        self, model: Model, body: str, wrench: Load, *, frame: str = "body", point: Sequence[float] = (0.0, 0.0, 0.0)
+    ) -> None:
+        check_choice("frame", frame, ("body", "world"))
+        self.model, self.body, self.frame = model, model.body(body).name, frame
+        self.load = _checked(wrench, 6, "the wrench")
+        self.tables = tables_in(self.load)
+        self.point = checked_numbers(point, 3, "the point").tolist()
+
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector]:
+        """At the body's origin, in its axes."""
+        given = list(x) if self.tables else self.load(t, q, v, p) if callable(self.load) else self.load
+        six = vector(given, 6, "the wrench")
+        moment, force = six[:3], six[3:]
+        if self.frame == "world":
+            R = self.model.pose(objects(list(q)), self.body, p=self._own(p))[:3, :3]
+            moment, force = list(R.T @ objects(moment)), list(R.T @ objects(force))
+        a, f = self.point, force
+        arm = [a[1] * f[2] - a[2] * f[1], a[2] * f[0] - a[0] * f[2], a[0] * f[1] - a[1] * f[0]]
+        return {self.body: [*(m + c for m, c in zip(moment, arm, strict=True)), *force]}
+
+    def _own(self, p: Vector) -> Any:
+        size = len(self.model.nominal_parameters)
+        return objects(list(p[:size])) if size else None
+
+
+class BodyForces(Element):
+    """Forces on all bodies at once, as ``f_ext`` of the model's functions has them.
+
+    Args:
+        model: the mechanism.
+        f_ext: (n_bodies, 6) in body frames, with leading axes for the members of a batch; a :class:`Table` of
+            6 n_bodies numbers; or a function ``(t, q, v, p)``.
+    """
+
+    is_actuator = False
+
+    def __init__(self, model: Model, f_ext: Load) -> None:
+        self.names, n = [body.name for body in model.bodies], 6 * len(model.bodies)
+        if not isinstance(f_ext, Table) and not callable(f_ext):
+            try:
+                array = np.asarray(f_ext, float)
+            except (TypeError, ValueError):
+                array = np.empty(0)
+            if array.shape[-2:] != (len(model.bodies), 6):
+                raise InputError(
+                    "f_ext has the wrong shape", got=str(np.shape(f_ext)), allowed=f"(..., {len(model.bodies)}, 6)"
+                )
+            f_ext = array.reshape(*array.shape[:-2], n)
+        self.load = _checked(f_ext, n, "f_ext")
+        self.tables = tables_in(self.load)
+
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector]:
+        """As given; bodies on which nothing acts are left out."""
+        given = list(x) if self.tables else self.load(t, q, v, p) if callable(self.load) else self.load
+        flat = vector(given, 6 * len(self.names), "f_ext")
+        rows = {name: flat[6 * k : 6 * k + 6] for k, name in enumerate(self.names)}
+        return {name: row for name, row in rows.items() if not all(isinstance(a, float) and a == 0.0 for a in row)}
+
+
+def as_loads(model: Model, f_ext: Any) -> tuple[Element, ...]:
+    """The argument f_ext of a simulation as elements."""
+    if f_ext is None:
+        return ()
+    if isinstance(f_ext, Mapping):
+        return tuple(BodyForce(model, body, wrench) for body, wrench in f_ext.items())
+    return (BodyForces(model, f_ext),)

@@ -1,0 +1,199 @@
+"""Values given over time: tables, which a simulation reads inside its kernel.
+
+A table is a piecewise polynomial. Its *rows* are what the kernel sees: ``[begin, end, origin, stop, c0, c1, …]``, with
+the value c0 + c1 s + … at s = t - origin for begin <= t < end, each c a vector. No step goes beyond ``stop``: the end
+of the row, or of a smooth table's whole length. The row in force is part of the memory of a state, so that a step
+finds what it needs without a search.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwise.errors import InputError, UnknownNameError
+from linkwise.sim.checks import check_choice, check_positive
+
+Array = NDArray[Any]
+
+HEAD = 4  # numbers of a row before its coefficients
+_DEGREES = {"held": 0, "linear": 1, "cubic": 3}
+
+
+class Table:
+    """Values at given times, and what is between them.
+
+    Steps of every integrator end at the times of a table that is held or linear, so that its jumps and kinks cost no
+    accuracy. A cubic one is smooth (a spline), and steps pass over its times: the choice for finely sampled data.
+
+    Args:
+        times: (T) in s, increasing; (..., T) if each member of a batch has its own. A linear table may repeat a time:
+            the value jumps there.
+        values: (T, n), (T) for one number, or (..., T, n) for the members of a batch.
+        kind: ``"linear"``, ``"held"`` (each value until the next time) or ``"cubic"``.
+        outside: before the first and after the last time: ``"hold"`` the value there, or ``"zero"``.
+
+    >>> ramp = Table([0.0, 1.0, 2.0], [[0.0], [3.0], [3.0]])
+    >>> ramp(0.5).tolist(), ramp(9.0).tolist()
+    ([1.5], [3.0])
+    """
+
+    def __init__(self, times: ArrayLike, values: ArrayLike, kind: str = "linear", outside: str = "hold") -> None:
+        check_choice("kind of table", kind, tuple(_DEGREES))
+        check_choice("way to treat times outside a table", outside, ("hold", "zero"))
+        self.kind, self.outside = kind, outside
+        try:
+            t, x = np.array(times, float), np.array(values, float)
+        except (TypeError, ValueError):
+            raise InputError(
+                "a table is not made of numbers", got=f"{type(times).__name__}, {type(values).__name__}"
+            ) from None
+        x = x[..., None] if x.ndim == 1 else x
+        if t.ndim < 1 or t.shape[-1] < 1 or x.ndim < 2 or x.shape[-2] != t.shape[-1]:
+            raise InputError(
+                "the times and the values of a table do not fit together",
+                got=f"times {t.shape}, values {x.shape}",
+                allowed="times (T), values (T, n); with leading axes for the members of a batch",
+            )
+        if not (np.isfinite(t).all() and np.isfinite(x).all()):
+            raise InputError("a table is not finite", got="nan or inf", allowed="finite times and values")
+        steps = np.diff(t, axis=-1)
+        bad = steps < 0.0 if kind == "linear" else steps <= 0.0
+        if bad.any():
+            k = int(np.argwhere(bad)[0][-1])
+            pair = t.reshape(-1, t.shape[-1])[
+                int(np.flatnonzero(bad.reshape(-1, bad.shape[-1]).any(axis=1))[0]), k : k + 2
+            ]
+            raise InputError(
+                "the times of a table do not increase",
+                got=f"{pair[0]:g} s, then {pair[1]:g} s (numbers {k} and {k + 1})",
+                allowed="increasing times" + ("; equal ones where the value jumps" if kind == "linear" else ""),
+            )
+        try:
+            self.batch_shape = np.broadcast_shapes(t.shape[:-1], x.shape[:-2])
+        except ValueError:
+            raise InputError(
+                "the batches of a table's times and values do not fit together",
+                got=f"{t.shape[:-1]} and {x.shape[:-2]}",
+            ) from None
+        for array in (t, x):
+            array.flags.writeable = False
+        self.times, self.values = t, x
+
+    @property
+    def size(self) -> int:
+        """Numbers in each value."""
+        return int(self.values.shape[-1])
+
+    @property
+    def degree(self) -> int:
+        """Of the polynomials."""
+        return _DEGREES[self.kind]
+
+    @property
+    def width(self) -> int:
+        """Numbers in a row."""
+        return HEAD + (self.degree + 1) * self.size
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether steps may pass over its times."""
+        return self.kind == "cubic"
+
+    def __repr__(self) -> str:
+        batch = f", batch {self.batch_shape}" if self.batch_shape else ""
+        return f"<{self.kind} table of {self.times.shape[-1]} times, {self.size} numbers each{batch}>"
+
+    @classmethod
+    def noise(
+        cls, duration: float, rate: float, deviation: ArrayLike, *, seed: Any, batch: int | tuple[int, ...] = ()
+    ) -> Table:
+        """White noise, held between samples: the same for the same seed, so that runs can be repeated.
+
+        Args:
+            duration: s.
+            rate: samples a second, Hz.
+            deviation: standard deviation of each number, (n).
+            seed: of :func:`numpy.random.default_rng`.
+            batch: leading axes: own noise for each member of a batch.
+        """
+        check_positive("duration", duration)
+        check_positive("rate", rate)
+        size = np.atleast_1d(np.asarray(deviation, float))
+        shape = (batch,) if isinstance(batch, int) else tuple(batch)
+        count = int(np.ceil(duration * rate)) + 1
+        drawn = np.random.default_rng(seed).normal(size=(*shape, count, len(size)))
+        return cls(np.arange(count) / rate, drawn * size, "held")
+
+    @classmethod
+    def from_csv(cls, path: str | Path, names: Any = None, kind: str = "linear", outside: str = "hold") -> Table:
+        """From a file with one line of names and then numbers: the time first, in s.
+
+        Args:
+            path: the file.
+            names: columns to take, in this order; all but the first if not given.
+            kind: as for a table.
+            outside: as for a table.
+        """
+        from linkwise.sim.table_files import read_columns
+
+        times, columns = read_columns(path)
+        chosen = list(columns) if names is None else [_column(path, columns, name) for name in names]
+        return cls(times, np.stack([columns[name] for name in chosen], axis=-1), kind, outside)
+
+    def rows(self) -> Array:
+        """What the kernel reads (members, T + 1, width); one member for all, or as many as the batch has."""
+        count = int(np.prod(self.batch_shape, dtype=int))
+        T, n = self.values.shape[-2:]
+        t = np.broadcast_to(self.times, (*self.batch_shape, T)).reshape(count, T)
+        x = np.broadcast_to(self.values, (*self.batch_shape, T, n)).reshape(count, T, n)
+        rows = np.zeros((count, T + 1, self.width))
+        rows[:, 0, 0], rows[:, 1:, 0] = -np.inf, t
+        rows[:, :-1, 1], rows[:, -1, 1] = t, np.inf
+        rows[:, 1:, 2], rows[:, 0, 2] = t, t[:, 0]
+        rows[:, :, 3] = rows[:, :, 1]
+        if self.is_smooth:
+            rows[:, 1:-1, 3] = t[:, -1:]
+        coefficients = rows[:, :, HEAD:].reshape(count, T + 1, self.degree + 1, n)  # a copy
+        coefficients[:, 1:, 0] = x
+        if T > 1 and self.kind == "linear":
+            length = np.diff(t, axis=1)[..., None]
+            coefficients[:, 1:-1, 1] = np.diff(x, axis=1) / np.where(length > 0.0, length, 1.0)
+        if T > 1 and self.kind == "cubic":
+            from scipy.interpolate import CubicSpline
+
+            for k in range(count):
+                coefficients[k, 1:-1] = np.moveaxis(CubicSpline(t[k], x[k]).c[::-1], 0, 1)
+        coefficients[:, 0, 0] = x[:, 0]
+        if self.outside == "zero":
+            coefficients[:, [0, -1]] = 0.0
+        rows[:, :, HEAD:] = coefficients.reshape(count, T + 1, -1)
+        return rows
+
+    def __call__(self, t: ArrayLike) -> Array:
+        """The values (..., n) at times (...); with a batch (batch..., ..., n)."""
+        times = np.asarray(t, float)
+        flat = times.reshape(-1)
+        found = []
+        for own in self.rows():
+            row = own[np.maximum(np.searchsorted(own[:, 0], flat, "right") - 1, 0)]
+            parts = np.split(row[:, HEAD:], self.degree + 1, axis=1)
+            found.append(polynomial(parts, (flat - row[:, 2])[:, None]))
+        return np.stack(found).reshape(*self.batch_shape, *times.shape, self.size)
+
+
+def polynomial(parts: Any, s: Any) -> Any:
+    """c0 + s (c1 + s (…)), of arrays or scalars c."""
+    total = parts[-1]
+    for part in parts[-2::-1]:
+        total = part + s * total
+    return total
+
+
+def _column(path: str | Path, columns: Any, name: str) -> str:
+    if name not in columns:
+        raise UnknownNameError(f"column in {Path(path).name}", name, columns)
+    return name

@@ -1,0 +1,115 @@
+"""Compiled functions under PyTorch's autograd and torch.func: both modes, first and second order, batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.errors import InputError
+from tests.derivatives.differences import relative
+from tests.random_trees import random_state, random_tree
+
+torch = pytest.importorskip("torch", reason="needs the extra torch")
+
+
+@pytest.fixture(scope="module")
+def model() -> lw.Model:
+    return random_tree(11, 2, ("spherical", "revolute"))
+
+
+@pytest.fixture(scope="module")
+def arm() -> lw.Model:
+    """Without quaternions, so that number by number is the tangent space."""
+    return random_tree(3, 2, ("revolute",), mimic=0.0)
+
+
+def tensors(*arrays: Any) -> list[Any]:
+    return [torch.tensor(a) for a in arrays]
+
+
+def test_backward(model: lw.Model) -> None:
+    rng = np.random.default_rng(3)
+    q, v, x = random_state(model, rng, (2,))
+    given = [y.requires_grad_() for y in tensors(q, v, x[0])]  # the last one is broadcast
+    f = lw.as_torch(model.function("inverse_dynamics"))
+    np.testing.assert_allclose(f(*given).detach().numpy(), model.inverse_dynamics(q, v, x[0]))
+    assert torch.autograd.gradcheck(f, given, check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(f, given, check_fwd_over_rev=True)
+    lin = lw.as_torch(model.function("linearize_inverse"))
+    assert torch.autograd.gradcheck(lambda *y: lin(*y).dv, given)
+    weights = torch.tensor(rng.normal(size=(2, model.nv)))
+    (grad,) = torch.autograd.grad((f(*given) * weights).sum(), [given[1]])
+    expected = np.einsum("bi,bij->bj", weights.numpy(), model.linearize_inverse(q, v, x[0]).dv)
+    assert relative(grad.numpy(), expected) < 1e-11
+
+
+def test_all_ways_of_a_first_derivative(model: lw.Model) -> None:
+    q, v, x = random_state(model, np.random.default_rng(4))
+    f = lw.as_torch(model.function("inverse_dynamics"))
+    expected = model.linearize_inverse(q, v, x).dv
+    q_, v_, x_ = tensors(q, v, x)
+    for way in (torch.func.jacfwd, torch.func.jacrev):
+        assert relative(way(f, argnums=1)(q_, v_, x_).numpy(), expected) < 1e-11
+    direction = torch.arange(1.0, model.nv + 1, dtype=torch.float64)
+    value, along = torch.func.jvp(lambda v: f(q_, v, x_), (v_,), (direction,))
+    assert relative(value.numpy(), model.inverse_dynamics(q, v, x)) < 1e-12
+    assert relative(along.numpy(), expected @ direction.numpy()) < 1e-11
+    _, pull = torch.func.vjp(lambda v: f(q_, v, x_), v_)
+    assert relative(pull(direction)[0].numpy(), expected.T @ direction.numpy()) < 1e-11
+
+
+def test_hessians(arm: lw.Model) -> None:
+    q, v, _ = random_state(arm, np.random.default_rng(0))
+    f = lw.as_torch(arm.function("kinetic_energy"))
+    q_, v_ = tensors(q, v)
+    expected = arm.function("kinetic_energy").hessian("q")(q, v)
+    func = torch.func
+    for way in (func.hessian(f), func.jacrev(func.jacrev(f)), func.jacfwd(func.jacfwd(f)), func.jacrev(func.jacfwd(f))):
+        assert relative(way(q_, v_).numpy(), expected) < 1e-10
+    twice = torch.autograd.functional.hessian(lambda v: f(q_, v), v_)
+    assert relative(twice.numpy(), arm.mass_matrix(q)) < 1e-11
+
+
+def test_maps(model: lw.Model) -> None:
+    q, v, x = random_state(model, np.random.default_rng(5), (3,))
+    q_, v_, x_ = tensors(q, v, x[0])
+    f = lw.as_torch(model.function("inverse_dynamics"))
+    expected = model.inverse_dynamics(q, v, x[0])
+    assert relative(torch.func.vmap(f, in_dims=(0, 0, None))(q_, v_, x_).numpy(), expected) < 1e-12
+    mapped = torch.func.vmap(f, in_dims=(1, 0, None), out_dims=1)(q_.T, v_, x_)
+    assert relative(mapped.numpy(), expected.T) < 1e-12
+    lin = model.linearize_inverse(q, v, x[0])
+    each = torch.func.vmap(torch.func.jacrev(f, argnums=1), in_dims=(0, 0, None))(q_, v_, x_)
+    assert relative(each.numpy(), lin.dv) < 1e-11
+    each = torch.func.vmap(torch.func.grad(lambda v, q: f(q, v, x_).sum()))(v_, q_)
+    assert relative(each.numpy(), lin.dv.sum(-2)) < 1e-11
+    energy = lw.as_torch(model.function("kinetic_energy"))
+    assert torch.func.vmap(torch.func.hessian(energy))(q_, v_).shape == (3, model.nq, model.nq)
+
+
+def test_several_outputs(model: lw.Model) -> None:
+    q, v, x = random_state(model, np.random.default_rng(6))
+    q_, v_, x_ = tensors(q, v, x)
+    lin = lw.as_torch(model.function("linearize_inverse"))
+    found = lin(q_, v_, x_)
+    assert relative(found.dv.numpy(), model.linearize_inverse(q, v, x).dv) < 1e-12
+    first = torch.func.jacrev(lambda v: lin(q_, v, x_).tau)(v_)  # the other outputs have no weight
+    assert relative(first.numpy(), found.dv.numpy()) < 1e-11
+
+
+def test_single_precision(arm: lw.Model) -> None:
+    f = lw.as_torch(arm.function("kinetic_energy"))
+    q = torch.zeros(arm.nq, requires_grad=True)
+    value = f(q, torch.ones(arm.nv))
+    assert value.dtype == torch.float32
+    value.backward()
+    assert q.grad.dtype == torch.float32
+
+
+def test_mistakes_are_ours_to_tell(arm: lw.Model) -> None:
+    f = lw.as_torch(arm.function("kinetic_energy"))
+    with pytest.raises(InputError, match="takes 2 arrays"):
+        f(torch.zeros(arm.nq))
