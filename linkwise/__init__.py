@@ -113,6 +113,7 @@ if TYPE_CHECKING:
     from linkwise.sim.simulate import SlowControlWarning, simulate
     from linkwise.sim.tables import Table
     from linkwise.sim.trajectory import Trajectory
+    from linkwise.viz.viewer import view
 
 __version__ = "0.1.0"
 
@@ -143,6 +144,8 @@ __all__ = [  # noqa: RUF022  # in groups
     "path", "Path",
     # many runs
     "ensemble",
+    # to be seen
+    "view",
     # errors and warnings
     "ClosureError", "FrozenElementError", "InputError", "LinkwiseError", "MissingExtraError", "ModelError",
     "ModelFileError", "UnknownNameError", "IntegrationWarning", "ModelWarning", "SlowControlWarning",
@@ -175,6 +178,7 @@ _LATER = {
     "linkwise.sim.run": ("IntegrationWarning",),
     "linkwise.sim.simulate": ("SlowControlWarning", "simulate"),
     "linkwise.sim.trajectory": ("Trajectory",),
+    "linkwise.viz.viewer": ("view",),
 }  # fmt: skip
 _HOME = {name: module for module, names in _LATER.items() for name in names}
 
