@@ -19,7 +19,8 @@ _log = logging.getLogger(__name__)
 
 def _translated(self: Any, node: nodes.Element, *, block: bool) -> str:
     try:
-        return str(tex2mathml(node.astext(), as_block=block))
+        # Marks over letters as limits, not as accents, which collide with their letters where no font for mathematics is found.
+        return str(tex2mathml(node.astext(), as_block=block)).replace(' accent="true"', "")
     except MathError as error:
         _log.warning("this formula cannot be set: %s (%s)", node.astext(), error, location=node)
         return f"<code>{self.encode(node.astext())}</code>"
@@ -27,7 +28,7 @@ def _translated(self: Any, node: nodes.Element, *, block: bool) -> str:
 
 def inline(self: Any, node: nodes.math) -> None:
     """A formula in the text."""
-    self.body.append(f'<span class="math">{_translated(self, node, block=False)}</span>')
+    self.body.append(f'<span class="math">{_translated(self, node, block=False)}</span>&NoBreak;')
     raise nodes.SkipNode
 
 

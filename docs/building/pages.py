@@ -20,9 +20,13 @@ DOCS = Path(__file__).parents[1]
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
 
 ROBOTS = ("panda.urdf", "cassie.sdf")  # what the pages read
-NEEDS = {"interop.md": ("torch", "jax"), "gpu.md": ("cupy", "torch")}  # what the developers' install does not bring
+NEEDS = {
+    "ensembles.md": ("distributed", "zarr", "xarray", "cma"),
+    "interop.md": ("torch", "jax"),
+    "gpu.md": ("cupy", "torch"),
+}  # what the developers' install does not bring
 
-_BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(r"^```(python|console|toml)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 @dataclass
@@ -30,7 +34,7 @@ class Ran:
     """One block of a page after it has run.
 
     Attributes:
-        language: "python" or "console".
+        language: "python" or "console" (blocks of "toml" are files, which are written and not returned).
         code: As in the page.
         printed: What it wrote to standard output; of commands, each command with its output.
         figures: The matplotlib figures that it left open.
@@ -74,8 +78,10 @@ def run(page: Path, *languages: str) -> Iterator[Ran]:
                 with contextlib.redirect_stdout(out):
                     exec(compile("\n" * line + code, str(page), "exec"), namespace)
                 yield Ran(language, code, out.getvalue(), figures())
-            else:
+            elif language == "console":
                 yield Ran(language, code, _transcript(code))
+            else:  # a file, which begins with its name
+                Path(code.splitlines()[0].removeprefix("# ")).write_text(code, encoding="utf-8")
 
 
 def _transcript(block: str) -> str:
@@ -101,12 +107,20 @@ def _folder_with_robots() -> Iterator[None]:
     with tempfile.TemporaryDirectory() as folder:
         for file in metadata.files("example-robot-data") or ():
             if file.name in ROBOTS:
-                shutil.copy(str(file.locate()), Path(folder) / file.name)
+                found = Path(str(file.locate())).resolve()
+                shutil.copy(found, folder)
+        share = next(above for above in found.parents if above.name == "example-robot-data").parent
+        environment = os.environ.get("LINKWISE_MODEL_PATH")
+        os.environ["LINKWISE_MODEL_PATH"] = str(share)  # where the meshes are that the files name
         os.chdir(folder)
         try:
             yield
         finally:
             os.chdir(before)
+            if environment is None:
+                del os.environ["LINKWISE_MODEL_PATH"]
+            else:
+                os.environ["LINKWISE_MODEL_PATH"] = environment
 
 
 @contextlib.contextmanager

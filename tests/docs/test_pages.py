@@ -37,7 +37,7 @@ def test_python(page):
 
 @pytest.mark.parametrize("page", with_code("console"))
 def test_commands(page):
-    for ran in run(page, "console"):
+    for ran in run(page, "console", "toml"):
         assert len(ran.printed.splitlines()) >= len(ran.code.splitlines())
 
 
