@@ -1,4 +1,4 @@
-"""Sphinx: `make docs` builds with warnings as errors. The code in these pages runs when they are built, and in tests/docs."""
+"""Sphinx: `make docs` builds with warnings as errors. The code in the pages runs then, and in tests/docs."""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ import numpy as np
 import linkwise as lw
 from linkwise import models
 
-
 START = np.array([0, np.pi / 2, 0, 0, 0, 0])
 END = np.array([np.pi / 3, np.pi / 3, 0.1, np.pi / 3, np.pi / 3, np.pi / 3])
 

@@ -1,4 +1,4 @@
-"""Sphinx: the directive `gallery`, which runs every program of examples/ and shows its picture, its output and its text."""
+"""Sphinx: the directive `gallery` runs every program of examples/ and shows its picture, its output and its text."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Gallery(SphinxDirective):
             module.draw(figure.subplots())
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            module.main()
+            module.main(quick=True)
 
         title = path.stem.replace("_", " ").capitalize().replace("Lqr", "LQR")
         image = picture(self.env.app, self.env.docname, f"example-{path.stem}", figure)
@@ -69,9 +69,7 @@ class Gallery(SphinxDirective):
         section += image
         output = printed.getvalue().rstrip()
         section += nodes.literal_block(output, output, language="text", classes=["output"])
-        section += nodes.raw(
-            "", f'<details class="program"><summary>examples/{path.name}</summary>', format="html"
-        )
+        section += nodes.raw("", f'<details class="program"><summary>examples/{path.name}</summary>', format="html")
         code = path.read_text(encoding="utf-8")
         section += nodes.literal_block(code, code, language="python")
         section += nodes.raw("", "</details>", format="html")

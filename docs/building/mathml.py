@@ -1,7 +1,8 @@
 """Sphinx: formulas as MathML, which browsers typeset themselves.
 
-Docutils, which Sphinx brings, translates TeX into MathML. So formulas need no script from another server, no copy of one
-in the repository, no TeX on the machine, and no time in the browser; they scale, can be selected and are read aloud.
+Docutils, which Sphinx brings, translates TeX into MathML. So formulas need no script from another server, no copy of
+one in the repository, no TeX on the machine, and no time in the browser; they scale, can be selected and are read
+aloud.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 def _translated(self: Any, node: nodes.Element, *, block: bool) -> str:
     try:
-        # Marks over letters as limits, not as accents, which collide with their letters where no font for mathematics is found.
+        # Marks over letters as limits: accents collide with their letters where there is no font for mathematics.
         return str(tex2mathml(node.astext(), as_block=block)).replace(' accent="true"', "")
     except MathError as error:
         _log.warning("this formula cannot be set: %s (%s)", node.astext(), error, location=node)

@@ -1,6 +1,6 @@
 """Sphinx: the methods of `Model` on api/model, grouped by topic.
 
-A method's topic is the class that brings it to `Model`, unless a table here says otherwise, so that none can be left out.
+A method's topic is the class that brings it to `Model`, unless a table here says otherwise: none can be left out.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
 def grouped() -> dict[str, list[str]]:
     """The public methods and properties of `Model` under their topics."""
     by_name = {name: title for title, parts in TOPICS.items() for name in parts}
+    starts = {name[:-1]: title for name, title in by_name.items() if name.endswith("*")}
     groups: dict[str, list[str]] = {title: [] for title in TOPICS}
     seen: set[str] = set()
     for owner in lw.Model.__mro__:
@@ -44,7 +45,7 @@ def grouped() -> dict[str, list[str]]:
             if name.startswith("_") or name in seen or not (callable(value) or hasattr(value, "__get__")):
                 continue
             seen.add(name)
-            starred = next((title for part, title in by_name.items() if part[-1] == "*" and name.startswith(part[:-1])), None)
+            starred = next((title for start, title in starts.items() if name.startswith(start)), None)
             title = by_name.get(name) or starred or by_name.get(owner.__name__) or "More"
             groups[title].append(name)
     return {title: names for title, names in groups.items() if names}

@@ -1,4 +1,4 @@
-"""The code in the pages, run as it stands: by the tests, and when the documentation is built, to show what it prints and draws."""
+"""The code in the pages, run as it stands: by the tests, and when the documentation is built, to show its results."""
 
 from __future__ import annotations
 

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 _LETTERS = {
     "α": r"\alpha", "β": r"\beta", "γ": r"\gamma", "δ": r"\delta", "ε": r"\varepsilon", "η": r"\eta", "θ": r"\theta",
-    "λ": r"\lambda", "μ": r"\mu", "ν": r"\nu", "π": r"\pi", "ρ": r"\rho", "σ": r"\sigma", "τ": r"\tau", "φ": r"\varphi",
-    "χ": r"\chi", "ψ": r"\psi", "ω": r"\omega", "Γ": r"\Gamma", "Λ": r"\Lambda", "Π": r"\Pi", "Υ": r"\Upsilon",
-    "Ω": r"\Omega", "𝓜": r"\mathcal{M}", "𝓒": r"\mathcal{C}", "∂": r"\partial", "Σ": r"\sum", "∫": r"\int", "√": r"\sqrt",
-    "×": r"\times", "·": r"\cdot", "−": "-", "≤": r"\le", "≥": r"\ge", "←": r"\leftarrow", "⊕": r"\oplus", "≠": r"\ne",
-    "½": r"\tfrac{1}{2}", "…": r"\ldots", "⁺": "^{+}", "|": r"\vert",
+    "λ": r"\lambda", "μ": r"\mu", "ν": r"\nu", "π": r"\pi", "ρ": r"\rho", "σ": r"\sigma", "τ": r"\tau",
+    "φ": r"\varphi", "χ": r"\chi", "ψ": r"\psi", "ω": r"\omega",
+    "Γ": r"\Gamma", "Λ": r"\Lambda", "Π": r"\Pi", "Υ": r"\Upsilon", "Ω": r"\Omega", "𝓜": r"\mathcal{M}",
+    "𝓒": r"\mathcal{C}", "∂": r"\partial", "Σ": r"\sum", "∫": r"\int", "√": r"\sqrt", "×": r"\times", "·": r"\cdot",
+    "−": "-", "≤": r"\le", "≥": r"\ge", "←": r"\leftarrow", "⊕": r"\oplus", "≠": r"\ne", "½": r"\tfrac{1}{2}",
+    "…": r"\ldots", "⁺": "^{+}", "|": r"\vert",
 }  # fmt: skip
-_ACCENTS = {"\u0304": r"\bar", "\u0307": r"\dot", "\u0308": r"\ddot", "\u0302": r"\hat", "\u0303": r"\tilde", "~": r"\tilde"}
+_ACCENTS = {"\u0304": r"\bar", "\u0307": r"\dot", "\u0308": r"\ddot", "\u0302": r"\hat", "\u0303": r"\tilde"}
+_ACCENTS["~"] = r"\tilde"
 _RAISED = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-", strict=True))
 _LOWERED = dict(zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True))
-_SINGLE = {"v̇": "v\u0307", "q̇": "q\u0307", "ë": "e\u0308", "ė": "e\u0307", "ṗ": "p\u0307", "Ḣ": "H\u0307", "Ḧ": "H\u0308", "Ṁ": "M\u0307", "Ṡ": "S\u0307", "Ĝ": "G\u0302"}  # fmt: skip
 _TOKEN = re.compile(r"_(?:[a-z0-9]+|ηη|\w)|[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+½?\*?|[₀-₉]+|'+|.", re.DOTALL)
 
 
 def tex(formula: str) -> str:
     """The same formula in TeX: `tex("E_φ*")` is `E_{\\varphi}^{*}`."""
-    for whole, parts in _SINGLE.items():
-        formula = formula.replace(whole, parts)
     out: list[str] = []
-    for token in _TOKEN.findall(formula):
+    letters = "".join(unicodedata.normalize("NFD", c) if c.isalpha() else c for c in formula)  # ë as e and its dots
+    for token in _TOKEN.findall(letters):
         if token in _ACCENTS and out:
             prime = out.pop() if out[-1] == "'" else ""
             out.append(f"{_ACCENTS[token]}{{{out.pop().strip()}}}{prime}")

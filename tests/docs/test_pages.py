@@ -65,7 +65,9 @@ def test_every_method_of_a_model_has_a_topic():
     assert "forward_dynamics" in groups["Dynamics"]
     listed = [name for names in groups.values() for name in names]
     assert len(listed) == len(set(listed))
-    assert {name for name in dir(lw.Model) if not name.startswith("_")} - {f.name for f in fields(lw.Model)} <= set(listed)
+    assert {name for name in dir(lw.Model) if not name.startswith("_")} - {f.name for f in fields(lw.Model)} <= set(
+        listed
+    )
 
 
 @pytest.mark.parametrize(
