@@ -21,7 +21,7 @@ LIST = "theory/papers"
 WITHOUT = (LIST, "notation", "changelog")  # pages that say themselves which paper is which, or quote
 
 # Not the thousands of "10 000", nor digits after a point.
-_NUMBER = re.compile(r"(?<![\d.,·−-])(?<!\d[ \u00a0\u202f])(00[0-4])(?![\d.,]\d|\d)")
+NUMBER = re.compile(r"(?<![\d.,·−-])(?<!\d[ \u00a0\u202f])(00[0-4])(?![\d.,]\d|\d)")
 _KEPT = (nodes.literal, nodes.literal_block, nodes.math, nodes.reference, addnodes.pending_xref, nodes.title, nodes.raw)
 _UNIT = (nodes.paragraph, nodes.table, nodes.bullet_list, addnodes.desc)  # within these an author is named once
 
@@ -37,27 +37,28 @@ class Citations(SphinxTransform):
             return
         named: dict[int, set[str]] = {}
         for text in list(self.document.findall(nodes.Text)):
-            if _NUMBER.search(text) and not _inside(text, _KEPT):
+            if NUMBER.search(text) and not _inside(text, _KEPT):
                 self._cite(text, named.setdefault(id(_outermost(text)), set()))
 
     def _cite(self, text: nodes.Text, named: set[str]) -> None:
         parts: list[nodes.Node] = []
         end = 0
-        for match in _NUMBER.finditer(text):
+        for match in NUMBER.finditer(text):
             number = match[1]
             before = str(text)[end : match.start()]
-            if number not in named:
+            written = before.rstrip("( ").endswith(PAPERS[number])  # by hand
+            if number not in named and not written:
                 before += f"{PAPERS[number]} "
-                named.add(number)
-            parts += [nodes.Text(before), self._link(number)]
+            named.add(number)
+            parts += [nodes.Text(before), self._link(number if before.endswith("(") else f"({number})")]
             end = match.end()
         parts.append(nodes.Text(str(text)[end:]))
         text.parent.replace(text, parts)
 
-    def _link(self, number: str) -> nodes.Node:
+    def _link(self, shown: str) -> nodes.Node:
         return addnodes.pending_xref(
             "",
-            nodes.inline("", f"({number})", classes=["paper"]),
+            nodes.inline("", shown, classes=["paper"]),
             refdomain="std",
             reftype="doc",
             reftarget=f"/{LIST}",

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from logging import getLogger
+import logging
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
-from sphinx.util import logging
+from sphinx.util.logging import getLogger
 
 from docs.building import pages
 from docs.building.pictures import picture
 
-_log = logging.getLogger(__name__)
+_log = getLogger(__name__)
 LONGEST = 30  # lines that a command's output shows
 
 
@@ -33,12 +33,15 @@ class Outputs(SphinxTransform):
             _log.info("%s is shown without results: %s", page.name, lacking)
             return
         shown = iter(list(self.document.findall(nodes.literal_block)))
+        logging.disable(logging.INFO)  # servers and devices of other libraries
         try:
             for number, ran in enumerate(pages.run(page)):
                 block = next(node for node in shown if node.astext().rstrip() == ran.code.rstrip())
                 self._show(block, ran, f"{self.env.docname.replace('/', '-')}-{number}")
         except Exception as error:
             _log.warning("the code of %s does not run: %s: %s", page.name, type(error).__name__, error)
+        finally:
+            logging.disable(logging.NOTSET)
 
     def _show(self, block: nodes.literal_block, ran: pages.Ran, name: str) -> None:
         if ran.language == "console":
@@ -68,6 +71,5 @@ def _shortened(transcript: str) -> str:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Hook in."""
-    getLogger("jax").setLevel("WARNING")  # it tells at length which devices there are not
     app.add_transform(Outputs)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -7,6 +7,7 @@ import pytest
 from docutils.utils.math.latex2mathml import tex2mathml
 
 import linkwise as lw
+from docs.building.citations import NUMBER
 from docs.building.model_topics import grouped
 from docs.building.pages import DOCS, PAGES, blocks, missing, run
 from docs.building.tex import tex
@@ -65,9 +66,8 @@ def test_every_method_of_a_model_has_a_topic():
     assert "forward_dynamics" in groups["Dynamics"]
     listed = [name for names in groups.values() for name in names]
     assert len(listed) == len(set(listed))
-    assert {name for name in dir(lw.Model) if not name.startswith("_")} - {f.name for f in fields(lw.Model)} <= set(
-        listed
-    )
+    stored = {field.name for field in fields(lw.Model)}
+    assert {name for name in dir(lw.Model) if not name.startswith("_")} - stored <= set(listed)
 
 
 @pytest.mark.parametrize(
@@ -83,3 +83,8 @@ def test_every_method_of_a_model_has_a_topic():
 def test_formulas_in_tex(plain, typeset):
     assert tex(plain) == typeset
     assert "<math" in tex2mathml(tex(plain))
+
+
+def test_numbers_of_papers():
+    assert NUMBER.findall("000 eq. 12, 21; 001 lemma 3.1, (003 §4), 004's steps") == ["000", "001", "003", "004"]
+    assert not NUMBER.findall("10 000 links, 0.001 s, 5\u202f000 trials, 1,000, 0000, 1000, 005, 1e-003")
