@@ -82,6 +82,7 @@ from linkwise.spatial.scalar import (
 if TYPE_CHECKING:
     from linkwise.codegen.c.files import emit_c
     from linkwise.compiled.many_steps import rollout
+    from linkwise.ensemble.run import ensemble
     from linkwise.flexible.body import FlexibleBody
     from linkwise.interop import as_jax, as_torch
     from linkwise.kinematics.goals import Aim, Balance, Reach
@@ -112,6 +113,7 @@ if TYPE_CHECKING:
     from linkwise.sim.simulate import SlowControlWarning, simulate
     from linkwise.sim.tables import Table
     from linkwise.sim.trajectory import Trajectory
+    from linkwise.viz.viewer import view
 
 __version__ = "0.1.0"
 
@@ -140,6 +142,10 @@ __all__ = [  # noqa: RUF022  # in groups
     "Table", "Controller", "Sampled", "PID", "Disturbance", "BodyForce", "BodyForces", "Actuators", "Sensors",
     # ways between configurations
     "path", "Path",
+    # many runs
+    "ensemble",
+    # to be seen
+    "view",
     # errors and warnings
     "ClosureError", "FrozenElementError", "InputError", "LinkwiseError", "MissingExtraError", "ModelError",
     "ModelFileError", "UnknownNameError", "IntegrationWarning", "ModelWarning", "SlowControlWarning",
@@ -172,13 +178,14 @@ _LATER = {
     "linkwise.sim.run": ("IntegrationWarning",),
     "linkwise.sim.simulate": ("SlowControlWarning", "simulate"),
     "linkwise.sim.trajectory": ("Trajectory",),
+    "linkwise.viz.viewer": ("view",),
 }  # fmt: skip
 _HOME = {name: module for module, names in _LATER.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "operators":
-        return import_module("linkwise.operators")
+    if name in ("operators", "ensemble"):  # the package ensemble can be called
+        return import_module(f"linkwise.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'linkwise' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_HOME[name]), name)

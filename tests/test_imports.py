@@ -11,7 +11,7 @@ import linkwise
 
 OPTIONAL = {
     *("casadi", "control", "cupy", "dask", "distributed", "jax", "matplotlib", "mujoco", "pyNastran", "sympy"),
-    *("meshio", "pyyeti", "skfem", "torch", "trimesh", "viser", "xarray"),
+    *("cloudpickle", "cma", "meshio", "pyarrow", "pyyeti", "skfem", "torch", "trimesh", "viser", "xarray", "zarr"),
 }
 # Needed by every install, but only once something is compiled or integrated.
 LATE = {"llvmlite", "scipy"}
