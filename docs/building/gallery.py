@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import io
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from docs.building.examples import EXAMPLES, load
 from docs.building.pictures import picture
-
-EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-def load(path: Path) -> ModuleType:
-    """An example as a module."""
-    spec = importlib.util.spec_from_file_location(f"example_{path.stem}", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 class Gallery(SphinxDirective):

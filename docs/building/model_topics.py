@@ -5,11 +5,12 @@ A method's topic is the class that brings it to `Model`, unless a table here say
 
 from __future__ import annotations
 
-from typing import Any
-
-from sphinx.application import Sphinx
+from typing import TYPE_CHECKING, Any
 
 import linkwise as lw
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 PAGE = "api/model"
 PLACE = "<!-- topics -->"

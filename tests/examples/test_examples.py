@@ -3,7 +3,7 @@
 import pytest
 from matplotlib.figure import Figure
 
-from docs.building.gallery import EXAMPLES, load
+from docs.building.examples import EXAMPLES, load
 
 HOLDS = {
     "planar_arm": lambda r: r["least"] > -2.0 and r["peak"] < 5.0 and r["drift"] < 1e-8 and r["q1"] < 0.0,
