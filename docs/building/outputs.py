@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import logging
 from pathlib import Path
 from typing import Any
@@ -35,7 +37,9 @@ class Outputs(SphinxTransform):
         shown = iter(list(self.document.findall(nodes.literal_block)))
         logging.disable(logging.INFO)  # servers and devices of other libraries
         try:
-            for number, ran in enumerate(pages.run(page)):
+            with contextlib.redirect_stderr(io.StringIO()):
+                results = list(pages.run(page))
+            for number, ran in enumerate(results):
                 block = next(node for node in shown if node.astext().rstrip() == ran.code.rstrip())
                 self._show(block, ran, f"{self.env.docname.replace('/', '-')}-{number}")
         except Exception as error:
