@@ -62,6 +62,13 @@ def _escape_adjoints(app: Any, what: str, name: str, obj: Any, options: Any, lin
             lines[i] = _MARK.sub(r"\\\g<0>", line)
 
 
+def _keep_colons(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Napoleon takes what stands before a colon in a property's first line for its type: give it an empty one."""
+    if what in ("attribute", "data", "property"):
+        lines.insert(0, "")
+
+
 def setup(app: Any) -> None:
     """Hook in."""
+    app.connect("autodoc-process-docstring", _keep_colons, priority=400)  # before Napoleon
     app.connect("autodoc-process-docstring", _escape_adjoints)

@@ -60,7 +60,7 @@ class Batch:
 
     @property
     def v0(self) -> Array | None:
-        """Velocities at the start (n, nv), or None at rest."""
+        """Velocities at the start (n, nv); None: at rest."""
         return self.inputs.get("v0")
 
     @property
