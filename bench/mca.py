@@ -173,7 +173,7 @@ def stack_traffic(lines: Sequence[str]) -> tuple[int, int]:
             continue
         name, _, operands = line.partition("\t")
         pair = 2 if name in ("stp", "ldp") else 1
-        if name.startswith("st") or _ON_STACK.search(operands.rsplit(",", 1)[-1]) and "[" not in operands:
+        if name.startswith("st") or ("[" not in operands and _ON_STACK.search(operands.rsplit(",", 1)[-1])):
             stored += pair
         else:
             read += pair
@@ -210,7 +210,7 @@ def cost(program: Program, machine: Machine, bits: int = 64) -> Cost | None:
         sum(part.cycles for part in parts) / lanes,
         sum(part.bound for part in parts) / lanes,
         max(parts, key=lambda part: part.cycles).busiest,
-        sum(_loop_cycles(code, name, machine) * n for name, n in _rounds(program, code, lanes).items()) / lanes,
+        sum(_loop_cycles(code, name, n, machine) for name, n in _rounds(program, code, lanes).items()) / lanes,
         sum(part.instructions for part in parts) / lanes,
         sum(stored for stored, _ in traffic) / lanes,
         sum(read for _, read in traffic) / lanes,
@@ -231,9 +231,9 @@ def _rounds(program: Program, code: Code, lanes: int) -> dict[str, int]:
     return rounds
 
 
-def _loop_cycles(code: Code, name: str, machine: Machine) -> float:
-    found = analyse(hot_loop(code.functions[name]), machine)
-    return found.cycles if found else 0.0
+def _loop_cycles(code: Code, name: str, rounds: int, machine: Machine) -> float:
+    found = analyse(hot_loop(code.functions[name]), machine, rounds) if rounds else None
+    return found.cycles * rounds if found else 0.0
 
 
 def main() -> None:
