@@ -26,6 +26,25 @@ def test_importing_linkwise_pulls_in_nothing_heavy():
     assert not (OPTIONAL | LATE) & set(loaded)
 
 
+def test_names_are_where_type_checkers_find_them():
+    """The imports for type checkers and the table from which names are imported when used say the same."""
+    tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    read = {
+        (node.module, alias.name, alias.asname or alias.name)
+        for node in block.body
+        for alias in node.names
+        if alias.name != "ensemble"  # a package that can be called
+    }
+    found = {
+        (module, linkwise._OTHER_NAMES.get(name, name), name)
+        for module, names in linkwise._MODULES.items()
+        for name in names
+    }
+    assert read == found
+    assert set(linkwise.__all__) == {name for _, _, name in found} | {"ensemble"}
+
+
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_no_optional_package_is_imported_at_module_level(path):
     found = set(_imported_at_module_level(ast.parse(path.read_text(encoding="utf-8")).body))
