@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.codegen import recycled
 from linkwise.errors import InputError
 from linkwise.model_api.model import Model
 from linkwise.sim.closed_states import OPEN, ClosedStates, drift
@@ -289,7 +290,7 @@ def storage(out: Trajectory | None, shape: tuple[int, ...], dtype: Any) -> Array
     """Memory for samples (count, T, ny): that of an earlier trajectory, or new."""
     if out is None:
         try:
-            return np.empty(shape, dtype)
+            return recycled.empty(shape, np.dtype(dtype))
         except (MemoryError, ValueError):  # NumPy's two ways to say so
             raise InputError(
                 "the samples do not fit into memory",
