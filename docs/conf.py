@@ -62,13 +62,22 @@ def _escape_adjoints(app: Any, what: str, name: str, obj: Any, options: Any, lin
             lines[i] = _MARK.sub(r"\\\g<0>", line)
 
 
-def _keep_colons(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Napoleon takes what stands before a colon in a property's first line for its type: give it an empty one."""
-    if what in ("attribute", "data", "property"):
-        lines.insert(0, "")
+_COLON = "\ue000"  # stands for one while Napoleon looks
+
+
+def _hide_colons(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Napoleon would take what stands before a colon in the first line of a property's docstring for its type."""
+    if what in ("attribute", "data", "property") and lines:
+        lines[0] = lines[0].replace(": ", _COLON)
+
+
+def _show_colons(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Undo it."""
+    lines[:] = [line.replace(_COLON, ": ") for line in lines]
 
 
 def setup(app: Any) -> None:
     """Hook in."""
-    app.connect("autodoc-process-docstring", _keep_colons, priority=400)  # before Napoleon
+    app.connect("autodoc-process-docstring", _hide_colons, priority=400)  # before Napoleon
+    app.connect("autodoc-process-docstring", _show_colons, priority=600)  # after it
     app.connect("autodoc-process-docstring", _escape_adjoints)
