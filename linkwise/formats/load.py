@@ -18,12 +18,9 @@ from linkwise.formats.build import build, check_massless
 from linkwise.formats.description import Description, JointType, JointWritten
 from linkwise.formats.files import LARGEST_FILE, read_bytes
 from linkwise.formats.inertias import check_inertias
-from linkwise.formats.loops import with_loops
 from linkwise.formats.resources import SearchPath
-from linkwise.formats.sdf import Library, read_sdf
 from linkwise.formats.tree import arrange
 from linkwise.formats.urdf import read_urdf
-from linkwise.formats.xacro import expand, is_xacro
 from linkwise.formats.xml import Element, parse
 from linkwise.model.placement import ANGLE_SNAP
 
@@ -96,7 +93,9 @@ def load(
     content = read_bytes(path, suffixes=_SUFFIXES)
     file = os.fspath(path)
     places = SearchPath.of(file, search)
-    if is_xacro(file):
+    if file.lower().endswith(".xacro"):
+        from linkwise.formats.xacro import expand
+
         content = expand(file, arguments, places)
     elif arguments is not None:
         raise InputError("arguments are for xacro files", got=file, allowed="a file whose name ends in .xacro")
@@ -105,7 +104,7 @@ def load(
     description, notes = _describe(content, file, angle_snap, places)
     if loops is not None:
         side = read_bytes(loops, suffixes=(".yaml", ".json"), largest=_LARGEST_SIDE_FILE)
-        description = with_loops(description, side, os.fspath(loops))
+        description = _with_loops(description, side, os.fspath(loops))
     model, more = _model(description, places, floating, locked, gravity, name, frames, mimic, allow_unphysical)
     for note in (*notes, *more):
         warnings.warn(note, stacklevel=2)
@@ -145,7 +144,7 @@ def loads(
     description, notes = _describe(content, "<string>", angle_snap, places)
     if loops is not None:
         side = read_bytes(loops, suffixes=(".yaml", ".json"), largest=_LARGEST_SIDE_FILE)
-        description = with_loops(description, side, os.fspath(loops))
+        description = _with_loops(description, side, os.fspath(loops))
     model, more = _model(description, places, floating, locked, gravity, name, frames, mimic, allow_unphysical)
     for note in (*notes, *more):
         warnings.warn(note, stacklevel=2)
@@ -181,6 +180,12 @@ def _native(
     return model if name is None else model.with_name(name)
 
 
+def _with_loops(description: Description, side: bytes, file: str) -> Description:
+    from linkwise.formats.loops import with_loops
+
+    return with_loops(description, side, file)
+
+
 def _describe(
     content: bytes, file: str, angle_snap: float, places: SearchPath
 ) -> tuple[Description, list[ModelWarning]]:
@@ -196,6 +201,8 @@ def _describe(
 
         return read_mjcf(root, file, _stem(file), places, angle_snap)
     if root.tag == "sdf":
+        from linkwise.formats.sdf import Library, read_sdf
+
         return read_sdf(root, file, name=_stem(file), library=Library(places), snap=angle_snap)
     if root.tag != "robot":
         raise ModelFileError(

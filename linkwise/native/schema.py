@@ -186,6 +186,7 @@ GEOMETRY = Record(
         "scale": (Numbers(3), _ONE),
         "placement": (Pose(), IDENTITY),
         "name": (Text(), REQUIRED),
+        "rgba": (OrNone(Numbers(4)), None),
     },
     lambda **given: _geometry(**given),
 )

@@ -62,7 +62,7 @@ class DeviceProgram:
             whole = Part(self.program, tuple(range(len(self.program.outputs))), {})
             return [(whole, rollout_kernel(self.program, bits, self.rollout, kinds, available))]
         made = []
-        for part in split(self.program, wide_results(self.program, kinds[cut:])):
+        for part in split(self.program, wide_results(self.program, bits, kinds)):
             own = (*kinds[:cut], *(kinds[cut + k] for k in part.outputs))
             made.append((part, batch_kernel(part.program, bits, own, available, part.pieces)))
         return made

@@ -41,6 +41,9 @@ LIMIT = {32: 225, 64: 96}
 _PAIR_BYTES = 56 * 1024  # of shared memory, up to which two tiles share a block
 _WIDE_ROW = 128  # bytes of input for each state, above which rows are copied without passing through registers
 _PIECE_PITCH = LONGEST_PIECE + 1  # odd, so that neither its writers nor its readers wait for the same bank
+_ROOMY_BYTES = 40 * 1024  # of a tile with all its rows, up to which there is room for several
+_TWO_TILES_BYTES = 112 * 1024
+_SHORT = 6000  # nodes of a program that one warp after another gets through in time
 _CROWDED_BYTES = 56 * 1024  # of shared memory for a tile, above which values wait in local memory instead
 
 
@@ -81,10 +84,19 @@ def batch_kernel(
     return _Writer(program, bits, kinds or all_rows(program), None, shared_bytes, pieces).kernel()
 
 
-def wide_results(program: Program, kinds: Sequence[Kind]) -> Pieces:
-    """The results that leave in pieces, given how the outputs come."""
-    arrays = enumerate(zip(program.outputs, kinds, strict=True))
-    return {k: pieces_of(spec) for k, (spec, kind) in arrays if kind == "rows" and spec.size > layouts.WIDE}
+def wide_results(program: Program, bits: int, kinds: Sequence[Kind]) -> Pieces:
+    """The results that leave in pieces, given how inputs and outputs come.
+
+    Memory takes whole tiles three times as fast as pieces. So pieces are for what is long in the making and needs many
+    warps beside each other, or would leave no room for two tiles.
+    """
+    arrays = [*program.inputs, *program.outputs]
+    rows = sum(spec.size for spec, kind in zip(arrays, kinds, strict=True) if kind == "rows")
+    tile = layouts.LANES[0] * rows * bits // 8
+    if tile <= _ROOMY_BYTES or (tile <= _TWO_TILES_BYTES and len(program.nodes) <= _SHORT):
+        return {}
+    outputs = enumerate(zip(program.outputs, kinds[len(program.inputs) :], strict=True))
+    return {k: pieces_of(spec) for k, (spec, kind) in outputs if kind == "rows" and spec.size > layouts.WIDE}
 
 
 def rollout_kernel(
@@ -126,7 +138,7 @@ class _Writer:
         nodes = program.nodes
         self.in_pieces = pieces or {}
         if pieces is None and rollout is None:
-            self.in_pieces = wide_results(program, kinds[len(program.inputs) :])
+            self.in_pieces = wide_results(program, bits, kinds)
         made = instructions(program, self.in_pieces)
         self.given = [value for value, node in enumerate(nodes) if node[0] == "input"]
         rows = [row for k, row in enumerate(program.results) if k not in self.in_pieces]

@@ -41,7 +41,7 @@ def test_pieces(local: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     model, count = every_joint(), 2 * LANES + 3
     function = model.function("mass_matrix_inverse")
     program = function.program
-    kernel = batch_kernel(program, 64)
+    kernel = batch_kernel(program, 64, pieces={0: pieces_of(program.outputs[0])})
     assert ("volatile REAL frame[" in kernel.text) == local
     assert "lw_give<" in kernel.text
     _check(function, kernel, count, tmp_path)
@@ -62,7 +62,7 @@ def powers() -> Program:
 @needs_compiler
 def test_parts(tmp_path: Path) -> None:
     program = powers()
-    parts = split(program, wide_results(program, ["rows", "rows"]), longest=70)
+    parts = split(program, {1: pieces_of(program.outputs[1])}, longest=70)
     assert len(parts) == 4
     x = np.random.default_rng(0).normal(size=(LANES + 1, 80))
     outputs = [np.full((len(x), 1), -777.0), np.full((len(x), 80), -777.0)]
@@ -78,10 +78,20 @@ def test_parts(tmp_path: Path) -> None:
 
 def test_short_programs_are_whole() -> None:
     program = every_joint().function("mass_matrix").program
-    wide = wide_results(program, ["rows"])
-    assert wide
+    wide = {0: pieces_of(program.outputs[0])}
     assert len(split(program, wide)) == 1
     assert len(split(program, {}, longest=1)) == 1
+
+
+def test_which_results_leave_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are long in the making, or leave no room; a vector and what comes as columns never does."""
+    monkeypatch.setattr(layout, "LANES", (32,))
+    program = every_joint().function("linearize_inverse").program
+    assert set(wide_results(program, 64, ["rows"] * 7)) == {1, 2, 3}
+    assert set(wide_results(program, 64, ["rows"] * 6 + ["columns"])) == {1, 2}
+    assert not wide_results(every_joint().function("jacobian", body="world").program, 64, ["rows"] * 2)
+    matrix = every_joint().function("mass_matrix").program
+    assert not wide_results(matrix, 32, ["rows"] * 2)
 
 
 def _check(function: object, kernel: object, count: int, folder: Path) -> None:
