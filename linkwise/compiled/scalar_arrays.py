@@ -213,8 +213,8 @@ def _extreme(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     return lambda a, axis=None: _reduced(function, _base(a), axis)
 
 
-def _cross(a: Any, b: Any, *axes: Any, **named_axes: Any) -> Any:
-    """Of three components each; anything else is left to NumPy.
+def cross(a: Any, b: Any, *axes: Any, **named_axes: Any) -> Any:
+    """``np.cross`` of scalars, of three components each; anything else is left to NumPy.
 
     NumPy's own, before 2.3, takes the product of two constants for an array of floats, and fails to put others into it.
     """
@@ -249,7 +249,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.clip: _clip,
     np.max: _extreme(scalar.maximum),
     np.min: _extreme(scalar.minimum),
-    np.cross: _cross,
+    np.cross: cross,
     np.linalg.norm: _norm,
     np.linalg.solve: _matrices("solve"),
     np.linalg.inv: _matrices("inverse"),
