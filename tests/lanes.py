@@ -33,7 +33,7 @@ LANES = ("3.11-lowest", "3.14-newest", "3.14t-newest")
 OLDEST = "3.11"
 """The Python for which every declared floor has a wheel: there, the lowest versions must be exactly the floors."""
 
-EXTRAS = ("viz", "mjcf", "fem", "test")
+EXTRAS = ("viz", "mjcf", "fem", "ensemble", "parquet", "test")
 
 FEW = ("hypothesis", "mpmath", "pytest", "pytest-xdist", "sympy")
 """On a free-threaded Python, which most of the programs that we compare with do not know: the tests that need none."""
@@ -54,6 +54,13 @@ SUITE = (
     "flexible/test_dynamics.py",
     "flexible/test_mesh.py",
     "formats/test_load.py",
+    "paths",
+    "ensemble/test_ensemble.py",
+    "ensemble/test_statistics.py",
+    "viz/test_live.py",
+    "viz/test_meshes.py",
+    "viz/test_player.py",
+    "sim/test_model_drives.py",
     "sim/test_simulate.py",
     "sim/test_routine.py",
     "sim/test_closed.py",
