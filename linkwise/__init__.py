@@ -112,6 +112,7 @@ if TYPE_CHECKING:
     from linkwise.sim.simulate import SlowControlWarning, simulate
     from linkwise.sim.tables import Table
     from linkwise.sim.trajectory import Trajectory
+    from linkwise.viz.viewer import view
 
 __version__ = "0.1.0"
 
@@ -140,6 +141,8 @@ __all__ = [  # noqa: RUF022  # in groups
     "Table", "Controller", "Sampled", "PID", "Disturbance", "BodyForce", "BodyForces", "Actuators", "Sensors",
     # ways between configurations
     "path", "Path",
+    # to be seen
+    "view",
     # errors and warnings
     "ClosureError", "FrozenElementError", "InputError", "LinkwiseError", "MissingExtraError", "ModelError",
     "ModelFileError", "UnknownNameError", "IntegrationWarning", "ModelWarning", "SlowControlWarning",
@@ -172,6 +175,7 @@ _LATER = {
     "linkwise.sim.run": ("IntegrationWarning",),
     "linkwise.sim.simulate": ("SlowControlWarning", "simulate"),
     "linkwise.sim.trajectory": ("Trajectory",),
+    "linkwise.viz.viewer": ("view",),
 }  # fmt: skip
 _HOME = {name: module for module, names in _LATER.items() for name in names}
 

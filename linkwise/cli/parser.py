@@ -9,6 +9,7 @@ _EPILOG = """\
 examples:
   linkwise info panda.urdf                       what is in a file
   linkwise simulate panda.urdf --duration 2 --plot fall.png
+  linkwise view panda.urdf                       see it, move it, let it go
   linkwise emit panda.urdf forward_dynamics --target c -o panda_c
   linkwise demo                                  the worked examples of the papers, as a report
 
@@ -33,7 +34,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"linkwise {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for add in (_info, _inverse, _simulate, _linearize, _counts, _bench, _emit, _plot, _demo, _completion):
+    for add in (_info, _inverse, _simulate, _linearize, _counts, _bench, _emit, _plot, _view, _demo, _completion):
         add(commands)
     return parser
 
@@ -110,7 +111,8 @@ def _simulate(commands: Any) -> None:
 simulate stanford_arm --q0 0,1.5708,0,0,0,0 --duration 3.5 --plot fall.png
 simulate panda.urdf --tau forces.csv -o motion.csv
 simulate panda.urdf --q0 random:1 --hold --duration 5 -o motion.npz
-simulate panda.urdf --method rk4 --dt 0.001 --json""",
+simulate panda.urdf --method rk4 --dt 0.001 --json
+simulate panda.urdf --duration 2 --html fall.html""",
     )  # fmt: skip
     start = parser.add_argument_group("the start")
     start.add_argument(
@@ -148,6 +150,8 @@ def _results(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("results (CSV to standard output if nothing else is asked for)")
     group.add_argument("-o", "--output", metavar="FILE", help="write them to a .csv or .npz file")
     group.add_argument("--plot", metavar="FILE", help="draw them: .png, .svg or .pdf")
+    group.add_argument("--html", metavar="FILE", help="write the motion as one file that plays in any browser")
+    group.add_argument("--view", action="store_true", help="play the motion in the browser until Ctrl-C")
     group.add_argument("--json", action="store_true", help="print them as JSON, for scripts")
 
 
@@ -241,6 +245,25 @@ plot motion.npz --joints elbow,wrist""",
     )
     parser.add_argument("--joints", metavar="NAMES", help="joints to draw, with commas (all)")
     parser.add_argument("-o", "--output", metavar="FILE", help=".png, .svg or .pdf; without it, a window opens")
+
+
+def _view(commands: Any) -> None:
+    parser = _command(
+        commands, "view", "show a model, or motions of it, in the browser",
+        """
+view panda.urdf
+view panda.urdf --q random:1 --port 8090
+view panda.urdf motion.npz
+view panda.urdf motion.npz --html motion.html""",
+    )  # fmt: skip
+    parser.add_argument(
+        "motions", nargs="*", metavar="MOTION", help="what `simulate -o` wrote: .npz or .csv; several beside each other"
+    )
+    parser.add_argument("--q", default=None, metavar="Q", help=f"configuration to start with: {_STATE}")
+    parser.add_argument("--port", type=int, metavar="N", help="where to begin to look for a free port (8080)")
+    parser.add_argument("--no-open", action="store_true", help="do not open the browser; the address is printed")
+    parser.add_argument("--html", metavar="FILE", help="write one file that plays anywhere, and serve nothing")
+    parser.add_argument("--video", metavar="FILE", help="write a video of a motion (.mp4, .gif), and serve nothing")
 
 
 def _demo(commands: Any) -> None:

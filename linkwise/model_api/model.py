@@ -6,6 +6,7 @@ import inspect
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -438,6 +439,11 @@ class Model(
 
     def __repr__(self) -> str:
         return f"<Model {self.name!r}: {len(self.bodies)} bodies, nq = {self.nq}, nv = {self.nv}>"
+
+    def _repr_html_(self) -> str | None:
+        """In a notebook: a picture and the facts; None where it cannot be drawn. What draws lies above this layer."""
+        html: str | None = import_module("linkwise.viz.inline").model_picture(self)
+        return html
 
     rnea = Dynamics.inverse_dynamics
     aba = Dynamics.forward_dynamics

@@ -30,6 +30,8 @@ def _in_a_folder_with_a_robot(tmp_path, monkeypatch):
     for name in ("panda.urdf", "cassie.sdf"):
         file = next(file for file in robot_files(Path(name).suffix) if file.name == name)
         shutil.copy(file, tmp_path / name)
+    share = next(folder for folder in file.parents if folder.name == "example-robot-data").parent
+    monkeypatch.setenv("LINKWISE_MODEL_PATH", str(share))  # where the meshes are that the files name
     yield
     targets._known.cache_clear()  # a page registers one of its own
 
