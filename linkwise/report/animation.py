@@ -171,7 +171,7 @@ SCRIPT = """
     const m = {seen: false, playing: !still, k: 0, box};
     const name = c => c == -1 ? "--line" : c == -2 ? "--ink" : "--c" + c;
     m.draw = () => {
-      const wide = canvas.clientWidth, high = Math.min(wide * H / W, 460), dpr = devicePixelRatio || 1;
+      const wide = canvas.clientWidth, high = Math.min(wide * H / W, 340), dpr = devicePixelRatio || 1;
       if (!wide) return;
       canvas.style.height = high + "px";
       const pw = Math.round(wide * dpr), ph = Math.round(high * dpr);

@@ -37,8 +37,8 @@ _PRINTED = {
         "Balafoutis et al. 1988": "489 / 421",
     },
     "forward": {
-        "Saha 1999 (RFDSIM)": "871 / 797 ; 2077 / 1955", "Featherstone 1983": "996 / 871 ; 2190 / 1915",
-        "Walker, Orin 1982": "633 / 480 ; 2357 / 1716",
+        "Saha 1999 (RFDSIM)": "871 / 797\n2077 / 1955", "Featherstone 1983": "996 / 871\n2190 / 1915",
+        "Walker, Orin 1982": "633 / 480\n2357 / 1716",
     },
 }  # fmt: skip
 
@@ -68,15 +68,15 @@ def _cost_tables(page: Page) -> None:
         rows: list[list[str | bool]] = []
         for p in PUBLISHED:
             if p.kind == kind:
-                formula = " ; ".join(f"{p.M(n):.0f} / {p.A(n):.0f}" for n in sizes)
+                formula = "\n".join(f"{p.M(n):.0f} / {p.A(n):.0f}" for n in sizes)
                 remark = f" ({p.remark})" if p.remark else ""
-                rows.append([p.name + remark, f"{p.M_text} ; {p.A_text}", _PRINTED[kind][p.name], formula])
+                rows.append([p.name + remark, f"{p.M_text} ;\n{p.A_text}", _PRINTED[kind][p.name], formula])
         first = len(rows)
         for label, name, frames in mine:
-            rows.append([label, "counted", "", " ; ".join(_counted(name, n, frames) for n in sizes)])
-        at = " ; ".join(f"n = {n}" for n in sizes)
+            rows.append([label, "counted", "", "\n".join(_counted(name, n, frames) for n in sizes)])
+        at = " and ".join(f"{n}" for n in sizes)
         page.table(
-            ["", "formula, M ; A", f"printed, {at}", f"formula or count, {at}"], rows,
+            ["", "formula, M ; A", f"printed, n = {at}", f"formula or count, n = {at}"], rows,
             "M / A for an arm of n revolute joints; the last rows are the library's, counted on a generic chain."
             + (" The paper prints 480 additions for Walker and Orin at n = 6 where their formula gives 475." if number == 2 else ""),
             ours=range(first, len(rows)),
@@ -164,7 +164,7 @@ def _stanford(page: Page) -> None:
         "90°, where the slide is level, all others at zero."
     )
     hand = skeleton(model, motion.q[::4])
-    short = fall.t <= 0.8
+    short = fall.t <= 0.65
     page.panels(
         "What moves",
         [
@@ -180,10 +180,10 @@ def _stanford(page: Page) -> None:
                     fall.t[short], [path(model, fall.q[short], "hand"), *skeleton(model, fall.q[short])],
                     "the Stanford arm falls, its slide runs out", view=(-60.0, 15.0), speed=0.25,
                 ),
-                "The first 0.8 s of the free fall, at a quarter of its speed.",
+                "The first 0.65 s of the free fall, at a quarter of its speed.",
             ),
         ],
-        ["The arm of figure 7, moved by RIDIM's and RFDSIM's numbers."],
+        ["Figure 7 shows the arm, table 3 its lengths, masses and inertias."],
         [(bool(abs(model.mass - 21.1) < 1e-12), f"Table 3's masses add up to {model.mass:.1f} kg.")],
     )  # fmt: skip
     units = ["N m", "N m", "N", "N m", "N m", "N m"]

@@ -23,9 +23,9 @@ Curve = tuple[str, Any, Any]
 def line_figure(
     t: Any,
     curves: Sequence[tuple[str, Any]],
+    others: Sequence[tuple[str, Any]] = (),
     *,
     y_label: str,
-    title: str = "",
     size: tuple[float, float] = (5.4, 3.2),
     columns: int = 3,
 ) -> str:
@@ -34,14 +34,17 @@ def line_figure(
     Args:
         t: times (T), s.
         curves: a label and T values each.
+        others: what the curves are compared with, dashed; a label that occurs twice is shown once.
         y_label: quantity and unit.
-        title: above the panel, if it stands among others.
         size: width and height, inches: what 9-point letters are measured by.
         columns: of the legend.
     """
     figure, axis = _axes(size)
     for (label, values), color in zip(curves, _COLORS, strict=False):
         axis.plot(t, values, label=label, color=color, lw=1.8)
+    for label, values in others:
+        known = label in axis.get_legend_handles_labels()[1]
+        axis.plot(t, values, label=None if known else label, color=_INK, lw=1.1, ls=(0, (4, 3)))
     axis.set_xlim(t[0], t[-1])
     low, high = axis.get_ylim()
     if high - low < 1e-9:  # a curve that is zero to rounding, shown as zero
@@ -49,9 +52,7 @@ def line_figure(
     axis.ticklabel_format(axis="y", useOffset=False, scilimits=(-3, 4))
     axis.set_ylabel(y_label)
     axis.set_xlabel("time (s)")
-    if title:
-        axis.set_title(title, fontsize=10, loc="left", color=_INK)
-    if len(curves) > 1:
+    if len(curves) + len(others) > 1:
         _legend(axis, columns)
     return _svg(figure, ", ".join(label for label, _ in curves) + f": {y_label} over time")
 

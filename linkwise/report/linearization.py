@@ -16,7 +16,7 @@ from linkwise.model_api.model import Model
 from linkwise.report.algorithms import chain_model
 from linkwise.report.animation import animation, skeleton
 from linkwise.report.figures import line_figure
-from linkwise.report.page import Checks, Page
+from linkwise.report.page import Checks, Page, power
 from linkwise.report.unified import identity_table
 from linkwise.sim.simulate import simulate
 
@@ -79,9 +79,9 @@ def linearization_section(page: Page) -> None:
         own = "–" if row.own is None else f"{row.own[0]} / {row.own[1]}"
         rows.append(
             [
-                str(row.number), row.what, f"O({algorithm.order})", f"{algorithm.M_text} ; {algorithm.A_text}",
+                str(row.number), row.what, f"O({algorithm.order})", f"{algorithm.M_text} ;\n{algorithm.A_text}",
                 f"{row.printed[0]:.0f} / {row.printed[1]:.0f}", f"{row.counted[0]} / {row.counted[1]}", own,
-                f"{errors[row.number]:.0e}", errors[row.number] < 1e-6,
+                power(errors[row.number]), errors[row.number] < 1e-6,
             ]
         )  # fmt: skip
     page.table(
@@ -119,10 +119,11 @@ def _prediction(page: Page) -> None:
             (
                 line_figure(
                     t,
-                    [(f"δθ{k + 1}", true[:, k]) for k in range(3)] + [(f"δθ{k + 1}, foretold", told[:, k]) for k in range(3)],
+                    [(f"δθ{k + 1}", true[:, k]) for k in range(3)],
+                    [("foretold", told[:, k]) for k in range(3)],
                     y_label="difference (rad)",
                 ),
-                "The difference of the two falls, and what the linear model says of it.",
+                "The difference of the two falls, and what the linear model says of it (dashed).",
             ),
         ],
         ["Along a motion, the linearised forward model gives the change of the accelerations for small changes of "

@@ -12,9 +12,9 @@ from linkwise import models
 from linkwise.model.joints import Spherical
 from linkwise.model_api.model import Model
 from linkwise.report.algorithms import chain_model
-from linkwise.report.animation import Line, animation, path, skeleton
+from linkwise.report.animation import Line, animation, skeleton
 from linkwise.report.figures import line_figure
-from linkwise.report.page import Checks, Page
+from linkwise.report.page import Checks, Page, power
 from linkwise.report.unified import branched_model, identity_table
 from linkwise.sim.simulate import simulate
 from linkwise.sim.trajectory import Trajectory
@@ -79,7 +79,7 @@ def _steps(page: Page) -> None:
     page.heading("Steps A to F: forward dynamics with closed loops")
     page.table(
         ["step", "what it computes", "error", ""],
-        [[step, what, f"{error:.0e}", error < 1e-8] for step, what, error in rows],
+        [[step, what, power(error), error < 1e-8] for step, what, error in rows],
         "The paper's steps as operator expressions, each a sweep over the links, on the Stewart platform (24 joint "
         "freedoms, 18 equations), against dense matrices of the full system.",
         words=True,
@@ -127,10 +127,10 @@ def _stewart(page: Page) -> None:
     page.beside(
         "A Stewart platform",
         animation(
-            motion.t, [ground, *tubes, Line(rim, 1, 4.0), path(model, motion.q, "plate", color=3)],
+            motion.t, [ground, *tubes, Line(rim, 1, 4.0)],
             "a plate on six legs sways and comes to rest", view=(-50.0, 22.0),
         ),
-        "Springs and dampers in the six slides; the plate is let go turned and lifted. The way of its middle in violet.",
+        "Springs and dampers in the six slides; the plate is let go turned and lifted.",
         ["Closed systems are a tree and constraints on points of it; the cost is O(n) for the tree and O(n_E³) for the "
          "constraints."],
         [
@@ -172,7 +172,7 @@ def _four_bars(page: Page) -> None:
                 "Upright, it starts with 1 m/s at its upper end; lying flat it could fold in three ways.",
             ),
             (
-                line_figure(motion.t, [("simulated", angle), ("exact", exact)], y_label="angle of the rods (rad)"),
+                line_figure(motion.t, [("simulated", angle)], [("exact", exact)], y_label="angle of the rods (rad)"),
                 "The rods' angle over 10 s, simulated with redundant hinges, and from the exact equation of motion.",
             ),
         ],

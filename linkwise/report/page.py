@@ -89,7 +89,6 @@ class Page:
         *,
         words: bool = False,
         ours: Sequence[int] = (),
-        folded: str = "",
     ) -> None:
         """A table; the first column names the row. A truth value becomes a mark, and counts as a check.
 
@@ -99,7 +98,6 @@ class Page:
             caption: above; may contain markup.
             words: whether all columns are words, set from the left.
             ours: numbers of the rows that are the library's own.
-            folded: if given, the table opens when this line is pressed.
         """
         head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
         body = []
@@ -107,13 +105,13 @@ class Page:
             cells = "".join(_cell(cell) for cell in row)
             body.append(f'<tr class="ours">{cells}</tr>' if number in ours else f"<tr>{cells}</tr>")
             self.checks += [(cell, f"{header[0]}: {row[0]}") for cell in row if isinstance(cell, bool)]
-        above = f"<caption>{caption}</caption>" if caption else ""
+        above = f'<p class="about">{caption}</p>' if caption else ""
         kind = ' class="words"' if words else ""
         table = (
-            f'<div class="scroll"><table{kind}>{above}<thead><tr>{head}</tr></thead>'
+            f'{above}<div class="scroll" tabindex="0"><table{kind}><thead><tr>{head}</tr></thead>'
             f"<tbody>{''.join(body)}</tbody></table></div>"
         )
-        self._parts.append(f"<details><summary>{escape(folded)}</summary>{table}</details>" if folded else table)
+        self._parts.append(table)
 
     def found(self, checks: Checks) -> None:
         """What we checked, across the page."""
@@ -150,6 +148,11 @@ class Page:
         target = Path(path)
         target.write_text(self.html(), encoding="utf-8")
         return target
+
+
+def power(error: float) -> str:
+    """An error as a power of ten, to one digit."""
+    return "0" if error == 0.0 else f"{error:.0e}"
 
 
 def _figure(drawing: str, caption: str) -> str:

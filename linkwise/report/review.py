@@ -18,7 +18,7 @@ from linkwise.model_api.model import Model
 from linkwise.report.algorithms import NAMES, algorithm_table, chain_model
 from linkwise.report.animation import Line, animation, path, skeleton
 from linkwise.report.figures import growth_figure
-from linkwise.report.page import Checks, Page
+from linkwise.report.page import Checks, Page, power
 from linkwise.sim.simulate import simulate
 
 Array = NDArray[Any]
@@ -150,7 +150,7 @@ def _loops(page: Page) -> None:
         apart = max(float(np.abs(x - y).max()) for x in found.values() for y in found.values()) / scale
         equations = len(model.closure_error(q))
         rows.append(
-            [model.name.replace("_", " "), str(model.nv), str(equations), str(model.freedoms(q).count), f"{apart:.0e}", apart < 1e-8]
+            [model.name.replace("_", " "), str(model.nv), str(equations), str(model.freedoms(q).count), power(apart), apart < 1e-8]
         )
     page.table(
         ["mechanism", "joint freedoms n", "equations", "freedoms left", "difference", ""],

@@ -84,11 +84,11 @@ def robot_section(page: Page) -> None:
         "The Stanford arm of 002, table 3, six freedoms with a slide as the third, simulated with a controller "
         "(computed torque) that pulls it onto a periodic motion. Turn it with the mouse or a finger."
     )
-    document = motion_html(motion, fps=30.0)
+    document = motion_html(motion, fps=30.0, closer=1.5)
     # The player asks the reader's system for day or night when it starts, as this page does.
     document = document.replace("{darkMode:false}", '{darkMode:matchMedia("(prefers-color-scheme: dark)").matches}', 1)
     page.figure(
-        embedded(document, 440, "the Stanford arm, moving"),
+        embedded(document, 480, "the Stanford arm, moving"),
         f"{motion.t[-1]:g} s of simulation, {motion.steps} steps of {motion.method}. The masses and inertias are the "
         "paper's; the housing is ours.",
     )

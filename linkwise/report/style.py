@@ -46,16 +46,16 @@ figcaption { color: var(--soft); font-size: 14px; margin-top: 6px; }
 .checks li::before { content: "✓"; position: absolute; left: 4px; font-weight: 700; color: var(--good); }
 .checks li.no::before { content: "✗"; color: var(--bad); }
 .columns { display: grid; grid-template-columns: 1fr 1fr; gap: 28px; margin-top: 16px; }
-.scroll { overflow-x: auto; margin: 10px 0 16px; }
+.scroll { overflow-x: auto; margin: 8px 0 16px; }
+.about { color: var(--soft); font-size: 14px; max-width: none; margin: 10px 0 0; }
 table { border-collapse: collapse; width: 100%; font-size: 15px; }
-caption { caption-side: top; text-align: left; color: var(--soft); font-size: 14px; padding-bottom: 6px; }
-th, td { text-align: right; padding: 6px 10px; border-bottom: 1px solid var(--line); vertical-align: top;
+th, td { text-align: right; padding: 6px 10px; border-bottom: 1px solid var(--line); vertical-align: top; white-space: pre;
   font-variant-numeric: tabular-nums; }
 th { color: var(--soft); font-weight: 600; font-size: 13px; }
 th:first-child, td:first-child, .words th, .words td { text-align: left; }
+.words td:nth-child(2) { white-space: normal; min-width: 15em; }
 td.yes { color: var(--good); } td.no { color: var(--bad); font-weight: 700; }
 tr.ours td { background: var(--wash); font-weight: 600; }
-details { margin: 12px 0; } summary { cursor: pointer; color: var(--accent); }
 code { background: var(--wash); border-radius: 4px; padding: 1px 5px; font-size: 0.92em; }
 pre { background: var(--wash); border: 1px solid var(--line); border-radius: 8px; padding: 12px 16px; overflow-x: auto;
   font-size: 14px; line-height: 1.45; }

@@ -9,7 +9,7 @@ from linkwise.model.placement import transform
 from linkwise.model_api.model import Model, ModelBuilder
 from linkwise.operators import RULES
 from linkwise.report.algorithms import algorithm_table, chain_model
-from linkwise.report.page import Page
+from linkwise.report.page import Page, power
 
 CITED = "A. Jain, <i>Unified formulation of dynamics for serial rigid multibody systems</i> (1991)"
 FINE = 1e-9
@@ -55,7 +55,7 @@ def identity_table(page: Page, paper: str, models: list[Model], caption: str) ->
     rows: list[list[str | bool]] = []
     for source, names in sorted(grouped.items(), key=lambda item: _order(item[0])):
         worst = max(errors[name] for name in names)
-        rows.append([source, ";  ".join(RULES[name].statement for name in names), f"{worst:.0e}", worst < FINE])
+        rows.append([source, ";  ".join(RULES[name].statement for name in names), power(worst), worst < FINE])
     page.table(["", "identity", "error", ""], rows, caption, words=True)
 
 
