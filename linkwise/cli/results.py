@@ -25,9 +25,9 @@ def check_targets(options: Namespace) -> None:
     """Refuse files that cannot be written, before the work is done."""
     check_suffix(options.output, FILES, "--output")
     check_suffix(options.plot, PICTURES, "--plot")
+    check_suffix(options.html, PAGES, "--html")
     if options.plot is not None:
         require_extra("matplotlib", "viz")
-    check_suffix(options.html, PAGES, "--html")
 
 
 def deliver(options: Namespace, motion: Trajectory, what: tuple[str, ...], title: str) -> None:

@@ -14,6 +14,7 @@ from linkwise.errors import LinkwiseError
 from linkwise.model_api.model import Model
 from linkwise.sim.adaptive_run import AdaptiveRun
 from linkwise.sim.closing import as_closing
+from linkwise.sim.curves import RunTables
 from linkwise.sim.elements import Element, as_elements
 from linkwise.sim.fixed_run import FixedRun
 from linkwise.sim.motion import JointRules
@@ -187,12 +188,14 @@ class LiveRun:
         )
         states = States(self.model, self.elements, self.q, self.v, p, self.x if len(self.x) else None, False, ())
         times = np.array([self.t, self.t + duration])
+        tables = [table for element in self.elements for table in element.tables]
+        curves = RunTables(plan.motion.curves, tables, states.shape, states.dtype)
         if adaptive:
             run: Run = AdaptiveRun(
-                plan, states, self.t, duration, None, 1e-6, 1e-8, np.inf, 0.0, _MOST_STEPS, times, None
+                plan, states, self.t, duration, None, 1e-6, 1e-8, np.inf, 0.0, _MOST_STEPS, times, curves
             )
         else:
-            run = FixedRun(plan, states, self.t, duration, min(self.dt, duration), 1, times, None)
+            run = FixedRun(plan, states, self.t, duration, min(self.dt, duration), 1, times, curves)
         run.go(Progress(False, ""), 1)
         return run.trajectory(1)
 
