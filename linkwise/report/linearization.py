@@ -79,13 +79,13 @@ def linearization_section(page: Page) -> None:
         own = "–" if row.own is None else f"{row.own[0]} / {row.own[1]}"
         rows.append(
             [
-                str(row.number), row.what, f"O({algorithm.order})", f"{algorithm.M_text} ;\n{algorithm.A_text}",
+                str(row.number), f"{row.what}, O({algorithm.order})", f"{algorithm.M_text} ;\n{algorithm.A_text}",
                 f"{row.printed[0]:.0f} / {row.printed[1]:.0f}", f"{row.counted[0]} / {row.counted[1]}", own,
                 power(errors[row.number]), errors[row.number] < 1e-6,
             ]
         )  # fmt: skip
     page.table(
-        ["algorithm", "gives", "grows as", "printed, M ; A", "printed, n = 6", "counted, n = 6", "ours", "error", ""],
+        ["algorithm", "gives", "printed, M ; A", "printed, n = 6", "counted, n = 6", "ours", "error", ""],
         rows,
         "Counted: the algorithm as printed, traced on a generic chain of six hinges. Ours: what "
         "<code>linearize_inverse</code>, <code>linearize_forward</code> and their vector forms run. Error: against "

@@ -53,7 +53,7 @@ th, td { text-align: right; padding: 6px 10px; border-bottom: 1px solid var(--li
   font-variant-numeric: tabular-nums; }
 th { color: var(--soft); font-weight: 600; font-size: 13px; }
 th:first-child, td:first-child, .words th, .words td { text-align: left; }
-.words td:nth-child(2) { white-space: normal; min-width: 15em; }
+.words td:nth-child(2) { white-space: pre-line; min-width: 15em; }
 td.yes { color: var(--good); } td.no { color: var(--bad); font-weight: 700; }
 tr.ours td { background: var(--wash); font-weight: 600; }
 code { background: var(--wash); border-radius: 4px; padding: 1px 5px; font-size: 0.92em; }

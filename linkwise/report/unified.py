@@ -55,7 +55,7 @@ def identity_table(page: Page, paper: str, models: list[Model], caption: str) ->
     rows: list[list[str | bool]] = []
     for source, names in sorted(grouped.items(), key=lambda item: _order(item[0])):
         worst = max(errors[name] for name in names)
-        rows.append([source, ";  ".join(RULES[name].statement for name in names), power(worst), worst < FINE])
+        rows.append([source, "\n".join(RULES[name].statement for name in names), power(worst), worst < FINE])
     page.table(["", "identity", "error", ""], rows, caption, words=True)
 
 
