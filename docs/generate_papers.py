@@ -9,21 +9,21 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from paper_citations import PACKAGE, ROOT, citations, items  # noqa: E402
-from paper_index import PAPERS_IN_ORDER, Paper, Row  # noqa: E402
+from paper_citations import PACKAGE, ROOT, citations, items
+from paper_index import PAPERS_IN_ORDER, Paper, Row
 
-from linkwise.classics.linearized_registry import LINEARIZED  # noqa: E402
-from linkwise.classics.registry import ALGORITHMS  # noqa: E402
-from linkwise.operators import RULES  # noqa: E402
+from linkwise.classics.linearized_registry import LINEARIZED
+from linkwise.classics.registry import ALGORITHMS
+from linkwise.operators import RULES
 
 PAGE = Path(__file__).parent / "theory" / "papers.md"
 
 HEAD = """# Which paper is where
 
 What is numbered in the five papers, the functions that implement it, their files, and the test of each. This page is
-generated (`python docs/generate_papers.py`) from the docstrings, which cite the paper and the equation, from the lists of
-classical algorithms and operator rules, and from a short list of what is numbered; a test holds it to the code. Files are
-given without `linkwise/`. `make demo` writes a page with the results beside what is printed.
+generated (`python docs/generate_papers.py`) from the docstrings, which cite the paper and the equation, from the lists
+of classical algorithms and operator rules, and from a short list of what is numbered; a test holds it to the code.
+Files are given without `linkwise/`. `make demo` writes a page with the results beside what is printed.
 """
 TAIL = """## The named algorithms
 
@@ -59,7 +59,9 @@ def places() -> dict[tuple[str, str], list[Place]]:
     """For each paper and item, what implements it."""
     found: dict[tuple[str, str], set[Place]] = {}
     for c in citations():
-        found.setdefault((c.paper, c.item), set()).add((c.file, c.name))
+        stem = Path(c.file).stem
+        name = c.name or (stem if exists(c.file, stem) else "")  # a file that is about one function
+        found.setdefault((c.paper, c.item), set()).add((c.file, name))
     for a in ALGORITHMS.values():
         file = a.function.__module__.replace(".", "/") + ".py"
         text = a.equations if a.equations[0] in "§lt" else f"eq. {a.equations}"
@@ -129,7 +131,9 @@ def page() -> str:
     parts = [HEAD]
     for paper in PAPERS_IN_ORDER:
         parts.append(f"## {paper.number}\n\n{paper.cited}.\n\n{table(paper)}\n")
-        missing = [f"- {row.numbers.replace('-', '–')}, {row.what}: {row.why_not}." for row in paper.rows if row.why_not]
+        missing = [
+            f"- {row.numbers.replace('-', '–')}, {row.what}: {row.why_not}." for row in paper.rows if row.why_not
+        ]
         parts.append("Not implemented:\n\n" + "\n".join(missing or ["- nothing that is numbered."]) + "\n")
     parts.append(TAIL)
     return "\n".join(parts)

@@ -1,4 +1,4 @@
-"""What the code says about the papers: citations such as ``000 eq. 45, 46`` in docstrings and comments, with their place."""
+"""What the code says about the papers: citations such as ``000 eq. 45, 46`` in docstrings, with their place."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ computes beside what is printed.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter
 
@@ -42,7 +42,8 @@ def framework_section(page: Page) -> None:
     bending_part(page)
 
 
-SECTIONS: tuple[Callable[[Page], None], ...] = (
+Section = Callable[[Page], None]
+SECTIONS: tuple[Section, ...] = (
     robot_section,
     unified_section,
     linearization_section,
@@ -53,12 +54,16 @@ SECTIONS: tuple[Callable[[Page], None], ...] = (
 
 
 def make_report(
-    path: str | Path = "linkwise_demo.html", *, progress: bool | Callable[[float], None] | None = None
+    path: str | Path = "linkwise_demo.html",
+    *,
+    sections: Sequence[Section] = SECTIONS,
+    progress: bool | Callable[[float], None] | None = None,
 ) -> Path:
     """Compute everything and write the page; returns where it is.
 
     Args:
         path: ``.html``.
+        sections: what to write, of :data:`SECTIONS`.
         progress: True or False to show a bar or not, None for one on a terminal, or a function of the fraction done.
     """
     for module in ("matplotlib", "viser", "trimesh"):
@@ -67,11 +72,11 @@ def make_report(
     page = Page(
         "linkwise: five papers, computed",
         "linkwise is a Python library for the dynamics of robots, spacecraft and mechanisms. This page shows a robot "
-        "first, and then, paper by paper, the work that the library is built on: every algorithm, table and figure, with "
-        "what is computed here beside what is printed there. Each number was computed just now, on this machine.",
+        "first, and then, paper by paper, the work that the library is built on: every algorithm, table and figure, "
+        "with what is computed here beside what is printed there. Each number was computed just now, on this machine.",
     )
-    for number, section in enumerate(SECTIONS):
-        bar.update(number / len(SECTIONS))
+    for number, section in enumerate(sections):
+        bar.update(number / len(sections))
         section(page)
     bar.close()
     page.section("yours", "The same in your own hands")

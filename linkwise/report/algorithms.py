@@ -56,7 +56,15 @@ def algorithm_table(page: Page, paper: str, others: Sequence[str] = ()) -> None:
         counts = count(a.name, 6)
         where = a.equations if a.equations[0] in "§lt" else f"eq. {a.equations}"
         rows.append(
-            [a.name, f"{a.paper} {where}", a.kind, f"O({a.order})", f"{counts.M} / {counts.A}", power(error), error < 1e-8]
+            [
+                a.name,
+                f"{a.paper} {where}",
+                a.kind,
+                f"O({a.order})",
+                f"{counts.M} / {counts.A}",
+                power(error),
+                error < 1e-8,
+            ]
         )
     page.table(
         ["algorithm", "printed at", "gives", "grows as", "M / A, n = 6", "error", ""],

@@ -1,7 +1,8 @@
 """Small animations: lines that move, drawn on a canvas by one short script for the whole page.
 
 The points of all pictures are projected here and stored as 16-bit numbers; a motion of a hundred pictures takes some
-ten kilobytes. The script plays what is on the screen only, and nothing by itself where the reader asked for less motion.
+ten kilobytes. The script plays what is on the screen only, and nothing by itself where the reader asked for less
+motion.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import base64
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +57,8 @@ def skeleton(model: Model, q: Array, color: int = 0, width: float = 4.0) -> list
     lines = []
     for k, body in enumerate(model.bodies):
         if body.flexible is not None:
-            nodes = [np.asarray(model.pose(q, body.name, node=node.key))[:, :3, 3] for node in body.flexible.nodes]
+            keys = [cast("str | int", node.key) for node in body.flexible.nodes]
+            nodes = [np.asarray(model.pose(q, body.name, node=key))[:, :3, 3] for key in keys]
             lines.append(Line(np.stack(nodes, axis=1), color, width, dots=False))
             continue
         for end in _ends(model, k):
@@ -149,7 +151,7 @@ def animation(
         f'data-n="{len(t)}" data-kinds="{";".join(kinds)}" data-points="{data}">'
         f'<canvas role="img" aria-label="{escape(label, quote=True)}"></canvas>'
         '<div class="controls"><button type="button">Pause</button>'
-        f'<input type="range" min="0" max="{len(t) - 1}" value="0" aria-label="time"><output>0.00 s</output></div></div>'
+        f'<input type="range" min="0" max="{len(t) - 1}" value="0" aria-label="time"><output></output></div></div>'
     )
 
 
@@ -204,7 +206,9 @@ SCRIPT = """
     m.draw();
   }
   if (!all.length) return;
-  const watch = new IntersectionObserver(es => { for (const e of es) all.find(m => m.box == e.target).seen = e.isIntersecting; });
+  const watch = new IntersectionObserver(entries => {
+    for (const e of entries) all.find(m => m.box == e.target).seen = e.isIntersecting;
+  });
   for (const m of all) watch.observe(m.box);
   let last = 0;
   const frame = now => {

@@ -17,10 +17,10 @@ from linkwise.report.animation import Line, animation, boxes, skeleton
 from linkwise.report.figures import line_figure
 from linkwise.report.page import Checks, Page
 from linkwise.report.unified import rule_errors
-from linkwise.spatial.scalar import cos, where
 from linkwise.sim.actuators import JointSprings
 from linkwise.sim.simulate import simulate
 from linkwise.sim.trajectory import Trajectory
+from linkwise.spatial.scalar import cos, where
 
 Array = NDArray[Any]
 
@@ -38,7 +38,7 @@ def bending_part(page: Page) -> None:
     _satellite(page)
 
 
-# Equations 4.1 to 4.4.
+# Equations 4.1 to 4.3.
 def cantilever_errors(count: int = 3) -> list[float]:
     """Frequencies of the clamped beam in the model against the roots of cos β cosh β = −1, relative."""
     beam = FlexibleBody.beam(LENGTH, EA, (EI, EI), 1e4, MASS_PER_LENGTH, modes=(5, 0), axial_modes=0)
@@ -62,17 +62,17 @@ def _chain(page: Page) -> None:
     error = float(np.abs(factored - mass).max() / np.abs(mass).max())
     worst = max(rule_errors([model]).values())
     bent = max(cantilever_errors())
-    page.heading("Equations 4.1 to 4.4: links that bend")
+    page.heading("Equations 4.1 to 4.3 and the mass matrix of section 4: links that bend")
     page.text(
-        "A link comes from a finite-element model. Its modes of deformation are freedoms before those of its hinge, and "
-        "the same operators, of larger blocks, factor the mass matrix, so the O(n) recursions stay as they are."
+        "A link comes from a finite-element model. Its modes of deformation are freedoms before those of its hinge, "
+        "and the same operators, of larger blocks, factor the mass matrix, so the O(n) recursions stay as they are."
     )
     page.found(
         [
             (
                 error < 1e-10,
-                f"For an arm of two flexible tubes ({model.nv} freedoms) the factored mass matrix is the one computed by "
-                f"composite bodies to {error:.0e}.",
+                f"For an arm of two flexible tubes ({model.nv} freedoms) the factored mass matrix is the one computed "
+                f"by composite bodies to {error:.0e}.",
             ),
             (worst < 1e-8, f"All identities of the rigid chains hold for it too, to {worst:.0e}."),
             (bent < 1e-3, f"A clamped beam has the first three frequencies of the textbook to {bent:.0e}."),
@@ -103,7 +103,7 @@ def spin_up(duration: float = 20.0, pictures: int = 501) -> tuple[Trajectory, Ar
 
     t = np.linspace(0.0, duration, pictures)
     motion = simulate(model, model.neutral(), duration=duration, control=drive, output_times=t, rtol=1e-8)
-    root, tip = (np.asarray(model.pose(motion.q, "beam", **node)) for node in ({}, {"node": "tip"}))
+    root, tip = (np.asarray(model.pose(motion.q, "beam", node=node)) for node in ("root", "tip"))
     return motion, np.asarray((np.linalg.inv(root) @ tip)[:, :3, 3] - np.array([LENGTH, 0.0, 0.0]))
 
 
@@ -116,8 +116,8 @@ def spin_up_checks(t: Array, deflection: Array) -> Checks:
     return [
         (
             abs(least / DEFLECTION - 1.0) < 0.01,
-            f"The tip lags by {abs(least):.4f} m at most, at {t[lowest]:.2f} s; tabulated: {abs(DEFLECTION):.3f} m near "
-            "6.76 s.",
+            f"The tip lags by {abs(least):.4f} m at most, at {t[lowest]:.2f} s; tabulated: {abs(DEFLECTION):.3f} m "
+            "near 6.76 s.",
         ),
         (
             abs(stretch / EXTENSION - 1.0) < 0.02,
@@ -131,7 +131,9 @@ def _spin_up(page: Page) -> None:
     model = turntable()
     some = slice(0, 401, 2)  # 16 s
     straight = np.asarray(model.pose(motion.q[some], "beam"))
-    rigid = Line(np.stack([straight[:, :3, 3], straight[:, :3, 3] + LENGTH * straight[:, :3, 0]], axis=1), -1, 2.0, dots=False)
+    rigid = Line(
+        np.stack([straight[:, :3, 3], straight[:, :3, 3] + LENGTH * straight[:, :3, 0]], axis=1), -1, 2.0, dots=False
+    )
     page.panels(
         "A beam that is spun up",
         [
@@ -147,8 +149,8 @@ def _spin_up(page: Page) -> None:
                 "The tip's deflection. Without the stiffening by the centrifugal force it would grow without bound.",
             ),
         ],
-        ["A link of any finite-element model can be a member of the chain. (The beam and its data are Simo and Vu-Quoc's, "
-         "a test that this paper does not have.)"],
+        ["A link of any finite-element model can be a member of the chain. (The beam and its data are Simo and "
+         "Vu-Quoc's, a test that this paper does not have.)"],
         spin_up_checks(motion.t, deflection),
     )  # fmt: skip
 
@@ -156,7 +158,9 @@ def _spin_up(page: Page) -> None:
 # A satellite.
 def satellite() -> Model:
     """A hub of 20 kg with two flexible panels on hinges; no gravity."""
-    panel = FlexibleBody.beam(3.0, 2e4, (40.0, 90.0), 25.0, 1.5, elements=8, modes=(2, 2), axial_modes=0, torsion_modes=0)
+    panel = FlexibleBody.beam(
+        3.0, 2e4, (40.0, 90.0), 25.0, 1.5, elements=8, modes=(2, 2), axial_modes=0, torsion_modes=0
+    )
     builder = ModelBuilder("satellite", gravity=(0.0, 0.0, 0.0))
     builder.add_body("hub", joint=Free(), mass=20.0, inertia=np.diag([3.0, 4.0, 5.0]))
     for name, x, turn in (("right", 0.5, 0.0), ("left", -0.5, np.pi)):
@@ -205,5 +209,3 @@ def _satellite(page: Page) -> None:
         ["A free base is a joint with six freedoms like any other; large spacecraft are what the formulation is for."],
         satellite_checks(motion),
     )
-
-

@@ -25,8 +25,8 @@ from linkwise.report.figures import line_figure
 from linkwise.report.page import Page
 
 CITED = (
-    "S. K. Saha, <i>Dynamics of serial multibody systems using the decoupled natural orthogonal complement matrices</i> "
-    "(1999)"
+    "S. K. Saha, <i>Dynamics of serial multibody systems using the decoupled natural orthogonal complement "
+    "matrices</i> (1999)"
 )
 _PANEL = (3.5, 2.3)
 _PRINTED = {
@@ -43,12 +43,23 @@ _PRINTED = {
 }  # fmt: skip
 
 
+_OWN_INVERSE: tuple[tuple[str, str, Frames], ...] = (
+    ("linkwise, inertias of each link", "linkwise_inverse", "dh"),
+    ("linkwise, as it runs", "linkwise_inverse", "regrouped"),
+)
+_OWN_FORWARD: tuple[tuple[str, str, Frames], ...] = (
+    ("linkwise, bias force given", "linkwise_solve", "regrouped"),
+    ("linkwise, as it runs", "linkwise_forward", "regrouped"),
+)
+_MISPRINT = " The paper prints 480 additions for Walker and Orin at n = 6 where their formula gives 475."
+
+
 def decoupled_section(page: Page) -> None:
     """What 002 has that is numbered."""
     page.section("002", "Two complements, two arms", CITED)
     page.text(
-        "The paper splits the matrix that maps joint rates to body twists into two factors, one block triangular and one "
-        "block diagonal; recursive O(n) programs for both directions follow: RIDIM (inverse dynamics) and RFDSIM "
+        "The paper splits the matrix that maps joint rates to body twists into two factors, one block triangular and "
+        "one block diagonal; recursive O(n) programs for both directions follow: RIDIM (inverse dynamics) and RFDSIM "
         "(forward dynamics and simulation)."
     )
     page.heading("The algorithms of sections 3 to 5 and appendix B")
@@ -61,9 +72,9 @@ def decoupled_section(page: Page) -> None:
 # Tables 1 and 2.
 def _cost_tables(page: Page) -> None:
     for number, kind, sizes, mine in (
-        (1, "inverse", (6,), (("linkwise, any frames", "linkwise_inverse", "dh"), ("linkwise, as it runs", "linkwise_inverse", "regrouped"))),
-        (2, "forward", (6, 12), (("linkwise, bias force given", "linkwise_solve", "regrouped"), ("linkwise, as it runs", "linkwise_forward", "regrouped"))),
-    ):  # fmt: skip
+        (1, "inverse", (6,), _OWN_INVERSE),
+        (2, "forward", (6, 12), _OWN_FORWARD),
+    ):
         page.heading(f"Table {number}: what {kind} dynamics costs")
         rows: list[list[str | bool]] = []
         for p in PUBLISHED:
@@ -78,7 +89,7 @@ def _cost_tables(page: Page) -> None:
         page.table(
             ["", "formula, M ; A", f"printed, n = {at}", f"formula or count, n = {at}"], rows,
             "M / A for an arm of n revolute joints; the last rows are the library's, counted on a generic chain."
-            + (" The paper prints 480 additions for Walker and Orin at n = 6 where their formula gives 475." if number == 2 else ""),
+            + (_MISPRINT if number == 2 else ""),
             ours=range(first, len(rows)),
         )  # fmt: skip
     inverse, forward = count("linkwise_inverse", 6, "regrouped"), count("linkwise_forward", 6, "regrouped")
@@ -190,7 +201,10 @@ def _stanford(page: Page) -> None:
     page.panels(
         "Figure 8: joint forces of the cycloidal motion",
         [
-            (line_figure(motion.t, [("τ", motion.tau[:, k])], y_label=units[k], size=_PANEL), f"({'abcdef'[k]}) joint {k + 1}")
+            (
+                line_figure(motion.t, [("τ", motion.tau[:, k])], y_label=units[k], size=_PANEL),
+                f"({'abcdef'[k]}) joint {k + 1}",
+            )
             for k in range(6)
         ],
         ["The torques agree with those that Cyril's thesis of 1988 reports for the same arm."],

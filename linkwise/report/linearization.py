@@ -112,7 +112,10 @@ def _prediction(page: Page) -> None:
         "The linearised forward model at work",
         [
             (
-                animation(t, moving, "a falling arm, one beside it, and where the linear model says that one is", view="xy", speed=0.5),
+                animation(
+                    t, moving, "a falling arm, one beside it, and where the linear model says that one is", view="xy",
+                    speed=0.5,
+                ),
                 "Half speed. Grey: a fall. Blue: one that starts a degree beside it. Orange: the grey one and what the "
                 "linearised model adds.",
             ),

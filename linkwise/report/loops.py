@@ -29,9 +29,10 @@ def loops_part(page: Page) -> None:
     """The equations of 004 about trees and loops, and mechanisms with loops."""
     page.heading("Lemmas 1 to 5 and the equations of sections 2, 3 and the appendix")
     identity_table(
-        page, "004", [chain_model(6), branched_model(), models.four_bar(1, closure=Spherical()), models.stewart_platform()],
-        "Both sides of every identity as whole matrices, on a chain, a tree, a four-bar linkage and a Stewart platform; "
-        "largest difference, relative. Lemma 5 and eq. A.3 hold for chains as printed.",
+        page, "004",
+        [chain_model(6), branched_model(), models.four_bar(1, closure=Spherical()), models.stewart_platform()],
+        "Both sides of every identity as whole matrices, on a chain, a tree, a four-bar linkage and a Stewart "
+        "platform; largest difference, relative. Lemma 5 and eq. A.3 hold for chains as printed.",
     )  # fmt: skip
     _steps(page)
     _stewart(page)
@@ -176,8 +177,8 @@ def _four_bars(page: Page) -> None:
                 "The rods' angle over 10 s, simulated with redundant hinges, and from the exact equation of motion.",
             ),
         ],
-        ["At singular configurations the constraints lose rank and the number of freedoms changes; the paper asks for a "
-         "reformulation there."],
+        ["At singular configurations the constraints lose rank and the number of freedoms changes; the paper asks for "
+         "a reformulation there."],
         four_bar_checks(model, motion, exact),
     )  # fmt: skip
 
@@ -197,6 +198,9 @@ def four_bar_checks(model: Model, motion: Trajectory, exact: Array) -> Checks:
             f"At 10 s the first rod's end is at ({end[0]:.8f}, {end[1]:.8f}) m; tabulated: ({TABULATED[0]:.8f}, "
             f"{TABULATED[1]:.8f}).",
         ),
-        (freedoms == (1, 3), f"One freedom upright, {freedoms[1]} lying flat, and no reformulation: least-norm forces."),
+        (
+            freedoms == (1, 3),
+            f"One freedom upright, {freedoms[1]} lying flat, and no reformulation: least-norm forces.",
+        ),
         (open_by < 1e-9, f"Both loops stay closed to {open_by:.0e} m."),
     ]

@@ -69,7 +69,8 @@ class Page:
         """A figure, and beside it what the paper says and what we checked."""
         self.heading(title)
         self._parts.append(
-            f'<div class="pair">{_figure(drawing, caption)}<div class="side">{_says(says)}{self._found(checks)}</div></div>'
+            f'<div class="pair">{_figure(drawing, caption)}'
+            f'<div class="side">{_says(says)}{self._found(checks)}</div></div>'
         )
 
     def panels(self, title: str, drawings: Iterable[tuple[str, str]], says: Sequence[str], checks: Checks) -> None:

@@ -24,7 +24,7 @@ from linkwise.sim.simulate import simulate
 Array = NDArray[Any]
 
 CITED = "R. Featherstone and D. Orin, <i>Robot dynamics: equations and algorithms</i> (2000)"
-SIZES = (2, 4, 8, 16, 32)
+SIZES = (3, 6, 12, 24)
 MEASURED = {
     "newton_euler": "inverse dynamics (RNEA)",
     "articulated_body": "forward, articulated bodies (ABA)",
@@ -38,8 +38,8 @@ def review_section(page: Page) -> None:
     """What 003 has that is numbered."""
     page.section("003", "Equations and algorithms, a review", CITED)
     page.text(
-        "The recursive Newton–Euler, composite-rigid-body and articulated-body algorithms in one notation, three ways to "
-        "treat closed loops, and algorithms that come from looking at the whole system at once."
+        "The recursive Newton–Euler, composite-rigid-body and articulated-body algorithms in one notation, three ways "
+        "to treat closed loops, and algorithms that come from looking at the whole system at once."
     )
     page.heading("Equations 1 to 14 and 23 to 29: the algorithms")
     algorithm_table(page, "003", ("composite", "direct", "vereshchagin", "articulated_body"))
@@ -107,8 +107,8 @@ def _complexity(page: Page) -> None:
         ],
         [
             "Inverse dynamics and the articulated-body algorithm take O(n) operations.",
-            "The mass matrix takes O(n²) by composite bodies, O(n²) also as n inverse dynamics with a larger factor; to "
-            "factor it takes O(n³).",
+            "The mass matrix takes O(n²) by composite bodies, O(n²) also as n inverse dynamics with a larger factor; "
+            "to factor it takes O(n³).",
         ],
         _complexity_checks(counted, times),
     )  # fmt: skip
@@ -135,7 +135,11 @@ def _complexity_checks(counted: dict[str, list[float]], times: dict[str, list[fl
 
 
 # Closed loops.
-METHODS = {"kkt": "1: the whole system (eq. 20)", "multipliers": "2: λ first (eq. 21)", "nullspace": "3: null space (eq. 22)"}
+METHODS = {
+    "kkt": "1: the whole system (eq. 20)",
+    "multipliers": "2: λ first (eq. 21)",
+    "nullspace": "3: null space (eq. 22)",
+}
 
 
 def _loops(page: Page) -> None:
@@ -150,15 +154,22 @@ def _loops(page: Page) -> None:
         apart = max(float(np.abs(x - y).max()) for x in found.values() for y in found.values()) / scale
         equations = len(model.closure_error(q))
         rows.append(
-            [model.name.replace("_", " "), str(model.nv), str(equations), str(model.freedoms(q).count), power(apart), apart < 1e-8]
+            [
+                model.name.replace("_", " "),
+                str(model.nv),
+                str(equations),
+                str(model.freedoms(q).count),
+                power(apart),
+                apart < 1e-8,
+            ]
         )
     page.table(
         ["mechanism", "joint freedoms n", "equations", "freedoms left", "difference", ""],
         rows,
         "Accelerations by "
         + "; ".join(f"method {text}" for text in METHODS.values())
-        + ": the largest difference between any two, relative. Hinges in a planar loop are redundant (the equations are "
-        "more than their rank), and all three must still agree.",
+        + ": the largest difference between any two, relative. Hinges in a planar loop are redundant (the equations "
+        "are more than their rank), and all three must still agree.",
     )
     model = models.slider_crank()
     t = np.linspace(0.0, 1.5, 121)
@@ -203,6 +214,8 @@ def _particular(page: Page) -> None:
         ["", "generic chain of as many links", "this robot", "ns per state, one core"],
         rows,
         "The review remarks that for one robot the equations written out in symbols take the least work. The library "
-        "writes them out for the robot at hand, with constants folded and structural zeros gone. M / A; batches of 8192.",
+        "writes them out for the robot at hand, with constants folded and structural zeros gone. M / A; 8192 states.",
     )
-    page.found([(bool(fewer), "No robot takes more than the generic chain, and those with right angles take much less.")])
+    page.found(
+        [(bool(fewer), "No robot takes more than the generic chain, and those with right angles take much less.")]
+    )

@@ -13,26 +13,31 @@ from linkwise.model.description import Geometry
 from linkwise.model.placement import transform
 from linkwise.model_api.model import Model
 from linkwise.report.page import Page
-from linkwise.spatial.scalar import cos, sin
 from linkwise.sim.actuators import ComputedTorque
 from linkwise.sim.simulate import simulate
 from linkwise.sim.trajectory import Trajectory
+from linkwise.spatial.scalar import cos, sin
 from linkwise.viz.recording import embedded, motion_html
 
 SWING = 8.0
 """s: the period of the motion."""
 _STEEL, _PAINT, _DARK = (0.62, 0.66, 0.72, 1.0), (0.90, 0.47, 0.20, 1.0), (0.20, 0.23, 0.28, 1.0)
-_SHAPES: dict[str, list[tuple[Any, tuple[float, ...], tuple[float, float, float], tuple[float, float, float], Any]]] = {
-    # kind, size, where in the body's frame, turned by, colour
-    "world": [("cylinder", (0.13, 0.04), (0, 0, -0.28), (0, 0, 0), _DARK), ("cylinder", (0.08, 0.28), (0, 0, -0.14), (0, 0, 0), _STEEL)],
-    "link1": [("cylinder", (0.07, 0.2), (0, 0, 0.1), (0, 0, 0), _PAINT), ("sphere", (0.075,), (0, 0, 0.2), (0, 0, 0), _PAINT)],
-    "link2": [("cylinder", (0.05, 0.14), (0, 0, 0.05), (0, 0, 0), _STEEL), ("box", (0.12, 0.16, 0.1), (0, 0, 0.1), (0, 0, 0), _PAINT)],
-    "link3": [("box", (0.05, 0.05, 0.9), (0, 0, -0.05), (0, 0, 0), _STEEL)],
-    "link4": [("cylinder", (0.032, 0.2), (0, 0, 0.5), (0, 0, 0), _DARK)],
-    "link5": [("sphere", (0.042,), (0, 0, 0), (0, 0, 0), _PAINT), ("cylinder", (0.03, 0.09), (0, 0, 0), (0, 0, 0), _STEEL)],
+_SHAPES: dict[str, list[tuple[Any, tuple[float, ...], tuple[float, float, float], Any]]] = {
+    # kind, size, where in the body's frame, colour
+    "world": [
+        ("cylinder", (0.13, 0.04), (0, 0, -0.28), _DARK),
+        ("cylinder", (0.08, 0.28), (0, 0, -0.14), _STEEL),
+    ],
+    "link1": [("cylinder", (0.07, 0.2), (0, 0, 0.1), _PAINT), ("sphere", (0.075,), (0, 0, 0.2), _PAINT)],
+    "link2": [("cylinder", (0.05, 0.14), (0, 0, 0.05), _STEEL), ("box", (0.12, 0.16, 0.1), (0, 0, 0.1), _PAINT)],
+    "link3": [("box", (0.05, 0.05, 0.9), (0, 0, -0.05), _STEEL)],
+    "link4": [("cylinder", (0.032, 0.2), (0, 0, 0.5), _DARK)],
+    "link5": [("sphere", (0.042,), (0, 0, 0), _PAINT), ("cylinder", (0.03, 0.09), (0, 0, 0), _STEEL)],
     "link6": [
-        ("cylinder", (0.025, 0.06), (0, 0, 0.05), (0, 0, 0), _DARK), ("box", (0.03, 0.12, 0.02), (0, 0, 0.085), (0, 0, 0), _STEEL),
-        ("box", (0.022, 0.015, 0.06), (0, 0.045, 0.12), (0, 0, 0), _STEEL), ("box", (0.022, 0.015, 0.06), (0, -0.045, 0.12), (0, 0, 0), _STEEL),
+        ("cylinder", (0.025, 0.06), (0, 0, 0.05), _DARK),
+        ("box", (0.03, 0.12, 0.02), (0, 0, 0.085), _STEEL),
+        ("box", (0.022, 0.015, 0.06), (0, 0.045, 0.12), _STEEL),
+        ("box", (0.022, 0.015, 0.06), (0, -0.045, 0.12), _STEEL),
     ],
 }  # fmt: skip
 
@@ -47,9 +52,15 @@ def dressed_arm() -> Model:
 def _shapes(body: str) -> tuple[Geometry, ...]:
     return tuple(
         Geometry(
-            kind, size, None, (1.0, 1.0, 1.0), tuple(map(tuple, transform(xyz=at, rpy=turned).tolist())), body, rgba=rgba
+            kind,
+            size,
+            None,
+            (1.0, 1.0, 1.0),
+            tuple(map(tuple, transform(xyz=at).tolist())),
+            body,
+            rgba=rgba,
         )
-        for kind, size, at, turned, rgba in _SHAPES[body]
+        for kind, size, at, rgba in _SHAPES[body]
     )
 
 

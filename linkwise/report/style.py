@@ -22,7 +22,8 @@ a { color: var(--accent); }
 .lead { color: var(--soft); font-size: 17px; }
 .cited { color: var(--soft); font-size: 15px; }
 nav { display: flex; flex-wrap: wrap; gap: 8px; margin: 18px 0 22px; padding: 0; }
-nav a { border: 1px solid var(--line); border-radius: 999px; padding: 5px 14px; text-decoration: none; font-size: 15px; }
+nav a { border: 1px solid var(--line); border-radius: 999px; padding: 5px 14px; text-decoration: none;
+  font-size: 15px; }
 .pair { display: grid; grid-template-columns: minmax(0, 1.5fr) minmax(0, 1fr); gap: 28px; align-items: start; }
 .panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(290px, 1fr)); gap: 14px; margin-bottom: 14px; }
 figure { margin: 0; border: 1px solid var(--line); border-radius: 8px; padding: 12px 12px 10px; min-width: 0; }
@@ -49,7 +50,8 @@ figcaption { color: var(--soft); font-size: 14px; margin-top: 6px; }
 .scroll { overflow-x: auto; margin: 8px 0 16px; }
 .about { color: var(--soft); font-size: 14px; max-width: none; margin: 10px 0 0; }
 table { border-collapse: collapse; width: 100%; font-size: 15px; }
-th, td { text-align: right; padding: 6px 10px; border-bottom: 1px solid var(--line); vertical-align: top; white-space: pre;
+th, td { text-align: right; padding: 6px 10px; border-bottom: 1px solid var(--line); vertical-align: top;
+  white-space: pre;
   font-variant-numeric: tabular-nums; }
 th { color: var(--soft); font-weight: 600; font-size: 13px; }
 th:first-child, td:first-child, .words th, .words td { text-align: left; }

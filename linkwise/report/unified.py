@@ -19,7 +19,8 @@ def branched_model() -> Model:
     """Seven bodies on joints of four types, with two branchings."""
     rng = np.random.default_rng(4)
     builder = ModelBuilder("branched")
-    tree = [("world", Spherical()), ("b0", Revolute((0, 0, 1))), ("b1", Prismatic((1, 0, 0))), ("b0", Universal((1, 0, 0), (0, 1, 0))),
+    tree = [("world", Spherical()), ("b0", Revolute((0, 0, 1))), ("b1", Prismatic((1, 0, 0))),
+            ("b0", Universal((1, 0, 0), (0, 1, 0))),
             ("b3", Revolute((0, 1, 0))), ("b3", Revolute((1, 0, 0))), ("b5", Spherical())]  # fmt: skip
     for k, (parent, joint) in enumerate(tree):
         builder.add_body(
@@ -69,9 +70,9 @@ def unified_section(page: Page) -> None:
     """What 000 has that is numbered."""
     page.section("000", "One formulation for all algorithms", CITED)
     page.text(
-        "The paper writes the dynamics of a chain with a few operators over all links (φ shifts and adds up forces from "
-        "tip to base, H picks out what a joint lets through, M holds the inertias) and derives the known algorithms, "
-        "from O(n³) to O(n), from the mass matrix 𝓜 = HφMφ*H* and its factors."
+        "The paper writes the dynamics of a chain with a few operators over all links (φ shifts and adds up forces "
+        "from tip to base, H picks out what a joint lets through, M holds the inertias) and derives the known "
+        "algorithms, from O(n³) to O(n), from the mass matrix 𝓜 = HφMφ*H* and its factors."
     )
     page.heading("Sections 3 to 5 and table 1: the algorithms")
     page.text(
@@ -110,8 +111,8 @@ def _derived(page: Page) -> None:
             ),
             (
                 forward < FINE,
-                f"Lemma 6.5: applied to T − C as sweeps, it gives the accelerations of the compiled forward dynamics to "
-                f"{forward:.0e}.",
+                f"Lemma 6.5: applied to T − C as sweeps, it gives the accelerations of the compiled forward dynamics "
+                f"to {forward:.0e}.",
             ),
         ]
     )

@@ -6,7 +6,7 @@ import re
 import numpy as np
 
 from linkwise import models
-from linkwise.report import robot
+from linkwise.report import bending, loops, robot
 from linkwise.report.animation import Line, animation, projected, skeleton
 from linkwise.report.linearization import differences
 from linkwise.report.page import Page
@@ -63,12 +63,13 @@ def test_the_animation_shows_the_poses_of_the_model():
 
 
 def test_flexible_bodies_are_bent_and_closures_meet():
-    arm = models.flexible_arm()
-    q = np.zeros((2, arm.nq))
+    beam = bending.turntable()
+    q = np.zeros((2, beam.nq))
     q[1] = 0.05
-    bent = skeleton(arm, q)[0].points
+    bent = skeleton(beam, q)[0].points
     assert bent.shape[1] > 2
-    np.testing.assert_allclose(bent[1, -1], arm.pose(q[1], "upper", node="tip")[:3, 3])
+    np.testing.assert_allclose(bent[1, -1], beam.pose(q[1], "beam", node="tip")[:3, 3])
+    assert np.ptp(bent[1] @ np.cross(bent[1, 1] - bent[1, 0], (0, 0, 1))) > 0.01  # no straight line
     bars = models.four_bar(1)
     q = bars.neutral()[None]
     ends = np.concatenate([line.points[0] for line in skeleton(bars, q)])
@@ -89,6 +90,28 @@ def test_differences_and_exponents():
     assert abs(exponent((4, 8, 16), [n**2.5 for n in (4, 8, 16)]) - 2.5) < 1e-12
 
 
+def test_the_steps_on_a_redundant_loop():
+    """Where the constraints have more rows than rank."""
+    model = models.four_bar(1)
+    q = model.assemble(np.array([0.4, -0.4, 0.4]))
+    v = model.project_velocity(q, np.array([1.0, -1.0, 1.0]))
+    rows, total = loops.step_rows(model, q, v, np.array([1.0, 2.0, 3.0]))
+    assert [row[0] for row in rows] == list("ABCDEF")
+    assert max(error for _, _, error in rows) < 1e-9
+    assert total < 1e-9
+
+
+def test_the_four_bar_is_the_exact_one_and_a_wrong_one_is_told():
+    motion, exact = loops.four_bar_motion()
+    model = models.four_bar(2)
+    assert all(holds for holds, _ in loops.four_bar_checks(model, motion, exact))
+    assert not loops.four_bar_checks(model, motion, exact + 1e-3)[0][0]
+
+
+def test_the_clamped_beam_is_the_textbooks():
+    assert max(bending.cantilever_errors()) < 1e-4
+
+
 def test_the_dressed_arm_is_the_same_arm():
     plain, dressed = models.stanford_arm(), robot.dressed_arm()
     q, v, tau = np.random.default_rng(0).normal(size=(3, 6))
@@ -101,4 +124,6 @@ def test_the_controller_brings_the_arm_onto_its_way():
     again = robot.controlled_motion(robot.SWING)
     assert np.abs(motion.q[-1] - again.q[len(again.t) // 2]).max() < 1e-5  # the same motion
     gap = again.q[-1] - again.q[0]
-    np.testing.assert_allclose(gap, -np.array([0.3, 0.15, 0.05, 0.4, -0.3, 0.5]), atol=1e-3)  # a period later, no offset
+    np.testing.assert_allclose(
+        gap, -np.array([0.3, 0.15, 0.05, 0.4, -0.3, 0.5]), atol=1e-3
+    )  # a period later, no offset
