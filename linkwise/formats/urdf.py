@@ -28,7 +28,7 @@ from linkwise.formats.xml import Element
 from linkwise.model.description import Geometry, JointLimits, Mimic
 from linkwise.model.placement import ANGLE_SNAP, Array
 
-__all__ = ["read_urdf"]
+__all__ = ["read_joint", "read_link", "read_urdf"]
 
 _TYPES: dict[str, JointType] = {
     "revolute": "revolute",
@@ -57,8 +57,8 @@ def read_urdf(root: Element, file: str, name: str, snap: float = ANGLE_SNAP) -> 
         values.fail("this is not a URDF file: its root element is not <robot>", root, got=f"<{root.tag[:40]}>")
     warnings: list[ModelWarning] = []
     colours = named_colours(root)
-    links = tuple(_link(element, values, warnings, colours) for element in root.all("link"))
-    joints = tuple(_joint(element, values) for element in root.all("joint"))
+    links = tuple(read_link(element, values, warnings, colours) for element in root.all("link"))
+    joints = tuple(read_joint(element, values) for element in root.all("joint"))
     name = root.attributes.get("name", "").strip() or name
     return Description(name, file, root.line, links, joints), warnings
 
@@ -71,14 +71,17 @@ def _refuse_xacro(root: Element, values: Values) -> None:
                 "this is a xacro file: a program that writes a URDF file, not the file itself",
                 element,
                 got=f"<{element.tag[:40]}>" if macro else "an expression ${...} or $(...)",
-                do="expand it first: xacro model.urdf.xacro > model.urdf",
+                do="name it .xacro and use load(..., arguments={}), or expand it first: xacro a.xacro > a.urdf",
             )
 
 
-def _link(element: Element, values: Values, warnings: list[ModelWarning], colours: dict[str, RGBA]) -> LinkWritten:
+def read_link(
+    element: Element, values: Values, warnings: list[ModelWarning], colours: dict[str, RGBA] | None = None
+) -> LinkWritten:
+    """One ``<link>``; what to warn about is appended. ``colours``: the file's materials by name."""
     name = values.text(element, "name", of="a link")
     of = f"link {shown(name)}"
-    visuals = _shapes(element, "visual", name, values, warnings, colours)
+    visuals = _shapes(element, "visual", name, values, warnings, colours or {})
     collisions = _shapes(element, "collision", name, values, warnings, {})
     inertial = values.child(element, "inertial")
     if inertial is None:
@@ -100,7 +103,8 @@ def _link(element: Element, values: Values, warnings: list[ModelWarning], colour
     return LinkWritten(name, element.line, mass, com, inertia, visuals, collisions)
 
 
-def _joint(element: Element, values: Values) -> JointWritten:
+def read_joint(element: Element, values: Values) -> JointWritten:
+    """One ``<joint>``."""
     name = values.text(element, "name", of="a joint")
     of = f"joint {shown(name)}"
     written = values.text(element, "type", of=of)

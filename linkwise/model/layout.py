@@ -109,7 +109,7 @@ class _BodyFrames:
     def axis_rotation(self, body: Body) -> Array:
         """Joint frame to the frame whose z is the joint's axis."""
         axis = self.mechanism.joints[body.index].type.axis
-        return np.eye(3) if axis is None else _turn_z_to(np.array(axis))
+        return np.eye(3) if axis is None else turn_z_to(np.array(axis))
 
     def placement(self, body: Body) -> tuple[Transform, float]:
         """Parent's link frame to the joint's axis frame, and the lead of the joint."""
@@ -172,7 +172,7 @@ class _Frames:
         """The z axis and the origin of a link; x comes later, from its children."""
         k, joint = body.index, self.mechanism.joints[body.index].type
         X, J = self.X[k], np.array(body.joint_frame)
-        self.R[k] = J[:3, :3] @ (_turn_z_to(np.array(joint.axis)) if joint.axis is not None else np.eye(3))
+        self.R[k] = J[:3, :3] @ (turn_z_to(np.array(joint.axis)) if joint.axis is not None else np.eye(3))
         axis = self.R[k][:, 2]
         self.o[k] = J[:3, 3]
         if k in self.free or joint.symmetry == "none":
@@ -285,7 +285,7 @@ def _across(x: Array, z: Array) -> Array:
     return x
 
 
-def _turn_z_to(axis: Array) -> Array:
+def turn_z_to(axis: Array) -> Array:
     """A rotation whose z column is the axis; a permutation of axes where the axis is a coordinate axis."""
     k = coordinate_axis(axis)
     if k is not None:

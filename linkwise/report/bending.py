@@ -62,7 +62,7 @@ def _chain(page: Page) -> None:
     error = float(np.abs(factored - mass).max() / np.abs(mass).max())
     worst = max(rule_errors([model]).values())
     bent = max(cantilever_errors())
-    page.heading("Equations 4.1 to 4.3 and the mass matrix of section 4: links that bend")
+    page.part("Equations 4.1 to 4.3 and the mass matrix of section 4: links that bend")
     page.text(
         "A link comes from a finite-element model. Its modes of deformation are freedoms before those of its hinge, "
         "and the same operators, of larger blocks, factor the mass matrix, so the O(n) recursions stay as they are."

@@ -62,7 +62,7 @@ def decoupled_section(page: Page) -> None:
         "one block diagonal; recursive O(n) programs for both directions follow: RIDIM (inverse dynamics) and RFDSIM "
         "(forward dynamics and simulation)."
     )
-    page.heading("The algorithms of sections 3 to 5 and appendix B")
+    page.part("The algorithms of sections 3 to 5 and appendix B")
     algorithm_table(page, "002")
     _cost_tables(page)
     _planar(page)
@@ -75,7 +75,7 @@ def _cost_tables(page: Page) -> None:
         (1, "inverse", (6,), _OWN_INVERSE),
         (2, "forward", (6, 12), _OWN_FORWARD),
     ):
-        page.heading(f"Table {number}: what {kind} dynamics costs")
+        page.part(f"Table {number}: what {kind} dynamics costs")
         rows: list[list[str | bool]] = []
         for p in PUBLISHED:
             if p.kind == kind:
@@ -119,7 +119,7 @@ def _planar(page: Page) -> None:
     model = models.planar_arm()
     start, end = np.zeros(3), np.full(3, np.pi)
     motion, fall = forces(model, start, end), free_fall(model, start)
-    page.heading("Section 6.1 and figure 4: a planar arm of three links")
+    page.part("Section 6.1 and figure 4: a planar arm of three links")
     page.text(
         "It moves in the X–Y plane, with gravity along −Y. The paper does not print its link data; here each link is a "
         f"uniform rod of {length_of(model):g} m and {model.bodies[0].mass:g} kg, which gives the first torque the size "
@@ -168,7 +168,7 @@ def _planar(page: Page) -> None:
 def _stanford(page: Page) -> None:
     model = models.stanford_arm()
     motion, fall = forces(model, STANFORD_START, STANFORD_END), free_fall(model, STANFORD_START)
-    page.heading("Section 6.2, figure 7 and table 3: the Stanford arm")
+    page.part("Section 6.2, figure 7 and table 3: the Stanford arm")
     page.text(
         "Six freedoms, the third joint prismatic; Denavit–Hartenberg parameters, masses and inertias of the paper's "
         "table 3, gravity along −Z. The motion goes to 60° in every revolute joint and to b3 = 0.1 m; θ2 starts at "

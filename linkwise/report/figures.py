@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
+import numpy as np
+
 from linkwise.errors import require_extra
 
 _NUMBER = count(1)
@@ -73,12 +75,70 @@ def growth_figure(
     return _svg(figure, ", ".join(label for label, _, _ in curves) + f": {y_label} over {x_label}")
 
 
+def histogram_figure(panels: Sequence[tuple[str, Any]], *, columns: int = 3) -> str:
+    """One panel for each sample of numbers (label, values), with its 5 %, 50 % and 95 % quantiles."""
+    figure, axes = _panels(len(panels), columns)
+    for axis, (label, values) in zip(axes, panels, strict=False):
+        axis.hist(values, bins=min(60, max(8, int(len(values) ** 0.5))), color=_COLORS[0], alpha=0.85)
+        for quantile in np.quantile(values, [0.05, 0.5, 0.95]):
+            axis.axvline(quantile, color=_COLORS[1], lw=1.2)
+        _labelled(axis, label, "members")
+    return _svg(figure, "distributions of " + ", ".join(label for label, _ in panels))
+
+
+def scatter_figure(panels: Sequence[tuple[str, Any, str, Any]], marked: Any = None, *, columns: int = 3) -> str:
+    """One panel for each pair (x label, x, y label, y); points where ``marked`` is true have another colour."""
+    figure, axes = _panels(len(panels), columns)
+    for axis, (x_label, x, y_label, y) in zip(axes, panels, strict=False):
+        axis.scatter(x, y, s=5, color=_COLORS[0], alpha=0.45, linewidths=0)
+        if marked is not None and marked.any():
+            axis.scatter(x[marked], y[marked], s=9, color=_COLORS[1], alpha=0.9, linewidths=0)
+        _labelled(axis, x_label, y_label)
+    return _svg(figure, "; ".join(f"{y_label} against {x_label}" for x_label, _, y_label, _ in panels))
+
+
+def bar_figure(names: Sequence[str], groups: Sequence[tuple[str, Any, Any]], *, x_label: str) -> str:
+    """Horizontal bars for each name, one for each group (label, values, intervals (n, 2))."""
+    figure, axis = _axes((8.0, 0.9 + 0.26 * len(groups) * len(names)))
+    height = 0.8 / len(groups)
+    places = np.arange(len(names))
+    for k, (label, values, intervals) in enumerate(groups):
+        around = np.abs(np.transpose(intervals) - values)
+        axis.barh(places + k * height, values, height, xerr=around, label=label, color=_COLORS[k], ecolor=_INK)
+    axis.set_yticks(places + 0.5 * height * (len(groups) - 1), names)
+    axis.invert_yaxis()
+    axis.set_xlabel(x_label, fontsize=9)
+    axis.legend(frameon=False, labelcolor=_INK)
+    return _svg(figure, f"{x_label}: " + ", ".join(names))
+
+
 def _axes(size: tuple[float, float]) -> tuple[Any, Any]:
+    figure = _figure(size)
+    axis = figure.subplots()
+    _dress(axis)
+    return figure, axis
+
+
+def _panels(count: int, columns: int) -> tuple[Any, Any]:
+    columns = min(columns, max(1, count))
+    rows = -(-count // columns)
+    figure = _figure((3.4 * columns, 2.5 * rows))
+    axes = figure.subplots(rows, columns, squeeze=False).reshape(-1)
+    for axis in axes[:count]:
+        _dress(axis)
+    for axis in axes[count:]:
+        axis.set_visible(False)
+    return figure, axes
+
+
+def _figure(size: tuple[float, float]) -> Any:
     require_extra("matplotlib", "viz")
     from matplotlib.figure import Figure  # no pyplot: no window, no global state
 
-    figure = Figure(figsize=size, layout="constrained", facecolor="none")
-    axis = figure.subplots()
+    return Figure(figsize=size, layout="constrained", facecolor="none")
+
+
+def _dress(axis: Any) -> None:
     axis.set_facecolor("none")
     axis.grid(color=_GRID, lw=0.7)
     axis.set_axisbelow(True)
@@ -88,7 +148,11 @@ def _axes(size: tuple[float, float]) -> tuple[Any, Any]:
     axis.tick_params(which="both", labelsize=9, colors=_INK)
     axis.xaxis.label.set_color(_INK)
     axis.yaxis.label.set_color(_INK)
-    return figure, axis
+
+
+def _labelled(axis: Any, x_label: str, y_label: str) -> None:
+    axis.set_xlabel(x_label, fontsize=9)
+    axis.set_ylabel(y_label, fontsize=9)
 
 
 def _legend(axis: Any, columns: int) -> None:

@@ -72,7 +72,7 @@ def linearization_section(page: Page) -> None:
         "algorithms: the changed vector in O(n), the matrices in O(n²), and for comparison the conventional ways "
         "in O(n³)."
     )
-    page.heading("Algorithms 1 to 6, and their printed costs")
+    page.part("Algorithms 1 to 6, and their printed costs")
     errors = algorithm_errors()
     rows: list[list[str | bool]] = []
     for algorithm, row in zip(LINEARIZED, linearized_counts(6), strict=True):
@@ -91,7 +91,7 @@ def linearization_section(page: Page) -> None:
         "<code>linearize_inverse</code>, <code>linearize_forward</code> and their vector forms run. Error: against "
         "central differences of the nonlinear dynamics, relative; the differences themselves are good to some 1e−9.",
     )
-    page.heading("Lemmas 4.2 to 4.5")
+    page.part("Lemmas 4.2 to 4.5")
     identity_table(page, "001", [chain_model(6)], "The lemmas that are identities, on the chain of six links.")
     _prediction(page)
 

@@ -27,7 +27,7 @@ TABULATED = np.array([0.328458111542, 0.944518538178])
 
 def loops_part(page: Page) -> None:
     """The equations of 004 about trees and loops, and mechanisms with loops."""
-    page.heading("Lemmas 1 to 5 and the equations of sections 2, 3 and the appendix")
+    page.part("Lemmas 1 to 5 and the equations of sections 2, 3 and the appendix")
     identity_table(
         page, "004",
         [chain_model(6), branched_model(), models.four_bar(1, closure=Spherical()), models.stewart_platform()],
@@ -77,7 +77,7 @@ def _steps(page: Page) -> None:
     q = model.assemble(model.integrate(model.neutral(), 0.15 * rng.normal(size=model.nv)))
     v, tau = model.project_velocity(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)
     rows, total = step_rows(model, q, v, tau)
-    page.heading("Steps A to F: forward dynamics with closed loops")
+    page.part("Steps A to F: forward dynamics with closed loops")
     page.table(
         ["step", "what it computes", "error", ""],
         [[step, what, power(error), error < 1e-8] for step, what, error in rows],

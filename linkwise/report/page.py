@@ -45,6 +45,10 @@ class Page:
             self._parts.append(f'<p class="cited">{cited}</p>')
 
     def heading(self, text: str) -> None:
+        """A new section that the top of the page does not lead to."""
+        self._parts.append(f"<h2>{escape(text)}</h2>")
+
+    def part(self, text: str) -> None:
         """A part of a section."""
         self._parts.append(f"<h3>{escape(text)}</h3>")
 
@@ -61,13 +65,19 @@ class Page:
         self._parts.append(f"<footer>{escape(text)}</footer>")
 
     # Pictures, with what the paper says and what is found.
-    def figure(self, drawing: str, caption: str) -> None:
-        """One figure alone, across the page."""
+    def figure(self, title: str, drawing: str, caption: str) -> None:
+        """A figure across the page; without a title if that is empty. The caption may contain markup."""
+        if title:
+            self.part(title)
         self._parts.append(_figure(drawing, caption))
+
+    def gallery(self, figures: Iterable[tuple[str, str]]) -> None:
+        """Small figures side by side, each with a caption that may contain markup."""
+        self._parts.append(f'<div class="gallery">{"".join(_figure(*each) for each in figures)}</div>')
 
     def beside(self, title: str, drawing: str, caption: str, says: Sequence[str], checks: Checks) -> None:
         """A figure, and beside it what the paper says and what we checked."""
-        self.heading(title)
+        self.part(title)
         self._parts.append(
             f'<div class="pair">{_figure(drawing, caption)}'
             f'<div class="side">{_says(says)}{self._found(checks)}</div></div>'
@@ -75,7 +85,7 @@ class Page:
 
     def panels(self, title: str, drawings: Iterable[tuple[str, str]], says: Sequence[str], checks: Checks) -> None:
         """Several figures with captions, and under them what the paper says and what we checked."""
-        self.heading(title)
+        self.part(title)
         figures = "".join(_figure(drawing, caption) for drawing, caption in drawings)
         self._parts.append(
             f'<div class="panels">{figures}</div><div class="columns"><div class="side">{_says(says)}</div>'
@@ -131,11 +141,11 @@ class Page:
             f'<a href="#s-{escape(key)}">{escape(f"{key} {title}" if key.isdigit() else title)}</a>'
             for key, title in self._sections
         )
-        top = (
-            f'<h1>{escape(self.title)}</h1><p class="lead">{self.lead}</p>'
-            f'<nav aria-label="sections">{links}</nav>'
-            f"<p><b>{held} of {len(self.checks)}</b> checks on this page hold.</p>"
-        )
+        top = f'<h1>{escape(self.title)}</h1><p class="lead">{self.lead}</p>'
+        if links:
+            top += f'<nav aria-label="sections">{links}</nav>'
+        if self.checks:
+            top += f"<p><b>{held} of {len(self.checks)}</b> checks on this page hold.</p>"
         body = "\n".join(self._parts)
         return (
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

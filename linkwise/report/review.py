@@ -41,7 +41,7 @@ def review_section(page: Page) -> None:
         "The recursive Newton–Euler, composite-rigid-body and articulated-body algorithms in one notation, three ways "
         "to treat closed loops, and algorithms that come from looking at the whole system at once."
     )
-    page.heading("Equations 1 to 14 and 23 to 29: the algorithms")
+    page.part("Equations 1 to 14 and 23 to 29: the algorithms")
     algorithm_table(page, "003", ("composite", "direct", "vereshchagin", "articulated_body"))
     _complexity(page)
     _loops(page)
@@ -143,7 +143,7 @@ METHODS = {
 
 
 def _loops(page: Page) -> None:
-    page.heading("Section 3.4: three ways with closed loops")
+    page.part("Section 3.4: three ways with closed loops")
     rows: list[list[str | bool]] = []
     rng = np.random.default_rng(2)
     for model in (models.four_bar(1), models.slider_crank(), models.stewart_platform()):
@@ -194,7 +194,7 @@ def _loops(page: Page) -> None:
 
 # A particular robot.
 def _particular(page: Page) -> None:
-    page.heading("Section 4: equations for one particular robot")
+    page.part("Section 4: equations for one particular robot")
     rows: list[list[str | bool]] = []
     fewer = True
     for model in (chain_model(6), models.stanford_arm(), models.planar_arm()):

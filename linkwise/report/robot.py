@@ -99,6 +99,7 @@ def robot_section(page: Page) -> None:
     # The player asks the reader's system for day or night when it starts, as this page does.
     document = document.replace("{darkMode:false}", '{darkMode:matchMedia("(prefers-color-scheme: dark)").matches}', 1)
     page.figure(
+        "",
         embedded(document, 480, "the Stanford arm, moving"),
         f"{motion.t[-1]:g} s of simulation, {motion.steps} steps of {motion.method}. The masses and inertias are the "
         "paper's; the housing is ours.",

@@ -46,6 +46,7 @@ figcaption { color: var(--soft); font-size: 14px; margin-top: 6px; }
   padding-bottom: 0; }
 .checks li::before { content: "✓"; position: absolute; left: 4px; font-weight: 700; color: var(--good); }
 .checks li.no::before { content: "✗"; color: var(--bad); }
+.gallery { display: grid; grid-template-columns: repeat(auto-fill, minmax(250px, 1fr)); gap: 16px; margin: 14px 0; }
 .columns { display: grid; grid-template-columns: 1fr 1fr; gap: 28px; margin-top: 16px; }
 .scroll { overflow-x: auto; margin: 8px 0 16px; }
 .about { color: var(--soft); font-size: 14px; max-width: none; margin: 10px 0 0; }

@@ -74,14 +74,14 @@ def unified_section(page: Page) -> None:
         "from tip to base, H picks out what a joint lets through, M holds the inertias) and derives the known "
         "algorithms, from O(n³) to O(n), from the mass matrix 𝓜 = HφMφ*H* and its factors."
     )
-    page.heading("Sections 3 to 5 and table 1: the algorithms")
+    page.part("Sections 3 to 5 and table 1: the algorithms")
     page.text(
         "Table 1 of the paper puts side by side the letters in which Vereshchagin, Featherstone, Brandl, Johanni and "
         "Otter, Bae and Haug, and Rosenthal write one and the same O(n) algorithm. Here each of them runs in its own "
         "letters, and all must give the same accelerations."
     )
     algorithm_table(page, "000", ("featherstone_link",))
-    page.heading("Section 6 and before: the identities")
+    page.part("Section 6 and before: the identities")
     identity_table(
         page, "000", [chain_model(6), branched_model()],
         "Both sides of every identity as whole matrices, on the chain of six links and on a tree of seven bodies with "

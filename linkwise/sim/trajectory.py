@@ -52,6 +52,7 @@ class Trajectory:
             batch an array of them. Samples after the end of a state are NaN.
         steps, rejected: how many steps were made and how many were rejected, for each state.
         note: why something ran slower than it could, or ended early; or empty.
+        reasons: for each state that did not reach its end, by its index in the batch, what stopped it.
         method: the integrator's name.
     """
 
@@ -71,6 +72,7 @@ class Trajectory:
         steps: Any = 0,
         rejected: Any = 0,
         note: str = "",
+        reasons: Mapping[tuple[int, ...], str] | None = None,
         method: str = "",
         columns: Mapping[str, Sequence[str]] | None = None,
         storage: Array | None = None,
@@ -82,6 +84,7 @@ class Trajectory:
         self.events = list(events)
         self.status, self.steps, self.rejected = status, steps, rejected
         self.note, self.method = note, method
+        self.reasons = dict(reasons or {})
         self._derived = derived if derived is not None else {}
         self._columns = columns
         self.storage = storage
@@ -212,6 +215,11 @@ class Trajectory:
         made.events = [event for event in self.events if event.state in places]
         made.status = str(status) if np.ndim(status) == 0 else status
         made.steps, made.rejected = pick(self.steps), pick(self.rejected)
+        made.reasons = {
+            place: self.reasons[old]
+            for place, k in np.ndenumerate(chosen)
+            if (old := tuple(int(i) for i in np.unravel_index(int(k), self.batch_shape))) in self.reasons
+        }
         return made
 
     def with_samples(
@@ -232,6 +240,7 @@ class Trajectory:
             steps=self.steps,
             rejected=self.rejected,
             note=self.note,
+            reasons=self.reasons,
             method=self.method,
             columns=self._columns,
         )
