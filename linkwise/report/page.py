@@ -147,11 +147,12 @@ class Page:
         if self.checks:
             top += f"<p><b>{held} of {len(self.checks)}</b> checks on this page hold.</p>"
         body = "\n".join(self._parts)
+        script = f"<script>{SCRIPT}</script>\n" if 'class="motion"' in body else ""  # nothing runs where nothing moves
         return (
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
             f"<title>{escape(self.title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n{top}\n{body}\n</main>\n"
-            f"<script>{SCRIPT}</script>\n</body>\n</html>\n"
+            f"{script}</body>\n</html>\n"
         )
 
     def save(self, path: str | Path) -> Path:

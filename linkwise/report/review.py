@@ -116,15 +116,20 @@ def _complexity(page: Page) -> None:
 
 def _complexity_checks(counted: dict[str, list[float]], times: dict[str, list[float]]) -> Checks:
     slopes = {name: exponent(SIZES, values) for name, values in counted.items()}
-    linear = max(slopes["newton_euler"], slopes["articulated_body"])
+    more = {name: np.diff(counted[name]) / np.diff(SIZES) for name in ("newton_euler", "articulated_body")}
+    bend = max(float(abs(each[-1] / each[-2] - 1.0)) for each in more.values())
     aba, crba = times["articulated_body"], times["composite_cholesky"]
     a, b = SIZES[-2:]
     return [
-        (linear < 1.1, f"From {a} to {b} links, RNEA's and ABA's operations grow as n to the {linear:.2f} at most."),
+        (
+            bend < 0.02,
+            f"Each further link takes {more['newton_euler'][-1]:.0f} operations more by RNEA and "
+            f"{more['articulated_body'][-1]:.0f} by ABA, wherever one looks (to {100 * bend:.1f} %): straight lines.",
+        ),
         (
             1.8 < slopes["composite_cholesky"] < 3.0 and 1.8 < slopes["direct_cholesky"] < 3.0,
             f"Those of the two with a mass matrix grow as n to the {slopes['composite_cholesky']:.2f} and "
-            f"{slopes['direct_cholesky']:.2f} there, on their way to 3.",
+            f"{slopes['direct_cholesky']:.2f} from {a} to {b} links, on their way to 3.",
         ),
         (
             crba[-1] > aba[-1],
