@@ -51,7 +51,7 @@ figcaption { color: var(--soft); font-size: 14px; margin-top: 6px; }
 .scroll { overflow-x: auto; margin: 8px 0 16px; }
 .about { color: var(--soft); font-size: 14px; max-width: none; margin: 10px 0 0; }
 table { border-collapse: collapse; width: 100%; font-size: 15px; }
-th, td { text-align: right; padding: 6px 10px; border-bottom: 1px solid var(--line); vertical-align: top;
+th, td { text-align: right; padding: 6px 8px; border-bottom: 1px solid var(--line); vertical-align: top;
   white-space: pre;
   font-variant-numeric: tabular-nums; }
 th { color: var(--soft); font-weight: 600; font-size: 13px; }
