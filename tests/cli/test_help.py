@@ -13,6 +13,7 @@ import pytest
 import linkwise as lw
 from linkwise.cli import main
 from linkwise.cli.parser import make_parser
+from linkwise.viz.page import Page
 from tests.formats.recording import robot_files
 
 
@@ -67,7 +68,7 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("line", [line for line in examples() if not line.startswith(LONG)])
-def test_example(line, folder, capsys):
+def test_example(line, folder, capsys, monkeypatch):
     command = line.partition(" | ")[0].partition(" > ")[0]
     words = shlex.split(command)
     if "--duration" in words:  # as it stands but for its length: an example is not a benchmark
@@ -76,6 +77,12 @@ def test_example(line, folder, capsys):
         words += ["--duration", "0.02"]
     if words[0] == "plot" and "-o" not in words:
         words += ["-o", "window.png"]
+    if words[0] == "view":
+        model = lw.load("panda.urdf")
+        lw.simulate(model, np.clip(model.neutral(), model.lower, model.upper), duration=0.02).save("motion.npz")
+        if "--html" not in words:  # a page until Ctrl-C, which comes at once
+            monkeypatch.setattr("linkwise.viz.page.Page.wait", Page.close)
+            words += ["--no-open", "--port", "0"]
     assert main(words) == 0, capsys.readouterr().err
 
 
