@@ -375,6 +375,11 @@ class Table:
         self.address: int = self._words.ctypes.data
 
     @property
+    def words(self) -> NDArray[Any]:
+        """The table itself."""
+        return self._words
+
+    @property
     def parts(self) -> list[NDArray[Any]]:
         """All memory that compiled code reads."""
         return [self._parameters, self._kinds, self._offsets, self._places, self._values, self._words]
@@ -429,7 +434,37 @@ class RolledKernel:
     def _range(self, ins: Sequence[int], outs: Sequence[int], start: int, stop: int) -> None:
         here = [place + start * stride for place, stride in zip(ins, self._in_strides, strict=True)]
         there = [place + start * stride for place, stride in zip(outs, self._out_strides, strict=True)]
+        self._at(here, there, stop - start, self._table.address)
+
+    def _at(self, ins: Sequence[int], outs: Sequence[int], count: int, table: int) -> None:
         pointers = ctypes.c_void_p
         with _lent(self.scratch_bytes) as scratch:
-            ins_at, outs_at = (pointers * len(here))(*here), (pointers * len(there))(*there)
-            self._call(ins_at, outs_at, stop - start, scratch, self._table.address)
+            ins_at, outs_at = (pointers * len(ins))(*ins), (pointers * len(outs))(*outs)
+            self._call(ins_at, outs_at, count, scratch, table)
+
+    def run_units(self, out: NDArray[Any], parameters: NDArray[Any], stops: NDArray[Any], threads: int = 1) -> None:
+        """One row of ``out`` for each unit vector of the only input, which is in lanes.
+
+        Args:
+            out: (count, size), C-contiguous, of the kernel's dtype.
+            parameters: link constants to use in place of the program's.
+            stops: (count) for each unit vector how many links its loops pass; they do not fall.
+            threads: how many share the work.
+        """
+        size, lanes = self.program.inputs[0].size, self.lanes
+        window = np.zeros((2 * size + lanes + 8) * lanes, self.dtype)
+        first = -(window.ctypes.data // self.dtype.itemsize) % lanes + size * lanes
+        window[first : first + lanes * lanes].reshape(lanes, lanes)[...] = np.eye(lanes)
+        numbers = np.ascontiguousarray(parameters, self.dtype)
+        item = self.dtype.itemsize
+
+        def work(start: int, stop: int) -> None:
+            words = self._table.words.copy()
+            words[_PARAMETERS] = numbers.ctypes.data
+            for row in range(start, stop, lanes):  # the ones of the window slide to the places of these rows
+                count = min(lanes, stop - row)
+                words[_LINKS] = stops[row + count - 1]
+                place = window.ctypes.data + (first - row * lanes) * item
+                self._at([place], [out.ctypes.data + row * self._out_strides[0]], count, words.ctypes.data)
+
+        split.run(work, len(out), threads, lanes, lanes, keeping=(out, numbers, window))
