@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwise.collecting import paused
 from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.model.actuation import Actuator, Sensor, Spring
 from linkwise.model.checks import checked_inertia, checked_mass, checked_pose, checked_vector, per_freedom
 from linkwise.model.closures import Closure, Relation
 from linkwise.model.closures.attach import checked_placement, named_closure, relation_of_function
+from linkwise.model.collecting import paused
 from linkwise.model.description import Geometry, JointLimits, Mimic
 from linkwise.model.joints import Fixed, Joint, Revolute
 from linkwise.model.mechanism import IDENTITY, Body, Frame, JointInstance, Mechanism, Part, Pose, number_of_node
@@ -279,7 +279,7 @@ class Builder:
         inertias: Any = ((0.0,) * 3,) * 3,
         **more: Any,
     ) -> tuple[str, ...]:
-        """Add a chain, each body on the one before: :meth:`add_bodies` with ``parents`` -1, 0, 1, …
+        """Add a chain, each body on the one before: :meth:`add_bodies` with parents -1, 0, 1 and so on.
 
         Args:
             names: a name for each body, or what comes before its number.
@@ -294,7 +294,7 @@ class Builder:
         >>> import linkwise as lw
         >>> b = lw.ModelBuilder("rope")
         >>> step = lw.transform(xyz=(0, 0, -0.1))
-        >>> names = b.add_chain("link", 1000, joints=lw.Revolute((0, 1, 0)), placements=step, masses=0.01, coms=(0, 0, -0.05))
+        >>> names = b.add_chain("link", 1000, placements=step, masses=0.01, coms=(0, 0, -0.05), axes=(0, 1, 0))
         >>> b.build().nv
         1000
         """

@@ -116,7 +116,7 @@ class AlignedFrames:
         return self.J[k, :3, :3].T @ self.R[k]
 
     def _choose_origins(self) -> None:
-        """The foot of the common normal with the parent's axis; where there is none, the place nearest to its origin."""
+        """The foot of the common normal with the parent's axis; without one, the place nearest to its origin."""
         X, parents, n = self.X, self.parents, len(self.parents)
         own, above = self.symmetry[:-1], self.symmetry[parents]
         z = self.R[:-1, :, 2]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwise.collecting import paused
+from linkwise.model.collecting import paused
 from linkwise.model.frames import AlignedFrames, BodyFrames, snapped
 from linkwise.model.link_inertias import Parts
 from linkwise.model.many_links import ManyLinks

@@ -74,7 +74,7 @@ class ManyLinks(Sequence[Link]):
 
     @cached_property
     def index(self) -> Array:
-        """0, 1, 2, …"""
+        """The links' own numbers (n)."""
         return np.arange(len(self))
 
     @cached_property

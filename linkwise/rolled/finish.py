@@ -318,7 +318,7 @@ def inward_slots(parents: Any) -> tuple[Any, Any, int]:
     """For each link the slot it reads (its children's sum; 0 for none) and its parent's slot (1 for the root's)."""
     n = len(parents)
     if _is_chain(parents):  # the two after the root's, in turn
-        slot_of = np.append(1, 2 + np.arange(1, n + 1)[::-1] % 2)  # that of the parent of each, and of one beyond the last
+        slot_of = np.append(1, 2 + np.arange(1, n + 1)[::-1] % 2)  # of each one's parent
         slot_of[-1] = 0
         return slot_of[1:], slot_of[:n] if n else slot_of[:0], 2 + min(max(n - 1, 0), 2)
     free: list[int] = []

@@ -155,7 +155,8 @@ def _grouped_at_once(links: ManyLinks, shapes: Any, apart: frozenset[int]) -> li
     first = last_child[links.parent] == links.index
     alone = np.zeros(count, int)
     alone[sorted(apart)] = 1 + np.arange(len(apart))
-    _, begins, kind = np.unique(shapes * 2 + first + 2 * (shapes.max() + 1) * alone, return_index=True, return_inverse=True)
+    keys = shapes * 2 + first + 2 * (shapes.max() + 1) * alone
+    _, begins, kind = np.unique(keys, return_index=True, return_inverse=True)
     found = []
     for number in np.argsort(begins):  # kinds in the order in which their first links come
         members = np.flatnonzero(kind == number)
