@@ -38,7 +38,7 @@ def of_links(tree: Any, q: Sequence[Scalar], most: int) -> Any:
     return per_body(tree, outward(tree, numbers, None, keeps=True), (width(most),))
 
 
-def inboard_product(tree: Any, x: Sequence[Scalar]) -> Any:
+def inboard_product(tree: Any, x: Any) -> Any:
     """H(R + φ~R)H* x, for links that know φ, S, R S and their armature as :func:`of_links` gives them."""
 
     def gather(link: Any, outboard: Force) -> tuple[Force, list[Scalar]]:

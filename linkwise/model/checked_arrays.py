@@ -71,10 +71,10 @@ def checked_poses(value: Any, names: Sequence[str], what: str) -> list[tuple[tup
     u, _, vt = np.linalg.svd(rotation[near])
     X[near, :3, :3] = u @ vt
     rows = map(tuple, X.reshape(-1, 4).tolist())
-    found = list(zip(rows, rows, rows, rows, strict=True))
+    found: list[Any] = list(zip(rows, rows, rows, rows, strict=True))
     for k in np.flatnonzero(~sound | (error >= 1e-9)).tolist():
-        found[k] = checked_pose(X[k], f"{what} of body {names[k]!r}")  # type: ignore[call-overload]
-    return found  # type: ignore[return-value]
+        found[k] = checked_pose(X[k], f"{what} of body {names[k]!r}")
+    return found
 
 
 def for_each_freedom(value: Any, names: Sequence[str], counts: Sequence[int], what: str) -> list[tuple[float, ...]]:

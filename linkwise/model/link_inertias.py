@@ -48,7 +48,7 @@ class Parts:
         l = snapped(times(back, self.X[:, :3, 3] - o[self.body]), 1.0)
         com, shift = Vec(*self.com.T), Vec(*l.T)
         about_com = RigidInertia(self.mass, Vec.zero(), Sym3.of(*self.six.T))
-        nothing = np.zeros_like(self.mass)
+        nothing: Any = np.zeros_like(self.mass)
         about = Terms(np.abs(self.mass), (nothing,) * 3, tuple(np.abs(self.six.T)))
         summed = about.shifted(np.abs(self.com.T)).turned(np.abs(turn).transpose(1, 2, 0))
         summed = summed.shifted(np.abs(l.T))

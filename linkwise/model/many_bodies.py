@@ -42,7 +42,7 @@ class ManyBodies:
 
     def entries(self, root: str) -> Iterator[Entry]:
         """The bodies as the builder keeps them. Their fields are set at once, which a constructor would do singly."""
-        same = {"limits": (), "mimic": None, "visuals": (), "collisions": (), "joint_frame": IDENTITY}
+        same: dict[str, Any] = {"limits": (), "mimic": None, "visuals": (), "collisions": (), "joint_frame": IDENTITY}
         same |= {"flexible": None, "node": 0}
         names = self.names
         columns = zip(

@@ -139,13 +139,17 @@ class HalvedFunction(ColumnsFunction):
         dtype = state[0].dtype
         rows = self._of_links.general(*state)
         kernel = self._half_kernel(dtype)
-        kinds = [rows[members][:, : width(self._tree.links[members[0]].joint.nv)] for members in self._half[1]]
-        constants = np.concatenate([*(kind.reshape(-1) for kind in kinds), np.zeros(1, dtype)])
+        constants = rows if len(self._half[1]) == 1 else np.concatenate([self._of_kind(rows, k) for k in self._half[1]])
         half = matrix if matrix.flags.c_contiguous else np.empty(matrix.shape, dtype)
         kernel.run_units(half, constants, self._stops, threads)
         _mirror(half)
         if half is not matrix:
             matrix[...] = half
+
+    def _of_kind(self, rows: Array, members: list[int]) -> Array:
+        """The numbers of the links of one kind, without what joints of more freedoms have."""
+        numbers: Array = rows[members][:, : width(self._tree.links[members[0]].joint.nv)]
+        return numbers.reshape(-1)
 
     @cached_property
     def _stops(self) -> Array:

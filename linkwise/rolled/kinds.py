@@ -18,7 +18,7 @@ from linkwise.model.many_links import ManyLinks
 from linkwise.model.tree import Link, Tree
 from linkwise.rolled.vectors import part
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Scalar, is_zero
 from linkwise.spatial.structure import flatten, taken_apart
 from linkwise.spatial.transforms import Factor, Rotation, Shift, Transform, Turn
 from linkwise.spatial.vectors import Vec
@@ -139,7 +139,7 @@ def _grouped(links: Sequence[Link], apart: frozenset[int]) -> list[Group]:
         leaves, shape = taken_apart(_constants(link))
         computed = tuple(i for i, x in enumerate(leaves) if isinstance(x, Traced))
         alone = link.index if link.index in apart else None
-        traits = (any(link.armature), first, link.is_mimic, link.deforming)
+        traits = (not all(map(is_zero, link.armature)), first, link.is_mimic, link.deforming)
         key = (type(link.joint), _joint_key(link), shape, traits, computed, alone)
         _, _, members, rows = found.setdefault(key, (link, first, [], []))
         members.append(link.index)

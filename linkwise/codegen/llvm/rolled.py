@@ -434,13 +434,10 @@ class RolledKernel:
     def _range(self, ins: Sequence[int], outs: Sequence[int], start: int, stop: int) -> None:
         here = [place + start * stride for place, stride in zip(ins, self._in_strides, strict=True)]
         there = [place + start * stride for place, stride in zip(outs, self._out_strides, strict=True)]
-        self._at(here, there, stop - start, self._table.address)
-
-    def _at(self, ins: Sequence[int], outs: Sequence[int], count: int, table: int) -> None:
         pointers = ctypes.c_void_p
         with _lent(self.scratch_bytes) as scratch:
-            ins_at, outs_at = (pointers * len(ins))(*ins), (pointers * len(outs))(*outs)
-            self._call(ins_at, outs_at, count, scratch, table)
+            ins_at, outs_at = (pointers * len(here))(*here), (pointers * len(there))(*there)
+            self._call(ins_at, outs_at, stop - start, scratch, self._table.address)
 
     def run_units(self, out: NDArray[Any], parameters: NDArray[Any], stops: NDArray[Any], threads: int = 1) -> None:
         """One row of ``out`` for each unit vector of the only input, which is in lanes.
@@ -461,10 +458,15 @@ class RolledKernel:
         def work(start: int, stop: int) -> None:
             words = self._table.words.copy()
             words[_PARAMETERS] = numbers.ctypes.data
-            for row in range(start, stop, lanes):  # the ones of the window slide to the places of these rows
-                count = min(lanes, stop - row)
-                words[_LINKS] = stops[row + count - 1]
-                place = window.ctypes.data + (first - row * lanes) * item
-                self._at([place], [out.ctypes.data + row * self._out_strides[0]], count, words.ctypes.data)
+            table, ones, rows = words.ctypes.data, window.ctypes.data + first * item, out.ctypes.data
+            ins, outs = (ctypes.c_void_p * 1)(), (ctypes.c_void_p * 1)()
+            passed = stops.tolist()
+            with _lent(self.scratch_bytes) as scratch:
+                for row in range(start, stop, lanes):
+                    count = min(lanes, stop - row)
+                    words[_LINKS] = passed[row + count - 1]
+                    ins[0] = ones - row * lanes * item  # the ones of the window slide to the places of these rows
+                    outs[0] = rows + row * self._out_strides[0]
+                    self._call(ins, outs, count, scratch, table)
 
         split.run(work, len(out), threads, lanes, lanes, keeping=(out, numbers, window))
