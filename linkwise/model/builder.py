@@ -53,7 +53,7 @@ class Entry:
     node: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class _Home:
     """Where a named body is: a pose on a moving body (-1: the world), or on a node of one that deforms."""
 
@@ -631,7 +631,7 @@ def _number(bodies: list[Body], entries: list[Entry]) -> tuple[list[Body], tuple
     placed: list[Body] = []
     nq = nv = 0
     for body, entry in zip(bodies, entries, strict=True):
-        m = body.modes
+        m = 0 if body.flexible is None else body.modes
         placed.append(replace(body, q_slice=slice(nq, nq + m), v_slice=slice(nv, nv + m)) if m else body)
         nq, nv = nq + m, nv + m
         if entry.mimic is None:

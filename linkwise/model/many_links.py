@@ -130,7 +130,8 @@ class ManyLinks(Sequence[Link]):
         place, M = self.placements, self.inertias[which].T
         turns = [Turn(2, *place.z[which].T)] if _is_turn(place.z[which[:1]])[0] else []
         R, l = (array[which] for array in self.to_body)
-        joints = [self.mechanism.joints[k] for k in which.tolist()]
+        joints = list(self.mechanism.joints)
+        joints = joints if len(which) == len(joints) else [joints[k] for k in which.tolist()]
         armature = np.array([joint.armature for joint in joints], float).reshape(len(which), -1)
         multiplier, offset = np.ones(len(which)), np.zeros(len(which))
         if first.is_mimic:

@@ -49,11 +49,10 @@ def regrouped_rows(
     """The same for numbers: rows m, h, J (n, 10) with the sums that they came from, to rows of what links keep."""
     rows, sums = [*M.tolist(), [0.0] * 10], [*terms.tolist(), [0.0] * 10]  # the last ones are the base's
     hinges = [type(joint).split is Revolute.split and type(joint).transform is Revolute.transform for joint in joints]
-    above, l, z, x = (array.tolist() for array in (parents, placements.l, placements.z, placements.x))
-    last = np.abs(placements.last).tolist()
+    above, places = parents.tolist(), _hinge_places(placements).tolist()
     for k in range(len(joints) - 1, -1, -1):
         if hinges[k]:
-            rows[k], handed, summed = _split_hinge(rows[k], sums[k], l[k], z[k], x[k], last[k])
+            rows[k], handed, summed = _split_hinge(rows[k], sums[k], places[k])
         else:
             M_k, T_k = _inertia(rows[k]), Terms(sums[k][0], tuple(sums[k][1:4]), tuple(sums[k][4:]))
             lead = float(placements.lead[k])
@@ -79,9 +78,15 @@ def _split(
     return kept, still.congruence(shed), terms.of_part(shed, whole).through(still)
 
 
-def _split_hinge(
-    row: Numbers, terms: Numbers, l: Numbers, turn_z: Numbers, turn_x: Numbers, last: Numbers
-) -> tuple[list[float], Numbers | None, Numbers]:
+def _hinge_places(placements: Placements) -> Array:
+    """What :func:`_split_hinge` needs of each placement (n, 16)."""
+    (c, s), (c_last, s_last) = placements.x.T, np.abs(placements.last.T)
+    turn = (c, s, s * s, s * c, np.abs(c), np.abs(s))  # about x
+    last = (c_last * c_last + s_last * s_last, 2.0 * c_last * s_last)  # about z: what it leaves in the terms
+    return np.stack((*placements.l.T, *np.abs(placements.l.T), *turn, *last, *placements.z.T), axis=1)
+
+
+def _split_hinge(row: Numbers, terms: Numbers, place: Numbers) -> tuple[list[float], Numbers | None, Numbers]:
     """:func:`_split` of a hinge: it sheds m, h_z and a moment j about all lines across it, which its turn keeps."""
     m, hx, hy, hz, xx, yy, zz, xy, xz, yz = row
     _, tx, ty, tz, txx, tyy, tzz, txy, txz, tyz = terms
@@ -105,43 +110,48 @@ def _split_hinge(
     if -e * tyz < yz < e * tyz:
         yz = 0.0
     a, b, j = fsum((zz, xx, -yy)) * 0.5, fsum((zz, yy, -xx)) * 0.5, fsum((xx, yy, -zz)) * 0.5
-    exact = (
-        abs(a + j - xx) <= EXACT * (max(abs(xx), abs(a), abs(j)) if a and j else abs(xx))
-        and abs(b + j - yy) <= EXACT * (max(abs(yy), abs(b), abs(j)) if b and j else abs(yy))
-        and abs(a + b - zz) <= EXACT * abs(zz)
-    )
-    if not exact:
+    # J_xx = a + j and J_yy = b + j to rounding, whatever they are; the sum of a and b may have lost all digits.
+    if abs(a + b - zz) > EXACT * abs(zz):
         return [m, hx, hy, hz, xx, yy, zz, xy, xz, yz], None, ()
     kept = [0.0, hx, hy, 0.0, a, b, a + b, xy, xz, yz]
     # The turn about x leaves h = (0, -s, c) h_z and J = diag(j, j - s²j, s²j) with J_yz = s c j.
-    c, s = turn_x
-    moment = s * s * j
-    hx, hy, hz, xx, yy, zz, xy, xz, yz, th = 0.0, -s * hz, c * hz, j, j - moment, moment, 0.0, 0.0, s * c * j, abs(hz)
+    lx, ly, lz, x, y, z, c, s, ss, sc, c_size, s_size, along, mixed, c_z, s_z = place
     # Likewise the terms, after the last turn about z, which leaves traces in them.
-    tm, tj = abs(m), min(txx + tyy + tzz, 2.0 * abs(j)) if j else 0.0
-    th = min(tz, th) if th else 0.0
-    along, mixed = tj * (last[0] * last[0] + last[1] * last[1]), 2.0 * last[0] * last[1] * tj
-    c, s = abs(c), abs(s)
-    tx, ty, tz = 0.0, s * th, c * th
-    txx, tyy, tzz, txy, txz, tyz = along, c * along * c, s * along * s, mixed * c, mixed * s, c * along * s
-    c, s = turn_z
-    if s or c != 1.0:
+    th, tj, moments = (hz if hz > 0.0 else -hz), (j + j if j > 0.0 else -j - j), txx + tyy + tzz
+    if tz < th:
+        th = tz
+    if moments < tj:
+        tj = moments
+    along *= tj
+    mixed *= tj
+    turned = c_size * along
+    tx, ty, tz = 0.0, s_size * th, c_size * th
+    txx, tyy, tzz, txy, txz, tyz = (
+        along,
+        turned * c_size,
+        s_size * along * s_size,
+        mixed * c_size,
+        mixed * s_size,
+        turned * s_size,
+    )
+    moment = ss * j
+    hx, hy, hz, xx, yy, zz, xy, xz, yz = 0.0, -s * hz, c * hz, j, j - moment, moment, 0.0, 0.0, sc * j
+    if s_z or c_z != 1.0:
+        c, s = c_z, s_z
         se, ce = s * s * (xx - yy), s * c * (xx - yy)
         hx, hy, xx, yy, xy, xz, yz = -s * hy, c * hy, xx - se, yy + se, ce, -s * yz, c * yz
-        turned = Terms(tm, (tx, ty, tz), (txx, tyy, tzz, txy, txz, tyz)).turned(((c, s, 0), (s, c, 0), (0, 0, 1)))
-        (tx, ty, tz), (txx, tyy, tzz, txy, txz, tyz) = turned.h, turned.J
-    x, y, z = l
-    X, Y, Z = hx + x * m, hy + y * m, hz + z * m
-    p, q, r = x * (hx + X), y * (hy + Y), z * (hz + Z)
+        again = Terms(m, (tx, ty, tz), (txx, tyy, tzz, txy, txz, tyz)).turned(((c, s, 0), (s, c, 0), (0, 0, 1)))
+        (tx, ty, tz), (txx, tyy, tzz, txy, txz, tyz) = again.h, again.J
+    X, Y, Z = hx + lx * m, hy + ly * m, hz + lz * m
+    p, q, r = lx * (hx + X), ly * (hy + Y), lz * (hz + Z)
     handed = (
         m, X, Y, Z, xx + (q + r), yy + (r + p), zz + (p + q),
-        xy - (x * hy + X * y), xz - (x * hz + X * z), yz - (y * hz + Y * z),
+        xy - (lx * hy + X * ly), xz - (lx * hz + X * lz), yz - (ly * hz + Y * lz),
     )  # fmt: skip
-    x, y, z = abs(x), abs(y), abs(z)
-    X, Y, Z = tx + x * tm, ty + y * tm, tz + z * tm
+    X, Y, Z = tx + x * m, ty + y * m, tz + z * m
     p, q, r = x * (tx + X), y * (ty + Y), z * (tz + Z)
     summed = (
-        tm, X, Y, Z, txx + q + r, tyy + p + r, tzz + p + q,
+        m, X, Y, Z, txx + q + r, tyy + p + r, tzz + p + q,
         txy + x * ty + X * y, txz + x * tz + X * z, tyz + y * tz + Y * z,
     )  # fmt: skip
     return kept, handed, summed
