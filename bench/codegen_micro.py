@@ -34,13 +34,16 @@ from linkwise.tracing.program import Program
 BATCH = 8192
 
 
-def robot_programs() -> list[tuple[str, Program]]:
+def robot_programs(
+    robots: Sequence[str] = ("panda", "g1"), quantities: Sequence[str] = ("inverse_dynamics", "forward_dynamics")
+) -> list[tuple[str, Program]]:
     import linkwise as lw
 
     found = []
-    for name in ("panda", "g1"):
+    for name in robots:
         model = lw.load(str(ROBOTS[name].path), locked=list(ROBOTS[name].locked))
-        for quantity, last in (("inverse_dynamics", "vdot"), ("forward_dynamics", "tau")):
+        for quantity in quantities:
+            last = "tau" if "forward" in quantity else "vdot"
 
             def evaluate(model: Any, *state: Any, quantity: str = quantity) -> Any:
                 return getattr(model, quantity)(*state)

@@ -29,7 +29,7 @@ from bench.robots import ROBOTS
 CHECKED = 4096  # states compared with the CPU, at both ends of the batch
 BYTES = 4 << 30  # of one function's arrays
 FUNCTIONS = ("inverse_dynamics", "forward_dynamics")
-MATRICES = ("mass_matrix", "mass_matrix_inverse")
+MATRICES = ("mass_matrix", "mass_matrix_inverse", "linearize_inverse", "linearize_forward")
 STEP = 1e-3
 FLEXIBLE: dict[str, Callable[[], lw.Model]] = {
     "flexible_arm": lambda: arm("plain", (2, 2)),  # three links with four modes each
@@ -134,7 +134,7 @@ def measure(robot: str, model: lw.Model, name: str, dtype: np.dtype[Any], size: 
     rng = np.random.default_rng(1)
     reach = [_reach(model, a.name, a.shape) for a in program.inputs]
     few = [rng.uniform(-r, r, (CHECKED, *r.shape)).astype(dtype) for r in reach]
-    expected = np.asarray(function.general(*(a.astype(np.float64) for a in few)))
+    expected = _several(function.general(*(a.astype(np.float64) for a in few)))
     generator = cp.random.default_rng(2)
     arrays = []
     for each, r in zip(few, reach, strict=True):
@@ -143,16 +143,15 @@ def measure(robot: str, model: lw.Model, name: str, dtype: np.dtype[Any], size: 
         array *= cp.asarray((2 * r).astype(dtype))
         array[:CHECKED] = array[-CHECKED:] = cp.asarray(each)
         arrays.append(array)
-    out = cp.full((count, *program.outputs[0].shape), cp.nan, dtype)
+    outs = tuple(cp.full((count, *spec.shape), cp.nan, dtype) for spec in program.outputs)
+    out = outs if len(outs) > 1 else outs[0]
     began = time.perf_counter()
     function.general(*arrays, out=out)
     cp.cuda.Device().synchronize()
     compiled = time.perf_counter() - began
     taken = seconds(lambda: function.general(*arrays, out=out))
-    scale = np.abs(expected).max(0)
-    scale[scale == 0] = 1.0
-    error = max(float((np.abs(cp.asnumpy(part) - expected) / scale).max()) for part in (out[:CHECKED], out[-CHECKED:]))
-    missing = int(cp.isnan(out).sum())
+    error = max(_error(whole, numbers) for whole, numbers in zip(outs, expected, strict=True))
+    missing = sum(int(cp.isnan(whole).sum()) for whole in outs)
     what = f"{robot} {name} {dtype.name}"
     rate = count / taken
     return {
@@ -169,6 +168,20 @@ def _reach(model: lw.Model, name: str, shape: tuple[int, ...]) -> Any:
         for body in model.bodies:
             reach[body.q_slice] = drawn[body.q_slice] if body.modes else reach[body.q_slice]
     return reach
+
+
+def _several(result: Any) -> tuple[Any, ...]:
+    return tuple(result) if isinstance(result, tuple) else (result,)
+
+
+def _error(whole: Any, expected: Any) -> float:
+    """At both ends of a batch: of a vector relative to the size of each number, of a matrix to that of the whole."""
+    import cupy as cp
+
+    scale = np.abs(expected).max(0) if expected.ndim == 2 else np.array(np.abs(expected).max())
+    scale[scale == 0] = 1.0
+    ends = (whole[:CHECKED], whole[-CHECKED:])
+    return max(float((np.abs(cp.asnumpy(part) - expected) / scale).max()) for part in ends)
 
 
 def rk4_step(model: Any, q: Any, v: Any, tau: Any) -> dict[str, Any]:

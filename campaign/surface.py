@@ -25,6 +25,7 @@ LEFT_OUT = {
     "static_equilibrium": "of closed systems, with a result of its own: tested with the closures",
     "sensitivity": "its forces have an axis of time: tested with the linearised dynamics",
     "with_configuration": "returns a model: tested with the equipment of models",
+    "mirrored_state": "signs of coordinates, in NumPy: tested with the editing of models",
     "operators": "returns expressions, not arrays: tested with the operators",
 }
 """Methods of a state that the random calls leave out, and why."""

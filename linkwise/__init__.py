@@ -1,92 +1,74 @@
-"""linkwise: dynamics of multibody systems, at the speed of the machine."""
+"""linkwise: dynamics of multibody systems, at the speed of the machine.
+
+Every public name is imported when it is first used, so that a program waits only for what it needs.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from linkwise.compiled.function import CompiledFunction, compile
-from linkwise.compiled.small_matrices import cholesky, solve
-from linkwise.errors import (
-    ClosureError,
-    InputError,
-    LinkwiseError,
-    MissingExtraError,
-    ModelError,
-    ModelFileError,
-    ModelWarning,
-    UnknownNameError,
-)
-from linkwise.formats.load import load, loads
-from linkwise.model.actuation import (
-    Activation,
-    Actuator,
-    FrameTransmission,
-    JointTransmission,
-    PathTransmission,
-    Sensor,
-    Spring,
-)
-from linkwise.model.closures import (
-    Closure,
-    Coupling,
-    Distance,
-    JointFunction,
-    PointOnCurve,
-    PointOnPlane,
-    PointOnSurface,
-    PolynomialCoupling,
-    Prescribed,
-    PrescribedFrame,
-    RateFunction,
-    Relation,
-    RelativePose,
-    Rolling,
-)
-from linkwise.model.description import Geometry, JointLimits, Mimic
-from linkwise.model.joints import (
-    CustomJoint,
-    Cylindrical,
-    Fixed,
-    Free,
-    Helical,
-    Joint,
-    Planar,
-    Prismatic,
-    Revolute,
-    Spherical,
-    Universal,
-)
-from linkwise.model.placement import transform
-from linkwise.model_api.model import Model, ModelBuilder
-from linkwise.spatial.scalar import absolute as abs
-from linkwise.spatial.scalar import (
-    acos,
-    asin,
-    atan,
-    atan2,
-    clip,
-    cos,
-    cosh,
-    exp,
-    log,
-    maximum,
-    minimum,
-    sign,
-    sin,
-    sinh,
-    sqrt,
-    tan,
-    tanh,
-    where,
-)
-
 if TYPE_CHECKING:
     from linkwise.codegen.c.files import emit_c
+    from linkwise.compiled.function import CompiledFunction, compile
     from linkwise.compiled.many_steps import rollout
+    from linkwise.compiled.small_matrices import cholesky, solve
+    from linkwise.ensemble.run import ensemble
+    from linkwise.errors import (
+        ClosureError,
+        InputError,
+        LinkwiseError,
+        MissingExtraError,
+        ModelError,
+        ModelFileError,
+        ModelWarning,
+        UnknownNameError,
+    )
     from linkwise.flexible.body import FlexibleBody
+    from linkwise.formats.load import load, loads
     from linkwise.interop import as_jax, as_torch
     from linkwise.kinematics.goals import Aim, Balance, Reach
     from linkwise.kinematics.solver import Reached
+    from linkwise.model.actuation import (
+        Activation,
+        Actuator,
+        FrameTransmission,
+        JointTransmission,
+        PathTransmission,
+        Sensor,
+        Spring,
+    )
+    from linkwise.model.closures import (
+        Closure,
+        Coupling,
+        Distance,
+        JointFunction,
+        PointOnCurve,
+        PointOnPlane,
+        PointOnSurface,
+        PolynomialCoupling,
+        Prescribed,
+        PrescribedFrame,
+        RateFunction,
+        Relation,
+        RelativePose,
+        Rolling,
+    )
+    from linkwise.model.description import Geometry, JointLimits, Mimic
     from linkwise.model.joint_check import check_joint
+    from linkwise.model.joints import (
+        CustomJoint,
+        Cylindrical,
+        Fixed,
+        Free,
+        Helical,
+        Joint,
+        Planar,
+        Prismatic,
+        Revolute,
+        Spherical,
+        Universal,
+    )
+    from linkwise.model.placement import transform
+    from linkwise.model_api.model import Model, ModelBuilder
     from linkwise.paths.path import Path, path
     from linkwise.sim.actuators import (
         PD,
@@ -112,6 +94,28 @@ if TYPE_CHECKING:
     from linkwise.sim.simulate import SlowControlWarning, simulate
     from linkwise.sim.tables import Table
     from linkwise.sim.trajectory import Trajectory
+    from linkwise.spatial.scalar import absolute as abs
+    from linkwise.spatial.scalar import (
+        acos,
+        asin,
+        atan,
+        atan2,
+        clip,
+        cos,
+        cosh,
+        exp,
+        log,
+        maximum,
+        minimum,
+        sign,
+        sin,
+        sinh,
+        sqrt,
+        tan,
+        tanh,
+        where,
+    )
+    from linkwise.viz.viewer import view
 
 __version__ = "0.1.0"
 
@@ -140,48 +144,79 @@ __all__ = [  # noqa: RUF022  # in groups
     "Table", "Controller", "Sampled", "PID", "Disturbance", "BodyForce", "BodyForces", "Actuators", "Sensors",
     # ways between configurations
     "path", "Path",
+    # many runs
+    "ensemble",
+    # to be seen
+    "view",
     # errors and warnings
     "ClosureError", "FrozenElementError", "InputError", "LinkwiseError", "MissingExtraError", "ModelError",
     "ModelFileError", "UnknownNameError", "IntegrationWarning", "ModelWarning", "SlowControlWarning",
 ]  # fmt: skip
 
-# Imported when first used: a controller that only asks for torques starts without them.
-_LATER = {
-    "linkwise.model.joint_check": ("check_joint",),
+# Where they are; `tests/test_imports.py` compares this with what type checkers read above.
+_MODULES = {
     "linkwise.codegen.c.files": ("emit_c",),
+    "linkwise.compiled.function": ("compile", "CompiledFunction"),
     "linkwise.compiled.many_steps": ("rollout",),
+    "linkwise.compiled.small_matrices": ("cholesky", "solve"),
+    "linkwise.errors": (
+        "ClosureError", "InputError", "LinkwiseError", "MissingExtraError", "ModelError", "ModelFileError",
+        "ModelWarning", "UnknownNameError",
+    ),
+    "linkwise.flexible.body": ("FlexibleBody",),
+    "linkwise.formats.load": ("load", "loads"),
     "linkwise.interop": ("as_jax", "as_torch"),
     "linkwise.kinematics.goals": ("Aim", "Balance", "Reach"),
     "linkwise.kinematics.solver": ("Reached",),
-    "linkwise.flexible.body": ("FlexibleBody",),
+    "linkwise.model.actuation": (
+        "Activation", "Actuator", "FrameTransmission", "JointTransmission", "PathTransmission", "Sensor", "Spring",
+    ),
+    "linkwise.model.closures": (
+        "Closure", "Coupling", "Distance", "JointFunction", "PointOnCurve", "PointOnPlane", "PointOnSurface",
+        "PolynomialCoupling", "Prescribed", "PrescribedFrame", "RateFunction", "Relation", "RelativePose", "Rolling",
+    ),
+    "linkwise.model.description": ("Geometry", "JointLimits", "Mimic"),
+    "linkwise.model.joint_check": ("check_joint",),
+    "linkwise.model.joints": (
+        "CustomJoint", "Cylindrical", "Fixed", "Free", "Helical", "Joint", "Planar", "Prismatic", "Revolute",
+        "Spherical", "Universal",
+    ),
+    "linkwise.model.placement": ("transform",),
+    "linkwise.model_api.model": ("Model", "ModelBuilder"),
     "linkwise.paths.path": ("Path", "path"),
     "linkwise.sim.actuators": (
-        "PD", "ComputedTorque", "Disturbance", "JointSprings", "ReactionWheel", "SeriesElastic", "Thruster", "Torque",
+        "ComputedTorque", "Disturbance", "JointSprings", "PD", "ReactionWheel", "SeriesElastic", "Thruster", "Torque",
     ),
-    "linkwise.sim.controllers": ("PID", "Controller", "Sampled"),
-    "linkwise.sim.disturbances": ("BodyForce", "BodyForces"),
-    "linkwise.sim.tables": ("Table",),
     "linkwise.sim.bushing": ("Bushing",),
     "linkwise.sim.closing": ("Baumgarte",),
+    "linkwise.sim.controllers": ("Controller", "PID", "Sampled"),
+    "linkwise.sim.disturbances": ("BodyForce", "BodyForces"),
     "linkwise.sim.drives": ("Actuators",),
-    "linkwise.sim.instruments": ("Sensors",),
     "linkwise.sim.elements": ("Element", "FrozenElementError"),
     "linkwise.sim.events": ("Event",),
+    "linkwise.sim.instruments": ("Sensors",),
     "linkwise.sim.motion": ("JointRules",),
-    "linkwise.sim.sensors": ("IMU", "Encoder", "ForceTorque"),
     "linkwise.sim.run": ("IntegrationWarning",),
-    "linkwise.sim.simulate": ("SlowControlWarning", "simulate"),
+    "linkwise.sim.sensors": ("Encoder", "ForceTorque", "IMU"),
+    "linkwise.sim.simulate": ("simulate", "SlowControlWarning"),
+    "linkwise.sim.tables": ("Table",),
     "linkwise.sim.trajectory": ("Trajectory",),
+    "linkwise.spatial.scalar": (
+        "abs", "acos", "asin", "atan", "atan2", "clip", "cos", "cosh", "exp", "log", "maximum", "minimum", "sign",
+        "sin", "sinh", "sqrt", "tan", "tanh", "where",
+    ),
+    "linkwise.viz.viewer": ("view",),
 }  # fmt: skip
-_HOME = {name: module for module, names in _LATER.items() for name in names}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+_OTHER_NAMES = {"abs": "absolute"}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "operators":
-        return import_module("linkwise.operators")
+    if name in ("operators", "ensemble"):  # the package ensemble can be called
+        return import_module(f"linkwise.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'linkwise' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_HOME[name]), name)
+    value = globals()[name] = getattr(import_module(_HOME[name]), _OTHER_NAMES.get(name, name))
     return value
 
 

@@ -11,7 +11,7 @@ import linkwise
 
 OPTIONAL = {
     *("casadi", "control", "cupy", "dask", "distributed", "jax", "matplotlib", "mujoco", "pyNastran", "sympy"),
-    *("meshio", "pyyeti", "skfem", "torch", "trimesh", "viser", "xarray"),
+    *("cloudpickle", "cma", "meshio", "pyarrow", "pyyeti", "skfem", "torch", "trimesh", "viser", "xarray", "zarr"),
 }
 # Needed by every install, but only once something is compiled or integrated.
 LATE = {"llvmlite", "scipy"}
@@ -24,6 +24,25 @@ def test_importing_linkwise_pulls_in_nothing_heavy():
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "linkwise" in loaded
     assert not (OPTIONAL | LATE) & set(loaded)
+
+
+def test_names_are_where_type_checkers_find_them():
+    """The imports for type checkers and the table from which names are imported when used say the same."""
+    tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    read = {
+        (node.module, alias.name, alias.asname or alias.name)
+        for node in block.body
+        for alias in node.names
+        if alias.name != "ensemble"  # a package that can be called
+    }
+    found = {
+        (module, linkwise._OTHER_NAMES.get(name, name), name)
+        for module, names in linkwise._MODULES.items()
+        for name in names
+    }
+    assert read == found
+    assert set(linkwise.__all__) == {name for _, _, name in found} | {"ensemble"}
 
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))

@@ -19,10 +19,13 @@ _NASTY = (
     b"\xff", b"<", b">", b'"', b"/>", b"<link/>", b"<joint/>", b"${x}", b"world", b"\x00", b"<!DOCTYPE a>", b"fixed",
     b"floating", b"planar", b"continuous", "é".encode(), b"]]>", b"<![CDATA[", b"<!--", b"root_joint", b"1e29", b"1_0",
     b"0x10", b"1e999", b"__model__", b"a::b", b"::", b"gearbox", b"ball", b"screw", b"universal", b"1.4", b"true",
+    b"null", b"[]", b"{}", b"[[[[", b"1e400", b'"array"', b": ", b"- ", b"&a *a", b"weld", b"coupling",
     b"\xef\xbb\xbf", b"\xff\xfe", b"-0", b"1,5", b"9" * 400, b"a" * 300, b"mimic", b"prismatic",
     b"include", b"mujocoinclude", b"hinge", b"free", b"mesh", b"auto", b"1 2 3 4", b"hull",
 )  # fmt: skip
 _TOKEN = re.compile(rb'"[^"]*"|\'[^\']*\'|(?<=>)[^<>]+(?=<)')
+_PLAIN = re.compile(rb'"[^"\n]*"|(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\[[^\[\]]*\]|(?<=: )[a-z]\w*')
+"""What stands for something in JSON and YAML: texts, numbers, lists without lists, words."""
 _TAG = re.compile(rb"<[^<>]*>")
 _WHOLE = re.compile(rb"<(\w+)[^<>]*>[^<>]*</\1>|<[^<>/]*/>")
 """Elements with nothing but text inside: without one, or with one twice, the file is still well formed."""
@@ -99,10 +102,50 @@ def seeds(form: str) -> tuple[bytes, ...]:
         return (_LOOP, _GEARED, *sorted(found, key=len))
     if form == "mjcf":
         return (_HOPPER, _CLOSED)
+    if form == "native":
+        return _natives()
+    if form == "loops":
+        return (_SIDE, _SIDE_JSON)
     raise KeyError(form)
 
 
-FORMATS = ("urdf", "sdf", "mjcf")
+_SIDE = b"""# loops of the robot g
+closed_loop: [['b', 'a']]
+type: ['3d']
+name_mot: ['x']
+closures:
+  - name: pin
+    a: c
+    b: world
+    placement_a: {xyz: [0, 0, 1], rpy: [0, 0.5, 0]}
+    type: revolute
+    axis: [0, 1, 0]
+couplings:
+  - name: gear
+    terms: {x: 1, y: -5}
+    offset: 0.5
+"""
+_SIDE_JSON = b""" {"closed_loop": [["b", "a"]], "type": ["6d"], "joint_name": ["x"], "joint_type": ["SPHERICAL"]}"""
+
+
+@cache
+def _natives() -> tuple[bytes, ...]:
+    """Native files as we write them: a small arm, and a mechanism with a loop, a gear, shapes and limits."""
+    import tempfile
+    from pathlib import Path
+
+    from linkwise.models import planar_arm
+
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for k, model in enumerate((planar_arm(2), lw.loads(_LOOP), lw.loads(_MIMIC).with_parameters(["b.mass"]))):
+            path = Path(folder) / f"{k}.lw.json"
+            model.save(path)
+            found.append(path.read_bytes())
+    return tuple(found)
+
+
+FORMATS = ("urdf", "sdf", "mjcf", "native", "loops")
 """Formats that `loads` reads; a new one needs its seeds above, and is then mutated like the others."""
 
 
@@ -121,7 +164,7 @@ def mutated(content: bytes, rng: np.random.Generator) -> bytes:
     nasty = _NASTY[rng.integers(len(_NASTY))]
     kind = rng.integers(10)
     if kind < 4:
-        tokens = list(_TOKEN.finditer(content))
+        tokens = list((_TOKEN if content.lstrip()[:1] == b"<" else _PLAIN).finditer(content))
         if tokens:
             one = tokens[rng.integers(len(tokens))]
             quoted = one.group()[:1] in b"\"'"
@@ -151,9 +194,11 @@ def check(content: bytes, floating: bool = False, mimic: bool = True) -> lw.Mode
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.ModelWarning)
         try:
-            model = lw.loads(content, floating=floating, mimic=mimic)
+            model = _read(content, floating, mimic)
         except lw.LinkwiseError as refusal:
             assert str(refusal).strip(), "an error without a message"
+            if isinstance(refusal, lw.ModelFileError):
+                assert refusal.file, "a refusal without the file"
             return None
     q = model.neutral()
     assert q.shape == (model.nq,)
@@ -161,6 +206,24 @@ def check(content: bytes, floating: bool = False, mimic: bool = True) -> lw.Mode
     assert all(np.isfinite(part.mass) for body in model.bodies for part in body.parts), "a mass is not finite"
     assert all(parent < k for k, parent in enumerate(model.parents)), "parents do not come first"
     return model
+
+
+def _read(content: bytes, floating: bool, mimic: bool) -> lw.Model:
+    """A model file; what begins with neither a tag nor a brace in its first column is a side file of a robot."""
+    if content[:1] == b"{":
+        return lw.loads(content)
+    if content.lstrip()[:1] == b"<" or not content.strip():
+        return lw.loads(content, floating=floating, mimic=mimic)
+    import os
+    import tempfile
+    from pathlib import Path
+
+    side = Path(tempfile.gettempdir()) / f"linkwise_campaign_{os.getpid()}.yaml"
+    try:
+        side.write_bytes(content)
+        return lw.loads(_MIMIC, floating=floating, mimic=mimic, loops=side)
+    finally:
+        side.unlink(missing_ok=True)
 
 
 def _options(rng: np.random.Generator) -> tuple[bool, bool]:

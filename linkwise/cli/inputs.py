@@ -37,16 +37,37 @@ def load_model(options: Namespace) -> Model:
         return model if field is None else model.with_gravity(field)
     if not Path(options.model).exists() and not Path(options.model).suffix:
         raise UnknownNameError("file or built-in model", options.model, BUILT_IN)
-    return lw.load(
-        options.model,
-        floating=options.floating,
-        locked=_locked(options.lock),
-        gravity=field,
-        mimic=not getattr(options, "no_mimic", False),
-        allow_unphysical=getattr(options, "allow_unphysical", False),
-        search=getattr(options, "search", ()),
-        loops=getattr(options, "loops", None),
-    )
+    return lw.load(options.model, **load_options(options))
+
+
+def load_options(options: Namespace) -> dict[str, Any]:
+    """How the options say that a file is to be read: arguments of :func:`linkwise.load`."""
+    gravity = getattr(options, "gravity", None)
+    return {
+        "floating": options.floating,
+        "locked": _locked(options.lock),
+        "gravity": None if gravity is None else numbers(gravity, 3, "--gravity").tolist(),
+        "mimic": not getattr(options, "no_mimic", False),
+        "allow_unphysical": getattr(options, "allow_unphysical", False),
+        "search": getattr(options, "search", ()),
+        "loops": getattr(options, "loops", None),
+        "arguments": _arguments(options),
+    }
+
+
+def _arguments(options: Namespace) -> dict[str, str] | None:
+    """Those of a xacro file; None where none were given, so that it is not run."""
+    texts = getattr(options, "arg", [])
+    found: dict[str, str] = {}
+    for text in texts:
+        name, separator, value = text.partition(":=")
+        if text and not (name and separator):
+            raise InputError(
+                "--arg is a name and a value", got=repr(text), allowed="--arg name:=value; --arg '' for none"
+            )
+        if text:
+            found[name] = value
+    return found if texts else None
 
 
 def _locked(texts: list[str]) -> dict[str, float | None]:

@@ -9,6 +9,7 @@ _EPILOG = """\
 examples:
   linkwise info panda.urdf                       what is in a file
   linkwise simulate panda.urdf --duration 2 --plot fall.png
+  linkwise view panda.urdf                       see it, move it, let it go
   linkwise emit panda.urdf forward_dynamics --target c -o panda_c
   linkwise demo                                  the worked examples of the papers, as a report
 
@@ -33,7 +34,23 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"linkwise {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for add in (_info, _inverse, _simulate, _linearize, _counts, _bench, _emit, _plot, _demo, _completion):
+    for add in (
+        _info,
+        _inverse,
+        _simulate,
+        _linearize,
+        _counts,
+        _bench,
+        _emit,
+        _check,
+        _diff,
+        _convert,
+        _plot,
+        _view,
+        _ensemble,
+        _demo,
+        _completion,
+    ):
         add(commands)
     return parser
 
@@ -57,6 +74,10 @@ def _command(commands: Any, name: str, summary: str, examples: str, *, model: bo
         group.add_argument(
             "--search", action="append", default=[], metavar="FOLDER",
             help="where the files are that the model names as package://, model:// or paths; may be repeated",
+        )  # fmt: skip
+        group.add_argument(
+            "--arg", action="append", default=[], metavar="NAME:=VALUE",
+            help="run a xacro file with this argument ('' for none); it is a program, and is not run without",
         )  # fmt: skip
         group.add_argument(
             "--allow-unphysical", action="store_true", help="keep inertias that no body can have, with a warning"
@@ -110,7 +131,8 @@ def _simulate(commands: Any) -> None:
 simulate stanford_arm --q0 0,1.5708,0,0,0,0 --duration 3.5 --plot fall.png
 simulate panda.urdf --tau forces.csv -o motion.csv
 simulate panda.urdf --q0 random:1 --hold --duration 5 -o motion.npz
-simulate panda.urdf --method rk4 --dt 0.001 --json""",
+simulate panda.urdf --method rk4 --dt 0.001 --json
+simulate panda.urdf --duration 2 --html fall.html""",
     )  # fmt: skip
     start = parser.add_argument_group("the start")
     start.add_argument(
@@ -148,6 +170,8 @@ def _results(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("results (CSV to standard output if nothing else is asked for)")
     group.add_argument("-o", "--output", metavar="FILE", help="write them to a .csv or .npz file")
     group.add_argument("--plot", metavar="FILE", help="draw them: .png, .svg or .pdf")
+    group.add_argument("--html", metavar="FILE", help="write the motion as one file that plays in any browser")
+    group.add_argument("--view", action="store_true", help="play the motion in the browser until Ctrl-C")
     group.add_argument("--json", action="store_true", help="print them as JSON, for scripts")
 
 
@@ -226,6 +250,43 @@ emit panda.urdf jacobian --body panda_hand --target cuda --dtype float32""",
     parser.add_argument("-o", "--output", metavar="FOLDER", help="write files there; without it, print the source")
 
 
+def _check(commands: Any) -> None:
+    parser = _command(
+        commands, "check", "everything that is wrong with a model file, or looks so, at once",
+        """
+check panda.urdf
+check panda.urdf --search meshes --json""",
+    )  # fmt: skip
+    _json(parser)
+
+
+def _diff(commands: Any) -> None:
+    parser = _command(
+        commands, "diff", "do two files describe the same mechanism? up to names and frames",
+        """
+diff panda.urdf panda.lw.json
+diff old.urdf new.urdf --tolerance 1e-9 --json""",
+    )  # fmt: skip
+    parser.add_argument("other", help="the file to compare with")
+    parser.add_argument("--states", type=int, default=20, metavar="N", help="random states to compare at (20)")
+    parser.add_argument(
+        "--tolerance", type=float, default=1e-6, metavar="X", help="relative differences that do not count (1e-6)"
+    )
+    _json(parser)
+
+
+def _convert(commands: Any) -> None:
+    parser = _command(
+        commands, "convert", "write a model in another format, and say what that cannot hold",
+        """
+convert panda.urdf panda.lw.json               everything, to the last bit
+convert panda.urdf panda.xml --floating        MJCF
+convert cassie.sdf cassie.urdf""",
+    )  # fmt: skip
+    parser.add_argument("output", metavar="FILE", help="where to: a name that ends in .lw.json, .urdf, or .xml (MJCF)")
+    _json(parser)
+
+
 def _plot(commands: Any) -> None:
     parser = _command(
         commands, "plot", "draw a motion that was saved",
@@ -241,6 +302,57 @@ plot motion.npz --joints elbow,wrist""",
     )
     parser.add_argument("--joints", metavar="NAMES", help="joints to draw, with commas (all)")
     parser.add_argument("-o", "--output", metavar="FILE", help=".png, .svg or .pdf; without it, a window opens")
+
+
+def _ensemble(commands: Any) -> None:
+    parser = _command(
+        commands, "ensemble", "many runs of a model from a study file: Monte Carlo and sweeps",
+        """
+ensemble run study.toml
+ensemble run study.toml --members 100000 --client tcp://127.0.0.1:8786
+ensemble status study.toml
+ensemble resume study.toml
+ensemble report study.toml -o study.html
+ensemble replay study.toml --member 47 -o member.npz""",
+        model=False,
+    )  # fmt: skip
+    parser.add_argument("action", choices=["run", "status", "resume", "report", "replay"])
+    parser.add_argument("study", help="a study file (TOML); see the guide on ensembles")
+    parser.add_argument("--members", type=int, metavar="N", help="how many, instead of the study's own number")
+    parser.add_argument("--model", metavar="FILE", help="the model, instead of the study's own")
+    parser.add_argument("--store", metavar="FOLDER", help="where results are, instead of the study's own place")
+    parser.add_argument(
+        "--code", metavar="FILE", help="Python to run: may define control, events, keep (functions by name), failure"
+    )
+    where = parser.add_argument_group("where it runs").add_mutually_exclusive_group()
+    where.add_argument("--client", metavar="ADDRESS", help="the scheduler of a Dask cluster")
+    where.add_argument("--workers", type=int, metavar="N", help="processes of this machine")
+    where.add_argument("--threads", type=int, metavar="N", help="threads of this process (as many as processors)")
+    results = parser.add_argument_group("report and replay")
+    results.add_argument("-o", "--output", metavar="FILE", help="the page, or the motion (.npz or .csv)")
+    results.add_argument("--worst", metavar="OUTCOME", help="which outcome makes a member the worst (the first)")
+    results.add_argument("--smallest", action="store_true", help="small values are the worst")
+    results.add_argument("--member", type=int, metavar="NUMBER", help="which one to run again")
+    results.add_argument("--samples", type=int, default=501, metavar="N", help="instants of its motion to keep (501)")
+
+
+def _view(commands: Any) -> None:
+    parser = _command(
+        commands, "view", "show a model, or motions of it, in the browser",
+        """
+view panda.urdf
+view panda.urdf --q random:1 --port 8090
+view panda.urdf motion.npz
+view panda.urdf motion.npz --html motion.html""",
+    )  # fmt: skip
+    parser.add_argument(
+        "motions", nargs="*", metavar="MOTION", help="what `simulate -o` wrote: .npz or .csv; several beside each other"
+    )
+    parser.add_argument("--q", default=None, metavar="Q", help=f"configuration to start with: {_STATE}")
+    parser.add_argument("--port", type=int, metavar="N", help="where to begin to look for a free port (8080)")
+    parser.add_argument("--no-open", action="store_true", help="do not open the browser; the address is printed")
+    parser.add_argument("--html", metavar="FILE", help="write one file that plays anywhere, and serve nothing")
+    parser.add_argument("--video", metavar="FILE", help="write a video of a motion (.mp4, .gif), and serve nothing")
 
 
 def _demo(commands: Any) -> None:

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from linkwise.sim.trajectory import Trajectory
 
 PICTURES = (".png", ".svg", ".pdf")
+PAGES = (".html", ".htm")
 
 
 def check_targets(options: Namespace) -> None:
     """Refuse files that cannot be written, before the work is done."""
     check_suffix(options.output, FILES, "--output")
     check_suffix(options.plot, PICTURES, "--plot")
+    check_suffix(options.html, PAGES, "--html")
     if options.plot is not None:
         require_extra("matplotlib", "viz")
 
@@ -34,12 +36,17 @@ def deliver(options: Namespace, motion: Trajectory, what: tuple[str, ...], title
         motion.save(options.output)
     if options.plot is not None:
         draw(motion, options.plot, what, title)
+    if options.html is not None:
+        motion.save_html(options.html)
     if options.json:
         print_json(_facts(motion))
-    elif options.output is None and options.plot is None:
+    elif options.output is None and options.plot is None and options.html is None and not options.view:
         print_csv(motion)
     else:
         print(_summary(motion))
+    if options.view:
+        sys.stdout.flush()
+        motion.view().wait()
 
 
 def print_csv(motion: Trajectory) -> None:

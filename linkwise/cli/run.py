@@ -32,7 +32,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("always")
             warnings.showwarning = _show_warning
-            import_module(f"linkwise.cli.commands.{options.command}").run(options)
+            status = import_module(f"linkwise.cli.commands.{options.command}").run(options)
             sys.stdout.flush()
     except (LinkwiseError, OSError) as error:
         if isinstance(error, BrokenPipeError):  # `linkwise ... | head`: whoever read has enough
@@ -46,7 +46,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("linkwise: interrupted", file=sys.stderr)
         return INTERRUPTED
-    return 0
+    return status or 0  # a command that answers yes or no says so by its status
 
 
 def one_line(error: BaseException) -> str:

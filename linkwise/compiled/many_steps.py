@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.codegen import targets
+from linkwise.codegen import recycled, targets
 from linkwise.codegen.steps import Rollout
 from linkwise.compiled.arrays import Batch
 from linkwise.compiled.function import CompiledFunction, checked_threads
@@ -142,7 +142,7 @@ class RolloutFunction:
         batch, rows, series = self.prepared(arrays)
         kernel = self.step.kernel(batch.dtype)
         kept = (steps,) if self.record else ()
-        results = [np.empty((*kept, batch.size, spec.size), batch.dtype) for spec in program.outputs]
+        results = [recycled.empty((*kept, batch.size, spec.size), batch.dtype) for spec in program.outputs]
         for start in range(0, batch.size, _PIECE * threads):
             self._piece(kernel, rows, series, results, slice(start, min(batch.size, start + _PIECE * threads)), threads)
         shaped = [

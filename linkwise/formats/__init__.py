@@ -15,6 +15,7 @@
 ``build``                 the bodies to calls on a builder
 ``equipment``             actuators, sensors, springs and named configurations, likewise
 ``resources``             where the files are that a file names: meshes, included models
+``xacro``                 files that are programs, to the text they expand to
 ``load``                  the public functions
 ========================  ===========================================================================
 """

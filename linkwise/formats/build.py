@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from numpy.typing import ArrayLike
 
-from linkwise.errors import LinkwiseError, ModelFileError
+from linkwise.errors import LinkwiseError, ModelFileError, ModelWarning
 from linkwise.formats.bodies import Body
 from linkwise.formats.description import ClosureWritten, CouplingWritten, Description, JointWritten
 from linkwise.formats.equipment import equip
@@ -19,7 +19,7 @@ from linkwise.model.actuation import Actuator, Sensor, Spring
 from linkwise.model.closures import Coupling, Relation
 from linkwise.model.description import Geometry, JointLimits, Mimic, Source
 
-__all__ = ["Builder", "JointMaker", "build"]
+__all__ = ["Builder", "JointMaker", "build", "check_massless"]
 
 ModelT_co = TypeVar("ModelT_co", covariant=True)
 
@@ -96,7 +96,6 @@ def build(
     With `places`, the shapes remember which file names them.
     """
     file = description.file
-    _refuse_massless(bodies, file)
     sources: dict[str, Source | None] = {}
     for body in bodies:
         named_by = body.link.file or file
@@ -207,18 +206,21 @@ def _named_in(text: str, bodies: Sequence[Body], description: Description) -> tu
     return None, None
 
 
-def _refuse_massless(bodies: Sequence[Body], file: str) -> None:
-    """Refuse joints that move nothing, all of them at once, so that they can be locked in one go."""
+def check_massless(bodies: Sequence[Body], file: str) -> list[ModelWarning]:
+    """One warning for all joints that move nothing: kinematics and inverse dynamics need no mass."""
     massless = _massless(bodies)
-    if massless:
-        names = [body.joint.name for body in massless]
-        raise ModelFileError(
-            f"joint {names[0]!r} can move, but nothing that it moves has mass, so its acceleration is not defined",
-            file=massless[0].joint.file or file,
-            line=massless[0].joint.line,
+    if not massless:
+        return []
+    names = [body.joint.name for body in massless]
+    first = massless[0].joint
+    return [
+        ModelWarning(
+            f"{first.file or file}:{first.line}: joint {names[0]!r} can move, but nothing that it moves has mass: "
+            "kinematics and inverse dynamics can be had, accelerations cannot",
             got=f"joints that move no mass: {', '.join(map(repr, names[:20]))}{', ...' if len(names) > 20 else ''}",
-            do=f"give their links an <inertial>, or hold them still: load(..., locked={names!r})",
+            do=f"for forward dynamics give their links an <inertial>, or hold them still: load(..., locked={names!r})",
         )
+    ]
 
 
 def _massless(bodies: Sequence[Body]) -> list[Body]:

@@ -7,20 +7,18 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
 import linkwise.model.joints as joints
 from linkwise.errors import InputError, ModelFileError, ModelWarning
 from linkwise.formats.bodies import bodies_of
-from linkwise.formats.build import build
+from linkwise.formats.build import build, check_massless
 from linkwise.formats.description import Description, JointType, JointWritten
 from linkwise.formats.files import LARGEST_FILE, read_bytes
 from linkwise.formats.inertias import check_inertias
-from linkwise.formats.loops import with_loops
 from linkwise.formats.resources import SearchPath
-from linkwise.formats.sdf import Library, read_sdf
 from linkwise.formats.tree import arrange
 from linkwise.formats.urdf import read_urdf
 from linkwise.formats.xml import Element, parse
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["load", "loads"]
 
-_SUFFIXES = (".urdf", ".sdf", ".world", ".xml")
+_SUFFIXES = (".urdf", ".sdf", ".world", ".xml", ".xacro", ".lw.json")
 _LARGEST_SIDE_FILE = 1024 * 1024
 _NOT_TEXT = {".usd": "USD", ".usda": "USD", ".usdc": "USD", ".usdz": "USD", ".mjb": "compiled MuJoCo models"}
 
@@ -49,8 +47,9 @@ def load(
     allow_unphysical: bool = False,
     search: Iterable[str | os.PathLike[str]] = (),
     loops: str | os.PathLike[str] | None = None,
+    arguments: Mapping[str, object] | None = None,
 ) -> Model:
-    """Read a mechanism from a URDF, SDF or MJCF file.
+    """Read a mechanism from a URDF, SDF, MJCF or native file, or from a xacro file.
 
     >>> model = load("panda.urdf", locked=["panda_finger_joint1"])  # doctest: +SKIP
 
@@ -80,21 +79,32 @@ def load(
         loops: a side file, YAML or JSON, with the loops that a URDF file cannot describe (:mod:`linkwise.formats.loops`
             has what may be in it). It is read only where it is named here: a file of the same name beside the model
             is not.
+        arguments: of a xacro file, values for its ``<xacro:arg>``. Such a file is a program, and is run only where this
+            is given, ``{}`` if there is nothing to say; :mod:`linkwise.formats.xacro` has what it can do and what not.
 
     Raises:
         ModelFileError: the file cannot be read as a mechanism; the message has the line.
         UnknownNameError: `locked` names a joint that does not exist.
 
     Warns:
-        ModelWarning: the file was read, but has an inertia that no body can have, or something that is left out.
+        ModelWarning: the file was read, but has an inertia that no body can have, or joints that move no mass, or
+            something was left out.
     """
     content = read_bytes(path, suffixes=_SUFFIXES)
     file = os.fspath(path)
     places = SearchPath.of(file, search)
+    if file.lower().endswith(".xacro"):
+        from linkwise.formats.xacro import expand
+
+        content = expand(file, arguments, places)
+    elif arguments is not None:
+        raise InputError("arguments are for xacro files", got=file, allowed="a file whose name ends in .xacro")
+    if is_native(content):
+        return _native(content, file, places, gravity, name, floating, locked, frames, loops, mimic)
     description, notes = _describe(content, file, angle_snap, places)
     if loops is not None:
         side = read_bytes(loops, suffixes=(".yaml", ".json"), largest=_LARGEST_SIDE_FILE)
-        description = with_loops(description, side, os.fspath(loops))
+        description = _with_loops(description, side, os.fspath(loops))
     model, more = _model(description, places, floating, locked, gravity, name, frames, mimic, allow_unphysical)
     for note in (*notes, *more):
         warnings.warn(note, stacklevel=2)
@@ -123,6 +133,9 @@ def loads(
         raise InputError("the text is too large to be a model", allowed=f"at most {LARGEST_FILE} bytes")
     if not content.strip():
         raise ModelFileError("the text is empty", file="<string>")
+    if is_native(content):
+        places = SearchPath.of(None, search)
+        return _native(content, "<string>", places, gravity, name, floating, locked, frames, loops, mimic)
     if b"<" not in content:
         raise ModelFileError(
             "this is not the text of a model", file="<string>", do="use linkwise.load(path) for a file"
@@ -131,11 +144,46 @@ def loads(
     description, notes = _describe(content, "<string>", angle_snap, places)
     if loops is not None:
         side = read_bytes(loops, suffixes=(".yaml", ".json"), largest=_LARGEST_SIDE_FILE)
-        description = with_loops(description, side, os.fspath(loops))
+        description = _with_loops(description, side, os.fspath(loops))
     model, more = _model(description, places, floating, locked, gravity, name, frames, mimic, allow_unphysical)
     for note in (*notes, *more):
         warnings.warn(note, stacklevel=2)
     return model
+
+
+def is_native(content: bytes) -> bool:
+    """Whether this is the text of a native file: JSON begins with a brace, and XML does not."""
+    return content.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
+
+
+def _native(
+    content: bytes,
+    file: str,
+    places: SearchPath,
+    gravity: Sequence[float] | None,
+    name: str | None,
+    *others: Any,
+) -> Model:
+    from linkwise.model_api.model import Model
+    from linkwise.native import read_native
+
+    floating, locked, frames, loops, mimic = others
+    given = {"floating": floating, "locked": bool(locked), "frames": frames, "loops": loops, "mimic": not mimic}
+    if any(given.values()):
+        raise InputError(
+            "a native file is a finished model: these arguments are for other formats",
+            got=", ".join(each for each, value in given.items() if value),
+            do="change the model: model.locked([...]), model.with_closure(...)",
+        )
+    model = Model(**read_native(content, file, places.source(None if file == "<string>" else file)))
+    model = model if gravity is None else model.with_gravity(gravity)
+    return model if name is None else model.with_name(name)
+
+
+def _with_loops(description: Description, side: bytes, file: str) -> Description:
+    from linkwise.formats.loops import with_loops
+
+    return with_loops(description, side, file)
 
 
 def _describe(
@@ -153,6 +201,8 @@ def _describe(
 
         return read_mjcf(root, file, _stem(file), places, angle_snap)
     if root.tag == "sdf":
+        from linkwise.formats.sdf import Library, read_sdf
+
         return read_sdf(root, file, name=_stem(file), library=Library(places), snap=angle_snap)
     if root.tag != "robot":
         raise ModelFileError(
@@ -176,12 +226,19 @@ def _model(
     mimic: bool,
     allow_unphysical: bool,
 ) -> tuple[Model, list[ModelWarning]]:
-    from linkwise.model_api.model import ModelBuilder
+    from linkwise.model_api.model import Model, ModelBuilder
+
+    class FileBuilder(ModelBuilder):
+        """What moves no mass was warned of, with file and line."""
+
+        def build(self) -> Model:
+            return Model(**self.mechanism(allow_massless=True))
 
     bodies = bodies_of(arrange(description), floating=floating, locked=locked, mimic=mimic)
     notes = check_inertias(bodies, description.file, allow_unphysical=allow_unphysical)
+    notes += check_massless(bodies, description.file)
     field = gravity if gravity is not None else description.gravity or (0.0, 0.0, -9.81)
-    builder = ModelBuilder(name or description.name, gravity=field)
+    builder = FileBuilder(name or description.name, gravity=field)
     return build(builder, _joint, bodies, description, frames, places), notes
 
 

@@ -1,8 +1,8 @@
 """URDF to a description. The format: http://wiki.ros.org/urdf/XML, as the urdfdom parser reads it.
 
-Read: links with inertia, visuals and collisions; joints with their placement, axis, limits, damping, friction and
-mimic. Everything else (gazebo, transmission, sensor, material, calibration, safety_controller, ...) says nothing about
-the mechanics and is passed over in silence.
+Read: links with inertia, visuals with their colours, and collisions; joints with their placement, axis, limits,
+damping, friction and mimic. Everything else (gazebo, transmission, sensor, calibration, safety_controller, ...) says
+nothing about the mechanics and is passed over in silence.
 
 Where files and the format's text part, this reader
 - takes a ``revolute`` or ``prismatic`` joint whose limit has neither lower nor upper as unlimited (the text would give
@@ -16,17 +16,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from linkwise.errors import InputError, ModelWarning, UnknownNameError
+from linkwise.formats.colours import RGBA, named_colours, urdf_colour
 from linkwise.formats.description import Description, JointType, JointWritten, LinkWritten
 from linkwise.formats.values import Values, shown
 from linkwise.formats.xml import Element
 from linkwise.model.description import Geometry, JointLimits, Mimic
 from linkwise.model.placement import ANGLE_SNAP, Array
 
-__all__ = ["read_urdf"]
+__all__ = ["read_joint", "read_link", "read_urdf"]
 
 _TYPES: dict[str, JointType] = {
     "revolute": "revolute",
@@ -54,8 +56,9 @@ def read_urdf(root: Element, file: str, name: str, snap: float = ANGLE_SNAP) -> 
     if root.tag != "robot":
         values.fail("this is not a URDF file: its root element is not <robot>", root, got=f"<{root.tag[:40]}>")
     warnings: list[ModelWarning] = []
-    links = tuple(_link(element, values, warnings) for element in root.all("link"))
-    joints = tuple(_joint(element, values) for element in root.all("joint"))
+    colours = named_colours(root)
+    links = tuple(read_link(element, values, warnings, colours) for element in root.all("link"))
+    joints = tuple(read_joint(element, values) for element in root.all("joint"))
     name = root.attributes.get("name", "").strip() or name
     return Description(name, file, root.line, links, joints), warnings
 
@@ -68,15 +71,18 @@ def _refuse_xacro(root: Element, values: Values) -> None:
                 "this is a xacro file: a program that writes a URDF file, not the file itself",
                 element,
                 got=f"<{element.tag[:40]}>" if macro else "an expression ${...} or $(...)",
-                do="expand it first: xacro model.urdf.xacro > model.urdf",
+                do="name it .xacro and use load(..., arguments={}), or expand it first: xacro a.xacro > a.urdf",
             )
 
 
-def _link(element: Element, values: Values, warnings: list[ModelWarning]) -> LinkWritten:
+def read_link(
+    element: Element, values: Values, warnings: list[ModelWarning], colours: dict[str, RGBA] | None = None
+) -> LinkWritten:
+    """One ``<link>``; what to warn about is appended. ``colours``: the file's materials by name."""
     name = values.text(element, "name", of="a link")
     of = f"link {shown(name)}"
-    visuals = _shapes(element, "visual", name, values, warnings)
-    collisions = _shapes(element, "collision", name, values, warnings)
+    visuals = _shapes(element, "visual", name, values, warnings, colours or {})
+    collisions = _shapes(element, "collision", name, values, warnings, {})
     inertial = values.child(element, "inertial")
     if inertial is None:
         return LinkWritten(name, element.line, visuals=visuals, collisions=collisions)
@@ -97,7 +103,8 @@ def _link(element: Element, values: Values, warnings: list[ModelWarning]) -> Lin
     return LinkWritten(name, element.line, mass, com, inertia, visuals, collisions)
 
 
-def _joint(element: Element, values: Values) -> JointWritten:
+def read_joint(element: Element, values: Values) -> JointWritten:
+    """One ``<joint>``."""
     name = values.text(element, "name", of="a joint")
     of = f"joint {shown(name)}"
     written = values.text(element, "type", of=of)
@@ -156,9 +163,11 @@ def _mimic(element: Element, values: Values, of: str) -> Mimic | None:
     )
 
 
-def _shapes(link: Element, tag: str, name: str, values: Values, warnings: list[ModelWarning]) -> tuple[Geometry, ...]:
-    found = (_shape(element, name, values, warnings) for element in link.all(tag))
-    return tuple(shape for shape in found if shape is not None)
+def _shapes(
+    link: Element, tag: str, name: str, values: Values, warnings: list[ModelWarning], colours: dict[str, RGBA]
+) -> tuple[Geometry, ...]:
+    found = ((element, _shape(element, name, values, warnings)) for element in link.all(tag))
+    return tuple(replace(shape, rgba=urdf_colour(element, colours)) for element, shape in found if shape is not None)
 
 
 def _shape(element: Element, name: str, values: Values, warnings: list[ModelWarning]) -> Geometry | None:

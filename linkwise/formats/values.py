@@ -171,7 +171,7 @@ class Values:
         if len(text) > _LONGEST or not _NUMBER.fullmatch(text):
             do = "write a point for the decimals" if "," in text else None
             if "$" in text:
-                do = "expand the xacro file first: xacro model.urdf.xacro > model.urdf"
+                do = "name the file .xacro and use load(..., arguments={}), or expand the xacro file first"
             self.fail(
                 f"{of}: {what} is not a {'' if infinite else 'finite '}number",
                 element,

@@ -34,8 +34,11 @@ def parse_yaml(content: bytes, file: str) -> Node:
     """The one document of a file; `file` is its name in the messages."""
     try:
         text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ModelFileError("the encoding of this file cannot be read", file=file, do="save it as UTF-8") from None
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ModelFileError(
+            "the encoding of this file cannot be read", file=file, line=line, do="save it as UTF-8"
+        ) from None
     return _Reader(text, file).document()
 
 

@@ -19,6 +19,7 @@ from linkwise.model.collecting import paused
 from linkwise.model.description import Geometry, JointLimits, Mimic
 from linkwise.model.joints import Fixed, Joint, Revolute
 from linkwise.model.mechanism import IDENTITY, Body, Frame, JointInstance, Mechanism, Part, Pose, number_of_node
+from linkwise.model.numbering import numbered
 from linkwise.model.placement import inverse_pose
 
 if TYPE_CHECKING:
@@ -491,13 +492,13 @@ class Builder:
         for name, (body, place, own_node) in self._frames.items():
             on = home[body]
             frames.append(Frame(name, on.body, on.placed(place), own_node or on.node))
-        bodies, joints = _number(bodies, entries)
+        placed, joints = numbered(bodies, _joints(entries))
         if not allow_massless:
-            _check_massless_leaves(bodies, entries)
+            _check_massless_leaves(placed, entries)
         tree: dict[str, Any] = {
             "name": self.name,
             "gravity": self.gravity,
-            "bodies": tuple(bodies),
+            "bodies": placed,
             "joints": joints,
             "frames": tuple(frames),
             "base_parts": tuple(base),
@@ -625,40 +626,27 @@ def _checked_flexible(
     return flexible
 
 
-def _number(bodies: list[Body], entries: list[Entry]) -> tuple[list[Body], tuple[JointInstance, ...]]:
-    """Give each joint its place in q and v, the modes of its body right before; a mimic takes that of its leader."""
-    slices: dict[str, tuple[slice, slice]] = {}
-    placed: list[Body] = []
-    nq = nv = 0
-    for body, entry in zip(bodies, entries, strict=True):
-        m = 0 if body.flexible is None else body.modes
-        placed.append(replace(body, q_slice=slice(nq, nq + m), v_slice=slice(nv, nv + m)) if m else body)
-        nq, nv = nq + m, nv + m
-        if entry.mimic is None:
-            slices[entry.joint_name] = (slice(nq, nq + entry.joint.nq), slice(nv, nv + entry.joint.nv))
-            nq, nv = nq + entry.joint.nq, nv + entry.joint.nv
+def _joints(entries: list[Entry]) -> list[JointInstance]:
+    """The joints, not yet in their places."""
     by_name = {entry.joint_name: entry for entry in entries}
-    joints = []
-    for index, entry in enumerate(entries):
-        mimic = entry.mimic and _resolved(entry, by_name)
-        q_slice, v_slice = slices[mimic.joint if mimic else entry.joint_name]
-        joints.append(
-            JointInstance(
-                entry.joint_name,
-                index,
-                entry.joint,
-                q_slice,
-                v_slice,
-                entry.limits,
-                entry.armature,
-                entry.damping,
-                entry.friction,
-                mimic,
-                entry.stiffness,
-                entry.rest,
-            )
+    nowhere = slice(0, 0)
+    return [
+        JointInstance(
+            entry.joint_name,
+            index,
+            entry.joint,
+            nowhere,
+            nowhere,
+            entry.limits,
+            entry.armature,
+            entry.damping,
+            entry.friction,
+            entry.mimic and _resolved(entry, by_name),
+            entry.stiffness,
+            entry.rest,
         )
-    return placed, tuple(joints)
+        for index, entry in enumerate(entries)
+    ]
 
 
 def _resolved(entry: Entry, by_name: dict[str, Entry]) -> Mimic:
@@ -681,7 +669,7 @@ def _resolved(entry: Entry, by_name: dict[str, Entry]) -> Mimic:
     return Mimic(entry.joint_name, multiplier, offset)
 
 
-def _check_massless_leaves(bodies: list[Body], entries: list[Entry]) -> None:
+def _check_massless_leaves(bodies: Sequence[Body], entries: list[Entry]) -> None:
     parents = {body.parent for body in bodies}
     for body, entry in zip(bodies, entries, strict=True):
         if body.index in parents:

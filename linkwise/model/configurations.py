@@ -40,6 +40,9 @@ class Configurations(Mapping[str, NDArray[np.float64]]):
     def __hash__(self) -> int:
         return hash(tuple(self._values.items()))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Configurations, (tuple(self._values.items()),)
+
     def __repr__(self) -> str:
         return f"<configurations: {', '.join(self._values) or 'none'}>"
 

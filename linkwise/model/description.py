@@ -104,6 +104,7 @@ class Geometry:
         placement: the 4x4 pose of the shape in the link's frame, as rows.
         name: the name of the link that carries it.
         source: the file that names the mesh; None where a program did. Two shapes that differ in it alone are equal.
+        rgba: red, green, blue and opacity, 0 to 1; None where nothing is said. A mesh's own colours count more.
     """
 
     kind: Literal["mesh", "box", "sphere", "cylinder", "capsule"]
@@ -113,3 +114,4 @@ class Geometry:
     placement: tuple[tuple[float, ...], ...]
     name: str
     source: Source | None = field(default=None, compare=False, repr=False)
+    rgba: tuple[float, float, float, float] | None = None

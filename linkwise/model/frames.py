@@ -233,7 +233,7 @@ def inverse_poses(X: Array) -> Array:
 
 def times(A: Array, x: Array) -> Array:
     """Matrices (n, 3, 3) by vectors (n, 3)."""
-    return (A @ x[..., None])[..., 0]
+    return np.einsum("nij,nj->ni", A, x)
 
 
 def lengths(x: Array) -> Array:
@@ -254,11 +254,16 @@ def axis_rotations(mechanism: Mechanism) -> Array:
     axes = [joint.type.axis for joint in mechanism.joints]
     turned = np.tile(np.eye(3), (len(axes), 1, 1))
     given = np.array([axis is not None for axis in axes], bool)
-    turned[given] = turn_z_to(rows_of([axis for axis in axes if axis is not None], 3))
+    turned[given] = turns_z_to(rows_of([axis for axis in axes if axis is not None], 3))
     return turned
 
 
-def turn_z_to(axes: Array) -> Array:
+def turn_z_to(axis: Array) -> Array:
+    """A rotation whose z column is the axis."""
+    return turns_z_to(np.asarray(axis, float)[None])[0]
+
+
+def turns_z_to(axes: Array) -> Array:
     """Rotations (n, 3, 3) whose z column is the axis; permutations of axes where the axis is a coordinate axis."""
     R = np.zeros((len(axes), 3, 3))
     along = coordinate_axes(axes)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import math
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -26,6 +28,7 @@ from linkwise.model.parameters import Parameter, check_names, parameters
 from linkwise.model_api.closed_dynamics import ClosedDynamics
 from linkwise.model_api.closures import Closures
 from linkwise.model_api.dynamics import Dynamics
+from linkwise.model_api.editing import Editing
 from linkwise.model_api.energy import Energies
 from linkwise.model_api.inverse_kinematics import InverseKinematics
 from linkwise.model_api.kinematics import Kinematics
@@ -73,6 +76,7 @@ class Model(
     Closures,
     ClosedDynamics,
     Linearization,
+    Editing,
     Statics,
     Mechanism,
 ):
@@ -87,6 +91,45 @@ class Model(
     """
 
     sweeps: Literal["auto", "rolled", "unrolled"] = "auto"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything that the model has to a native file, which :func:`linkwise.load` reads again, bit by bit.
+
+        Large arrays (those of flexible bodies) go into an archive beside it, ``name.lw.npz``. What is a program cannot
+        be stored and is refused with its name: user-defined joints, closures that hold functions.
+
+        >>> import linkwise as lw
+        >>> from linkwise.models import stanford_arm
+        >>> stanford_arm().save("arm.lw.json")
+        >>> lw.load("arm.lw.json") == stanford_arm()
+        True
+
+        Args:
+            path: a name that ends in ``.lw.json``.
+        """
+        from linkwise.native import save
+
+        save(self, path)
+
+    def to_urdf(self, path: str | os.PathLike[str]) -> list[str]:
+        """Write a URDF file, and return what it cannot say.
+
+        Joints of several freedoms become joints of one in series; loops go into a side file, ``name.loops.yaml``, for
+        ``load(..., loops=...)``. Flexible bodies and user-defined joints are refused.
+        """
+        from linkwise.writing.urdf import write_urdf
+
+        return write_urdf(self, path)
+
+    def to_mjcf(self, path: str | os.PathLike[str]) -> list[str]:
+        """Write an MJCF file for MuJoCo, and return what it cannot say.
+
+        Closures and joints that follow others become equality constraints, which MuJoCo meets softly. Flexible bodies
+        and user-defined joints are refused.
+        """
+        from linkwise.writing.mjcf import write_mjcf
+
+        return write_mjcf(self, path)
 
     @cached_property
     def inertial_parameters(self) -> Array:
@@ -438,6 +481,11 @@ class Model(
 
     def __repr__(self) -> str:
         return f"<Model {self.name!r}: {len(self.bodies)} bodies, nq = {self.nq}, nv = {self.nv}>"
+
+    def _repr_html_(self) -> str | None:
+        """In a notebook: a picture and the facts; None where it cannot be drawn. What draws lies above this layer."""
+        html: str | None = import_module("linkwise.viz.inline").model_picture(self)
+        return html
 
     rnea = Dynamics.inverse_dynamics
     aba = Dynamics.forward_dynamics

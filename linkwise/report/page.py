@@ -31,6 +31,7 @@ ul.checks li:first-child { border-top: 0; }
 ul.checks li::before { content: "✓"; position: absolute; left: 4px; font-weight: 700; color: var(--good); }
 ul.checks li.no::before { content: "✗"; color: var(--bad); }
 .columns { display: grid; grid-template-columns: 1fr 1fr; gap: 28px; margin-top: 16px; }
+.gallery { display: grid; grid-template-columns: repeat(auto-fill, minmax(250px, 1fr)); gap: 16px; margin: 14px 0; }
 table { border-collapse: collapse; width: 100%; font-size: 15px; margin: 10px 0 16px; }
 th, td { text-align: right; padding: 6px 10px; border-bottom: 1px solid var(--line);
   font-variant-numeric: tabular-nums; }
@@ -64,6 +65,15 @@ class Page:
     def code(self, text: str) -> None:
         """A piece of Python or shell."""
         self._parts.append(f"<pre><code>{escape(text.strip())}</code></pre>")
+
+    def figure(self, title: str, svg: str, caption: str) -> None:
+        """A figure over the whole width; the caption may contain markup."""
+        self._parts.append(f'<h3>{escape(title)}</h3><div class="wide">{_figure(svg, caption)}</div>')
+
+    def gallery(self, figures: Sequence[tuple[str, str]]) -> None:
+        """Small figures side by side, each with a caption that may contain markup."""
+        parts = "".join(_figure(svg, caption) for svg, caption in figures)
+        self._parts.append(f'<div class="gallery">{parts}</div>')
 
     def beside(
         self, title: str, svg: str, caption: str, says: Sequence[str], checks: Sequence[tuple[bool, str]]

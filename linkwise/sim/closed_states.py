@@ -51,18 +51,25 @@ class ClosedStates:
         """Put q where all is closed to rounding; what is open by more is refused, with the closure's name."""
         e = self.error
         self.model._refuse("is open", np.where(np.isnan(e), 0.0, e), self.model._place_labels, self.tol, do)
+        size = _largest(e)
         for _ in range(_NEWTON):
-            if not np.nanmax(np.abs(e), initial=0.0) > _CLOSED:
+            moving = size > _CLOSED  # each state by itself: what its neighbours need does not change it by a bit
+            if not moving.any():
                 return
-            self.q, before = self.model._run("project_configuration", self.q, **self.given), e
-            e = self.error
-            if not np.nanmax(np.abs(e)) < np.nanmax(np.abs(before)):
-                return
+            closer = self.model._run("project_configuration", self.q, **self.given)
+            self.q = np.where(moving[:, None], closer, self.q)
+            later = _largest(self.error)
+            size = np.where(moving & (later < size), later, 0.0)
 
     def obey(self) -> Array:
         """Put v where it obeys; the impulses (k, m) that this takes."""
         self.v, impulses = self.model._run("impulse", self.q, self.v, **self.given)
         return np.asarray(impulses)
+
+
+def _largest(e: Array) -> Array:
+    """The largest residual of each state (k); 0 for those that are not made of numbers."""
+    return np.asarray(np.nan_to_num(np.abs(e), nan=0.0).max(axis=1, initial=0.0))
 
 
 def start_closed(motion: Motion, t: float, y: Array, p: Array, tol: float, v_given: bool) -> Array:

@@ -44,8 +44,8 @@ class Controller(Element):
     ...     return [-2.0 * x[0]], [q[0]]
     >>> from linkwise import models
     >>> arm = models.planar_arm(1)
-    >>> Controller(arm, law, state=[0.0]).nx, Controller(arm, law, state=[0.0], rate=100.0).nh
-    (1, 4)
+    >>> Controller(arm, law, state=[0.0]).nx, Controller(arm, law, state=[0.0], rate=100.0).period
+    (1, 0.01)
     """
 
     def __init__(

@@ -25,8 +25,8 @@ class Progress:
         self.start = time.perf_counter()
         self._drawn = False
 
-    def update(self, fraction: float) -> None:
-        """Say that this part of the whole is done."""
+    def update(self, fraction: float, text: str | None = None) -> None:
+        """Say that this part of the whole is done; ``text`` instead of the time that is left."""
         if self.call is not None:
             self.call(fraction)
         elapsed = time.perf_counter() - self.start
@@ -34,7 +34,10 @@ class Progress:
             return
         fraction = min(1.0, max(0.0, fraction))
         filled = round(_WIDTH * fraction)
-        left = f", {elapsed * (1.0 - fraction) / fraction:.0f} s left" if 0.0 < fraction < 1.0 else ""
+        if text is not None:
+            left = f", {text}"
+        else:
+            left = f", {elapsed * (1.0 - fraction) / fraction:.0f} s left" if 0.0 < fraction < 1.0 else ""
         bar = "#" * filled + "." * (_WIDTH - filled)
         sys.stderr.write(f"\r{self.label} [{bar}] {100 * fraction:3.0f} %{left}\x1b[K")
         sys.stderr.flush()

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.codegen import recycled
 from linkwise.errors import InputError
 from linkwise.model_api.model import Model
 from linkwise.sim.closed_states import OPEN, ClosedStates, drift
@@ -196,7 +197,8 @@ class Run:
         statuses = self.statuses()
         status = statuses.reshape(states.shape)
         steps, rejected = (a.astype(np.int64).reshape(states.shape) for a in self.counts())
-        self.trouble = self._trouble(statuses) or self._drift()
+        reasons = self._reasons(statuses)
+        self.trouble = self._trouble(reasons) or self._drift()
         members = np.arange(states.count).reshape(states.shape)
         derived: Any = lambda: plan.observe(t, y, p, threads, self.curves, members, self.slack)  # noqa: E731
         return Trajectory(
@@ -213,6 +215,7 @@ class Run:
             steps=int(steps) if not states.shape else steps,
             rejected=int(rejected) if not states.shape else rejected,
             note="\n".join(filter(None, (plan.note, self.trouble))),
+            reasons=reasons,
             method=plan.method,
             storage=getattr(self, "saved", None),
         )
@@ -245,17 +248,25 @@ class Run:
         """What stopped one state, for people."""
         raise NotImplementedError
 
-    def _trouble(self, statuses: Array) -> str:
-        """Why states did not reach the end, told of the first of them; empty if all did."""
+    def _reasons(self, statuses: Array) -> dict[tuple[int, ...], str]:
+        """For each state that did not reach the end, by its index in the batch, what stopped it."""
         lost = np.flatnonzero((statuses == "failed") | (statuses == "max_steps"))
-        if not len(lost):
+        found = {}
+        for k in lost:
+            place = tuple(int(i) for i in np.unravel_index(k, self.states.shape)) if self.states.shape else ()
+            who = f"state {place if len(place) > 1 else place[0]} of the batch" if place else "the simulation"
+            found[place] = self.ending(int(k), who)
+        return found
+
+    def _trouble(self, reasons: dict[tuple[int, ...], str]) -> str:
+        """Why states did not reach the end, told of the first of them; empty if all did."""
+        if not reasons:
             return ""
-        k = int(lost[0])
+        first = next(iter(reasons.values()))
         if not self.states.shape:
-            return self.ending(k, "the simulation")
-        place = tuple(int(i) for i in np.unravel_index(k, self.states.shape))
-        rest = f" ({len(lost)} of {self.states.count} did not reach the end)"
-        return self.ending(k, f"state {place if len(place) > 1 else place[0]} of the batch{rest}")
+            return first
+        share = f"({len(reasons)} of {self.states.count} did not reach the end)"
+        return first.replace("of the batch", f"of the batch {share}", 1)
 
 
 def _after(event: Event, result: Any, model: Model) -> Array:
@@ -279,7 +290,7 @@ def storage(out: Trajectory | None, shape: tuple[int, ...], dtype: Any) -> Array
     """Memory for samples (count, T, ny): that of an earlier trajectory, or new."""
     if out is None:
         try:
-            return np.empty(shape, dtype)
+            return recycled.empty(shape, np.dtype(dtype))
         except (MemoryError, ValueError):  # NumPy's two ways to say so
             raise InputError(
                 "the samples do not fit into memory",

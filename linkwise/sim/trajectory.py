@@ -6,6 +6,7 @@ import csv
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,7 @@ class Trajectory:
             batch an array of them. Samples after the end of a state are NaN.
         steps, rejected: how many steps were made and how many were rejected, for each state.
         note: why something ran slower than it could, or ended early; or empty.
+        reasons: for each state that did not reach its end, by its index in the batch, what stopped it.
         method: the integrator's name.
     """
 
@@ -70,6 +72,7 @@ class Trajectory:
         steps: Any = 0,
         rejected: Any = 0,
         note: str = "",
+        reasons: Mapping[tuple[int, ...], str] | None = None,
         method: str = "",
         columns: Mapping[str, Sequence[str]] | None = None,
         storage: Array | None = None,
@@ -81,6 +84,7 @@ class Trajectory:
         self.events = list(events)
         self.status, self.steps, self.rejected = status, steps, rejected
         self.note, self.method = note, method
+        self.reasons = dict(reasons or {})
         self._derived = derived if derived is not None else {}
         self._columns = columns
         self.storage = storage
@@ -211,6 +215,11 @@ class Trajectory:
         made.events = [event for event in self.events if event.state in places]
         made.status = str(status) if np.ndim(status) == 0 else status
         made.steps, made.rejected = pick(self.steps), pick(self.rejected)
+        made.reasons = {
+            place: self.reasons[old]
+            for place, k in np.ndenumerate(chosen)
+            if (old := tuple(int(i) for i in np.unravel_index(int(k), self.batch_shape))) in self.reasons
+        }
         return made
 
     def with_samples(
@@ -231,6 +240,7 @@ class Trajectory:
             steps=self.steps,
             rejected=self.rejected,
             note=self.note,
+            reasons=self.reasons,
             method=self.method,
             columns=self._columns,
         )
@@ -470,3 +480,98 @@ class Trajectory:
         from linkwise.sim.plotting import plot
 
         return plot(self, what, joints, nodes)
+
+    # Seen. The drawing lies above this layer and is imported by name where it is used.
+    def view(
+        self,
+        *others: Trajectory,
+        sensors: Mapping[str, ArrayLike] | None = None,
+        beside: float | None = None,
+        port: int | None = None,
+        open: bool | None = None,
+    ) -> Any:
+        """Play the motion in the browser, on a page that this program serves to this machine alone.
+
+        Play, pause, scrub, speed, loop; plots of q, v, tau, energy and sensors with a line at the time shown; the tree
+        of bodies; forces, frames, closures. The states of a batch are ghosts, the first of them in full. Flexible
+        bodies deform, more than they do if asked to.
+
+        >>> page = traj.view()                                      # doctest: +SKIP
+        >>> page = traj.view(other, beside=0.0)                     # doctest: +SKIP
+        >>> page = traj.view(sensors={"imu": lw.IMU("hand").read(traj)})   # doctest: +SKIP
+
+        Args:
+            others: further motions of single states, to be shown beside this one.
+            sensors: name to readings (T, n) at this motion's samples.
+            beside: distance between motions, m; 0 shows them in one place, in different colours.
+            port: to begin with (8080); the next free one where it is in use, 0 for any.
+            open: whether to open the browser; None: where there is a terminal and a screen.
+
+        Returns:
+            The page: ``url``, ``play()``, ``pause()``, ``seek(t)``, ``close()``, ``wait()``; it ends with the program.
+        """
+        page = import_module("linkwise.viz.player").Player((self, *others), sensors, beside, port, open)
+        page.announce()
+        return page
+
+    def save_html(
+        self, path: str | Path, *, fps: float = 30.0, most_faces: int | None = None, dark: bool = False
+    ) -> Path:
+        """Write one file that plays the motion in any browser, without a network and without this program.
+
+        It takes 0.8 MB for the page, the meshes, and some hundred bytes for each body and picture.
+
+        Args:
+            path: ``.html``.
+            fps: pictures for each second.
+            most_faces: triangles of the model, surfaces being simplified to that; as they are if None.
+            dark: on a dark page.
+        """
+        save: Any = import_module("linkwise.viz.recording").save_html
+        written: Path = save(self, path, fps=fps, most_faces=most_faces, dark=dark)
+        return written
+
+    def embed(self, height: int = 420, *, fps: float = 30.0, most_faces: int | None = 20_000) -> Any:
+        """The player as a part of another page, with nothing outside it: a notebook shows it, a report includes it.
+
+        Args:
+            height: in pixels.
+            fps: pictures for each second.
+            most_faces: triangles of the model, surfaces being simplified to that; as they are if None.
+
+        Returns:
+            An object whose ``html`` is an ``<iframe>`` element, about 1 MB.
+        """
+        return import_module("linkwise.viz.inline").embedded_motion(self, height, fps, most_faces)
+
+    def save_video(
+        self,
+        path: str | Path,
+        *,
+        fps: float = 25.0,
+        speed: float = 1.0,
+        size: tuple[int, int] = (640, 480),
+        camera: Any = None,
+        progress: bool | Callable[[float], None] | None = None,
+    ) -> Path:
+        """Write a video, or an animated GIF.
+
+        Drawn without a browser or a graphics card: flat shading, four samples for each pixel, a floor, no shadows;
+        surfaces are simplified to some 30 000 triangles. A batch shows its first 60 states.
+
+        Args:
+            path: ``.mp4``, ``.webm``, ``.mkv`` or ``.mov``, which need the program ffmpeg; ``.gif`` needs nothing.
+            fps: pictures for each second.
+            speed: seconds of the motion for each second of the video.
+            size: width and height, even numbers of pixels.
+            camera: a :class:`linkwise.viz.raster.Camera`; one that sees the whole motion if not given.
+            progress: as for :func:`linkwise.simulate`.
+        """
+        save: Any = import_module("linkwise.viz.video").save_video
+        written: Path = save(self, path, fps=fps, speed=speed, size=size, camera=camera, progress=progress)
+        return written
+
+    def _repr_html_(self) -> str | None:
+        """In a notebook: a picture of the motion and its facts; None where it cannot be drawn."""
+        html: str | None = import_module("linkwise.viz.inline").motion_picture(self)
+        return html

@@ -184,6 +184,11 @@ def is_exact(x: Scalar) -> bool:
     return type(x).__module__.partition(".")[0] in ("sympy", "mpmath")
 
 
+def is_constant(x: Scalar) -> bool:
+    """Whether ``x`` is known while the text runs: a number, not a value to be computed."""
+    return isinstance(x, (float, int))
+
+
 def is_zero(x: Scalar) -> bool:
     """Whether ``x`` is known to be zero while the text runs: a constant, not a value to be computed."""
     return isinstance(x, (float, int)) and x == 0

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
-from linkwise.spatial.scalar import Scalar, cos, is_one, is_zero, sin
+from linkwise.spatial.scalar import Scalar, cos, is_constant, is_one, is_zero, sin
 from linkwise.spatial.value import Value
 from linkwise.spatial.vectors import Force, Motion, Vec
 
@@ -235,17 +235,29 @@ class Rotation(_AboutOrigin):
         return Mat3(self._turned(A, symmetric=False))
 
     def _turned(self, A: Mat3, *, symmetric: bool) -> list[list[Scalar]]:
-        """R A Rᵀ. A multiple of 1 stays what it is, so an A_kk comes off first; the trace gives one more entry."""
+        """R A Rᵀ. A multiple of 1 stays what it is, so an A_kk comes off first; the trace gives one more entry.
+
+        Not where that saves nothing: where R has zeros or A is constant. There a small entry beside large ones, such
+        as the moment of a rod about itself, keeps its digits.
+        """
+        pairs = [(0, 0), (1, 1), (0, 1), (0, 2), (1, 2), *(() if symmetric else ((1, 0), (2, 0), (2, 1)))]
+        if any(is_zero(x) for row in self.R.m for x in row) or all(is_constant(x) for row in A.m for x in row):
+            return self._products(A, [*pairs, (2, 2)])
         k = next((i for i in range(3) if is_zero(A.m[i][i])), 2)
         common = A.m[k][k]
         less = Mat3.build(lambda i, j: A.m[i][j] - common if i == j else A.m[i][j])
-        R, RA = self.R.m, self.R.times(less).m
-        out: list[list[Scalar]] = [[0.0] * 3 for _ in range(3)]
-        for i, j in ((0, 0), (1, 1), (0, 1), (0, 2), (1, 2), *(() if symmetric else ((1, 0), (2, 0), (2, 1)))):
-            out[i][j] = RA[i][0] * R[j][0] + RA[i][1] * R[j][1] + RA[i][2] * R[j][2]
+        out = self._products(less, pairs)
         out[2][2] = less.m[0][0] + less.m[1][1] + less.m[2][2] - out[0][0] - out[1][1]
         for i in range(3):
             out[i][i] = out[i][i] + common
+        return out
+
+    def _products(self, A: Mat3, pairs: Sequence[tuple[int, int]]) -> list[list[Scalar]]:
+        """These entries of R A Rᵀ, zeros elsewhere."""
+        R, RA = self.R.m, self.R.times(A).m
+        out: list[list[Scalar]] = [[0.0] * 3 for _ in range(3)]
+        for i, j in pairs:
+            out[i][j] = RA[i][0] * R[j][0] + RA[i][1] * R[j][1] + RA[i][2] * R[j][2]
         return out
 
 

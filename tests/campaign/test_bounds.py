@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from linkwise import models
-from linkwise.codegen.llvm import bounds, machines, rolled, source
+from linkwise.codegen.llvm import bounds, checked, machines, rolled, source
 from linkwise.tracing.program import ArraySpec, Program
 from linkwise.tracing.rolled_program import Once
 from tests.codegen.programs import interpret, lesser_machines, mixture
@@ -165,9 +165,9 @@ def test_a_way_to_touch_memory_that_is_not_known_is_refused() -> None:
 
 def test_asked_for_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LINKWISE_DEBUG", raising=False)
-    assert not bounds.wanted()
+    assert not checked.wanted()
     monkeypatch.setenv("LINKWISE_DEBUG", "1")
-    assert bounds.wanted()
+    assert checked.wanted()
 
 
 @pytest.mark.parametrize("sweeps", ["unrolled", "rolled"])

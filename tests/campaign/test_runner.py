@@ -25,7 +25,7 @@ from linkwise.algorithms.catalogue import CATALOGUE
 def test_every_function_is_called() -> None:
     assert not unknown(), "say in campaign.surface how to draw these arguments"
     assert set(CATALOGUE) <= set(methods()) | set(LEFT_OUT)
-    assert methods()["jacobian"].static == ("body", "node")
+    assert methods()["jacobian"].static == ("body", "node", "reference")
     assert methods()["forward_dynamics"].optional == ("f_ext", "t")
 
 

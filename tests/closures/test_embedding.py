@@ -36,7 +36,7 @@ def _upright(model: lw.Model, seed: int) -> tuple[Array, Array, Array]:
 
 def _independent(model: lw.Model) -> list[str]:
     dependent = {column for _, column in model._trees.pivots()}
-    return [name for i, name in enumerate(model._freedom_names) if i not in dependent]
+    return [name for i, name in enumerate(model.freedom_names) if i not in dependent]
 
 
 # The parts.

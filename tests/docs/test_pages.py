@@ -30,11 +30,17 @@ def _in_a_folder_with_a_robot(tmp_path, monkeypatch):
     for name in ("panda.urdf", "cassie.sdf"):
         file = next(file for file in robot_files(Path(name).suffix) if file.name == name)
         shutil.copy(file, tmp_path / name)
+    share = next(folder for folder in file.parents if folder.name == "example-robot-data").parent
+    monkeypatch.setenv("LINKWISE_MODEL_PATH", str(share))  # where the meshes are that the files name
     yield
     targets._known.cache_clear()  # a page registers one of its own
 
 
-NEEDS = {"interop.md": ("torch", "jax"), "gpu.md": ("cupy", "torch")}  # what the developers' install does not bring
+NEEDS = {
+    "ensembles.md": ("distributed", "zarr", "xarray", "cma"),
+    "interop.md": ("torch", "jax"),
+    "gpu.md": ("cupy", "torch"),
+}  # what the developers' install does not bring
 
 
 @pytest.mark.parametrize("page", with_code("python"))
@@ -49,7 +55,9 @@ def test_python(page):
 
 
 @pytest.mark.parametrize("page", with_code("console"))
-def test_commands(page, capsys):
+def test_commands(page, capsys, tmp_path):
+    for text in blocks(page, "toml"):  # files begin with their name
+        (tmp_path / text.splitlines()[0].removeprefix("# ")).write_text(text, encoding="utf-8")
     for block in blocks(page, "console"):
         for line in block.splitlines():
             if line.startswith("$ linkwise "):

@@ -9,7 +9,8 @@ import pytest
 import linkwise as lw
 
 ROOT = Path(__file__).parents[2]
-NAME = re.compile(r"\b(?:lw\.([A-Za-z_]\w*)|linkwise\.([A-Z]\w*))")
+# Behind a dot ``lw`` is part of the name of a file: panda.lw.json.
+NAME = re.compile(r"(?<!\.)\b(?:lw\.([A-Za-z_]\w*)|linkwise\.([A-Z]\w*))")
 FILES = [*(ROOT / "linkwise").rglob("*.py"), *(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
 
 

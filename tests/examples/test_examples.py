@@ -15,6 +15,8 @@ HOLDS = {
     "quadruped": lambda r: r["off_path"] < 1e-9 and r["lost"] < 1e-8 and r["after"] > 1.2 * r["before"],
     "lqr": lambda r: 30 <= r["most"] < 75,
     "random_search": lambda r: r["last"] < 0.1 < r["first"],
+    "tune_controller": lambda r: r["cma"] < r["random"] and r["falls"] < 0.1,
+    "identify_masses": lambda r: r["error"] < 0.1 and abs(r["cost"] - 0.015) < 1e-3,
     "identification": lambda r: r["error"] < 2e-3 * r["rms"],
 }
 

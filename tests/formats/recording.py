@@ -11,7 +11,7 @@ import pytest
 
 from linkwise.errors import ModelError, ModelWarning
 from linkwise.formats.bodies import bodies_of
-from linkwise.formats.build import build
+from linkwise.formats.build import build, check_massless
 from linkwise.formats.inertias import check_inertias
 from linkwise.formats.tree import arrange
 from linkwise.formats.urdf import read_urdf
@@ -51,6 +51,7 @@ def record(
     description, notes = read_urdf(parse(content, file), file, name=Path(file).stem, snap=snap)
     bodies = bodies_of(arrange(description), **options)
     notes += check_inertias(bodies, file, allow_unphysical=allow_unphysical)
+    notes += check_massless(bodies, file)
     builder = build(Recorder(), lambda joint: (joint.type, tuple(joint.axis)), bodies, description)
     return Recorded(builder.bodies, notes, description.name)
 

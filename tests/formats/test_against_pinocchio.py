@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from linkwise.errors import ModelFileError
+import linkwise as lw
+from linkwise.errors import ModelFileError, ModelWarning
 from linkwise.formats.bodies import bodies_of
 from linkwise.formats.build import build
 from linkwise.formats.load import _joint
@@ -16,18 +17,24 @@ from linkwise.formats.tree import arrange
 from linkwise.formats.urdf import read_urdf
 from linkwise.formats.xml import parse
 from linkwise.model.builder import Builder
+from linkwise.model.mechanism import Mechanism
 from tests.formats.recording import robot_file, robot_files
 
 pin = pytest.importorskip("pinocchio")
 
 UNREADABLE = {"falcon.urdf", "ur3.urdf"}
-REFUSED = ("has a negative principal moment", "nothing that it moves has mass")
+REFUSED = ("has a negative principal moment",)
+
+
+class _FileBuilder(Builder):
+    def build(self) -> Mechanism:
+        return Mechanism(**self.mechanism(allow_massless=True))
 
 
 def built(file: Path, **options: Any) -> Any:
     description, _ = read_urdf(parse(file.read_bytes(), file.name), file.name, "robot")
     bodies = bodies_of(arrange(description), **options)
-    return build(Builder(description.name), _joint, bodies, description)
+    return build(_FileBuilder(description.name), _joint, bodies, description)
 
 
 def together(parts: Any) -> tuple[float, np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -78,10 +85,9 @@ def file_has_world(file: Path) -> bool:
     return b'<link name="world"' in file.read_bytes()
 
 
-def test_massless_fingers_are_refused_with_the_joints_to_lock() -> None:
+def test_massless_fingers_are_warned_of_with_the_joints_to_lock() -> None:
     file = robot_file("bravo7_gripper.urdf")
-    with pytest.raises(ModelFileError) as caught:
-        built(file)
-    assert "locked=['bravo_finger1_joint', 'bravo_finger2_joint']" in str(caught.value)
-    assert caught.value.line == 264
+    with pytest.warns(ModelWarning, match=r"bravo7_gripper\.urdf:264:") as caught:
+        lw.load(file)
+    assert "locked=['bravo_finger1_joint', 'bravo_finger2_joint']" in str(caught[0].message)
     assert len(built(file, locked=["bravo_finger1_joint", "bravo_finger2_joint"]).bodies) == 6

@@ -18,10 +18,6 @@ REFUSED = {
     "falcon.urdf": "the child of joint 'top_propeller_joint' is a link that does not exist",
     "romeo_laas_small.urdf": "is negative about some axis",
     "ur3.urdf": "the model has no links",
-    "bluevolta_bravo7_gripper.urdf": "nothing that it moves has mass",
-    "bravo7_gripper.urdf": "nothing that it moves has mass",
-    "falcon_bravo7_gripper.urdf": "nothing that it moves has mass",
-    "romeo.urdf": "nothing that it moves has mass",
 }
 
 

@@ -215,7 +215,7 @@ def from_model(model: lw.Model) -> Oracle:
         place = pin.SE3(np.array(body.placement))
         if parent is not None:
             place = parent.to_body * place
-        turned = turn_z_to(np.array([kind.axis]))[0] if isinstance(kind, lw.Planar) else np.eye(3)
+        turned = turn_z_to(np.array(kind.axis)) if isinstance(kind, lw.Planar) else np.eye(3)
         index = theirs.addJoint(
             0 if parent is None else parent.index,
             _joint_model(kind),

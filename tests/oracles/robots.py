@@ -19,7 +19,7 @@ REFUSED = {
 
 _BRAVO_FINGERS = ["bravo_finger1_joint", "bravo_finger2_joint"]
 OPTIONS: dict[str, dict[str, Any]] = {
-    # joints that move no mass have to be held
+    # joints that move no mass have to be held where accelerations are asked for
     "bluevolta_bravo7_gripper.urdf": {"locked": _BRAVO_FINGERS},
     "bravo7_gripper.urdf": {"locked": _BRAVO_FINGERS},
     "falcon_bravo7_gripper.urdf": {"locked": _BRAVO_FINGERS},
@@ -29,16 +29,16 @@ OPTIONS: dict[str, dict[str, Any]] = {
     # mimics a joint that does not exist
     "alex_psyonic_hands.urdf": {"mimic": False},
 }
-"""Files that are refused as they stand, and what the message says to do about it."""
+"""Files that are refused as they stand, or cannot be moved by forces, and what the message says to do about it."""
 
 MESSAGES = {
-    "bluevolta_bravo7_gripper.urdf": "nothing that it moves has mass",
-    "bravo7_gripper.urdf": "nothing that it moves has mass",
-    "falcon_bravo7_gripper.urdf": "nothing that it moves has mass",
-    "romeo.urdf": "nothing that it moves has mass",
     "romeo_laas_small.urdf": "is negative about some axis",
     "alex_psyonic_hands.urdf": "mimics a joint that does not exist",
 }
+
+
+MASSLESS = ("bluevolta_bravo7_gripper.urdf", "bravo7_gripper.urdf", "falcon_bravo7_gripper.urdf", "romeo.urdf")
+"""Files with joints that move no mass."""
 
 
 def parameters() -> list[Any]:

@@ -66,6 +66,21 @@ def test_files_that_need_an_option(name: str) -> None:
     assert robots.load(robot_file(name), floating=False).nv > 0
 
 
+@pytest.mark.parametrize("name", robots.MASSLESS)
+def test_joints_that_move_no_mass(name: str) -> None:
+    """Kinematics and inverse dynamics are those of Pinocchio; forward dynamics names the joint."""
+    file = robot_file(name)
+    with pytest.warns(lw.ModelWarning, match="nothing that it moves has mass") as caught:
+        model = lw.load(file, angle_snap=0.0, mimic=False)
+    assert sum("nothing that it moves" in str(each.message) for each in caught) == 1
+    oracle, eager, rng = from_urdf(model, file, floating=False), Eager(model), np.random.default_rng(0)
+    q, v, vdot = random_state(model, rng)
+    check("inverse_dynamics", eager.inverse_dynamics(q, v, vdot), oracle.inverse_dynamics(q, v, vdot))
+    check("mass_matrix", eager.mass_matrix(q), oracle.mass_matrix(q))
+    with pytest.raises(lw.ModelError, match="moves no inertia"):
+        model.forward_dynamics(q, v, vdot)
+
+
 @both_bases
 @every_file
 def test_texts_on_floats(file: Path, floating: bool) -> None:

@@ -156,10 +156,21 @@ def test_mistakes_in_what_python_returns():
         lw.simulate(pendulum(), [0.0], None, 2.0, events=bounce)
     with pytest.raises(lw.InputError, match="other than zero"):
         lw.simulate(top(), np.zeros(7), None, 0.1)
+
+
+@pytest.mark.parametrize("method", ["rk4", "dop853"])
+def test_what_cannot_move_stands_still(method):
     b = lw.ModelBuilder("rock")
     b.add_body("rock", joint=lw.Fixed(), mass=1.0)
-    with pytest.raises(lw.InputError, match="nothing in 'rock'"):
-        lw.simulate(b.build(), [], None, 0.1)
+    motion = lw.simulate(b.build(), [], None, 0.1, method=method)
+    assert motion.status == "done"
+    assert "nothing in this model can move" in motion.note
+    assert motion.q.shape == (2, 0)
+    np.testing.assert_allclose(motion.t, [0.0, 0.1])
+    assert motion.energy.tolist() == [0.0, 0.0]  # the ground's is not counted
+    many = lw.simulate(b.build(), np.empty((4, 0)), None, 0.1, method=method, output_times=[0.0, 0.05, 0.1])
+    assert many.q.shape == (4, 3, 0)
+    assert many.status.tolist() == ["done"] * 4
 
 
 def test_times_far_from_zero_work_while_steps_can_be_told():

@@ -261,6 +261,19 @@ template <int N, int PITCH, bool WATCH> struct lw_rows
     }
 };
 
+// A piece of N numbers of each state, PITCH apart, to its place in rows of SIZE numbers. Lanes go along the piece. Where
+// MASK has no bit the number is zero, and was not written to the piece.
+template <int N, int SIZE, int PITCH, unsigned MASK> LW_INLINE void lw_give(REAL *rows, const REAL *piece, int count)
+{
+    if (MASK) __syncwarp(LW_MASK);
+    for (int e = lw_lane(); e < N; e += LW_LANES) {
+        const bool known = MASK >> e & 1u;
+#pragma unroll 4
+        for (int k = 0; k < count; ++k) rows[k * SIZE + e] = known ? piece[k * PITCH + e] : (REAL)0;
+    }
+    if (MASK) __syncwarp(LW_MASK);
+}
+
 // What this lane started to read has arrived.
 LW_INLINE void lw_arrive()
 {

@@ -43,7 +43,7 @@ def call(
         flat = [result.flat(batch.count * (steps if batch.recorded and steps else 1)) for result in results]
         kinds = (*kinds, *(kind for _, kind in flat))
         targets = [target for target, _ in flat]
-        if _overlapping(given, targets) and not (program.kernel(kinds).in_place and _same(given, targets)):
+        if _overlapping(given, targets) and not (program.in_place(kinds) and _same(given, targets)):
             targets = [cupy().empty_like(target) for target in targets]
         program.launch([*given, *targets], kinds, batch.count, steps)
         for result, (target, _), written in zip(results, flat, targets, strict=True):

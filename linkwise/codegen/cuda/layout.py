@@ -8,7 +8,7 @@ and what serves all states, is read where it is.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,6 +20,9 @@ LANES = (32, 16, 8, 4)
 
 SHARED_BYTES = 99 * 1024
 """Shared memory that a block may have on nearly every GPU of the last years; the large ones have twice as much."""
+
+WIDE = 64
+"""Numbers of an array for each state, above which it is not held in shared memory as a whole, if it can be helped."""
 
 Kind = Literal["rows", "columns", "one"]
 """How an array comes: (count, size), (size, count), or one row for all states."""
@@ -76,7 +79,12 @@ def pitch(size: int, bits: int) -> int:
 
 
 def lay_out(
-    program: Program, bits: int, kinds: tuple[Kind, ...], most: int, same: Mapping[int, int] | None = None
+    program: Program,
+    bits: int,
+    kinds: tuple[Kind, ...],
+    most: int,
+    same: Mapping[int, int] | None = None,
+    in_pieces: Collection[int] = (),
 ) -> Layout:
     """Stage what fits, small arrays first: they are read and written most often for their size.
 
@@ -86,6 +94,7 @@ def lay_out(
         kinds: how each array comes, inputs and then outputs.
         most: numbers for each lane.
         same: outputs that take the place of an input in the tile: output number to input number.
+        in_pieces: outputs that leave as soon as a piece of them is complete, and need no place.
     """
     cut = len(program.inputs)
     instead = {cut + output: given for output, given in (same or {}).items()}
@@ -97,7 +106,10 @@ def lay_out(
     for k in sorted(range(len(arrays)), key=lambda k: arrays[k][1].size):
         _, spec, kind = arrays[k]
         wide = pitch(spec.size, bits)
-        if kind != "one" and k not in instead and spec.size and position + wide <= most:
+        far = kind == "columns" and spec.size > WIDE  # neighbouring threads find such numbers side by side anyway
+        if kind == "one" or far or k in instead or k - cut in in_pieces:
+            continue
+        if spec.size and position + wide <= most:
             staged[k] = (wide, position)
             position += wide
     staged.update((output, staged[given]) for output, given in instead.items() if given in staged)

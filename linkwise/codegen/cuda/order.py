@@ -26,9 +26,13 @@ def ordered(
         wanted: the values of the results.
     """
     graph = _Graph(instructions)
-    beginnings = [graph.by_demand(wanted, "last first"), graph.by_demand(wanted, "hungriest first")]
+    roots = [graph.home[value] for value in wanted if value in graph.home]
+    beginnings = [graph.by_demand(roots, "last first"), graph.by_demand(roots, "hungriest first")]
     if len(instructions) <= _LONG:
-        beginnings += [list(range(len(instructions))), graph.by_demand(wanted, "first first")]
+        beginnings += [list(range(len(instructions))), graph.by_demand(roots, "first first")]
+    gives = graph.gives()
+    if gives:
+        beginnings += [graph.by_demand([*order, *roots], "hungriest first") for order in (gives, gives[::-1])]
     found = [order for begin in beginnings for order in (begin, graph.ending_lives(begin, in_memory))]
     candidates = [[instructions[k] for k in order] for order in found]
     return min(candidates, key=lambda order: most_alive(order, in_memory))
@@ -59,12 +63,16 @@ class _Graph:
             for value in each.reads:
                 self.readers.setdefault(value, set()).add(k)
 
-    def by_demand(self, wanted: Sequence[int], rule: str) -> list[int]:
-        """Depth first from the results: each instruction just before its first reader."""
+    def gives(self) -> list[int]:
+        """Pieces of results, those at the same place of all arrays together: rows of several matrices, say."""
+        found = [(each.piece, k) for k, each in enumerate(self.instructions) if each.piece is not None]
+        return [k for _, k in sorted(found, key=lambda each: (-each[0].first, each[0].array))]
+
+    def by_demand(self, roots: Sequence[int], rule: str) -> list[int]:
+        """Depth first from the instructions that make results: each just before its first reader."""
         hunger = self._hunger() if rule == "hungriest first" else []
         order: list[int] = []
         placed = [False] * len(self.instructions)
-        roots = [self.home[value] for value in wanted if value in self.home]
         for root in (*roots, *range(len(self.instructions))):
             stack = [root]
             while stack:

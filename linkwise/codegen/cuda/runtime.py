@@ -6,13 +6,16 @@ It is imported here and in :mod:`linkwise.codegen.cuda.exchange`, when a kernel 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 from linkwise.codegen.cuda.layout import Kind
-from linkwise.codegen.cuda.source import Kernel, batch_kernel, rollout_kernel
+from linkwise.codegen.cuda.parts import Part, split
+from linkwise.codegen.cuda.source import Kernel, batch_kernel, rollout_kernel, wide_results
 from linkwise.codegen.steps import Rollout
 from linkwise.errors import LinkwiseError, require_extra
 from linkwise.tracing.program import Program
@@ -41,22 +44,33 @@ class DeviceProgram:
         self.program = program
         self.dtype = np.dtype(dtype)
         self.rollout = rollout
-        self._texts: dict[tuple[Any, ...], Kernel] = {}
+        self._texts: dict[tuple[Any, ...], list[tuple[Part, Kernel]]] = {}
         self._memory: dict[int, int] = {}
-        self._launchers: dict[tuple[Any, ...], tuple[Kernel, Any]] = {}
+        self._launchers: dict[tuple[Any, ...], list[tuple[Part, Kernel, Any]]] = {}
 
-    def kernel(self, kinds: tuple[Kind, ...]) -> Kernel:
-        """The text for arrays that come in these ways, and for the current device."""
+    def kernels(self, kinds: tuple[Kind, ...]) -> list[tuple[Part, Kernel]]:
+        """The texts for arrays that come in these ways, and for the current device: one, or those of several parts."""
         available = self._shared_bytes()
         made = self._texts.get((kinds, available))
         if made is None:
-            bits = self.dtype.itemsize * 8
-            if self.rollout is None:
-                made = batch_kernel(self.program, bits, kinds, available)
-            else:
-                made = rollout_kernel(self.program, bits, self.rollout, kinds, available)
-            self._texts[kinds, available] = made
+            made = self._texts[kinds, available] = self._written(kinds, available)
         return made
+
+    def _written(self, kinds: tuple[Kind, ...], available: int) -> list[tuple[Part, Kernel]]:
+        bits, cut = self.dtype.itemsize * 8, len(self.program.inputs)
+        if self.rollout is not None:
+            whole = Part(self.program, tuple(range(len(self.program.outputs))), {})
+            return [(whole, rollout_kernel(self.program, bits, self.rollout, kinds, available))]
+        made = []
+        for part in split(self.program, wide_results(self.program, bits, kinds)):
+            own = (*kinds[:cut], *(kinds[cut + k] for k in part.outputs))
+            made.append((part, batch_kernel(part.program, bits, own, available, part.pieces)))
+        return made
+
+    def in_place(self, kinds: tuple[Kind, ...]) -> bool:
+        """Whether an output may be the same array as an input."""
+        made = self.kernels(kinds)
+        return len(made) == 1 and made[0][1].in_place
 
     def _shared_bytes(self) -> int:
         """Shared memory that a block may have on the current device; asked once, since asking is slow."""
@@ -78,18 +92,26 @@ class DeviceProgram:
         """
         if count == 0:
             return
-        kernel, launcher = self._launcher(kinds)
-        last = () if steps is None else (np.int32(steps),)
-        arguments = (*arrays, np.int64(count), *last)
-        launcher((kernel.blocks(count),), (kernel.threads,), arguments, shared_mem=kernel.shared_bytes)
+        cut, last = len(self.program.inputs), () if steps is None else (np.int32(steps),)
+        for part, kernel, launcher in self._loaded(kinds):
+            own = (*arrays[:cut], *(arrays[cut + k] for k in part.outputs), np.int64(count), *last)
+            launcher((kernel.blocks(count),), (kernel.threads,), own, shared_mem=kernel.shared_bytes)
 
-    def _launcher(self, kinds: tuple[Kind, ...]) -> tuple[Kernel, Any]:
+    def _loaded(self, kinds: tuple[Kind, ...]) -> list[tuple[Part, Kernel, Any]]:
         cp = cupy()
-        key = (kinds, cp.cuda.Device().id)
-        known = self._launchers.get(key)
+        device = cp.cuda.Device().id
+        known = self._launchers.get((kinds, device))
         if known is None:
-            kernel = self.kernel(kinds)
-            known = self._launchers[key] = (kernel, _compiled(cp, kernel))
+            made = self.kernels(kinds)
+
+            def compiled(kernel: Kernel) -> Any:
+                with cp.cuda.Device(device):
+                    return _compiled(cp, kernel)
+
+            with ThreadPoolExecutor(max(1, min(len(made), os.cpu_count() or 1))) as pool:
+                launchers = list(pool.map(compiled, [kernel for _, kernel in made]))
+            known = [(part, kernel, launcher) for (part, kernel), launcher in zip(made, launchers, strict=True)]
+            self._launchers[kinds, device] = known
         return known
 
 

@@ -1,13 +1,15 @@
 """The text of a kernel: a program for a batch of states, or a step of one for many steps.
 
 A warp takes a tile of 32 states. Their rows are staged in shared memory, each thread computes its state from there to
-there, and the results leave side by side. In a rollout the computation runs many times over the same tile, results
-taking the place of inputs, and nothing but what is recorded leaves the chip meanwhile.
+there, and the results leave side by side. Wide results, matrices of derivatives say, leave piece by piece, as soon as a
+piece is complete: so many of them would not fit, or leave room for one warp alone. In a rollout the computation runs
+many times over the same tile, results taking the place of inputs, and nothing but what is recorded leaves the chip
+meanwhile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -17,7 +19,16 @@ from linkwise.codegen.cuda import layout as layouts
 from linkwise.codegen.cuda import staging
 from linkwise.codegen.cuda.angles import pure_angles
 from linkwise.codegen.cuda.body import Body, Constants
-from linkwise.codegen.cuda.instructions import Instruction, instructions, is_truth, operand
+from linkwise.codegen.cuda.instructions import (
+    LONGEST_PIECE,
+    Instruction,
+    Piece,
+    Pieces,
+    instructions,
+    is_truth,
+    operand,
+    pieces_of,
+)
 from linkwise.codegen.cuda.layout import Kind
 from linkwise.codegen.cuda.memory import Load, plan
 from linkwise.codegen.cuda.order import ordered
@@ -29,6 +40,11 @@ from linkwise.tracing.program import Program
 LIMIT = {32: 225, 64: 96}
 _PAIR_BYTES = 56 * 1024  # of shared memory, up to which two tiles share a block
 _WIDE_ROW = 128  # bytes of input for each state, above which rows are copied without passing through registers
+_PIECE_PITCH = LONGEST_PIECE + 1  # odd, so that neither its writers nor its readers wait for the same bank
+_ROOMY_BYTES = 40 * 1024  # of a tile with all its rows, up to which there is room for several
+_TWO_TILES_BYTES = 112 * 1024
+_SHORT = 6000  # nodes of a program that one warp after another gets through in time
+_CROWDED_BYTES = 56 * 1024  # of shared memory for a tile, above which values wait in local memory instead
 
 
 @dataclass(frozen=True)
@@ -50,7 +66,11 @@ class Kernel:
 
 
 def batch_kernel(
-    program: Program, bits: int, kinds: tuple[Kind, ...] | None = None, shared_bytes: int = layouts.SHARED_BYTES
+    program: Program,
+    bits: int,
+    kinds: tuple[Kind, ...] | None = None,
+    shared_bytes: int = layouts.SHARED_BYTES,
+    pieces: Pieces | None = None,
 ) -> Kernel:
     """The kernel of a program.
 
@@ -59,8 +79,24 @@ def batch_kernel(
         bits: 64 or 32.
         kinds: how each array comes, inputs and then outputs; rows if not given.
         shared_bytes: shared memory that a block may have.
+        pieces: which pieces of wide results leave one by one; all of those that are wide, if not given.
     """
-    return _Writer(program, bits, kinds or _all_rows(program), None, shared_bytes).kernel()
+    return _Writer(program, bits, kinds or all_rows(program), None, shared_bytes, pieces).kernel()
+
+
+def wide_results(program: Program, bits: int, kinds: Sequence[Kind]) -> Pieces:
+    """The results that leave in pieces, given how inputs and outputs come.
+
+    Memory takes whole tiles three times as fast as pieces. So pieces are for what is long in the making and needs many
+    warps beside each other, or would leave no room for two tiles.
+    """
+    arrays = [*program.inputs, *program.outputs]
+    rows = sum(spec.size for spec, kind in zip(arrays, kinds, strict=True) if kind == "rows")
+    tile = layouts.LANES[0] * rows * bits // 8
+    if tile <= _ROOMY_BYTES or (tile <= _TWO_TILES_BYTES and len(program.nodes) <= _SHORT):
+        return {}
+    outputs = enumerate(zip(program.outputs, kinds[len(program.inputs) :], strict=True))
+    return {k: pieces_of(spec) for k, (spec, kind) in outputs if kind == "rows" and spec.size > layouts.WIDE}
 
 
 def rollout_kernel(
@@ -71,10 +107,11 @@ def rollout_kernel(
     shared_bytes: int = layouts.SHARED_BYTES,
 ) -> Kernel:
     """The kernel of many steps."""
-    return _Writer(program, bits, kinds or _all_rows(program), rollout, shared_bytes).kernel()
+    return _Writer(program, bits, kinds or all_rows(program), rollout, shared_bytes).kernel()
 
 
-def _all_rows(program: Program) -> tuple[Kind, ...]:
+def all_rows(program: Program) -> tuple[Kind, ...]:
+    """Every array as rows."""
     return tuple[Kind, ...]("rows" for _ in (*program.inputs, *program.outputs))
 
 
@@ -88,14 +125,24 @@ class _Writer:
     """Writes one kernel."""
 
     def __init__(
-        self, program: Program, bits: int, kinds: tuple[Kind, ...], rollout: Rollout | None, shared_bytes: int
+        self,
+        program: Program,
+        bits: int,
+        kinds: tuple[Kind, ...],
+        rollout: Rollout | None,
+        shared_bytes: int,
+        pieces: Pieces | None = None,
     ) -> None:
         self.program, self.bits, self.rollout = program, bits, rollout
         self.name = f"linkwise_{identifier(program.name)}"
         nodes = program.nodes
-        made = instructions(program)
+        self.in_pieces = pieces or {}
+        if pieces is None and rollout is None:
+            self.in_pieces = wide_results(program, bits, kinds)
+        made = instructions(program, self.in_pieces)
         self.given = [value for value, node in enumerate(nodes) if node[0] == "input"]
-        wanted = [operand(program, value).value for row in program.results for value in row]
+        rows = [row for k, row in enumerate(program.results) if k not in self.in_pieces]
+        wanted = [operand(program, value).value for row in rows for value in row]
         self.order = ordered(made, set(self.given), wanted)
         self._fit(kinds, shared_bytes)
         # What comes between steps reads inputs too, so no input is only an angle there.
@@ -104,12 +151,17 @@ class _Writer:
             angles, safe = set(), set()
         self.angles: set[int] = angles
         self.constants = Constants.of(program, bits)
-        self.body = Body(program, self.plan, self.constants, self._slot, self._output, safe)
+        self.body = Body(program, self.plan, self.constants, self._slot, self._output, self._give, safe)
 
     def _fit(self, kinds: tuple[Kind, ...], shared_bytes: int) -> None:
         """As many states to a tile as fit. With fewer than 32 some threads idle, but rows are read side by side."""
         size = self.bits // 8
+        self.local_frame = False
         self._lay_out(kinds, 1 << 30)
+        frame = self.plan.slots - self.plan.given
+        if self.in_pieces and layouts.LANES[0] * self.size * size > _CROWDED_BYTES:
+            self.local_frame = True
+            self.size -= frame
         fitting = [lanes for lanes in layouts.LANES if lanes * self.size * size <= shared_bytes]
         self.lanes = (fitting or layouts.LANES)[0]
         if not fitting:
@@ -132,7 +184,7 @@ class _Writer:
         # What is fed back should be written where it is read in the next step; where that does not work, it is copied.
         self.same = dict(self.rollout.feedback) if self.rollout else {}
         while True:
-            self.layout = layouts.lay_out(program, self.bits, kinds, most, self.same)
+            self.layout = layouts.lay_out(program, self.bits, kinds, most, self.same, self.in_pieces)
             place = {value: self.layout.inputs[program.nodes[value][1]] for value in self.given}
             slots = {value: k for k, value in enumerate(self.given)}
             held = self._held()
@@ -144,7 +196,8 @@ class _Writer:
                 break
             for output in too_early:
                 del self.same[output]
-        self.size = self.layout.size + self.plan.slots - self.plan.given
+        piece = _PIECE_PITCH if self.in_pieces else 0
+        self.size = self.layout.size + piece + (0 if self.local_frame else self.plan.slots - self.plan.given)
 
     def _held(self) -> set[int]:
         """Inputs that must not be overwritten: the same in every step, or written only by what is fed back."""
@@ -177,15 +230,27 @@ class _Writer:
         if slot < self.plan.given:
             _, array, number = self.program.nodes[self.given[slot]]
             return staging.element(self.layout.inputs[array], number)
-        return f"frame[LW_LANES * {slot - self.plan.given}]"
+        own = slot - self.plan.given
+        return f"frame[{own}]" if self.local_frame else f"frame[LW_LANES * {own}]"
 
     def _output(self, array: int, number: int, value: str) -> str:
         place = self.layout.outputs[array]
         store = f"{staging.element(place, number)} = {value};"
         return store if place.staged else f"if (inside) {store}"
 
+    def _give(self, piece: Piece, values: Sequence[str | None]) -> list[str]:
+        place = self.layout.outputs[piece.array]
+        stores = [f"piece_row[{k}] = {value};" for k, value in enumerate(values) if value is not None]
+        mask = sum(1 << k for k, value in enumerate(values) if value is not None)
+        numbers = f"{len(values)}, {place.size}, {_PIECE_PITCH}, {mask:#x}u"
+        return [*stores, f"lw_give<{numbers}>({place.name} + first * {place.size} + {piece.first}, piece, rows);"]
+
     def kernel(self) -> Kernel:
-        in_place = all(place.staged or not place.size for place in self.layout.places)
+        # What leaves in pieces leaves when every input of the tile has been read.
+        staged = [place.staged or not place.size for place in self.layout.places]
+        in_place = all(staged[: len(self.layout.inputs)]) and all(
+            fits or k in self.in_pieces for k, fits in enumerate(staged[len(self.layout.inputs) :])
+        )
         return Kernel(self.name, "\n".join(self._lines()), self.threads, self.shared_bytes, in_place)
 
     def _lines(self) -> Iterator[str]:
@@ -239,10 +304,19 @@ class _Writer:
         yield f"REAL *const tile = lw_memory + warp * (LW_LANES * {self.size});"
         moving = self.rollout.sequences if self.rollout else ()
         for number, place in enumerate(self.layout.places):
+            if number - len(self.layout.inputs) in self.in_pieces:
+                continue
             if place.staged or number not in moving:
                 yield from staging.pointers(place, volatile, number < len(self.layout.inputs))
-        if self.plan.slots > self.plan.given:
-            yield f"{volatile}REAL *const frame = tile + LW_LANES * {self.layout.size} + lane;"
+        position = self.layout.size
+        if self.in_pieces:
+            yield f"REAL *const piece = tile + LW_LANES * {position};"
+            yield f"REAL *const piece_row = piece + {_PIECE_PITCH} * lane;"
+            position += _PIECE_PITCH
+        if self.plan.slots > self.plan.given and self.local_frame:
+            yield f"volatile REAL frame[{self.plan.slots - self.plan.given}];"
+        elif self.plan.slots > self.plan.given:
+            yield f"{volatile}REAL *const frame = tile + LW_LANES * {position} + lane;"
         yield "(void)here;"
         yield ""
         if self.rollout is None:

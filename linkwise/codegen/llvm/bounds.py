@@ -17,7 +17,6 @@ Where in the scratch memory an instruction of a straight-line body may reach is 
 from __future__ import annotations
 
 import ctypes
-import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -47,11 +46,6 @@ _ALLOCA = re.compile(r"^\s*(%[\w.]+) = alloca (?:\[(\d+) x (\w+)\]|(\w+), i64 (\
 _ADDRESS = re.compile(rf"^\s*(%[\w.]+) = getelementptr {_TYPE}, ptr (%[\w.]+), i64 (\S+)$")
 _SIZES = {"ptr": 8, "i64": 8, "double": 8, "i32": 4, "float": 4, "i8": 1, "i1": 1}
 _KNOWN = 64  # ranges that the table has room for
-
-
-def wanted() -> bool:
-    """Whether kernels are to be checked builds: the environment says ``LINKWISE_DEBUG=1``."""
-    return os.environ.get("LINKWISE_DEBUG", "0").lower() not in ("", "0", "off", "no", "false")
 
 
 class BoundsError(RuntimeError):

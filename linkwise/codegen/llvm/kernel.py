@@ -17,13 +17,13 @@ from numpy.typing import DTypeLike, NDArray
 
 from linkwise.codegen import cache
 from linkwise.codegen import threads as split
+from linkwise.codegen.llvm import checked, entry, fastcall, jit, layouts, machines, source, transcendental
 from linkwise.codegen.llvm import crew as native
-from linkwise.codegen.llvm import entry, fastcall, jit, layouts, machines, source, transcendental
 from linkwise.tracing.program import Program
 from linkwise.tracing.rolled_program import RolledProgram
 
 # Part of every cache key: raise it whenever the same program would be compiled to something else.
-CODEGEN_VERSION = 11
+CODEGEN_VERSION = 12
 
 _ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
 _NUMBER = ctypes.CFUNCTYPE(ctypes.c_int64)
@@ -101,9 +101,9 @@ class BatchKernel:
     @classmethod
     def build(cls, program: Program, dtype: DTypeLike = np.float64) -> BatchKernel:
         """From the cache or compiled, for the machine this runs on; in debug runs one that checks every access."""
-        from linkwise.codegen.llvm import bounds
+        if checked.wanted():
+            from linkwise.codegen.llvm import bounds
 
-        if bounds.wanted():
             return bounds.checked_batch(program, dtype)
         machine, bits = machines.host(), _bits(dtype)
 
@@ -210,9 +210,7 @@ def builtin_function(
     attribute ``name`` of the object that ``slow`` is a method of, and shows ``signature`` ("(q, *, out=None)") to
     those who ask; the names of the inputs, if none is given.
     """
-    from linkwise.codegen.llvm import bounds
-
-    if bounds.wanted() or not fastcall.available() or (one_state and len(program.nodes) > fastcall.LARGEST):
+    if checked.wanted() or not fastcall.available() or (one_state and len(program.nodes) > fastcall.LARGEST):
         return None
     machine = machines.host()
     result = fastcall.result_of(program, make_result)

@@ -19,7 +19,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from linkwise.codegen import cache
 from linkwise.codegen import threads as split
-from linkwise.codegen.llvm import jit, kernel, machines, transcendental, transpose
+from linkwise.codegen.llvm import checked, jit, kernel, machines, transcendental, transpose
 from linkwise.codegen.llvm.body import Body
 from linkwise.codegen.llvm.ir import Function, Shape, module_text
 from linkwise.codegen.llvm.machines import Machine
@@ -404,9 +404,9 @@ class RolledKernel:
     @classmethod
     def build(cls, program: RolledProgram, dtype: DTypeLike = np.float64, *, single: bool = False) -> RolledKernel:
         """From the cache or compiled; in debug runs one that checks every access."""
-        from linkwise.codegen.llvm import bounds
+        if checked.wanted():
+            from linkwise.codegen.llvm import bounds
 
-        if bounds.wanted():
             return bounds.checked_rolled(program, dtype, single=single)
         machine, bits = machines.host(), np.dtype(dtype).itemsize * 8
 

@@ -2,7 +2,7 @@
 
 A caller's array holds one state per row; a vector register holds one number of many states. A block of
 ``W`` rows is a matrix to transpose: rows are read as vectors and exchanged in registers, since gathering
-single numbers costs several times as much. What does not fill a block goes number by number.
+single numbers costs several times as much. Rows that do not fill a block go number by number.
 """
 
 from __future__ import annotations
@@ -103,6 +103,17 @@ def _columns(f: Function, shape: Shape, inward: bool, left: str | None, column: 
 def _block(name: str, machine: Machine, shape: Shape, inward: bool) -> Function:
     """A full block: whole groups of W columns in a loop, then the columns left over."""
     f = Function(f"define internal void @{name}(ptr noalias %rows, ptr noalias %lanes, i64 %n) #0")
+    if machine.masked:
+        _block_masked(f, shape, inward)
+    else:
+        _block_overlapping(f, name, shape, inward)
+    f.do("br label %done")
+    f.label("done")
+    f.do("ret void")
+    return f
+
+
+def _block_masked(f: Function, shape: Shape, inward: bool) -> None:
     lanes = shape.lanes
     f.label("entry")
     f.do(f"%whole = and i64 %n, {-lanes}")
@@ -119,14 +130,28 @@ def _block(name: str, machine: Machine, shape: Shape, inward: bool) -> Function:
     f.do("%any = icmp sgt i64 %left, 0")
     f.do("br i1 %any, label %rest, label %done")
     f.label("rest")
-    if machine.masked:
-        _columns(f, shape, inward, "%left", "%whole")
-    else:
-        f.do(f"call void @{name}_some(ptr %rows, ptr %lanes, i64 %n, i64 %whole, i64 {lanes})")
-    f.do("br label %done")
-    f.label("done")
-    f.do("ret void")
-    return f
+    _columns(f, shape, inward, "%left", "%whole")
+
+
+def _block_overlapping(f: Function, name: str, shape: Shape, inward: bool) -> None:
+    """The last group ends with the last column, and moves some columns a second time.
+
+    That costs less than moving the rest number by number, and a vector that was stored in parts is slow to load.
+    """
+    lanes = shape.lanes
+    f.label("entry")
+    f.do(f"%final = sub i64 %n, {lanes}")
+    f.do("%some = icmp sge i64 %final, 0")
+    f.do("br i1 %some, label %loop, label %few")
+    f.label("loop")
+    f.do("%c = phi i64 [ 0, %entry ], [ %next, %loop ]")
+    f.do("%over = icmp sgt i64 %c, %final")
+    _columns(f, shape, inward, None, f.emit("select i1 %over, i64 %final, i64 %c"))
+    f.do(f"%next = add i64 %c, {lanes}")
+    f.do("%more = icmp slt i64 %next, %n")
+    f.do("br i1 %more, label %loop, label %done")
+    f.label("few")
+    f.do(f"call void @{name}_some(ptr %rows, ptr %lanes, i64 %n, i64 0, i64 {lanes})")
 
 
 def part(machine: Machine, shape: Shape) -> Function:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 
@@ -26,11 +27,21 @@ def shapes_of(source: Compiled, body: int, name: str, snap: float) -> tuple[tupl
         shape = _shape(source, geom, name, snap)
         if shape is None:
             continue
+        shape = replace(shape, rgba=_rgba(m, geom))
         if m.geom_group[geom] in _SHOWN_GROUPS:
             visuals.append(shape)
         if geom in source.colliding:
             collisions.append(shape)
     return tuple(visuals), tuple(collisions)
+
+
+def _rgba(m: Any, geom: int) -> tuple[float, float, float, float]:
+    """The geom's own colour, or that of its material where it has none but the default."""
+    own, material = m.geom_rgba[geom], int(m.geom_matid[geom])
+    if material >= 0 and np.allclose(own, (0.5, 0.5, 0.5, 1.0)):
+        own = m.mat_rgba[material]
+    r, g, b, a = (min(max(float(x), 0.0), 1.0) for x in own)
+    return r, g, b, a
 
 
 def _shape(source: Compiled, geom: int, name: str, snap: float) -> Geometry | None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from linkwise.errors import ModelWarning
+from linkwise.formats.colours import sdf_colour
 from linkwise.formats.description import LinkWritten
 from linkwise.formats.sdf.places import Place, Scope, relative_pose
 from linkwise.formats.sdf.poses import read_pose
@@ -72,8 +75,8 @@ def _inertial(element: Element, values: Values, of: str) -> tuple[float, tuple[f
 
 
 def _shapes(link: Element, tag: str, place: Place, warnings: list[ModelWarning]) -> tuple[Geometry, ...]:
-    found = (_shape(element, place, warnings) for element in link.all(tag))
-    return tuple(shape for shape in found if shape is not None)
+    found = ((element, _shape(element, place, warnings)) for element in link.all(tag))
+    return tuple(replace(shape, rgba=sdf_colour(element)) for element, shape in found if shape is not None)
 
 
 def _shape(element: Element, link: Place, warnings: list[ModelWarning]) -> Geometry | None:

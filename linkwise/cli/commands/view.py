@@ -1,0 +1,80 @@
+"""``linkwise view``: a model, or motions of it, in the browser."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linkwise.cli.inputs import configuration, load_model
+from linkwise.cli.motion_files import FILES, check_suffix, in_order, read
+from linkwise.cli.results import PAGES
+from linkwise.errors import InputError
+from linkwise.model_api.model import Model
+from linkwise.sim.trajectory import Trajectory
+
+
+def run(options: Namespace) -> None:
+    """Serve a page until Ctrl-C, or write a file."""
+    from linkwise.viz.video import MOVIES
+
+    check_suffix(options.html, PAGES, "--html")
+    check_suffix(options.video, (*MOVIES, ".gif"), "--video")
+    if Path(options.model).suffix in FILES:
+        raise InputError(
+            "a motion is shown by its model",
+            got=options.model,
+            allowed="linkwise view MODEL MOTION",
+            do=f"linkwise view model.urdf {options.model}",
+        )
+    model = load_model(options)
+    motions = [_motion(model, path) for path in options.motions]
+    if options.video is not None and not motions:
+        raise InputError("a video needs a motion", got=options.video, allowed="linkwise view MODEL MOTION --video FILE")
+    if options.html is None and options.video is None:
+        _serve(model, motions, options)
+        return
+    if options.html is not None:
+        _write_html(model, motions, options)
+    if options.video is not None:
+        print(motions[0].save_video(options.video))
+
+
+def _serve(model: Model, motions: list[Trajectory], options: Namespace) -> None:
+    """A page, as long as someone wants it."""
+    opened = False if options.no_open else None
+    if motions:
+        page = motions[0].view(*motions[1:], port=options.port, open=opened)
+    else:
+        from linkwise.viz.viewer import view
+
+        q = None if options.q is None else configuration(model, options.q, "--q")
+        page = view(model, q, port=options.port, open=opened)
+    page.wait()
+
+
+def _write_html(model: Model, motions: list[Trajectory], options: Namespace) -> None:
+    from linkwise.viz.recording import model_html
+
+    if motions:
+        motions[0].save_html(options.html)
+    else:
+        q = None if options.q is None else configuration(model, options.q, "--q")
+        Path(options.html).write_text(model_html(model, q), encoding="utf-8")
+    print(options.html)
+
+
+def _motion(model: Model, path: str) -> Trajectory:
+    """A motion from a file: as a trajectory wrote it, or a table with the model's columns."""
+    if Path(path).suffix not in FILES:
+        raise InputError("this is not a motion", got=path, allowed=", ".join(FILES))
+    table = read(path)
+    q, v = in_order(model, table, "q", path), in_order(model, table, "v", path)
+    if q is None:
+        raise InputError(f"{path} has no configurations", allowed="columns q:joint")
+    derived: dict[str, Any] = {name: table.columns[name][1] for name in ("vdot", "tau") if name in table.columns}
+    if "energy" in table.columns:
+        derived["energy"] = table.columns["energy"][1][:, 0]
+    return Trajectory(table.t, q, np.zeros((len(q), model.nv)) if v is None else v, model=model, derived=derived)

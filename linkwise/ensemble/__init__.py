@@ -1,0 +1,54 @@
+"""Ensembles: many runs of one model, here or on many machines, and nothing is lost.
+
+``lw.ensemble(model, ...)`` runs one; what it is made of is found here by name, e.g. ``lw.ensemble.grid``.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+from linkwise.ensemble.descent import descend
+from linkwise.ensemble.designs import grid
+from linkwise.ensemble.outcomes import STATUS
+from linkwise.ensemble.places import ClusterError
+from linkwise.ensemble.results import Failure, Moments, Results
+from linkwise.ensemble.results import open_results as open
+from linkwise.ensemble.rollouts import Rollouts
+from linkwise.ensemble.run import StoreWarning, ensemble, run_study
+from linkwise.ensemble.search import Found, search
+from linkwise.ensemble.statistics import Rate, SobolIndices, rate
+from linkwise.ensemble.store import StoreError
+from linkwise.ensemble.study import Batch, Study
+
+__all__ = [
+    "STATUS",
+    "Batch",
+    "ClusterError",
+    "Failure",
+    "Found",
+    "Moments",
+    "Rate",
+    "Results",
+    "Rollouts",
+    "SobolIndices",
+    "StoreError",
+    "StoreWarning",
+    "Study",
+    "descend",
+    "ensemble",
+    "grid",
+    "open",
+    "rate",
+    "run_study",
+    "search",
+]
+
+
+class _Ensemble(ModuleType):
+    """This package is called like the function that it is about: `lw.ensemble` is both."""
+
+    __call__ = staticmethod(ensemble)
+
+
+sys.modules[__name__].__class__ = _Ensemble

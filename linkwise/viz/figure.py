@@ -1,0 +1,153 @@
+"""A model in the scene of a page: a node for each body, with its surfaces below it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.transform import Rotation
+
+from linkwise.model_api.model import Model
+from linkwise.viz.looks import Looks
+from linkwise.viz.solids import GREY, Colour, Solid
+
+Array = NDArray[Any]
+_SELECTED: Colour = (255, 190, 60)
+
+
+def quaternions(poses: ArrayLike) -> Array:
+    """(..., 4), w first, of poses (..., 4, 4)."""
+    R = np.asarray(poses, float)[..., :3, :3]
+    found = Rotation.from_matrix(R.reshape(-1, 3, 3)).as_quat(scalar_first=True)
+    return np.asarray(found).reshape(*R.shape[:-2], 4)
+
+
+def pose_of(wxyz: ArrayLike, position: ArrayLike) -> Array:
+    """4×4 from a quaternion, w first, and a place."""
+    X = np.eye(4)
+    X[:3, :3] = Rotation.from_quat(np.asarray(wxyz, float), scalar_first=True).as_matrix()
+    X[:3, 3] = position
+    return X
+
+
+class Figure:
+    """The nodes of one model; :meth:`show` moves them.
+
+    Args:
+        scene: a ``viser`` scene.
+        model: what it shows.
+        looks: of the model.
+        root: the name above all its nodes.
+        offset: where the world of the model is in that of the page, m.
+        tint: one colour for all, None for their own.
+        opacity: times their own.
+    """
+
+    def __init__(
+        self,
+        scene: Any,
+        model: Model,
+        looks: Looks,
+        root: str = "/model",
+        offset: ArrayLike = (0.0, 0.0, 0.0),
+        tint: Colour | None = None,
+        opacity: float = 1.0,
+    ) -> None:
+        self.scene, self.model, self.looks, self.root = scene, model, looks, root
+        self.tint, self.opacity = tint, opacity
+        self.exaggeration = 1.0
+        self.poses: Array = np.zeros((len(model.bodies), 4, 4))
+        self.base = scene.add_frame(root, show_axes=False, position=np.asarray(offset, float))
+        self.base_meshes = [self._mesh(f"{root}/world/{k}", solid) for k, solid in enumerate(looks.base)]
+        self.nodes = [scene.add_frame(self.name_of(k), show_axes=False) for k in range(len(model.bodies))]
+        self.meshes: list[list[Any]] = []
+        for k, solids in enumerate(looks.bodies):
+            self.meshes.append([self._mesh(f"{self.name_of(k)}/{n}", solid) for n, solid in enumerate(solids)])
+        self.bent = {
+            k: [self._mesh(f"{self.name_of(k)}/bent{n}", each.solid) for n, each in enumerate(bendings)]
+            for k, bendings in looks.bent.items()
+        }
+        self._sent: dict[int, tuple[bytes, bytes]] = {}
+
+    def name_of(self, body: int) -> str:
+        """The name of a body's node."""
+        return f"{self.root}/{body}: {self.model.bodies[body].name.replace('/', '∕')}"
+
+    def _mesh(self, name: str, solid: Solid) -> Any:
+        opacity = solid.opacity * self.opacity
+        return self.scene.add_mesh_simple(
+            name,
+            solid.vertices.astype(np.float32),
+            solid.faces.astype(np.uint32),
+            color=self.tint or solid.colour or GREY,
+            opacity=opacity if opacity < 1.0 else None,
+            flat_shading=not solid.smooth,
+            side="double",
+        )
+
+    def drawn(self, q: ArrayLike) -> Array:
+        """The configuration to draw for q: deformations are exaggerated, and what hangs on them moves along."""
+        shown = np.array(q, float)
+        if self.exaggeration != 1.0:
+            for body in self.model.bodies:
+                shown[body.q_slice] *= self.exaggeration
+        return shown
+
+    def show(self, q: ArrayLike, p: ArrayLike | None = None) -> None:
+        """Move all bodies to where they are at q (nq)."""
+        shown = self.drawn(q)
+        self.poses = self.model.poses(shown, p=p)
+        if not np.isfinite(self.poses).all():
+            return
+        turns = quaternions(self.poses)
+        for k, node in enumerate(self.nodes):
+            place = np.asarray(self.poses[k, :3, 3])
+            sent = self._sent.get(k, (b"", b""))
+            now = (place.tobytes(), turns[k].tobytes())
+            if now[0] != sent[0]:
+                node.position = place
+            if now[1] != sent[1]:
+                node.wxyz = turns[k]
+            self._sent[k] = now
+        for k, handles in self.bent.items():
+            eta = shown[self.model.bodies[k].q_slice]
+            for handle, each in zip(handles, self.looks.bent[k], strict=True):
+                handle.vertices = each.vertices(eta).astype(np.float32)
+
+    def surfaces(self, body: int) -> list[Any]:
+        """The handles of a body's surfaces."""
+        return [*self.meshes[body], *self.bent.get(body, ())]
+
+    def mark(self, body: int | None, previous: int | None = None) -> None:
+        """Show one body in another colour, and the one before in its own again."""
+        if previous is not None:
+            solids = [*self.looks.bodies[previous], *(each.solid for each in self.looks.bent.get(previous, ()))]
+            for handle, solid in zip(self.surfaces(previous), solids, strict=True):
+                handle.color = self.tint or solid.colour or GREY
+        if body is not None:
+            for handle in self.surfaces(body):
+                handle.color = _SELECTED
+
+    def on_each(self, attach: Callable[[int, Any], None]) -> None:
+        """Call for each body and surface, to attach what happens on a click or a drag."""
+        for k in range(len(self.nodes)):
+            for handle in self.surfaces(k):
+                attach(k, handle)
+
+    @property
+    def bounds(self) -> tuple[Array, Array]:
+        """The least and the greatest corner of what is shown, in the page's world."""
+        low, high = np.full(3, np.inf), np.full(3, -np.inf)
+        for k, X in enumerate(self.poses):
+            solids = [*self.looks.bodies[k], *(each.solid for each in self.looks.bent.get(k, ()))]
+            for solid in solids:
+                x = solid.vertices @ X[:3, :3].T + X[:3, 3]
+                low, high = np.minimum(low, x.min(axis=0)), np.maximum(high, x.max(axis=0))
+        for solid in self.looks.base:
+            low, high = np.minimum(low, solid.vertices.min(axis=0)), np.maximum(high, solid.vertices.max(axis=0))
+        if not np.isfinite(low).all():
+            low, high = -0.5 * np.ones(3), 0.5 * np.ones(3)
+        offset = np.asarray(self.base.position)
+        return low + offset, high + offset

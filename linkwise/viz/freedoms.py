@@ -1,0 +1,120 @@
+"""The freedoms of a model, one by one, as numbers that a slider can move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from linkwise.model.joints import Free, Prismatic, Spherical
+from linkwise.model.mechanism import JointInstance
+from linkwise.model_api.model import Model
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Freedom:
+    """One number of a configuration.
+
+    Args:
+        label: the joint's name, with what it is where the joint has several.
+        low: least value.
+        high: greatest value.
+        place: of it in v.
+        get: its value in q.
+        set: q with another value.
+    """
+
+    label: str
+    low: float
+    high: float
+    place: int
+    get: Callable[[Array], float]
+    set: Callable[[Array, float], Array]
+
+    @property
+    def step(self) -> float:
+        """What a slider moves by."""
+        return max((self.high - self.low) / 1000.0, 1e-9)
+
+
+def freedoms_of(model: Model, size: float) -> list[Freedom]:
+    """For each number of v one freedom, in that order; ±π rad, or ± the model's size, where nothing limits it."""
+    return [freedom for joint in model.independent for freedom in _of_joint(model, joint, size)]
+
+
+def _of_joint(model: Model, joint: JointInstance, size: float) -> list[Freedom]:
+    q0, v0 = joint.q_slice.start, joint.v_slice.start
+    body = model.bodies[joint.index]
+    if joint.name == f"{body.name}.eta" and joint.q_slice == body.q_slice:
+        scale = _modal_scale(model, joint)
+        return [
+            _plain(f"{body.name} mode {k + 1}", q0 + k, v0 + k, -float(scale[k]), float(scale[k]))
+            for k in range(joint.nv)
+        ]
+    if isinstance(joint.type, Free):
+        turns = [_turning(f"{joint.name} {axis} turn", q0, v0 + k, k) for k, axis in enumerate("xyz")]
+        slides = [_plain(f"{joint.name} {axis}", q0 + 4 + k, v0 + 3 + k, -size, size) for k, axis in enumerate("xyz")]
+        return turns + slides
+    if isinstance(joint.type, Spherical):
+        return [_turning(f"{joint.name} {axis} turn", q0, v0 + k, k) for k, axis in enumerate("xyz")]
+    if joint.nq == joint.nv:
+        found = []
+        for k in range(joint.nv):
+            low, high = float(model.lower[q0 + k]), float(model.upper[q0 + k])
+            usual = size if isinstance(joint.type, Prismatic) else (*joint.type.usual, np.pi, np.pi, np.pi)[k]
+            low = low if np.isfinite(low) else min(-usual, high - usual) if np.isfinite(high) else -usual
+            high = high if np.isfinite(high) else max(usual, low + usual)
+            label = joint.name if joint.nv == 1 else f"{joint.name}[{k}]"
+            found.append(_plain(label, q0 + k, v0 + k, low, high if high > low else low + 1e-6))
+        return found
+    return [_in_chart(model, f"{joint.name}[{k}]", v0 + k) for k in range(joint.nv)]
+
+
+def _plain(label: str, place: int, v_place: int, low: float, high: float) -> Freedom:
+    def put(q: Array, value: float) -> Array:
+        changed = np.array(q, float)
+        changed[place] = value
+        return changed
+
+    return Freedom(label, low, high, v_place, lambda q: float(q[place]), put)
+
+
+def _turning(label: str, start: int, v_place: int, axis: int) -> Freedom:
+    """One number of the rotation vector of a quaternion."""
+
+    def vector(q: Array) -> Array:
+        return np.asarray(Rotation.from_quat(q[start : start + 4], scalar_first=True).as_rotvec())
+
+    def put(q: Array, value: float) -> Array:
+        turn, changed = vector(q), np.array(q, float)
+        turn[axis] = value
+        changed[start : start + 4] = Rotation.from_rotvec(turn).as_quat(scalar_first=True)
+        return changed
+
+    return Freedom(label, -np.pi, np.pi, v_place, lambda q: float(vector(q)[axis]), put)
+
+
+def _in_chart(model: Model, label: str, place: int) -> Freedom:
+    """A number of the way from the neutral configuration, for joint types that we know nothing of."""
+
+    def put(q: Array, value: float) -> Array:
+        way = model.difference(model.neutral(), q)
+        way[place] = value
+        return model.integrate(model.neutral(), way)
+
+    return Freedom(label, -np.pi, np.pi, place, lambda q: float(model.difference(model.neutral(), q)[place]), put)
+
+
+def _modal_scale(model: Model, joint: JointInstance) -> Array:
+    """How far a mode may go: each moves no node by more than a tenth of the body's size."""
+    flexible = model.bodies[joint.index].flexible
+    assert flexible is not None
+    reach = max((float(np.linalg.norm(node.position)) for node in flexible.nodes), default=1.0)
+    moved = np.max([np.abs(node.Gamma).max(axis=0) for node in flexible.nodes], axis=0)
+    return np.where(moved > 0.0, 0.1 * reach / np.where(moved > 0.0, moved, 1.0), 1.0)

@@ -1,0 +1,226 @@
+"""A simulation that runs while one looks: small pieces of :func:`linkwise.simulate`, one after the other."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.errors import LinkwiseError
+from linkwise.model_api.model import Model
+from linkwise.sim.adaptive_run import AdaptiveRun
+from linkwise.sim.closing import as_closing
+from linkwise.sim.curves import RunTables
+from linkwise.sim.elements import Element, as_elements
+from linkwise.sim.fixed_run import FixedRun
+from linkwise.sim.motion import JointRules
+from linkwise.sim.plans import adaptive_methods, plan_for
+from linkwise.sim.progress import Progress
+from linkwise.sim.run import Run
+from linkwise.sim.states import States
+from linkwise.sim.trajectory import Trajectory
+from linkwise.spatial.dual import derivative
+from linkwise.viz.overlays import Moment
+
+Array = NDArray[Any]
+
+METHODS = ("rk4", "euler", "variational", "dopri5", "dop853", "rodas4")
+_MOST_STEPS = 100_000
+_KEPT = 600
+"""Samples in the running plots."""
+
+
+class Pull(Element):
+    """The mouse: a spring and a damper from a point of one body to a place in the world.
+
+    Which body, which point and where to is read from p, after the model's own parameters: a number for each body (1
+    for the one that is pulled), the point in its frame (3), the place (3), stiffness in N/m and damping in N s/m. So
+    nothing is compiled anew when another body is taken hold of.
+    """
+
+    is_actuator = False
+
+    def __init__(self, model: Model, start: int) -> None:
+        self.model, self.start = model, start
+
+    @property
+    def size(self) -> int:
+        """Numbers that it reads from p."""
+        return len(self.model.bodies) + 8
+
+    def numbers(self, body: int | None, point: Any, place: Any, stiffness: float, damping: float) -> Array:
+        """Its part of p."""
+        chosen = np.zeros(len(self.model.bodies))
+        if body is not None:
+            chosen[body] = 1.0
+        return np.concatenate([chosen, point, place, [stiffness, damping]])
+
+    def wrench(self, t: Any, q: Any, v: Any, x: Any, p: Any) -> dict[str, Any]:
+        """On each body, nothing but for the one that is pulled."""
+        n = len(self.model.bodies)
+        mine = p[self.start : self.start + self.size]
+        chosen, point, place = mine[:n], mine[n : n + 3], mine[n + 3 : n + 6]
+        stiffness, damping = mine[n + 6], mine[n + 7]
+        own = p[: self.start] if self.start else None
+
+        def entries(at: Any) -> Any:
+            return np.ravel(self.model.poses(_objects(at), p=own)).tolist()
+
+        values, rates = derivative(entries, list(q), list(self.model.configuration_rate(q, v, p=own)))
+        poses, turning = _objects(values).reshape(n, 4, 4), _objects(rates).reshape(n, 4, 4)
+        found: dict[str, Any] = {}
+        for body, X, Xdot in zip(self.model.bodies, poses, turning, strict=True):
+            now, speed = X[:3, :3] @ point + X[:3, 3], Xdot[:3, :3] @ point + Xdot[:3, 3]
+            force = X[:3, :3].T @ (stiffness * (place - now) - damping * speed) * chosen[body.index]
+            found[body.name] = np.concatenate([np.cross(point, force), force])
+        return found
+
+
+def _objects(values: Any) -> Any:
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
+
+
+@dataclass
+class Hold:
+    """What the mouse holds: a body, the point of it in its frame, where it is drawn to, and how firmly."""
+
+    body: int
+    point: Array
+    place: Array
+    stiffness: float
+    damping: float
+
+
+class LiveRun:
+    """The state of a running simulation; :meth:`advance` moves it on.
+
+    Args:
+        model: the mechanism.
+        q: where it starts (nq).
+        v: velocity at the start (nv); at rest if not given.
+        control: as for ``simulate``.
+        dt: step of fixed-step methods, s.
+    """
+
+    def __init__(self, model: Model, q: Array, v: Array | None = None, control: Any = None, dt: float = 1e-3) -> None:
+        names = model.parameter_names
+        self.model = model if "gravity" in names else model.with_parameters((*names, "gravity"))
+        self.gravity_place = next(each.slice for each in self.model.parameters if each.name == "gravity")
+        self.base = np.array(self.model.nominal_parameters)
+        self.pull = Pull(self.model, len(self.base))
+        self.elements = (*as_elements(control), self.pull)
+        self.dt = dt
+        self.rules = JointRules()
+        self.method = METHODS[0]
+        self.gravity = True
+        self.hold: Hold | None = None
+        self.start = (np.array(q, float), np.zeros(model.nv) if v is None else np.array(v, float))
+        self.reset()
+
+    def reset(self, q: Array | None = None) -> None:
+        """To the start, or to rest at another configuration, which becomes the start."""
+        if q is not None:
+            self.start = (np.array(q, float), np.zeros(self.model.nv))
+        self.t, (self.q, self.v) = 0.0, self.start
+        self.x = np.concatenate([np.zeros(0), *(np.asarray(e.initial(), float) for e in self.elements)])
+        self.tau, self.f_ext = np.zeros(self.model.nv), None
+        self.energy: float | None = None
+        self.history: deque[tuple[float, float, float]] = deque(maxlen=_KEPT)
+        self.pace: deque[tuple[float, float]] = deque(maxlen=60)
+
+    @property
+    def p(self) -> Array:
+        """Run-time parameters: the model's, and the mouse's."""
+        own = self.base.copy()
+        if not self.gravity:
+            own[self.gravity_place] = 0.0
+        hold = self.hold
+        none = np.zeros(3)
+        mouse = (
+            self.pull.numbers(None, none, none, 0.0, 0.0)
+            if hold is None
+            else self.pull.numbers(hold.body, hold.point, hold.place, hold.stiffness, hold.damping)
+        )
+        return np.concatenate([own, mouse])
+
+    def take(self, body: int, point: Array, place: Array) -> None:
+        """Take hold of a point (3, in its body's frame) and draw it to a place (3, in the world).
+
+        The spring has ten radians per second with the mass that the point has there, critically damped; softer where
+        the lightest direction would be too quick for the step.
+        """
+        J = self.model.jacobian(self.q, self.model.bodies[body].name, point, p=self.base)[3:]
+        M = self.model.mass_matrix(self.q, p=self.base)
+        mobility = np.linalg.eigvalsh(J @ np.linalg.solve(M, J.T))
+        least, mean = (1.0 / max(float(x), 1e-9) for x in (mobility.max(), mobility.mean()))
+        stiffness = min(100.0 * mean, 0.2 * least / self.dt**2)
+        damping = min(20.0 * mean, 0.2 * least / self.dt)
+        self.hold = Hold(body, np.array(point, float), np.array(place, float), stiffness, damping)
+
+    def advance(self, duration: float) -> None:
+        """Move on by so many seconds; raises LinkwiseError where the integrator cannot."""
+        piece = self._piece(duration)
+        if piece.status != "done" or not np.isfinite(piece.q[-1]).all():
+            raise LinkwiseError(
+                "the simulation stopped",
+                got=piece.note or str(piece.status),
+                do="reset it, or choose another integrator",
+            )
+        self.t, self.q, self.v = float(piece.t[-1]), piece.q[-1], piece.v[-1]
+        self.x, self.tau = piece.x[-1], piece.tau[-1]
+        self.f_ext = None if piece.f_ext is None else piece.f_ext[-1]
+        self.energy = float(piece.energy[-1])
+        self.history.append((self.t, self.energy, self.closure_error))
+        self.pace.append((time.perf_counter(), self.t))
+
+    def _piece(self, duration: float) -> Trajectory:
+        """What ``simulate`` does, for a state that is in the middle of things: perhaps in the spring of a limit."""
+        adaptive = self.method in adaptive_methods()
+        p = self.p
+        plan = plan_for(
+            self.model, self.elements, self.rules, len(p), self.method, False, (), as_closing("projection"), False
+        )
+        states = States(self.model, self.elements, self.q, self.v, p, self.x if len(self.x) else None, False, ())
+        times = np.array([self.t, self.t + duration])
+        tables = [table for element in self.elements for table in element.tables]
+        curves = RunTables(plan.motion.curves, tables, states.shape, states.dtype)
+        if adaptive:
+            run: Run = AdaptiveRun(
+                plan, states, self.t, duration, None, 1e-6, 1e-8, np.inf, 0.0, _MOST_STEPS, times, curves
+            )
+        else:
+            run = FixedRun(plan, states, self.t, duration, min(self.dt, duration), 1, times, curves)
+        run.go(Progress(False, ""), 1)
+        return run.trajectory(1)
+
+    @property
+    def closure_error(self) -> float:
+        """The largest residual of a closure."""
+        if not self.model.closures:
+            return 0.0
+        own = self.p[: len(self.base)]
+        return float(np.abs(self.model.closure_error(self.q, np.float64(self.t), p=own)).max(initial=0.0))
+
+    @property
+    def real_time_factor(self) -> float:
+        """Simulated seconds for each second that went by, over the last second or two."""
+        if len(self.pace) < 2:
+            return 0.0
+        (wall0, t0), (wall1, t1) = self.pace[0], self.pace[-1]
+        return (t1 - t0) / max(wall1 - wall0, 1e-9)
+
+    @property
+    def moment(self) -> Moment:
+        """The state, to be drawn."""
+        return Moment(self.t, self.q, self.v, self.tau, self.f_ext, self.p[: len(self.base)])
+
+    def at_rest(self, q: Array) -> Moment:
+        """Another configuration at rest, to be drawn."""
+        none = np.zeros(self.model.nv)
+        return Moment(self.t, q, none, none, None, self.p[: len(self.base)])

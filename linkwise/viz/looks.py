@@ -1,0 +1,208 @@
+"""What the bodies of a model look like: their shapes from the file, or what their mass and joints suggest."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.errors import LinkwiseError, ModelFileError, ModelWarning
+from linkwise.formats.resources import mesh_file
+from linkwise.model.description import Geometry
+from linkwise.model.mechanism import Body
+from linkwise.model_api.model import Model
+from linkwise.viz.bending import Bending, bending
+from linkwise.viz.meshes import placeholder, read_mesh
+from linkwise.viz.solids import Solid, box, capsule, cylinder, ellipsoid, joined, sphere, stick
+
+Array = NDArray[Any]
+
+BONE = (120, 144, 176)
+"""Of what is drawn for a body without shapes."""
+KNOB = (226, 150, 66)
+"""Of a joint between such bodies."""
+_READERS = 2
+"""Threads that read meshes: the files are small, and parsing them holds the interpreter most of the time."""
+
+
+@dataclass(frozen=True)
+class Looks:
+    """What to draw of a model, in the frames of its bodies.
+
+    Args:
+        base: what is fixed to the world.
+        bodies: for each body, in the order of ``model.bodies``.
+        bent: for each flexible body, by index, the surfaces that deform with it.
+        ellipsoids: for each body, that of its inertia; None without mass.
+        size: of the whole, m: a length to measure arrows and spheres by.
+        missing: what could not be read, as told in the warning.
+    """
+
+    base: tuple[Solid, ...]
+    bodies: tuple[tuple[Solid, ...], ...]
+    bent: dict[int, tuple[Bending, ...]]
+    ellipsoids: tuple[Solid | None, ...]
+    size: float
+    missing: tuple[str, ...] = field(default=())
+
+
+def looks_of(model: Model) -> Looks:
+    """What a model looks like; one warning names the meshes that could not be read and where they were looked for."""
+    size = size_of(model)
+    shapes = [body.visuals or body.collisions for body in model.bodies]
+    meshes, troubles = _read_all([*model.base_visuals, *(shape for each in shapes for shape in each)], size)
+    if troubles:
+        _warn(model, troubles)
+    ellipsoids = tuple(ellipsoid(*inertia_of(body)) for body in model.bodies)
+    bodies, bent = [], {}
+    for body, inertia, own in zip(model.bodies, ellipsoids, shapes, strict=True):
+        solids = _solids(own, meshes)
+        if body.flexible is not None:
+            bent[body.index] = bending(body.flexible, solids, size)
+            solids = []
+        elif not solids:
+            solids = _imagined(model, body, inertia, size)
+        bodies.append(tuple(joined(solids)))
+    base = tuple(joined(_solids(model.base_visuals, meshes)))
+    return Looks(base, tuple(bodies), bent, ellipsoids, size, tuple(str(error) for error in troubles.values()))
+
+
+def outlines_of(model: Model, size: float) -> tuple[tuple[Solid, ...], ...]:
+    """For each body its shapes for contact, in its frame."""
+    meshes, troubles = _read_all([shape for body in model.bodies for shape in body.collisions], size)
+    if troubles:
+        _warn(model, troubles)
+    return tuple(tuple(_solids(body.collisions, meshes)) for body in model.bodies)
+
+
+def size_of(model: Model) -> float:
+    """The extent of the joints and mass centres in the neutral configuration, m."""
+    if not model.bodies:
+        return 1.0
+    poses = model.poses(model.neutral())
+    points = [np.zeros(3)]
+    for body, X in zip(model.bodies, poses, strict=True):
+        mass, com, _ = inertia_of(body)
+        points += [X[:3, 3], X[:3, :3] @ com + X[:3, 3]] if mass > 0.0 else [X[:3, 3]]
+        if body.flexible is not None:
+            points += [X[:3, :3] @ node.position + X[:3, 3] for node in body.flexible.nodes]
+    reach = np.ptp(np.array(points), axis=0).max()
+    radii = [_radius(body) for body in model.bodies]
+    return float(max(reach, 2.0 * max(radii), 1e-3))
+
+
+def inertia_of(body: Body) -> tuple[float, Array, Array]:
+    """Mass, mass centre and 3×3 inertia about it, in the body's frame, without deformation."""
+    found: list[tuple[float, Array, Array]] = []
+    for part in body.parts:
+        X = np.array(part.placement)
+        xx, yy, zz, xy, xz, yz = part.inertia
+        inertia = X[:3, :3] @ [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]] @ X[:3, :3].T
+        start = body.flexible.nodes[part.node].position if body.flexible is not None else np.zeros(3)
+        found.append((part.mass, start + X[:3, :3] @ part.com + X[:3, 3], inertia))
+    if body.flexible is not None:
+        found.append((body.flexible.mass, np.asarray(body.flexible.com), np.asarray(body.flexible.inertia)))
+    mass = sum(m for m, _, _ in found)
+    if not mass > 0.0:
+        return 0.0, np.zeros(3), np.zeros((3, 3))
+    centre = np.sum([m * c for m, c, _ in found], axis=0) / mass
+    about = [I + m * ((c - centre) @ (c - centre) * np.eye(3) - np.outer(c - centre, c - centre)) for m, c, I in found]
+    return float(mass), centre, np.sum(about, axis=0)
+
+
+def _radius(body: Body) -> float:
+    mass, _, inertia = inertia_of(body)
+    return float(np.sqrt(max(np.trace(inertia), 0.0) / mass)) if mass > 0.0 else 0.0
+
+
+def _imagined(model: Model, body: Body, inertia: Solid | None, size: float) -> list[Solid]:
+    """For a body without shapes: its ellipsoid, and a skeleton from its joint to the joints that hang on it."""
+    radius = 0.008 * size
+    start = np.array(body.joint_frame)[:3, 3]
+    ends = [np.array(child.placement)[:3, 3] for child in model.bodies if child.parent == body.index]
+    mass, com, _ = inertia_of(body)
+    if mass > 0.0 and not ends:
+        ends = [com]
+    far = [end for end in ends if np.linalg.norm(end - start) > 1e-9]
+    found = [stick(start, end, radius).painted(BONE) for end in far]
+    found.append(sphere(1.6 * radius, 16).placed(body.joint_frame).painted(KNOB))
+    if inertia is not None:
+        found.append(inertia.painted(BONE, 0.55))
+    return found
+
+
+def _solids(shapes: Iterable[Geometry], meshes: dict[Any, list[Solid]]) -> list[Solid]:
+    found: list[Solid] = []
+    for shape in shapes:
+        rgba = shape.rgba
+        colour = None if rgba is None else (_byte(rgba[0]), _byte(rgba[1]), _byte(rgba[2]))
+        opacity = 1.0 if rgba is None else rgba[3]
+        for solid in meshes[_key(shape)] if shape.kind == "mesh" else [_primitive(shape)]:
+            own = solid if solid.colour is not None else solid.painted(colour, opacity)
+            found.append(own.placed(shape.placement, shape.scale))
+    return found
+
+
+def _byte(x: float) -> int:
+    return round(255 * min(max(x, 0.0), 1.0))
+
+
+def _primitive(shape: Geometry) -> Solid:
+    make: Any = {"box": box, "sphere": sphere, "cylinder": cylinder, "capsule": capsule}[shape.kind]
+    solid: Solid = make(*shape.size)
+    return solid
+
+
+def _key(shape: Geometry) -> tuple[Any, ...]:
+    return shape.mesh, shape.source
+
+
+def _read_all(shapes: Sequence[Geometry], size: float) -> tuple[dict[Any, list[Solid]], dict[Any, LinkwiseError]]:
+    """Every mesh once; a placeholder for one that cannot be had, and why."""
+    wanted = {_key(shape): shape for shape in shapes if shape.kind == "mesh"}
+    found: dict[Any, list[Solid]] = {}
+    troubles: dict[Any, LinkwiseError] = {}
+    files: dict[Any, Path] = {}
+    for key, shape in wanted.items():
+        try:
+            files[key] = mesh_file(shape)
+        except ModelFileError as error:
+            troubles[key] = error
+
+    def read(path: Path) -> list[Solid] | ModelFileError:
+        try:
+            return read_mesh(path)
+        except ModelFileError as error:
+            return error
+
+    paths = list(dict.fromkeys(files.values()))
+    with ThreadPoolExecutor(_READERS) as pool:
+        contents = dict(zip(paths, pool.map(read, paths), strict=True))
+    for key in wanted:
+        content = contents[files[key]] if key in files else None
+        if isinstance(content, ModelFileError):
+            troubles[key] = content
+        found[key] = content if isinstance(content, list) else [placeholder(0.04 * size)]
+    return found, troubles
+
+
+def _warn(model: Model, troubles: dict[Any, LinkwiseError]) -> None:
+    """One warning for all, with the first in full."""
+    first = next(iter(troubles.values()))
+    names = list(dict.fromkeys(str(mesh) for mesh, _ in troubles))
+    others = f" (and {len(names) - 1} more: {', '.join(names[1:4])}{', …' if len(names) > 4 else ''})"
+    warnings.warn(
+        ModelWarning(
+            f"a mesh of {model.name!r} is drawn as a placeholder: {first.what}" + (others if len(names) > 1 else ""),
+            got=first.got,
+            allowed=first.allowed,
+            do=first.do,
+        ),
+        stacklevel=4,
+    )

@@ -1,0 +1,115 @@
+"""Meshes from files: STL, OBJ, PLY and GLB through ``trimesh``, COLLADA by our own reader.
+
+Only local files are read: the mesh itself, and of what it names (materials, buffers) only what lies in its own folder
+or below. Textures are not drawn: a mesh with one gets its mean colour.
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linkwise.errors import InputError, ModelFileError, require_extra
+from linkwise.formats.files import read_bytes
+from linkwise.viz.collada import read_collada
+from linkwise.viz.solids import Colour, Solid, joined
+
+LARGEST_MESH = 256 * 1024 * 1024
+"""Bytes."""
+MOST_FACES = 5_000_000
+SUFFIXES = (".stl", ".obj", ".dae", ".glb", ".gltf", ".ply", ".off")
+
+
+def read_mesh(path: Path) -> list[Solid]:
+    """The surfaces of a mesh file, one for each colour; a ``ModelFileError`` says what is wrong with it."""
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise ModelFileError("this kind of mesh is not known", file=path, got=suffix, allowed=", ".join(SUFFIXES))
+    content = read_bytes(path, suffixes=SUFFIXES, largest=LARGEST_MESH)
+    try:
+        solids = read_collada(content, str(path)) if suffix == ".dae" else _through_trimesh(content, suffix, path)
+    except (ModelFileError, MemoryError):
+        raise
+    except Exception as error:  # whatever a damaged file makes a reader do
+        raise ModelFileError(
+            "this mesh cannot be read", file=path, got=f"{type(error).__name__}: {error}"[:200]
+        ) from error
+    solids = [solid for solid in solids if len(solid.faces) and np.isfinite(solid.vertices).all()]
+    if not solids:
+        raise ModelFileError("this mesh has no triangles", file=path)
+    count = sum(len(solid.faces) for solid in solids)
+    if count > MOST_FACES:
+        raise ModelFileError("this mesh has too many triangles", file=path, got=count, allowed=MOST_FACES)
+    return solids
+
+
+def _through_trimesh(content: bytes, suffix: str, path: Path) -> list[Solid]:
+    trimesh = require_extra("trimesh", "viz")
+    scene = trimesh.load_scene(
+        io.BytesIO(content), file_type=suffix[1:], resolver=_beside(path.parent), process=False, skip_materials=False
+    )
+    found = []
+    for name in scene.graph.nodes_geometry:
+        X, geometry = scene.graph[name]
+        mesh = scene.geometry[geometry]
+        if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces):
+            mesh.merge_vertices(merge_tex=True, merge_norm=True)
+            colour, opacity = _colour(mesh)
+            solid = Solid(np.asarray(mesh.vertices, float), np.asarray(mesh.faces, np.int64), colour, opacity)
+            found.append(solid.placed(X))
+    return joined(found)
+
+
+def _colour(mesh: Any) -> tuple[Colour | None, float]:
+    """The colour of a mesh, the mean one where it has several; None where it has only a default."""
+    visual = mesh.visual
+    if visual.kind == "texture":
+        rgba = visual.material.main_color
+        image = getattr(visual.material, "image", None) or getattr(visual.material, "baseColorTexture", None)
+        if image is not None:
+            small = np.asarray(image.convert("RGB").resize((8, 8)), float).reshape(-1, 3)
+            rgba = [*small.mean(axis=0), 255.0]
+    elif visual.kind in ("vertex", "face"):
+        rgba = np.asarray(visual.vertex_colors, float).mean(axis=0)
+    else:
+        return None, 1.0
+    r, g, b = (round(float(x)) for x in np.asarray(rgba, float)[:3])
+    opacity = float(np.asarray(rgba, float)[3]) / 255.0
+    return (r, g, b), opacity if opacity > 0.05 else 1.0
+
+
+def _beside(folder: Path) -> Any:
+    """What a mesh file names, read only from its own folder and those below."""
+    resolvers = require_extra("trimesh.resolvers", "viz")
+    inside = folder.resolve()
+
+    class Beside(resolvers.Resolver):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            pass
+
+        def get(self, name: str) -> bytes:
+            wanted = (inside / str(name).strip()).resolve()
+            if not wanted.is_relative_to(inside) or not wanted.is_file():
+                raise InputError("a mesh may name files in its own folder only", got=repr(name)[:80])
+            return read_bytes(wanted, suffixes=SUFFIXES, largest=LARGEST_MESH)
+
+        def keys(self) -> list[str]:
+            return []
+
+        def write(self, name: str, data: bytes) -> None:
+            raise InputError("nothing is written beside a mesh", got=repr(name)[:80])
+
+        def namespaced(self, namespace: str) -> Any:
+            return _beside(inside / namespace)
+
+    return Beside()
+
+
+def placeholder(size: float) -> Solid:
+    """What stands for a mesh that could not be read: an octahedron in a colour that nobody chooses."""
+    corners = np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]], float) * size
+    faces = [[0, 2, 4], [2, 1, 4], [1, 3, 4], [3, 0, 4], [2, 0, 5], [1, 2, 5], [3, 1, 5], [0, 3, 5]]
+    return Solid(corners, np.array(faces), (255, 0, 200))

@@ -1,0 +1,363 @@
+"""What can be shown besides the bodies: axes, frames, mass centres, inertias, names, closures, forces.
+
+An overlay makes its nodes when it is first shown. Those that are fixed to bodies hang on the bodies' nodes and cost
+nothing while things move; closures and forces are drawn anew at each moment.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.model.closures.instances import ClosureInstance
+from linkwise.model.mechanism import Body
+from linkwise.model_api.model import Model
+from linkwise.viz.figure import Figure
+from linkwise.viz.looks import inertia_of, outlines_of
+from linkwise.viz.solids import Colour, sphere, towards
+
+Array = NDArray[Any]
+
+TURN: Colour = (210, 60, 60)
+SLIDE: Colour = (60, 120, 220)
+MASS: Colour = (240, 200, 40)
+INERTIA: Colour = (150, 90, 190)
+CONTACT: Colour = (60, 170, 90)
+OPEN: Colour = (230, 30, 30)
+SHUT: Colour = (40, 160, 90)
+OUTSIDE: Colour = (230, 120, 20)
+HOLDING: Colour = (120, 60, 200)
+
+
+@dataclass
+class Moment:
+    """A state, and what acts in it; what is not known is None.
+
+    Args:
+        t: time, s.
+        q: configuration (nq).
+        v: velocity (nv).
+        tau: joint forces (nv).
+        f_ext: forces on bodies (n_bodies, 6), in their frames.
+        p: run-time parameters of the model.
+    """
+
+    t: float
+    q: Array
+    v: Array | None = None
+    tau: Array | None = None
+    f_ext: Array | None = None
+    p: Array | None = None
+
+
+class Overlay(ABC):
+    """One kind of thing to be shown or hidden."""
+
+    title: ClassVar[str]
+
+    def __init__(self, figure: Figure) -> None:
+        self.figure, self.model, self.size = figure, figure.model, figure.looks.size
+        self.handles: list[Any] | None = None
+        self.visible = False
+
+    @classmethod
+    def applies(cls, model: Model) -> bool:
+        """Whether there is anything to show."""
+        return True
+
+    def show(self, visible: bool, moment: Moment) -> None:
+        """Show or hide it."""
+        self.visible = visible
+        if visible and self.handles is None:
+            self.handles = self.made()
+        for handle in self.handles or ():
+            handle.visible = visible
+        self.update(moment)
+
+    def update(self, moment: Moment) -> None:
+        """Draw it as it is at a moment, if it is shown; nothing to do for what hangs on bodies."""
+        return
+
+    @abstractmethod
+    def made(self) -> list[Any]:
+        """Its nodes."""
+
+    def below(self, body: int, what: str) -> str:
+        """A name for a node that hangs on a body's."""
+        return f"{self.figure.name_of(body)}/{what}"
+
+
+class JointAxes(Overlay):
+    """Arrows along the axes that joints turn about (red) and slide along (blue)."""
+
+    title = "joint axes"
+
+    def made(self) -> list[Any]:
+        found = []
+        for body in self.model.bodies:
+            arrows = joint_arrows(self.model, body, 0.12 * self.size)
+            if arrows is not None:
+                points, colours = arrows
+                found.append(
+                    self.figure.scene.add_arrows(
+                        self.below(body.index, "axes"),
+                        points,
+                        colours,
+                        shaft_radius=0.005 * self.size,
+                        head_radius=0.012 * self.size,
+                        head_length=0.03 * self.size,
+                    )
+                )
+        return found
+
+
+def joint_arrows(model: Model, body: Body, length: float) -> tuple[Array, Array] | None:
+    """Points (k, 2, 3) and colours (k, 3) of a joint's axes in its body's frame; None for a joint with all freedoms.
+
+    Axes that a joint moves in its body (the first of a universal joint) are drawn as they are in the zero position.
+    """
+    joint = model.joints[body.index].type
+    if joint.nv in (0, 6):
+        return None
+    about_z = np.eye(3) if joint.axis is None else towards(joint.axis)
+    X = np.array(body.joint_frame)
+    points, colours = [], []
+    for column in joint.subspace(joint.neutral()):
+        w, v = (np.array([float(a) for a in part], float) for part in (column.ang, column.lin))
+        turns = bool(np.abs(w).max() > 0.0)
+        direction = X[:3, :3] @ about_z @ (w if turns else v)
+        d = length * direction / np.linalg.norm(direction)
+        points.append([X[:3, 3] - 0.5 * d, X[:3, 3] + d] if turns else [X[:3, 3], X[:3, 3] + d])
+        colours.append(TURN if turns else SLIDE)
+    return np.array(points), np.array(colours, np.uint8)
+
+
+class BodyFrames(Overlay):
+    """The axes of each body's frame: x red, y green, z blue."""
+
+    title = "body frames"
+
+    def made(self) -> list[Any]:
+        scene, length = self.figure.scene, 0.07 * self.size
+        return [
+            scene.add_frame(self.below(body.index, "frame"), axes_length=length, axes_radius=0.05 * length)
+            for body in self.model.bodies
+        ]
+
+
+class MassCentres(Overlay):
+    """A ball at each body's mass centre, larger for more mass."""
+
+    title = "mass centres"
+
+    def made(self) -> list[Any]:
+        found = []
+        heaviest = max((body.mass for body in self.model.bodies), default=1.0)
+        for body in self.model.bodies:
+            mass, com, _ = inertia_of(body)
+            if mass > 0.0:
+                radius = 0.025 * self.size * max((mass / heaviest) ** (1 / 3), 0.2)
+                ball = sphere(radius, 16)
+                found.append(
+                    self.figure.scene.add_mesh_simple(
+                        self.below(body.index, "mass"), ball.vertices, ball.faces, color=MASS, position=com
+                    )
+                )
+        return found
+
+
+class Inertias(Overlay):
+    """The homogeneous ellipsoid of each body's mass and inertia."""
+
+    title = "inertia ellipsoids"
+
+    def made(self) -> list[Any]:
+        return [
+            self.figure.scene.add_mesh_simple(
+                self.below(k, "inertia"), solid.vertices, solid.faces, color=INERTIA, opacity=0.45
+            )
+            for k, solid in enumerate(self.figure.looks.ellipsoids)
+            if solid is not None
+        ]
+
+
+class ContactShapes(Overlay):
+    """The shapes that the file gives for contact."""
+
+    title = "contact shapes"
+
+    @classmethod
+    def applies(cls, model: Model) -> bool:
+        return any(body.collisions for body in model.bodies)
+
+    def made(self) -> list[Any]:
+        return [
+            self.figure.scene.add_mesh_simple(
+                self.below(k, f"contact{n}"),
+                solid.vertices.astype(np.float32),
+                solid.faces.astype(np.uint32),
+                color=CONTACT,
+                wireframe=True,
+            )
+            for k, solids in enumerate(outlines_of(self.model, self.size))
+            for n, solid in enumerate(solids)
+        ]
+
+
+class Names(Overlay):
+    """The name of each body at its origin."""
+
+    title = "names"
+
+    def made(self) -> list[Any]:
+        return [self.figure.scene.add_label(self.below(body.index, "name"), body.name) for body in self.model.bodies]
+
+
+class _Arrows(Overlay):
+    """Arrows in the world that are drawn anew."""
+
+    colour: ClassVar[Colour]
+    scale = 1.0
+    """Times the length that stands for the weight of the whole: a third of its size."""
+
+    @property
+    def metres_per_newton(self) -> float:
+        """How long an arrow is."""
+        weight = self.model.mass * float(np.linalg.norm(self.model.gravity)) or self.model.mass * 9.81 or 1.0
+        return self.scale * 0.33 * self.size / weight
+
+    def made(self) -> list[Any]:
+        return [
+            self.figure.scene.add_arrows(
+                f"{self.figure.root}/{self.title}",
+                np.zeros((1, 2, 3), np.float32),
+                self.colour,
+                shaft_radius=0.006 * self.size,
+                head_radius=0.016 * self.size,
+                head_length=0.035 * self.size,
+            )
+        ]
+
+    def update(self, moment: Moment) -> None:
+        if not self.visible or not self.handles:
+            return
+        starts, ends = self.arrows(moment)
+        keep = np.isfinite(ends).all(axis=-1) & (np.linalg.norm(ends - starts, axis=-1) > 1e-4 * self.size)
+        points = np.stack([starts, ends], axis=1)[keep]
+        self.handles[0].visible = bool(len(points))
+        if len(points):
+            self.handles[0].points = points.astype(np.float32)
+
+    def arrows(self, moment: Moment) -> tuple[Array, Array]:
+        """Starts and ends (k, 3)."""
+        raise NotImplementedError
+
+
+class OutsideForces(_Arrows):
+    """What acts on bodies from outside: elements of a simulation, the mouse."""
+
+    title = "external forces"
+    colour = OUTSIDE
+
+    def arrows(self, moment: Moment) -> tuple[Array, Array]:
+        poses = self.figure.poses
+        starts = poses[:, :3, 3]
+        if moment.f_ext is None:
+            return starts, starts
+        forces = np.einsum("kij,kj->ki", poses[:, :3, :3], np.asarray(moment.f_ext)[:, 3:])
+        return starts, starts + self.metres_per_newton * forces
+
+
+class ConstraintForces(_Arrows):
+    """What closures put on the body of their second frame."""
+
+    title = "constraint forces"
+    colour = HOLDING
+
+    @classmethod
+    def applies(cls, model: Model) -> bool:
+        return any(isinstance(closure, ClosureInstance) for closure in model.closures)
+
+    def arrows(self, moment: Moment) -> tuple[Array, Array]:
+        m = self.model
+        v = np.zeros(m.nv) if moment.v is None else moment.v
+        tau = np.zeros(m.nv) if moment.tau is None else moment.tau
+        wrenches = m.constraint_forces(moment.q, v, tau, moment.f_ext, np.float64(moment.t), p=moment.p).wrenches
+        starts, ends = [], []
+        for closure, wrench in zip(m.closures, wrenches, strict=True):
+            if isinstance(closure, ClosureInstance):
+                X = frames_of(self.figure, closure, moment.q)[1]
+                starts.append(X[:3, 3])
+                ends.append(X[:3, 3] + self.metres_per_newton * (X[:3, :3] @ wrench[3:]))
+        return np.array(starts), np.array(ends)
+
+
+class Closures(Overlay):
+    """The two frames that each closure ties together, and a red line between them where it is open."""
+
+    title = "closures"
+
+    @classmethod
+    def applies(cls, model: Model) -> bool:
+        return any(isinstance(closure, ClosureInstance) for closure in model.closures)
+
+    def made(self) -> list[Any]:
+        scene, root = self.figure.scene, f"{self.figure.root}/closures"
+        self.tied = [closure for closure in self.model.closures if isinstance(closure, ClosureInstance)]
+        ball = sphere(0.014 * self.size, 12)
+        count = 2 * len(self.tied)
+        self.balls = scene.add_batched_meshes_simple(
+            f"{root}/frames",
+            ball.vertices,
+            ball.faces,
+            batched_wxyzs=np.tile([1.0, 0.0, 0.0, 0.0], (count, 1)),
+            batched_positions=np.zeros((count, 3)),
+            batched_colors=np.tile(np.array([SHUT, (30, 110, 160)], np.uint8), (len(self.tied), 1)),
+            lod="off",
+        )
+        self.lines = scene.add_line_segments(
+            f"{root}/gaps", np.zeros((len(self.tied), 2, 3), np.float32), OPEN, thickness=0.008 * self.size
+        )
+        return [self.balls, self.lines]
+
+    def update(self, moment: Moment) -> None:
+        if not self.visible or not self.handles:
+            return
+        ends = np.array([[X[:3, 3] for X in frames_of(self.figure, c, moment.q)] for c in self.tied])
+        self.balls.batched_positions = ends.reshape(-1, 3).astype(np.float32)
+        self.lines.points = ends.astype(np.float32)
+
+
+def frames_of(figure: Figure, closure: ClosureInstance, q: Array) -> tuple[Array, Array]:
+    """The poses of a closure's two frames, as drawn."""
+    q = figure.drawn(q)
+    sides = (
+        (closure.body_a, closure.placement_a, closure.node_a),
+        (closure.body_b, closure.placement_b, closure.node_b),
+    )
+    found = []
+    for body, placement, node in sides:
+        X = np.eye(4) if body < 0 else figure.poses[body]
+        flexible = None if body < 0 else figure.model.bodies[body].flexible
+        if flexible is not None and node:
+            key: Any = flexible.nodes[node].key
+            X = figure.model.pose(q, figure.model.bodies[body].name, node=key)
+        found.append(X @ np.array(placement))
+    return found[0], found[1]
+
+
+OVERLAYS: tuple[type[Overlay], ...] = (
+    JointAxes,
+    BodyFrames,
+    MassCentres,
+    Inertias,
+    ContactShapes,
+    Names,
+    Closures,
+    OutsideForces,
+    ConstraintForces,
+)

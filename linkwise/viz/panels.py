@@ -1,0 +1,197 @@
+"""Parts of a page's panel that several pages have: what to show, and the tree of bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.model.mechanism import Body, JointInstance
+from linkwise.model_api.model import Model
+from linkwise.viz.figure import Figure
+from linkwise.viz.overlays import OVERLAYS, Moment, _Arrows
+from linkwise.viz.page import Page
+
+Array = NDArray[Any]
+
+MOST_LISTED = 150
+"""Bodies in the tree; a page with more has a field to search in instead."""
+
+
+class ShowPanel:
+    """Switches for everything that can be shown besides the bodies."""
+
+    def __init__(self, page: Page, figures: list[Figure], moments: Callable[[], list[Moment]]) -> None:
+        self.page, self.figures, self.moments = page, figures, moments
+        gui = page.server.gui
+        model = figures[0].model
+        self.overlays = [[kind(figure) for kind in OVERLAYS if kind.applies(figure.model)] for figure in figures]
+        kinds = [kind for kind in OVERLAYS if kind.applies(model)]
+        self.switches = {}
+        for place, kind in enumerate(kinds):
+            box = gui.add_checkbox(kind.title, False, hint=(kind.__doc__ or "").splitlines()[0])
+            box.on_update(self._switch(place, box))
+            self.switches[kind.title] = box
+        bodies = gui.add_checkbox("bodies", True, hint="The bodies themselves.")
+        bodies.on_update(self._later("bodies", lambda: self._bodies(bodies.value)))
+        scale = gui.add_slider("force scale (log10)", -2.0, 2.0, 0.1, 0.0, hint="How long the arrows of forces are.")
+        scale.on_update(self._later("scale", lambda: self._scale(10.0**scale.value)))
+        if model.is_flexible:
+            factor = gui.add_slider("exaggerate bending", 1.0, 50.0, 0.5, 1.0, hint="Deformations times this.")
+            factor.on_update(self._later("exaggerate", lambda: self._exaggerate(factor.value)))
+            self.exaggeration = factor
+
+    def _later(self, key: str, action: Callable[[], None]) -> Callable[[Any], Any]:
+        async def changed(_: Any) -> None:
+            self.page.worker.post(key, action)
+
+        return changed
+
+    def _switch(self, place: int, box: Any) -> Callable[[Any], Any]:
+        def action() -> None:
+            for overlays, moment in zip(self.overlays, self.moments(), strict=True):
+                overlays[place].show(box.value, moment)
+
+        return self._later(f"show {place}", action)
+
+    def _bodies(self, visible: bool) -> None:
+        for figure in self.figures:
+            for handle in (*figure.base_meshes, *(h for k in range(len(figure.nodes)) for h in figure.surfaces(k))):
+                handle.visible = visible
+
+    def _scale(self, factor: float) -> None:
+        for overlays in self.overlays:
+            for overlay in overlays:
+                if isinstance(overlay, _Arrows):
+                    overlay.scale = factor
+        self.update()
+
+    def _exaggerate(self, factor: float) -> None:
+        for figure, moment in zip(self.figures, self.moments(), strict=True):
+            figure.exaggeration = factor
+            figure.show(moment.q, p=moment.p)
+        self.update()
+
+    def update(self) -> None:
+        """Draw what is shown as it is now."""
+        for overlays, moment in zip(self.overlays, self.moments(), strict=True):
+            for overlay in overlays:
+                overlay.update(moment)
+
+
+class BodyTree:
+    """The tree of bodies to click in; the one that is chosen shows its numbers.
+
+    Args:
+        page: on which it is.
+        figure: whose bodies.
+        chosen: called with the index of a body when it is clicked, or None.
+    """
+
+    def __init__(self, page: Page, figure: Figure, chosen: Callable[[int | None], None] | None = None) -> None:
+        self.page, self.figure, self.model = page, figure, figure.model
+        self.selected: int | None = None
+        self._chosen = chosen
+        self.facts = page.server.gui.add_markdown("*Click a body, here or in the scene.*")
+        if len(self.model.bodies) > MOST_LISTED:
+            menu = page.server.gui.add_dropdown("body", ("none", *(body.name for body in self.model.bodies)))
+            menu.on_update(self._from_menu(menu))
+        else:
+            for body in self.model.bodies:
+                self._button(body)
+        figure.on_each(self._clickable)
+
+    def _button(self, body: Body) -> None:
+        hint = f"joint {self.model.joints[body.index].name}"
+        button = self.page.server.gui.add_button(tree_label(self.model, body), color=(118, 132, 150), hint=hint)
+
+        async def clicked(_: Any) -> None:
+            self.page.worker.post("select", lambda: self.select(body.index))
+
+        button.on_click(clicked)
+
+    def _from_menu(self, menu: Any) -> Callable[[Any], Any]:
+        async def changed(_: Any) -> None:
+            name = menu.value
+            index = None if name == "none" else self.model.body(name).index
+            self.page.worker.post("select", lambda: self.select(index))
+
+        return changed
+
+    def _clickable(self, index: int, handle: Any) -> None:
+        async def clicked(_: Any) -> None:
+            self.page.worker.post("select", lambda: self.select(index))
+
+        handle.on_click(clicked)
+
+    def select(self, index: int | None) -> None:
+        """Mark a body in the scene and show its numbers; None for no body."""
+        if index == self.selected:
+            index = None
+        self.figure.mark(index, self.selected)
+        self.selected = index
+        if self._chosen is not None:
+            self._chosen(index)
+
+    def update(self, moment: Moment) -> None:
+        """The numbers of the chosen body at a moment."""
+        if self.selected is not None:
+            self.facts.content = facts(self.model, self.model.bodies[self.selected], moment, self.figure.poses)
+        elif "Click" not in self.facts.content:
+            self.facts.content = "*Click a body, here or in the scene.*"
+
+
+def tree_label(model: Model, body: Body) -> str:
+    """The name of a body, moved in by its place in the tree."""
+    depth, parent = 0, body.parent
+    while parent >= 0:
+        depth, parent = depth + 1, model.bodies[parent].parent
+    branches = sum(1 for other in model.bodies if other.parent == body.parent) > 1
+    return "\u2003" * min(depth, 8) + ("├ " if branches else "└ " if depth else "") + body.name
+
+
+def facts(model: Model, body: Body, moment: Moment, poses: Array) -> str:
+    """What is known of a body and its joint, as Markdown."""
+    joint = model.joints[body.index]
+    parent = model.bodies[body.parent].name if body.parent >= 0 else "world"
+    place = ", ".join(f"{x:.4g}" for x in poses[body.index, :3, 3])
+    kind = type(joint.type).__name__.lower()
+    rows = [
+        ("body", f"**{_safe(body.name)}** on {_safe(parent)}"),
+        ("mass", f"{body.mass:.4g} kg"),
+        ("at", f"{place} m"),
+        ("joint", f"{_safe(joint.name)}, {kind}" + (f", follows {_safe(joint.mimic.joint)}" if joint.mimic else "")),
+    ]
+    if joint.nv:
+        rows.append(("q", _listed(moment.q[joint.q_slice])))
+        if moment.v is not None:
+            rows.append(("v", _listed(moment.v[joint.v_slice])))
+        if moment.tau is not None:
+            rows.append(("τ", _listed(moment.tau[joint.v_slice])))
+        rows += _limits(joint)
+    if body.modes:
+        rows.append(("modes η", _listed(moment.q[body.q_slice])))
+    return "| | |\n|---|---|\n" + "\n".join(f"| {name} | {value} |" for name, value in rows)
+
+
+def _limits(joint: JointInstance) -> list[tuple[str, str]]:
+    found = []
+    for limit in joint.limits:
+        if np.isfinite([limit.lower, limit.upper]).any():
+            found.append(("range", f"{limit.lower:.4g} … {limit.upper:.4g}"))
+        if np.isfinite(limit.velocity):
+            found.append(("most v", f"{limit.velocity:.4g}"))
+        if np.isfinite(limit.effort):
+            found.append(("most τ", f"{limit.effort:.4g}"))
+    return found
+
+
+def _listed(values: Array) -> str:
+    return ", ".join(f"{x:.4g}" for x in np.atleast_1d(values))
+
+
+def _safe(name: str) -> str:
+    """A name from a file, with nothing that Markdown or HTML would take for more than letters."""
+    return "".join(c if c.isalnum() or c in " _-.:" else f"&#{ord(c)};" for c in name)

@@ -1,0 +1,139 @@
+"""A motion in one file that plays in any browser, without a server and without a network.
+
+``viser`` records the messages that it would send to a page; the file has them and the page.
+"""
+
+from __future__ import annotations
+
+import html
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linkwise.errors import InputError, ModelWarning
+from linkwise.model_api.model import Model
+from linkwise.sim.trajectory import Trajectory
+from linkwise.viz.figure import Figure
+from linkwise.viz.ghosts import Ghosts
+from linkwise.viz.looks import Looks, looks_of
+from linkwise.viz.page import furnish
+from linkwise.viz.player import checked, sampled
+from linkwise.viz.server import start_server, stop_server
+from linkwise.viz.solids import joined, simplified
+
+LARGEST = 40_000_000
+"""Bytes of ghosts in a file, before compression; there are fewer of them where it would be more."""
+
+
+def motion_html(trajectory: Trajectory, *, fps: float = 30.0, most_faces: int | None = None, dark: bool = False) -> str:
+    """A whole HTML document that plays a motion: about 0.8 MB for the page, then what the motion takes.
+
+    Args:
+        trajectory: of one state, or a batch, whose states become ghosts around the first.
+        fps: pictures for each second of the motion.
+        most_faces: triangles of the whole model, surfaces being simplified; all of them if None.
+        dark: on a dark page.
+    """
+    if not (np.isfinite(fps) and fps > 0.0):
+        raise InputError("fps is not a positive number", got=repr(fps), allowed="e.g. 30")
+    motion = checked(trajectory)
+    model = motion._with_model("save_html")
+    looks = looks_of(model)
+    shown = looks if most_faces is None else fewer(looks, most_faces)
+    pictures = sampled(motion, fps)
+    batch = motion.batch_shape
+    leader = pictures.q[(0,) * len(batch)] if batch else pictures.q
+    leader = leader[np.isfinite(leader).all(axis=-1)]
+    server = start_server(model.name, 0)
+    try:
+        figure = Figure(server.scene, model, shown)
+        p = motion.model_parameters
+        own = None if p is None else p.reshape(-1, p.shape[-1])
+        figure.show(leader[0], None if own is None else own[0])
+        ghosts = None
+        if batch:
+            count = int(np.prod(batch))
+            most = max(1, LARGEST // (28 * max(len(model.bodies), 1) * len(pictures.t)))
+            if count > most:
+                _say_fewer(count, most)
+            ghosts = Ghosts(server.scene, model, shown, min(count, most))
+        low, high = figure.bounds
+        for q in leader[:: max(1, len(leader) // 20)]:  # the camera sees all of the way
+            poses = figure.model.poses(figure.drawn(q), p=None if own is None else own[0])
+            low, high = np.minimum(low, poses[:, :3, 3].min(0)), np.maximum(high, poses[:, :3, 3].max(0))
+        furnish(server, low, high)
+        recorder = server.get_scene_serializer()
+        for k in range(len(pictures.t)):
+            if k < len(leader):
+                figure.show(leader[k], None if own is None else own[0])
+            if ghosts is not None:
+                q = pictures.q[..., k, :].reshape(-1, model.nq)[: ghosts.count]
+                ghosts.show(q, None if own is None else own[: ghosts.count])
+            recorder.insert_sleep(1.0 / fps)
+        document = str(recorder.as_html(dark_mode=dark))
+    finally:
+        stop_server(server)
+    title = f"<title>{html.escape(model.name)}</title>"
+    return document.replace("<title>Viser</title>", title, 1)
+
+
+def model_html(model: Model, q: Any = None, *, most_faces: int | None = None, dark: bool = False) -> str:
+    """A whole HTML document that shows a model, standing still; the arguments are those of :func:`motion_html`."""
+    from linkwise.viz.viewer import resting
+
+    state = resting(model, q)
+    still = Trajectory([0.0], state[None], np.zeros((1, model.nv)), model=model)
+    return motion_html(still, fps=1.0, most_faces=most_faces, dark=dark)
+
+
+def save_html(trajectory: Trajectory, path: str | Path, **choices: Any) -> Path:
+    """Write :func:`motion_html` to a file."""
+    target = Path(path)
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise InputError("no such file type", got=repr(target.suffix), allowed=".html")
+    target.write_text(motion_html(trajectory, **choices), encoding="utf-8")
+    return target
+
+
+def embedded(document: str, height: int = 420, title: str = "motion") -> str:
+    """An ``<iframe>`` with a whole document inside, for a report or a notebook; it needs no other file."""
+    inside = html.escape(document, quote=True)
+    return (
+        f'<iframe title="{html.escape(title, quote=True)}" srcdoc="{inside}" loading="lazy" '
+        f'style="width:100%;height:{int(height)}px;border:1px solid #ccc"></iframe>'
+    )
+
+
+def fewer(looks: Looks, most: int) -> Looks:
+    """The same with so many triangles at most, shared out by what each surface has now."""
+    total = sum(len(solid.faces) for solids in (looks.base, *looks.bodies) for solid in solids)
+    if total <= most:
+        return looks
+    share = most / total
+
+    def small(solids: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(simplified(solid, max(40, int(share * len(solid.faces)))) for solid in joined(solids))
+
+    return Looks(
+        small(looks.base),
+        tuple(small(solids) for solids in looks.bodies),
+        looks.bent,
+        looks.ellipsoids,
+        looks.size,
+        looks.missing,
+    )
+
+
+def _say_fewer(count: int, most: int) -> None:
+    warnings.warn(
+        ModelWarning(
+            "not all states of the batch are in the file, which would be too large",
+            got=f"{count} states",
+            allowed=f"the first {most} of them at these fps",
+            do="fewer fps, or traj[some]",
+        ),
+        stacklevel=4,
+    )

@@ -1,0 +1,261 @@
+"""``lw.view(model)``: a model in the browser, to be moved by sliders, by the mouse, and by its own dynamics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwise.errors import InputError
+from linkwise.kinematics.goals import Reach
+from linkwise.model_api.model import Model
+from linkwise.viz.figure import Figure, pose_of, quaternions
+from linkwise.viz.freedoms import Freedom, freedoms_of
+from linkwise.viz.live import LiveRun
+from linkwise.viz.live_panel import LivePanel
+from linkwise.viz.looks import looks_of
+from linkwise.viz.page import Page, furnish
+from linkwise.viz.panels import BodyTree, ShowPanel
+from linkwise.viz.posing import Goal, is_closed, moved, settled
+
+Array = NDArray[Any]
+
+
+def view(
+    model: Model,
+    q: ArrayLike | None = None,
+    v: ArrayLike | None = None,
+    *,
+    control: Any = None,
+    port: int | None = None,
+    open: bool | None = None,
+) -> Viewer:
+    """Show a model in the browser, on a page that this program serves to this machine alone.
+
+    There is a slider for each freedom; a closed mechanism follows the one that is moved. A click on a body, in the
+    scene or in the tree, shows its numbers and a handle to move it by; dragging a body with Ctrl held draws it after
+    the mouse. The same page simulates: then dragging pulls with a spring.
+
+    >>> page = lw.view(model)              # doctest: +SKIP
+    >>> page.q = model.random_configuration()   # doctest: +SKIP
+    >>> page.close()                       # doctest: +SKIP
+
+    Args:
+        model: the mechanism.
+        q: the configuration to start with (nq); the neutral one, moved into joint limits and closed, if not given.
+        v: velocity (nv) with which a simulation starts; at rest if not given.
+        control: what acts in the simulation, as for :func:`linkwise.simulate`.
+        port: to begin with (8080); the next free one where it is in use, 0 for any.
+        open: whether to open the browser; None: where there is a terminal and a screen.
+
+    Returns:
+        The page: ``url``, ``q``, ``close()``, ``wait()``; it ends with the program. In a notebook it shows itself.
+    """
+    if not isinstance(model, Model):
+        raise InputError("this is not a model", got=type(model).__name__, allowed="lw.load(...) or builder.build()")
+    viewer = Viewer(model, q, v, control, port, open)
+    viewer.announce()
+    return viewer
+
+
+def resting(model: Model, q: ArrayLike | None = None) -> Array:
+    """A configuration to begin with: the given one, or the neutral one within limits; closed."""
+    if q is None:
+        start = np.clip(model.neutral(), model.lower, model.upper)
+        return model.assemble(start) if model.closures else start
+    array = np.array(q, float)
+    if array.shape != (model.nq,) or not np.isfinite(array).all():
+        raise InputError("q is not a configuration", got=f"shape {array.shape}", allowed=f"({model.nq},), finite")
+    return model.assemble(array) if model.closures and not is_closed(model, array) else array
+
+
+class Viewer(Page):
+    """The page of one model; see :func:`view`."""
+
+    def __init__(
+        self, model: Model, q: ArrayLike | None, v: ArrayLike | None, control: Any, port: int | None, open: bool | None
+    ) -> None:
+        start = resting(model, q)
+        looks = looks_of(model)
+        super().__init__(model.name, port, open)
+        run = LiveRun(model, start, None if v is None else np.array(v, float), control)
+        self.run, self.model = run, run.model
+        model = run.model
+        self.moment = run.at_rest(start)
+        scene, gui = self.server.scene, self.server.gui
+        self.figure = Figure(scene, model, looks)
+        self.figure.show(start)
+        furnish(self.server, *self.figure.bounds)
+        self.freedoms = freedoms_of(model, looks.size)
+        tabs = gui.add_tab_group()
+        with tabs.add_tab("Pose"):
+            self._pose_panel()
+        with tabs.add_tab("Bodies"):
+            self.tree = BodyTree(self, self.figure, self._chosen)
+        with tabs.add_tab("Show"):
+            self.shown = ShowPanel(self, [self.figure], lambda: [self.moment])
+        if model.nv:
+            with tabs.add_tab("Live"):
+                self.live = LivePanel(self, run)
+        self.handle: Any = None
+        self._grip: tuple[int, Array] | None = None
+        self.figure.on_each(self._draggable)
+
+    @property
+    def q(self) -> Array:
+        """The configuration that is shown (nq); set it to show another one. A closed mechanism must be closed in it."""
+        self.sync()
+        return self.moment.q.copy()
+
+    @q.setter
+    def q(self, q: ArrayLike) -> None:
+        wanted = resting(self.model, q)
+        self.worker.call(lambda: self.put(wanted))
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a simulation runs."""
+        return bool(self.model.nv) and self.live.running
+
+    # Everything below runs in the worker.
+    def put(self, q: Array) -> None:
+        """Show a configuration at rest."""
+        self.run.reset(q)
+        self.moment = self.run.at_rest(q)
+        self.draw()
+
+    def draw(self, sliders: bool = True) -> None:
+        """Draw the moment, everywhere."""
+        with self.server.atomic():
+            self.figure.show(self.moment.q, p=self.moment.p)
+            self.shown.update()
+            self._place_handle()
+        self.tree.update(self.moment)
+        if sliders:
+            self.show_values()
+
+    def show_values(self) -> None:
+        """Move the sliders to where they should be."""
+        for freedom, slider in zip(self.freedoms, self.sliders, strict=True):
+            value = min(max(freedom.get(self.moment.q), slider.min), slider.max)
+            if abs(value - slider.value) > 0.25 * freedom.step:
+                slider.value = value
+        if self.model.closures:
+            error = np.abs(self.model.closure_error(self.moment.q)).max(initial=0.0)
+            self.closed.content = f"Closures: largest residual {error:.2g}."
+
+    def _pose_panel(self) -> None:
+        gui = self.server.gui
+        buttons = gui.add_button_group("", ("neutral", "random", "start"))
+        start = self.moment.q
+
+        async def pressed(event: Any) -> None:
+            chosen = event.target.value
+            self.worker.post("pose", lambda: self._pose(chosen, start))
+
+        buttons.on_click(pressed)
+        if self.model.closures:
+            self.closed = gui.add_markdown("Closures: closed.")
+        self.sliders = []
+        for freedom in self.freedoms:
+            value = min(max(freedom.get(start), freedom.low), freedom.high)
+            slider = gui.add_slider(freedom.label, freedom.low, freedom.high, freedom.step, value)
+            slider.on_update(self._slid(freedom, slider))
+            self.sliders.append(slider)
+
+    def _slid(self, freedom: Freedom, slider: Any) -> Callable[[Any], Any]:
+        async def changed(event: Any) -> None:
+            if event.client is not None:  # not by us
+                value = float(slider.value)
+                self.worker.post(("slider", freedom.place), lambda: self._slide(freedom, value))
+
+        return changed
+
+    def _slide(self, freedom: Freedom, value: float) -> None:
+        if self.is_running:
+            return
+        found = moved(self.model, self.moment.q, freedom.set(self.moment.q, value), freedom.place)
+        if found is None:
+            self.say(f"{freedom.label} = {value:.4g}: the mechanism cannot be closed there.")
+            self.show_values()
+            return
+        self.put(found)
+
+    def _pose(self, chosen: str, start: Array) -> None:
+        if chosen == "start":
+            self.put(start)
+        elif chosen == "neutral":
+            self.put(resting(self.model))
+        else:
+            q = self.model.random_configuration()
+            self.put(self.model.assemble(q) if self.model.closures else q)
+
+    # Handles and the mouse.
+    def _chosen(self, index: int | None) -> None:
+        if self.handle is not None:
+            self.handle.remove()
+            self.handle = None
+        if index is not None and self.model.nv:
+            self.handle = self.server.scene.add_transform_controls(
+                "/handle", scale=0.22 * self.figure.looks.size, depth_test=False
+            )
+            self.handle.on_update(self._handled)
+            self._held = False
+            self._place_handle()
+        self.tree.update(self.moment)
+
+    def _place_handle(self) -> None:
+        if self.handle is not None and self.tree.selected is not None and not self._held:
+            X = self.figure.poses[self.tree.selected]
+            self.handle.position, self.handle.wxyz = X[:3, 3], quaternions(X)
+
+    async def _handled(self, event: Any) -> None:
+        wxyz, position, phase = np.array(event.target.wxyz), np.array(event.target.position), event.phase
+        self.worker.post("handle end" if phase == "end" else "handle", lambda: self._follow(wxyz, position, phase))
+
+    def _follow(self, wxyz: Array, position: Array, phase: str) -> None:
+        index = self.tree.selected
+        if index is None:
+            return
+        self._held = phase != "end"
+        X = pose_of(wxyz, position)
+        self.reach(index, np.zeros(3), position, X[:3, :3])
+        if phase == "end":
+            self._place_handle()
+
+    def _draggable(self, index: int, handle: Any) -> None:
+        async def dragged(event: Any) -> None:
+            start, end, phase = np.array(event.start_position), np.array(event.end_position), event.phase
+            key = "drag" if phase == "update" else f"drag {phase}"
+            self.worker.post(key, lambda: self._drag(index, start, end, phase))
+
+        handle.on_drag("left", modifier="cmd/ctrl")(dragged)
+
+    def _drag(self, index: int, start: Array, end: Array, phase: str) -> None:
+        if phase == "start" or self._grip is None or self._grip[0] != index:
+            X = self.figure.poses[index]
+            self._grip = (index, X[:3, :3].T @ (start - X[:3, 3]))
+        point = self._grip[1]
+        if phase == "end":
+            self._grip = None
+        if self.is_running:
+            self.live.pull(index, point, None if phase == "end" else end)
+        else:
+            self.reach(index, point, end)
+
+    def reach(self, index: int, point: Array, position: Array, rotation: Array | None = None) -> None:
+        """Draw a point of a body towards a place: inverse kinematics, with closures kept closed."""
+        if self.is_running or not self.model.nv:
+            return
+        name, q = self.model.bodies[index].name, self.moment.q
+        if rotation is not None and not self.model.closures:
+            goal = Reach(name, position=position, rotation=rotation)
+            found = np.asarray(self.model.inverse_kinematics(goal, q0=q, starts=0).q)
+        else:  # a point that was not known before, or closures: nothing to be compiled while the mouse waits
+            found = settled(self.model, q, [Goal(name, point, position, rotation)])
+        if not is_closed(self.model, found):
+            found = settled(self.model, found)
+        if is_closed(self.model, found):
+            self.put(found)

@@ -1,0 +1,412 @@
+"""A mechanism as MJCF.
+
+Joints of several freedoms become several joints of one body, which MuJoCo moves one after the other. What closes loops
+becomes equality constraints, which MuJoCo meets softly: the list of losses says so.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import xml.etree.ElementTree as ET
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import linkwise.model.joints as joints
+from linkwise.errors import ModelError
+from linkwise.model import closures
+from linkwise.model.actuation import Actuator, FrameTransmission, JointTransmission, PathTransmission, Sensor, Spring
+from linkwise.model.closures.instances import ClosureInstance
+from linkwise.model.description import Geometry, JointLimits
+from linkwise.model.mechanism import Body, JointInstance, Mechanism, Part, Pose
+from linkwise.model.placement import inverse_pose
+from linkwise.writing.output import Losses, element, quaternion, text_of, vector, write_text
+
+__all__ = ["mjcf_text", "write_mjcf"]
+
+_LEAST_MOMENT = 1e-14
+_SENSORS = {
+    "joint_position": ("jointpos", "joint"),
+    "joint_velocity": ("jointvel", "joint"),
+    "joint_drive_force": ("jointactuatorfrc", "joint"),
+    "ball_orientation": ("ballquat", "joint"),
+    "ball_angular_velocity": ("ballangvel", "joint"),
+    "actuator_position": ("actuatorpos", "actuator"),
+    "actuator_velocity": ("actuatorvel", "actuator"),
+    "actuator_force": ("actuatorfrc", "actuator"),
+    "gyroscope": ("gyro", "site"),
+    "accelerometer": ("accelerometer", "site"),
+    "velocimeter": ("velocimeter", "site"),
+    "force": ("force", "site"),
+    "torque": ("torque", "site"),
+    "frame_position": ("framepos", "frame"),
+    "frame_orientation": ("framequat", "frame"),
+    "frame_x_axis": ("framexaxis", "frame"),
+    "frame_y_axis": ("frameyaxis", "frame"),
+    "frame_z_axis": ("framezaxis", "frame"),
+    "frame_linear_velocity": ("framelinvel", "frame"),
+    "frame_angular_velocity": ("frameangvel", "frame"),
+    "frame_linear_acceleration": ("framelinacc", "frame"),
+    "frame_angular_acceleration": ("frameangacc", "frame"),
+    "clock": ("clock", ""),
+}
+
+
+def write_mjcf(mechanism: Mechanism, path: str | os.PathLike[str]) -> list[str]:
+    """Write the file; see :meth:`linkwise.Model.to_mjcf`."""
+    text, lost = mjcf_text(mechanism)
+    write_text(path, text)
+    return lost
+
+
+def mjcf_text(mechanism: Mechanism) -> tuple[str, list[str]]:
+    """The file, and what was lost."""
+    if any(body.flexible is not None for body in mechanism.bodies):
+        raise ModelError("MJCF has no flexible bodies like these", do='model.save("name.lw.json")')
+    writer = _Writer(mechanism)
+    writer.write()
+    return text_of(writer.root), list(writer.lost)
+
+
+@dataclass
+class _Writer:
+    mechanism: Mechanism
+    lost: Losses = field(default_factory=Losses)
+
+    def __post_init__(self) -> None:
+        m = self.mechanism
+        self.root = ET.Element("mujoco", model=m.name)
+        element(self.root, "compiler", angle="radian", autolimits="true", inertiafromgeom="false")
+        option = element(self.root, "option", gravity=vector(m.gravity))
+        element(option, "flag", contact="disable")
+        self.assets = element(self.root, "asset")
+        self.world = element(self.root, "worldbody")
+        self.tendons = ET.Element("tendon")
+        self.equality = ET.Element("equality")
+        self.actuators = ET.Element("actuator")
+        self.sensors = ET.Element("sensor")
+        self.keys = ET.Element("keyframe")
+        self.meshes: dict[tuple[str, tuple[float, ...]], str] = {}
+        self.at: dict[int, ET.Element] = {-1: self.world}
+        self.sites: set[str] = set()
+        self.unread: list[str] = []
+
+    def write(self) -> None:
+        m = self.mechanism
+        self.shapes(self.world, m.base_visuals, ())
+        for body, joint in zip(m.bodies, m.joints, strict=True):
+            self.body(body, joint)
+        for frame in m.frames:
+            self.site(frame.name, frame.body, frame.placement)
+        for closure in m.closures:
+            self.close(closure)
+        for actuator in m.actuators:
+            self.drive(actuator)
+        for spring in m.springs:
+            self.spring(spring)
+        for sensor in m.sensors:
+            self.sensor(sensor)
+        self.keyframes()
+        for group in (self.tendons, self.equality, self.actuators, self.sensors, self.keys):
+            if len(group):
+                self.root.append(group)
+        if not len(self.assets):
+            self.root.remove(self.assets)
+        if self.unread:
+            rest = f" and {len(self.unread) - 1} more" if len(self.unread) > 1 else ""
+            self.lost.add(f"meshes ({self.unread[0]}{rest}): MuJoCo reads STL, OBJ and MSH, by their paths")
+        if m.parameter_names:
+            self.lost.add(f"run-time parameters: {', '.join(m.parameter_names)}")
+
+    # -- bodies
+
+    def body(self, body: Body, joint: JointInstance) -> None:
+        frame = np.array(body.joint_frame)
+        X = np.array(body.placement) @ inverse_pose(frame)
+        at = element(self.at[body.parent], "body", name=body.name, **_place(X))
+        self.at[body.index] = at
+        self.joint(at, body, joint, frame)
+        self.inertial(at, body)
+        self.shapes(at, body.visuals, body.collisions)
+
+    def inertial(self, at: ET.Element, body: Body) -> None:
+        """Of all parts together: MuJoCo asks for positive moments of every body that it is told of."""
+        mass, com, inertia = _together(body.parts)
+        if not mass:
+            if inertia.any():
+                self.lost.add(f"the inertia of {body.name!r}, which has no mass")
+            return
+        least = float(np.linalg.eigvalsh(inertia)[0])
+        if least < _LEAST_MOMENT:
+            inertia += (_LEAST_MOMENT - least) * np.eye(3)
+            self.lost.add(f"the inertia of {body.name!r}: MuJoCo asks for positive moments, so that some was added")
+        six = inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+        element(at, "inertial", pos=vector(com), mass=vector([mass]), fullinertia=vector(six))
+
+    def shapes(self, at: ET.Element, visuals: Any, collisions: Any) -> None:
+        for shape in visuals:
+            self.geom(at, shape, "0", "1")
+        for shape in collisions:
+            self.geom(at, shape, "1", "3")
+
+    def geom(self, at: ET.Element, shape: Geometry, contact: str, group: str) -> None:
+        more: dict[str, str] = {}
+        if shape.kind == "mesh":
+            if shape.mesh is None or not shape.mesh.lower().endswith((".stl", ".obj", ".msh")):
+                self.unread.append(str(shape.mesh))
+                return
+            if shape.mesh.startswith(("package://", "model://")):
+                self.unread.append(shape.mesh)
+                return
+            key = (shape.mesh, shape.scale)
+            if key not in self.meshes:
+                self.meshes[key] = f"mesh{len(self.meshes)}"
+                element(self.assets, "mesh", name=self.meshes[key], file=shape.mesh, scale=vector(shape.scale))
+            more = {"type": "mesh", "mesh": self.meshes[key]}
+        elif shape.kind == "box":
+            more = {"type": "box", "size": vector(x / 2 for x in shape.size)}
+        elif shape.kind == "sphere":
+            more = {"type": "sphere", "size": vector(shape.size)}
+        else:
+            more = {"type": shape.kind, "size": vector([shape.size[0], shape.size[1] / 2])}
+        place = _place(np.array(shape.placement))
+        element(at, "geom", contype=contact, conaffinity=contact, group=group, **more, **place)
+
+    # -- joints
+
+    def joint(self, at: ET.Element, body: Body, joint: JointInstance, frame: Any) -> None:
+        kind: Any = joint.type
+        R, p = frame[:3, :3], frame[:3, 3]
+        steps: list[tuple[str, Any, int]]
+        if type(kind) in (joints.Revolute, joints.Helical):
+            steps = [("hinge", kind.axis, 0)]
+        elif type(kind) is joints.Prismatic:
+            steps = [("slide", kind.axis, 0)]
+        elif type(kind) is joints.Universal:
+            steps = [("hinge", kind.axis1, 0), ("hinge", kind.axis2, 1)]
+        elif type(kind) is joints.Cylindrical:
+            steps = [("hinge", kind.axis, 0), ("slide", kind.axis, 1)]
+        elif type(kind) is joints.Spherical:
+            steps = [("ball", None, 0)]
+        elif type(kind) is joints.Free and body.parent < 0:
+            element(at, "freejoint", name=joint.name)
+            if not _is(body.placement) or not _is(body.joint_frame):
+                self.lost.add(f"the zero position of joint {joint.name!r}: free joints of MJCF count from the world")
+            if any(joint.damping) or any(joint.friction) or any(joint.armature):
+                self.lost.add(f"damping, friction and armature of joint {joint.name!r}")
+            return
+        elif type(kind) in (joints.Planar, joints.Free):
+            steps = self.several(joint)
+        else:
+            raise ModelError(f"joint {joint.name!r} cannot be written: it is a program", got=repr(kind))
+        for k, (tag, axis, freedom) in enumerate(steps):
+            name = joint.name if k == 0 else f"{joint.name}/{k + 1}"
+            direction = None if axis is None else vector(R @ np.array(axis))
+            each = element(at, "joint", name=name, type=tag, pos=vector(p), axis=direction)
+            self.details(each, joint, freedom)
+        if type(kind) is joints.Helical:
+            slide = f"{joint.name}/slide"
+            element(at, "joint", name=slide, type="slide", pos=vector(p), axis=vector(R @ np.array(kind.axis)))
+            element(self.equality, "joint", joint1=slide, joint2=joint.name, polycoef=f"0 {vector([kind.pitch])} 0 0 0")
+            self.lost.add(f"the screw {joint.name!r}: a turn and a slide, coupled softly")
+        if joint.mimic is not None:
+            law = f"{vector([joint.mimic.offset, joint.mimic.multiplier])} 0 0 0"
+            element(self.equality, "joint", joint1=joint.name, joint2=joint.mimic.joint, polycoef=law)
+            self.lost.add(f"joint {joint.name!r} follows {joint.mimic.joint!r} softly, with a coordinate of its own")
+
+    def several(self, joint: JointInstance) -> list[tuple[str, Any, int]]:
+        """Slides, then a turn or a ball: the same motion in other coordinates."""
+        self.lost.add(f"the coordinates of joint {joint.name!r}: slides, then turns")
+        if isinstance(joint.type, joints.Free):
+            return [*(("slide", axis, 3 + k) for k, axis in enumerate(np.eye(3).tolist())), ("ball", None, 0)]
+        from linkwise.model.frames import turn_z_to
+
+        x, y, z = turn_z_to(np.array(joint.type.axis)).T
+        return [("slide", x, 1), ("slide", y, 2), ("hinge", z, 0)]
+
+    def details(self, at: ET.Element, joint: JointInstance, freedom: int) -> None:
+        limits = joint.limits[freedom] if joint.limits else JointLimits()
+        if math.isfinite(limits.lower) or math.isfinite(limits.upper):
+            at.set("range", vector([max(limits.lower, -1e10), min(limits.upper, 1e10)]))
+        if math.isfinite(limits.effort):
+            at.set("actuatorfrcrange", vector([-limits.effort, limits.effort]))
+        if math.isfinite(limits.velocity):
+            self.lost.add("limits of velocity")
+        for what, tag in (("armature", "armature"), ("damping", "damping"), ("friction", "frictionloss")):
+            values = getattr(joint, what)
+            if at.get("type") == "ball" and len(set(values[-3:])) > 1:
+                self.lost.add(f"the {what} of joint {joint.name!r}: a ball has one for all directions")
+            if values and values[freedom]:
+                at.set(tag, vector([values[freedom]]))
+        if joint.stiffness and joint.stiffness[freedom]:
+            at.set("stiffness", vector([joint.stiffness[freedom]]))
+            at.set("springref", vector([joint.rest[freedom]]))
+
+    # -- places, constraints, drives, sensors
+
+    def site(self, name: str, body: int, X: Pose) -> str:
+        if name not in self.sites:
+            self.sites.add(name)
+            element(self.at[body], "site", name=name, **_place(np.array(X)))
+        return name
+
+    def close(self, closure: Any) -> None:
+        kind = closure.type
+        if isinstance(closure, ClosureInstance):
+            ends = []
+            for side, body, X in (
+                ("a", closure.body_a, closure.placement_a),
+                ("b", closure.body_b, closure.placement_b),
+            ):
+                ends.append(self.site(f"{closure.name}/{side}", body, X))
+            if type(kind) in (closures.SphericalClosure, closures.WeldClosure):
+                tag = "connect" if isinstance(kind, closures.SphericalClosure) else "weld"
+                element(self.equality, tag, name=closure.name, site1=ends[0], site2=ends[1])
+                self.lost.add(f"closure {closure.name!r} is met softly")
+                return
+            if isinstance(kind, closures.RevoluteClosure):
+                # Two points of the axis, held together: five equations and one that follows from them.
+                out = np.eye(4)
+                out[:3, 3] = kind.axis
+                far = [
+                    self.site(f"{closure.name}/{side}2", body, (np.array(X) @ out).tolist())
+                    for side, body, X in (
+                        ("a", closure.body_a, closure.placement_a),
+                        ("b", closure.body_b, closure.placement_b),
+                    )
+                ]
+                element(self.equality, "connect", name=closure.name, site1=ends[0], site2=ends[1])
+                element(self.equality, "connect", name=f"{closure.name}/2", site1=far[0], site2=far[1])
+                self.lost.add(f"closure {closure.name!r} is met softly")
+                return
+        elif isinstance(kind, closures.Coupling) and len(kind.joints) <= 2:
+            c = kind.coefficients
+            law = [kind.offset / c[0], -c[1] / c[0] if len(c) > 1 else 0.0, 0.0, 0.0, 0.0]
+            other = kind.joints[1] if len(c) > 1 else None
+            element(
+                self.equality, "joint", name=closure.name, joint1=kind.joints[0], joint2=other, polycoef=vector(law)
+            )
+            self.lost.add(f"closure {closure.name!r} is met softly")
+            return
+        self.lost.add(f"closure {closure.name!r} ({type(kind).__name__})")
+
+    def way(self, each: Actuator | Spring) -> dict[str, str]:
+        """The attributes of a transmission; several joints make a tendon."""
+        way = each.transmission
+        if isinstance(way, PathTransmission):
+            return self.path(each.name, way)
+        if not isinstance(way, JointTransmission):
+            place = self.mechanism.frame(way.frame)
+            name = self.site(way.frame, place.body, place.placement)
+            return {"site": name, "gear": vector([*way.wrench[3:], *way.wrench[:3]])}
+        if len(way.gears) == 1 and isinstance(each, Actuator):
+            joint, gear = way.gears[0]
+            return {"joint": joint, "gear": vector(gear)}
+        tendon = element(self.tendons, "fixed", name=f"{each.name}/tendon")
+        for joint, gear in way.gears:
+            if len(gear) != 1:
+                self.lost.add(f"the pull of {each.name!r} on joint {joint!r}")
+                continue
+            element(tendon, "joint", joint=joint, coef=vector(gear))
+        return {"tendon": f"{each.name}/tendon"}
+
+    def path(self, name: str, way: PathTransmission) -> dict[str, str]:
+        """A tendon through space: its branches, with a pulley before each."""
+        tendon = element(self.tendons, "spatial", name=f"{name}/tendon")
+        for frames, factor in way.paths:
+            if len(way.paths) > 1 or factor != 1.0:
+                element(tendon, "pulley", divisor=vector([1.0 / factor]))
+            for frame in frames:
+                place = self.mechanism.frame(frame)
+                element(tendon, "site", site=self.site(frame, place.body, place.placement))
+        return {"tendon": f"{name}/tendon"}
+
+    def drive(self, actuator: Actuator) -> None:
+        more = self.way(actuator)
+        if any(actuator.gain[1:]):
+            more |= {"gaintype": "affine"}
+        if any(actuator.bias):
+            more |= {"biastype": "affine", "biasprm": vector(actuator.bias)}
+        for what, tag in (("control_range", "ctrlrange"), ("force_range", "forcerange")):
+            low, high = getattr(actuator, what)
+            if math.isfinite(low) or math.isfinite(high):
+                more[tag] = vector([max(low, -1e10), min(high, 1e10)])
+        if actuator.activation is not None:
+            kind = {"integrator": "integrator", "filter": "filter"}[actuator.activation.kind]
+            more |= {"dyntype": kind, "dynprm": vector([actuator.activation.time_constant])}
+            low, high = actuator.activation.range
+            if math.isfinite(low) or math.isfinite(high):
+                more["actrange"] = vector([max(low, -1e10), min(high, 1e10)])
+        element(self.actuators, "general", name=actuator.name, gainprm=vector(actuator.gain), **more)
+
+    def spring(self, spring: Spring) -> None:
+        if isinstance(spring.transmission, FrameTransmission):
+            self.lost.add(f"spring {spring.name!r}")
+            return
+        self.way(spring)
+        tendon = self.tendons[-1]
+        tendon.set("stiffness", vector([spring.stiffness]))
+        tendon.set("damping", vector([spring.damping]))
+        tendon.set("springlength", vector(spring.rest))
+
+    def sensor(self, sensor: Sensor) -> None:
+        if sensor.kind not in _SENSORS:
+            self.lost.add(f"sensor {sensor.name!r} ({sensor.kind})")
+            return
+        tag, of = _SENSORS[sensor.kind]
+        more: dict[str, str] = {}
+        if of in ("joint", "actuator"):
+            more[of] = sensor.target
+        elif of:
+            names = [sensor.target] + ([sensor.reference] if sensor.reference else [])
+            for name, key in zip(names, ("obj", "ref"), strict=False):
+                place = self.mechanism.frame(name)
+                where = self.site(f"{name}/site" if name == "world" else name, place.body, place.placement)
+                more |= {"site": where} if of == "site" else {f"{key}type": "site", f"{key}name": where}
+        if sensor.noise:
+            more["noise"] = vector([sensor.noise])
+        if sensor.cutoff:
+            more["cutoff"] = vector([sensor.cutoff])
+        element(self.sensors, tag, name=sensor.name, **more)
+
+    def keyframes(self) -> None:
+        m = self.mechanism
+        simple = all(
+            type(j.type) in (joints.Revolute, joints.Prismatic, joints.Universal, joints.Cylindrical)
+            and j.mimic is None
+            for j in m.joints
+        )
+        for name, q in m.configurations.items():
+            if simple:
+                element(self.keys, "key", name=name, qpos=vector(q))
+            else:
+                self.lost.add(f"configuration {name!r}: its coordinates are others in MJCF")
+
+
+def _is(X: Pose) -> bool:
+    return np.array_equal(np.array(X), np.eye(4))
+
+
+def _together(parts: tuple[Part, ...]) -> tuple[float, Any, Any]:
+    """Mass, mass centre and inertia about it, in the body's frame."""
+    mass = sum(part.mass for part in parts)
+    poses = [np.array(part.placement) for part in parts]
+    centres = [X[:3, :3] @ part.com + X[:3, 3] for part, X in zip(parts, poses, strict=True)]
+    com = sum((part.mass * c for part, c in zip(parts, centres, strict=True)), np.zeros(3)) / (mass or 1.0)
+    inertia = np.zeros((3, 3))
+    for part, X, c in zip(parts, poses, centres, strict=True):
+        xx, yy, zz, xy, xz, yz = part.inertia
+        J, d, R = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), c - com, X[:3, :3]
+        inertia += R @ J @ R.T + part.mass * (d @ d * np.eye(3) - np.outer(d, d))
+    return mass, com, (inertia + inertia.T) / 2
+
+
+def _place(X: Any) -> dict[str, str]:
+    place: dict[str, str] = {}
+    if np.any(X[:3, 3]):
+        place["pos"] = vector(X[:3, 3])
+    if not np.array_equal(X[:3, :3], np.eye(3)):
+        place["quat"] = vector(quaternion(X[:3, :3]))
+    return place

@@ -1,0 +1,213 @@
+"""Stores: what is killed resumes, what is damaged is never read, and a full disk is said."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.stats as st
+
+import linkwise as lw
+from linkwise import models
+from tests.ensemble import studies
+
+pytest.importorskip("zarr")
+
+
+def arguments(members=40, **more):
+    inputs = {"q0": st.norm(0.5, 0.1), "load": st.norm(0.0, 1.0)}
+    return {"model": models.planar_arm(), "inputs": inputs, "members": members, "seed": 3, "duration": 0.05,
+            "method": "rk4", "dt": 1e-2, "batch": 8, "keep": ["final", {"speed": studies.speed}],
+            "reduce": {"q": "q"}, **more}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return lw.ensemble(**arguments())
+
+
+@pytest.fixture
+def folder(tmp_path):
+    lw.ensemble(**arguments(), store=tmp_path / "study")
+    return tmp_path / "study"
+
+
+def test_what_is_stored_is_what_was_computed(folder, reference):
+    results = lw.ensemble.open(folder)
+    assert studies.same_bits(results, reference)
+    assert results.moments("q").mean.tobytes() == reference.moments("q").mean.tobytes()
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["versions"]["linkwise"] == lw.__version__
+    assert manifest["seed"] == "3"
+    assert manifest["model"]["hash"] == reference.manifest["model"]["hash"]
+    assert manifest["machine"]
+    assert {"duration", "method", "dt"} <= set(manifest["settings"])
+    assert lw.ensemble.open(folder, reference.study).check(17)
+    with pytest.raises(lw.LinkwiseError, match="needs the study"):
+        results.replay(3)
+
+
+def test_xarray_and_parquet(folder, reference, tmp_path):
+    pytest.importorskip("xarray")
+    data = lw.ensemble.open(folder).to_xarray()
+    assert data["q_final"].dims[0] == "member"
+    assert np.array_equal(data["q_final"].values, reference["q_final"])
+    assert np.array_equal(reference.to_xarray()["speed"].values, reference["speed"])
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = parquet.read_table(reference.to_parquet(tmp_path / "table.parquet"))
+    assert table.num_rows == 40
+    assert np.array_equal(table["q_final[1]"].to_numpy(), reference["q_final"][:, 1])
+
+
+def test_a_store_is_never_overwritten(folder):
+    with pytest.raises(lw.InputError, match="nothing is overwritten"):
+        lw.ensemble(**arguments(), store=folder)
+    for change, what in (({"duration": 0.06}, "study"), ({"members": 41}, "members"), ({"seed": 4}, "study")):
+        with pytest.raises(lw.ensemble.StoreError, match=f"another study: the {what} differs"):
+            lw.ensemble(**(arguments() | change), store=folder, resume=True)
+    heavier = models.planar_arm().with_gravity((0, 0, -9.8))
+    with pytest.raises(lw.ensemble.StoreError, match="the model differs"):
+        lw.ensemble(**(arguments() | {"model": heavier}), store=folder, resume=True)
+
+
+def test_a_resumed_run_repeats_nothing(tmp_path, reference):
+    def stop(fraction):
+        if fraction > 0.5:
+            raise StopIteration
+
+    with pytest.raises(StopIteration):
+        lw.ensemble(**arguments(), store=tmp_path / "s", progress=stop)
+    before = lw.ensemble.open(tmp_path / "s")
+    assert not before.is_complete
+    assert before.counts["not run"] == 16
+    with pytest.raises(lw.ensemble.StoreError, match="has not been run"):
+        before["speed"]
+    kept = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "s/records").iterdir()}
+    after = lw.ensemble(**arguments(), store=tmp_path / "s", resume=True)
+    assert studies.same_bits(after, reference)
+    assert all((tmp_path / "s/records" / name).stat().st_mtime_ns == when for name, when in kept.items())
+
+
+def test_a_run_that_is_killed_resumes(tmp_path):
+    """SIGKILL in the middle of writing; blocks are as small as they get, so that it hits some."""
+    code = (
+        "import sys, linkwise as lw; sys.path.insert(0, sys.argv[1]); from tests.ensemble.test_store import arguments; "
+        "lw.ensemble(**arguments(members=1600), store=sys.argv[2])"
+    )
+    root = str(Path(__file__).parents[2])
+    store = tmp_path / "s"
+    process = subprocess.Popen([sys.executable, "-c", code, root, str(store)], cwd=root)
+    while not (store / "records").exists() or len(list((store / "records").glob("*.json"))) < 20:
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    finished = lw.ensemble.open(store).store.finished()
+    assert 20 <= len(finished) < 200
+    assert lw.ensemble.open(store).store.damaged() == {}  # what counts as done is whole
+    after = lw.ensemble(**arguments(members=1600), store=store, resume=True)
+    assert studies.same_bits(after, lw.ensemble(**arguments(members=1600)))
+
+
+# Damage.
+def chunk_of(folder, name, number):
+    found = [path for path in (folder / "data.zarr" / name).rglob("*") if path.is_file() and path.name != "zarr.json"]
+    return sorted(found, key=lambda path: [int(x) for x in path.relative_to(folder / "data.zarr" / name).parts[1:]])[
+        number
+    ]
+
+
+def flip(path, at=-1):
+    content = bytearray(path.read_bytes())
+    content[at] ^= 0x10
+    path.write_bytes(content)
+
+
+DAMAGE = {
+    "a bit": lambda f: flip(chunk_of(f, "speed", 2)),
+    "a chunk that is cut short": lambda f: os.truncate(chunk_of(f, "speed", 2), 17),
+    "a chunk that is gone": lambda f: chunk_of(f, "speed", 2).unlink(),
+    "another block's chunk": lambda f: chunk_of(f, "speed", 2).write_bytes(chunk_of(f, "speed", 1).read_bytes()),
+    "a bit of the record": lambda f: flip(f / "records/00000002.json", 40),
+    "an empty record": lambda f: (f / "records/00000002.json").write_bytes(b""),
+    "another block's record": lambda f: (f / "records/00000002.json").write_bytes(
+        (f / "records/00000001.json").read_bytes()
+    ),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_nothing_damaged_is_read(folder, reference, what):
+    DAMAGE[what](folder)
+    results = lw.ensemble.open(folder)
+    with pytest.raises(lw.ensemble.StoreError, match="block 2") as caught:
+        results["speed"]
+    assert caught.value.blocks == (2,)
+    assert np.array_equal(results.read("speed", 0, 16), reference["speed"][:16])  # the others are good
+    assert list(results.store.damaged()) == [2]
+    pytest.importorskip("xarray")
+    with pytest.raises(lw.ensemble.StoreError, match="damaged"):
+        results.to_xarray()
+    with pytest.warns(lw.ensemble.StoreWarning, match="block 2 is run again"):
+        mended = lw.ensemble(**arguments(), store=folder, resume=True)
+    assert studies.same_bits(mended, reference)
+
+
+def test_a_damaged_manifest_is_said(folder):
+    path = folder / "manifest.json"
+    content = path.read_text()
+    path.write_text(content.replace('"members": 40', '"members": 32'))
+    with pytest.raises(lw.ensemble.StoreError, match="checksum is wrong"):
+        lw.ensemble.open(folder)
+    path.write_text(content[:100])
+    with pytest.raises(lw.ensemble.StoreError, match="manifest cannot be read"):
+        lw.ensemble.open(folder)
+    path.unlink()
+    with pytest.raises(lw.InputError, match="not the store of an ensemble"):
+        lw.ensemble.open(folder)
+
+
+# A full disk.
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of one megabyte; needs the right to mount."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    options = ["-t", "tmpfs", "-o", "size=1m,nr_inodes=2000"]
+    if sys.platform != "linux" or subprocess.run(["mount", *options, "tmpfs", place], capture_output=True).returncode:
+        pytest.skip("a file system of its own cannot be mounted here")
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+def test_a_full_disk_is_said_and_nothing_is_lost(small_disk):
+    big = arguments(members=400, batch=20, keep=["final", "q", "v"], output_times=np.linspace(0.0, 0.05, 51))
+    with pytest.raises(lw.ensemble.StoreError, match=r"could not be written: the disk is full[\s\S]*blocks are safe"):
+        lw.ensemble(**big, store=small_disk / "s")
+    partial = lw.ensemble.open(small_disk / "s")
+    done = partial.store.finished()
+    assert 0 < len(done) < 20
+    assert partial.store.damaged() == {}
+    subprocess.run(["mount", "-o", "remount,size=8m,nr_inodes=8000", small_disk], check=True)
+    after = lw.ensemble(**big, store=small_disk / "s", resume=True)
+    assert studies.same_bits(after, lw.ensemble(**big))
+
+
+def test_a_limit_on_files_is_said(tmp_path):
+    """Where nothing can be mounted: the system refuses to let a file grow."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    usual = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4000, before[1]))
+    try:
+        with pytest.raises(lw.ensemble.StoreError, match="the disk is full"):
+            lw.ensemble(**arguments(members=400, batch=200), store=tmp_path / "s")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, usual)
+    assert lw.ensemble.open(tmp_path / "s").store.finished() == []

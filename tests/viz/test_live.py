@@ -1,0 +1,105 @@
+"""The running simulation: the same numbers as simulate, and a mouse that pulls as a spring does."""
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise import models
+from linkwise.errors import LinkwiseError
+from linkwise.viz.live import LiveRun
+
+
+def test_pieces_are_the_motion_that_simulate_gives():
+    model = models.planar_arm()
+    q0, v0 = np.array([0.3, -0.2, 0.5]), np.array([0.1, 0.2, -0.3])
+    run = LiveRun(model, q0, v0, dt=1e-3)
+    for _ in range(10):
+        run.advance(0.05)
+    whole = lw.simulate(model, q0, v0, duration=0.5, dt=1e-3, method="rk4")
+    np.testing.assert_allclose(run.q, whole.q[-1], atol=1e-12)
+    np.testing.assert_allclose(run.v, whole.v[-1], atol=1e-12)
+    assert run.energy == pytest.approx(whole.energy[-1], abs=1e-9)
+    assert run.t == pytest.approx(0.5) and len(run.history) == 10 and run.closure_error == 0.0
+
+
+def test_gravity_can_be_switched_off():
+    model = models.planar_arm()
+    run = LiveRun(model, np.zeros(3))
+    run.gravity = False
+    run.advance(0.2)
+    np.testing.assert_allclose(run.q, 0.0, atol=1e-15)
+    run.gravity = True
+    run.advance(0.2)
+    assert np.abs(run.q).max() > 0.01
+
+
+@pytest.mark.parametrize("body", [0, 2])
+def test_the_mouse_is_a_spring_and_a_damper(body):
+    """The wrench on the body does what J*f does, with the force of a spring at the point."""
+    model = models.stanford_arm()
+    rng = np.random.default_rng(body)
+    q, v = model.random_configuration(rng), rng.normal(size=model.nv)
+    run = LiveRun(model, q, v)
+    point, place = np.array([0.02, -0.03, 0.05]), np.array([0.3, 0.2, 0.1])
+    run.take(body, point, place)
+    p = run.p
+    name = model.bodies[body].name
+    wrenches = run.pull.wrench(0.0, q, v, (), p)
+    J = model.jacobian(q, name, point)[3:]
+    X = model.pose(q, name)
+    force = run.hold.stiffness * (place - X[:3, :3] @ point - X[:3, 3]) - run.hold.damping * (J @ v)
+    f_ext = np.array([np.asarray(wrenches[b.name], float) for b in model.bodies])
+    with_force = model.inverse_dynamics(q, v, np.zeros(model.nv), f_ext)
+    without = model.inverse_dynamics(q, v, np.zeros(model.nv))
+    np.testing.assert_allclose(without - with_force, J.T @ force, atol=1e-9)
+    assert not any(np.any(f_ext[k]) for k in range(len(model.bodies)) if k != body)
+
+
+def test_what_is_held_comes_to_rest_where_it_is_drawn():
+    model = models.planar_arm()
+    run = LiveRun(model, np.array([0.3, 0.4, 0.2]))
+    run.gravity = False
+    name = model.bodies[2].name
+    place = model.pose(np.array([0.1, 0.5, 0.3]), name)[:3, 3]
+    run.take(2, np.zeros(3), place)
+    for _ in range(60):
+        run.advance(0.1)
+    np.testing.assert_allclose(model.pose(run.q, name)[:3, 3], place, atol=0.02)
+    assert run.f_ext is not None
+    run.hold = None
+    run.advance(0.01)
+    np.testing.assert_allclose(run.f_ext, 0.0, atol=1e-12)
+
+
+def test_closed_mechanisms_stay_closed():
+    model = models.four_bar()
+    q = model.assemble(np.array([0.4, 0.1, 0.2]))
+    run = LiveRun(model, q)
+    for _ in range(10):
+        run.advance(0.05)
+    assert run.closure_error < 1e-9 and np.abs(run.v).max() > 0.0
+
+
+def test_a_run_may_be_inside_a_limits_spring():
+    b = lw.ModelBuilder("limited")
+    b.add_body("rod", joint=lw.Revolute(axis=(0, 1, 0)), mass=1.0, com=(0.5, 0, 0), inertia=0.1 * np.eye(3),
+               limits=lw.JointLimits(-1.0, 0.1))  # fmt: skip
+    run = LiveRun(b.build(), np.array([0.0]))
+    for _ in range(60):
+        run.advance(0.02)
+    assert 0.1 < run.q[0] < 0.2  # it lies on the limit, a little inside its spring
+
+
+def test_reset_and_bounded_history():
+    run = LiveRun(models.planar_arm(), np.zeros(3), dt=0.005)
+    for _ in range(700):
+        run.advance(0.005)
+    assert len(run.history) == 600
+    run.reset()
+    assert run.t == 0.0 and not run.history and not run.v.any()
+
+
+def test_a_run_that_diverges_says_so():
+    run = LiveRun(models.planar_arm(), np.zeros(3), np.array([1e200, 0.0, 0.0]))
+    with pytest.raises(LinkwiseError, match="stopped"):
+        run.advance(0.1)

@@ -1,0 +1,139 @@
+"""What bodies look like where files say so, where they do not, and where files are missing."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise import models
+from linkwise.errors import ModelWarning
+from linkwise.viz.bending import bending
+from linkwise.viz.looks import inertia_of, looks_of
+from linkwise.viz.meshes import placeholder
+from linkwise.viz.solids import box
+
+ROBOT = """<robot name="r"><link name="base"/>
+<material name="paint"><color rgba="0.2 0.4 0.6 0.5"/></material>
+<link name="a"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>{}</link>
+<joint name="j" type="continuous"><parent link="base"/><child link="a"/></joint></robot>"""
+MESH = '<visual><geometry><mesh filename="{}"/></geometry></visual>'
+
+
+def robot(visual, path):
+    file = path / "r.urdf"
+    file.write_text(ROBOT.format(visual))
+    return lw.load(file)
+
+
+def test_a_missing_mesh_is_a_placeholder_and_one_warning(tmp_path):
+    model = robot(MESH.format("package://nowhere/gone.stl") + MESH.format("meshes/lost.stl"), tmp_path)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        looks = looks_of(model)
+    (warning,) = caught
+    text = str(warning.message)
+    assert warning.category is ModelWarning
+    assert "package://nowhere/gone.stl" in text and "meshes/lost.stl" in text
+    assert str(tmp_path / "nowhere" / "gone.stl") in text  # where it looked
+    colours = {solid.colour for solid in looks.bodies[0]}
+    assert colours == {placeholder(1.0).colour} and len(looks.missing) == 2
+
+
+def test_a_damaged_mesh_is_a_placeholder_too(tmp_path):
+    (tmp_path / "bad.stl").write_bytes(b"not a mesh")
+    with pytest.warns(ModelWarning, match=r"bad\.stl"):
+        looks = looks_of(robot(MESH.format("bad.stl"), tmp_path))
+    assert looks.bodies[0][0].colour == placeholder(1.0).colour
+
+
+@pytest.mark.parametrize(
+    ("material", "colour"),
+    [
+        ('<material name="paint"/>', (51, 102, 153)),
+        ('<material name=""><color rgba="1 0 0 1"/></material>', (255, 0, 0)),
+        ('<material name="unknown"/>', None),
+        ('<material name="x"><color rgba="red"/></material>', None),
+    ],
+)
+def test_colours_of_a_urdf_file(tmp_path, material, colour):
+    model = robot(f'<visual><geometry><box size="1 2 3"/></geometry>{material}</visual>', tmp_path)
+    (solid,) = looks_of(model).bodies[0]
+    assert solid.colour == colour
+    np.testing.assert_allclose(np.ptp(solid.vertices, axis=0), [1, 2, 3])
+    assert solid.opacity == (0.5 if colour == (51, 102, 153) else 1.0)
+
+
+def test_contact_shapes_serve_where_there_are_no_others(tmp_path):
+    model = robot('<collision><geometry><sphere radius="0.3"/></geometry></collision>', tmp_path)
+    (solid,) = looks_of(model).bodies[0]
+    np.testing.assert_allclose(np.ptp(solid.vertices, axis=0), 0.6, rtol=0.02)
+
+
+def test_a_body_without_shapes_has_its_ellipsoid_and_bones():
+    model = models.stanford_arm()
+    looks = looks_of(model)
+    assert all(looks.bodies) and all(each is not None for each in looks.ellipsoids)
+    for body in model.bodies:
+        mass, com, inertia = inertia_of(body)
+        m, h, J = _parameters(model, body.index)
+        np.testing.assert_allclose([mass, *(mass * com)], [m, *h], atol=1e-12)
+        np.testing.assert_allclose(inertia + mass * (com @ com * np.eye(3) - np.outer(com, com)), J, atol=1e-12)
+
+
+def _parameters(model, k):
+    m, hx, hy, hz, xx, xy, yy, xz, yz, zz = model.inertial_parameters[10 * k : 10 * k + 10]
+    return m, (hx, hy, hz), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def test_tubes_bend_through_the_nodes():
+    model = models.flexible_arm()
+    looks = looks_of(model)
+    q = model.random_configuration(3)
+    for body in model.bodies:
+        (tube,) = looks.bent[body.index]
+        X = model.pose(q, body.name)
+        drawn = tube.vertices(q[body.q_slice]) @ X[:3, :3].T + X[:3, 3]
+        for node in body.flexible.nodes:
+            at = model.pose(q, body.name, node=node.key)[:3, 3]
+            ring = np.linalg.norm(drawn - at, axis=1) < 0.0135  # the tube's radius is 0.012 of its length
+            assert ring.sum() in (10, 20)  # one for each piece of tube that ends there
+            np.testing.assert_allclose(drawn[ring].mean(axis=0), at, atol=1e-9)
+
+
+def test_given_surfaces_follow_the_nodes():
+    body = models.flexible_arm().bodies[0].flexible
+    (skin,) = bending(body, [box(1.0, 0.02, 0.02).placed(lw.transform(xyz=(0.5, 0.0, 0.0)))], 1.0)
+    eta = 1e-3 * np.ones(body.modes)
+    tip = body.node("tip")
+    end = np.abs(skin.solid.vertices[:, 0] - 1.0) < 1e-9
+    moved = (skin.vertices(eta) - skin.solid.vertices)[end].mean(axis=0)
+    np.testing.assert_allclose(
+        moved, tip.Gamma @ eta + 0.5 * (tip.Q @ eta) @ eta, atol=0.06 * np.abs(tip.Gamma @ eta).max()
+    )
+    assert np.abs((skin.vertices(eta) - skin.solid.vertices)[np.abs(skin.solid.vertices[:, 0]) < 1e-9]).max() < 1e-4
+
+
+def test_colours_of_sdf_and_mjcf_files():
+    sdf = """<sdf version="1.9"><model name="m"><link name="a"><inertial><mass>1</mass></inertial><visual name="v">
+      <geometry><sphere><radius>0.1</radius></sphere></geometry><material><diffuse>0 1 0 1</diffuse></material></visual>
+      </link><joint name="j" type="revolute"><parent>world</parent><child>a</child><axis><xyz>0 0 1</xyz></axis></joint>
+      </model></sdf>"""
+    assert looks_of(lw.loads(sdf)).bodies[0][0].colour == (0, 255, 0)
+    pytest.importorskip("mujoco")
+    mjcf = """<mujoco><asset><material name="m" rgba="0 0 1 1"/></asset><worldbody><body><joint type="hinge"/>
+      <geom type="sphere" size="0.1" material="m"/><geom type="box" size="0.1 0.1 0.1" rgba="1 0 0 0.5"/></body>
+      </worldbody></mujoco>"""
+    assert {solid.colour for solid in looks_of(lw.loads(mjcf)).bodies[0]} == {(0, 0, 255), (255, 0, 0)}
+
+
+def test_a_model_without_bodies_can_be_seen():
+    b = lw.ModelBuilder("table")
+    b.add_body(
+        "top", joint=lw.Fixed(), mass=1.0, visuals=[lw.Geometry("box", (1.0, 1.0, 0.1), None, (1, 1, 1), PLACE, "top")]
+    )
+    looks = looks_of(b.build())
+    assert looks.bodies == () and len(looks.base) == 1
+
+
+PLACE = tuple(tuple(row) for row in np.eye(4).tolist())
