@@ -143,15 +143,17 @@ class AlignedFrames:
 
     def _choose_one_by_one(self, which: Array, z: Array, u: Array, c: Array, sine_squared: Array) -> None:
         """Origins that depend on the parent's, in plain numbers: with very many links this is where time would go."""
-        origins = self.o.tolist()
+        origins: dict[int, list[float]] = {}
+        parents = self.parents[which]
         rows = zip(
-            which.tolist(), self.parents[which].tolist(), self.X[which].tolist(), self.J[which, :3, 3].tolist(),
-            z[which].tolist(), u[which].tolist(), c[which].tolist(), sine_squared[which].tolist(),
+            which.tolist(), parents.tolist(), self.o[parents].tolist(),
+            self.X[which].tolist(), self.J[which, :3, 3].tolist(), z[which].tolist(),
+            u[which].tolist(), c[which].tolist(), sine_squared[which].tolist(),
             (self.symmetry[which] == _SYMMETRIES["direction"]).tolist(), strict=True,
         )  # fmt: skip
-        for k, parent, X, J, (zx, zy, zz), (ux, uy, uz), cosine, sine2, slides in rows:
+        for k, parent, above, X, J, (zx, zy, zz), (ux, uy, uz), cosine, sine2, slides in rows:
             (a, b, e, px), (f, g, h, py), (i, j, m, pz), _ = X
-            ox, oy, oz = origins[parent]
+            ox, oy, oz = origins.get(parent, above)  # chosen here, or before
             dx, dy, dz = ox - px, oy - py, oz - pz
             x, y, w = a * dx + f * dy + i * dz, b * dx + g * dy + j * dz, e * dx + h * dy + m * dz
             if slides:
@@ -162,7 +164,7 @@ class AlignedFrames:
             if sine2 > 0.0:
                 t = (t - cosine * (x * ux + y * uy + w * uz)) / sine2
             origins[k] = [J[0] + zx * t, J[1] + zy * t, J[2] + zz * t]
-        self.o = np.array(origins)
+        self.o[which] = list(origins.values())
 
     def _choose_x(self, centres: Array) -> None:
         """Along the common normal to the first child that gives a direction; a leaf's towards its mass centre."""

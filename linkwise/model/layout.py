@@ -51,7 +51,11 @@ def lay_out(
         align = regroup = False
     if regroup and not align:
         raise ValueError("inertias are regrouped in aligned frames only")
-    values = Values(mechanism, p)
+    with paused(len(mechanism.bodies)):
+        return _laid_out(mechanism, Values(mechanism, p), align, regroup)
+
+
+def _laid_out(mechanism: Mechanism, values: Values, align: bool, regroup: bool) -> Tree:
     parts = Parts(mechanism)
     frames = _frames(mechanism, values, parts) if align else BodyFrames(mechanism)
     R, o = frames.R[-1], frames.o[-1]
@@ -59,8 +63,7 @@ def lay_out(
     if mechanism.is_flexible or values.any_given:
         links, base = _one_by_one(mechanism, values, frames, regroup)
     else:
-        with paused(len(mechanism.bodies)):
-            links, base = _all_at_once(mechanism, parts, frames, regroup)
+        links, base = _all_at_once(mechanism, parts, frames, regroup)
     return Tree(links, mechanism.nq, mechanism.nv, gravity, _rigid(R, o), base)
 
 

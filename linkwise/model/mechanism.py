@@ -267,7 +267,7 @@ class Mechanism:
     @cached_property
     def parents(self) -> tuple[int, ...]:
         """Parent index of each body, -1 for the world."""
-        return tuple(body.parent for body in self.bodies)
+        return tuple([body.parent for body in self.bodies])
 
     @cached_property
     def mass(self) -> float:
