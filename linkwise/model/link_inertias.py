@@ -10,8 +10,8 @@ from linkwise.model.frames import poses, rows_of, snapped, times
 from linkwise.model.mechanism import IDENTITY, Mechanism
 from linkwise.model.terms import Terms
 from linkwise.spatial.inertia import RigidInertia
-from linkwise.spatial.matrices import Mat3, Sym3
-from linkwise.spatial.transforms import Rotation, Shift
+from linkwise.spatial.matrices import Sym3
+from linkwise.spatial.transforms import Shift
 from linkwise.spatial.vectors import Vec
 
 Array = Any
@@ -53,9 +53,7 @@ class Parts:
         summed = about.shifted(np.abs(self.com.T)).turned(np.abs(turn).transpose(1, 2, 0))
         summed = summed.shifted(np.abs(l.T))
         own = RigidInertia.from_com(self.mass, com, about_com.J)
-        turned = Rotation(Mat3(list(turn.transpose(1, 2, 0)))).rigid_in(own)
-        straight = (turn == np.eye(3)).all(axis=(1, 2))
-        M = Shift(shift).rigid_in(_where(straight, own, turned))
+        M = Shift(shift).rigid_in(_turned(turn, own))
         terms = self._summed(_rows(summed.m, summed.h, summed.J))
         total = self._summed(_rows(M.m, M.h, M.J.six()))
         return snapped_by(total, terms), terms
@@ -80,7 +78,12 @@ def _rows(m: Array, h: Any, J: Any) -> Array:
     return np.stack((m, *h, *J), axis=1)
 
 
-def _where(condition: Array, a: RigidInertia, b: RigidInertia) -> RigidInertia:
-    h = (np.where(condition, x, y) for x, y in zip(a.h, b.h, strict=True))
-    J = (np.where(condition, x, y) for x, y in zip(a.J.six(), b.J.six(), strict=True))
-    return RigidInertia(a.m, Vec(*h), Sym3.of(*J))
+def _turned(R: Array, M: RigidInertia) -> RigidInertia:
+    """Inertias in turned axes: R h and R J Rᵀ in full, each entry from what it depends on.
+
+    A trace that is kept would save one of them at the cost of its digits where another moment is far larger.
+    """
+    J = np.stack([x for row in M.J.m for x in row], axis=1).reshape(-1, 3, 3)
+    turned = R @ J @ R.transpose(0, 2, 1)
+    six = (turned[:, i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)))
+    return RigidInertia(M.m, Vec(*times(R, np.stack(list(M.h), axis=1)).T), Sym3.of(*six))
