@@ -130,7 +130,8 @@ class AlignedFrames:
             """Where the common normals of skew axes stand: on the parent's line, whose point does not matter."""
             back = X[which, :3, :3].transpose(0, 2, 1)
             point = times(back, self.o[parents[which]] - X[which, :3, 3]) - self.J[which, :3, 3]
-            along = (point * z[which]).sum(axis=1) - c[which] * (point * u[which]).sum(axis=1)
+            across_u = np.cross(u[which], np.cross(z[which], u[which]))  # z - (z·u) u, to all digits
+            along = (point * across_u).sum(axis=1)
             self.o[which] = self.J[which, :3, 3] + z[which] * (along / sine_squared[which])[:, None]
 
         settled = skew & (above != _SYMMETRIES["direction"])
