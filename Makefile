@@ -2,6 +2,7 @@
 #   make demo    see it run          make test    everything that must pass before a commit lands
 #   make bench   measure it          make docs    build the documentation
 #   make campaign CAMPAIGN=2h        try to make it crash, hang or lie, for so long
+#   make lanes LANES="3.12-lowest"   test with other Pythons, the oldest packages we accept, the newest
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -10,8 +11,10 @@ PYTEST_ARGS ?=
 BENCH_ARGS ?=
 CAMPAIGN ?= 10m
 CAMPAIGN_ARGS ?=
+LANES ?=
+LANES_ARGS ?=
 
-.PHONY: help demo test lint types layers pytest slow bench campaign docs format clean
+.PHONY: help demo test lint types layers pytest slow lanes bench campaign docs format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -39,6 +42,11 @@ pytest: $(VENV)/.dev
 
 slow: $(VENV)/.dev $(VENV)/.models
 	$(BIN)/python -m pytest -n auto -m slow $(PYTEST_ARGS)
+	$(MAKE) lanes
+
+# The lowest versions that pyproject.toml declares and the newest, each with its own Python: build/lanes.
+lanes: $(VENV)/.lanes
+	$(BIN)/python -m tests.lanes $(LANES) $(LANES_ARGS)
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m bench.core $(BENCH_ARGS)
@@ -70,6 +78,10 @@ $(VENV)/.dev: $(BIN)/python pyproject.toml
 # Their model files alone: what these packages need besides would be gigabytes.
 $(VENV)/.models: $(VENV)/.dev
 	$(PIP) install --quiet --no-deps dm_control gymnasium-robotics
+	touch $@
+
+$(VENV)/.lanes: $(BIN)/python
+	$(PIP) install --quiet uv
 	touch $@
 
 $(BIN)/python:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from docs.building.tex import tex
 from linkwise.operators import rules
 
 PAGE = Path(__file__).parent / "guide" / "operator_rules.md"
@@ -12,11 +15,20 @@ HEAD = """# Operator rules
 
 The identities that the library knows, from `lw.operators.rules()`; this page is generated
 (`python docs/generate_rules.py`). Each holds for every state, and for the adjoints of its two sides. [](operators.md)
-shows them at work, [](../notation.md) explains the letters, [](../theory/papers.md) the numbers of the papers. (+ J_r)
-stands for rotor inertias, where the mechanism has any.
+shows them at work, [](../notation.md) explains the letters, [](../theory/papers.md) the numbers of the papers.
+$(+ J_r)$ stands for rotor inertias, where the mechanism has any.
 
 `expr.rewrite("name")` puts the right side in place of the left one wherever it is found, and
 `expr.rewrite("name", reverse=True)` the left in place of the right.
+
+```python
+from linkwise import models
+
+ops = models.stanford_arm().operators([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+shorter = ((ops.I - ops.H @ ops.psi @ ops.K) @ ops.H @ ops.phi).rewrite("whitened_sweep")
+print(shorter)
+print(shorter.explain())
+```
 """
 USES = {
     "simplify": "Used by `simplify()`: they take away sweeps or factors.",
@@ -31,8 +43,7 @@ def page() -> str:
     for use, title in USES.items():
         lines += [f"## {title}", "", "| name | identity | paper | where |", "|---|---|---|---|"]
         for rule in rules(use):
-            statement = rule.statement.replace("*", "\\*").replace("~", "\\~").replace("|", "\\|")
-            lines.append(f"| `{rule.name}` | {statement} | {rule.source} | {rule.needs or ''} |")
+            lines.append(f"| `{rule.name}` | ${tex(rule.statement)}$ | {rule.source} | {rule.needs or ''} |")
         lines.append("")
     return "\n".join(lines)
 

@@ -27,9 +27,17 @@ def excite(rng, model, t):
 
 
 def main(quick: bool = False) -> dict[str, float]:
+    t = np.linspace(0, 20, 500 if quick else 4000)
+    tau, predicted = identify(t)
+    error = np.sqrt(np.mean((predicted - tau) ** 2))
+    print(f"forces of another motion are predicted to {error:.4f} N m (rms), of {np.sqrt(np.mean(tau**2)):.1f}")
+    return {"error": float(error), "rms": float(np.sqrt(np.mean(tau**2)))}
+
+
+def identify(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The forces of a motion that was not used to identify the arm: as they are, and as predicted."""
     model = models.stanford_arm()
     rng = np.random.default_rng(0)
-    t = np.linspace(0, 20, 500 if quick else 4000)
 
     # Measure: forces with noise of 0.05 N m (or N).
     q, v, vdot = excite(rng, model, t)
@@ -49,9 +57,17 @@ def main(quick: bool = False) -> dict[str, float]:
     q, v, vdot = excite(rng, model, t)
     tau = model.inverse_dynamics(q, v, vdot)
     predicted = (model.regressor(q, v, vdot) @ (base.T @ x)).reshape(tau.shape)
-    error = np.sqrt(np.mean((predicted - tau) ** 2))
-    print(f"forces of another motion are predicted to {error:.4f} N m (rms), of {np.sqrt(np.mean(tau**2)):.1f}")
-    return {"felt": felt, "error": float(error), "rms": float(np.sqrt(np.mean(tau**2)))}
+    return tau, predicted
+
+
+def draw(axes) -> None:
+    """Forces of the other motion: lines as they are, dots as predicted."""
+    t = np.linspace(0, 20, 500)
+    tau, predicted = identify(t)
+    axes.plot(t, tau[:, :3])
+    axes.set_prop_cycle(None)
+    axes.plot(t[::6], predicted[::6, :3], ".")
+    axes.set(xlabel="t [s]", ylabel="force of joints 1 to 3 [N m, N]", xlim=(0, 10))
 
 
 if __name__ == "__main__":

@@ -30,24 +30,39 @@ def regulator(model: lw.Model) -> np.ndarray:
     return np.linalg.solve(R, B.T @ solve_continuous_are(A, B, Q, R))[0]
 
 
-def main(quick: bool = False) -> dict[str, float]:
-    model = make()
-    K = regulator(model)
-    print("gains", np.round(K, 3))
+LEANS = np.radians(np.arange(5.0, 80.0, 5.0))
+
+
+def catch(model: lw.Model, K: np.ndarray) -> lw.Trajectory:
+    """From how far can the pole be caught? All leans in one batch."""
 
     def control(t, q, v, p):
         return [-(K[0] * q[0] + K[1] * q[1] + K[2] * v[0] + K[3] * v[1]), 0.0]
 
-    # How far may the pole lean at the start? All in one batch.
-    lean = np.radians(np.arange(5.0, 80.0, 5.0))
-    starts = np.column_stack([np.zeros_like(lean), lean])
+    starts = np.column_stack([np.zeros_like(LEANS), LEANS])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # from too far, the cart runs away to infinity
-        motion = lw.simulate(model, starts, np.zeros(2), duration=10.0, control=control, method="rk4", dt=0.005)
+        return lw.simulate(model, starts, np.zeros(2), duration=10.0, control=control, method="rk4", dt=0.005)
+
+
+def main(quick: bool = False) -> dict[str, float]:
+    model = make()
+    K = regulator(model)
+    print("gains", np.round(K, 3))
+    motion = catch(model, K)
     upright = np.abs(motion.q[:, -1, 1]) < 1e-2
-    most = round(float(np.degrees(lean[upright].max())))
+    most = round(float(np.degrees(LEANS[upright].max())))
     print(f"the regulator catches the pole from up to {most}°")
     return {"most": most, "caught": int(upright.sum())}
+
+
+def draw(axes) -> None:
+    """The pole's angle from every lean that is caught."""
+    model = make()
+    motion = catch(model, regulator(model))
+    caught = np.abs(motion.q[:, -1, 1]) < 1e-2
+    axes.plot(motion.t, np.degrees(motion.q[caught, :, 1]).T)
+    axes.set(xlabel="t [s]", ylabel="lean of the pole [°]", xlim=(0, 5))
 
 
 if __name__ == "__main__":

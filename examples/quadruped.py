@@ -32,9 +32,8 @@ def make() -> lw.Model:
     return b.build()
 
 
-def main(quick: bool = False) -> dict[str, float]:
-    model = make()
-    print(f"{model.name}: {model.nv} freedoms, {model.mass:g} kg")
+def flight(model: lw.Model) -> lw.Trajectory:
+    """From take-off, pitching forward slowly, while the legs are drawn in."""
     stretched, tucked = np.tile([0.0, 0.2, -0.4], 4), np.tile([0.0, 1.2, -2.4], 4)
 
     def tuck(t, q, v, p):
@@ -44,10 +43,17 @@ def main(quick: bool = False) -> dict[str, float]:
     q0 = np.concatenate([[1, 0, 0, 0, 0, 0, 0.5], stretched])  # quaternion w, x, y, z and position of the trunk; legs
     v0 = np.concatenate([[0, 2.0, 0, 0, 0, 3.0], np.zeros(12)])  # pitching forward at 2 rad/s, 3 m/s upwards
     times = np.linspace(0, 0.6, 61)
-    motion = lw.simulate(model, q0, v0, duration=0.6, control=tuck, output_times=times, rtol=1e-10)
+    return lw.simulate(model, q0, v0, duration=0.6, control=tuck, output_times=times, rtol=1e-10)
+
+
+def main(quick: bool = False) -> dict[str, float]:
+    model = make()
+    print(f"{model.name}: {model.nv} freedoms, {model.mass:g} kg")
+    motion = flight(model)
+    times = motion.t
 
     center = model.center_of_mass(motion.q)
-    start = model.centroidal_momentum(q0, v0)
+    start = model.centroidal_momentum(motion.q[0], motion.v[0])
     path = center[0] + np.outer(times, start[3:] / model.mass) + 0.5 * np.outer(times**2, model.gravity)
     off_path = np.abs(center - path).max()
     spin = model.centroidal_momentum(motion.q, motion.v)[:, :3]
@@ -57,6 +63,22 @@ def main(quick: bool = False) -> dict[str, float]:
     print(f"angular momentum stays at {spin[0, 1]:.3f} N m s to {lost:.1e}")
     print(f"the trunk pitches at {pitch[0]:.2f} rad/s with the legs out, {pitch[-1]:.2f} rad/s with them tucked")
     return {"off_path": float(off_path), "lost": float(lost), "before": float(pitch[0]), "after": float(pitch[-1])}
+
+
+def draw(axes) -> None:
+    """From the side, five instants beside each other: trunk, legs on the left, and the path of the mass centre."""
+    model = make()
+    motion = flight(model)
+    for k in range(0, 61, 15):
+        away = np.array([1.2 * motion.t[k] / 0.15, 0.0])
+        for end, color in (("front", "C0"), ("rear", "C1")):
+            names = [f"{end} left thigh", f"{end} left shank", f"{end} left foot"]
+            leg = np.array([motion.pose(name)[k, [0, 2], 3] for name in names])
+            axes.plot(*(leg + away).T, "o-", ms=3, color=color)
+        trunk = np.array([motion.pose(f"{end} left thigh")[k, [0, 2], 3] for end in ("front", "rear")])
+        axes.plot(*(trunk + away).T, color="0.4", lw=4)
+        axes.text(away[0], 0.0, f"{motion.t[k]:.2f} s", ha="center", fontsize="small")
+    axes.set(xlabel="x, shifted [m]", ylabel="z [m]", aspect="equal")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ The gains are run-time parameters `p` of the control function, one row for each 
 """
 
 import warnings
+from collections.abc import Iterator
 from time import perf_counter
 
 import numpy as np
@@ -38,23 +39,36 @@ def costs(model: lw.Model, gains: np.ndarray) -> np.ndarray:
     return np.minimum(q[..., 0] ** 2 + q[..., 1] ** 2, 1.0).mean(axis=1)
 
 
-def main(quick: bool = False) -> dict[str, float]:
-    model = make()
+def search(model: lw.Model, batch: int, rounds: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The costs of each round's rollouts, and the mean of the best gains, around which the next round draws."""
     rng = np.random.default_rng(0)
-    batch, rounds = (512, 10) if quick else (4096, 15)
     mean, spread = np.zeros(4), np.full(4, 30.0)
-    history = []
-    start = perf_counter()
     for _ in range(rounds):
         gains = mean + spread * rng.standard_normal((batch, 4))
         cost = costs(model, gains)
         best = gains[np.argsort(cost)[: batch // 16]]
         mean, spread = best.mean(axis=0), best.std(axis=0)
+        yield cost, mean
+
+
+def main(quick: bool = False) -> dict[str, float]:
+    batch, rounds = (512, 10) if quick else (4096, 15)
+    history = []
+    start = perf_counter()
+    for cost, mean in search(make(), batch, rounds):
         history.append(float(cost.min()))
         print(f"best cost {cost.min():.4f}, middle one {np.median(cost):.3g}, gains {np.round(mean, 1)}")
     steps = batch * rounds * 500
     print(f"{steps / 1e6:.1f} million steps in {perf_counter() - start:.1f} s, compiling included")
     return {"first": history[0], "last": history[-1]}
+
+
+def draw(axes) -> None:
+    """The costs of all rollouts, round by round."""
+    for number, (cost, _) in enumerate(search(make(), 512, 10), 1):
+        axes.plot(np.full(len(cost), number), cost, ".", color="C0", alpha=0.15, ms=4)
+        axes.plot(number, cost.min(), "o", color="C1")
+    axes.set(xlabel="round", ylabel="cost (best in orange)", yscale="log")
 
 
 if __name__ == "__main__":

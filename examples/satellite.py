@@ -25,14 +25,18 @@ def make() -> lw.Model:
     return b.build()
 
 
+def tumble(model: lw.Model, duration: float, samples: int = 201) -> lw.Trajectory:
+    """Let it go, turning, with the panels swinging."""
+    v0 = np.array([0.3, 0.1, -0.2, 0, 0, 0, 0.2, -0.1])  # hub's angular velocity, linear velocity, hinges
+    times = np.linspace(0, duration, samples)
+    springs = lw.JointSprings(model, stiffness=[0, 0, 0, 0, 0, 0, STIFFNESS, STIFFNESS])
+    return lw.simulate(model, model.neutral(), v0, duration=duration, control=springs, output_times=times, rtol=1e-12)
+
+
 def main(quick: bool = False) -> dict[str, float]:
     model = make()
-    q0 = model.neutral()
-    v0 = np.array([0.3, 0.1, -0.2, 0, 0, 0, 0.2, -0.1])  # hub's angular velocity, linear velocity, hinges
     duration = 20.0 if quick else 100.0
-    times = np.linspace(0, duration, 201)
-    springs = lw.JointSprings(model, stiffness=[0, 0, 0, 0, 0, 0, STIFFNESS, STIFFNESS])
-    motion = lw.simulate(model, q0, v0, duration=duration, control=springs, output_times=times, rtol=1e-12)
+    motion = tumble(model, duration)
 
     energy = motion.energy  # with that of the springs
     momentum = model.momentum(motion.q, motion.v)  # angular about the world's origin, linear
@@ -45,6 +49,14 @@ def main(quick: bool = False) -> dict[str, float]:
         print(f"{name} stays constant to {error:.1e}, relative, over {duration:g} s")
     print(f"the panels swing by up to {np.degrees(np.abs(motion.q[:, 7:]).max()):.2f}°")
     return {name: float(error) for name, error in worst.items()}
+
+
+def draw(axes) -> None:
+    """The hinges' angles over the first seconds."""
+    motion = tumble(make(), 8.0, samples=801)
+    axes.plot(motion.t, np.degrees(motion.q[:, 7:]), label=["left hinge", "right hinge"])
+    axes.set(xlabel="t [s]", ylabel="angle [°]")
+    axes.legend(fontsize="small")
 
 
 if __name__ == "__main__":

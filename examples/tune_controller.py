@@ -33,15 +33,17 @@ def cost(trajectory) -> np.ndarray:
     return np.minimum((np.clip(q, -1e3, 1e3) ** 2).sum(axis=2), 1.0).mean(axis=1)
 
 
+SCENARIOS = {
+    "q0": [0.0, st.norm(0.0, 0.15)],
+    "pole.mass": st.uniform(0.2, 0.3),
+    "strength": st.norm(0.0, 1.0),
+    "moment": st.uniform(0.5, 2.0),
+}
+SETTINGS = {"duration": 5.0, "method": "rk4", "dt": 0.01, "control": control, "save_every": 10}
+
+
 def main(quick: bool = False) -> dict[str, float]:
     model = make()
-    scenarios = {
-        "q0": [0.0, st.norm(0.0, 0.15)],
-        "pole.mass": st.uniform(0.2, 0.3),
-        "strength": st.norm(0.0, 1.0),
-        "moment": st.uniform(0.5, 2.0),
-    }
-    settings = {"duration": 5.0, "method": "rk4", "dt": 0.01, "control": control, "save_every": 10}
     rounds, population, count = (25, 24, 12) if quick else (40, 32, 100)
     over = {"gains": ([-60.0] * 4, [60.0] * 4)}
     found = {}
@@ -50,24 +52,33 @@ def main(quick: bool = False) -> dict[str, float]:
             model,
             over,
             cost,
-            scenarios,
+            SCENARIOS,
             count,
             strategy=strategy,
             rounds=rounds,
             population=population,
             seed=1,
-            **settings,
+            **SETTINGS,
         )
         found[strategy] = best.cost
         print(f"{strategy}: cost {best.cost:.4f} after {best.evaluations} simulations, gains {np.round(best.x, 1)}")
 
     # How good is it in scenarios that it was not tuned in?
     trial = lw.ensemble(
-        model, {"gains": best.x, **scenarios}, 200 if quick else 20_000, seed=2, keep={"cost": cost},
-        failure=lambda trajectory: ~(np.abs(trajectory.q[:, -1, 1]) < 0.2), **settings,
+        model, {"gains": best.x, **SCENARIOS}, 200 if quick else 20_000, seed=2, keep={"cost": cost},
+        failure=lambda trajectory: ~(np.abs(trajectory.q[:, -1, 1]) < 0.2), **SETTINGS,
     )  # fmt: skip
     print(f"in new scenarios: cost {trial.moments('cost').mean:.4f}, the pole falls in {trial.failure_rate()}")
     return {**found, "falls": trial.failure_rate().value}
+
+
+def draw(axes) -> None:
+    """The pole in eighty scenarios: under guessed gains (orange), and under those that are found."""
+    for gains, color in (([-2.0, -30.0, -4.0, -8.0], "C1"), ([-5.3, -60.0, -28.2, -45.8], "C0")):
+        trial = lw.ensemble(make(), {"gains": gains, **SCENARIOS}, 80, seed=2, keep="q", **SETTINGS)
+        q = trial["q"]
+        axes.plot(np.linspace(0.0, 5.0, q.shape[1]), np.degrees(q[:, :, 1]).T, color=color, lw=0.5)
+    axes.set(xlabel="t [s]", ylabel="lean of the pole [°]", ylim=(-40, 40))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ examples:
   linkwise simulate panda.urdf --duration 2 --plot fall.png
   linkwise view panda.urdf                       see it, move it, let it go
   linkwise emit panda.urdf forward_dynamics --target c -o panda_c
-  linkwise demo                                  the worked examples of the papers, as a report
+  linkwise demo                                  the five papers, computed: one page for the browser
 
 A model is a file, or the name of a built-in one: planar_arm, stanford_arm.
 `linkwise COMMAND --help` has examples for each command."""
@@ -357,7 +357,7 @@ view panda.urdf motion.npz --html motion.html""",
 
 def _demo(commands: Any) -> None:
     parser = _command(
-        commands, "demo", "the worked examples of the papers, as a report for the browser",
+        commands, "demo", "the five papers computed, with a robot that moves: one page for the browser",
         """
 demo
 demo -o report.html --open""",

@@ -213,6 +213,18 @@ def _extreme(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     return lambda a, axis=None: _reduced(function, _base(a), axis)
 
 
+def cross(a: Any, b: Any, *axes: Any, **named_axes: Any) -> Any:
+    """``np.cross`` of scalars, of three components each; anything else is left to NumPy.
+
+    NumPy's own, before 2.3, takes the product of two constants for an array of floats, and fails to put others into it.
+    """
+    a, b = _base(a), _base(b)
+    if axes or named_axes or a.shape[-1:] != (3,) or b.shape[-1:] != (3,):
+        return _back(np.cross(a, b, *axes, **named_axes))
+    i, j = [1, 2, 0], [2, 0, 1]
+    return scalar_array(a[..., i] * b[..., j] - a[..., j] * b[..., i])
+
+
 def _norm(x: Any, ord: Any = None, axis: int | None = None) -> Any:
     from linkwise.compiled.small_matrices import norm
 
@@ -237,6 +249,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.clip: _clip,
     np.max: _extreme(scalar.maximum),
     np.min: _extreme(scalar.minimum),
+    np.cross: cross,
     np.linalg.norm: _norm,
     np.linalg.solve: _matrices("solve"),
     np.linalg.inv: _matrices("inverse"),

@@ -6,6 +6,7 @@ and is the same to the last bit each time, in whatever order ranges are asked fo
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -95,7 +96,7 @@ class Latin(_Whole):
         from scipy.stats import qmc
 
         super().__init__(members, dimensions, seeds)
-        self.table = qmc.LatinHypercube(max(1, dimensions), rng=seeds.stream(2)).random(members)[:, :dimensions]
+        self.table = _engine(qmc.LatinHypercube, max(1, dimensions), seeds).random(members)[:, :dimensions]
 
 
 class Drawn(_Whole):
@@ -180,10 +181,16 @@ def _sobol(dimensions: int, seeds: Seeds, start: int, stop: int) -> Array:
 
     if not dimensions:
         return np.empty((stop - start, 0))
-    engine = qmc.Sobol(dimensions, scramble=True, rng=seeds.stream(2))
+    engine = _engine(qmc.Sobol, dimensions, seeds)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that part of a sequence is less even than the whole: it is put together again
         return np.asarray(engine.fast_forward(start).random(stop - start) if start else engine.random(stop - start))
+
+
+def _engine(kind: Any, dimensions: int, seeds: Seeds) -> Any:
+    """A sequence of ``scipy.stats.qmc``, scrambled; SciPy before 1.15 calls its generator ``seed``."""
+    name = "rng" if "rng" in inspect.signature(kind).parameters else "seed"
+    return kind(dimensions, scramble=True, **{name: seeds.stream(2)})
 
 
 def _inside(points: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Figures as SVG text, to stand inside a page: matplotlib, without a window."""
+"""Figures as SVG text, to stand inside a page: matplotlib, without a window, in the page's own colours."""
 
 from __future__ import annotations
 
@@ -13,44 +13,66 @@ import numpy as np
 from linkwise.errors import require_extra
 
 _NUMBER = count(1)
-_COLORS = ("#1f5fa8", "#d1603d", "#3a8f5c", "#7d5ba6", "#b8860b", "#2f8f9d")
+_INK, _GRID = "#010203", "#040506"
+_COLORS = tuple(f"#0708{k:02x}" for k in range(6))
+"""Stand-ins: in the SVG each becomes a variable of the page's style, so that a figure follows day and night."""
+_VARIABLES = {_INK: "var(--ink)", _GRID: "var(--line)"} | {c: f"var(--c{k})" for k, c in enumerate(_COLORS)}
+
+Curve = tuple[str, Any, Any]
+"""A label, and the points: x and y."""
 
 
 def line_figure(
     t: Any,
     curves: Sequence[tuple[str, Any]],
+    others: Sequence[tuple[str, Any]] = (),
     *,
     y_label: str,
-    size: tuple[float, float] = (7.0, 3.6),
+    size: tuple[float, float] = (5.4, 3.2),
+    columns: int = 3,
 ) -> str:
-    """All curves in one panel, over time."""
-    figure = _figure(size)
-    axis = figure.subplots()
+    """All curves in one panel, over time.
+
+    Args:
+        t: times (T), s.
+        curves: a label and T values each.
+        others: what the curves are compared with, dashed; a label that occurs twice is shown once.
+        y_label: quantity and unit.
+        size: width and height, inches: what 9-point letters are measured by.
+        columns: of the legend.
+    """
+    figure, axis = _axes(size)
     for (label, values), color in zip(curves, _COLORS, strict=False):
         axis.plot(t, values, label=label, color=color, lw=1.8)
-    _dress(axis, t)
+    for label, values in others:
+        known = label in axis.get_legend_handles_labels()[1]
+        axis.plot(t, values, label=None if known else label, color=_INK, lw=1.1, ls=(0, (4, 3)))
+    axis.set_xlim(t[0], t[-1])
+    low, high = axis.get_ylim()
+    if high - low < 1e-9:  # a curve that is zero to rounding, shown as zero
+        axis.set_ylim(-1.0, 1.0)
+    axis.ticklabel_format(axis="y", useOffset=False, scilimits=(-3, 4))
     axis.set_ylabel(y_label)
     axis.set_xlabel("time (s)")
-    axis.legend(frameon=False, ncols=len(curves), loc="lower center", bbox_to_anchor=(0.5, 1.0), handlelength=1.6)
+    if len(curves) + len(others) > 1:
+        _legend(axis, columns)
     return _svg(figure, ", ".join(label for label, _ in curves) + f": {y_label} over time")
 
 
-def panel_figure(
-    t: Any, panels: Sequence[tuple[str, str, Any]], *, columns: int = 3, size: tuple[float, float] = (10.0, 5.0)
+def growth_figure(
+    curves: Sequence[Curve], *, x_label: str, y_label: str, size: tuple[float, float] = (5.4, 3.8), columns: int = 2
 ) -> str:
-    """One panel for each curve: (title, y label, values)."""
-    figure = _figure(size)
-    rows = -(-len(panels) // columns)
-    axes = figure.subplots(rows, columns, sharex=True, squeeze=False)
-    for k, (title, y_label, values) in enumerate(panels):
-        axis = axes[k // columns, k % columns]
-        axis.plot(t, values, color=_COLORS[0], lw=1.8)
-        _dress(axis, t)
-        axis.set_title(title, fontsize=10, loc="left")
-        axis.set_ylabel(y_label, fontsize=9)
-        if k // columns == rows - 1:
-            axis.set_xlabel("time (s)", fontsize=9)
-    return _svg(figure, "; ".join(title for title, _, _ in panels))
+    """Curves with markers over n, both axes logarithmic: a straight line is a power, its slope the exponent."""
+    figure, axis = _axes(size)
+    for (label, x, y), color in zip(curves, _COLORS, strict=False):
+        axis.loglog(x, y, "o-", label=label, color=color, lw=1.6, ms=4)
+    ticks = sorted({n for _, x, _ in curves for n in x})
+    axis.set_xticks(ticks, [str(n) for n in ticks])
+    axis.set_xticks([], minor=True)
+    axis.set_xlabel(x_label)
+    axis.set_ylabel(y_label)
+    _legend(axis, columns)
+    return _svg(figure, ", ".join(label for label, _, _ in curves) + f": {y_label} over {x_label}")
 
 
 def histogram_figure(panels: Sequence[tuple[str, Any]], *, columns: int = 3) -> str:
@@ -60,7 +82,7 @@ def histogram_figure(panels: Sequence[tuple[str, Any]], *, columns: int = 3) -> 
         axis.hist(values, bins=min(60, max(8, int(len(values) ** 0.5))), color=_COLORS[0], alpha=0.85)
         for quantile in np.quantile(values, [0.05, 0.5, 0.95]):
             axis.axvline(quantile, color=_COLORS[1], lw=1.2)
-        _plain(axis, label, "members")
+        _labelled(axis, label, "members")
     return _svg(figure, "distributions of " + ", ".join(label for label, _ in panels))
 
 
@@ -71,24 +93,30 @@ def scatter_figure(panels: Sequence[tuple[str, Any, str, Any]], marked: Any = No
         axis.scatter(x, y, s=5, color=_COLORS[0], alpha=0.45, linewidths=0)
         if marked is not None and marked.any():
             axis.scatter(x[marked], y[marked], s=9, color=_COLORS[1], alpha=0.9, linewidths=0)
-        _plain(axis, x_label, y_label)
+        _labelled(axis, x_label, y_label)
     return _svg(figure, "; ".join(f"{y_label} against {x_label}" for x_label, _, y_label, _ in panels))
 
 
 def bar_figure(names: Sequence[str], groups: Sequence[tuple[str, Any, Any]], *, x_label: str) -> str:
     """Horizontal bars for each name, one for each group (label, values, intervals (n, 2))."""
-    figure = _figure((8.0, 0.9 + 0.26 * len(groups) * len(names)))
-    axis = figure.subplots()
+    figure, axis = _axes((8.0, 0.9 + 0.26 * len(groups) * len(names)))
     height = 0.8 / len(groups)
     places = np.arange(len(names))
     for k, (label, values, intervals) in enumerate(groups):
         around = np.abs(np.transpose(intervals) - values)
-        axis.barh(places + k * height, values, height, xerr=around, label=label, color=_COLORS[k], ecolor="0.35")
+        axis.barh(places + k * height, values, height, xerr=around, label=label, color=_COLORS[k], ecolor=_INK)
     axis.set_yticks(places + 0.5 * height * (len(groups) - 1), names)
     axis.invert_yaxis()
-    _plain(axis, x_label, "")
-    axis.legend(frameon=False)
+    axis.set_xlabel(x_label, fontsize=9)
+    axis.legend(frameon=False, labelcolor=_INK)
     return _svg(figure, f"{x_label}: " + ", ".join(names))
+
+
+def _axes(size: tuple[float, float]) -> tuple[Any, Any]:
+    figure = _figure(size)
+    axis = figure.subplots()
+    _dress(axis)
+    return figure, axis
 
 
 def _panels(count: int, columns: int) -> tuple[Any, Any]:
@@ -96,37 +124,42 @@ def _panels(count: int, columns: int) -> tuple[Any, Any]:
     rows = -(-count // columns)
     figure = _figure((3.4 * columns, 2.5 * rows))
     axes = figure.subplots(rows, columns, squeeze=False).reshape(-1)
+    for axis in axes[:count]:
+        _dress(axis)
     for axis in axes[count:]:
         axis.set_visible(False)
     return figure, axes
-
-
-def _plain(axis: Any, x_label: str, y_label: str) -> None:
-    axis.grid(color="0.9", lw=0.7)
-    axis.set_axisbelow(True)
-    axis.spines[["top", "right"]].set_visible(False)
-    axis.tick_params(labelsize=8)
-    axis.set_xlabel(x_label, fontsize=9)
-    axis.set_ylabel(y_label, fontsize=9)
 
 
 def _figure(size: tuple[float, float]) -> Any:
     require_extra("matplotlib", "viz")
     from matplotlib.figure import Figure  # no pyplot: no window, no global state
 
-    return Figure(figsize=size, layout="constrained")
+    return Figure(figsize=size, layout="constrained", facecolor="none")
 
 
-def _dress(axis: Any, t: Any) -> None:
-    axis.grid(color="0.9", lw=0.7)
+def _dress(axis: Any) -> None:
+    axis.set_facecolor("none")
+    axis.grid(color=_GRID, lw=0.7)
     axis.set_axisbelow(True)
     axis.spines[["top", "right"]].set_visible(False)
-    axis.tick_params(labelsize=9)
-    axis.set_xlim(t[0], t[-1])
-    low, high = axis.get_ylim()
-    if high - low < 1e-9:  # a curve that is zero to rounding, shown as zero
-        axis.set_ylim(-1.0, 1.0)
-    axis.ticklabel_format(axis="y", useOffset=False, scilimits=(-3, 4))
+    for spine in axis.spines.values():
+        spine.set_color(_INK)
+    axis.tick_params(which="both", labelsize=9, colors=_INK)
+    axis.xaxis.label.set_color(_INK)
+    axis.yaxis.label.set_color(_INK)
+
+
+def _labelled(axis: Any, x_label: str, y_label: str) -> None:
+    axis.set_xlabel(x_label, fontsize=9)
+    axis.set_ylabel(y_label, fontsize=9)
+
+
+def _legend(axis: Any, columns: int) -> None:
+    axis.legend(
+        frameon=False, ncols=columns, loc="lower center", bbox_to_anchor=(0.5, 1.0), handlelength=1.6, labelcolor=_INK,
+        fontsize=9,
+    )  # fmt: skip
 
 
 def _svg(figure: Any, description: str) -> str:
@@ -134,12 +167,14 @@ def _svg(figure: Any, description: str) -> str:
     import matplotlib as mpl
 
     text = io.StringIO()
-    with mpl.rc_context({"svg.fonttype": "path", "svg.hashsalt": "linkwise"}):
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "linkwise", "path.simplify_threshold": 0.3}):
         figure.savefig(text, format="svg", metadata={"Date": None})
     svg = text.getvalue()
-    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
     prefix = f"f{next(_NUMBER)}-"
     svg = re.sub(r'\bid="', f'id="{prefix}', svg)
     svg = re.sub(r'(xlink:href="|href="|url\()#', rf"\1#{prefix}", svg)
+    for stand_in, variable in _VARIABLES.items():
+        svg = svg.replace(stand_in, variable)
     label = description.replace("&", "and").replace('"', "'").replace("<", "")
     return re.sub(r'width="[\d.]+pt" height="[\d.]+pt"', f'role="img" aria-label="{label}"', svg, count=1)

@@ -1,62 +1,56 @@
-"""A page in one file: no scripts, nothing fetched, readable on paper and in the dark."""
+"""A page in one file: nothing fetched, readable on paper, on a phone and in the dark."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
-_STYLE = """
-:root { --ink: #1c2330; --soft: #5b6573; --line: #dde2e9; --wash: #f5f7fa; --accent: #1f5fa8; --good: #23733f;
-  --bad: #b3261e; }
-* { box-sizing: border-box; }
-body { margin: 0; color: var(--ink); background: #fff;
-  font: 16px/1.55 system-ui, "Segoe UI", Helvetica, Arial, sans-serif; }
-main { max-width: 1120px; margin: 0 auto; padding: 40px 28px 72px; }
-h1 { font-size: 31px; line-height: 1.2; margin: 0 0 8px; letter-spacing: -0.01em; }
-h2 { font-size: 23px; margin: 52px 0 6px; padding-top: 22px; border-top: 1px solid var(--line); }
-h3 { font-size: 17px; margin: 30px 0 10px; }
-p { margin: 0 0 12px; max-width: 46em; }
-.lead { color: var(--soft); font-size: 17px; }
-.pair { display: grid; grid-template-columns: minmax(0, 1.75fr) minmax(0, 1fr); gap: 28px; align-items: start; }
-.wide { margin: 0 0 14px; }
-figure { margin: 0; border: 1px solid var(--line); border-radius: 8px; padding: 12px 12px 10px; background: #fff; }
-figure svg { display: block; width: 100%; height: auto; }
-figcaption { color: var(--soft); font-size: 14px; margin-top: 6px; }
-blockquote { margin: 0 0 14px; padding: 2px 0 2px 14px; border-left: 3px solid var(--accent); }
-.side h4 { margin: 0 0 6px; font-size: 13px; text-transform: uppercase; letter-spacing: 0.06em; color: var(--soft); }
-ul.checks { list-style: none; padding: 0; margin: 0; }
-ul.checks li { padding: 7px 0 7px 28px; border-top: 1px solid var(--line); position: relative; font-size: 15px; }
-ul.checks li:first-child { border-top: 0; }
-ul.checks li::before { content: "✓"; position: absolute; left: 4px; font-weight: 700; color: var(--good); }
-ul.checks li.no::before { content: "✗"; color: var(--bad); }
-.columns { display: grid; grid-template-columns: 1fr 1fr; gap: 28px; margin-top: 16px; }
-.gallery { display: grid; grid-template-columns: repeat(auto-fill, minmax(250px, 1fr)); gap: 16px; margin: 14px 0; }
-table { border-collapse: collapse; width: 100%; font-size: 15px; margin: 10px 0 16px; }
-th, td { text-align: right; padding: 6px 10px; border-bottom: 1px solid var(--line);
-  font-variant-numeric: tabular-nums; }
-th { color: var(--soft); font-weight: 600; font-size: 13px; }
-th:first-child, td:first-child { text-align: left; }
-code { background: var(--wash); border-radius: 4px; padding: 1px 5px; font-size: 0.92em; }
-pre { background: var(--wash); border: 1px solid var(--line); border-radius: 8px; padding: 12px 16px; overflow-x: auto;
-  font-size: 14px; line-height: 1.45; }
-pre code { background: none; padding: 0; }
-footer { margin-top: 52px; padding-top: 16px; border-top: 1px solid var(--line); color: var(--soft); font-size: 14px; }
-@media (max-width: 820px) { .pair, .columns { grid-template-columns: 1fr; } }
-@media print { figure { break-inside: avoid; } }
-"""
+from linkwise.report.animation import SCRIPT
+from linkwise.report.style import STYLE
+
+Check = tuple[bool, str]
+"""Whether something holds, and the sentence that says so; the sentence may contain markup."""
+Checks = Sequence[Check]
 
 
 class Page:
-    """Collects parts in order; `save` writes one file."""
+    """Collects parts in order; `save` writes one file.
+
+    Args:
+        title: in words.
+        lead: what the page is about; may contain markup.
+    """
 
     def __init__(self, title: str, lead: str) -> None:
-        self.title = title
-        self._parts = [f"<h1>{escape(title)}</h1>", f'<p class="lead">{lead}</p>']
+        self.title, self.lead = title, lead
+        self.checks: list[Check] = []
+        """Everything that was checked so far."""
+        self._sections: list[tuple[str, str]] = []
+        self._parts: list[str] = []
+
+    # Words.
+    def section(self, key: str, title: str, cited: str = "") -> None:
+        """A new section, which the top of the page leads to.
+
+        Args:
+            key: its short name: a paper's number, or one word.
+            title: in words.
+            cited: the paper; may contain markup.
+        """
+        self._sections.append((key, title))
+        number = f'<span class="number">{escape(key)}</span>' if key.isdigit() else ""
+        self._parts.append(f'<h2 id="s-{escape(key)}">{number}{escape(title)}</h2>')
+        if cited:
+            self._parts.append(f'<p class="cited">{cited}</p>')
 
     def heading(self, text: str) -> None:
-        """A new section."""
+        """A new section that the top of the page does not lead to."""
         self._parts.append(f"<h2>{escape(text)}</h2>")
+
+    def part(self, text: str) -> None:
+        """A part of a section."""
+        self._parts.append(f"<h3>{escape(text)}</h3>")
 
     def text(self, html: str) -> None:
         """A paragraph; may contain markup."""
@@ -66,51 +60,99 @@ class Page:
         """A piece of Python or shell."""
         self._parts.append(f"<pre><code>{escape(text.strip())}</code></pre>")
 
-    def figure(self, title: str, svg: str, caption: str) -> None:
-        """A figure over the whole width; the caption may contain markup."""
-        self._parts.append(f'<h3>{escape(title)}</h3><div class="wide">{_figure(svg, caption)}</div>')
-
-    def gallery(self, figures: Sequence[tuple[str, str]]) -> None:
-        """Small figures side by side, each with a caption that may contain markup."""
-        parts = "".join(_figure(svg, caption) for svg, caption in figures)
-        self._parts.append(f'<div class="gallery">{parts}</div>')
-
-    def beside(
-        self, title: str, svg: str, caption: str, says: Sequence[str], checks: Sequence[tuple[bool, str]]
-    ) -> None:
-        """A figure, and beside it what the paper says and what we checked."""
-        self._parts.append(
-            f'<h3>{escape(title)}</h3><div class="pair">{_figure(svg, caption)}'
-            f'<div class="side">{_says(says)}{_checks(checks)}</div></div>'
-        )
-
-    def above(
-        self, title: str, svg: str, caption: str, says: Sequence[str], checks: Sequence[tuple[bool, str]]
-    ) -> None:
-        """A wide figure, and under it what the paper says and what we checked."""
-        self._parts.append(
-            f'<h3>{escape(title)}</h3><div class="wide">{_figure(svg, caption)}</div>'
-            f'<div class="columns"><div class="side">{_says(says)}</div><div class="side">{_checks(checks)}</div></div>'
-        )
-
-    def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """A table; the first column names the row."""
-        head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-        self._parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
-
     def footer(self, text: str) -> None:
         """The last line."""
         self._parts.append(f"<footer>{escape(text)}</footer>")
 
+    # Pictures, with what the paper says and what is found.
+    def figure(self, title: str, drawing: str, caption: str) -> None:
+        """A figure across the page; without a title if that is empty. The caption may contain markup."""
+        if title:
+            self.part(title)
+        self._parts.append(_figure(drawing, caption))
+
+    def gallery(self, figures: Iterable[tuple[str, str]]) -> None:
+        """Small figures side by side, each with a caption that may contain markup."""
+        self._parts.append(f'<div class="gallery">{"".join(_figure(*each) for each in figures)}</div>')
+
+    def beside(self, title: str, drawing: str, caption: str, says: Sequence[str], checks: Checks) -> None:
+        """A figure, and beside it what the paper says and what we checked."""
+        self.part(title)
+        self._parts.append(
+            f'<div class="pair">{_figure(drawing, caption)}'
+            f'<div class="side">{_says(says)}{self._found(checks)}</div></div>'
+        )
+
+    def panels(self, title: str, drawings: Iterable[tuple[str, str]], says: Sequence[str], checks: Checks) -> None:
+        """Several figures with captions, and under them what the paper says and what we checked."""
+        self.part(title)
+        figures = "".join(_figure(drawing, caption) for drawing, caption in drawings)
+        self._parts.append(
+            f'<div class="panels">{figures}</div><div class="columns"><div class="side">{_says(says)}</div>'
+            f'<div class="side">{self._found(checks)}</div></div>'
+        )
+
+    def table(
+        self,
+        header: Sequence[str],
+        rows: Sequence[Sequence[str | bool]],
+        caption: str = "",
+        *,
+        words: bool = False,
+        ours: Sequence[int] = (),
+    ) -> None:
+        """A table; the first column names the row. A truth value becomes a mark, and counts as a check.
+
+        Args:
+            header: names of the columns.
+            rows: their cells.
+            caption: above; may contain markup.
+            words: whether all columns are words, set from the left.
+            ours: numbers of the rows that are the library's own.
+        """
+        head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+        body = []
+        for number, row in enumerate(rows):
+            cells = "".join(_cell(cell) for cell in row)
+            body.append(f'<tr class="ours">{cells}</tr>' if number in ours else f"<tr>{cells}</tr>")
+            self.checks += [(cell, f"{header[0]}: {row[0]}") for cell in row if isinstance(cell, bool)]
+        above = f'<p class="about">{caption}</p>' if caption else ""
+        kind = ' class="words"' if words else ""
+        table = (
+            f'{above}<div class="scroll" tabindex="0"><table{kind}><thead><tr>{head}</tr></thead>'
+            f"<tbody>{''.join(body)}</tbody></table></div>"
+        )
+        self._parts.append(table)
+
+    def found(self, checks: Checks) -> None:
+        """What we checked, across the page."""
+        self._parts.append(f'<div class="side">{self._found(checks)}</div>')
+
+    def _found(self, checks: Checks) -> str:
+        self.checks += checks
+        items = "".join(("<li>" if holds else '<li class="no">') + text + "</li>" for holds, text in checks)
+        return f'<h4>What we find</h4><ul class="checks">{items}</ul>'
+
+    # The whole.
     def html(self) -> str:
         """The whole page."""
+        held = sum(holds for holds, _ in self.checks)
+        links = "".join(
+            f'<a href="#s-{escape(key)}">{escape(f"{key} {title}" if key.isdigit() else title)}</a>'
+            for key, title in self._sections
+        )
+        top = f'<h1>{escape(self.title)}</h1><p class="lead">{self.lead}</p>'
+        if links:
+            top += f'<nav aria-label="sections">{links}</nav>'
+        if self.checks:
+            top += f"<p><b>{held} of {len(self.checks)}</b> checks on this page hold.</p>"
         body = "\n".join(self._parts)
+        script = f"<script>{SCRIPT}</script>\n" if 'class="motion"' in body else ""  # nothing runs where nothing moves
         return (
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            f"<title>{escape(self.title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n"
-            "</body>\n</html>\n"
+            f"<title>{escape(self.title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n{top}\n{body}\n</main>\n"
+            f"{script}</body>\n</html>\n"
         )
 
     def save(self, path: str | Path) -> Path:
@@ -120,14 +162,21 @@ class Page:
         return target
 
 
-def _figure(svg: str, caption: str) -> str:
-    return f"<figure>{svg}<figcaption>{caption}</figcaption></figure>"
+def power(error: float) -> str:
+    """An error as a power of ten, to one digit."""
+    return "0" if error == 0.0 else f"{error:.0e}"
 
 
-def _says(paragraphs: Sequence[str]) -> str:
-    return "<h4>What the paper says</h4>" + "".join(f"<blockquote>{escape(text)}</blockquote>" for text in paragraphs)
+def _figure(drawing: str, caption: str) -> str:
+    return f"<figure>{drawing}<figcaption>{caption}</figcaption></figure>"
 
 
-def _checks(checks: Sequence[tuple[bool, str]]) -> str:
-    items = "".join(("<li>" if holds else '<li class="no">') + text + "</li>" for holds, text in checks)
-    return f'<h4>What we find</h4><ul class="checks">{items}</ul>'
+def _says(sentences: Sequence[str]) -> str:
+    items = "".join(f"<li>{text}</li>" for text in sentences)
+    return f'<h4>What the paper says</h4><ul class="says">{items}</ul>' if sentences else ""
+
+
+def _cell(cell: str | bool) -> str:
+    if isinstance(cell, bool):
+        return '<td class="yes">✓</td>' if cell else '<td class="no">✗</td>'
+    return f"<td>{escape(cell)}</td>"

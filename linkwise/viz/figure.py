@@ -12,6 +12,7 @@ from scipy.spatial.transform import Rotation
 from linkwise.model_api.model import Model
 from linkwise.viz.looks import Looks
 from linkwise.viz.solids import GREY, Colour, Solid
+from linkwise.viz.turns import as_wxyz, from_wxyz
 
 Array = NDArray[Any]
 _SELECTED: Colour = (255, 190, 60)
@@ -20,14 +21,14 @@ _SELECTED: Colour = (255, 190, 60)
 def quaternions(poses: ArrayLike) -> Array:
     """(..., 4), w first, of poses (..., 4, 4)."""
     R = np.asarray(poses, float)[..., :3, :3]
-    found = Rotation.from_matrix(R.reshape(-1, 3, 3)).as_quat(scalar_first=True)
-    return np.asarray(found).reshape(*R.shape[:-2], 4)
+    found = as_wxyz(Rotation.from_matrix(R.reshape(-1, 3, 3)))
+    return found.reshape(*R.shape[:-2], 4)
 
 
 def pose_of(wxyz: ArrayLike, position: ArrayLike) -> Array:
     """4×4 from a quaternion, w first, and a place."""
     X = np.eye(4)
-    X[:3, :3] = Rotation.from_quat(np.asarray(wxyz, float), scalar_first=True).as_matrix()
+    X[:3, :3] = from_wxyz(wxyz).as_matrix()
     X[:3, 3] = position
     return X
 

@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 from linkwise.model.joints import Free, Prismatic, Spherical
 from linkwise.model.mechanism import JointInstance
 from linkwise.model_api.model import Model
+from linkwise.viz.turns import as_wxyz, from_wxyz
 
 Array = NDArray[Any]
 
@@ -89,12 +90,12 @@ def _turning(label: str, start: int, v_place: int, axis: int) -> Freedom:
     """One number of the rotation vector of a quaternion."""
 
     def vector(q: Array) -> Array:
-        return np.asarray(Rotation.from_quat(q[start : start + 4], scalar_first=True).as_rotvec())
+        return np.asarray(from_wxyz(q[start : start + 4]).as_rotvec())
 
     def put(q: Array, value: float) -> Array:
         turn, changed = vector(q), np.array(q, float)
         turn[axis] = value
-        changed[start : start + 4] = Rotation.from_rotvec(turn).as_quat(scalar_first=True)
+        changed[start : start + 4] = as_wxyz(Rotation.from_rotvec(turn))
         return changed
 
     return Freedom(label, -np.pi, np.pi, v_place, lambda q: float(vector(q)[axis]), put)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.compiled.scalar_arrays import cross
 from linkwise.errors import LinkwiseError
 from linkwise.model_api.model import Model
 from linkwise.sim.adaptive_run import AdaptiveRun
@@ -76,7 +77,7 @@ class Pull(Element):
         for body, X, Xdot in zip(self.model.bodies, poses, turning, strict=True):
             now, speed = X[:3, :3] @ point + X[:3, 3], Xdot[:3, :3] @ point + Xdot[:3, 3]
             force = X[:3, :3].T @ (stiffness * (place - now) - damping * speed) * chosen[body.index]
-            found[body.name] = np.concatenate([np.cross(point, force), force])
+            found[body.name] = np.concatenate([cross(point, force), force])
         return found
 
 

@@ -97,8 +97,8 @@ class Page:
         self.worker.call(lambda: None)
 
 
-def furnish(server: Any, low: ArrayLike, high: ArrayLike) -> None:
-    """A floor below what is shown, and a camera that sees all of it."""
+def furnish(server: Any, low: ArrayLike, high: ArrayLike, closer: float = 1.0) -> None:
+    """A floor below what is shown, and a camera that sees all of it, or is so many times closer."""
     corner, other = np.asarray(low, float), np.asarray(high, float)
     centre, size = (corner + other) / 2, max(float(np.linalg.norm(other - corner)), 1e-3)
     cell = float(10.0 ** np.floor(np.log10(size / 2)))
@@ -117,7 +117,7 @@ def furnish(server: Any, low: ArrayLike, high: ArrayLike) -> None:
     )
     server.scene.configure_default_lights(cast_shadow=False)  # each shadow draws everything once more
     server.initial_camera.look_at = tuple(centre)
-    server.initial_camera.position = tuple(centre + 0.85 * size * np.array([0.75, -0.6, 0.38]))
+    server.initial_camera.position = tuple(centre + 0.85 * size / closer * np.array([0.75, -0.6, 0.38]))
     server.initial_camera.near = 0.005 * size
     server.initial_camera.far = 200.0 * size
 

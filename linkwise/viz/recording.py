@@ -28,7 +28,14 @@ LARGEST = 40_000_000
 """Bytes of ghosts in a file, before compression; there are fewer of them where it would be more."""
 
 
-def motion_html(trajectory: Trajectory, *, fps: float = 30.0, most_faces: int | None = None, dark: bool = False) -> str:
+def motion_html(
+    trajectory: Trajectory,
+    *,
+    fps: float = 30.0,
+    most_faces: int | None = None,
+    dark: bool = False,
+    closer: float = 1.0,
+) -> str:
     """A whole HTML document that plays a motion: about 0.8 MB for the page, then what the motion takes.
 
     Args:
@@ -36,6 +43,7 @@ def motion_html(trajectory: Trajectory, *, fps: float = 30.0, most_faces: int | 
         fps: pictures for each second of the motion.
         most_faces: triangles of the whole model, surfaces being simplified; all of them if None.
         dark: on a dark page.
+        closer: how many times closer the camera stands than where it sees everything.
     """
     if not (np.isfinite(fps) and fps > 0.0):
         raise InputError("fps is not a positive number", got=repr(fps), allowed="e.g. 30")
@@ -64,7 +72,7 @@ def motion_html(trajectory: Trajectory, *, fps: float = 30.0, most_faces: int | 
         for q in leader[:: max(1, len(leader) // 20)]:  # the camera sees all of the way
             poses = figure.model.poses(figure.drawn(q), p=None if own is None else own[0])
             low, high = np.minimum(low, poses[:, :3, 3].min(0)), np.maximum(high, poses[:, :3, 3].max(0))
-        furnish(server, low, high)
+        furnish(server, low, high, closer)
         recorder = server.get_scene_serializer()
         for k in range(len(pictures.t)):
             if k < len(leader):

@@ -13,6 +13,7 @@ import pytest
 import linkwise as lw
 from linkwise.cli import main
 from linkwise.cli.parser import make_parser
+from linkwise.viz.page import Page
 from tests.formats.recording import robot_files
 
 
@@ -39,7 +40,10 @@ def folder(tmp_path, monkeypatch):
         shutil.copy(robot(name), tmp_path / name)
     g1 = next((file for file in robot_files(".urdf") if file.name.startswith("g1")), robot("panda.urdf"))
     shutil.copy(g1, tmp_path / "g1.urdf")
+    shutil.copy("panda.urdf", "old.urdf")
+    shutil.copy("panda.urdf", "new.urdf")
     model = lw.load("panda.urdf")
+    model.save("panda.lw.json")
     t = np.linspace(0.0, 0.02, 6)
     q = np.clip(np.zeros(model.nq), model.lower, model.upper) + 0.0 * t[:, None]
     joints = [joint.name for joint in model.joints if joint.mimic is None]
@@ -67,7 +71,7 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("line", [line for line in examples() if not line.startswith(LONG)])
-def test_example(line, folder, capsys):
+def test_example(line, folder, capsys, monkeypatch):
     command = line.partition(" | ")[0].partition(" > ")[0]
     words = shlex.split(command)
     if "--duration" in words:  # as it stands but for its length: an example is not a benchmark
@@ -76,7 +80,41 @@ def test_example(line, folder, capsys):
         words += ["--duration", "0.02"]
     if words[0] == "plot" and "-o" not in words:
         words += ["-o", "window.png"]
+    if words[0] == "ensemble":
+        words = _of_a_small_study(words)
+    if words[0] == "view":
+        model = lw.load("panda.urdf")
+        lw.simulate(model, np.clip(model.neutral(), model.lower, model.upper), duration=0.02).save("motion.npz")
+        if "--html" not in words:  # a page until Ctrl-C, which comes at once
+            monkeypatch.setattr("linkwise.viz.page.Page.wait", Page.close)
+            words += ["--no-open", "--port", "0"]
     assert main(words) == 0, capsys.readouterr().err
+
+
+STUDY = """
+model = "robot.urdf"
+members = 50
+batch = 10
+[simulate]
+duration = 0.02
+method = "rk4"
+dt = 1e-2
+[inputs]
+q0 = { normal = [[0.1, 0.0], 0.1] }
+"""
+
+
+def _of_a_small_study(words):
+    """The words as they stand but for the number of members and the address of a cluster."""
+    pytest.importorskip("zarr")
+    Path("study.toml").write_text(STUDY)
+    if words[1] != "run":
+        assert main(["ensemble", "run", "study.toml"]) == 0
+    for option, given in (("--members", ["--members", "20"]), ("--client", [])):
+        if option in words:
+            k = words.index(option)
+            words[k : k + 2] = given
+    return words
 
 
 def test_there_are_examples():

@@ -87,6 +87,8 @@ def test_functions_of_one_number(name):
         lambda m, q, v: np.linalg.cholesky(m.mass_matrix(q)),
         lambda m, q, v: np.linalg.solve(m.mass_matrix(q), v),
         lambda m, q, v: np.cross(q, v) + A @ q + q @ A + np.dot(q, v) + np.einsum("i,ij,j->", q, A, v),
+        lambda m, q, v: np.cross([0.0, 0.0, -1.0], np.stack([q[0], 0.0, v[0]])) + np.cross(np.outer(q, v), A)[1],
+        lambda m, q, v: np.cross(np.outer(q, v), A, axis=0)[2],
         lambda m, q, v: np.hypot(q, v) + np.arctan2(q, v) + np.heaviside(q, 0.5) + np.power(np.abs(q), 1.5),
         lambda m, q, v: 2.0 * q + np.float64(3.0) * v[0] + np.ones(3) * q[1] - np.arange(3) / (2.0 + v[2]),
         lambda m, q, v: np.concatenate([q, v])[::2],

@@ -14,6 +14,11 @@ from linkwise.ensemble.study import Study
 from linkwise.errors import InputError, UnknownNameError
 from tests.ensemble import studies
 
+# SciPy has had two kinds of distributions since 1.15; before, the older one stands in for the newer.
+NEWER = hasattr(st, "Uniform")
+UNIFORM = st.Uniform(a=0.5, b=1.5) if NEWER else st.uniform(0.5, 1.0)
+NORMAL = st.Normal(mu=1.0, sigma=2.0) if NEWER else st.norm(1.0, 2.0)
+
 
 @pytest.fixture(scope="module")
 def arm():
@@ -90,7 +95,7 @@ def test_inputs_of_every_kind(arm):
     inputs = {
         "q0": st.multivariate_normal([0.0, 1.0, 2.0], 0.01 * np.eye(3)),
         "v0": rows,
-        "link3.mass": st.Uniform(a=0.5, b=1.5),
+        "link3.mass": UNIFORM,
         "gust": [0.0, st.norm(1.0, 0.1)],
         "gains": st.uniform([0.0, 10.0, 20.0], 1.0),
         "own": lambda rng: rng.uniform(5.0, 6.0, 2),
@@ -251,7 +256,7 @@ def test_fingerprints(arm):
     hashes = {
         Study(arm, inputs, 5, seed=seed, duration=duration).hash
         for inputs in ({"q0": st.norm()}, {"q0": st.norm(0, 2)}, {"q0": st.multivariate_normal(np.zeros(3))},
-                       {"q0": st.multivariate_normal(np.ones(3))}, {"q0": st.Normal(mu=1.0, sigma=2.0)})
+                       {"q0": st.multivariate_normal(np.ones(3))}, {"q0": NORMAL})
         for seed in (0, 1)
         for duration in (1.0, 2.0)
     }  # fmt: skip

@@ -1,11 +1,9 @@
 """Every example runs, and finds what it says."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
+from matplotlib.figure import Figure
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+from docs.building.examples import EXAMPLES, load
 
 HOLDS = {
     "planar_arm": lambda r: r["least"] > -2.0 and r["peak"] < 5.0 and r["drift"] < 1e-8 and r["q1"] < 0.0,
@@ -30,9 +28,15 @@ def test_every_example_is_tested_and_listed():
 
 @pytest.mark.parametrize("name", sorted(HOLDS))
 def test_example(name, capsys):
-    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    found = module.main(quick=True)
+    found = load(EXAMPLES / f"{name}.py").main(quick=True)
     assert capsys.readouterr().out
     assert HOLDS[name](found), found
+
+
+@pytest.mark.parametrize("name", sorted(HOLDS))
+def test_picture(name):
+    axes = Figure().subplots()
+    load(EXAMPLES / f"{name}.py").draw(axes)
+    assert axes.lines
+    assert axes.get_xlabel()
+    assert axes.get_ylabel()

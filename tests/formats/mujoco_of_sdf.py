@@ -44,8 +44,8 @@ class Oracle:
             part_q, part_v = q[joint.q_slice], v[joint.v_slice]
             if joint.nq == 4:
                 R = self.axes[joint.name]
-                turn = Rotation.from_quat(part_q, scalar_first=True).as_matrix()
-                part_q = Rotation.from_matrix(R @ turn @ R.T).as_quat(scalar_first=True)
+                turn = Rotation.from_quat(np.roll(part_q, -1)).as_matrix()
+                part_q = np.roll(Rotation.from_matrix(R @ turn @ R.T).as_quat(), 1)
                 part_v = R @ part_v
             first = mujoco.mj_name2id(self.model, mujoco.mjtObj.mjOBJ_JOINT, f"{joint.name}/0")
             start_q, start_v = self.model.jnt_qposadr[first], self.model.jnt_dofadr[first]
@@ -103,7 +103,7 @@ def oracle(file: Path | str, ours: lw.Model) -> Oracle:
             pending.append(name)
             continue
         local = np.linalg.inv(X[parent]) @ X[name]
-        quat = Rotation.from_matrix(local[:3, :3]).as_quat(scalar_first=True)
+        quat = np.roll(Rotation.from_matrix(local[:3, :3]).as_quat(), 1)
         body = made[parent].add_body(name=name, pos=local[:3, 3], quat=quat, mass=1.0, inertia=[1, 1, 1])
         body.explicitinertial = True
         made[name] = body
@@ -132,7 +132,7 @@ def oracle(file: Path | str, ours: lw.Model) -> Oracle:
         R *= np.sign(np.linalg.det(R))
         compiled.body_mass[k] = float(inertial.findtext("mass") or 0)
         compiled.body_ipos[k] = at[:3, 3]
-        compiled.body_iquat[k] = Rotation.from_matrix(at[:3, :3] @ R).as_quat(scalar_first=True)
+        compiled.body_iquat[k] = np.roll(Rotation.from_matrix(at[:3, :3] @ R).as_quat(), 1)
         compiled.body_inertia[k] = moments
     data = mujoco.MjData(compiled)
     mujoco.mj_setConst(compiled, data)

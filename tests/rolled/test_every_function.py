@@ -58,6 +58,7 @@ def _takes_body(name: str) -> bool:
         "velocity",
         "jacobian",
         "jacobian_rate",
+        "acceleration",
         "force_at",
         "operational_inertia",
         "operational_admittance",

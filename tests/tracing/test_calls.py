@@ -59,7 +59,7 @@ def calling(name, count):
 
 
 VECTORS = (("q",), ("q", "v"), ("q", "x"), ("q", "v", "tau"), ("q", "v", "vdot"))
-OF_A_BODY = ("pose", "velocity", "operational_inertia", "operational_admittance")
+OF_A_BODY = ("pose", "velocity", "acceleration", "operational_inertia", "operational_admittance")
 TEXTS = {
     name: calling(name, len(text.inputs))
     for name, text in CATALOGUE.items()
@@ -67,6 +67,7 @@ TEXTS = {
 }
 TEXTS["pose"] = lambda m, q, v, a: m.pose(objects(q), "rod")
 TEXTS["velocity"] = lambda m, q, v, a: m.velocity(objects(q), objects(v), "rod")
+TEXTS["acceleration"] = lambda m, q, v, a: m.acceleration(*map(objects, (q, v, a)), "rod")
 TEXTS["integrate"] = lambda m, q, v, a: m.integrate(objects(q), objects(v))
 TEXTS["difference"] = lambda m, q, v, a: m.difference(objects(m.neutral()), objects(q))
 TEXTS["external"] = lambda m, q, v, a: m.forward_dynamics(

@@ -1,4 +1,4 @@
-"""``linkwise demo``: the worked examples of the papers, as a report."""
+"""``linkwise demo``: the five papers computed, as one page."""
 
 from __future__ import annotations
 

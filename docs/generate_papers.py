@@ -1,0 +1,144 @@
+"""Write theory/papers.md from what the code cites: `python docs/generate_papers.py`."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from functools import cache
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from paper_citations import PACKAGE, ROOT, citations, items
+from paper_index import PAPERS_IN_ORDER, Paper, Row
+
+from linkwise.classics.linearized_registry import LINEARIZED
+from linkwise.classics.registry import ALGORITHMS
+from linkwise.operators import RULES
+
+PAGE = Path(__file__).parent / "theory" / "papers.md"
+
+HEAD = """# Which paper is where
+
+What is numbered in the five papers, the functions that implement it, their files, and the test of each. This page is
+generated (`python docs/generate_papers.py`) from the docstrings, which cite the paper and the equation, from the lists
+of classical algorithms and operator rules, and from a short list of what is numbered; a test holds it to the code.
+Files are given without `linkwise/`. `make demo` writes a page with the results beside what is printed.
+"""
+TAIL = """## The named algorithms
+
+The named algorithms of the papers (Vereshchagin, Armstrong, Featherstone, Rodriguez, Saha's DeNOC, the constraint-force
+algorithm, divide and conquer, …) are all there, one file each, in `classics/`:
+
+```python
+import numpy as np
+from linkwise import classics, models
+
+model = models.stanford_arm()
+rng = np.random.default_rng(0)
+q, v, tau = rng.uniform(-1, 1, (3, 6))
+right = model.forward_dynamics(q, v, tau)
+
+for algorithm in classics.ALGORITHMS.of_kind("forward"):
+    if algorithm.joints == "all" and algorithm.name != "constraint_force":
+        found = classics.run(algorithm.name, model, q, v, tau)
+        assert np.allclose(found, right), algorithm.name
+        print(f"{algorithm.name:36} {algorithm.paper} {algorithm.equations:14} O({algorithm.order})")
+```
+
+They are references: written to be read beside the paper, over any scalar, checked against each other and counted
+([](../operation_counts.md)). `Model`'s own functions are the ones to use.
+"""
+
+Place = tuple[str, str]
+"""A file, and the name in it; empty for the whole file."""
+
+
+@cache
+def places() -> dict[tuple[str, str], list[Place]]:
+    """For each paper and item, what implements it."""
+    found: dict[tuple[str, str], set[Place]] = {}
+    for c in citations():
+        stem = Path(c.file).stem
+        name = c.name or (stem if exists(c.file, stem) else "")  # a file that is about one function
+        found.setdefault((c.paper, c.item), set()).add((c.file, name))
+    for a in ALGORITHMS.values():
+        file = a.function.__module__.replace(".", "/") + ".py"
+        text = a.equations if a.equations[0] in "§lt" else f"eq. {a.equations}"
+        for item in items(text):
+            found.setdefault((a.paper, item), set()).add((file, a.function.__name__))
+    for b in LINEARIZED:
+        file = b.function.__module__.replace(".", "/") + ".py"
+        found.setdefault(("001", f"algorithm {b.number}"), set()).add((file, b.function.__name__))
+    for rule in RULES.values():
+        for source in rule.source.split("; "):
+            for item in items(source[4:]):
+                found.setdefault((source[:3], item), set()).add(("linkwise/operators/rules.py", rule.name))
+    return {key: sorted(value) for key, value in found.items()}
+
+
+def of_row(paper: Paper, row: Row) -> list[Place]:
+    """What implements a row: named functions; a whole file only where it names none."""
+    all_places = {place for item in items(row.numbers) for place in places().get((paper.number, item), [])}
+    for extra in row.code:
+        module, name = extra.split(":")
+        all_places.add((f"linkwise/{module.replace('.', '/')}.py", name))
+    named = {file for file, name in all_places if name}
+    return sorted(place for place in all_places if place[1] or place[0] not in named)
+
+
+def leftover(paper: Paper) -> tuple[list[str], list[str]]:
+    """Numbers without a row; and cited numbers that the paper does not have."""
+    numbered, rows = set(items(paper.numbered)), {item for row in paper.rows for item in items(row.numbers)}
+    cited = {item for number, item in places() if number == paper.number and not item.startswith("§")}
+    return sorted(numbered - rows), sorted((cited | rows) - numbered - {"eq. 23b"})
+
+
+def exists(file: str, name: str) -> bool:
+    """Whether a file has a function, class, method, rule or test of that name."""
+    path = ROOT / file
+    if not path.is_file():
+        return False
+    if file.endswith("operators/rules.py") and name in RULES:
+        return True
+    body: list[ast.stmt] = ast.parse(path.read_text(encoding="utf-8")).body
+    for part in name.split(".") if name else ():
+        inner = [n for n in body if isinstance(n, ast.FunctionDef | ast.ClassDef) and n.name == part]
+        if not inner:
+            return False
+        body = inner[0].body
+    return True
+
+
+def table(paper: Paper) -> str:
+    """The implemented rows of a paper."""
+    lines = ["| number | what | function | file | test |", "|---|---|---|---|---|"]
+    for row in paper.rows:
+        if row.why_not:
+            continue
+        by_file: dict[str, list[str]] = {}
+        for file, name in of_row(paper, row):
+            by_file.setdefault(file.removeprefix("linkwise/"), []).append(name)
+        functions = "<br>".join(", ".join(f"`{n}`" for n in names if n) or "(the file)" for names in by_file.values())
+        files = "<br>".join(f"`{file}`" for file in by_file)
+        what = row.what.replace("*", "\\*").replace("~", "\\~").replace("_", "\\_")
+        lines.append(f"| {row.numbers.replace('-', '–')} | {what} | {functions} | {files} | `{row.test}` |")
+    return "\n".join(lines)
+
+
+def page() -> str:
+    """The page's text."""
+    parts = [HEAD]
+    for paper in PAPERS_IN_ORDER:
+        parts.append(f"## {paper.number}\n\n{paper.cited}.\n\n{table(paper)}\n")
+        missing = [
+            f"- {row.numbers.replace('-', '–')}, {row.what}: {row.why_not}." for row in paper.rows if row.why_not
+        ]
+        parts.append("Not implemented:\n\n" + "\n".join(missing or ["- nothing that is numbered."]) + "\n")
+    parts.append(TAIL)
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    assert PACKAGE.is_dir()
+    PAGE.write_text(page(), encoding="utf-8")
