@@ -15,6 +15,7 @@ import time
 from typing import Any
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 import linkwise as lw
 from bench import report
@@ -46,6 +47,69 @@ def mechanism(n: int, branched: bool, seed: int = 0) -> lw.Model:
     return builder.build()
 
 
+def from_arrays(n: int, branched: bool, seed: int = 0) -> lw.Model:
+    """A mechanism of the same sort, from arrays."""
+    rng = np.random.default_rng(seed)
+    back = rng.geometric(0.3, n) if branched else np.ones(n, int)
+    placements = np.tile(np.eye(4), (n, 1, 1))
+    placements[:, :3, :3] = Rotation.from_rotvec(rng.normal(size=(n, 3))).as_matrix()
+    placements[:, :3, 3] = rng.normal(size=(n, 3)) * 0.3
+    parents = np.maximum(np.arange(n) - back, np.minimum(np.arange(n) - 1, 0))
+    axes, masses, coms = rng.normal(size=(n, 3)), 1.0 + rng.random(n), rng.normal(size=(n, 3)) * 0.1
+    builder = lw.ModelBuilder("tree" if branched else "chain")
+    inertia = np.diag((0.1, 0.12, 0.05))
+    builder.add_bodies("link", parents, lw.Revolute, placements, masses, coms, inertia, axes=axes)
+    return builder.build()
+
+
+def to_the_first_result(rounds: int, sizes: tuple[int, ...]) -> list[dict[str, Any]]:
+    """CPU seconds from arrays, or body by body, to a model, to its tables, to a first result; best of several."""
+    rows = []
+    for n in (*sizes[:-1], min(20_000, sizes[-1]), sizes[-1]):
+        for how, make in (("arrays", from_arrays), ("body by body", mechanism)):
+            for shape in ("chain", "tree"):
+                best = [np.inf] * 3
+                for _ in range(max(2, rounds // 4)):
+                    moments = [time.process_time()]
+                    model = make(n, shape == "tree").with_sweeps("rolled")
+                    moments.append(time.process_time())
+                    model.function("inverse_dynamics").rolled_program  # type: ignore[attr-defined]  # noqa: B018
+                    moments.append(time.process_time())
+                    model.inverse_dynamics(*state(n, 1))
+                    moments.append(time.process_time())
+                    best = [min(b, x) for b, x in zip(best, np.diff(moments), strict=True)]
+                rows.append({"n": n, "from": how, "shape": shape})
+                rows[-1] |= dict(zip(("build s", "lay out s", "first call s"), best, strict=True))
+                rows[-1]["together s"] = sum(best)
+    return rows
+
+
+def mass_matrices(rounds: int) -> list[dict[str, Any]]:
+    """One half by inward sweeps against products with unit vectors, in turn; CPU time, best of many."""
+    rows = []
+    for n in (100, 300, 1000, 3000):
+        for branched in (False, True):
+            model = from_arrays(n, branched).with_sweeps("rolled")
+            q, _, x = state(n, 1)
+            units, out, product = np.eye(n), np.empty((n, n)), np.empty((n, n))
+            calls = {
+                "by products ms": lambda: model.mass_product(q, units, out=product),  # noqa: B023
+                "mass_matrix ms": lambda: model.mass_matrix(q, out=out),  # noqa: B023
+                "mass_matrix, fresh ms": lambda: model.mass_matrix(q),  # noqa: B023
+                "mass_solve ms": lambda: model.mass_solve(q, x),  # noqa: B023
+            }
+            best = dict.fromkeys(calls, np.inf)
+            for _ in range(max(4, rounds)):
+                for name, call in calls.items():
+                    begun = time.process_time()
+                    call()
+                    best[name] = min(best[name], 1e3 * (time.process_time() - begun))
+            scale = np.sqrt(np.outer(np.diag(out), np.diag(out)))
+            difference = float((np.abs(out - product) / scale).max())
+            rows.append({"n": n, "shape": "tree" if branched else "chain", **best, "difference": difference})
+    return rows
+
+
 def state(n: int, count: int) -> tuple[Array, ...]:
     """Random coordinates, velocities and forces."""
     rng = np.random.default_rng(1)
@@ -58,7 +122,7 @@ def against_n(branched: bool, sizes: tuple[int, ...], rounds: int) -> list[dict[
     rows = []
     for n in sizes:
         started = time.perf_counter()
-        model = mechanism(n, branched).with_sweeps("rolled")
+        model = from_arrays(n, branched).with_sweeps("rolled")
         built = time.perf_counter()
         model.function("inverse_dynamics").rolled_program  # type: ignore[attr-defined]  # noqa: B018  # lays out the links
         laid_out = time.perf_counter()
@@ -106,7 +170,7 @@ def against_pinocchio(rounds: int) -> list[dict[str, Any]]:
 
     rows = []
     for n in (100, 300, PINOCCHIO_UP_TO):
-        model = mechanism(n, branched=False).with_sweeps("rolled")
+        model = from_arrays(n, branched=False).with_sweeps("rolled")
         theirs = pinocchio_chain(model)
         data = theirs.createData()
         q, v, tau = state(n, 1)
@@ -155,7 +219,7 @@ def against_unrolled(rounds: int) -> list[dict[str, Any]]:
 
 def segments(rounds: int, n: int = 100_000) -> list[dict[str, Any]]:
     """One state of a very long chain, link after link and in segments side by side."""
-    model = mechanism(n, branched=False).with_sweeps("rolled")
+    model = from_arrays(n, branched=False).with_sweeps("rolled")
     q, v, tau = state(n, 1)
     expected = model.forward_dynamics(q, v, tau)
     calls = [Call(model.forward_dynamics, (q, v, tau))]
@@ -179,7 +243,7 @@ def segments(rounds: int, n: int = 100_000) -> list[dict[str, Any]]:
 
 def against_batch_and_threads(rounds: int, n: int = 1000) -> list[dict[str, Any]]:
     """Forward dynamics of a chain for growing batches, on one thread and on two."""
-    model = mechanism(n, branched=False).with_sweeps("rolled")
+    model = from_arrays(n, branched=False).with_sweeps("rolled")
     rows = []
     for batch in (1, 8, 64, 512):
         states = state(n, batch)
@@ -223,6 +287,8 @@ def main() -> None:
     sizes = tuple(n for n in SIZES if n <= arguments.largest)
     results: dict[str, Any] = {}
     for title, made in (
+        ("to the first result", lambda: to_the_first_result(arguments.rounds, sizes)),
+        ("mass matrices", lambda: mass_matrices(arguments.rounds)),
         ("rolled against unrolled", lambda: against_unrolled(arguments.rounds)),
         ("chains beside Pinocchio", lambda: against_pinocchio(arguments.rounds)),
         ("batches and threads", lambda: against_batch_and_threads(arguments.rounds)),

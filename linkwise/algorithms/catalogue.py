@@ -200,6 +200,8 @@ class Columns:
     """The input of ``function`` that is this value instead of the caller's."""
     result: type[Any] | None = None
     """The named tuple that is returned, if it is not one array."""
+    halved: bool = False
+    """Whether the matrix is the mass matrix, of which one half is enough: :mod:`linkwise.algorithms.mass_columns`."""
 
 
 @dataclass(frozen=True)
@@ -367,7 +369,7 @@ CATALOGUE: dict[str, Text] = {
     "mass_matrix": Text(
         ("q",),
         lambda t, q: mass_matrix.mass_matrix(t.fast, q),
-        columns=Columns(("x",), lambda t, q, x: inverse_dynamics.mass_product(t.fast, q, x)),
+        columns=Columns(("x",), lambda t, q, x: inverse_dynamics.mass_product(t.fast, q, x), halved=True),
         empty=(0, 0),
     ),
     "mass_matrix_inverse": Text(

@@ -214,17 +214,21 @@ class Mechanism:
     @cached_property
     def nq(self) -> int:
         """Numbers in a configuration q."""
-        return sum(j.nq for j in self.joints if j.mimic is None) + sum(body.modes for body in self.bodies)
+        return sum([j.type.nq for j in self.joints if j.mimic is None]) + self._modes
 
     @cached_property
     def nv(self) -> int:
         """Numbers in a velocity v: the degrees of freedom of the tree."""
-        return sum(j.nv for j in self.joints if j.mimic is None) + sum(body.modes for body in self.bodies)
+        return sum([j.type.nv for j in self.joints if j.mimic is None]) + self._modes
 
     @cached_property
     def is_flexible(self) -> bool:
         """Whether some body deforms."""
-        return any(body.modes for body in self.bodies)
+        return self._modes > 0
+
+    @cached_property
+    def _modes(self) -> int:
+        return sum([body.modes for body in self.bodies if body.flexible is not None])
 
     @cached_property
     def independent(self) -> tuple[JointInstance, ...]:
@@ -263,7 +267,7 @@ class Mechanism:
     @cached_property
     def parents(self) -> tuple[int, ...]:
         """Parent index of each body, -1 for the world."""
-        return tuple(body.parent for body in self.bodies)
+        return tuple([body.parent for body in self.bodies])
 
     @cached_property
     def mass(self) -> float:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from typing import Any, TypeVar
 
 from linkwise.model.mechanism import Body, JointInstance
 
 __all__ = ["numbered"]
+
+T = TypeVar("T")
+
+_NONE = slice(0, 0)
 
 
 def numbered(
@@ -23,18 +27,26 @@ def numbered(
     placed: list[Body] = []
     nq = nv = 0
     for body, joint in zip(bodies, joints, strict=True):
-        m = body.modes
-        placed.append(
-            replace(body, index=len(placed), q_slice=slice(nq, nq + m), v_slice=slice(nv, nv + m))
-            if m
-            else replace(body, index=len(placed), q_slice=slice(0, 0), v_slice=slice(0, 0))
-        )
+        m = 0 if body.flexible is None else body.modes
+        if m:
+            body = _changed(body, index=len(placed), q_slice=slice(nq, nq + m), v_slice=slice(nv, nv + m))
+        elif body.index != len(placed) or body.q_slice != _NONE or body.v_slice != _NONE:
+            body = _changed(body, index=len(placed), q_slice=_NONE, v_slice=_NONE)
+        placed.append(body)
         nq, nv = nq + m, nv + m
         if joint.mimic is None:
-            slices[joint.name] = (slice(nq, nq + joint.nq), slice(nv, nv + joint.nv))
-            nq, nv = nq + joint.nq, nv + joint.nv
+            end_q, end_v = nq + joint.type.nq, nv + joint.type.nv
+            slices[joint.name] = (slice(nq, end_q), slice(nv, end_v))
+            nq, nv = end_q, end_v
     found = []
     for index, joint in enumerate(joints):
         q_slice, v_slice = slices[joint.name if joint.mimic is None else joint.mimic.joint]
-        found.append(replace(joint, index=index, q_slice=q_slice, v_slice=v_slice))
+        found.append(_changed(joint, index=index, q_slice=q_slice, v_slice=v_slice))
     return tuple(placed), tuple(found)
+
+
+def _changed(element: T, **fields: Any) -> T:
+    """A copy with other values in some fields, without the constructor: there may be very many of them."""
+    copy = object.__new__(type(element))
+    vars(copy).update(vars(element), **fields)
+    return copy

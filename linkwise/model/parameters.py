@@ -62,6 +62,11 @@ class Values:
             for parameter in parameters(mechanism):
                 self._given[parameter.name] = [p[i] for i in range(parameter.slice.start, parameter.slice.stop)]
 
+    @property
+    def any_given(self) -> bool:
+        """Whether some constant is not nominal."""
+        return bool(self._given)
+
     def part(self, part: Part, what: str) -> Sequence[Scalar]:
         """Mass, mass centre or inertia of a part."""
         return self._given.get(f"{part.name}.{what}", _nominal_of_part(part, what))

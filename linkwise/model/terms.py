@@ -18,8 +18,8 @@ from linkwise.spatial.vectors import Vec
 
 Numbers = tuple[float, ...]
 
-_ROUNDING = 2e-15  # what the additions of one change of frame can leave of a zero, relative to their terms
-_EXACT = 1e-15  # how far a split may change an entry, relative to that entry
+ROUNDING = 2e-15  # what the additions of one change of frame can leave of a zero, relative to their terms
+EXACT = 1e-15  # how far a split may change an entry, relative to that entry
 
 
 class Terms:
@@ -112,7 +112,7 @@ def is_exact_split(whole: RigidInertia, kept: RigidInertia, shed: RigidInertia) 
     for x, a, b in zip(_entries(whole), _entries(kept), _entries(shed), strict=True):
         if all(isinstance(number, (float, int)) for number in (x, a, b)):
             largest = abs(x) if a == 0.0 or b == 0.0 else max(abs(x), abs(a), abs(b))
-            if abs(a + b - x) > _EXACT * largest:
+            if abs(a + b - x) > EXACT * largest:
                 return False
     return True
 
@@ -130,4 +130,4 @@ def _sizes(R: Mat3) -> list[list[float]]:
 
 
 def _snapped(x: Scalar, terms: float) -> Scalar:
-    return 0.0 if isinstance(x, float) and abs(x) < _ROUNDING * terms else x
+    return 0.0 if isinstance(x, float) and abs(x) < ROUNDING * terms else x

@@ -165,7 +165,7 @@ def rigid_only(what: str, name: str) -> ModelError:
 class Tree(LinkByLink):
     """Links, parents first, and the frame they stand on."""
 
-    links: tuple[Link, ...]
+    links: Sequence[Link]
     nq: int
     nv: int
     gravity: Vec
@@ -224,9 +224,10 @@ class Tree(LinkByLink):
     @property
     def has_modes(self) -> bool:
         """Whether some link deforms."""
-        return any(link.modes for link in self.links)
+        return getattr(self.links, "deform", True) and any(link.modes for link in self.links)
 
     @property
     def has_mimics(self) -> bool:
         """Whether some joint follows another."""
-        return any(link.is_mimic for link in self.links)
+        known = getattr(self.links, "is_mimic", None)
+        return any(link.is_mimic for link in self.links) if known is None else bool(known.any())

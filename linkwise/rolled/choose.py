@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from linkwise.algorithms.catalogue import Columns, Text, Trees, input_shape, link_start
 from linkwise.algorithms.closed_catalogue import EVERY
+from linkwise.algorithms.mass_columns import of_links
 from linkwise.compiled.function import Chart, CompiledFunction
 from linkwise.model.tree import Tree
 from linkwise.rolled.columns import ColumnsFunction
 from linkwise.rolled.function import RolledFunction, Rolling
 from linkwise.rolled.ground import Ground
+from linkwise.rolled.halves import HalvedFunction, is_halved
 from linkwise.rolled.long_chain import function_type
 from linkwise.rolled.tree import NeedsApartError, RolledTree, change_of
 from linkwise.rolled.vectors import DualVector, GlobalInput
@@ -170,4 +172,10 @@ def _by_columns(
 
     column = part("column", columns.function, *columns.along)
     value = None if columns.value is None else part("value", columns.value)
-    return ColumnsFunction(name, run, inputs, doc, charts, columns=columns, column=column, value=value)
+    options: dict[str, Any] = {"columns": columns, "column": column, "value": value}
+    if not columns.halved or not is_halved(model._trees.fast):
+        return ColumnsFunction(name, run, inputs, doc, charts, **options)
+    most = max((joint.nv for joint in model.joints), default=0)
+    rolling = _rolling(model, text, lambda t, q, *_: of_links(t.fast, q, most), inputs, static)
+    links = RolledFunction(f"{name}_of_links", run, inputs, doc, rolling=rolling)
+    return HalvedFunction(name, run, inputs, doc, charts, of_links=links, tree=model._trees.fast, **options)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.model.tree import Link
+from linkwise.model.many_links import numbers_of
 from linkwise.rolled.ground import BASE, START, Spot, Written
 from linkwise.rolled.joining import JoinedLoop, joined
 from linkwise.rolled.kinds import COMPUTED, Kind
@@ -39,7 +39,7 @@ class Finisher:
         self.kind_of = np.zeros(len(tree.links), np.int64)
         for kind in tree.kinds:
             self.kind_of[kind.members] = kind.index
-        self.columns: list[list[int]] = []
+        self.columns: list[Any] = []
         self.column_of: dict[str, int] = {}
         self.spaces: dict[str, int] = {}
         self.rows: list[list[int]] = []
@@ -102,17 +102,17 @@ class Finisher:
         """Where each link's part of an input or an output begins."""
         width = math.prod(shape[1:])
         attribute = {"q": "q_start", "v": "v_start", "body": "index"}[per_link]
-        self._column(name, [getattr(link, attribute) * width for link in self.tree.links])
+        self._column(name, numbers_of(self.tree.links, attribute) * width)
 
     def _add_output(self, space: str, output: FieldVector) -> None:
         """The sweep that keeps the field also stores it as a result."""
         for kind, stores in zip(self.tree.kinds, output.field.loop.stores, strict=True):
             stores[space] = list(output.field.per_kind[kind.index][0])
 
-    def _column(self, key: str, values: Sequence[int]) -> int:
+    def _column(self, key: str, values: Any) -> int:
         if key not in self.column_of:
             self.column_of[key] = len(self.columns)
-            self.columns.append([int(v) for v in values])
+            self.columns.append(np.asarray(values, np.int64))
         return self.column_of[key]
 
     def _offsets(self) -> Any:
@@ -120,7 +120,7 @@ class Finisher:
         width = max([len(self.columns), *(len(row) for row in self.rows)])
         table = np.zeros((len(self.tree.links) + len(self.rows), width), np.int64)
         if self.columns:
-            table[: len(self.tree.links), : len(self.columns)] = np.array(self.columns, np.int64).T
+            table[: len(self.tree.links), : len(self.columns)] = np.stack(self.columns, axis=1)
         for number, row in enumerate(self.rows):
             table[len(self.tree.links) + number, : len(row)] = row
         return table
@@ -150,13 +150,14 @@ class Finisher:
             rows.append(kind.rows.reshape(-1))
             position += kind.rows.size
         self.parameters = np.concatenate([*rows, [0.0]])
-        self._column(PARAMETERS, starts.tolist())
+        self._column(PARAMETERS, starts)
 
     def _slots(self) -> None:
         """Memory for what is handed on, used again when its last reader is done; and for what is kept."""
         tree = self.tree
-        out_from, out_to, out_slots = outward_slots(tree.links)
-        in_from, in_to, in_slots = inward_slots(tree.links)
+        parents = numbers_of(tree.links, "parent")
+        out_from, out_to, out_slots = outward_slots(parents)
+        in_from, in_to, in_slots = inward_slots(parents)
         read = {space for item in self.plan if isinstance(item, JoinedLoop) for space in item.needs_memory()}
         read |= {spot.space for spot in tree.ground.spots.values()}
         for loop in self.loops:
@@ -164,8 +165,8 @@ class Finisher:
             size = self.stored_size.get(f"{space}:to", 0)
             if size and loop.handed_space:
                 source, target, slots = (in_from, in_to, in_slots) if loop.reverse else (out_from, out_to, out_slots)
-                self._column(f"{space}:from", [size * s for s in source])
-                self._column(f"{space}:to", [size * s for s in target])
+                self._column(f"{space}:from", size * source)
+                self._column(f"{space}:to", size * target)
                 self.spaces[space] = size * slots
             kept = f"kept:{loop.number}"
             size = self.stored_size.get(kept, 0)
@@ -176,7 +177,7 @@ class Finisher:
                     stores.pop(kept, None)
 
     def _per_link(self, space: str, size: int) -> None:
-        self._column(space, [size * link.index for link in self.tree.links])
+        self._column(space, size * numbers_of(self.tree.links, "index"))
         self.spaces[space] = size * len(self.tree.links)
 
     def _spreads(self) -> None:
@@ -184,7 +185,7 @@ class Finisher:
         for space, size in self.stored_size.items():
             family = space.partition(":")[0]
             if family == "shared":
-                self._column(space, [0] * len(self.tree.links))
+                self._column(space, np.zeros(len(self.tree.links), np.int64))
                 self.spaces[space] = size
             elif family == COMPUTED:
                 self._per_link(space, size)
@@ -235,7 +236,7 @@ class Finisher:
         counts = np.array([len({place for _, place in h.values()}) for h in hoisted], np.int64)[self.kind_of]
         starts = np.concatenate(([0], np.cumsum(counts)))
         for space in ("angles", "sines", "cosines"):
-            self._column(space, starts[:-1].tolist())
+            self._column(space, starts[:-1])
             self.spaces[space] = int(starts[-1])
 
     def _loop_of(
@@ -286,47 +287,59 @@ class Finisher:
         return spot.space in self.spaces or spot.space.startswith("out:")
 
 
-def outward_slots(links: Sequence[Link]) -> tuple[list[int], list[int], int]:
+def outward_slots(parents: Any) -> tuple[Any, Any, int]:
     """For each link the slot it reads (its parent's state) and the slot it writes; slot 0 is the root's."""
-    children_left = [0] * len(links)
-    for link in links:
-        if link.parent >= 0:
-            children_left[link.parent] += 1
+    n = len(parents)
+    if _is_chain(parents):  # the two after the root's, in turn
+        slot_of = 1 + np.arange(n) % 2
+        return np.append(0, slot_of)[:n], slot_of, 1 + min(n, 2)
+    left = np.bincount(parents[parents >= 0], minlength=n).tolist()
     free: list[int] = []
     slots = 1
-    slot = [0] * len(links)
+    slot = [0] * (n + 1)  # the root's is the last
     source = []
-    for link in links:
-        source.append(0 if link.parent < 0 else slot[link.parent])
+    for k, parent in enumerate(parents.tolist()):
+        source.append(slot[parent])
         if free:
             own = free.pop()
         else:
             own, slots = slots, slots + 1
-        slot[link.index] = own
-        if children_left[link.index] == 0:
+        slot[k] = own
+        if left[k] == 0:
             free.append(own)
-        if link.parent >= 0:
-            children_left[link.parent] -= 1
-            if children_left[link.parent] == 0:
-                free.append(slot[link.parent])
-    return source, slot, slots
+        if parent >= 0:
+            left[parent] -= 1
+            if left[parent] == 0:
+                free.append(slot[parent])
+    return np.array(source, np.int64), np.array(slot[:n], np.int64), slots
 
 
-def inward_slots(links: Sequence[Link]) -> tuple[list[int], list[int], int]:
+def inward_slots(parents: Any) -> tuple[Any, Any, int]:
     """For each link the slot it reads (its children's sum; 0 for none) and its parent's slot (1 for the root's)."""
+    n = len(parents)
+    if _is_chain(parents):  # the two after the root's, in turn
+        slot_of = np.append(1, 2 + np.arange(1, n + 1)[::-1] % 2)  # of each one's parent
+        slot_of[-1] = 0
+        return slot_of[1:], slot_of[:n] if n else slot_of[:0], 2 + min(max(n - 1, 0), 2)
     free: list[int] = []
     slots = 2
     slot: dict[int, int] = {}
-    source, target = [0] * len(links), [1] * len(links)
-    for link in reversed(links):
-        if link.parent >= 0:
-            if link.parent not in slot:
+    source, target = [0] * n, [1] * n
+    above = parents.tolist()
+    for k in range(n - 1, -1, -1):
+        parent = above[k]
+        if parent >= 0:
+            if parent not in slot:
                 if free:
-                    slot[link.parent] = free.pop()
+                    slot[parent] = free.pop()
                 else:
-                    slot[link.parent], slots = slots, slots + 1
-            target[link.index] = slot[link.parent]
-        if link.index in slot:
-            source[link.index] = slot.pop(link.index)
-            free.append(source[link.index])
-    return source, target, slots
+                    slot[parent], slots = slots, slots + 1
+            target[k] = slot[parent]
+        if k in slot:
+            source[k] = slot.pop(k)
+            free.append(source[k])
+    return np.array(source, np.int64), np.array(target, np.int64), slots
+
+
+def _is_chain(parents: Any) -> bool:
+    return len(parents) > 1 and bool((parents == np.arange(len(parents)) - 1).all())

@@ -14,10 +14,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from linkwise.model.many_links import ManyLinks
 from linkwise.model.tree import Link, Tree
 from linkwise.rolled.vectors import part
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Scalar, is_zero
 from linkwise.spatial.structure import flatten, taken_apart
 from linkwise.spatial.transforms import Factor, Rotation, Shift, Transform, Turn
 from linkwise.spatial.vectors import Vec
@@ -124,11 +125,13 @@ def sorted_into_kinds(tree: Tree, space: str = PARAMETERS, apart: frozenset[int]
     return kinds
 
 
-Group = tuple[Link, bool, list[int], list[list[Scalar]]]
+Group = tuple[Link, bool, list[int], Any]
 
 
 def _grouped(links: Sequence[Link], apart: frozenset[int]) -> list[Group]:
     """For each kind: a link that shows its shape, whether its links come first, their numbers, and their constants."""
+    if isinstance(links, ManyLinks) and links.shapes is not None:
+        return _grouped_at_once(links, links.shapes, apart)
     found: dict[Any, Group] = {}
     last_child = {link.parent: link.index for link in links}  # an inward sweep meets the last child first
     for link in links:
@@ -136,12 +139,31 @@ def _grouped(links: Sequence[Link], apart: frozenset[int]) -> list[Group]:
         leaves, shape = taken_apart(_constants(link))
         computed = tuple(i for i, x in enumerate(leaves) if isinstance(x, Traced))
         alone = link.index if link.index in apart else None
-        traits = (any(link.armature), first, link.is_mimic, link.deforming)
+        traits = (not all(map(is_zero, link.armature)), first, link.is_mimic, link.deforming)
         key = (type(link.joint), _joint_key(link), shape, traits, computed, alone)
         _, _, members, rows = found.setdefault(key, (link, first, [], []))
         members.append(link.index)
         rows.append(leaves)
     return list(found.values())
+
+
+def _grouped_at_once(links: ManyLinks, shapes: Any, apart: frozenset[int]) -> list[Group]:
+    """The same from arrays."""
+    count = len(links)
+    last_child = np.full(count + 1, -1)
+    last_child[links.parent] = links.index  # of what is assigned to one place, the last stays
+    first = last_child[links.parent] == links.index
+    alone = np.zeros(count, int)
+    alone[sorted(apart)] = 1 + np.arange(len(apart))
+    keys = shapes * 2 + first + 2 * (shapes.max() + 1) * alone
+    _, begins, kind = np.unique(keys, return_index=True, return_inverse=True)
+    found = []
+    for number in np.argsort(begins):  # kinds in the order in which their first links come
+        members = np.flatnonzero(kind == number)
+        leaves, _ = taken_apart(_constants(links.alike(members)))
+        template = int(members[0])
+        found.append((links[template], bool(first[template]), members.tolist(), np.stack(leaves, axis=1)))
+    return found
 
 
 # The tables of a tree serve all of its functions.

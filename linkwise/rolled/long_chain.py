@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwise.algorithms.catalogue import Trees
 from linkwise.compiled.arrays import Batch
 from linkwise.compiled.function import checked_threads
-from linkwise.model.tree import Tree
 from linkwise.once import once
 from linkwise.rolled.function import RolledFunction
 from linkwise.rolled.segments import ParallelForwardDynamics, can_be_cut
@@ -32,9 +32,9 @@ SEGMENT = 400
 class LongChainFunction(RolledFunction):
     """Forward dynamics of a long chain: by segments for one state where threads are offered, else as any other."""
 
-    def __init__(self, tree: Tree, *arguments: Any, **options: Any) -> None:
+    def __init__(self, trees: Trees, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._chain = tree
+        self._trees = trees
         self._cut: dict[int, ParallelForwardDynamics] = {}
 
     def _evaluate(self, batch: Batch, out: Any, threads: int) -> Any:
@@ -49,14 +49,15 @@ class LongChainFunction(RolledFunction):
     def _segments(self, threads: int) -> ParallelForwardDynamics:
         from linkwise.codegen.llvm.machines import host
 
+        chain = self._trees.aligned
         wave = host().lanes(np.float64) * threads  # segments that run at the same time
-        count = wave * max(1, round(len(self._chain.links) / (wave * SEGMENT)))
-        return once(self._cut, count, lambda: ParallelForwardDynamics(self._chain, count))
+        count = wave * max(1, round(len(chain.links) / (wave * SEGMENT)))
+        return once(self._cut, count, lambda: ParallelForwardDynamics(chain, count))
 
 
 def function_type(model: Model, name: str, inputs: Sequence[tuple[str, Any]]) -> Callable[..., RolledFunction]:
     """How a function of a large model is made: forward dynamics of a chain that can be cut has a type of its own."""
     plain = name == "forward_dynamics" and [n for n, _ in inputs] == ["q", "v", "tau"]
-    if plain and len(model.bodies) >= LONG and not model.closures and can_be_cut(model._trees.aligned):
-        return partial(LongChainFunction, model._trees.aligned)
+    if plain and len(model.bodies) >= LONG and not model.closures and can_be_cut(model._trees.fast):
+        return partial(LongChainFunction, model._trees)
     return RolledFunction

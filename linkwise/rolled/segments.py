@@ -15,6 +15,7 @@ import numpy as np
 from linkwise.algorithms import joining
 from linkwise.algorithms.segments import ANSWER, MOVED, TURNED, accelerated, answered, turned
 from linkwise.algorithms.sweeps import inward, outward, per_body
+from linkwise.model.many_links import numbers_of
 from linkwise.model.tree import Tree
 from linkwise.once import cached_property
 from linkwise.rolled.kinds import sorted_into_kinds
@@ -46,7 +47,7 @@ class _SegmentTree(RolledTree):
 
 def can_be_cut(tree: Tree) -> bool:
     """Whether it is a serial chain whose links are all of one kind, none following another."""
-    serial = all(link.parent == link.index - 1 for link in tree.links)
+    serial = bool((numbers_of(tree.links, "parent") == np.arange(len(tree.links)) - 1).all())
     return serial and not tree.has_mimics and not tree.has_modes and len(sorted_into_kinds(tree)) == 1
 
 

@@ -67,7 +67,7 @@ class RolledTree:
         self.nq, self.nv = tree.nq, tree.nv
         self.gravity, self.root, self.base_inertia = tree.gravity, tree.root, tree.base_inertia
         self.has_mimics, self.has_modes = tree.has_mimics, tree.has_modes
-        self.most_modes = max((link.modes for link in tree.links), default=0)
+        self.most_modes = max((link.modes for link in tree.links), default=0) if tree.has_modes else 0
         self.constants_are_inputs = False
         self.ground = Ground() if ground is None else ground
         self.recorded: list[Recorded | Written] = []

@@ -17,7 +17,8 @@ class Mat3(Value):
     __slots__ = ("m",)
 
     def __init__(self, rows: Sequence[Sequence[Scalar]]) -> None:
-        self.m: Rows = tuple((r[0], r[1], r[2]) for r in rows)
+        a, b, c = rows
+        self.m: Rows = ((a[0], a[1], a[2]), (b[0], b[1], b[2]), (c[0], c[1], c[2]))
 
     @classmethod
     def build(cls, entry: Callable[[int, int], Scalar]) -> Mat3:

@@ -221,7 +221,7 @@ class _Writer:
         self.lost.add(f"the coordinates of joint {joint.name!r}: slides, then turns")
         if isinstance(joint.type, joints.Free):
             return [*(("slide", axis, 3 + k) for k, axis in enumerate(np.eye(3).tolist())), ("ball", None, 0)]
-        from linkwise.model.layout import turn_z_to
+        from linkwise.model.frames import turn_z_to
 
         x, y, z = turn_z_to(np.array(joint.type.axis)).T
         return [("slide", x, 1), ("slide", y, 2), ("hinge", z, 0)]

@@ -9,6 +9,7 @@ import linkwise as lw
 from linkwise.algorithms.forward_dynamics import forward_dynamics
 from linkwise.algorithms.inverse_dynamics import inverse_dynamics
 from linkwise.model.layout import lay_out
+from linkwise.model.many_links import numbers_of
 from linkwise.rolled.finish import inward_slots, outward_slots
 from linkwise.rolled.tree import RolledTree
 from linkwise.rolled.vectors import GlobalInput
@@ -155,8 +156,8 @@ def test_a_long_chain_rolls_by_itself_and_its_code_does_not_grow() -> None:
 
 def test_slots_are_used_again() -> None:
     tree = lay_out(_chain(50, np.random.default_rng(3)))
-    assert outward_slots(tree.links)[2] <= 3
-    assert inward_slots(tree.links)[2] <= 4
+    assert outward_slots(numbers_of(tree.links, "parent"))[2] <= 3
+    assert inward_slots(numbers_of(tree.links, "parent"))[2] <= 4
 
 
 def test_a_wrong_way_to_run_sweeps() -> None:

@@ -375,6 +375,11 @@ class Table:
         self.address: int = self._words.ctypes.data
 
     @property
+    def words(self) -> NDArray[Any]:
+        """The table itself."""
+        return self._words
+
+    @property
     def parts(self) -> list[NDArray[Any]]:
         """All memory that compiled code reads."""
         return [self._parameters, self._kinds, self._offsets, self._places, self._values, self._words]
@@ -433,3 +438,35 @@ class RolledKernel:
         with _lent(self.scratch_bytes) as scratch:
             ins_at, outs_at = (pointers * len(here))(*here), (pointers * len(there))(*there)
             self._call(ins_at, outs_at, stop - start, scratch, self._table.address)
+
+    def run_units(self, out: NDArray[Any], parameters: NDArray[Any], stops: NDArray[Any], threads: int = 1) -> None:
+        """One row of ``out`` for each unit vector of the only input, which is in lanes.
+
+        Args:
+            out: (count, size), C-contiguous, of the kernel's dtype.
+            parameters: link constants to use in place of the program's.
+            stops: (count) for each unit vector how many links its loops pass; they do not fall.
+            threads: how many share the work.
+        """
+        size, lanes = self.program.inputs[0].size, self.lanes
+        window = np.zeros((2 * size + lanes + 8) * lanes, self.dtype)
+        first = -(window.ctypes.data // self.dtype.itemsize) % lanes + size * lanes
+        window[first : first + lanes * lanes].reshape(lanes, lanes)[...] = np.eye(lanes)
+        numbers = np.ascontiguousarray(parameters, self.dtype)
+        item = self.dtype.itemsize
+
+        def work(start: int, stop: int) -> None:
+            words = self._table.words.copy()
+            words[_PARAMETERS] = numbers.ctypes.data
+            table, ones, rows = words.ctypes.data, window.ctypes.data + first * item, out.ctypes.data
+            ins, outs = (ctypes.c_void_p * 1)(), (ctypes.c_void_p * 1)()
+            passed = stops.tolist()
+            with _lent(self.scratch_bytes) as scratch:
+                for row in range(start, stop, lanes):
+                    count = min(lanes, stop - row)
+                    words[_LINKS] = passed[row + count - 1]
+                    ins[0] = ones - row * lanes * item  # the ones of the window slide to the places of these rows
+                    outs[0] = rows + row * self._out_strides[0]
+                    self._call(ins, outs, count, scratch, table)
+
+        split.run(work, len(out), threads, lanes, lanes, keeping=(out, numbers, window))

@@ -24,8 +24,8 @@ from linkwise.model.editing.pieces import (
     product,
     together,
 )
+from linkwise.model.frames import turn_z_to
 from linkwise.model.joints import Fixed, Joint
-from linkwise.model.layout import turn_z_to
 from linkwise.model.mechanism import IDENTITY, Body, Frame, JointInstance, Mechanism, Pose
 from linkwise.model.placement import inverse_pose
 

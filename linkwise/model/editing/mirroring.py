@@ -24,8 +24,8 @@ from linkwise.model import closures
 from linkwise.model.actuation import JointTransmission, PathTransmission
 from linkwise.model.description import Geometry
 from linkwise.model.editing.pieces import Array, MechanismT, apart, together
+from linkwise.model.frames import turn_z_to
 from linkwise.model.joints import Joint
-from linkwise.model.layout import turn_z_to
 from linkwise.model.mechanism import Body, JointInstance, Mechanism, Part, Pose
 
 __all__ = ["mirrored", "mirrored_state"]

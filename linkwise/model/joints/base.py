@@ -121,7 +121,7 @@ def _random(rng: Any, lower: float, upper: float, usual: float) -> float:
 def unit_axis(axis: Sequence[float], owner: str) -> tuple[float, float, float]:
     """An axis of length one, or an error that names the joint type."""
     try:
-        x, y, z = (float(a) for a in axis)
+        x, y, z = map(float, axis)
         length = math.sqrt(x * x + y * y + z * z)
     except (TypeError, ValueError):
         raise InputError(
