@@ -7,7 +7,6 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -73,32 +72,27 @@ class Cluster:
         os.kill(self.scheduler.pid, signal.SIGKILL)
 
 
-class Killer(threading.Thread):
-    """Kills workers at random moments of a run, told of its progress: call it with the fraction done."""
+class Killer:
+    """Kills workers at random moments of a run, told of its progress: call it with the fraction done.
+
+    It acts at once, before the run goes on, so that what is to happen happens however fast the machine is.
+    """
 
     def __init__(self, cluster, kills, seed, scheduler_at=None):
-        super().__init__(daemon=True)
-        rng = random.Random(seed)
-        self.cluster, self.rng = cluster, rng
-        self.moments = sorted(rng.uniform(0.02, 0.95) for _ in range(kills))
+        self.cluster, self.rng = cluster, random.Random(seed)
+        self.moments = sorted(self.rng.uniform(0.02, 0.95) for _ in range(kills))
         self.scheduler_at = scheduler_at
         self.kills = 0
         self.scheduler_killed = False
-        self.fraction = 0.0
-        self.stop = threading.Event()
 
     def __call__(self, fraction):
-        self.fraction = fraction
-
-    def run(self):
-        while not self.stop.wait(0.01):
-            if self.scheduler_at is not None and self.fraction >= self.scheduler_at and not self.scheduler_killed:
-                self.cluster.kill_scheduler()
-                self.scheduler_killed = True
-            if self.kills < len(self.moments) and self.fraction >= self.moments[self.kills]:
-                time.sleep(self.rng.uniform(0.0, 0.3))
-                pids = self.cluster.worker_pids()
-                if pids:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(self.rng.choice(pids), signal.SIGKILL)
-                        self.kills += 1
+        while self.kills < len(self.moments) and fraction >= self.moments[self.kills]:
+            pids = self.cluster.worker_pids()
+            if not pids:
+                break
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.rng.choice(pids), signal.SIGKILL)
+                self.kills += 1
+        if self.scheduler_at is not None and fraction >= self.scheduler_at and not self.scheduler_killed:
+            self.cluster.kill_scheduler()
+            self.scheduler_killed = True

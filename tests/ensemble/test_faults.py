@@ -26,11 +26,8 @@ def run_with_faults(folder, arguments, workers, kills, scheduler_at):
     died = 0
     with Cluster(folder / "first", workers) as cluster:
         killer = Killer(cluster, kills, seed=1, scheduler_at=scheduler_at)
-        killer.start()
         with pytest.raises(lw.ensemble.ClusterError, match=r"scheduler cannot be reached[\s\S]*resume=True"):
             lw.ensemble(**arguments, store=folder / "store", client=cluster.address, progress=killer)
-        killer.stop.set()
-        killer.join()
         assert killer.scheduler_killed
         died += killer.kills
     left = killer.moments[killer.kills :]
@@ -38,10 +35,7 @@ def run_with_faults(folder, arguments, workers, kills, scheduler_at):
     with Cluster(folder / "second", workers) as cluster:
         killer = Killer(cluster, 0, seed=2)
         killer.moments = left
-        killer.start()
         results = lw.ensemble(**arguments, store=folder / "store", client=cluster.address, progress=killer, resume=True)
-        killer.stop.set()
-        killer.join()
         died += killer.kills
     return died, stored, results
 
