@@ -155,6 +155,7 @@ def test_loops_take_the_multipliers() -> None:
         model.with_closure_solver("branches").forward_dynamics(q, np.zeros(24), np.ones(24))
 
 
+@pytest.mark.slow
 def test_attached_and_released() -> None:
     """A simulation in which closures come and go takes the multipliers, and says nothing."""
     model = models.stewart_platform()

@@ -68,6 +68,7 @@ def test_the_motion_is_that_of_a_simulation() -> None:
     np.testing.assert_allclose(found.q, motion.q, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_a_batch() -> None:
     model = models.slider_crank().with_parameters(["wrist.xyz_a"])
     q = model.assemble([[0.5, -0.6, 0.0], [0.2, -0.2, 0.0]])
