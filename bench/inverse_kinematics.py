@@ -11,6 +11,7 @@ lasts longer than the turns that a busy machine gives.
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 
 # Before NumPy is loaded: its BLAS must not start threads that disturb what is measured.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -55,30 +56,30 @@ class Linkwise:
         return found.q, bool(found.converged)
 
 
-class _Stepping:
+class _Stepping(ABC):
     """A library that gives a step: repeated from one start after the other."""
 
     starts: Array
 
+    @abstractmethod
     def begin(self, q: Array) -> None:
         """At a configuration."""
-        raise NotImplementedError
 
+    @abstractmethod
     def error(self) -> Array:
         """[linear, angular] of what is left."""
-        raise NotImplementedError
 
+    @abstractmethod
     def step(self) -> None:
         """One step of the library."""
-        raise NotImplementedError
 
+    @abstractmethod
     def aim(self, target: Array) -> None:
         """Set the target."""
-        raise NotImplementedError
 
+    @abstractmethod
     def q(self) -> Array:
         """The present configuration."""
-        raise NotImplementedError
 
     def solve(self, target: Array, tol: tuple[float, float]) -> tuple[Array, bool]:
         """One target."""

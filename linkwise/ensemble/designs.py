@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -55,15 +56,15 @@ class Seeds:
         return self.stream(1, number)
 
 
-class Design:
+class Design(ABC):
     """Points of all members in the unit cube (members, dimensions)."""
 
     def __init__(self, members: int, dimensions: int, seeds: Seeds) -> None:
         self.members, self.dimensions, self.seeds = members, dimensions, seeds
 
+    @abstractmethod
     def points(self, start: int, stop: int) -> Array:
         """Those of members start … stop - 1, (stop - start, dimensions)."""
-        raise NotImplementedError
 
 
 class Random(Design):

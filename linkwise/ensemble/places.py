@@ -11,6 +11,7 @@ import functools
 import pickle
 import queue
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -30,22 +31,23 @@ class ClusterError(LinkwiseError):
     """The cluster that was running an ensemble is gone."""
 
 
-class Place:
+class Place(ABC):
     """Runs tasks of one study, some at a time."""
 
     capacity: int = 1
     """Tasks to hand in before asking for one back."""
 
+    @abstractmethod
     def submit(self, task: Task) -> None:
         """Hand in a task."""
-        raise NotImplementedError
 
+    @abstractmethod
     def next(self) -> tuple[Task, Block | None]:
         """Wait for a task to be finished; None instead of its block if its process died."""
-        raise NotImplementedError
 
     def close(self) -> None:
         """Let go of everything; tasks that are not finished are dropped."""
+        return
 
 
 class Here(Place):

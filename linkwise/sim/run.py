@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +42,7 @@ class Jump(NamedTuple):
     after: Array
 
 
-class Run:
+class Run(ABC):
     """What fixed and adaptive runs share: chunks, events and results."""
 
     def __init__(self, plan: Plan, states: States, t0: float, duration: float, curves: RunTables) -> None:
@@ -88,25 +89,25 @@ class Run:
                 self.rows[name][...] = array
             raise
 
+    @abstractmethod
     def is_running(self) -> bool:
         """Whether any state has steps to make."""
-        raise NotImplementedError
 
+    @abstractmethod
     def chunk(self, kernel: Any, threads: int) -> None:
         """Run the kernel for about as long as a chunk may last."""
-        raise NotImplementedError
 
+    @abstractmethod
     def adapt(self, seconds: float) -> None:
         """Make the next chunk longer or shorter, given the seconds that one took."""
-        raise NotImplementedError
 
+    @abstractmethod
     def fraction(self) -> float:
         """The part that is done, 0 to 1."""
-        raise NotImplementedError
 
+    @abstractmethod
     def handle_events(self) -> None:
         """Find what happened in the steps at which the kernel stopped, and go on from there."""
-        raise NotImplementedError
 
     def parameters_at(self, k: int, t: float) -> Array:
         """p of one state (np) with the rows of tables that are in force from t on."""
@@ -119,9 +120,9 @@ class Run:
         p = self.curves.filled(self.states.p[which], t + self.slack, which)
         self.y[which] = self.plan.sampled(t, self.y[which], p, self.slack, python_only)
 
+    @abstractmethod
     def answer(self) -> None:
         """Sample the Python functions that the kernel waits for; outside of it, so that they are open to interrupts."""
-        raise NotImplementedError
 
     def sampled_by_python(self, code: Array, t: Array) -> Array:
         """The states (n) that waited, which have been sampled."""
@@ -175,17 +176,17 @@ class Run:
         y[: m.nq], y[m.nq : m.nq + m.nv] = states.q[0], states.v[0]
         return np.asarray(impulses[0])
 
+    @abstractmethod
     def statuses(self) -> Array:
         """How each state ended (count)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def counts(self) -> tuple[Array, Array]:
         """Steps accepted and rejected, (count) each."""
-        raise NotImplementedError
 
+    @abstractmethod
     def samples(self) -> tuple[Array, Array]:
         """Times (T) and states (count, T, ny)."""
-        raise NotImplementedError
 
     def trajectory(self, threads: int) -> Trajectory:
         """The result."""
@@ -227,9 +228,9 @@ class Run:
             return ""
         return drift(m, self.times_reached(), self.y, self.states.p, OPEN if self.y.dtype == np.float64 else 1e-3)
 
+    @abstractmethod
     def times_reached(self) -> Array:
         """When each state was last (count)."""
-        raise NotImplementedError
 
     def _jumps(self, threads: int) -> Jumps | None:
         if not self.jumps:
@@ -244,9 +245,9 @@ class Run:
         )
         return Jumps(t, state, parts, derived() if plan.hosted else derived)
 
+    @abstractmethod
     def ending(self, k: int, who: str) -> str:
         """What stopped one state, for people."""
-        raise NotImplementedError
 
     def _reasons(self, statuses: Array) -> dict[tuple[int, ...], str]:
         """For each state that did not reach the end, by its index in the batch, what stopped it."""

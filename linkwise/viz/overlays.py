@@ -252,9 +252,9 @@ class _Arrows(Overlay):
         if len(points):
             self.handles[0].points = points.astype(np.float32)
 
+    @abstractmethod
     def arrows(self, moment: Moment) -> tuple[Array, Array]:
         """Starts and ends (k, 3)."""
-        raise NotImplementedError
 
 
 class OutsideForces(_Arrows):
