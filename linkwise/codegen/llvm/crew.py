@@ -65,6 +65,20 @@ class Job(ctypes.Structure):
     )
 
 
+_PLACES = {name: (k, "ptr" if kind is ctypes.c_void_p else "i64") for k, (name, kind) in enumerate(Job._fields_)}
+
+
+def _at(*names: str) -> str:
+    """Where fields of a job lie: ``%name.at``."""
+    return "\n".join(f"  %{name}.at = getelementptr i64, ptr %job, i64 {_PLACES[name][0]}" for name in names)
+
+
+def _read(*names: str) -> str:
+    """The values of fields of a job: ``%name``."""
+    loads = (f"  %{name} = load {_PLACES[name][1]}, ptr %{name}.at, align 8" for name in names)
+    return "\n".join((_at(*names), *loads))
+
+
 _MODULE = f"""; threads at work on batches
 declare i32 @pthread_mutex_init(ptr, ptr)
 declare i32 @pthread_mutex_lock(ptr)
@@ -89,26 +103,12 @@ define void @{_PREPARE}(ptr %board) {{
 ; Take shares until none is left; whether there was scratch memory to do so.
 define internal i1 @take(ptr %job) {{
 entry:
-  %kernel = load ptr, ptr %job, align 8
-  %inputs.at = getelementptr i64, ptr %job, i64 1
-  %inputs = load i64, ptr %inputs.at, align 8
-  %outputs.at = getelementptr i64, ptr %job, i64 2
-  %outputs = load i64, ptr %outputs.at, align 8
-  %places.at = getelementptr i64, ptr %job, i64 3
-  %places = load ptr, ptr %places.at, align 8
-  %strides.at = getelementptr i64, ptr %job, i64 4
-  %strides = load ptr, ptr %strides.at, align 8
-  %count.at = getelementptr i64, ptr %job, i64 5
-  %count = load i64, ptr %count.at, align 8
-  %share.at = getelementptr i64, ptr %job, i64 6
-  %share = load i64, ptr %share.at, align 8
-  %scratch.at = getelementptr i64, ptr %job, i64 7
-  %scratch = load i64, ptr %scratch.at, align 8
-  %next.at = getelementptr i64, ptr %job, i64 8
+{_read("kernel", "inputs", "outputs", "places", "strides", "count", "share", "scratch_bytes")}
+{_at("next")}
   %arrays = add i64 %inputs, %outputs
   %rows = alloca ptr, i64 %arrays, align 8
   %outs = getelementptr ptr, ptr %rows, i64 %inputs
-  %room = add i64 %scratch, 64
+  %room = add i64 %scratch_bytes, 64
   %memory = call ptr @malloc(i64 %room)
   %none = icmp eq ptr %memory, null
   br i1 %none, label %without, label %with
@@ -215,19 +215,12 @@ entry:
   %seats.at = getelementptr i64, ptr %board, i64 2
   %busy.at = getelementptr i64, ptr %board, i64 3
   %awake.at = getelementptr i64, ptr %board, i64 5
-  %count.at = getelementptr i64, ptr %job, i64 5
-  %share.at = getelementptr i64, ptr %job, i64 6
-  %failed.at = getelementptr i64, ptr %job, i64 9
-  %smallest.at = getelementptr i64, ptr %job, i64 10
-  %step.at = getelementptr i64, ptr %job, i64 11
-  %worth.at = getelementptr i64, ptr %job, i64 12
+{_at("share", "failed")}
   %mutex = getelementptr i8, ptr %board, i64 {_MUTEX}
   %work = getelementptr i8, ptr %board, i64 {_WORK}
   %left = getelementptr i8, ptr %board, i64 {_LEFT}
   ; Shares: some for each thread, none below the smallest, in whole steps.
-  %count = load i64, ptr %count.at, align 8
-  %smallest = load i64, ptr %smallest.at, align 8
-  %step = load i64, ptr %step.at, align 8
+{_read("count", "smallest", "step", "worth_waking")}
   %threads = add i64 %others, 1
   %pieces = mul i64 %threads, {SHARES}
   %above = add i64 %count, %pieces
@@ -240,8 +233,7 @@ entry:
   %steps = sdiv i64 %wanted.last, %step
   %share = mul i64 %steps, %step
   store i64 %share, ptr %share.at, align 8
-  %worth = load i64, ptr %worth.at, align 8
-  %large = icmp sge i64 %count, %worth
+  %large = icmp sge i64 %count, %worth_waking
   %awake = load atomic i64, ptr %awake.at acquire, align 8
   %some.awake = icmp sgt i64 %awake, 0
   %called = or i1 %large, %some.awake
