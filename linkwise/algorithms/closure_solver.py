@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from linkwise.algorithms.equations import Equations
 from linkwise.algorithms.inverse_dynamics import Forces
+from linkwise.errors import InputError
+from linkwise.model.tree import Tree
 from linkwise.spatial.scalar import Scalar
 
 Flat = Sequence[Scalar]
@@ -37,3 +39,12 @@ class ClosureSolver(ABC):
     def project(self, rates: Flat) -> list[Scalar]:
         """The change of v alone."""
         return self.held(rates)[0]
+
+
+def refuse_rolled(tree: Tree, name: str) -> None:
+    """For solvers that write their system out: they do not run as loops over links."""
+    if tree.rolls:
+        raise InputError(
+            f'the closure solver "{name}" has no rolled form',
+            do='use with_closure_solver("auto"), or with_sweeps("unrolled")',
+        )

@@ -15,14 +15,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from linkwise.algorithms.block_triangular import BlockTriangular, dot
-from linkwise.algorithms.closure_solver import ClosureSolver
+from linkwise.algorithms.closure_solver import ClosureSolver, refuse_rolled
 from linkwise.algorithms.constrained import Constrained
 from linkwise.algorithms.equations import Constraint, equations
 from linkwise.algorithms.inverse_dynamics import Forces, external_force
 from linkwise.algorithms.mass_matrix import mass_matrix
 from linkwise.algorithms.pivots import Pivots
 from linkwise.algorithms.sparse_factor import factorize
-from linkwise.errors import InputError
 from linkwise.model.tree import Tree
 from linkwise.spatial.scalar import Scalar
 
@@ -43,11 +42,7 @@ class Embedded(ClosureSolver):
         *,
         closed: bool = False,
     ) -> None:
-        if tree.rolls:
-            raise InputError(
-                'the closure solver "embedding" has no rolled form',
-                do='use with_closure_solver("auto"), or with_sweeps("unrolled")',
-            )
+        refuse_rolled(tree, "embedding")
         self.tree, self.q = tree, q
         self.equations, pulls = equations(tree, q, v, constraints, t, closed=closed)
         self.gamma = [-x for e in self.equations for x in e.bias]

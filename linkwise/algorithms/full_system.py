@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwise.algorithms.closure_solver import ClosureSolver
+from linkwise.algorithms.closure_solver import ClosureSolver, refuse_rolled
 from linkwise.algorithms.equations import Constraint, equations
 from linkwise.algorithms.inverse_dynamics import Forces, external_force
 from linkwise.algorithms.mass_matrix import mass_matrix
 from linkwise.algorithms.multipliers import FLOOR, LEAST, SOFTNESS, STEPS
 from linkwise.algorithms.sparse_factor import Factor, factorize
-from linkwise.errors import InputError
 from linkwise.model.tree import Tree
 from linkwise.spatial.scalar import Scalar
 
@@ -35,11 +34,7 @@ class FullSystem(ClosureSolver):
         *,
         closed: bool = False,
     ) -> None:
-        if tree.rolls:
-            raise InputError(
-                'the closure solver "kkt" has no rolled form',
-                do='use with_closure_solver("auto"), or with_sweeps("unrolled")',
-            )
+        refuse_rolled(tree, "kkt")
         self.tree, self.q = tree, q
         self.equations, pulls = equations(tree, q, v, constraints, t, closed=closed)
         self.gamma = [-x for e in self.equations for x in e.bias]
