@@ -101,7 +101,11 @@ class Trajectory:
     def _value(self, name: str) -> Array:
         values = self._values
         if name not in values:
-            raise LinkwiseError(f"this trajectory has no {name}", got=f"only {', '.join(['t', 'q', 'v', *values])}")
+            raise LinkwiseError(
+                f"this trajectory has no {name}",
+                got=f"only {', '.join(['t', 'q', 'v', *values])}",
+                do=f'give it where the trajectory is made: derived={{"{name}": …}}',
+            )
         return values[name]
 
     @property
@@ -295,6 +299,7 @@ class Trajectory:
                 got=f"{times.min():g} … {times.max():g} s" if len(times) else "no times",
                 allowed=f"{self.t[0]:g} … {self.end:g} s" if len(self.t) else "none: it has no samples",
             )
+        self._value("vdot")  # what is between samples follows from it
         return resampled(self, self._with_model("at"), times)
 
     # Tables and files.

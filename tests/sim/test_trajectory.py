@@ -127,3 +127,11 @@ def test_shown_as_text(motion, batch):
     assert len(batch) == 11
     with pytest.raises(lw.InputError, match="not a batch"):
         motion[0]
+
+
+def test_a_trajectory_made_by_hand_says_what_it_lacks():
+    arm = double_pendulum()
+    t, q = np.array([0.0, 1.0]), np.zeros((2, arm.nq))
+    with pytest.raises(lw.LinkwiseError, match=r"has no vdot[\s\S]*derived="):
+        lw.Trajectory(t, q, q, model=arm).at(0.5)
+    assert lw.Trajectory(t, q, q, model=arm, derived={"vdot": q}).at(0.5).q.shape == (1, arm.nq)
