@@ -227,7 +227,13 @@ def ladder(n: int = 6) -> str:
         "regrouped": lay_out(mechanism),
     }
     steps = [
-        ("the printed algorithms, file's frames, full 3×3 rotations (R J Rᵀ by its trace)", "newton_euler", "articulated_body", "general", True),
+        (
+            "the printed algorithms, file's frames, full 3×3 rotations (R J Rᵀ by its trace)",
+            "newton_euler",
+            "articulated_body",
+            "general",
+            True,
+        ),
         ("DH frames", "newton_euler", "articulated_body", "dh", True),
         ("a rotation is two axial turns", "newton_euler", "articulated_body", "dh", False),
         (
