@@ -18,8 +18,9 @@ from linkwise.model.closures.attach import checked_placement, named_closure, rel
 from linkwise.model.collecting import paused
 from linkwise.model.description import Geometry, JointLimits, Mimic
 from linkwise.model.joints import Fixed, Joint, Revolute
-from linkwise.model.mechanism import IDENTITY, Body, Frame, JointInstance, Mechanism, Part, Pose, number_of_node
+from linkwise.model.mechanism import Mechanism
 from linkwise.model.numbering import numbered
+from linkwise.model.pieces import IDENTITY, Body, Frame, JointInstance, Part, Pose, number_of_node
 from linkwise.model.placement import inverse_pose
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from linkwise.model.checked_arrays import (
     for_each_freedom,
 )
 from linkwise.model.joints import Joint
-from linkwise.model.mechanism import IDENTITY, Part
+from linkwise.model.pieces import IDENTITY, Part
 
 Numbers = Sequence[tuple[float, ...]]
 

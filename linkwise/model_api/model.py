@@ -35,6 +35,8 @@ from linkwise.model_api.kinematics import Kinematics
 from linkwise.model_api.linearization import Linearization
 from linkwise.model_api.memory import Memory, shadow
 from linkwise.model_api.operational import Operational
+from linkwise.model_api.sensitivity import Sensitivities
+from linkwise.model_api.state_space import StateSpaces
 from linkwise.model_api.statics import Statics
 from linkwise.once import cached_property, once
 from linkwise.spatial.scalar import is_exact
@@ -76,6 +78,8 @@ class Model(
     Closures,
     ClosedDynamics,
     Linearization,
+    StateSpaces,
+    Sensitivities,
     Editing,
     Statics,
     Mechanism,

@@ -26,7 +26,8 @@ from linkwise.model.editing.pieces import (
 )
 from linkwise.model.frames import turn_z_to
 from linkwise.model.joints import Fixed, Joint
-from linkwise.model.mechanism import IDENTITY, Body, Frame, JointInstance, Mechanism, Pose
+from linkwise.model.mechanism import Mechanism
+from linkwise.model.pieces import IDENTITY, Body, Frame, JointInstance, Pose
 from linkwise.model.placement import inverse_pose
 
 __all__ = ["joint_pose", "locked"]

@@ -16,9 +16,10 @@ from linkwise.model.closures.base import Relation
 from linkwise.model.closures.instances import ClosureInstance, RelationInstance
 from linkwise.model.configurations import Configurations
 from linkwise.model.description import Geometry
-from linkwise.model.mechanism import IDENTITY, Body, Frame, JointInstance, Mechanism, Part, Pose
+from linkwise.model.mechanism import Mechanism
 from linkwise.model.numbering import numbered
 from linkwise.model.parameters import check_names
+from linkwise.model.pieces import IDENTITY, Body, Frame, JointInstance, Part, Pose
 
 __all__ = ["Pieces", "apart", "moved_part", "moved_shape", "on_joints", "product", "together"]
 
