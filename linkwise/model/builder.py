@@ -19,7 +19,8 @@ from linkwise.model.entry import Entry, checked_flexible, checked_limits, checke
 from linkwise.model.joining import joined
 from linkwise.model.joints import Fixed, Joint, Revolute
 from linkwise.model.many_bodies import ManyBodies, checked_bodies
-from linkwise.model.mechanism import IDENTITY, Mechanism, Part, Pose, number_of_node
+from linkwise.model.mechanism import Mechanism
+from linkwise.model.pieces import IDENTITY, Part, Pose, number_of_node
 
 if TYPE_CHECKING:
     from linkwise.flexible.body import FlexibleBody

@@ -13,7 +13,7 @@ from linkwise.errors import InputError, ModelError
 from linkwise.model.checks import per_freedom
 from linkwise.model.description import Geometry, JointLimits, Mimic
 from linkwise.model.joints import Joint
-from linkwise.model.mechanism import Part, Pose
+from linkwise.model.pieces import Part, Pose
 
 if TYPE_CHECKING:
     from linkwise.flexible.body import FlexibleBody

@@ -12,8 +12,8 @@ from linkwise.errors import ModelError, UnknownNameError
 from linkwise.model.description import Geometry, Mimic
 from linkwise.model.entry import Entry
 from linkwise.model.joints import Fixed
-from linkwise.model.mechanism import IDENTITY, Body, Frame, JointInstance, Part, Pose
 from linkwise.model.numbering import numbered
+from linkwise.model.pieces import IDENTITY, Body, Frame, JointInstance, Part, Pose
 from linkwise.model.placement import inverse_pose
 from linkwise.model.poses import rows
 from linkwise.model.welding import moved_part, moved_shape, welded

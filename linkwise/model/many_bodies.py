@@ -19,7 +19,7 @@ from linkwise.model.checked_arrays import (
 )
 from linkwise.model.entry import Entry
 from linkwise.model.joints import Joint
-from linkwise.model.mechanism import IDENTITY, Part
+from linkwise.model.pieces import IDENTITY, Part
 
 Numbers = Sequence[tuple[float, ...]]
 

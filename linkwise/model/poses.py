@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.model.mechanism import IDENTITY, Pose
+from linkwise.model.pieces import IDENTITY, Pose
 
 __all__ = ["is_identity", "product", "rows"]
 

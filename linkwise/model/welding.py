@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from linkwise.model.description import Geometry
-from linkwise.model.mechanism import Body, Part, Pose
+from linkwise.model.pieces import Body, Part, Pose
 from linkwise.model.poses import Array, product
 
 __all__ = ["moved_part", "moved_shape", "welded"]

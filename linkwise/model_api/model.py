@@ -33,6 +33,8 @@ from linkwise.model_api.linearization import Linearization
 from linkwise.model_api.making import install, made
 from linkwise.model_api.memory import Memory
 from linkwise.model_api.operational import Operational
+from linkwise.model_api.sensitivity import Sensitivities
+from linkwise.model_api.state_space import StateSpaces
 from linkwise.model_api.statics import Statics
 from linkwise.once import cached_property, once
 
@@ -71,6 +73,8 @@ class Model(
     Closures,
     ClosedDynamics,
     Linearization,
+    StateSpaces,
+    Sensitivities,
     Editing,
     Statics,
     Files,

@@ -20,7 +20,8 @@ from linkwise.model import closures
 from linkwise.model.actuation import Actuator, FrameTransmission, JointTransmission, PathTransmission, Sensor, Spring
 from linkwise.model.closures.instances import ClosureInstance
 from linkwise.model.description import Geometry, JointLimits
-from linkwise.model.mechanism import Body, JointInstance, Mechanism, Part, Pose
+from linkwise.model.mechanism import Mechanism
+from linkwise.model.pieces import Body, JointInstance, Part, Pose
 from linkwise.model.placement import inverse_pose
 from linkwise.model.poses import is_identity
 from linkwise.writing.output import Losses, element, quaternion, text_of, vector, write_text

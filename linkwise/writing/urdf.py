@@ -22,7 +22,8 @@ from linkwise.errors import ModelError
 from linkwise.model import closures
 from linkwise.model.closures.instances import ClosureInstance
 from linkwise.model.description import Geometry, JointLimits
-from linkwise.model.mechanism import IDENTITY, Body, JointInstance, Mechanism, Part, Pose
+from linkwise.model.mechanism import Mechanism
+from linkwise.model.pieces import IDENTITY, Body, JointInstance, Part, Pose
 from linkwise.model.placement import inverse_pose
 from linkwise.model.poses import is_identity, rows
 from linkwise.model.welding import moved_shape

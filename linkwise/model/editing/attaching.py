@@ -11,7 +11,8 @@ from linkwise.model.checks import checked_inertia, checked_mass, checked_pose, c
 from linkwise.model.editing.pieces import MechanismT, Pieces, apart, together
 from linkwise.model.editing.renaming import renamed
 from linkwise.model.joints import Fixed, Joint
-from linkwise.model.mechanism import IDENTITY, Body, Frame, JointInstance, Mechanism, Part, Pose
+from linkwise.model.mechanism import Mechanism
+from linkwise.model.pieces import IDENTITY, Body, Frame, JointInstance, Part, Pose
 from linkwise.model.poses import product
 from linkwise.model.welding import moved_part, moved_shape, welded
 

@@ -16,7 +16,8 @@ from linkwise.model.closures.instances import ClosureInstance
 from linkwise.model.editing.pieces import MechanismT, Pieces, apart, together
 from linkwise.model.frames import turn_z_to
 from linkwise.model.joints import Fixed, Joint
-from linkwise.model.mechanism import IDENTITY, Body, Frame, JointInstance, Mechanism, Pose
+from linkwise.model.mechanism import Mechanism
+from linkwise.model.pieces import IDENTITY, Body, Frame, JointInstance, Pose
 from linkwise.model.placement import inverse_pose
 from linkwise.model.poses import Array, product
 from linkwise.model.welding import moved_part, moved_shape, welded

@@ -26,7 +26,8 @@ from linkwise.model.description import Geometry
 from linkwise.model.editing.pieces import MechanismT, apart, together
 from linkwise.model.frames import turn_z_to
 from linkwise.model.joints import Joint
-from linkwise.model.mechanism import Body, JointInstance, Mechanism, Part, Pose
+from linkwise.model.mechanism import Mechanism
+from linkwise.model.pieces import Body, JointInstance, Part, Pose
 from linkwise.model.poses import Array
 
 __all__ = ["mirrored", "mirrored_state"]

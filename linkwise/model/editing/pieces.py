@@ -14,9 +14,10 @@ from linkwise.model.closures.base import Relation
 from linkwise.model.closures.instances import ClosureInstance, RelationInstance
 from linkwise.model.configurations import Configurations
 from linkwise.model.description import Geometry
-from linkwise.model.mechanism import Body, Frame, JointInstance, Mechanism, Part
+from linkwise.model.mechanism import Mechanism
 from linkwise.model.numbering import numbered
 from linkwise.model.parameters import check_names
+from linkwise.model.pieces import Body, Frame, JointInstance, Part
 
 __all__ = ["Pieces", "apart", "on_joints", "together"]
 
