@@ -33,7 +33,7 @@ def call(
         out: array or tuple of arrays to fill.
         steps: for a rollout.
     """
-    if out is None and program.rollout is None:
+    if out is None and program.rollout is None and program.takes_addresses:
         quick = quick_call(program, arrays)
         if quick is not None:
             return quick

@@ -31,6 +31,7 @@ class RolledDeviceProgram:
     """
 
     rollout = None
+    takes_addresses = True
 
     def __init__(self, program: RolledProgram, dtype: Any) -> None:
         self.program = program

@@ -40,6 +40,9 @@ class DeviceProgram:
         rollout: for many steps of it in one launch.
     """
 
+    takes_addresses = True
+    """Whether arrays may be given by their addresses alone."""
+
     def __init__(self, program: Program, dtype: Any, rollout: Rollout | None = None) -> None:
         self.program = program
         self.dtype = np.dtype(dtype)

@@ -103,7 +103,7 @@ class Emulated:
         source, library = folder / f"{kernel.name}.cpp", folder / f"{kernel.name}.so"
         source.write_text(_BEFORE + kernel.text + _AFTER.replace("CALL", f"{kernel.name}({passed})"))
         # Not contracted: the kernel says itself where it fuses, and so the results are those of the GPU.
-        flags = ["-std=c++20", "-O1", "-ffp-contract=off", "-mfma", "-shared", "-fPIC", "-pthread", "-w"]
+        flags = ["-std=c++20", "-O0", "-ffp-contract=off", "-mfma", "-shared", "-fPIC", "-pthread", "-w"]
         assert compiler is not None
         done = subprocess.run([compiler, *flags, "-o", library, source], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[:2000]
