@@ -23,11 +23,9 @@ compiler = shutil.which("g++") or shutil.which("clang++")
 needs_compiler = pytest.mark.skipif(compiler is None, reason="no C++ compiler here to run kernels on the CPU with")
 
 _BEFORE = """
-#include <barrier>
 #include <cmath>
 #include <cstring>
-#include <thread>
-#include <vector>
+#include <pthread.h>
 using std::nan;
 using std::nanf;
 #define LW_LANES 4
@@ -47,9 +45,9 @@ static double __hiloint2double(int h, int l)
 { long long i = ((long long)h << 32) | (unsigned)l; double x; std::memcpy(&x, &i, 8); return x; }
 struct Index { int x; };
 static thread_local Index threadIdx, blockIdx, gridDim;
-static thread_local std::barrier<> *warp_barrier;
-static thread_local int *warp_vote;
-static void __syncwarp(unsigned = 0) { warp_barrier->arrive_and_wait(); }
+static pthread_barrier_t warp_barrier; // warps run one after the other
+static int warp_vote[LW_LANES];
+static void __syncwarp(unsigned = 0) { pthread_barrier_wait(&warp_barrier); }
 static bool __any_sync(unsigned, bool mine)
 {
     warp_vote[threadIdx.x % LW_LANES] = mine;
@@ -69,26 +67,39 @@ struct Address { // of numbers or of whole numbers, as the kernel has it
     template <typename T> operator T *() const { return (T *)place; }
 };
 
+struct Lane {
+    void **arrays;
+    long long count;
+    const long long *more;
+    int blocks, block, thread;
+};
+
+static void *in_lane(void *given)
+{
+    const Lane &lane = *(const Lane *)given;
+    void **const arrays = lane.arrays;
+    const long long count = lane.count, *const more = lane.more;
+    (void)more;
+    blockIdx.x = lane.block;
+    gridDim.x = lane.blocks;
+    threadIdx.x = lane.thread;
+    CALL;
+    return nullptr;
+}
+
 extern "C" void run(void **arrays, long long count, const long long *more, int blocks)
 {
-    for (int block = 0; block < blocks; ++block) {
-        for (int warp = 0; warp < LW_WARPS; ++warp) {
-            std::barrier<> barrier(LW_LANES);
-            int vote[LW_LANES];
-            std::vector<std::thread> lanes;
-            for (int lane = 0; lane < LW_LANES; ++lane)
-                lanes.emplace_back([&, lane] {
-                    blockIdx.x = block;
-                    gridDim.x = blocks;
-                    threadIdx.x = warp * LW_LANES + lane;
-                    warp_barrier = &barrier;
-                    warp_vote = vote;
-                    (void)more;
-                    CALL;
-                });
-            for (auto &lane : lanes) lane.join();
+    pthread_barrier_init(&warp_barrier, nullptr, LW_LANES);
+    for (int warp = 0; warp < blocks * LW_WARPS; ++warp) {
+        Lane lanes[LW_LANES];
+        pthread_t threads[LW_LANES];
+        for (int k = 0; k < LW_LANES; ++k) {
+            lanes[k] = {arrays, count, more, blocks, warp / LW_WARPS, warp % LW_WARPS * LW_LANES + k};
+            pthread_create(&threads[k], nullptr, in_lane, &lanes[k]);
         }
+        for (int k = 0; k < LW_LANES; ++k) pthread_join(threads[k], nullptr);
     }
+    pthread_barrier_destroy(&warp_barrier);
 }
 """
 
