@@ -46,7 +46,7 @@ class DeviceForwardDynamics(PairwiseForwardDynamics):
         self._constants_there: dict[tuple[int, int], Array] = {}
 
     @property
-    def library(self) -> Any:  # type: ignore[override]
+    def library(self) -> Any:
         """CuPy."""
         return cupy()
 
@@ -66,11 +66,7 @@ class DeviceForwardDynamics(PairwiseForwardDynamics):
         done = 0
         widths = (self.chain.nq, self.chain.nv, self.chain.nv)
         for first, length, count in self._groups:
-            program = once(
-                self._programs,
-                (what, length),
-                lambda length=length: RolledDeviceProgram(self.chain.program(length, what), _FLOAT64),
-            )
+            program = self._program(what, length)
             arrays = [self._there(first, length, count)]
             arrays += [self._part(x, w, first, length, count) for x, w in zip(states, widths, strict=False)]
             arrays += [cp.ascontiguousarray(end[done : done + count]) for end in ends]
@@ -81,6 +77,13 @@ class DeviceForwardDynamics(PairwiseForwardDynamics):
                 collected.append(out)
         together = [[o.reshape(-1) if s is None else o for o in f] for f, s in zip(found, sizes, strict=True)]
         return [parts[0] if len(parts) == 1 else cp.concatenate(parts) for parts in together]
+
+    def _program(self, what: str, length: int) -> RolledDeviceProgram:
+        return once(
+            self._programs,
+            (what, length),
+            lambda: RolledDeviceProgram(self.chain.program(length, what), _FLOAT64),
+        )
 
     def _there(self, first: int, length: int, count: int) -> Array:
         """The links' constants, on the current device."""

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from linkwise.codegen.cuda.detect import on_device
+from linkwise.codegen.cuda.launched import Launched
 from linkwise.codegen.cuda.layout import Kind
 from linkwise.codegen.cuda.libraries import Library, library_of
 from linkwise.codegen.cuda.quick import quick_call
-from linkwise.codegen.cuda.rolled_runtime import RolledDeviceProgram
-from linkwise.codegen.cuda.runtime import DeviceProgram, cupy
+from linkwise.codegen.cuda.runtime import cupy
 from linkwise.codegen.steps import Rollout
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.tracing.program import ArraySpec
@@ -21,9 +21,7 @@ from linkwise.tracing.program import ArraySpec
 Shape = tuple[int, ...]
 
 
-def call(
-    program: DeviceProgram | RolledDeviceProgram, name: str, arrays: Sequence[Any], out: Any = None, steps: int | None = None
-) -> list[Any]:
+def call(program: Launched, name: str, arrays: Sequence[Any], out: Any = None, steps: int | None = None) -> list[Any]:
     """Evaluate a program for a batch; one result for each output.
 
     Args:

@@ -285,7 +285,7 @@ class _Writer:
             stretch = body.inputs[array]
             carried = step.carries(stretch)
             if stretch.space == PARAMETERS:
-                inputs[array, element] = f"constant[{step.constants[kind].index(element)}]"
+                inputs[array, element] = f"constant[{step.constants[kind].index((array, element))}]"
             elif carried is not None:
                 inputs[array, element] = f"carried{carried}[{element}]"
             elif (array, element) not in inputs:

@@ -48,8 +48,8 @@ class LoopPlan:
     places: tuple[Stretch, ...]
     """The stretches whose beginnings are in a record, after its first number."""
     carried: tuple[Carried, ...]
-    constants: Mapping[int, tuple[int, ...]]
-    """For each kind, which of its link constants are in a record."""
+    constants: Mapping[int, tuple[tuple[int, int], ...]]
+    """For each kind, which of its link constants (array, element) are in a record."""
     early: Mapping[int, tuple[tuple[int, int], ...]]
     """For each kind, the numbers (array, element) that are fetched ahead."""
     angles: Angles | None = None
@@ -114,7 +114,7 @@ def _loop_plan(loop: Loop, angles: Angles | None) -> LoopPlan:
     constants, early = {}, {}
     for kind, body in bodies.items():
         read = elements_read(body.program)
-        constants[kind] = tuple(e for a, e in read if body.inputs[a].space == PARAMETERS)
+        constants[kind] = tuple((a, e) for a, e in read if body.inputs[a].space == PARAMETERS)
         early[kind] = tuple((a, e) for a, e in read if body.inputs[a].space not in {PARAMETERS, *written})
     return LoopPlan(loop, bodies, tuple(dict.fromkeys(stretches)), carried, constants, early, angles)
 
@@ -230,10 +230,10 @@ class Tables:
                 reals[own, : len(chosen)] = self._constants(plan.bodies[kind], links[own], chosen)
         return [len(links), self._add_integers(rows), self._add_reals(reals)]
 
-    def _constants(self, body: LoopBody, links: Any, chosen: tuple[int, ...]) -> Any:
-        column = next(s.column for s in body.inputs if s.space == PARAMETERS)
-        starts = self.program.offsets[links, column]
-        return np.asarray(self.program.parameters)[starts[:, None] + np.array(chosen)]
+    def _constants(self, body: LoopBody, links: Any, chosen: tuple[tuple[int, int], ...]) -> Any:
+        columns = [body.inputs[array].column for array, _ in chosen]
+        places = self.program.offsets[links][:, columns] + np.array([element for _, element in chosen])
+        return np.asarray(self.program.parameters)[places]
 
     def _flags(self, plan: LoopPlan, links: Any) -> Any:
         """For each link, in order, which carried spaces it reads from memory and which it writes there."""

@@ -65,8 +65,10 @@ class RolledDeviceProgram:
         lanes = self._kernel.threads
         scratch, blocks = self._memory(min(-(-count // lanes), most))
         sizes = [spec.size for spec in (*self.program.inputs, *self.program.outputs)]
-        apart = {"rows": lambda size: (size, 1), "one": lambda size: (0, 1), "columns": lambda size: (1, count)}
-        strides = [np.int64(x) for kind, size in zip(kinds, sizes, strict=True) for x in apart[kind](size)]
+        apart = [
+            {"rows": (size, 1), "one": (0, 1), "columns": (1, count)}[k] for k, size in zip(kinds, sizes, strict=True)
+        ]
+        strides = [np.int64(x) for both in apart for x in both]
         own = (*arrays, scratch, table, numbers, np.int64(count), *strides)
         launcher((blocks,), (lanes,), own, shared_mem=self._kernel.shared_bytes)
 

@@ -67,10 +67,11 @@ class Cuda(Target):
         # The number of steps is an argument of the kernel, so one kernel serves every number.
         count, rollout = steps or (None, None)
         key = (exchange.dtype_of(arrays), rollout)
-        if key not in made and isinstance(program, RolledProgram):
-            made[key] = RolledDeviceProgram(program, key[0])
-        elif key not in made:
-            made[key] = DeviceProgram(program, *key)
+        if key not in made:
+            if isinstance(program, RolledProgram):
+                made[key] = RolledDeviceProgram(program, key[0])
+            else:
+                made[key] = DeviceProgram(program, *key)
         return exchange.call(made[key], name, arrays, out, count)
 
 

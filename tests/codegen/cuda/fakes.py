@@ -195,7 +195,8 @@ def _cupy() -> types.ModuleType:
 
     fake.ndarray, fake.asarray, fake.empty = CupyArray, asarray, empty
     fake.empty_like = lambda a: np.empty_like(a)
-    fake.zeros = lambda shape: np.zeros(shape).view(CupyArray)
+    fake.zeros = lambda shape, dtype=float: np.zeros(shape, dtype).view(CupyArray)
+    fake.arange = lambda *ends: np.arange(*ends).view(CupyArray)
     fake.concatenate = lambda arrays, axis=0: np.concatenate(arrays, axis).view(CupyArray)
     fake.ascontiguousarray = lambda a: a if a.flags.c_contiguous else a.copy(order="C")
     fake.broadcast_to = lambda a, shape: np.broadcast_to(a, shape, subok=True)

@@ -46,7 +46,7 @@ def names_and_arguments(model: lw.Model, count: int) -> Iterator[tuple[str, list
     yield "forward_dynamics", [q, v, a]
     yield "poses", [q]
     yield "kinetic_energy", [q, v]
-    yield "integrate", [q, v]
+    yield "mass_matrix", [q]
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
