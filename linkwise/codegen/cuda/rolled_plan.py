@@ -254,7 +254,7 @@ class Tables:
             return known[kinds]
 
         stretches = [Stretch(each.space, each.source), Stretch(each.space, each.target)]
-        reads, adds = (of_kind(lambda body, s=s: s in body.inputs) for s in stretches)  # type: ignore[misc]
+        reads, adds = (of_kind(lambda body, s=s: s in body.inputs) for s in stretches)
         writes = of_kind(lambda body: stretches[1] in body.outputs)
         source, target = (self.program.offsets[links, s.column] for s in stretches)
         at_hand = np.zeros(len(links), bool)
