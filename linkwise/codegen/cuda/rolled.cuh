@@ -54,8 +54,9 @@ LW_INLINE void lw_from_lanes(REAL *array, const REAL *lanes, long long row, long
     }
 }
 
-// What links have for all states, INTEGERS whole numbers and REALS numbers, on its way to a ring of four in shared memory:
-// each lane brings its part. While a link is worked on, the next one's is there and the one after that is coming.
+// What links have for all states, INTEGERS whole numbers and REALS numbers, on its way to a ring in shared memory: each
+// lane brings its part. While a link is worked on, those of the next LW_AHEAD links are there, one more is being put there
+// and another one is coming.
 template <int INTEGERS, int REALS> struct lw_records
 {
     static constexpr int ROUNDS = (INTEGERS + LW_LANES - 1) / LW_LANES;
@@ -88,34 +89,61 @@ template <int INTEGERS, int REALS> struct lw_records
 #pragma unroll
         for (int round = 0; round < ROUNDS; ++round) {
             const int at = round * LW_LANES + lw_lane();
-            if (at < INTEGERS) row_ring[(link & 3) * INTEGERS + at] = held[round];
+            if (at < INTEGERS) row_ring[(link & (LW_RING - 1)) * INTEGERS + at] = held[round];
         }
 #pragma unroll
         for (int round = 0; round < REAL_ROUNDS; ++round) {
             const int at = round * LW_LANES + lw_lane();
-            if (at < REALS) constant_ring[(link & 3) * REALS + at] = held_constants[round];
+            if (at < REALS) constant_ring[(link & (LW_RING - 1)) * REALS + at] = held_constants[round];
         }
     }
 
     LW_INLINE void begin()
     {
-        fetch(0);
-        put(0);
-        fetch(1);
-        put(1);
-        fetch(2);
+        for (int link = 0; link <= LW_AHEAD; ++link) {
+            fetch(link);
+            put(link);
+        }
+        fetch(LW_AHEAD + 1);
         __syncwarp(LW_MASK);
     }
 
     LW_INLINE void advance(int link)
     {
-        put(link + 2);
-        fetch(link + 3);
+        put(link + LW_AHEAD + 1);
+        fetch(link + LW_AHEAD + 2);
     }
 
-    LW_INLINE const int *row(int link) const { return row_ring + (link & 3) * INTEGERS; }
-    LW_INLINE const REAL *constants_of(int link) const { return constant_ring + (link & 3) * REALS; }
+    LW_INLINE const int *row(int link) const { return row_ring + (link & (LW_RING - 1)) * INTEGERS; }
+    LW_INLINE const REAL *constants_of(int link) const { return constant_ring + (link & (LW_RING - 1)) * REALS; }
 };
+
+// One number of this lane from device memory to shared memory, without waiting for it.
+LW_INLINE void lw_ahead(REAL *to, const REAL *from)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from),
+                 "n"(sizeof(REAL)));
+#else
+    *to = *from;
+#endif
+}
+
+// All of a link's numbers are on their way.
+LW_INLINE void lw_sent()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+// Those of all links but the last LW_AHEAD ones have arrived.
+LW_INLINE void lw_arrived()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(LW_AHEAD) : "memory");
+#endif
+}
 
 // Angles that are in memory, with their sines and cosines.
 LW_INLINE void lw_all_angles(const REAL *angles, REAL *sines, REAL *cosines, int count)

@@ -5,8 +5,8 @@ side by side; inputs are laid out so first, and results are brought back to rows
 kinds of links only: their number, order and constants are tables, see :mod:`linkwise.codegen.cuda.rolled_plan`.
 
 A few thousand states leave each part of a multiprocessor one or two warps, so nothing hides the time that memory takes:
-the numbers of the next link are fetched while one link is worked on, and what a link hands to the next stays in
-registers.
+while one link is worked on, the numbers of the next few are on their way to shared memory, and what a link hands to the
+next stays in registers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from linkwise.codegen.cuda.source import Kernel, device_functions
 from linkwise.tracing.program import Program
 from linkwise.tracing.rolled_program import PARAMETERS, Angles, LoopBody, Once, RolledProgram, Stretch
 
-_RING = 4  # records in shared memory, as lw_records has it
+_STAGES = (4, 2, 1)  # links whose numbers are in shared memory or on their way there, as many as fit; powers of two
+_FETCHED_BYTES = 32 * 1024  # of shared memory for them
 _UNLIMITED = 1 << 30  # values in registers: what does not fit is left to the compiler, which knows them all
 
 
@@ -54,6 +55,11 @@ class _Writer:
         self.loops = [step for step in self.steps if isinstance(step, LoopPlan)]
         self.reals = max((step.reals for step in self.loops), default=0)
         self.integers = max((step.integers for step in self.loops), default=0)
+        each = self.lanes * bits // 8
+        self.most_early = _FETCHED_BYTES // each  # further ones are read when their link's turn has come
+        self.early = min(self.most_early, max((step.ahead for step in self.loops), default=0))
+        self.stages = next(n for n in _STAGES if n * self.early * each <= _FETCHED_BYTES)
+        self.ring = 2 * self.stages  # records: those of the stages, and one that is put there meanwhile
         values: dict[float, int] = {}
         for body in self._bodies():
             for value in Constants.of(body.program, bits).places:
@@ -69,7 +75,8 @@ class _Writer:
 
     def kernel(self) -> Kernel:
         square = self.lanes * (self.lanes + 1)
-        shared = (square + _RING * self.reals) * self.bits // 8 + _RING * self.integers * 4
+        numbers = square + self.ring * self.reals + self.stages * self.early * self.lanes
+        shared = numbers * self.bits // 8 + self.ring * self.integers * 4
         return Kernel(self.name, "\n".join(self._lines()), self.lanes, shared, in_place=True)
 
     def _lines(self) -> Iterator[str]:
@@ -81,11 +88,14 @@ class _Writer:
         yield "#endif"
         yield "#define LW_WARPS 1"
         yield "#define LW_WIDE_ROWS 0"
+        yield f"#define LW_AHEAD {self.stages - 1}"
+        yield f"#define LW_RING {self.ring}"
         yield ""
         yield device_functions()
         yield _rolled_functions()
         yield from self.constants.table()
-        yield f'extern "C" __global__ void __launch_bounds__({self.lanes})'
+        # Few warps with many registers each, see above.
+        yield f'extern "C" __global__ void __launch_bounds__({self.lanes}, 1)'
         yield f"{self.name}({', '.join(self._parameters())})"
         yield "{"
         yield from _indented(self._inside())
@@ -108,10 +118,11 @@ class _Writer:
         yield "const int lane = lw_lane();"
         yield "REAL *const square = lw_memory;"
         yield "REAL *const constant_ring = lw_memory + LW_LANES * (LW_LANES + 1);"
-        yield f"int *const row_ring = (int *)(constant_ring + {_RING * self.reals});"
+        yield f"REAL *const fetched = constant_ring + {self.ring * self.reals} + lane;"
+        yield f"int *const row_ring = (int *)(fetched - lane + {self.stages * self.early} * LW_LANES);"
         yield "REAL *const memory = scratch + (long long)blockIdx.x * table[0] * LW_LANES;"
         yield "REAL *const own = memory + lane;"
-        yield "(void)own; (void)constant_ring; (void)row_ring; (void)numbers;"
+        yield "(void)own; (void)constant_ring; (void)fetched; (void)row_ring; (void)numbers;"
         yield "for (long long tile = blockIdx.x; tile * LW_LANES < count; tile += gridDim.x) {"
         yield from _indented(self._tile())
         yield "}"
@@ -207,12 +218,9 @@ class _Writer:
         yield "records.constant_ring = constant_ring;"
         yield "records.last = links - 1;"
         yield "if (links > 0) records.begin();"
-        ahead = step.ahead
-        if ahead:
-            yield f"REAL given[{ahead}], ahead[{ahead}];"
-            yield "if (links > 0) {"
-            yield "    const int *const row = records.row(0);"
-            yield from _indented(self._fetch(step, kinds, "row", "given"))
+        if step.ahead:
+            yield "for (int link = 0; link < (links > 0 ? LW_AHEAD : 0); ++link) {"
+            yield from _indented(self._fetch(step, kinds, "link"))
             yield "}"
         for number, each in enumerate(step.carried):
             yield f"REAL carried{number}[{each.size}];"
@@ -228,9 +236,11 @@ class _Writer:
         yield "(void)constant;"
         if step.ahead:
             yield "{"
-            yield "    const int *const next = records.row(link + 1);"
-            yield from _indented(self._fetch(step, kinds, "next", "ahead"))
+            yield from _indented(self._fetch(step, kinds, "link + LW_AHEAD"))
             yield "}"
+            yield "lw_arrived();"
+            yield f"const REAL *const given = fetched + (link & LW_AHEAD) * {self.early} * LW_LANES;"
+            yield "(void)given;"
         yield "const int what = row[0];"
         yield "(void)what;"
         for number, each in enumerate(step.carried):
@@ -241,9 +251,6 @@ class _Writer:
             yield f"    for (int e = 0; e < {each.size}; ++e) carried{number}[e] = from[e * LW_LANES];"
             yield "}"
         yield from self._each_kind(kinds, "what", lambda kind: self._of_kind(step, kind))
-        if step.ahead:
-            yield "#pragma unroll"
-            yield f"for (int e = 0; e < {step.ahead}; ++e) given[e] = ahead[e];"
         yield "__syncwarp(LW_MASK);"
 
     @staticmethod
@@ -262,24 +269,29 @@ class _Writer:
             yield "}"
         yield "}"
 
-    def _fetch(self, step: LoopPlan, kinds: Sequence[int], row: str, into: str) -> Iterator[str]:
-        """The early numbers of a link."""
+    def _fetch(self, step: LoopPlan, kinds: Sequence[int], link: str) -> Iterator[str]:
+        """The early numbers of a link are sent for."""
 
         def of_kind(kind: int) -> Iterator[str]:
             body = step.bodies[kind]
-            for array in dict.fromkeys(array for array, _ in step.early[kind]):
+            chosen = step.early[kind][: self.most_early]
+            for array in dict.fromkeys(array for array, _ in chosen):
                 column = 1 + step.places.index(body.inputs[array])
-                yield f"const REAL *const at{array} = {self._at(body.inputs[array], row, column)};"
-            for number, (array, element) in enumerate(step.early[kind]):
-                yield f"{into}[{number}] = at{array}[{element} * LW_LANES];"
+                yield f"const REAL *const at{array} = {self._at(body.inputs[array], 'next', column)};"
+            for number, (array, element) in enumerate(chosen):
+                yield f"lw_ahead(to + {number} * LW_LANES, at{array} + {element} * LW_LANES);"
 
-        yield from self._each_kind(kinds, f"{row}[0]", of_kind)
+        yield f"const int *const next = records.row({link});"
+        yield f"REAL *const to = fetched + (({link}) & LW_AHEAD) * {self.early} * LW_LANES;"
+        yield from self._each_kind(kinds, "next[0]", of_kind)
+        yield "lw_sent();"
 
     def _of_kind(self, step: LoopPlan, kind: int) -> Iterator[str]:
         """What is done for a link: late numbers are read, then everything is computed and stored."""
         body = step.bodies[kind]
         inputs: dict[tuple[int, int], str] = {}
-        inputs.update({place: f"given[{k}]" for k, place in enumerate(step.early[kind])})
+        early = step.early[kind][: self.most_early]
+        inputs.update({place: f"given[{k} * LW_LANES]" for k, place in enumerate(early)})
         late: list[tuple[int, int]] = []
         for array, element in elements_read(body.program):
             stretch = body.inputs[array]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.codegen.cuda import rolled_runtime
+from linkwise.codegen.cuda import rolled, rolled_runtime
 from linkwise.codegen.cuda.rolled_plan import LoopPlan, Tables, planned
 from linkwise.errors import LinkwiseError
 from linkwise.tracing.rolled_program import interpret_rolled
@@ -79,6 +79,22 @@ def test_a_chain_is_carried_in_registers(fakes: Fakes, dtype: type) -> None:  # 
             assert from_memory.tolist() == [1] + [0] * 22, "the first link reads what the loop begins with"
             assert to_memory[-2:].all() and not to_memory[:-3].any(), "only the last of each place goes to memory"
     assert sum(len(step.carried) for step in steps if isinstance(step, LoopPlan)) == 4
+
+
+@pytest.mark.parametrize("room", [64, 1000])
+def test_less_is_fetched_ahead_where_there_is_little_room(
+    fakes: Fakes,  # noqa: F811
+    room: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rolled, "_FETCHED_BYTES", room)
+    model = chain(11)
+    q, v, a = random_state(model, 5)
+    source = model.function("forward_dynamics").source("cuda")
+    assert f"#define LW_AHEAD {0 if room == 64 else 1}" in source
+    expected = model.forward_dynamics(q, v, a)
+    got = model.forward_dynamics(*(fakes.array(x) for x in (q, v, a)))
+    assert np.abs(np.asarray(got) - expected).max() <= 1e-12 * np.abs(expected).max()
 
 
 def test_the_definition(fakes: Fakes, tree: lw.Model) -> None:  # noqa: F811
