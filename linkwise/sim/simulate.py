@@ -40,6 +40,7 @@ from linkwise.sim.progress import Progress
 from linkwise.sim.run import IntegrationWarning, Run
 from linkwise.sim.states import States, all_single
 from linkwise.sim.still import standing_still
+from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.trajectory import Trajectory
 
 __all__ = ["IntegrationWarning", "SlowControlWarning", "simulate"]
@@ -57,7 +58,7 @@ def simulate(
     v0: ArrayLike | None = None,
     duration: float = 10.0,
     dt: float | None = None,
-    method: str = "dop853",
+    method: str | GeneralizedAlpha = "dop853",
     rtol: float = 1e-9,
     atol: float | None = None,
     control: Any = None,
@@ -151,6 +152,7 @@ def simulate(
     if not isinstance(model, Model):
         raise InputError("this is not a model", got=type(model).__name__, allowed="lw.load(...) or builder.build()")
     name = checked_method(method)
+    chosen_method = method if isinstance(method, GeneralizedAlpha) else name
     adaptive = name in adaptive_methods()
     if name == "variational" and model.is_flexible:
         raise InputError(
@@ -195,7 +197,7 @@ def simulate(
     if adaptive and times is None and states.shape:
         times = t0 + duration * np.arange(_BATCH_SAMPLES) / (_BATCH_SAMPLES - 1.0)
         times[-1] = t0 + duration
-    plan = plan_for(model, elements, rules, states.p.shape[-1], name, every_step, chosen, closing, switched)
+    plan = plan_for(model, elements, rules, states.p.shape[-1], chosen_method, every_step, chosen, closing, switched)
     if plan.note:
         warnings.warn(plan.note, SlowControlWarning, stacklevel=2)
     if model.closures:
