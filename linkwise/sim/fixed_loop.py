@@ -24,7 +24,7 @@ def one_step(work: Work, step: Step, events: Traceable) -> Routine:
     work.buffer("y_new", m.ny, store=True)
     work.buffer("g_new", events.outputs[0].size, store=True)
     later = program("later", lambda t, h: {"t_new": t[0] + h[0]}, {"t": 1, "h": 1})
-    blank = program("blank", lambda t: {"memory": [t[0] * 0.0] * step.memory}, {"t": 1})
+    blank = program("blank", lambda t: {"memory": [0.0] * step.memory}, {"t": 1})
     statements = (
         *(work.call(blank) if step.memory else ()),
         *step.begin,

@@ -180,7 +180,11 @@ class FixedRun(Run):
             )
         lost = np.flatnonzero(~np.isfinite(self.saved[k]).all(axis=1))
         since = self.t0 + self.every * self.h * float(lost[0]) if len(lost) else self.end
-        why = ", or the iteration for a step did not converge" if self.plan.method in ("variational", "generalized_alpha") else ""
+        why = (
+            ", or the iteration for a step did not converge"
+            if self.plan.method in ("variational", "generalized_alpha")
+            else ""
+        )
         return message(
             f"{who} diverged: a value is infinite or not a number{why}",
             got=f"from t = {since:.9g} s, with steps of {self.h:g} s",

@@ -37,8 +37,10 @@ from linkwise.spatial.scalar import Scalar, is_zero, where
 from linkwise.tracing.tiles import TiledSystem
 
 _MOST = 20  # iterations with one matrix
-_CLOSE = 1e-11  # of the velocities: what may be left when an iteration ends
+_CLOSE = 1e-10  # of the velocities: what may be left when an iteration ends
 _ROUGH = 1e-6  # a last change of the velocities, relative, after which a step has failed
+
+_Statements = Sequence[Statement]
 
 
 class _Texts:
@@ -131,62 +133,56 @@ def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
         known = memory[0] > 0.0
         return {"memory_known": [where(known, a, b) for a, b in zip(memory, [1.0, *k0[nv:], *k0[nv:]], strict=True)]}
 
-    def predict(memory: Flat, t: Flat, h: Flat) -> dict[str, Any]:
-        start = {"w": list(memory[1 + n :]), "trials": 0.0, "last": 1e300, "seeking": 1.0}
-        return {**start, "t_stage": t[0] + h[0]}
+    def seek(w: Flat, found: Scalar) -> dict[str, Any]:
+        """The start of an iteration, for the states that have not found their w."""
+        counts = {"trials_new": 0.0, "last_new": 1e300, "found_new": found, "seeking_new": 1.0 - found}
+        return {"w_new": list(w), **counts}
 
-    def update(y: Flat, w: Flat, x: Flat, h: Flat, trials: Flat, last: Flat, seeking: Flat) -> dict[str, Any]:
+    def predict(memory: Flat, t: Flat, h: Flat) -> dict[str, Any]:
+        return {**seek(memory[1 + n :], 0.0), "t_stage": t[0] + h[0]}
+
+    def update(
+        y: Flat, w: Flat, x: Flat, h: Flat, trials: Flat, last: Flat, found: Flat, seeking: Flat
+    ) -> dict[str, Any]:
         change: Scalar = 0.0
         scale: Scalar = 1.0
         for a, b in zip(x, m.chart_origin(y)[nv:], strict=True):
-            step = abs(a) * (h[0] * texts.of_rates)
-            change = where(step > change, step, change)
+            change = change + abs(a)  # not the largest, for a maximum passes over what is not a number
             scale = where(abs(b) > scale, abs(b), scale)
+        change = change * (h[0] * texts.of_rates)
         # Each change is θ times the last; what is left after this one is θ/(1-θ) times it, or as much as it at first.
         theta = where(trials[0] > 0.0, change / last[0], 0.5)
         near = change * theta <= (_CLOSE * scale) * (1.0 - theta)
         # At rounding, changes stop shrinking; before that they must shrink.
-        hopeless = (theta > 0.9) & (trials[0] > 1.0)
+        stuck = (trials[0] > 1.0) & ~(theta < 0.9)
         seeks = seeking[0] > 0.0
         return {
             "w_new": [where(seeks, a - b, a) for a, b in zip(w, x, strict=True)],
             "trials_new": trials[0] + 1.0,
             "last_new": where(seeks, change, last[0]),
-            "seeking_new": flag(seeks & ~near & ~hopeless & (trials[0] < float(_MOST))),
+            "found_new": where(seeks, flag(near | (stuck & (change <= _ROUGH * scale))), found[0]),
+            "seeking_new": flag(seeks & ~near & ~stuck & (trials[0] < float(_MOST))),
         }
 
-    def is_found(y: Flat, w: Flat, last: Flat) -> Any:
-        scale: Scalar = 1.0
-        total: Scalar = 0.0
-        for a in m.chart_origin(y)[nv:]:
-            scale = where(abs(a) > scale, abs(a), scale)
-        for a in w:
-            total = total + abs(a)
-        return (last[0] <= _ROUGH * scale) & (total < 1e300)  # which what is no number is not
+    def again(memory: Flat, w: Flat, found: Flat) -> dict[str, Any]:
+        return seek([where(found[0] > 0.0, a, b) for a, b in zip(w, memory[1 + n :], strict=True)], found[0])
 
-    def again(y: Flat, memory: Flat, w: Flat, last: Flat) -> dict[str, Any]:
-        found = is_found(y, w, last)
-        return {
-            "lost": flag(~found),
-            "w_new": [where(found, a, b) for a, b in zip(w, memory[1 + n :], strict=True)],
-            "trials_new": 0.0,
-            "last_new": where(found, last[0], 1e300),
-            "seeking_new": flag(~found),
-        }
-
-    def close(y: Flat, memory: Flat, w: Flat, h: Flat, last: Flat) -> dict[str, Any]:
+    def close(y: Flat, memory: Flat, w: Flat, h: Flat, found: Flat) -> dict[str, Any]:
         u, s, a_new = texts.ends(y, memory, w, h[0])
-        found = is_found(y, w, last)
-        y_new = [*m.moved(m.parts(y)[0], u), *(where(found, x, math.nan) for x in s), *m.kept(y)]
+        known = found[0] > 0.0
+        y_new = [*m.moved(m.parts(y)[0], u), *(where(known, x, math.nan) for x in s), *m.kept(y)]
         return {"y_new": y_new, "memory_new": [1.0, *a_new, *w]}
 
     def missing(y: Flat, memory: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> dict[str, Any]:
         return {"right": texts.missing(y, memory, w, t[0], h[0], p)}
 
-    kept = tuple(Copy(f"{name}_new", name) for name in ("w", "trials", "last", "seeking"))
+    kept = tuple(Copy(f"{name}_new", name) for name in ("w", "trials", "last", "found", "seeking"))
     lacking = work.call(program("missing", missing, sizes))
-    counted = {"trials": 1, "last": 1, "seeking": 1}
-    updating = (*work.call(program("update", update, {"y": m.ny, "w": n, "x": n, "h": 1, **counted})), *kept)
+    counted = dict.fromkeys(("trials", "last", "found", "seeking"), 1)
+    updating: tuple[Statement, ...] = (
+        *work.call(program("update", update, {"y": m.ny, "w": n, "x": n, "h": 1, **counted})),
+        *kept,
+    )
     exact_factor, exact_solve = _exact(work, texts, sizes)
     if m.model.closures or m.model.rolls:
         factor, solve = exact_factor, exact_solve
@@ -194,25 +190,23 @@ def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
         factor, solve = _stiff(work, texts, sizes)
     fresh = program("fresh", lambda memory: {"fresh": flag(memory[0] <= 0.0)}, {"memory": size})
     restarting = work.call(program("restart", restart, {"memory": size, "k0": m.nz}))
-    found_anew = (*work.rates_at("y", "t", "k0"), *restarting, Copy("memory_known", "memory"))
-    passed = tuple(Seek(curve.name, "t_stage", "p", curve.offset) for curve in m.curves if m.passes(curve))
+    found_anew: tuple[Statement, ...] = (*work.rates_at("y", "t", "k0"), *restarting, Copy("memory_known", "memory"))
+    passed: _Statements = tuple(Seek(curve.name, "t_stage", "p", curve.offset) for curve in m.curves if m.passes(curve))
     return Step(
         (*work.call(fresh), IfAny("fresh", found_anew)),
         (
             *work.call(program("predict", predict, {"memory": size, "t": 1, "h": 1})),
+            *kept,
             *passed,
             *factor,
             WhileAny("seeking", (*lacking, *solve, *updating)),
-            *work.call(program("again", again, {"y": m.ny, "memory": size, "w": n, "last": 1})),
+            *work.call(program("again", again, {"memory": size, "w": n, "found": 1})),
             *kept,
             WhileAny("seeking", (*exact_factor, *lacking, *exact_solve, *updating)),
-            *work.call(program("close", close, {"y": m.ny, "memory": size, "w": n, "h": 1, "last": 1})),
+            *work.call(program("close", close, {"y": m.ny, "memory": size, "w": n, "h": 1, "found": 1})),
         ),
         memory=size,
     )
-
-
-_Statements = Sequence[Statement]
 
 
 def _stiff(work: Work, texts: _Texts, sizes: dict[str, int]) -> tuple[_Statements, _Statements]:
@@ -248,11 +242,15 @@ def _exact(work: Work, texts: _Texts, sizes: dict[str, int]) -> tuple[_Statement
 
     def change(y: Flat, memory: Flat, w: Flat, t: Flat, h: Flat, p: Flat, unit: Flat) -> dict[str, Any]:
         found = derivative(lambda at: texts.missing(y, memory, at, t[0], h[0], p), list(w), list(unit))[1]
-        return {"column": [-x for x in found]}
+        return {"column": [-x for x in found]}  # which the system takes from its shift, zero
 
     column = work.call(program("change", change, {**sizes, "unit": n}))
     work.buffer("matrix", n * n)
-    still = program("still", lambda h: {"shift": h[0] * 0.0}, {"h": 1})
+    still = program("still", lambda h: {"shift": 0.0}, {"h": 1})
     names = {"factors": "exact_factors"}
-    factor = (Columns("unit", "column", "matrix", column), *work.call(still), *work.call(system.factor, names))
+    factor: tuple[Statement, ...] = (
+        Columns("unit", "column", "matrix", column),
+        *work.call(still),
+        *work.call(system.factor, names),
+    )
     return factor, work.call(system.solve, names)

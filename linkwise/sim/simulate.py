@@ -86,9 +86,10 @@ def simulate(
     Damping, dry friction, joint limits and effort limits of the model act; see :class:`JointRules`.
 
     Methods. Fixed step: ``"euler"`` (semi-implicit), ``"rk4"``, ``"variational"`` (symplectic: its energy error stays
-    bounded forever). Adaptive: ``"dop853"`` and ``"dopri5"`` (Dormand and Prince, 8(5,3) and 5(4)), ``"rk56"``
-    (Verner), ``"cash_karp"``, and ``"rodas4"`` for stiff springs, dampers and friction (linearly implicit, L-stable,
-    with exact derivatives). All Runge–Kutta methods work in a chart around each step's start (Munthe-Kaas), so
+    bounded forever), ``"generalized_alpha"`` (implicit, for stiff structures, with numerical damping that
+    :class:`GeneralizedAlpha` chooses). Adaptive: ``"dop853"`` and ``"dopri5"`` (Dormand and Prince, 8(5,3) and 5(4)),
+    ``"rk56"`` (Verner), ``"cash_karp"``, and ``"rodas4"`` for stiff springs, dampers and friction (linearly implicit,
+    L-stable, with exact derivatives). All methods work in a chart around each step's start (Munthe-Kaas), so
     quaternions stay of length one.
 
     Models of many bodies (``model.rolls``) run the same way, with their sweeps as loops inside the kernel: no long
@@ -108,7 +109,7 @@ def simulate(
         duration: s.
         dt: the step in s of a fixed-step method (made a little smaller where it does not divide the duration; 1e-3 if
             not given); the first step tried by an adaptive one.
-        method: the integrator.
+        method: the integrator, by name or as :class:`GeneralizedAlpha`.
         rtol: relative tolerance of an adaptive method.
         atol: absolute tolerance, SI units; rtol/100 if not given.
         control: ``control(t, q, v, p) -> tau`` (nv), an element such as :class:`PD`, or a list of these. It is traced
@@ -158,7 +159,7 @@ def simulate(
         raise InputError(
             "the variational integrator is for models whose bodies are all rigid",
             got=f"the flexible body {next(body.name for body in model.bodies if body.modes)!r}",
-            do='use "dop853", "rk4", or "rodas4" for fast modes',
+            do='use "dop853", "rk4", or "generalized_alpha" for fast modes',
         )
     rules = JointRules() if rules is None else rules
     if not isinstance(rules, JointRules):

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Real
 from typing import Any
+
+import numpy as np
 
 from linkwise.errors import InputError
 from linkwise.sim import dop853
@@ -190,9 +191,11 @@ class GeneralizedAlpha:
     spectral_radius: float = 0.9
 
     def __post_init__(self) -> None:
-        rho = self.spectral_radius
-        if not (isinstance(rho, Real) and 0.0 <= rho <= 1.0):
-            raise InputError("the spectral radius is not a factor of damping", got=repr(rho), allowed="a number, 0 to 1")
+        rho: object = self.spectral_radius
+        if not (isinstance(rho, (int, float, np.floating)) and 0.0 <= rho <= 1.0):
+            raise InputError(
+                "the spectral radius is not a factor of damping", got=repr(rho), allowed="a number, 0 to 1"
+            )
 
     @property
     def alpha_m(self) -> float:
