@@ -64,8 +64,9 @@ class Looks:
         solids = self.surfaces(body)
         if not solids:
             return np.zeros(3)
-        points = np.concatenate([solid.vertices for solid in solids])
-        return (points.min(axis=0) + points.max(axis=0)) / 2
+        points: Array = np.concatenate([solid.vertices for solid in solids])
+        middle: Array = (points.min(axis=0) + points.max(axis=0)) / 2
+        return middle
 
 
 def looks_of(model: Model) -> Looks:
