@@ -235,6 +235,7 @@ class Finisher:
         for kind in self.tree.kinds:
             before = {name for name in kind.arrays if name in (PARAMETERS, COMPUTED) or name.startswith("in:")}
             early: list[bool] = []
+            live = self._live(kind)
             arguments: dict[int, int] = {}
             where: dict[int, tuple[str, int]] = {}
             for number, node in enumerate(kind.tracer.nodes):
@@ -244,11 +245,25 @@ class Finisher:
                     early.append(kind.tracer.inputs[node[1]].name in before)
                 else:
                     early.append(all(early[a] for a in node[1:]))
-                    if node[0] in ("sin", "cos") and early[-1]:
+                    if node[0] in ("sin", "cos") and early[-1] and number in live:
                         place = arguments.setdefault(node[1], len(arguments))
                         where[number] = ("sines" if node[0] == "sin" else "cosines", place)
             found.append(where)
         return found
+
+    def _live(self, kind: Kind) -> set[int]:
+        """The nodes of a kind's trace that anything stored or kept is made of."""
+        values = [x for loop in self.loops for stored in loop.stores[kind.index].values() for x in stored]
+        values += [x for loop in self.loops for x in loop.kept[kind.index]]
+        live: set[int] = set()
+        waiting = [x.number for x in values if isinstance(x, Traced)]
+        while waiting:
+            number = waiting.pop()
+            if number not in live:
+                live.add(number)
+                node = kind.tracer.nodes[number]
+                waiting.extend(() if node[0] in ("const", "input") else node[1:])
+        return live
 
     @staticmethod
     def _arguments(kind: Kind, hoisted: dict[int, tuple[str, int]]) -> list[Traced]:

@@ -19,7 +19,7 @@ from linkwise.model.pieces import Body
 from linkwise.model_api.model import Model
 from linkwise.viz.bending import Bending, bending
 from linkwise.viz.meshes import placeholder, read_mesh
-from linkwise.viz.solids import Solid, box, capsule, cylinder, ellipsoid, joined, sphere, stick
+from linkwise.viz.solids import Solid, box, capsule, cylinder, ellipsoid, joined, merged, sphere, stick
 
 Array = NDArray[Any]
 
@@ -27,6 +27,8 @@ BONE = (120, 144, 176)
 """Of what is drawn for a body without shapes."""
 KNOB = (226, 150, 66)
 """Of a joint between such bodies."""
+MANY = 150
+"""Bodies of a model of which each is drawn as one surface, where it has no shapes of its own."""
 _READERS = 2
 """Threads that read meshes: the files are small, and parsing them holds the interpreter most of the time."""
 
@@ -50,6 +52,23 @@ class Looks:
     ellipsoids: tuple[Solid | None, ...]
     size: float
     missing: tuple[str, ...] = field(default=())
+
+    def surfaces(self, body: int) -> tuple[Solid, ...]:
+        """All surfaces of a body, those that bend as they are at rest."""
+        return (*self.bodies[body], *(each.solid for each in self.bent.get(body, ())))
+
+    def reach(self, body: int) -> float:
+        """How far a body goes from its origin, along any axis of its frame, m."""
+        return max((float(np.abs(solid.vertices).max()) for solid in self.surfaces(body)), default=0.0)
+
+    def middle(self, body: int) -> Array:
+        """The middle of the box around a body (3), in its frame."""
+        solids = self.surfaces(body)
+        if not solids:
+            return np.zeros(3)
+        points: Array = np.concatenate([solid.vertices for solid in solids])
+        middle: Array = (points.min(axis=0) + points.max(axis=0)) / 2
+        return middle
 
 
 def looks_of(model: Model) -> Looks:
@@ -134,6 +153,8 @@ def _imagined(model: Model, body: Body, inertia: Solid | None, size: float) -> l
     found.append(sphere(1.6 * radius, 16).placed(body.joint_frame).painted(KNOB))
     if inertia is not None:
         found.append(inertia.painted(BONE, 0.55))
+    if len(model.bodies) > MANY:
+        return [merged(found).painted(BONE)]
     return found
 
 

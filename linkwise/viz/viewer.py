@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.errors import InputError
+from linkwise.errors import InputError, LinkwiseError, require_extra
 from linkwise.kinematics.goals import Reach
 from linkwise.model_api.model import Model
 from linkwise.viz.figure import Figure, pose_of, quaternions
@@ -21,6 +23,11 @@ from linkwise.viz.panels import BodyTree, ShowPanel
 from linkwise.viz.posing import Goal, is_closed, moved, settled
 
 Array = NDArray[Any]
+
+MOST_COMPILED = 60
+"""Freedoms of a model whose inverse kinematics are one compiled program; it takes minutes to compile for a thousand."""
+MOST_SLIDERS = 100
+"""On a page: browsers are slow with more."""
 
 
 def view(
@@ -65,10 +72,24 @@ def resting(model: Model, q: ArrayLike | None = None) -> Array:
     if q is None:
         start = np.clip(model.neutral(), model.lower, model.upper)
         return model.assemble(start) if model.closures else start
-    array = np.array(q, float)
-    if array.shape != (model.nq,) or not np.isfinite(array).all():
-        raise InputError("q is not a configuration", got=f"shape {array.shape}", allowed=f"({model.nq},), finite")
+    array = numbers("q", q, model.nq)
     return model.assemble(array) if model.closures and not is_closed(model, array) else array
+
+
+def numbers(name: str, values: ArrayLike, count: int) -> Array:
+    """Finite numbers, as many as there must be, or an ``InputError`` that says which are not."""
+    try:
+        array = np.array(values, float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is not numbers", got=repr(values)[:80], allowed=f"{count} finite numbers") from error
+    if array.shape != (count,):
+        raise InputError(f"{name} has another shape", got=str(array.shape), allowed=f"({count},)")
+    bad = np.flatnonzero(~np.isfinite(array))
+    if len(bad):
+        raise InputError(
+            f"{name} is not finite", got=f"{name}[{bad[0]}] = {array[bad[0]]}", allowed=f"{count} finite numbers"
+        )
+    return array
 
 
 class Viewer(Page):
@@ -77,10 +98,11 @@ class Viewer(Page):
     def __init__(
         self, model: Model, q: ArrayLike | None, v: ArrayLike | None, control: Any, port: int | None, open: bool | None
     ) -> None:
+        require_extra("viser", "viz")
         start = resting(model, q)
+        run = LiveRun(model, start, None if v is None else numbers("v", v, model.nv), control)
         looks = looks_of(model)
         super().__init__(model.name, port, open)
-        run = LiveRun(model, start, None if v is None else np.array(v, float), control)
         self.run, self.model = run, run.model
         model = run.model
         self.moment = run.at_rest(start)
@@ -138,7 +160,7 @@ class Viewer(Page):
 
     def show_values(self) -> None:
         """Move the sliders to where they should be."""
-        for freedom, slider in zip(self.freedoms, self.sliders, strict=True):
+        for freedom, slider in zip(self.freedoms, self.sliders, strict=False):
             value = min(max(freedom.get(self.moment.q), slider.min), slider.max)
             if abs(value - slider.value) > 0.25 * freedom.step:
                 slider.value = value
@@ -159,7 +181,9 @@ class Viewer(Page):
         if self.model.closures:
             self.closed = gui.add_markdown("Closures: closed.")
         self.sliders = []
-        for freedom in self.freedoms:
+        if len(self.freedoms) > MOST_SLIDERS:
+            gui.add_markdown(f"*The first {MOST_SLIDERS} of {len(self.freedoms)} freedoms; drag bodies for the rest.*")
+        for freedom in self.freedoms[:MOST_SLIDERS]:
             value = min(max(freedom.get(start), freedom.low), freedom.high)
             slider = gui.add_slider(freedom.label, freedom.low, freedom.high, freedom.step, value)
             slider.on_update(self._slid(freedom, slider))
@@ -199,12 +223,24 @@ class Viewer(Page):
             self.handle = None
         if index is not None and self.model.nv:
             self.handle = self.server.scene.add_transform_controls(
-                "/handle", scale=0.22 * self.figure.looks.size, depth_test=False
+                "/handle", scale=self._handle_size(index), depth_test=False
             )
             self.handle.on_update(self._handled)
             self._held = False
             self._place_handle()
+            threading.Thread(target=self._prepare, args=(index, self.moment.q), daemon=True).start()
         self.tree.update(self.moment)
+
+    def _handle_size(self, index: int) -> float:
+        """Such that its arrows stick out of the body: what lies inside a surface cannot be taken hold of."""
+        size, reach = self.figure.looks.size, self.figure.looks.reach(index)
+        return float(np.clip(1.2 * reach, 0.15 * size, 0.5 * size))
+
+    def _prepare(self, index: int, q: Array) -> None:
+        """Compile what the first drag of a body will ask for, before the mouse waits for it."""
+        X = self.model.pose(q, self.model.bodies[index].name)
+        with contextlib.suppress(LinkwiseError):  # the drag itself would say so
+            self._reached(q, index, np.zeros(3), X[:3, 3], X[:3, :3])
 
     def _place_handle(self) -> None:
         if self.handle is not None and self.tree.selected is not None and not self._held:
@@ -220,8 +256,10 @@ class Viewer(Page):
         if index is None:
             return
         self._held = phase != "end"
-        X = pose_of(wxyz, position)
-        self.reach(index, np.zeros(3), position, X[:3, :3])
+        if self.is_running:
+            self.live.pull(index, np.zeros(3), position if self._held else None)
+        else:
+            self.reach(index, np.zeros(3), position, pose_of(wxyz, position)[:3, :3])
         if phase == "end":
             self._place_handle()
 
@@ -237,6 +275,7 @@ class Viewer(Page):
         if phase == "start" or self._grip is None or self._grip[0] != index:
             X = self.figure.poses[index]
             self._grip = (index, X[:3, :3].T @ (start - X[:3, 3]))
+            self.run.hold = None
         point = self._grip[1]
         if phase == "end":
             self._grip = None
@@ -249,13 +288,15 @@ class Viewer(Page):
         """Draw a point of a body towards a place: inverse kinematics, with closures kept closed."""
         if self.is_running or not self.model.nv:
             return
-        name, q = self.model.bodies[index].name, self.moment.q
-        if rotation is not None and not self.model.closures:
-            goal = Reach(name, position=position, rotation=rotation)
-            found = np.asarray(self.model.inverse_kinematics(goal, q0=q, starts=0).q)
-        else:  # a point that was not known before, or closures: nothing to be compiled while the mouse waits
-            found = settled(self.model, q, [Goal(name, point, position, rotation)])
-        if not is_closed(self.model, found):
-            found = settled(self.model, found)
+        found = self._reached(self.moment.q, index, point, position, rotation)
         if is_closed(self.model, found):
             self.put(found)
+
+    def _reached(self, q: Array, index: int, point: Array, position: Array, rotation: Array | None) -> Array:
+        name = self.model.bodies[index].name
+        if rotation is not None and not self.model.closures and self.model.nv <= MOST_COMPILED:
+            goal = Reach(name, position=position, rotation=rotation)
+            found = np.asarray(self.model.inverse_kinematics(goal, q0=q, starts=0).q)
+        else:  # a point that was not known before, closures, many links: little to compile while the mouse waits
+            found = settled(self.model, q, [Goal(name, point, position, rotation)])
+        return found if is_closed(self.model, found) else settled(self.model, found)
