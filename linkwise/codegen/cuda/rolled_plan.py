@@ -16,7 +16,7 @@ import numpy as np
 
 from linkwise.errors import InputError
 from linkwise.tracing.program import Program
-from linkwise.tracing.rolled_program import PARAMETERS, Angles, Loop, LoopBody, Once, RolledProgram, Stretch
+from linkwise.tracing.rolled_program import PARAMETERS, Angles, Loop, LoopBody, Once, RolledProgram, Stretch, Tasks
 
 KIND_BITS = 16
 """The first number of a record is the link's kind; above that, two bits for each carried space: see FROM and TO."""
@@ -78,14 +78,22 @@ class LoopPlan:
         return None
 
 
+PlannedStep = LoopPlan | Angles | Once | Tasks
+
+
+def task_width(tasks: Tasks) -> int:
+    """Whole numbers of a task's record: which body it runs, and where its arrays begin."""
+    return 1 + max(len(body.inputs) + len(body.outputs) for body in tasks.bodies)
+
+
 def elements_read(program: Program) -> list[tuple[int, int]]:
     """The numbers of its inputs that a program reads: (array, element)."""
     return sorted({(node[1], node[2]) for node in program.nodes if node[0] == "input"})
 
 
-def planned(program: RolledProgram) -> list[LoopPlan | Angles | Once]:
+def planned(program: RolledProgram) -> list[PlannedStep]:
     """The steps; where a loop does nothing but find angles, their sines and cosines are taken at once."""
-    made: list[LoopPlan | Angles | Once] = []
+    made: list[PlannedStep] = []
     steps = list(program.steps)
     while steps:
         step = steps.pop(0)
@@ -148,7 +156,7 @@ class Tables:
     """
 
     program: RolledProgram
-    steps: Sequence[LoopPlan | Angles | Once]
+    steps: Sequence[PlannedStep]
     head: list[int] = field(default_factory=list)
     integers: list[Any] = field(default_factory=list)
     reals: list[Any] = field(default_factory=list)
@@ -203,7 +211,7 @@ class Tables:
         self._reals_at += self.reals[-1].size
         return self._reals_at - int(self.reals[-1].size)
 
-    def _step(self, step: LoopPlan | Angles | Once) -> list[int]:
+    def _step(self, step: PlannedStep) -> list[int]:
         if isinstance(step, Angles):
             spaces = (step.arguments, step.sines, step.cosines)
             return [self.program.spaces[step.arguments], *(self.starts[space] for space in spaces)]
@@ -211,7 +219,18 @@ class Tables:
             row = self.program.offsets[len(self.program.kinds) + step.row]
             stretches = (*step.body.inputs, *step.body.outputs)
             return [self._add_integers([int(row[s.column]) + self.starts.get(s.space, 0) for s in stretches])]
+        if isinstance(step, Tasks):
+            return [step.count, self._add_integers(self._task_records(step))]
         return self._records(step)
+
+    def _task_records(self, step: Tasks) -> Any:
+        records = np.zeros((step.count, task_width(step)), np.int64)
+        for record, (body, at) in zip(records, self.program.tasks(step), strict=True):
+            row = self.program.offsets[at]
+            stretches = (*body.inputs, *body.outputs)
+            places = [int(row[s.column]) + self.starts.get(s.space, 0) for s in stretches]
+            record[: 1 + len(places)] = [row[step.kind], *places]
+        return records
 
     def _records(self, plan: LoopPlan) -> list[int]:
         """How many links, and where the two halves of their records begin; in the order in which they are passed."""
@@ -275,14 +294,14 @@ class Tables:
         return from_memory.astype(np.int64), to_memory.astype(np.int64)
 
 
-def head_size(program: RolledProgram, steps: Sequence[LoopPlan | Angles | Once]) -> int:
+def head_size(program: RolledProgram, steps: Sequence[PlannedStep]) -> int:
     """Whole numbers of the head."""
     return 1 + 2 * len(_arrays(program)) + 3 + sum(step_size(step) for step in steps)
 
 
-def step_size(step: LoopPlan | Angles | Once) -> int:
+def step_size(step: PlannedStep) -> int:
     """Whole numbers of the head for one step."""
-    return 3 if isinstance(step, LoopPlan) else 4 if isinstance(step, Angles) else 1
+    return {LoopPlan: 3, Angles: 4, Once: 1, Tasks: 2}[type(step)]
 
 
 def _arrays(program: RolledProgram) -> list[tuple[str, int]]:
@@ -291,9 +310,11 @@ def _arrays(program: RolledProgram) -> list[tuple[str, int]]:
     return inputs + [(f"out:{a.name}", a.size) for a in program.outputs]
 
 
-def _bodies(steps: Sequence[LoopPlan | Angles | Once]) -> Iterator[LoopBody]:
+def _bodies(steps: Sequence[PlannedStep]) -> Iterator[LoopBody]:
     for step in steps:
         if isinstance(step, LoopPlan):
             yield from step.bodies.values()
+        elif isinstance(step, Tasks):
+            yield from step.bodies
         elif isinstance(step, Once):
             yield step.body

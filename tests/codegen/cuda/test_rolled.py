@@ -12,10 +12,11 @@ import linkwise as lw
 from linkwise.codegen.cuda import rolled, rolled_runtime
 from linkwise.codegen.cuda.rolled_plan import LoopPlan, Tables, planned
 from linkwise.errors import LinkwiseError
-from linkwise.tracing.rolled_program import interpret_rolled
+from linkwise.tracing.rolled_program import Tasks, interpret_rolled
 from tests.codegen.cuda.emulation import needs_compiler
 from tests.codegen.cuda.fakes import CupyArray, Fakes, Tensor, fakes  # noqa: F401
 from tests.codegen.cuda.models import every_joint, random_state
+from tests.rolled.test_many_closures import ladder
 
 pytestmark = needs_compiler
 
@@ -58,6 +59,16 @@ def test_every_function_of_a_tree(fakes: Fakes, tree: lw.Model, dtype: type) -> 
         assert type(got) is CupyArray and got.dtype == dtype, name
         scale = np.abs(expected).max()
         assert np.abs(np.asarray(got) - expected).max() <= (1e-13 if dtype is np.float64 else 1e-4) * scale, name
+
+
+def test_the_multipliers_of_many_closures(fakes: Fakes) -> None:  # noqa: F811
+    """A list of tasks between two loops."""
+    model, q = ladder(30, 7)
+    assert any(isinstance(step, Tasks) for step in planned(model.function("forward_dynamics").rolled_program))
+    v, tau = np.random.default_rng(0).normal(size=(2, 6, 30))
+    expected = model.forward_dynamics(q, v, tau)
+    got = model.forward_dynamics(*(fakes.array(x, np.float64) for x in (np.tile(q, (6, 1)), v, tau)))
+    assert np.abs(np.asarray(got) - expected).max() <= 1e-9 * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
