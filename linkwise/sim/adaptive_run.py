@@ -72,6 +72,17 @@ class AdaptiveRun(Run):
             self.records = {"saved": np.empty((1, _STEP_CAPACITY, ny)), "saved_t": np.empty((1, _STEP_CAPACITY, 1))}
         self.budget = 1024 if plan.is_compiled and not plan.motion.model.rolls else 16
 
+    def resume(self, t0: float, duration: float) -> None:
+        """Make ready to go on from a time, by a duration, with steps as long as the last ones."""
+        super().resume(t0, duration)
+        self.rows["span"][:, [0, 5]] = self.end, self.slack
+        over = np.isin(self.control[:, 2], (FAILED, EXHAUSTED)) | self.ended
+        self.control[:, 0], self.control[:, 3:] = t0, 0.0
+        self.control[~over, 2] = RUNNING
+        self.times = np.array([t0, self.end])
+        self.tables["times"] = np.append(self.times, np.inf)
+        self.control[:, 3] = 1.0  # the first is the start
+
     @property
     def control(self) -> Array:
         """The loop's own state (count, 8), see :data:`linkwise.sim.adaptive_loop.CONTROL`."""
