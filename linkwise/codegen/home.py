@@ -59,6 +59,10 @@ class Home(ABC):
         """An array from here, on the host."""
         return array
 
+    def taken(self, array: Any, index: Any) -> Any:
+        """``array[index]`` on the host."""
+        return array[index]
+
     def put(self, array: Any, index: Any, values: Any) -> None:
         """``array[index] = values``, of the host."""
         array[index] = values

@@ -18,6 +18,10 @@ class Processor(Home):
     name = "the host"
     xp = np
 
+    def __reduce__(self) -> str:
+        """There is one."""
+        return "PROCESSOR"
+
     def runner(self, routine: Routine, dtype: np.dtype[Any], few: bool) -> Runner:
         """Compiled; stepped through by the interpreter where Python functions are called."""
         if routine.is_compilable:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from linkwise.codegen.routine import Buffer, Call, Copy, Read, Record, Routine, WhileAny
+from linkwise.codegen.routine import Buffer, Call, Copy, Read, Record, Routine, Statement, WhileAny
 from linkwise.tracing.program import Program
 from linkwise.tracing.rolled_program import RolledProgram
 from linkwise.tracing.tracer import Tracer
@@ -65,7 +65,7 @@ def repeated(step: Program | RolledProgram, rollout: Rollout) -> Repetition:
     buffers.append(Buffer(Repetition.CLOCK, 2, load=True))
     buffers += [Buffer(name, 1) for name in ("number", "number_next", "running")]
     records = list(zip(outputs, (spec.size for spec in step.outputs), strict=True)) if rollout.record else []
-    body = (
+    body: tuple[Statement, ...] = (
         *(Read(inputs[k], "number", inputs[k]) for k in rollout.sequences),
         Call(step, tuple(inputs), tuple(outputs)),
         *(Copy(outputs[output], inputs[given]) for output, given in rollout.feedback),
@@ -90,9 +90,7 @@ def _counting(name: str, first: bool) -> Program:
     before = None if first else tracer.input("number", (1,))[0]
     begin, end = tracer.input("clock", (2,))
     number = begin if before is None else before + 1.0
-    return tracer.finish(
-        name, [("number_next", (1,), [number]), ("running", (1,), [(number < end).where(1.0, 0.0)])]
-    )
+    return tracer.finish(name, [("number_next", (1,), [number]), ("running", (1,), [(number < end).where(1.0, 0.0)])])
 
 
 _BEGIN, _ONWARD = _counting("begin", True), _counting("onward", False)

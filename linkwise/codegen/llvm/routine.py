@@ -221,7 +221,7 @@ class _Module:
         self.outside = {name: f.load("ptr", f.address("ptr", "%arrays", k), 8) for k, name in enumerate(names)}
         words = len(names)
         self.described: dict[str, list[str]] = {}  # by name: a pointer where there is none yet, and two numbers
-        described = [(name, ("i64", "i64")) for name, _ in routine.records]
+        described: list[tuple[str, tuple[str, ...]]] = [(name, ("i64", "i64")) for name, _ in routine.records]
         described += [(name, ("ptr", "i64", "i64")) for name, _ in (*routine.curves, *routine.series)]
         for name, kinds in described:
             self.described[name] = [

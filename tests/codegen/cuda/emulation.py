@@ -64,7 +64,15 @@ static bool __any_sync(unsigned, bool mine)
 _AFTER = """
 REAL lw_memory[1 << 18] __align__(16);
 
-extern "C" void run(REAL **arrays, long long count, int steps)
+// An argument, which becomes what its parameter is.
+struct Given {
+    long long bits;
+    template <typename T> operator T *() const { return (T *)bits; }
+    operator long long() const { return bits; }
+    operator int() const { return (int)bits; }
+};
+
+extern "C" void run(const Given *given, long long count)
 {
     const int threads = LW_WARPS * LW_LANES;
     for (int block = 0; block < (count + threads - 1) / threads; ++block) {
@@ -78,7 +86,6 @@ extern "C" void run(REAL **arrays, long long count, int steps)
                     threadIdx.x = warp * LW_LANES + lane;
                     warp_barrier = &barrier;
                     warp_vote = vote;
-                    (void)steps;
                     CALL;
                 });
             for (auto &lane : lanes) lane.join();
@@ -92,7 +99,18 @@ class Emulated:
     """A kernel compiled for the CPU."""
 
     def __init__(self, kernel: Kernel, arrays: int, dtype: type, folder: Path, rollout: bool = False) -> None:
-        passed = ", ".join([*(f"arrays[{k}]" for k in range(arrays)), "count", *(["steps"] if rollout else [])])
+        self._build(kernel, arrays + 1 + rollout, folder)
+        self.dtype, self.rollout = np.dtype(dtype), rollout
+
+    @classmethod
+    def of(cls, kernel: Kernel, parameters: int, folder: Path) -> Emulated:
+        """Any kernel, which is given so many parameters."""
+        made = cls.__new__(cls)
+        made._build(kernel, parameters, folder)
+        return made
+
+    def _build(self, kernel: Kernel, parameters: int, folder: Path) -> None:
+        passed = ", ".join(f"given[{k}]" for k in range(parameters))
         source, library = folder / f"{kernel.name}.cpp", folder / f"{kernel.name}.so"
         source.write_text(_BEFORE + kernel.text + _AFTER.replace("CALL", f"{kernel.name}({passed})"))
         # Not contracted: the kernel says itself where it fuses, and so the results are those of the GPU.
@@ -101,14 +119,14 @@ class Emulated:
         done = subprocess.run([compiler, *flags, "-o", library, source], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[:2000]
         self._run = ctypes.CDLL(str(library)).run
-        self._run.argtypes = [ctypes.c_void_p, ctypes.c_longlong, ctypes.c_int]
-        self.dtype = np.dtype(dtype)
+        self._run.argtypes = [ctypes.c_void_p, ctypes.c_longlong]
 
     def __call__(self, arrays: Sequence[np.ndarray], count: int, steps: int = 0) -> None:
         """Run on arrays that are exactly as a kernel gets them."""
         assert all(a.dtype == self.dtype for a in arrays)
-        self.at([a.ctypes.data for a in arrays], count, steps)
+        scalars = [count, steps] if self.rollout else [count]
+        self.launch([*(a.ctypes.data for a in arrays), *scalars], count)
 
-    def at(self, addresses: Sequence[int], count: int, steps: int = 0) -> None:
-        """Run on memory."""
-        self._run((ctypes.c_void_p * max(1, len(addresses)))(*addresses), count, steps)
+    def launch(self, given: Sequence[int], count: int) -> None:
+        """Run with these arguments, addresses and numbers, for so many states."""
+        self._run((ctypes.c_int64 * max(1, len(given)))(*given), count)

@@ -12,7 +12,8 @@ import pytest
 
 import linkwise as lw
 from linkwise.codegen.cuda.runtime import OPTIONS
-from linkwise.codegen.cuda.source import Rollout, batch_kernel, rollout_kernel
+from linkwise.codegen.cuda.source import batch_kernel, rollout_kernel
+from linkwise.codegen.steps import Rollout, repeated
 from tests.codegen.cuda.models import every_joint, sum_of_squares
 
 nvcc = shutil.which("nvcc")
@@ -53,7 +54,7 @@ def test_rollout_compiles(bits: int, tmp_path: Path) -> None:
 
     program = lw.compile(euler, model, {"q": "q", "v": "v", "tau": "v"}).program
     for rollout in (Rollout(((0, 0), (1, 1))), Rollout(((0, 0), (1, 1)), (2,), record=True)):
-        compiled(rollout_kernel(program, bits, rollout).text, tmp_path, "sm_90")
+        compiled(rollout_kernel(repeated(program, rollout), bits).text, tmp_path, "sm_90")
 
 
 def chain(links: int) -> lw.Model:
