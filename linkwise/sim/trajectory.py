@@ -129,9 +129,8 @@ class Trajectory:
     def _moved(self, move: Callable[[Any], Any], home: Home) -> Trajectory:
         with (home if self.home is PROCESSOR else self.home).entered():
             derived = {name: move(values) for name, values in self._values.items()}
-            made = self.with_samples(self.t, move(self.q), move(self.v), move(self.x), derived, home)
-            made.p = None if self.p is None else move(self.p)
-        return made
+            p = None if self.p is None else move(self.p)
+            return self.with_samples(self.t, move(self.q), move(self.v), move(self.x), derived, p=p, home=home)
 
     # What follows from the states, computed when first asked for.
     @cached_property
@@ -283,15 +282,17 @@ class Trajectory:
         v: Any,
         x: Any,
         derived: Mapping[str, Array] | Observe,
+        *,
+        p: Any = None,
         home: Home | None = None,
     ) -> Trajectory:
-        """The same motion with other samples, perhaps elsewhere."""
+        """The same motion with other samples; elsewhere, with p there, if a home is given."""
         return Trajectory(
             t,
             q,
             v,
             x,
-            p=self.p,
+            p=self.p if home is None else p,
             model=self.model,
             jumps=self.jumps,
             derived=derived,

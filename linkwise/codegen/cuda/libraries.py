@@ -85,6 +85,8 @@ class _Torch(Library):
         return array.movedim(-1, 0)
 
     def handed(self, array: Any) -> Any:
+        if not array.size:
+            return self.empty(array.shape, array.dtype, array.device.id)
         return sys.modules["torch"].from_dlpack(array)
 
     def stream(self, device: int) -> AbstractContextManager[Any]:
@@ -106,6 +108,8 @@ class _Jax(Library):
         return importlib.import_module("jax.dlpack").from_dlpack(array)
 
     def handed(self, array: Any) -> Any:
+        if not array.size:
+            return importlib.import_module("jax.numpy").zeros(array.shape, array.dtype)
         return self.finished(cupy().ascontiguousarray(array))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import linkwise as lw
 from linkwise.codegen.cuda import layout
 from linkwise.codegen.cuda.routine import parameters, routine_kernel
 from linkwise.codegen.hosted import HostedRoutine
@@ -128,8 +129,8 @@ def test_long_programs_are_functions(tmp_path: Path, monkeypatch: pytest.MonkeyP
     n = 12
 
     def text(x: Any, y: Any) -> dict[str, Any]:
-        products = [a * b for a in x for b in y]
-        return {"z": [sum(products[k::n]) * products[k] for k in range(n)]}
+        waves = [lw.sin(a + b) for a, b in zip(x, y, strict=True)]
+        return {"z": [sum(waves[j] * waves[(j + k) % n] for j in range(n)) for k in range(n)]}
 
     twice = program("twice", text, {"x": n, "y": n})
     buffers = (Buffer("x", n, load=True), Buffer("y", n, load=True, store=True), Buffer("z", n, store=True))
