@@ -1,9 +1,11 @@
 """The text of a routine's kernel: every pass of its loops for one state in one thread.
 
 With one state a thread, a loop that goes on while *any* state has its flag up is a plain loop. The buffers are arrays
-of the thread's own. Where every program that works on one is small enough to be written out in place, all its indexes
-are known and the compiler keeps it in registers; programs that are long and called at several places are functions,
-and what they work on lies in the thread's local memory, behind the nearest cache.
+of the thread's own. In a short routine all programs are written out in place: all indexes are known, and the compiler
+keeps the buffers in registers. In a long one programs are functions, and what they work on lies in the thread's local
+memory, behind the nearest cache: then all but the smallest are, so that no values wait in registers while another
+program wants them all (with only the longest as a function, the compiler had it spill eleven kilobytes, instead of
+none).
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ from linkwise.codegen.routine import (
 from linkwise.tracing.program import Program
 
 _WRITTEN_OUT = 5000  # instructions of all copies of a program, up to which it is written out wherever it is called
+_SMALL = 100  # instructions of a program that is written out in any case
 _FRAME_BYTES = 56 * 1024  # of shared memory for a tile, above which values wait in local memory instead
 
 
@@ -104,10 +107,11 @@ class _Writer:
         frame = max((planned.slots - planned.given for _, planned in made), default=0)
         self.local_frame = frame * self.lanes * bits // 8 > _FRAME_BYTES
         self.shared_bytes = 0 if self.local_frame else frame * self.lanes * bits // 8
+        calls = [sum(1 for each in sites if each is program) for program in programs]
+        lengths = [len(planned.steps) for _, planned in made]
+        short = all(n == 1 or n * length <= _WRITTEN_OUT for n, length in zip(calls, lengths, strict=True))
         self.functions: dict[int, _Function] = {}
         for number, (program, (given, planned)) in enumerate(zip(programs, made, strict=True)):
-            calls = sum(1 for each in sites if each is program)
-            written_out = calls == 1 or calls * len(planned.steps) <= _WRITTEN_OUT
 
             def slot(k: int, program: Program = program, given: Sequence[int] = given) -> str:
                 if k >= len(given):
@@ -122,7 +126,7 @@ class _Writer:
                 body,
                 len(program.inputs),
                 len(program.outputs),
-                written_out,
+                short or lengths[number] <= _SMALL,
                 planned.slots - planned.given,
             )
         buffers = [buffer.name for buffer in routine.buffers]

@@ -142,6 +142,7 @@ def test_long_programs_are_functions(tmp_path: Path, monkeypatch: pytest.MonkeyP
     HostedRoutine(routine).run(expected, {}, {}, 9)
     for most, registers, local in ((10**6, 96, True), (1, 96, True), (1, 6, False), (1, 6, True)):
         monkeypatch.setattr("linkwise.codegen.cuda.routine._WRITTEN_OUT", most)
+        monkeypatch.setattr("linkwise.codegen.cuda.routine._SMALL", most)
         monkeypatch.setattr("linkwise.codegen.cuda.routine.LIMIT", {64: registers, 32: registers})
         monkeypatch.setattr("linkwise.codegen.cuda.routine._FRAME_BYTES", 0 if local else 1 << 20)
         folder = tmp_path / f"{most}{registers}{local}"
