@@ -5,6 +5,8 @@ from the CPU's in double precision. Inputs are several gigabytes, far beyond the
 events, the median of several launches. What a plain copy reaches is the limit for everything that moves more than it
 computes.
 
+``--parts`` chooses: functions, rollouts, and loops over time (``lw.simulate``, and rollouts as any routine).
+
 A machine with a GPU may have no robots: ``--export FOLDER`` copies the files where they are installed, and
 ``--models FOLDER`` reads them there.
 """
@@ -22,7 +24,7 @@ from typing import Any
 import numpy as np
 
 import linkwise as lw
-from bench import report
+from bench import gpu_loops, report
 from bench.flexible import arm
 from bench.robots import ROBOTS
 
@@ -31,6 +33,7 @@ BYTES = 4 << 30  # of one function's arrays
 FUNCTIONS = ("inverse_dynamics", "forward_dynamics")
 MATRICES = ("mass_matrix", "mass_matrix_inverse", "linearize_inverse", "linearize_forward")
 STEP = 1e-3
+PARTS = ("functions", "rollouts", "loops")
 FLEXIBLE: dict[str, Callable[[], lw.Model]] = {
     "flexible_arm": lambda: arm("plain", (2, 2)),  # three links with four modes each
     "rigid_arm": lambda: arm("plain", None),  # the same with rigid links
@@ -44,6 +47,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--models", type=Path, help="folder with the robots' files, as --export leaves them")
     parser.add_argument("--export", type=Path, help="copy the robots' files to a folder, and stop")
     parser.add_argument("--gigabytes", type=float, default=BYTES / 2**30, help="of one function's arrays")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--steps", type=int, default=1000, help="of the rollouts (default 1000)")
     parser.add_argument("--rollouts", type=int, default=65536, help="how many side by side (default 65536)")
     options = parser.parse_args(argv)
@@ -55,16 +59,19 @@ def main(argv: Sequence[str] | None = None) -> None:
     rows: list[dict[str, Any]] = []
     for robot in options.robots:
         model = load(robot, options.models)
-        for dtype in (np.float32, np.float64):
+        for dtype in (np.float32, np.float64) if "functions" in options.parts else ():
             for name in (*FUNCTIONS, *MATRICES):
                 free()
                 rows.append(measure(robot, model, name, np.dtype(dtype), int(options.gigabytes * 2**30)))
                 show(rows[-1], copy)
         free()
-        for dtype in () if model.is_flexible else (np.float32, np.float64):  # their fast modes need shorter steps
+        stepped = () if model.is_flexible else (np.float32, np.float64)  # their fast modes need shorter steps
+        for dtype in stepped if "rollouts" in options.parts else ():
             for way in ("steps", "evaluations") if model.nv < 10 else ("evaluations",):
                 rows.append(measure_rollout(robot, model, way, np.dtype(dtype), options.rollouts, options.steps))
                 show_rollout(rows[-1])
+        if "loops" in options.parts and stepped:
+            rows += loops(robot, model, options.rollouts, options.steps)
     print(report.table(["", "states/s", "TB/s", "of copy", "error"], [_cells(row, copy) for row in rows]))
     print(f"written to {report.write('gpu', {'copy': copy, 'device': device_name(), 'rows': rows})}")
 
@@ -270,6 +277,25 @@ def measure_rollout(
         "what": f"{robot} {count} rollouts of {steps} RK4 steps {dtype.name}, by {way}", "seconds": taken,
         "rate": count * steps / taken, "error": error, "first_call": compiled,
     }  # fmt: skip
+
+
+def loops(robot: str, model: lw.Model, count: int, steps: int) -> list[dict[str, Any]]:
+    """What :mod:`bench.gpu_loops` measures, shown line by line."""
+    import cupy as cp
+
+    rows = []
+    seconds_simulated = steps * STEP
+    if model.nq == model.nv and model.nv < 10:
+        step = lw.compile(rk4_step, model, inputs={"q": "q", "v": "v", "tau": "v"})
+        for dtype in (np.dtype(np.float32), np.dtype(np.float64)):
+            q, v = gpu_loops.start(model, count, dtype)
+            arrays = [cp.asarray(a) for a in (q, v, model.gravity_force(q).astype(dtype))]
+            rows.append(gpu_loops.measure_plain_rollout(robot, step, arrays, dtype, steps))
+            gpu_loops.show(rows[-1])
+    for method, kind in (("rk4", np.float32), ("rk4", np.float64), ("dopri5", np.float64)):
+        rows.append(gpu_loops.measure_simulation(robot, model, method, np.dtype(kind), count, seconds_simulated))
+        gpu_loops.show(rows[-1])
+    return rows
 
 
 def show(row: dict[str, Any], copy: float) -> None:

@@ -22,6 +22,7 @@ Array = NDArray[Any]
 _STEP_CAPACITY = 4096  # accepted steps that one call of a kernel can record
 _STATUS = {RUNNING: "interrupted", DONE: "done", EVENT: "event", FAILED: "failed", EXHAUSTED: "max_steps"}
 _STATUS[WAITING] = "interrupted"
+_NAMES = np.array([_STATUS[code] for code in sorted(_STATUS)])  # they are counted from 0
 _LEAST = 1e-15  # s, the smallest step of a run of a second or more
 
 
@@ -167,7 +168,7 @@ class AdaptiveRun(Run):
 
     def statuses(self) -> Array:
         """How each state ended (count)."""
-        found = np.array([_STATUS[float(code)] for code in self.control[:, 2]], dtype="<U11")
+        found = _NAMES[self.control[:, 2].astype(int)]
         found[(self.control[:, 2] == EVENT) & ~self.ended] = "interrupted"  # before it could be looked into
         return found
 
