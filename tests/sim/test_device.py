@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise import models
 from linkwise.errors import InputError, LinkwiseError
 from tests.codegen.cuda.emulation import needs_compiler
 from tests.codegen.cuda.fakes import fakes  # noqa: F401
@@ -237,6 +239,14 @@ def test_tensors_in_tensors_out(strict: Any) -> None:  # noqa: F811
     np.testing.assert_allclose(traj.on_host().q, lw.simulate(model, q, v, method="rk4", **FIXED).q, atol=1e-13)
     with pytest.raises(InputError, match="different GPUs"):
         lw.simulate(model, DeviceArray(q), DeviceArray(v, 1), method="rk4", **FIXED)
+
+
+def test_the_guide(strict: Any) -> None:  # noqa: F811
+    """What docs/guide/gpu.md says of simulations, which is run as it stands only where there is a GPU."""
+    page = Path(lw.__file__).parents[1] / "docs" / "guide" / "gpu.md"
+    section = page.read_text(encoding="utf-8").split("## Simulations")[1].split("\n## ")[0]
+    (code,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    exec(code, {"lw": lw, "np": np, "cp": strict, "models": models})
 
 
 def test_interrupted(strict: Any) -> None:  # noqa: F811
