@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwise.model.mechanism import JointInstance
+from linkwise.model.pieces import JointInstance
 
 if TYPE_CHECKING:
     from linkwise.model_api.model import Model

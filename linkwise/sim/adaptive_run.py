@@ -168,7 +168,7 @@ class AdaptiveRun(Run):
 
     def statuses(self) -> Array:
         """How each state ended (count)."""
-        found = _NAMES[self.control[:, 2].astype(int)]
+        found: Array = _NAMES[self.control[:, 2].astype(int)]
         found[(self.control[:, 2] == EVENT) & ~self.ended] = "interrupted"  # before it could be looked into
         return found
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from linkwise.errors import LinkwiseError, ModelFileError, ModelWarning
 from linkwise.formats.resources import mesh_file
 from linkwise.model.description import Geometry
-from linkwise.model.mechanism import Body
+from linkwise.model.pieces import Body
 from linkwise.model_api.model import Model
 from linkwise.viz.bending import Bending, bending
 from linkwise.viz.meshes import placeholder, read_mesh

@@ -20,8 +20,10 @@ from linkwise.model import closures
 from linkwise.model.actuation import Actuator, FrameTransmission, JointTransmission, PathTransmission, Sensor, Spring
 from linkwise.model.closures.instances import ClosureInstance
 from linkwise.model.description import Geometry, JointLimits
-from linkwise.model.mechanism import Body, JointInstance, Mechanism, Part, Pose
+from linkwise.model.mechanism import Mechanism
+from linkwise.model.pieces import Body, JointInstance, Part, Pose
 from linkwise.model.placement import inverse_pose
+from linkwise.model.poses import is_identity
 from linkwise.writing.output import Losses, element, quaternion, text_of, vector, write_text
 
 __all__ = ["mjcf_text", "write_mjcf"]
@@ -192,7 +194,7 @@ class _Writer:
             steps = [("ball", None, 0)]
         elif type(kind) is joints.Free and body.parent < 0:
             element(at, "freejoint", name=joint.name)
-            if not _is(body.placement) or not _is(body.joint_frame):
+            if not is_identity(body.placement) or not is_identity(body.joint_frame):
                 self.lost.add(f"the zero position of joint {joint.name!r}: free joints of MJCF count from the world")
             if any(joint.damping) or any(joint.friction) or any(joint.armature):
                 self.lost.add(f"damping, friction and armature of joint {joint.name!r}")
@@ -383,10 +385,6 @@ class _Writer:
                 element(self.keys, "key", name=name, qpos=vector(q))
             else:
                 self.lost.add(f"configuration {name!r}: its coordinates are others in MJCF")
-
-
-def _is(X: Pose) -> bool:
-    return np.array_equal(np.array(X), np.eye(4))
 
 
 def _together(parts: tuple[Part, ...]) -> tuple[float, Any, Any]:
