@@ -62,39 +62,38 @@ static bool __any_sync(unsigned, bool mine)
 _AFTER = """
 REAL lw_memory[1 << 18] __align__(16);
 
-struct Address { // of numbers or of whole numbers, as the kernel has it
-    void *place;
-    template <typename T> operator T *() const { return (T *)place; }
+// An argument, which becomes what its parameter is.
+struct Given {
+    long long bits;
+    template <typename T> operator T *() const { return (T *)bits; }
+    operator long long() const { return bits; }
+    operator int() const { return (int)bits; }
 };
 
 struct Lane {
-    void **arrays;
-    long long count;
-    const long long *more;
+    const Given *given;
     int blocks, block, thread;
 };
 
-static void *in_lane(void *given)
+static void *in_lane(void *lane)
 {
-    const Lane &lane = *(const Lane *)given;
-    void **const arrays = lane.arrays;
-    const long long count = lane.count, *const more = lane.more;
-    (void)more;
-    blockIdx.x = lane.block;
-    gridDim.x = lane.blocks;
-    threadIdx.x = lane.thread;
+    const Lane &own = *(const Lane *)lane;
+    const Given *const given = own.given;
+    blockIdx.x = own.block;
+    gridDim.x = own.blocks;
+    threadIdx.x = own.thread;
     CALL;
     return nullptr;
 }
 
-extern "C" void run(void **arrays, long long count, const long long *more, int blocks)
+extern "C" void run(const Given *given, long long blocks)
 {
     pthread_barrier_init(&warp_barrier, nullptr, LW_LANES);
     for (int warp = 0; warp < blocks * LW_WARPS; ++warp) {
         Lane lanes[LW_LANES];
         pthread_t threads[LW_LANES];
         for (int k = 0; k < LW_LANES; ++k) {
-            lanes[k] = {arrays, count, more, blocks, warp / LW_WARPS, warp % LW_WARPS * LW_LANES + k};
+            lanes[k] = {given, (int)blocks, warp / LW_WARPS, warp % LW_WARPS * LW_LANES + k};
             pthread_create(&threads[k], nullptr, in_lane, &lanes[k]);
         }
         for (int k = 0; k < LW_LANES; ++k) pthread_join(threads[k], nullptr);
@@ -105,12 +104,22 @@ extern "C" void run(void **arrays, long long count, const long long *more, int b
 
 
 class Emulated:
-    """A kernel compiled for the CPU: one that takes some arrays, a count, and perhaps ``more`` whole numbers."""
+    """A kernel compiled for the CPU."""
 
-    def __init__(self, kernel: Kernel, arrays: int, dtype: type, folder: Path, more: int = 0) -> None:
+    def __init__(self, kernel: Kernel, arrays: int, dtype: type, folder: Path, rollout: bool = False) -> None:
+        self._build(kernel, arrays + 1 + rollout, folder)
+        self.dtype, self.rollout = np.dtype(dtype), rollout
+
+    @classmethod
+    def of(cls, kernel: Kernel, parameters: int, folder: Path) -> Emulated:
+        """Any kernel, which is given so many parameters."""
+        made = cls.__new__(cls)
+        made._build(kernel, parameters, folder)
+        return made
+
+    def _build(self, kernel: Kernel, parameters: int, folder: Path) -> None:
         self.threads = kernel.threads
-        addresses = [f"Address{{arrays[{k}]}}" for k in range(arrays)]
-        passed = ", ".join([*addresses, "count", *(f"more[{k}]" for k in range(more))])
+        passed = ", ".join(f"given[{k}]" for k in range(parameters))
         source, library = folder / f"{kernel.name}.cpp", folder / f"{kernel.name}.so"
         source.write_text(_BEFORE + kernel.text + _AFTER.replace("CALL", f"{kernel.name}({passed})"))
         # Not contracted: the kernel says itself where it fuses, and so the results are those of the GPU.
@@ -119,16 +128,15 @@ class Emulated:
         done = subprocess.run([compiler, *flags, "-o", library, source], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[:2000]
         self._run = ctypes.CDLL(str(library)).run
-        self._run.argtypes = [ctypes.c_void_p, ctypes.c_longlong, ctypes.c_void_p, ctypes.c_int]
-        self.dtype = np.dtype(dtype)
+        self._run.argtypes = [ctypes.c_void_p, ctypes.c_longlong]
 
-    def __call__(self, arrays: Sequence[np.ndarray], count: int, *more: int) -> None:
+    def __call__(self, arrays: Sequence[np.ndarray], count: int, steps: int = 0) -> None:
         """Run on arrays that are exactly as a kernel gets them."""
         assert all(a.dtype == self.dtype for a in arrays)
-        self.at([a.ctypes.data for a in arrays], count, *more)
+        scalars = [count, steps] if self.rollout else [count]
+        self.launch([*(a.ctypes.data for a in arrays), *scalars], count)
 
-    def at(self, addresses: Sequence[int], count: int, *more: int, blocks: int | None = None) -> None:
-        """Run on memory, with as many blocks as cover the count if not given."""
-        places = (ctypes.c_void_p * max(1, len(addresses)))(*addresses)
-        numbers = (ctypes.c_longlong * max(1, len(more)))(*more)
-        self._run(places, count, numbers, -(-count // self.threads) if blocks is None else blocks)
+    def launch(self, given: Sequence[int], count: int, blocks: int | None = None) -> None:
+        """Run with these arguments, addresses and numbers, for so many states, by as many blocks as it takes."""
+        covering = -(-count // self.threads) if blocks is None else blocks
+        self._run((ctypes.c_int64 * max(1, len(given)))(*given), covering)
