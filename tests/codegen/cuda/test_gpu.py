@@ -14,7 +14,7 @@ from linkwise.codegen.cuda.runtime import DeviceProgram
 from linkwise.codegen.cuda.target import TARGET
 from linkwise.rolled import device_chain, long_chain
 from linkwise.tracing.program import Program
-from tests.codegen.cuda.models import binary, every_joint, random_state, sum_of_squares, ulps, unary
+from tests.codegen.cuda.models import binary, branches, every_joint, random_state, sum_of_squares, ulps, unary
 from tests.rolled.test_long_chain import CUT, chain, state
 from tests.sim.mechanisms import double_pendulum, pendulum
 
@@ -215,8 +215,8 @@ def test_memory_runs_out(model: lw.Model) -> None:
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("count", [1, 33, 1000])
 def test_loops(dtype: type, count: int) -> None:
-    """Functions of large mechanisms: branches and every kind of joint."""
-    model = every_joint().with_sweeps("rolled")
+    """Functions of large mechanisms, with branches and several kinds of joints."""
+    model = branches()
     q, v, a = (x.astype(dtype) for x in random_state(model, count))
     on = [cp.asarray(x) for x in (q, v, a)]
     wide = [x.astype(float) for x in (q, v, a)]
