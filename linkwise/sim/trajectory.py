@@ -72,6 +72,8 @@ class Trajectory:
         home: where the arrays are: the host, or a GPU.
     """
 
+    home: Home = PROCESSOR
+
     def __init__(
         self,
         t: ArrayLike,
