@@ -16,16 +16,18 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from linkwise.codegen.home import Home
-from linkwise.codegen.routine import Routine
-from linkwise.codegen.steps import Repetition
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.tracing.program import Program
 from linkwise.tracing.rolled_program import RolledProgram
+
+if TYPE_CHECKING:
+    from linkwise.codegen.home import Home
+    from linkwise.codegen.routine import Routine
+    from linkwise.codegen.steps import Repetition
 
 # What is in the memory of the processor for certain; anything else is shown to the targets with memory of their own.
 _ON_HOST = (np.ndarray, float, int, list, tuple)

@@ -74,7 +74,10 @@ class AdaptiveRun(Run):
                 )
             sizes = {"saved": ny, "saved_t": 1}
             self.records = {name: home.empty((1, _STEP_CAPACITY, n), np.float64) for name, n in sizes.items()}
-        self.budget = 1024 if plan.is_compiled and not plan.motion.model.rolls else 16
+        self.budget = 16
+        if plan.is_compiled and not plan.motion.model.rolls:
+            at_once = CHUNK_SECONDS / home.seconds(plan.routine.operations, count)
+            self.budget = max(self.budget, min(1024, int(at_once)))
 
     @property
     def control(self) -> Array:

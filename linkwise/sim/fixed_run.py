@@ -161,12 +161,12 @@ class FixedRun(Run):
 
     def statuses(self) -> Array:
         """How each state ended (count)."""
-        done = np.where(self.clock[:, 0] >= self.steps, "done", "interrupted").astype(object)
-        done[self.ended] = "event"
-        done[self.stuck] = "failed"
         finite = self.home.fetched(self.home.xp.isfinite(self.y).all(axis=1))
-        done[(done == "done") & ~finite] = "failed"
-        return np.asarray(done, dtype=np.str_)
+        done = self.clock[:, 0] >= self.steps
+        code = np.where(done, np.where(finite, 1, 3), 0)
+        code[self.ended] = 2
+        code[self.stuck] = 3
+        return np.asarray(np.array(["interrupted", "done", "event", "failed"])[code])
 
     def counts(self) -> tuple[Array, Array]:
         """Steps accepted and rejected, (count) each."""

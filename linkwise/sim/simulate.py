@@ -199,7 +199,7 @@ def simulate(
             chosen = (*chosen, *stops)
     times = checked_times(output_times, t0, duration)
     if not states.y.shape[1]:
-        return standing_still(model, states, times, t0, duration, name).at_home(home)
+        return standing_still(model, states, times, t0, duration, name)._at_home(home)
     every_step = adaptive and times is None and not states.shape
     if adaptive and times is None and states.shape:
         times = t0 + duration * np.arange(_BATCH_SAMPLES) / (_BATCH_SAMPLES - 1.0)

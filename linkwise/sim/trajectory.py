@@ -69,7 +69,10 @@ class Trajectory:
         note: why something ran slower than it could, or ended early; or empty.
         reasons: for each state that did not reach its end, by its index in the batch, what stopped it.
         method: the integrator's name.
+        home: where the arrays are: the host, or a GPU.
     """
+
+    home: Home = PROCESSOR
 
     def __init__(
         self,
@@ -117,15 +120,20 @@ class Trajectory:
         """The same motion with all its arrays in NumPy; itself, if they are."""
         return self if self.home is PROCESSOR else self._moved(self.home.fetched, PROCESSOR)
 
-    def at_home(self, home: Home) -> Trajectory:
+    def _at_home(self, home: Home) -> Trajectory:
         """The same motion, now on the host, with its arrays where a run keeps them."""
         return self if home is PROCESSOR else self._moved(lambda array: home.handed(home.brought(array)), home)
 
     def _moved(self, move: Callable[[Any], Any], home: Home) -> Trajectory:
-        with (home if self.home is PROCESSOR else self.home).entered():
-            derived = {name: move(values) for name, values in self._values.items()}
-            p = None if self.p is None else move(self.p)
-            return self.with_samples(self.t, move(self.q), move(self.v), move(self.x), derived, p=p, home=home)
+        def moved(array: Any) -> Any:
+            with (home if self.home is PROCESSOR else self.home).entered():
+                return move(array)
+
+        def derived() -> dict[str, Array]:
+            return {name: moved(values) for name, values in self._values.items()}
+
+        p = None if self.p is None else moved(self.p)
+        return self.with_samples(self.t, moved(self.q), moved(self.v), moved(self.x), derived, p=p, home=home)
 
     # What follows from the states, computed when first asked for.
     @cached_property
@@ -312,7 +320,7 @@ class Trajectory:
         It is found on the host, wherever the arrays are.
         """
         if self.home is not PROCESSOR:
-            return self.on_host().at(t).at_home(self.home)
+            return self.on_host().at(t)._at_home(self.home)
         from linkwise.sim.resample import resampled
 
         times = np.atleast_1d(np.asarray(t, float))

@@ -169,6 +169,20 @@ def test_times_between_steps_batches_of_axes_and_parameters(strict: Any) -> None
         np.testing.assert_allclose(there.tau.inner, here.tau, atol=1e-12)
 
 
+def test_closed_mechanisms(strict: Any) -> None:  # noqa: F811
+    b = lw.ModelBuilder("four bars", gravity=(0, -9.81, 0))
+    for k, parent in enumerate(("world", "bar0", "bar1")):
+        place = lw.transform(xyz=(1.0 if k else 0.0, 0, 0))
+        b.add_body(f"bar{k}", parent, lw.Revolute(axis=(0, 0, 1)), place, mass=1.0, com=(0.5, 0, 0))
+    end = lw.transform(xyz=(1, 0, 0))
+    b.add_closure("pin", "bar2", end, "world", end, joint=lw.Revolute(axis=(0, 0, 1)))
+    model = b.build()
+    q = np.array([model.assemble([angle, -1.57, -1.57]) for angle in (1.4, 1.57, 1.7)])
+    _, there = both(model, q, np.zeros((3, 3)), method="rk4", **FIXED)
+    assert type(there.closure_error) is DeviceArray
+    assert np.abs(there.closure_error.inner).max() < 1e-13
+
+
 def test_python_is_asked_between_steps_or_not_at_all(strict: Any) -> None:  # noqa: F811
     model = pendulum()
     q, v = start(model, 3)

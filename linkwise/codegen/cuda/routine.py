@@ -102,33 +102,18 @@ class _Writer:
             raise ValueError(f"{routine.name} calls Python functions and cannot be compiled")
         self.lanes = layouts.LANES[0]
         self.constants = Constants.of(programs, bits)
-        sites = [statement.program for statement in routine.walk() if isinstance(statement, Call)]
-        made = [self._planned(program) for program in programs]
-        frame = max((planned.slots - planned.given for _, planned in made), default=0)
+        planned = [self._planned(program) for program in programs]
+        frame = max((each.slots - each.given for _, each in planned), default=0)
         self.local_frame = frame * self.lanes * bits // 8 > _FRAME_BYTES
         self.shared_bytes = 0 if self.local_frame else frame * self.lanes * bits // 8
-        calls = [sum(1 for each in sites if each is program) for program in programs]
-        lengths = [len(planned.steps) for _, planned in made]
+        called = [id(statement.program) for statement in routine.walk() if isinstance(statement, Call)]
+        calls = [called.count(id(program)) for program in programs]
+        lengths = [len(each.steps) for _, each in planned]
         short = all(n == 1 or n * length <= _WRITTEN_OUT for n, length in zip(calls, lengths, strict=True))
-        self.functions: dict[int, _Function] = {}
-        for number, (program, (given, planned)) in enumerate(zip(programs, made, strict=True)):
-
-            def slot(k: int, program: Program = program, given: Sequence[int] = given) -> str:
-                if k >= len(given):
-                    own = k - len(given)
-                    return f"frame[{own}]" if self.local_frame else f"frame[LW_LANES * {own}]"
-                _, array, element = program.nodes[given[k]]
-                return f"lw_in{array}[{element}]"
-
-            body = Body(program, planned, self.constants, slot, _output, lambda piece, values: ())
-            self.functions[id(program)] = _Function(
-                f"lw_{number}_{identifier(program.name)}",
-                body,
-                len(program.inputs),
-                len(program.outputs),
-                short or lengths[number] <= _SMALL,
-                planned.slots - planned.given,
-            )
+        self.functions = {
+            id(program): self._function(k, program, *planned[k], written_out=short or lengths[k] <= _SMALL)
+            for k, program in enumerate(programs)
+        }
         buffers = [buffer.name for buffer in routine.buffers]
         self.places = dict(zip(buffers, identifiers([f"b_{name}" for name in buffers]), strict=True))
         given_names = list(dict.fromkeys(name for _, name in parameters(routine)))
@@ -136,13 +121,26 @@ class _Writer:
 
     def _planned(self, program: Program) -> tuple[list[int], Plan]:
         """The inputs in the order of their slots, and the instructions with loads and stores."""
-        made = instructions(program)
         given = [value for value, node in enumerate(program.nodes) if node[0] == "input"]
         wanted = [operand(program, value).value for row in program.results for value in row]
-        order = ordered(made, set(given), wanted)
+        order = ordered(instructions(program), set(given), wanted)
         truths = [value for value, node in enumerate(program.nodes) if is_truth(node)]
         slots = {value: k for k, value in enumerate(given)}
         return given, plan(order, slots, LIMIT[self.bits], reusable=(), registers_only=truths)
+
+    def _function(
+        self, number: int, program: Program, given: Sequence[int], planned: Plan, written_out: bool
+    ) -> _Function:
+        def slot(k: int) -> str:
+            if k < len(given):
+                _, array, element = program.nodes[given[k]]
+                return f"lw_in{array}[{element}]"
+            own = k - len(given)
+            return f"frame[{own}]" if self.local_frame else f"frame[LW_LANES * {own}]"
+
+        body = Body(program, planned, self.constants, slot, _output, lambda piece, values: ())
+        name, frame = f"lw_{number}_{identifier(program.name)}", planned.slots - planned.given
+        return _Function(name, body, len(program.inputs), len(program.outputs), written_out, frame)
 
     def kernel(self) -> Kernel:
         return Kernel(self.name, "\n".join(self._lines()), self.lanes, self.shared_bytes, True)

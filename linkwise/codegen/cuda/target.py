@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwise.codegen.cuda.detect import on_device
-from linkwise.codegen.home import Home
-from linkwise.codegen.routine import Routine
-from linkwise.codegen.steps import Repetition
 from linkwise.codegen.targets import Target
 from linkwise.tracing.program import Program
 from linkwise.tracing.rolled_program import RolledProgram
+
+if TYPE_CHECKING:
+    from linkwise.codegen.home import Home
+    from linkwise.codegen.routine import Routine
+    from linkwise.codegen.steps import Repetition
 
 
 class Cuda(Target):
@@ -35,6 +37,8 @@ class Cuda(Target):
 
     def routine_source(self, routine: Routine, dtype: np.dtype[Any]) -> str:
         """The kernel that runs a loop over time, each state in one thread from the first step to the last."""
+        from linkwise.codegen.steps import Repetition
+
         bits = dtype.itemsize * 8
         if isinstance(routine, Repetition):
             from linkwise.codegen.cuda.source import rollout_kernel

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwise.codegen.routine import Routine
 from linkwise.codegen.targets import Target
 from linkwise.tracing.rolled_program import RolledProgram
+
+if TYPE_CHECKING:
+    from linkwise.codegen.routine import Routine
 
 
 class LLVM(Target):
