@@ -10,6 +10,7 @@ import numpy as np
 from linkwise.codegen.cuda.detect import on_device
 from linkwise.codegen.targets import Target
 from linkwise.tracing.program import Program
+from linkwise.tracing.rolled_program import RolledProgram
 
 if TYPE_CHECKING:
     from linkwise.codegen.home import Home
@@ -23,11 +24,15 @@ class Cuda(Target):
     name = "cuda"
     suffix = ".cu"
     summary = "a kernel for GPUs of NVIDIA"
+    loops = True
 
     def source(self, program: Any, dtype: np.dtype[Any]) -> str:
-        """The kernel for a batch whose states are rows."""
+        """The kernel for a batch: of states in rows, where it has no loops."""
+        from linkwise.codegen.cuda.rolled import rolled_kernel
         from linkwise.codegen.cuda.source import batch_kernel
 
+        if isinstance(program, RolledProgram):
+            return rolled_kernel(program, dtype.itemsize * 8).text
         return batch_kernel(program, dtype.itemsize * 8).text
 
     def routine_source(self, routine: Routine, dtype: np.dtype[Any]) -> str:
@@ -58,7 +63,7 @@ class Cuda(Target):
 
     def call(
         self,
-        program: Program,
+        program: Program | RolledProgram,
         made: dict[Any, Any],
         name: str,
         arrays: Sequence[Any],
@@ -67,13 +72,18 @@ class Cuda(Target):
     ) -> list[Any]:
         """Evaluate on the device and the stream of the arrays."""
         from linkwise.codegen.cuda import exchange
+        from linkwise.codegen.cuda.rolled_runtime import RolledDeviceProgram
         from linkwise.codegen.cuda.runtime import DeviceProgram
+        from linkwise.codegen.cuda.source import straight
 
         # The number of steps is an argument of the kernel, so one kernel serves every number.
         count, routine = steps or (None, None)
         key = (exchange.dtype_of(arrays), routine and routine.rollout)
         if key not in made:
-            made[key] = DeviceProgram(program, key[0], routine)
+            if isinstance(program, RolledProgram) and routine is None:
+                made[key] = RolledDeviceProgram(program, key[0])
+            else:
+                made[key] = DeviceProgram(straight(name, program), key[0], routine)
         return exchange.call(made[key], name, arrays, out, count)
 
     def home(self, arrays: Sequence[Any]) -> Home:

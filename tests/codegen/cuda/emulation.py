@@ -23,11 +23,9 @@ compiler = shutil.which("g++") or shutil.which("clang++")
 needs_compiler = pytest.mark.skipif(compiler is None, reason="no C++ compiler here to run kernels on the CPU with")
 
 _BEFORE = """
-#include <barrier>
 #include <cmath>
 #include <cstring>
-#include <thread>
-#include <vector>
+#include <pthread.h>
 using std::nan;
 using std::nanf;
 #define LW_LANES 4
@@ -46,10 +44,10 @@ static int __double2loint(double x) { long long i; std::memcpy(&i, &x, 8); retur
 static double __hiloint2double(int h, int l)
 { long long i = ((long long)h << 32) | (unsigned)l; double x; std::memcpy(&x, &i, 8); return x; }
 struct Index { int x; };
-static thread_local Index threadIdx, blockIdx;
-static thread_local std::barrier<> *warp_barrier;
-static thread_local int *warp_vote;
-static void __syncwarp(unsigned = 0) { warp_barrier->arrive_and_wait(); }
+static thread_local Index threadIdx, blockIdx, gridDim;
+static pthread_barrier_t warp_barrier; // warps run one after the other
+static int warp_vote[LW_LANES];
+static void __syncwarp(unsigned = 0) { pthread_barrier_wait(&warp_barrier); }
 static bool __any_sync(unsigned, bool mine)
 {
     warp_vote[threadIdx.x % LW_LANES] = mine;
@@ -64,69 +62,78 @@ static bool __any_sync(unsigned, bool mine)
 _AFTER = """
 REAL lw_memory[1 << 18] __align__(16);
 
-// An argument, which becomes what its parameter is.
-struct Given {
+struct Given { // an argument, which becomes what its parameter is
     long long bits;
     template <typename T> operator T *() const { return (T *)bits; }
     operator long long() const { return bits; }
     operator int() const { return (int)bits; }
 };
 
-extern "C" void run(const Given *given, long long count)
+struct Lane {
+    const Given *given;
+    int blocks, block, thread;
+};
+
+static void *in_lane(void *own)
 {
-    const int threads = LW_WARPS * LW_LANES;
-    for (int block = 0; block < (count + threads - 1) / threads; ++block) {
-        for (int warp = 0; warp < LW_WARPS; ++warp) {
-            std::barrier<> barrier(LW_LANES);
-            int vote[LW_LANES];
-            std::vector<std::thread> lanes;
-            for (int lane = 0; lane < LW_LANES; ++lane)
-                lanes.emplace_back([&, lane] {
-                    blockIdx.x = block;
-                    threadIdx.x = warp * LW_LANES + lane;
-                    warp_barrier = &barrier;
-                    warp_vote = vote;
-                    CALL;
-                });
-            for (auto &lane : lanes) lane.join();
+    const Lane &lane = *(const Lane *)own;
+    const Given *const given = lane.given;
+    blockIdx.x = lane.block;
+    gridDim.x = lane.blocks;
+    threadIdx.x = lane.thread;
+    CALL;
+    return nullptr;
+}
+
+extern "C" void run(const Given *given, int blocks)
+{
+    pthread_barrier_init(&warp_barrier, nullptr, LW_LANES);
+    for (int warp = 0; warp < blocks * LW_WARPS; ++warp) {
+        Lane lanes[LW_LANES];
+        pthread_t threads[LW_LANES];
+        for (int k = 0; k < LW_LANES; ++k) {
+            lanes[k] = {given, blocks, warp / LW_WARPS, warp % LW_WARPS * LW_LANES + k};
+            pthread_create(&threads[k], nullptr, in_lane, &lanes[k]);
         }
+        for (int k = 0; k < LW_LANES; ++k) pthread_join(threads[k], nullptr);
     }
+    pthread_barrier_destroy(&warp_barrier);
 }
 """
 
 
 class Emulated:
-    """A kernel compiled for the CPU."""
+    """A kernel compiled for the CPU: one that takes some arrays, a count, and perhaps ``more`` whole numbers."""
 
-    def __init__(self, kernel: Kernel, arrays: int, dtype: type, folder: Path, rollout: bool = False) -> None:
-        self._build(kernel, arrays + 1 + rollout, folder)
-        self.dtype, self.rollout = np.dtype(dtype), rollout
+    def __init__(self, kernel: Kernel, arrays: int, dtype: type, folder: Path, more: int = 0) -> None:
+        self._build(kernel, arrays + 1 + more, folder)
+        self.dtype = np.dtype(dtype)
 
     @classmethod
     def of(cls, kernel: Kernel, parameters: int, folder: Path) -> Emulated:
-        """Any kernel, which is given so many parameters."""
+        """Any kernel, which is given so many parameters in whatever order."""
         made = cls.__new__(cls)
         made._build(kernel, parameters, folder)
         return made
 
     def _build(self, kernel: Kernel, parameters: int, folder: Path) -> None:
+        self.threads = kernel.threads
         passed = ", ".join(f"given[{k}]" for k in range(parameters))
         source, library = folder / f"{kernel.name}.cpp", folder / f"{kernel.name}.so"
         source.write_text(_BEFORE + kernel.text + _AFTER.replace("CALL", f"{kernel.name}({passed})"))
         # Not contracted: the kernel says itself where it fuses, and so the results are those of the GPU.
-        flags = ["-std=c++20", "-O1", "-ffp-contract=off", "-mfma", "-shared", "-fPIC", "-pthread", "-w"]
+        flags = ["-std=c++20", "-O0", "-ffp-contract=off", "-mfma", "-shared", "-fPIC", "-pthread", "-w"]
         assert compiler is not None
         done = subprocess.run([compiler, *flags, "-o", library, source], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[:2000]
         self._run = ctypes.CDLL(str(library)).run
-        self._run.argtypes = [ctypes.c_void_p, ctypes.c_longlong]
+        self._run.argtypes = [ctypes.c_void_p, ctypes.c_int]
 
-    def __call__(self, arrays: Sequence[np.ndarray], count: int, steps: int = 0) -> None:
+    def __call__(self, arrays: Sequence[np.ndarray], count: int, *more: int) -> None:
         """Run on arrays that are exactly as a kernel gets them."""
         assert all(a.dtype == self.dtype for a in arrays)
-        scalars = [count, steps] if self.rollout else [count]
-        self.launch([*(a.ctypes.data for a in arrays), *scalars], count)
+        self.launch([*(a.ctypes.data for a in arrays), count, *more], -(-count // self.threads))
 
-    def launch(self, given: Sequence[int], count: int) -> None:
-        """Run with these arguments, addresses and numbers, for so many states."""
-        self._run((ctypes.c_int64 * max(1, len(given)))(*given), count)
+    def launch(self, given: Sequence[int], blocks: int) -> None:
+        """Run so many blocks with these arguments, addresses and numbers."""
+        self._run((ctypes.c_int64 * max(1, len(given)))(*given), blocks)

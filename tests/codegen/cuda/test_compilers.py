@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.codegen.cuda.rolled import rolled_kernel
 from linkwise.codegen.cuda.routine import routine_kernel
 from linkwise.codegen.cuda.runtime import OPTIONS
 from linkwise.codegen.cuda.source import batch_kernel, rollout_kernel
@@ -93,3 +94,11 @@ def test_loops_over_time_compile(method: str, bits: int, arch: str, tmp_path: Pa
     plan = plan_for(model, control, lw.JointRules(), 0, method, False, (event,), as_closing("projection"), False)
     report = compiled(routine_kernel(plan.routine, bits).text, tmp_path, arch)
     assert spilled_bytes(report) <= (128 if method != "rodas4" else 2048)
+
+
+@pytest.mark.parametrize("bits", [64, 32])
+def test_loops_compile(bits: int, tmp_path: Path) -> None:
+    """One body for each kind of link: the same text for any number of them, and nothing spilled."""
+    program = chain(5).with_sweeps("rolled").function("forward_dynamics").rolled_program  # type: ignore[attr-defined]
+    assert spilled_bytes(compiled(rolled_kernel(program, bits).text, tmp_path, "sm_90")) == 0
+    compiled(rolled_kernel(program, bits).text, tmp_path, "sm_75")
