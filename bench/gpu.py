@@ -3,10 +3,9 @@
 For each robot, function and precision: states per second, the memory traffic that this is, and how far the results are
 from the CPU's in double precision. Inputs are several gigabytes, far beyond the caches; times are by the device's own
 events, the median of several launches. What a plain copy reaches is the limit for everything that moves more than it
-computes. Then large mechanisms, which run as loops (:mod:`bench.gpu_rolled`), and where JAX and MJX are installed the
-same dynamics by these (:mod:`bench.mjx`, which says what is included). ``--parts`` chooses among all this.
-
-The loops among them are loops over time (``lw.simulate``, and rollouts as any routine).
+computes. Then simulations (:mod:`bench.gpu_loops`), large mechanisms, which run as loops (:mod:`bench.gpu_rolled`), and
+where JAX and MJX are installed the same dynamics by these (:mod:`bench.mjx`, which says what is included). ``--parts``
+chooses among all this.
 
 A machine with a GPU may have no robots: ``--export FOLDER`` copies the files where they are installed, and
 ``--models FOLDER`` reads them there.
@@ -34,7 +33,7 @@ CHECKED = 4096  # states compared with the CPU, at both ends of the batch
 BYTES = 4 << 30  # of one function's arrays
 FUNCTIONS = ("inverse_dynamics", "forward_dynamics")
 MATRICES = ("mass_matrix", "mass_matrix_inverse", "linearize_inverse", "linearize_forward")
-PARTS = ("functions", "rollouts", "loops", "rolled", "long", "mjx")
+PARTS = ("functions", "rollouts", "simulations", "rolled", "long", "mjx")
 STEP = 1e-3
 FLEXIBLE: dict[str, Callable[[], lw.Model]] = {
     "flexible_arm": lambda: arm("plain", (2, 2)),  # three links with four modes each
@@ -51,9 +50,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--gigabytes", type=float, default=BYTES / 2**30, help="of one function's arrays")
     parser.add_argument("--steps", type=int, default=1000, help="of the rollouts (default 1000)")
     parser.add_argument("--rollouts", type=int, default=65536, help="how many side by side (default 65536)")
-    parser.add_argument(
-        "--parts", nargs="+", choices=PARTS, default=list(PARTS), help="what is measured (default: all)"
-    )
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="what is measured (default: all)")
     parser.add_argument("--links", type=int, default=1000, help="of the chains in batches (default 1000)")
     parser.add_argument("--chains", type=int, default=16384, help="how many side by side (default 16384)")
     parser.add_argument("--long", type=int, default=100_000, help="links of the one long chain (default 100 000)")
@@ -64,8 +61,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     copy = copy_rate()
     print(f"{device_name()}; a plain copy moves {copy / 1e12:.2f} TB/s")
     rows: list[dict[str, Any]] = []
-    for robot in options.robots if {"functions", "rollouts", "loops"} & set(options.parts) else ():
+    for robot in options.robots if {"functions", "rollouts"} & set(options.parts) else ():
         rows += of_robot(robot, load(robot, options.models), options, copy)
+    for robot in options.robots if "simulations" in options.parts else ():
+        free()
+        rows += simulations(robot, load(robot, options.models), options.rollouts, options.steps)
     if "rolled" in options.parts:
         rows += of_chains(options, copy)
     if "long" in options.parts:
@@ -92,13 +92,12 @@ def of_robot(robot: str, model: lw.Model, options: argparse.Namespace, copy: flo
             rows.append(measure(robot, model, name, np.dtype(dtype), int(options.gigabytes * 2**30)))
             show(rows[-1], copy)
     free()
-    stepped = () if model.is_flexible else (np.float32, np.float64)  # their fast modes need shorter steps
-    for dtype in stepped if "rollouts" in options.parts else ():
+    if "rollouts" not in options.parts or model.is_flexible:  # their fast modes need shorter steps
+        return rows
+    for dtype in (np.float32, np.float64):
         for way in ("steps", "evaluations") if model.nv < 10 else ("evaluations",):
             rows.append(measure_rollout(robot, model, way, np.dtype(dtype), options.rollouts, options.steps))
             show_rollout(rows[-1])
-    if "loops" in options.parts and stepped:
-        rows += loops(robot, model, options.rollouts, options.steps)
     return rows
 
 
@@ -317,12 +316,11 @@ def measure_rollout(
     }  # fmt: skip
 
 
-def loops(robot: str, model: lw.Model, count: int, steps: int) -> list[dict[str, Any]]:
+def simulations(robot: str, model: lw.Model, count: int, steps: int) -> list[dict[str, Any]]:
     """What :mod:`bench.gpu_loops` measures, shown line by line."""
     import cupy as cp
 
     rows = []
-    seconds_simulated = 10 * steps * STEP  # so that what the host does before and after weighs little
     if model.nq == model.nv and model.nv < 10:
         step = lw.compile(rk4_step, model, inputs={"q": "q", "v": "v", "tau": "v"})
         for dtype in (np.dtype(np.float32), np.dtype(np.float64)):
@@ -330,8 +328,9 @@ def loops(robot: str, model: lw.Model, count: int, steps: int) -> list[dict[str,
             arrays = [cp.asarray(a) for a in (q, v, model.gravity_force(q).astype(dtype))]
             rows.append(gpu_loops.measure_plain_rollout(robot, step, arrays, dtype, steps))
             gpu_loops.show(rows[-1])
+    duration = 10 * steps * STEP  # so that what the host does before and after weighs little
     for method, kind in (("rk4", np.float32), ("rk4", np.float64), ("dopri5", np.float64)):
-        rows.append(gpu_loops.measure_simulation(robot, model, method, np.dtype(kind), count, seconds_simulated))
+        rows.append(gpu_loops.measure_simulation(robot, model, method, np.dtype(kind), count, duration))
         gpu_loops.show(rows[-1])
     return rows
 

@@ -1,6 +1,6 @@
 """Loops over time on a GPU: ``lw.simulate`` with fixed and with adaptive steps, and rollouts written either way.
 
-Part of ``python -m bench.gpu``; alone ``python -m bench.gpu --parts loops``. Times are by the clock, everything
+Part of ``python -m bench.gpu``; alone ``python -m bench.gpu --parts simulations``. Times are by the clock, everything
 included that a call does, on the host too: the states at the start go there and back.
 """
 

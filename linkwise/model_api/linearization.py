@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.errors import InputError
-from linkwise.model_api.second_order import SecondOrderForward, SecondOrderInverse, second_order
+from linkwise.model_api.closed_second_order import second_order_closed
+from linkwise.model_api.second_order import SecondOrderForward, SecondOrderInverse, check_second_order, second_order
 
 if TYPE_CHECKING:
     from linkwise.compiled.function import CompiledFunction
@@ -77,10 +77,14 @@ class Linearization:
 
         Of a model with closures, the derivatives of the constrained accelerations, right at any rank of J_c along
         changes that keep the closures closed (``dq @ N`` with N of :meth:`freedoms`). What a redundant equation would
-        say of changes that open it is left out.
+        say of changes that open it is left out. Of second order, a :class:`SecondOrderClosed`, which has ``dvdtau`` as
+        well: along a motion x(s) = (q, v, τ)(s) that keeps the closures closed, d²v̇/ds² is D²[x', x'] + D x''. A
+        configuration where the rank itself changes has no derivatives, and these are then of no use.
         """
         if self.closures:
-            self._refuse_closed(order != 1, "linearize_forward of second order")
+            if order != 1:
+                check_second_order("linearize_forward", order, out)
+                return second_order_closed(self, (q, v, tau), f_ext, t, p, threads)  # type: ignore[arg-type]
             closed = self._linearized_closed(q, v, tau, f_ext, t, p, threads)
             if out is None:
                 return closed
@@ -148,14 +152,6 @@ class Linearization:
     @property
     def _parameter_count(self) -> int:
         return len(self.nominal_parameters)
-
-    def _refuse_closed(self, asked: bool, what: str) -> None:
-        if asked:
-            raise InputError(
-                f"{what} is there for models without closures only",
-                got=f"closures {', '.join(repr(c.name) for c in self.closures)}",
-                do='use model.linearize_forward(q, v, tau), or model.function("forward_dynamics").jacobian("q")',
-            )
 
     # What the rest of the model gives.
     if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from linkwise.model.dh import add_dh_chain
 from linkwise.model.mechanism import Mechanism
 from linkwise.model.parameters import Parameter, check_names, parameters
 from linkwise.model_api.closed_dynamics import ClosedDynamics
+from linkwise.model_api.closed_linearization import ClosedLinearization
 from linkwise.model_api.closures import Closures
 from linkwise.model_api.configuration_space import ConfigurationSpace
 from linkwise.model_api.dynamics import Dynamics
@@ -72,6 +73,7 @@ class Model(
     Operational,
     Closures,
     ClosedDynamics,
+    ClosedLinearization,
     Linearization,
     StateSpaces,
     Sensitivities,

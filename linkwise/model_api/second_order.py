@@ -48,6 +48,14 @@ class SecondOrderForward(NamedTuple):
     dqdtau: Any
 
 
+def check_second_order(name: str, order: object, out: object) -> None:
+    """Raises InputError where what is asked for beside first derivatives is not there."""
+    if order != 2:
+        raise InputError(f"no such order of {name}", got=repr(order), allowed="1 or 2")
+    if out is not None:
+        raise InputError(f"{name} of second order takes no out", do="drop the out= argument")
+
+
 def second_order(
     model: Linearization,
     name: str,
@@ -59,10 +67,7 @@ def second_order(
     threads: int | None,
 ) -> tuple[Any, list[Any]]:
     """The first-order result, and its change along every direction of q, v and the third argument."""
-    if order != 2:
-        raise InputError(f"no such order of {name}", got=repr(order), allowed="1 or 2")
-    if out is not None:
-        raise InputError(f"{name} of second order takes no out", do="drop the out= argument")
+    check_second_order(name, order, out)
     first = model._run(name, *state, f_ext=f_ext, p=p, threads=threads)
     arrays = [(np.asarray(x), 1) for x in state]
     optional = []

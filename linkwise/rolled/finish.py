@@ -134,9 +134,9 @@ class Finisher:
                     sizes[space] = max(sizes.get(space, 0), len(values))
         for written in self.written:
             for spot, leaves in written.stores:
-                sizes[spot.space] = max(sizes.get(spot.space, 0), len(leaves))
+                sizes[spot.space] = max(sizes.get(spot.space, 0), spot.start + len(leaves))
         for spot, numbers in self.tree.constants:
-            sizes[spot.space] = max(sizes.get(spot.space, 0), len(numbers))
+            sizes[spot.space] = max(sizes.get(spot.space, 0), spot.start + len(numbers))
         return sizes
 
     def _parameter_column(self) -> None:
@@ -187,6 +187,12 @@ class Finisher:
             if family == "shared":
                 self._column(space, np.zeros(len(self.tree.links), np.int64))
                 self.spaces[space] = size
+            elif family == "only":
+                links = self.tree.stretches_of[space]
+                starts = np.zeros(len(self.tree.links), np.int64)
+                starts[links] = size * (1 + np.arange(len(links)))
+                self._column(space, starts)
+                self.spaces[space] = size * (1 + len(links))
             elif family == COMPUTED:
                 self._per_link(space, size)
         for space, per_link in self.tree.vector_starts.items():
@@ -198,7 +204,7 @@ class Finisher:
             return 0
         if spot.at == BASE:  # slot 1 of an inward sweep's memory
             return self.stored_size[f"{spot.space}:to"]
-        return self.stored_size[spot.space] * spot.at
+        return self.stored_size[spot.space] * spot.at + spot.start
 
     def _constants(self) -> Iterator[Constant]:
         for spot, numbers in self.tree.constants:

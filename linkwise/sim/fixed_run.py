@@ -58,6 +58,8 @@ class FixedRun(Run):
         self.rows["start"] = home.brought(start)
         clock = [0.0, 0.0, self.every, self.every, 1.0, RUNNING, self.t0]
         self.rows["clock"] = np.tile(np.array(clock, dtype), (count, 1))
+        if "memory" in plan.routine.sizes:
+            self.rows["memory"] = home.brought(np.zeros((count, plan.routine.sizes["memory"]), dtype))
         if dtype == np.float32 and self.steps > _SINGLE_STEPS:
             raise InputError(
                 "too many steps to be counted in float32",
@@ -109,6 +111,8 @@ class FixedRun(Run):
             number, _, countdown, every, place, _, now = (float(x) for x in self.clock[k])
             y, final = self._finished_step(int(k), number, now if self.plan.motion.stops else self.time(number))
             self.home.put(self.y, int(k), y)
+            if "memory" in self.rows:
+                self.rows["memory"][int(k), 0] = 0.0  # what came before is no guide
             if final:
                 self.ended[k] = True
                 self.saved[int(k), int(place) :] = np.nan
@@ -182,7 +186,11 @@ class FixedRun(Run):
             )
         lost = np.flatnonzero(~np.isfinite(self.home.taken(self.saved, k)).all(axis=1))
         since = self.t0 + self.every * self.h * float(lost[0]) if len(lost) else self.end
-        why = ", or the iteration for a step did not converge" if self.plan.method == "variational" else ""
+        why = (
+            ", or the iteration for a step did not converge"
+            if self.plan.method in ("variational", "generalized_alpha")
+            else ""
+        )
         return message(
             f"{who} diverged: a value is infinite or not a number{why}",
             got=f"from t = {since:.9g} s, with steps of {self.h:g} s",

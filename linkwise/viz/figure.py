@@ -117,6 +117,14 @@ class Figure:
             for handle, each in zip(handles, self.looks.bent[k], strict=True):
                 handle.vertices = each.vertices(eta).astype(np.float32)
 
+    def see_through(self, share: float) -> None:
+        """Draw all surfaces with this share of their own opacity."""
+        solids = [*self.looks.base, *(solid for k in range(len(self.nodes)) for solid in self.looks.surfaces(k))]
+        handles = [*self.base_meshes, *(handle for k in range(len(self.nodes)) for handle in self.surfaces(k))]
+        for handle, solid in zip(handles, solids, strict=True):
+            opacity = solid.opacity * self.opacity * share
+            handle.opacity = opacity if opacity < 1.0 else None
+
     def surfaces(self, body: int) -> list[Any]:
         """The handles of a body's surfaces."""
         return [*self.meshes[body], *self.bent.get(body, ())]
@@ -124,8 +132,7 @@ class Figure:
     def mark(self, body: int | None, previous: int | None = None) -> None:
         """Show one body in another colour, and the one before in its own again."""
         if previous is not None:
-            solids = [*self.looks.bodies[previous], *(each.solid for each in self.looks.bent.get(previous, ()))]
-            for handle, solid in zip(self.surfaces(previous), solids, strict=True):
+            for handle, solid in zip(self.surfaces(previous), self.looks.surfaces(previous), strict=True):
                 handle.color = self.tint or solid.colour or GREY
         if body is not None:
             for handle in self.surfaces(body):
@@ -142,8 +149,7 @@ class Figure:
         """The least and the greatest corner of what is shown, in the page's world."""
         low, high = np.full(3, np.inf), np.full(3, -np.inf)
         for k, X in enumerate(self.poses):
-            solids = [*self.looks.bodies[k], *(each.solid for each in self.looks.bent.get(k, ()))]
-            for solid in solids:
+            for solid in self.looks.surfaces(k):
                 x = solid.vertices @ X[:3, :3].T + X[:3, 3]
                 low, high = np.minimum(low, x.min(axis=0)), np.maximum(high, x.max(axis=0))
         for solid in self.looks.base:

@@ -39,11 +39,7 @@ class Ghosts:
         self, scene: Any, model: Model, looks: Looks, count: int, root: str = "/ghosts", opacity: float = 0.35
     ) -> None:
         self.model, self.count = model, count
-        solids = {
-            k: merged([*looks.bodies[k], *(each.solid for each in looks.bent.get(k, ()))])
-            for k in range(len(model.bodies))
-            if looks.bodies[k] or looks.bent.get(k)
-        }
+        solids = {k: merged(looks.surfaces(k)) for k in range(len(model.bodies)) if looks.surfaces(k)}
         each = max(_FEWEST, MOST_FACES // max(count * len(solids), 1))
         one = np.tile([1.0, 0.0, 0.0, 0.0], (count, 1))
         self.handles = {}

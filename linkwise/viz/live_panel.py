@@ -72,6 +72,7 @@ class LivePanel:
             scales={"x": {"time": False, "auto": True}, "y": {"auto": True}},
             legend={"show": False},
             axes=({}, {"size": 62}),
+            padding=(10, 8, 0, 0),
             aspect=2.2,
         )
 

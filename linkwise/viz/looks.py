@@ -51,6 +51,23 @@ class Looks:
     size: float
     missing: tuple[str, ...] = field(default=())
 
+    def surfaces(self, body: int) -> tuple[Solid, ...]:
+        """All surfaces of a body, those that bend as they are at rest."""
+        return (*self.bodies[body], *(each.solid for each in self.bent.get(body, ())))
+
+    def reach(self, body: int) -> float:
+        """How far a body goes from its origin, along any axis of its frame, m."""
+        return max((float(np.abs(solid.vertices).max()) for solid in self.surfaces(body)), default=0.0)
+
+    def middle(self, body: int) -> Array:
+        """The middle of the box around a body (3), in its frame."""
+        solids = self.surfaces(body)
+        if not solids:
+            return np.zeros(3)
+        points: Array = np.concatenate([solid.vertices for solid in solids])
+        middle: Array = (points.min(axis=0) + points.max(axis=0)) / 2
+        return middle
+
 
 def looks_of(model: Model) -> Looks:
     """What a model looks like; one warning names the meshes that could not be read and where they were looked for."""

@@ -29,6 +29,7 @@ INERTIA: Colour = (150, 90, 190)
 CONTACT: Colour = (60, 170, 90)
 OPEN: Colour = (230, 30, 30)
 SHUT: Colour = (40, 160, 90)
+OTHER: Colour = (30, 110, 160)
 OUTSIDE: Colour = (230, 120, 20)
 HOLDING: Colour = (120, 60, 200)
 
@@ -58,6 +59,8 @@ class Overlay(ABC):
     """One kind of thing to be shown or hidden."""
 
     title: ClassVar[str]
+    inside: ClassVar[bool] = False
+    """Whether most of it is within bodies, and seen only through them."""
 
     def __init__(self, figure: Figure) -> None:
         self.figure, self.model, self.size = figure, figure.model, figure.looks.size
@@ -95,6 +98,7 @@ class JointAxes(Overlay):
     """Arrows along the axes that joints turn about (red) and slide along (blue)."""
 
     title = "joint axes"
+    inside = True
 
     def made(self) -> list[Any]:
         found = []
@@ -140,6 +144,7 @@ class BodyFrames(Overlay):
     """The axes of each body's frame: x red, y green, z blue."""
 
     title = "body frames"
+    inside = True
 
     def made(self) -> list[Any]:
         scene, length = self.figure.scene, 0.07 * self.size
@@ -153,6 +158,7 @@ class MassCentres(Overlay):
     """A ball at each body's mass centre, larger for more mass."""
 
     title = "mass centres"
+    inside = True
 
     def made(self) -> list[Any]:
         found = []
@@ -209,12 +215,16 @@ class ContactShapes(Overlay):
 
 
 class Names(Overlay):
-    """The name of each body at its origin."""
+    """The name of each body in its middle."""
 
     title = "names"
 
     def made(self) -> list[Any]:
-        return [self.figure.scene.add_label(self.below(body.index, "name"), body.name) for body in self.model.bodies]
+        looks = self.figure.looks
+        return [
+            self.figure.scene.add_label(self.below(k, "name"), body.name, position=looks.middle(k))
+            for k, body in enumerate(self.model.bodies)
+        ]
 
 
 class _Arrows(Overlay):
@@ -258,7 +268,7 @@ class _Arrows(Overlay):
 
 
 class OutsideForces(_Arrows):
-    """What acts on bodies from outside: elements of a simulation, the mouse."""
+    """What acts on bodies from outside: elements of a simulation, the mouse. On its line of action."""
 
     title = "external forces"
     colour = OUTSIDE
@@ -268,8 +278,21 @@ class OutsideForces(_Arrows):
         starts = poses[:, :3, 3]
         if moment.f_ext is None:
             return starts, starts
-        forces = np.einsum("kij,kj->ki", poses[:, :3, :3], np.asarray(moment.f_ext)[:, 3:])
+        wrenches = np.asarray(moment.f_ext)
+        starts = starts + np.einsum("kij,kj->ki", poses[:, :3, :3], on_the_line(wrenches, self.size))
+        forces = np.einsum("kij,kj->ki", poses[:, :3, :3], wrenches[:, 3:])
         return starts, starts + self.metres_per_newton * forces
+
+
+def on_the_line(wrenches: Array, farthest: float) -> Array:
+    """The points (k, 3) of the lines of action of wrenches (k, 6) that are nearest to the origin: f × n / f².
+
+    Zero where a line is farther away than `farthest`, m: that is a couple, not a force.
+    """
+    n, f = wrenches[:, :3], wrenches[:, 3:]
+    squares = np.einsum("ki,ki->k", f, f)[:, None]
+    points = np.cross(f, n) / np.where(squares > 0.0, squares, 1.0)
+    return np.where(np.linalg.norm(points, axis=1, keepdims=True) <= farthest, points, 0.0)
 
 
 class ConstraintForces(_Arrows):
@@ -300,6 +323,7 @@ class Closures(Overlay):
     """The two frames that each closure ties together, and a red line between them where it is open."""
 
     title = "closures"
+    inside = True
 
     @classmethod
     def applies(cls, model: Model) -> bool:
@@ -308,28 +332,36 @@ class Closures(Overlay):
     def made(self) -> list[Any]:
         scene, root = self.figure.scene, f"{self.figure.root}/closures"
         self.tied = [closure for closure in self.model.closures if isinstance(closure, ClosureInstance)]
-        ball = sphere(0.014 * self.size, 12)
-        count = 2 * len(self.tied)
-        self.balls = scene.add_batched_meshes_simple(
-            f"{root}/frames",
-            ball.vertices,
-            ball.faces,
-            batched_wxyzs=np.tile([1.0, 0.0, 0.0, 0.0], (count, 1)),
-            batched_positions=np.zeros((count, 3)),
-            batched_colors=np.tile(np.array([SHUT, (30, 110, 160)], np.uint8), (len(self.tied), 1)),
-            lod="off",
-        )
+        self.balls = [self._ball(n, side) for n in range(len(self.tied)) for side in range(2)]
         self.lines = scene.add_line_segments(
             f"{root}/gaps", np.zeros((len(self.tied), 2, 3), np.float32), OPEN, thickness=0.008 * self.size
         )
-        return [self.balls, self.lines]
+        return [*self.balls, self.lines]
+
+    def _ball(self, n: int, side: int) -> Any:
+        """At one frame of a closure: it hangs on the body, so that it moves with it in every picture."""
+        closure = self.tied[n]
+        body, placement = ((closure.body_a, closure.placement_a), (closure.body_b, closure.placement_b))[side]
+        name = f"closure {n} {'ab'[side]}"
+        ball = sphere(0.014 * self.size, 12)
+        return self.figure.scene.add_mesh_simple(
+            f"{self.figure.root}/{name}" if body < 0 else self.below(body, name),
+            ball.vertices.astype(np.float32),
+            ball.faces.astype(np.uint32),
+            color=(SHUT, OTHER)[side],
+            position=np.array(placement)[:3, 3],
+        )
 
     def update(self, moment: Moment) -> None:
         if not self.visible or not self.handles:
             return
         ends = np.array([[X[:3, 3] for X in frames_of(self.figure, c, moment.q)] for c in self.tied])
-        self.balls.batched_positions = ends.reshape(-1, 3).astype(np.float32)
         self.lines.points = ends.astype(np.float32)
+        for n, closure in enumerate(self.tied):  # what is tied to a node moves in its body
+            for side, (body, node) in enumerate(((closure.body_a, closure.node_a), (closure.body_b, closure.node_b))):
+                if body >= 0 and node:
+                    X = self.figure.poses[body]
+                    self.balls[2 * n + side].position = X[:3, :3].T @ (ends[n, side] - X[:3, 3])
 
 
 def frames_of(figure: Figure, closure: ClosureInstance, q: Array) -> tuple[Array, Array]:

@@ -18,6 +18,8 @@ Array = NDArray[Any]
 
 MOST_LISTED = 150
 """Bodies in the tree; a page with more has a field to search in instead."""
+_THROUGH = 0.4
+"""Opacity of bodies that show what is inside them."""
 
 
 class ShowPanel:
@@ -34,6 +36,8 @@ class ShowPanel:
             box = gui.add_checkbox(kind.title, False, hint=(kind.__doc__ or "").splitlines()[0])
             box.on_update(self._switch(place, box))
             self.switches[kind.title] = box
+        self.through = gui.add_checkbox("see-through bodies", False, hint="To see what is inside them.")
+        self.through.on_update(self._later("through", self._see_through))
         bodies = gui.add_checkbox("bodies", True, hint="The bodies themselves.")
         bodies.on_update(self._later("bodies", lambda: self._bodies(bodies.value)))
         scale = gui.add_slider("force scale (log10)", -2.0, 2.0, 0.1, 0.0, hint="How long the arrows of forces are.")
@@ -51,10 +55,17 @@ class ShowPanel:
 
     def _switch(self, place: int, box: Any) -> Callable[[Any], Any]:
         def action() -> None:
+            if box.value and self.overlays[0][place].inside and not self.through.value:
+                self.through.value = True
+                self._see_through()
             for overlays, moment in zip(self.overlays, self.moments(), strict=True):
                 overlays[place].show(box.value, moment)
 
         return self._later(f"show {place}", action)
+
+    def _see_through(self) -> None:
+        for figure in self.figures:
+            figure.see_through(_THROUGH if self.through.value else 1.0)
 
     def _bodies(self, visible: bool) -> None:
         for figure in self.figures:

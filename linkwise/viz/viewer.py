@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.errors import InputError
+from linkwise.errors import InputError, LinkwiseError
 from linkwise.kinematics.goals import Reach
 from linkwise.model_api.model import Model
 from linkwise.viz.figure import Figure, pose_of, quaternions
@@ -199,12 +201,24 @@ class Viewer(Page):
             self.handle = None
         if index is not None and self.model.nv:
             self.handle = self.server.scene.add_transform_controls(
-                "/handle", scale=0.22 * self.figure.looks.size, depth_test=False
+                "/handle", scale=self._handle_size(index), depth_test=False
             )
             self.handle.on_update(self._handled)
             self._held = False
             self._place_handle()
+            threading.Thread(target=self._prepare, args=(index, self.moment.q), daemon=True).start()
         self.tree.update(self.moment)
+
+    def _handle_size(self, index: int) -> float:
+        """Such that its arrows stick out of the body: what lies inside a surface cannot be taken hold of."""
+        size, reach = self.figure.looks.size, self.figure.looks.reach(index)
+        return float(np.clip(1.2 * reach, 0.15 * size, 0.5 * size))
+
+    def _prepare(self, index: int, q: Array) -> None:
+        """Compile what the first drag of a body will ask for, before the mouse waits for it."""
+        X = self.model.pose(q, self.model.bodies[index].name)
+        with contextlib.suppress(LinkwiseError):  # the drag itself would say so
+            self._reached(q, index, np.zeros(3), X[:3, 3], X[:3, :3])
 
     def _place_handle(self) -> None:
         if self.handle is not None and self.tree.selected is not None and not self._held:
@@ -220,8 +234,10 @@ class Viewer(Page):
         if index is None:
             return
         self._held = phase != "end"
-        X = pose_of(wxyz, position)
-        self.reach(index, np.zeros(3), position, X[:3, :3])
+        if self.is_running:
+            self.live.pull(index, np.zeros(3), position if self._held else None)
+        else:
+            self.reach(index, np.zeros(3), position, pose_of(wxyz, position)[:3, :3])
         if phase == "end":
             self._place_handle()
 
@@ -237,6 +253,7 @@ class Viewer(Page):
         if phase == "start" or self._grip is None or self._grip[0] != index:
             X = self.figure.poses[index]
             self._grip = (index, X[:3, :3].T @ (start - X[:3, 3]))
+            self.run.hold = None
         point = self._grip[1]
         if phase == "end":
             self._grip = None
@@ -249,13 +266,15 @@ class Viewer(Page):
         """Draw a point of a body towards a place: inverse kinematics, with closures kept closed."""
         if self.is_running or not self.model.nv:
             return
-        name, q = self.model.bodies[index].name, self.moment.q
+        found = self._reached(self.moment.q, index, point, position, rotation)
+        if is_closed(self.model, found):
+            self.put(found)
+
+    def _reached(self, q: Array, index: int, point: Array, position: Array, rotation: Array | None) -> Array:
+        name = self.model.bodies[index].name
         if rotation is not None and not self.model.closures:
             goal = Reach(name, position=position, rotation=rotation)
             found = np.asarray(self.model.inverse_kinematics(goal, q0=q, starts=0).q)
         else:  # a point that was not known before, or closures: nothing to be compiled while the mouse waits
             found = settled(self.model, q, [Goal(name, point, position, rotation)])
-        if not is_closed(self.model, found):
-            found = settled(self.model, found)
-        if is_closed(self.model, found):
-            self.put(found)
+        return found if is_closed(self.model, found) else settled(self.model, found)

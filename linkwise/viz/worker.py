@@ -41,6 +41,7 @@ class Worker:
     def post(self, key: Any, action: Action) -> None:
         """Do this soon; instead of what waits under the same key, if something does."""
         with self._wake:
+            self._waiting.pop(key, None)  # its turn is that of the latest: a drag that begins after another has ended
             self._waiting[key] = action
             self._wake.notify()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,11 +19,14 @@ _PATIENCE = 90_000
 _VISERS_OWN = "Unable to preventDefault inside passive event listener"
 """What Chromium says of viser's handling of a drag that begins with a key held; nothing comes of it."""
 
-_SCREEN = """(name) => {
+_NO_NOTICES = ".mantine-Notifications-root { display: none }"
+"""The notice that pictures are drawn in software would lie between the mouse and the scene."""
+
+_SCREEN = """([name, x0, y0, z0]) => {
     const m = window.__viserMutable, o = m.nodeRefFromName[name], e = m.canvas.getBoundingClientRect();
     o.updateWorldMatrix(true, false); m.camera.updateMatrixWorld();
     const mul = (a, x) => [0, 1, 2, 3].map(i => a[i] * x[0] + a[4 + i] * x[1] + a[8 + i] * x[2] + a[12 + i] * x[3]);
-    const point = o.matrixWorld.elements.slice(12, 16);
+    const point = mul(o.matrixWorld.elements, [x0, y0, z0, 1]);
     const x = mul(m.camera.projectionMatrix.elements, mul(m.camera.matrixWorldInverse.elements, point));
     return [e.left + (x[0] / x[3] + 1) / 2 * e.width, e.top + (1 - x[1] / x[3]) / 2 * e.height];
 }"""
@@ -47,6 +52,7 @@ class Tab:
         """Go to a page and wait until a node of its scene is there."""
         self.page.goto(url)
         self.until("(name) => window.__viserMutable?.nodeRefFromName?.[name] != null", node)
+        self.page.add_style_tag(content=_NO_NOTICES)
 
     def until(self, predicate: str, argument: Any = None) -> None:
         """Wait until a function of the page is true; by a timer, since headless browsers may hold back pictures."""
@@ -111,10 +117,42 @@ class Tab:
         box.fill(f"{value:g}")
         box.press("Enter")
 
-    def on_screen(self, name: str) -> tuple[float, float]:
-        """Where a node's origin is on the screen, in pixels."""
-        x, y = self.page.evaluate(_SCREEN, name)
+    def on_screen(self, name: str, point: Sequence[float] = (0.0, 0.0, 0.0)) -> tuple[float, float]:
+        """Where a point of a node's frame is on the screen, in pixels."""
+        x, y = self.page.evaluate(_SCREEN, [name, *(float(each) for each in point)])
         return float(x), float(y)
+
+    @contextmanager
+    def dragging(
+        self, start: tuple[float, float], by: tuple[float, float], key: str | None = None
+    ) -> Iterator[Callable[[Callable[[], Any]], None]]:
+        """The mouse, pressed at a place of the screen and moved by so many pixels; it lets go at the end.
+
+        Gives a function that waits until something is true while the hand trembles: a slow browser makes one movement
+        of many, and then has seen the mouse begin to move, but not yet where to.
+        """
+        mouse, keys = self.page.mouse, self.page.keyboard
+        trembling = itertools.count()
+
+        def until(condition: Callable[[], Any]) -> None:
+            def moved() -> Any:
+                mouse.move(start[0] + by[0] + next(trembling) % 2, start[1] + by[1])
+                return condition()
+
+            self.while_not(moved)
+
+        mouse.move(*start)
+        if key is not None:
+            keys.down(key)
+        mouse.down()
+        for k in range(1, 9):
+            mouse.move(start[0] + by[0] * k / 8, start[1] + by[1] * k / 8)
+        try:
+            yield until
+        finally:
+            mouse.up()
+            if key is not None:
+                keys.up(key)
 
     @property
     def draw_calls(self) -> int:

@@ -39,16 +39,8 @@ def test_a_drag_changes_q(arm_tab, arm):
     before = arm.q
     arm_tab.shows(arm.figure, arm.model.poses(before))
     arm_tab.until("() => window.__viserTestpoints.rendererInfo.render.calls > 3")
-    x, y = arm_tab.on_screen(arm.figure.name_of(2))
-    mouse, keys = arm_tab.page.mouse, arm_tab.page.keyboard
-    mouse.move(x, y)
-    keys.down("Control")
-    mouse.down()
-    for k in range(1, 9):
-        mouse.move(x + 6 * k, y - 4 * k)
-    arm_tab.while_not(lambda: np.abs(arm.q - before).max() > 0.02)
-    mouse.up()
-    keys.up("Control")
+    with arm_tab.dragging(arm_tab.on_screen(arm.figure.name_of(2)), (48, -32), "Control") as until:
+        until(lambda: np.abs(arm.q - before).max() > 0.02)
     arm_tab.while_not(lambda: arm._grip is None)
     arm_tab.shows(arm.figure, arm.model.poses(arm.q))
 

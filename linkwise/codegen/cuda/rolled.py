@@ -35,8 +35,8 @@ _UNLIMITED = 1 << 30  # values in registers: what does not fit is left to the co
 def rolled_kernel(program: RolledProgram, bits: int) -> Kernel:
     """The kernel of a program with loops.
 
-    Its parameters are the inputs, the outputs, ``scratch``, ``table``, ``numbers``, for each array how far apart its
-    states are and the numbers of a state, and ``count``.
+    Its parameters are the inputs, the outputs, ``scratch``, ``table``, ``numbers``, ``count``, and then for each array
+    how far apart its states are, and the numbers of a state.
     """
     return _Writer(program, bits).kernel()
 
@@ -60,7 +60,7 @@ class _Writer:
         self.early = min(self.most_early, max((step.ahead for step in self.loops), default=0))
         self.stages = next(n for n in _STAGES if n * self.early * each <= _FETCHED_BYTES)
         self.ring = 2 * self.stages  # records: those of the stages, and one that is put there meanwhile
-        self.constants = Constants.of([body.program for body in self._bodies()], bits)
+        self.constants = Constants.of((body.program for body in self._bodies()), bits)
 
     def _bodies(self) -> Iterator[LoopBody]:
         for step in self.steps:
@@ -103,7 +103,7 @@ class _Writer:
         filled = [f"REAL *out{k}" for k in range(len(self.program.outputs))]
         strides = [f"const long long {name}_{way}" for name in self._names() for way in ("row", "step")]
         fixed = ["REAL *scratch", "const int *__restrict__ table", "const REAL *__restrict__ numbers"]
-        return [*given, *filled, *fixed, *strides, "const long long count"]
+        return [*given, *filled, *fixed, "const long long count", *strides]
 
     def _names(self) -> list[str]:
         inputs = [f"in{k}" for k in range(len(self.program.inputs))]

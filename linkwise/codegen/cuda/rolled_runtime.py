@@ -11,7 +11,7 @@ from linkwise.codegen.cuda import layout as layouts
 from linkwise.codegen.cuda.layout import Kind
 from linkwise.codegen.cuda.rolled import rolled_kernel
 from linkwise.codegen.cuda.rolled_plan import Tables, planned
-from linkwise.codegen.cuda.runtime import compiled, cupy
+from linkwise.codegen.cuda.runtime import compiled_kernel, cupy
 from linkwise.errors import LinkwiseError
 from linkwise.once import cached_property
 from linkwise.tracing.rolled_program import RolledProgram
@@ -69,7 +69,7 @@ class RolledDeviceProgram:
             {"rows": (size, 1), "one": (0, 1), "columns": (1, count)}[k] for k, size in zip(kinds, sizes, strict=True)
         ]
         strides = [np.int64(x) for both in apart for x in both]
-        own = (*arrays, scratch, table, numbers, *strides, np.int64(count))
+        own = (*arrays, scratch, table, numbers, np.int64(count), *strides)
         launcher((blocks,), (lanes,), own, shared_mem=self._kernel.shared_bytes)
 
     def _on_device(self) -> tuple[Any, Any, Any, int]:
@@ -78,7 +78,7 @@ class RolledDeviceProgram:
         device = cp.cuda.Device()
         known = self._ready.get(device.id)
         if known is None:
-            launcher = compiled(cp, self._kernel)
+            launcher = compiled_kernel(cp, self._kernel)
             table = cp.asarray(self._tables.whole_numbers)
             numbers = cp.asarray(self._tables.numbers(self.dtype))
             most = _WARPS * int(device.attributes.get("MultiProcessorCount", 64))

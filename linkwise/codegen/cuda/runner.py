@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.codegen.cuda.routine import parameters, routine_kernel
-from linkwise.codegen.cuda.runtime import compiled, cupy
+from linkwise.codegen.cuda.runtime import compiled_kernel, cupy
 from linkwise.codegen.cuda.source import Kernel
 from linkwise.codegen.routine import Routine, steps_between
 from linkwise.once import cached_property, once
@@ -66,7 +66,7 @@ class DeviceRoutine:
             arrays[name] if kind == "array" else np.int64(numbers[kind, name]) for kind, name in parameters(routine)
         ]
         device = cupy().cuda.Device().id
-        launcher = once(self._launchers, device, lambda: compiled(cupy(), kernel))
+        launcher = once(self._launchers, device, lambda: compiled_kernel(cupy(), kernel))
         launcher(
             (kernel.blocks(count),), (kernel.threads,), (*arguments, np.int64(count)), shared_mem=kernel.shared_bytes
         )

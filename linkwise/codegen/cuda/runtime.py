@@ -110,7 +110,7 @@ class DeviceProgram:
 
             def on_device(kernel: Kernel) -> Any:
                 with cp.cuda.Device(device):
-                    return compiled(cp, kernel)
+                    return compiled_kernel(cp, kernel)
 
             with ThreadPoolExecutor(max(1, min(len(made), os.cpu_count() or 1))) as pool:
                 launchers = list(pool.map(on_device, [kernel for _, kernel in made]))
@@ -119,8 +119,8 @@ class DeviceProgram:
         return known
 
 
-def compiled(cp: Any, kernel: Kernel) -> Any:
-    """The kernel, ready to be launched on the current device."""
+def compiled_kernel(cp: Any, kernel: Kernel) -> Any:
+    """What launches a kernel, compiled for the current device."""
     try:
         launcher = cp.RawModule(code=kernel.text, options=OPTIONS).get_function(kernel.name)
     except Exception as error:

@@ -74,15 +74,16 @@ class Cuda(Target):
         from linkwise.codegen.cuda import exchange
         from linkwise.codegen.cuda.rolled_runtime import RolledDeviceProgram
         from linkwise.codegen.cuda.runtime import DeviceProgram
+        from linkwise.codegen.cuda.source import straight
 
         # The number of steps is an argument of the kernel, so one kernel serves every number.
         count, routine = steps or (None, None)
         key = (exchange.dtype_of(arrays), routine and routine.rollout)
         if key not in made:
-            if isinstance(program, RolledProgram):
+            if isinstance(program, RolledProgram) and routine is None:
                 made[key] = RolledDeviceProgram(program, key[0])
             else:
-                made[key] = DeviceProgram(program, key[0], routine)
+                made[key] = DeviceProgram(straight(name, program), key[0], routine)
         return exchange.call(made[key], name, arrays, out, count)
 
     def home(self, arrays: Sequence[Any]) -> Home:

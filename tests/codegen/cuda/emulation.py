@@ -62,8 +62,7 @@ static bool __any_sync(unsigned, bool mine)
 _AFTER = """
 REAL lw_memory[1 << 18] __align__(16);
 
-// An argument, which becomes what its parameter is.
-struct Given {
+struct Given { // an argument, which becomes what its parameter is
     long long bits;
     template <typename T> operator T *() const { return (T *)bits; }
     operator long long() const { return bits; }
@@ -75,25 +74,25 @@ struct Lane {
     int blocks, block, thread;
 };
 
-static void *in_lane(void *lane)
+static void *in_lane(void *own)
 {
-    const Lane &own = *(const Lane *)lane;
-    const Given *const given = own.given;
-    blockIdx.x = own.block;
-    gridDim.x = own.blocks;
-    threadIdx.x = own.thread;
+    const Lane &lane = *(const Lane *)own;
+    const Given *const given = lane.given;
+    blockIdx.x = lane.block;
+    gridDim.x = lane.blocks;
+    threadIdx.x = lane.thread;
     CALL;
     return nullptr;
 }
 
-extern "C" void run(const Given *given, long long blocks)
+extern "C" void run(const Given *given, int blocks)
 {
     pthread_barrier_init(&warp_barrier, nullptr, LW_LANES);
     for (int warp = 0; warp < blocks * LW_WARPS; ++warp) {
         Lane lanes[LW_LANES];
         pthread_t threads[LW_LANES];
         for (int k = 0; k < LW_LANES; ++k) {
-            lanes[k] = {given, (int)blocks, warp / LW_WARPS, warp % LW_WARPS * LW_LANES + k};
+            lanes[k] = {given, blocks, warp / LW_WARPS, warp % LW_WARPS * LW_LANES + k};
             pthread_create(&threads[k], nullptr, in_lane, &lanes[k]);
         }
         for (int k = 0; k < LW_LANES; ++k) pthread_join(threads[k], nullptr);
@@ -104,15 +103,15 @@ extern "C" void run(const Given *given, long long blocks)
 
 
 class Emulated:
-    """A kernel compiled for the CPU."""
+    """A kernel compiled for the CPU: one that takes some arrays, a count, and perhaps ``more`` whole numbers."""
 
-    def __init__(self, kernel: Kernel, arrays: int, dtype: type, folder: Path, rollout: bool = False) -> None:
-        self._build(kernel, arrays + 1 + rollout, folder)
-        self.dtype, self.rollout = np.dtype(dtype), rollout
+    def __init__(self, kernel: Kernel, arrays: int, dtype: type, folder: Path, more: int = 0) -> None:
+        self._build(kernel, arrays + 1 + more, folder)
+        self.dtype = np.dtype(dtype)
 
     @classmethod
     def of(cls, kernel: Kernel, parameters: int, folder: Path) -> Emulated:
-        """Any kernel, which is given so many parameters."""
+        """Any kernel, which is given so many parameters in whatever order."""
         made = cls.__new__(cls)
         made._build(kernel, parameters, folder)
         return made
@@ -128,15 +127,13 @@ class Emulated:
         done = subprocess.run([compiler, *flags, "-o", library, source], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[:2000]
         self._run = ctypes.CDLL(str(library)).run
-        self._run.argtypes = [ctypes.c_void_p, ctypes.c_longlong]
+        self._run.argtypes = [ctypes.c_void_p, ctypes.c_int]
 
-    def __call__(self, arrays: Sequence[np.ndarray], count: int, steps: int = 0) -> None:
+    def __call__(self, arrays: Sequence[np.ndarray], count: int, *more: int) -> None:
         """Run on arrays that are exactly as a kernel gets them."""
         assert all(a.dtype == self.dtype for a in arrays)
-        scalars = [count, steps] if self.rollout else [count]
-        self.launch([*(a.ctypes.data for a in arrays), *scalars], count)
+        self.launch([*(a.ctypes.data for a in arrays), count, *more], -(-count // self.threads))
 
-    def launch(self, given: Sequence[int], count: int, blocks: int | None = None) -> None:
-        """Run with these arguments, addresses and numbers, for so many states, by as many blocks as it takes."""
-        covering = -(-count // self.threads) if blocks is None else blocks
-        self._run((ctypes.c_int64 * max(1, len(given)))(*given), covering)
+    def launch(self, given: Sequence[int], blocks: int) -> None:
+        """Run so many blocks with these arguments, addresses and numbers."""
+        self._run((ctypes.c_int64 * max(1, len(given)))(*given), blocks)

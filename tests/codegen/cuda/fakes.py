@@ -113,8 +113,9 @@ class _Launcher:
 
     def __call__(self, grid: Any, block: Any, arguments: Any, shared_mem: int) -> None:
         assert shared_mem <= max(48 * 1024, self.max_dynamic_shared_size_bytes)
-        count = int([a for a in arguments if isinstance(a, np.int64)][-1])
-        loops = "lw_records" in self.code  # whose blocks take turns
+        numbers = [int(a) for a in arguments if isinstance(a, np.int64)]
+        count = numbers[-1] if "const long long count)" in self.code else numbers[0]  # last, or before all others
+        loops = "lw_records" in self.code  # which take turns
         assert 1 <= grid[0] <= -(-count // block[0]) if loops else grid == (-(-count // block[0]),)
         self.fake.launches.append((self.name, count, self.fake.cuda.Device.current, self.fake.cuda.stream))
         kernel = Kernel(self.name, self.code, block[0], shared_mem, True)
@@ -123,7 +124,7 @@ class _Launcher:
             folder = Path(tempfile.mkdtemp(prefix="linkwise-emulated-"))
             _compiled[key] = Emulated.of(kernel, len(arguments), folder)
             shutil.rmtree(folder)
-        _compiled[key].launch([int(a) if isinstance(a, np.generic) else a.data.ptr for a in arguments], count, grid[0])
+        _compiled[key].launch([int(a) if isinstance(a, np.generic) else a.data.ptr for a in arguments], grid[0])
 
 
 class _Module:

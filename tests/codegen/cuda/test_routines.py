@@ -51,7 +51,7 @@ class EmulatedRoutine:
             given[name].ctypes.data if kind == "array" else numbers[kind, name]
             for kind, name in parameters(self.routine)
         ]
-        self.emulated.launch([*passed, count], count)
+        self.emulated.launch([*passed, count], self.kernel.blocks(count))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
