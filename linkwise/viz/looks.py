@@ -67,7 +67,8 @@ class Looks:
         if not solids:
             return np.zeros(3)
         points = np.concatenate([solid.vertices for solid in solids])
-        return (points.min(axis=0) + points.max(axis=0)) / 2
+        centre: Array = (points.min(axis=0) + points.max(axis=0)) / 2
+        return centre
 
 
 def looks_of(model: Model) -> Looks:
