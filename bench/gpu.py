@@ -3,7 +3,8 @@
 For each robot, function and precision: states per second, the memory traffic that this is, and how far the results are
 from the CPU's in double precision. Inputs are several gigabytes, far beyond the caches; times are by the device's own
 events, the median of several launches. What a plain copy reaches is the limit for everything that moves more than it
-computes.
+computes. Then large mechanisms, which run as loops (:mod:`bench.gpu_rolled`), and where JAX and MJX are installed the
+same dynamics by these (:mod:`bench.mjx`, which says what is included). ``--parts`` chooses among all this.
 
 A machine with a GPU may have no robots: ``--export FOLDER`` copies the files where they are installed, and
 ``--models FOLDER`` reads them there.
@@ -22,14 +23,16 @@ from typing import Any
 import numpy as np
 
 import linkwise as lw
-from bench import report
+from bench import gpu_rolled, mjx, report
 from bench.flexible import arm
 from bench.robots import ROBOTS
+from bench.scale import from_arrays
 
 CHECKED = 4096  # states compared with the CPU, at both ends of the batch
 BYTES = 4 << 30  # of one function's arrays
 FUNCTIONS = ("inverse_dynamics", "forward_dynamics")
 MATRICES = ("mass_matrix", "mass_matrix_inverse", "linearize_inverse", "linearize_forward")
+PARTS = ("functions", "rollouts", "rolled", "long", "mjx")
 STEP = 1e-3
 FLEXIBLE: dict[str, Callable[[], lw.Model]] = {
     "flexible_arm": lambda: arm("plain", (2, 2)),  # three links with four modes each
@@ -46,6 +49,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--gigabytes", type=float, default=BYTES / 2**30, help="of one function's arrays")
     parser.add_argument("--steps", type=int, default=1000, help="of the rollouts (default 1000)")
     parser.add_argument("--rollouts", type=int, default=65536, help="how many side by side (default 65536)")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="what is measured (default: all)")
+    parser.add_argument("--links", type=int, default=1000, help="of the chains in batches (default 1000)")
+    parser.add_argument("--chains", type=int, default=16384, help="how many side by side (default 16384)")
+    parser.add_argument("--long", type=int, default=100_000, help="links of the one long chain (default 100 000)")
     options = parser.parse_args(argv)
     if options.export:
         export(options.robots, options.export)
@@ -53,20 +60,53 @@ def main(argv: Sequence[str] | None = None) -> None:
     copy = copy_rate()
     print(f"{device_name()}; a plain copy moves {copy / 1e12:.2f} TB/s")
     rows: list[dict[str, Any]] = []
-    for robot in options.robots:
-        model = load(robot, options.models)
-        for dtype in (np.float32, np.float64):
-            for name in (*FUNCTIONS, *MATRICES):
-                free()
-                rows.append(measure(robot, model, name, np.dtype(dtype), int(options.gigabytes * 2**30)))
-                show(rows[-1], copy)
+    for robot in options.robots if {"functions", "rollouts"} & set(options.parts) else ():
+        rows += of_robot(robot, load(robot, options.models), options, copy)
+    if "rolled" in options.parts:
+        rows += of_chains(options, copy)
+    if "long" in options.parts:
         free()
-        for dtype in () if model.is_flexible else (np.float32, np.float64):  # their fast modes need shorter steps
-            for way in ("steps", "evaluations") if model.nv < 10 else ("evaluations",):
-                rows.append(measure_rollout(robot, model, way, np.dtype(dtype), options.rollouts, options.steps))
-                show_rollout(rows[-1])
+        rows.append(gpu_rolled.long_chain(options.long))
+        gpu_rolled.show_long(rows[-1])
+    if "mjx" in options.parts and not mjx.available():
+        print("MJX is left out: jax or mujoco.mjx is not installed")
+    for robot in options.robots if "mjx" in options.parts and mjx.available() else ():
+        free()
+        for row in mjx.measure(robot, load(robot, options.models), options.rollouts, min(100, options.steps)):
+            rows.append(row)
+            mjx.show(row)
     print(report.table(["", "states/s", "TB/s", "of copy", "error"], [_cells(row, copy) for row in rows]))
     print(f"written to {report.write('gpu', {'copy': copy, 'device': device_name(), 'rows': rows})}")
+
+
+def of_robot(robot: str, model: lw.Model, options: argparse.Namespace, copy: float) -> list[dict[str, Any]]:
+    """Functions and rollouts of one robot."""
+    rows = []
+    for dtype in (np.float32, np.float64):
+        for name in (*FUNCTIONS, *MATRICES) if "functions" in options.parts else ():
+            free()
+            rows.append(measure(robot, model, name, np.dtype(dtype), int(options.gigabytes * 2**30)))
+            show(rows[-1], copy)
+    free()
+    if "rollouts" not in options.parts or model.is_flexible:  # their fast modes need shorter steps
+        return rows
+    for dtype in (np.float32, np.float64):
+        for way in ("steps", "evaluations") if model.nv < 10 else ("evaluations",):
+            rows.append(measure_rollout(robot, model, way, np.dtype(dtype), options.rollouts, options.steps))
+            show_rollout(rows[-1])
+    return rows
+
+
+def of_chains(options: argparse.Namespace, copy: float) -> list[dict[str, Any]]:
+    """Functions of a chain that runs as loops."""
+    model = from_arrays(options.links, branched=False).with_sweeps("rolled")
+    rows = []
+    for dtype in (np.float32, np.float64):
+        for name in gpu_rolled.FUNCTIONS:
+            free()
+            rows.append(gpu_rolled.measure(model, name, np.dtype(dtype), options.chains))
+            gpu_rolled.show(rows[-1], copy)
+    return rows
 
 
 def export(robots: Sequence[str], folder: Path) -> None:

@@ -92,6 +92,7 @@ if TYPE_CHECKING:
     from linkwise.sim.run import IntegrationWarning
     from linkwise.sim.sensors import IMU, Encoder, ForceTorque
     from linkwise.sim.simulate import SlowControlWarning, simulate
+    from linkwise.sim.tableaux import GeneralizedAlpha
     from linkwise.sim.tables import Table
     from linkwise.sim.trajectory import Trajectory
     from linkwise.spatial.scalar import absolute as abs
@@ -139,9 +140,9 @@ __all__ = [  # noqa: RUF022  # in groups
     "abs", "acos", "asin", "atan", "atan2", "clip", "cos", "cosh", "exp", "log", "maximum", "minimum", "sign", "sin",
     "sinh", "sqrt", "tan", "tanh", "where", "solve", "cholesky",
     # simulation: what acts, what measures, what comes out
-    "simulate", "Trajectory", "Event", "JointRules", "Baumgarte", "Element", "ComputedTorque", "JointSprings", "PD",
-    "ReactionWheel", "SeriesElastic", "Thruster", "Torque", "Bushing", "Encoder", "ForceTorque", "IMU",
-    "Table", "Controller", "Sampled", "PID", "Disturbance", "BodyForce", "BodyForces", "Actuators", "Sensors",
+    "simulate", "Trajectory", "Event", "JointRules", "Baumgarte", "GeneralizedAlpha", "Element", "ComputedTorque",
+    "JointSprings", "PD", "ReactionWheel", "SeriesElastic", "Thruster", "Torque", "Bushing", "Encoder", "ForceTorque",
+    "IMU", "Table", "Controller", "Sampled", "PID", "Disturbance", "BodyForce", "BodyForces", "Actuators", "Sensors",
     # ways between configurations
     "path", "Path",
     # many runs
@@ -189,6 +190,7 @@ _MODULES = {
     ),
     "linkwise.sim.bushing": ("Bushing",),
     "linkwise.sim.closing": ("Baumgarte",),
+    "linkwise.sim.tableaux": ("GeneralizedAlpha",),
     "linkwise.sim.controllers": ("Controller", "PID", "Sampled"),
     "linkwise.sim.disturbances": ("BodyForce", "BodyForces"),
     "linkwise.sim.drives": ("Actuators",),

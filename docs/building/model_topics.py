@@ -18,7 +18,7 @@ PLACE = "<!-- topics -->"
 # Topics in the order of the page: a title, and what it has. A class's name stands for its other methods.
 TOPICS: dict[str, tuple[str, ...]] = {
     "What it is made of": ("Mechanism",),
-    "Configurations": ("neutral", "random_configuration", "integrate", "difference", "configuration_rate", "chart"),
+    "Configurations": ("ConfigurationSpace", "configuration_rate", "chart"),
     "Dynamics": ("Dynamics", "rnea", "aba", "crba"),
     "Kinematics": ("Kinematics",),
     "Inverse kinematics": ("InverseKinematics",),
@@ -30,7 +30,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "Changed copies": ("Editing", "with_*", "without*"),
     "Run-time parameters": ("with_parameters", "parameters", "nominal_parameters"),
     "Compiled functions and operators": ("function", "operators", "rolls", "with_sweeps"),
-    "From and to files": ("save", "to_urdf", "to_mjcf", "from_dh"),
+    "From and to files": ("Files", "from_dh"),
     "More": ("Model",),
 }
 

@@ -57,8 +57,8 @@ class Branch:
     def __init__(self, tree: Tree, q: Flat, links: Sequence[Link], own: Equations) -> None:
         self.part, self.q = SomeLinks(links, tree.places), q
         still = (Force.zero(),) * own.count
-        pulled = [only_at(self.part, link, tuple(rows), still) for link, rows in own.forces if link in links]
-        self.pulled = PulledTree(self.part, q, Pulls(own.count, pulled), floor=EVEN)
+        pulled = only_at(self.part, [(link, tuple(rows)) for link, rows in own.forces if link in links], still)
+        self.pulled = PulledTree(self.part, q, Pulls(own.count, [pulled]), floor=EVEN)
         self.K = self.pulled.multipliers.inverse()
         self.place, self.rows = next((place, rows) for place, rows in own.points if place.link not in links)
         assert self.place.link is not None  # only links have points

@@ -39,8 +39,9 @@ from linkwise.algorithms.switched import switched
 from linkwise.errors import InputError
 from linkwise.model.closures.instances import ClosureInstance
 from linkwise.model.layout import lay_out, placed_at
-from linkwise.model.mechanism import Mechanism, Pose
+from linkwise.model.mechanism import Mechanism
 from linkwise.model.parameters import Values, parameters
+from linkwise.model.pieces import Pose
 from linkwise.model.tree import Tree
 from linkwise.once import cached_property
 from linkwise.spatial.matrices import Mat3

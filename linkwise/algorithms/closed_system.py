@@ -16,9 +16,9 @@ from linkwise.algorithms.equations import Between, Constraint, Equations, equati
 from linkwise.algorithms.freedoms import Matrix
 from linkwise.algorithms.inverse_dynamics import Forces, external_force, needed_forces
 from linkwise.algorithms.kinematics import Placed, placed
-from linkwise.algorithms.sweeps import Field, each, elementwise, generalized, only_at
+from linkwise.algorithms.sweeps import each, elementwise, generalized, only_at
 from linkwise.model.closures.base import Closure, Relation, RelativePose
-from linkwise.model.tree import Link, Tree
+from linkwise.model.tree import Tree
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force
 
@@ -93,26 +93,27 @@ def constraint_efforts(
     tree: Tree, q: Flat, v: Flat, constraints: Sequence[Constraint], t: Scalar, multipliers: Flat
 ) -> list[Scalar]:
     """J_c*λ (nv) without the matrix. O(n)."""
-    forces: list[Field[Force]] = []
-    efforts: list[Field[list[Scalar]]] = []
+    forces: dict[int, Force] = {}
+    efforts: dict[int, list[Scalar]] = {}
+    closures = equations(tree, q, v, constraints, t)[0]
+    most = max((len(axes) for e in closures for _, axes in e.efforts), default=0)
     start = 0
-    for e in equations(tree, q, v, constraints, t)[0]:
+    for e in closures:
         own = multipliers[start : start + e.count]
         for link, units in e.forces:
-            forces.append(only_at(tree, link, _combined(units, own), Force.zero()))
+            force = _combined(units, own)
+            forces[link.index] = forces[link.index] + force if link.index in forces else force
         for link, axes in e.efforts:
-            efforts.append(only_at(tree, link, [_weighted(axis, own) for axis in axes], [0.0]))
+            total = efforts.setdefault(link.index, [0.0] * most)
+            total[: len(axes)] = [a + _weighted(axis, own) for a, axis in zip(total, axes, strict=False)]
         start += e.count
-
-    def along(link: Link) -> list[Scalar]:
-        total: list[Scalar] = [0.0] * link.joint.nv
-        for effort in efforts:
-            for i, x in enumerate(effort[link][: len(total)]):
-                total[i] = total[i] + x
-        return total
-
-    pulled = external_force(tree, q, each(tree, lambda link: sum((f[link] for f in forces), Force.zero())))
-    return elementwise(tree, lambda a, b: a + b, pulled, generalized(tree, each(tree, along))) if efforts else pulled
+    on_links = only_at(tree, [(tree.links[index], force) for index, force in forces.items()], Force.zero())
+    pulled = external_force(tree, q, on_links)
+    if not efforts:
+        return pulled
+    on_axes = only_at(tree, [(tree.links[index], total) for index, total in efforts.items()], [0.0] * most)
+    along = each(tree, lambda link: [*on_axes[link], *[0.0] * link.joint.nv][: link.joint.nv])
+    return elementwise(tree, lambda a, b: a + b, pulled, generalized(tree, along))
 
 
 def _combined(units: Sequence[Force], weights: Flat) -> Force:

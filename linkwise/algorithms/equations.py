@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from linkwise.algorithms.joint_variation import tangent_direction
 from linkwise.algorithms.kinematics import Place
@@ -81,18 +80,27 @@ def _pulls(tree: Tree, each: Sequence[Equations]) -> Pulls:
     """All pulls side by side."""
     count = sum(e.count for e in each)
     still = Force.zero()
-    nothing, idle = (still,) * count, [[0.0] * count]
-    forces, start = [], 0
-    efforts: list[Any] = []
+    forces: dict[int, list[Force]] = {}
+    efforts: dict[int, list[list[Scalar]]] = {}
+    most = max((len(axes) for e in each for _, axes in e.efforts), default=0)
+    start = 0
     for e in each:
-        before, after = start, count - start - e.count
         for link, own in e.forces:
-            forces.append(only_at(tree, link, (*(still,) * before, *own, *(still,) * after), nothing))
+            row = forces.setdefault(link.index, [still] * count)
+            for k, force in enumerate(own, start):
+                row[k] = force if row[k] is still else row[k] + force
         for link, axes in e.efforts:
-            wide = [[*[0.0] * before, *axis, *[0.0] * after] for axis in axes]
-            efforts.append(only_at(tree, link, wide, idle))
+            wide = efforts.setdefault(link.index, [[0.0] * count for _ in range(most)])
+            for row_of_axis, axis in zip(wide, axes, strict=False):
+                row_of_axis[start : start + e.count] = axis
         start += e.count
-    return Pulls(count, forces, efforts)
+    on_links = [(tree.links[index], tuple(row)) for index, row in forces.items()]
+    on_axes = [(tree.links[index], wide) for index, wide in efforts.items()]
+    return Pulls(
+        count,
+        [only_at(tree, on_links, (still,) * count)] if on_links else [],
+        [only_at(tree, on_axes, [[0.0] * count for _ in range(most)])] if on_axes else [],
+    )
 
 
 def _between(motions: LinkMotions, closure: Between, t: Scalar, closed: bool) -> Equations:

@@ -71,14 +71,14 @@ def pulled(
     if place.link is None:
         return elementwise(tree, lambda x: x, [0.0] * tree.nv)
     force = force_on_link(tree, q, place, point, Force.of(f), reference)
-    return external_force(tree, q, only_at(tree, place.link, force, Force.zero()))
+    return external_force(tree, q, only_at(tree, [(place.link, force)], Force.zero()))
 
 
 def force_at(tree: Tree, q: Sequence[Scalar], place: Place, f: Sequence[Scalar]) -> list[Scalar]:
     """J*f (nv) for a force [N; F] at a place and in its own axes."""
     if place.link is None:
         return elementwise(tree, lambda x: x, [0.0] * tree.nv)
-    return external_force(tree, q, only_at(tree, place.link, place.phi(q) @ Force.of(f), Force.zero()))
+    return external_force(tree, q, only_at(tree, [(place.link, place.phi(q) @ Force.of(f))], Force.zero()))
 
 
 def pulled_rate(

@@ -17,16 +17,12 @@ def mimic_pulls(tree: Tree) -> Pulls:
     leaders = {link.v_start: link for link in tree.links if not link.is_mimic}
     followers = [link for link in tree.links if link.is_mimic]
     count = len(followers)
-    nothing = [[0.0] * count]
-
-    def effort(k: int, value: Scalar) -> list[list[Scalar]]:
-        return [[value if i == k else 0.0 for i in range(count)]]
-
-    fields: list[Field[Sequence[Sequence[Scalar]]]] = []
+    efforts: dict[int, list[Scalar]] = {}
     for k, link in enumerate(followers):
-        fields.append(only_at(tree, link, effort(k, 1.0), nothing))
-        fields.append(only_at(tree, leaders[link.v_start], effort(k, -link.multiplier), nothing))
-    return Pulls(count, (), fields)
+        for end, value in ((link, 1.0), (leaders[link.v_start], -link.multiplier)):
+            efforts.setdefault(end.index, [0.0] * count)[k] = value
+    own = [(tree.links[index], [row]) for index, row in efforts.items()]
+    return Pulls(count, (), [only_at(tree, own, [[0.0] * count])])
 
 
 def own_efforts(link: Link, tau: Flat) -> Flat:

@@ -23,7 +23,7 @@ def operational_admittance(tree: Tree, q: Sequence[Scalar], place: Place) -> Mat
     units = [Force.of([1.0 if i == j else 0.0 for j in range(6)]) for i in range(6)]
     forces = tuple(force_on_link(tree, q, place, None, unit) for unit in units)
     nothing = (Force.zero(),) * 6
-    return solver(tree, q).admittance(Pulls(6, [only_at(tree, place.link, forces, nothing)]))
+    return solver(tree, q).admittance(Pulls(6, [only_at(tree, [(place.link, forces)], nothing)]))
 
 
 def operational_inertia(tree: Tree, q: Sequence[Scalar], place: Place) -> Matrix:

@@ -69,9 +69,9 @@ def everywhere(tree: Sweeps, value: T) -> Field[T]:
     return tree.everywhere(value)
 
 
-def only_at(tree: Sweeps, link: Link, value: T, elsewhere: T) -> Field[T]:
-    """A value for one link, and a constant for all others."""
-    return tree.only_at(link, value, elsewhere)
+def only_at(tree: Sweeps, values: Sequence[tuple[Link, T]], elsewhere: T) -> Field[T]:
+    """Values for some links, each named once, and a constant for all others; all of one shape."""
+    return tree.only_at(values, elsewhere)
 
 
 def generalized(tree: Sweeper, field: Field[Any]) -> list[Scalar]:

@@ -64,7 +64,7 @@ class Target(ABC):
 
     def call(
         self,
-        program: Program,
+        program: Program | RolledProgram,
         made: dict[Any, Any],
         name: str,
         arrays: Sequence[Any],
@@ -74,7 +74,7 @@ class Target(ABC):
         """Evaluate a program where its arrays are; one result for each output.
 
         Args:
-            program: what is computed.
+            program: what is computed; with loops only where ``loops`` says so.
             made: where the target keeps what it compiled for this program, under keys of its own.
             name: of the function, for messages.
             arrays: one for each input; at least one of them is in this target's memory.

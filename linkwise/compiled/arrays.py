@@ -19,6 +19,8 @@ from linkwise.tracing.program import ArraySpec
 
 _FLOAT64 = np.dtype(np.float64)
 _FLOAT32 = np.dtype(np.float32)
+_PLAIN = ((_FLOAT64, 1), (_FLOAT32, 1), (_FLOAT32, 0))  # precision, axes of the batch
+_FLOAT32 = np.dtype(np.float32)
 
 
 class Batch:
@@ -153,11 +155,15 @@ class Batch:
 
 
 def is_plain_batch(arrays: Sequence[Any], inputs: Sequence[tuple[str, tuple[int, ...]]]) -> bool:
-    """Whether a call is one that a builtin function may serve with the batch kernel: float64, one leading axis."""
-    return bool(inputs) and all(
-        isinstance(a, np.ndarray) and a.ndim == len(shape) + 1 and a.dtype == _FLOAT64
+    """Whether a call is one that a builtin function may serve with a batch kernel.
+
+    That is arrays of one precision with one leading axis, or of float32 with none.
+    """
+    kinds = [
+        (a.dtype, a.ndim - len(shape)) if isinstance(a, np.ndarray) else None
         for a, (_, shape) in zip(arrays, inputs, strict=False)
-    )
+    ]
+    return bool(kinds) and kinds[0] in _PLAIN and kinds.count(kinds[0]) == len(kinds)
 
 
 def is_one_state(arrays: Sequence[Any], inputs: Sequence[tuple[str, tuple[int, ...]]]) -> bool:

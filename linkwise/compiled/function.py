@@ -25,7 +25,6 @@ from linkwise.tracing.tracer import Traced, Tracer
 if TYPE_CHECKING:
     from linkwise.model_api.model import Model
 
-_FLOAT64 = np.dtype(np.float64)
 
 Array = Any
 Text = Callable[..., Any]  # takes flat lists of scalars, one for each input; returns scalars in nested sequences
@@ -185,7 +184,7 @@ class CompiledFunction:
             if "single" not in vars(self) and is_one_state(arrays, self.inputs) and self.single is not None:
                 self._quick = self.single
                 return self.single(*arrays)
-            if self._quick is None and _FLOAT64 in self._kernels and is_plain_batch(arrays, self.inputs):
+            if self._quick is None and is_plain_batch(arrays, self.inputs) and arrays[0].dtype in self._kernels:
                 self._quick = self.builtin(self._ordinary, self.name, one_state=False)
         return self.general(*arrays, out=out, threads=threads)
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from types import ModuleType
 
@@ -49,6 +50,7 @@ class _Ensemble(ModuleType):
     """This package is called like the function that it is about: `lw.ensemble` is both."""
 
     __call__ = staticmethod(ensemble)
+    __signature__ = inspect.signature(ensemble)  # else the first argument would be taken for the package itself
 
 
 sys.modules[__name__].__class__ = _Ensemble

@@ -10,7 +10,7 @@ import inspect
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 from linkwise.errors import InputError
 
 Array = NDArray[Any]
-DesignName = Literal["random", "latin", "sobol", "saltelli"]
 
 NAMES = ("random", "latin", "sobol", "saltelli")
 DRAWN_TOGETHER = 1024  # members that share a stream of random numbers; part of what a seed means, so never to change

@@ -139,7 +139,7 @@ class FlexibleBody(Frozen):
         return _frequencies(self.stiffness, M[:m, :m] - follow)
 
     def kinetic_energy(self, eta: Array, eta_dot: Array, V: Array) -> float:
-        """T(η, η̇, V), J."""
+        """T(η, η̇, V), J: of modal coordinates η (m) and their rates (m) on a root that moves by V = [ω; v] (6)."""
         x = np.concatenate([eta_dot, V])
         return float(0.5 * x @ self.integrals.mass_matrix(np.asarray(eta, dtype=float)) @ x)
 

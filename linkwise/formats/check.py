@@ -23,7 +23,7 @@ from linkwise.formats.resources import mesh_file
 from linkwise.formats.urdf import read_joint, read_link
 from linkwise.formats.values import Values
 from linkwise.formats.xml import Element, parse
-from linkwise.model.mechanism import Part
+from linkwise.model.pieces import Part
 
 if TYPE_CHECKING:
     from linkwise.model_api.model import Model

@@ -1,7 +1,8 @@
 """Do two models describe the same mechanism?
 
 Names do not matter, and neither do the frames in which the numbers are written: axes, mass centres and inertias are
-compared in the world, with all joints at zero, and then the equations of motion at random states.
+compared in the world, with all joints at zero, closures by what they allow, then equipment, and the equations of motion
+at random states.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwise.model.mechanism import JointInstance
+from linkwise.formats.compare_closures import compare_closures
+from linkwise.formats.compare_equipment import compare_equipment
+from linkwise.formats.correspondence import Correspondence
+from linkwise.model.pieces import JointInstance
 
 if TYPE_CHECKING:
     from linkwise.model_api.model import Model
@@ -71,7 +75,10 @@ def compare(a: Model, b: Model, *, states: int = 20, tolerance: float = 1e-6, se
     _compare_bodies(a, b, pairs, tolerance, note)
     for x, y in pairs:
         _compare_joints(x, y, tolerance, note)
-    _compare_closures(a, b, note)
+    bodies = Correspondence(a, b, pairs)
+    if all(type(x.type) is type(y.type) for x, y in pairs):
+        compare_closures(bodies, tolerance, seed, note)
+        compare_equipment(bodies, tolerance, note)
     if a.nv and (a.nq, a.nv) == (b.nq, b.nv) and all(x.nv == y.nv for x, y in pairs) and not a.is_flexible:
         found.largest = _equations(a, b, pairs, states, seed)
         if not found.largest <= tolerance and not found.differences:
@@ -198,12 +205,6 @@ def _compare_joints(x: JointInstance, y: JointInstance, tolerance: float, note: 
         limits = [np.where(np.abs(each) >= _NO_LIMIT, otherwise, each) for each in limits]
         if limits[0].shape == limits[1].shape and not np.allclose(limits[0], limits[1], rtol=tolerance, atol=tolerance):
             note(f"the {what} limit of joint {x.name!r} is {_shown(limits[0])} and {_shown(limits[1])}")
-
-
-def _compare_closures(a: Model, b: Model, note: Any) -> None:
-    kinds = [sorted(type(each.type).__name__ for each in model.closures) for model in (a, b)]
-    if kinds[0] != kinds[1]:
-        note(f"closures: {', '.join(kinds[0]) or 'none'} and {', '.join(kinds[1]) or 'none'}")
 
 
 def _inertia(model: Model, k: int, X: Array) -> tuple[float, Array, Array]:

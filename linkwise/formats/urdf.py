@@ -15,7 +15,6 @@ Where files and the format's text part, this reader
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,7 +25,8 @@ from linkwise.formats.description import Description, JointType, JointWritten, L
 from linkwise.formats.values import Values, shown
 from linkwise.formats.xml import Element
 from linkwise.model.description import Geometry, JointLimits, Mimic
-from linkwise.model.placement import ANGLE_SNAP, Array
+from linkwise.model.placement import ANGLE_SNAP
+from linkwise.model.poses import rows
 
 __all__ = ["read_joint", "read_link", "read_urdf"]
 
@@ -172,7 +172,7 @@ def _shapes(
 
 def _shape(element: Element, name: str, values: Values, warnings: list[ModelWarning]) -> Geometry | None:
     of = f"<{element.tag}> of link {shown(name)}"
-    placement = _rows(values.origin(element, of=of))
+    placement = rows(values.origin(element, of=of))
     geometry = values.required_child(element, "geometry", of=of)
     one = (1.0, 1.0, 1.0)
     for at in geometry.children:
@@ -194,8 +194,3 @@ def _shape(element: Element, name: str, values: Values, warnings: list[ModelWarn
         )
     )
     return None
-
-
-def _rows(X: Array) -> tuple[tuple[float, ...], ...]:
-    rows: Sequence[Sequence[float]] = X.tolist()
-    return tuple(tuple(row) for row in rows)

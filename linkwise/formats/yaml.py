@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from linkwise.errors import ModelFileError
+from linkwise.native.text import decoded
 
 __all__ = ["Node", "parse_yaml"]
 
@@ -32,14 +33,7 @@ class Node:
 
 def parse_yaml(content: bytes, file: str) -> Node:
     """The one document of a file; `file` is its name in the messages."""
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise ModelFileError(
-            "the encoding of this file cannot be read", file=file, line=line, do="save it as UTF-8"
-        ) from None
-    return _Reader(text, file).document()
+    return _Reader(decoded(content, file), file).document()
 
 
 @dataclass(slots=True)

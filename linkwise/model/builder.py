@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,55 +15,17 @@ from linkwise.model.closures import Closure, Relation
 from linkwise.model.closures.attach import checked_placement, named_closure, relation_of_function
 from linkwise.model.collecting import paused
 from linkwise.model.description import Geometry, JointLimits, Mimic
+from linkwise.model.entry import Entry, checked_flexible, checked_limits, checked_mimic, checked_springs
+from linkwise.model.joining import joined
 from linkwise.model.joints import Fixed, Joint, Revolute
-from linkwise.model.mechanism import IDENTITY, Body, Frame, JointInstance, Mechanism, Part, Pose, number_of_node
-from linkwise.model.numbering import numbered
-from linkwise.model.placement import inverse_pose
+from linkwise.model.many_bodies import ManyBodies, checked_bodies
+from linkwise.model.mechanism import Mechanism
+from linkwise.model.pieces import IDENTITY, Part, Pose, number_of_node
 
 if TYPE_CHECKING:
     from linkwise.flexible.body import FlexibleBody
-    from linkwise.model.many_bodies import ManyBodies
 
 _IDENTITY = np.eye(4)
-_NO_MODES = slice(0, 0)
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One ``add_body`` call, checked."""
-
-    name: str
-    parent: str
-    joint: Joint
-    joint_name: str
-    placement: Any
-    part: Part
-    limits: tuple[JointLimits, ...]
-    armature: tuple[float, ...]
-    damping: tuple[float, ...]
-    friction: tuple[float, ...]
-    mimic: Mimic | None
-    visuals: tuple[Geometry, ...]
-    collisions: tuple[Geometry, ...]
-    joint_frame: Pose
-    stiffness: tuple[float, ...]
-    rest: tuple[float, ...]
-    flexible: FlexibleBody | None = None
-    node: int = 0
-
-
-@dataclass(slots=True)
-class _Home:
-    """Where a named body is: a pose on a moving body (-1: the world), or on a node of one that deforms."""
-
-    body: int
-    pose: np.ndarray | None
-    """None: the body's own frame."""
-    node: int = 0
-
-    def placed(self, placement: Pose) -> Pose:
-        """A pose on the named body as one on the body that carries it."""
-        return placement if self.pose is None else _rows(self.pose @ np.array(placement))
 
 
 class Builder:
@@ -75,7 +35,7 @@ class Builder:
         self.name = str(name)
         self.gravity = checked_vector(gravity, "gravity")
         self._entries: dict[str, Entry] = {}
-        self._frames: dict[str, tuple[str, Any, int]] = {}
+        self._frames: dict[str, tuple[str, Pose, int]] = {}
         self._joint_names: set[str] = set()
         self._closing: list[Callable[[Mechanism], Mechanism]] = []
         self._actuators: list[Actuator] = []
@@ -147,10 +107,7 @@ class Builder:
                 got=repr(joint),
                 allowed="e.g. lw.Revolute(axis=(0, 0, 1))",
             )
-        if name == "world" or name in self._entries or name in self._frames:
-            raise ModelError(
-                f"the name {name!r} is taken", allowed="a name unlike any other body or frame", do="choose another name"
-            )
+        self._check_new(name)
         if joint_name in self._joint_names:
             raise ModelError(
                 f"the joint name {joint_name!r} is taken",
@@ -161,15 +118,10 @@ class Builder:
             raise UnknownNameError(
                 "parent body", parent, ["world", *self._entries], do="add the parent before its children"
             )
-        if mimic is not None and (joint.nq != 1 or joint.nv != 1):
-            raise ModelError(
-                f"joint {joint_name!r} cannot follow another", got=repr(joint), allowed="a joint with one freedom"
-            )
-        if mimic is not None and not (math.isfinite(mimic.multiplier) and math.isfinite(mimic.offset)):
-            raise ModelError(f"the mimic of joint {joint_name!r} is not finite", got=repr(mimic))
-        each = _limits(limits, joint, joint_name)
-        springs, relaxed = _springs(stiffness, rest, joint, joint_name)
-        beam = _checked_flexible(flexible, name, mass, com, inertia, mimic)
+        follows = checked_mimic(mimic, joint, joint_name)
+        each = checked_limits(limits, joint, joint_name)
+        springs, relaxed = checked_springs(stiffness, rest, joint, joint_name)
+        deforms = checked_flexible(flexible, name, mass, com, inertia, mimic)
         part = Part(
             name,
             IDENTITY,
@@ -177,27 +129,29 @@ class Builder:
             checked_vector(com, f"the mass centre of {name!r}"),
             checked_inertia(inertia, name, check_inertia),
         )
-        self._joint_names.add(joint_name)
-        self._entries[name] = Entry(
-            name,
-            str(parent),
-            joint,
-            joint_name,
-            checked_pose(placement, f"the placement of body {name!r}"),
-            part,
-            each,
-            per_freedom(armature, joint.nv, f"the armature of joint {joint_name!r}"),
-            per_freedom(damping, joint.nv, f"the damping of joint {joint_name!r}"),
-            per_freedom(friction, joint.nv, f"the friction of joint {joint_name!r}"),
-            mimic,
-            tuple(visuals),
-            tuple(collisions),
-            IDENTITY if joint_frame is None else checked_pose(joint_frame, f"the joint frame of body {name!r}"),
-            springs,
-            relaxed,
-            beam,
-            self._node(str(parent), at, f"body {name!r}"),
+        seat = IDENTITY if joint_frame is None else checked_pose(joint_frame, f"the joint frame of body {name!r}")
+        entry = Entry(
+            name=name,
+            parent=str(parent),
+            joint=joint,
+            joint_name=joint_name,
+            placement=checked_pose(placement, f"the placement of body {name!r}"),
+            part=part,
+            limits=each,
+            armature=per_freedom(armature, joint.nv, f"the armature of joint {joint_name!r}"),
+            damping=per_freedom(damping, joint.nv, f"the damping of joint {joint_name!r}"),
+            friction=per_freedom(friction, joint.nv, f"the friction of joint {joint_name!r}"),
+            mimic=follows,
+            visuals=tuple(visuals),
+            collisions=tuple(collisions),
+            joint_frame=seat,
+            stiffness=springs,
+            rest=relaxed,
+            flexible=deforms,
+            node=self._node(str(parent), at, f"body {name!r}"),
         )
+        self._joint_names.add(joint_name)
+        self._entries[name] = entry
 
     def add_bodies(
         self,
@@ -244,8 +198,6 @@ class Builder:
         >>> b.build().parents
         (-1, -1, -1, 0)
         """
-        from linkwise.model.many_bodies import checked_bodies
-
         with paused(len(parents)):
             made = checked_bodies(
                 names, parents, joints, placements, masses, coms, inertias, axes, armature, damping, friction,
@@ -253,20 +205,6 @@ class Builder:
             )  # fmt: skip
             self._take(made, root)
         return tuple(made.names)
-
-    def _take(self, made: ManyBodies, root: str) -> None:
-        if root != "world" and root not in self._entries:
-            raise UnknownNameError("parent body", root, ["world", *self._entries], do="add the parent before these")
-        taken = [name for name in made.names if name == "world" or name in self._entries or name in self._frames]
-        taken += [name for name in made.joint_names if name in self._joint_names]
-        if taken:
-            raise ModelError(
-                f"the name {taken[0]!r} is taken",
-                allowed="names unlike those of any other body, joint or frame",
-                do="choose other names",
-            )
-        self._joint_names.update(made.joint_names)
-        self._entries.update(zip(made.names, made.entries(root), strict=True))
 
     def add_chain(
         self,
@@ -303,20 +241,6 @@ class Builder:
             names, np.arange(links) - 1, joints, placements, masses, coms, inertias, root=parent, **more
         )
 
-    def _node(self, body: str, node: str | int | None, what: str) -> int:
-        """The place of a node among those of a flexible body that was added before."""
-        if node is None:
-            return 0
-        beam = self._entries[body].flexible if body in self._entries else None
-        if beam is None:
-            raise InputError(
-                f"{what} cannot sit on a node of {body!r}, which is rigid",
-                got=f"node {node!r}",
-                allowed="nodes of a body added with flexible=…",
-                do="leave the node out and give a placement",
-            )
-        return number_of_node(beam, node)
-
     def add_frame(self, name: str, body: str, placement: Any = _IDENTITY, *, node: str | int | None = None) -> None:
         """Name a place on a body, to be used wherever a body name is (poses, Jacobians).
 
@@ -327,10 +251,7 @@ class Builder:
             node: of a flexible body, a node by name or number; the root if not given.
         """
         name = str(name)
-        if name == "world" or name in self._entries or name in self._frames:
-            raise ModelError(
-                f"the name {name!r} is taken", allowed="a name unlike any other body or frame", do="choose another name"
-            )
+        self._check_new(name)
         if body != "world" and body not in self._entries:
             raise UnknownNameError("body", body, ["world", *self._entries])
         place = checked_pose(placement, f"the placement of frame {name!r}")
@@ -439,72 +360,47 @@ class Builder:
     def mechanism(self, *, allow_massless: bool = False) -> dict[str, Any]:
         """The fields of the finished :class:`Mechanism`; ``allow_massless`` where only its kinematics are wanted."""
         with paused(len(self._entries)):
-            return self._mechanism(allow_massless)
+            tree = joined(self._entries.values(), self._frames, allow_massless)
+            tree |= {"name": self.name, "gravity": self.gravity}
+            return tree | self._equipped(self._closed(Mechanism(**tree)))
 
-    def _mechanism(self, allow_massless: bool) -> dict[str, Any]:
-        home: dict[str, _Home] = {"world": _Home(-1, None)}
-        bodies: list[Body] = []
-        entries: list[Entry] = []
-        base: list[Part] = []
-        base_visuals: list[Geometry] = []
-        frames: list[Frame] = []
-        for entry in self._entries.values():
-            on = home[entry.parent]
-            parent, node = on.body, entry.node or on.node
-            rows = on.placed(entry.placement)
-            if isinstance(entry.joint, Fixed) and entry.flexible is None:
-                placement = np.array(rows)
-                if entry.joint_frame != IDENTITY:
-                    placement = placement @ inverse_pose(np.array(entry.joint_frame))
-                home[entry.name] = _Home(parent, placement, node)
-                frames.append(Frame(entry.name, parent, _rows(placement), node))
-                part = replace(entry.part, placement=_rows(placement), node=node)
-                at_rest = _at_rest(bodies, parent, node) @ placement
-                visuals = tuple(_moved(g, at_rest) for g in entry.visuals)
-                collisions = tuple(_moved(g, at_rest) for g in entry.collisions)
-                if parent < 0:
-                    base.append(part)
-                    base_visuals.extend(visuals)
-                else:
-                    b = bodies[parent]
-                    bodies[parent] = replace(
-                        b, parts=(*b.parts, part), visuals=b.visuals + visuals, collisions=b.collisions + collisions
-                    )
-                continue
-            home[entry.name] = _Home(len(bodies), None)
-            bodies.append(
-                Body(
-                    entry.name,
-                    len(bodies),
-                    parent,
-                    rows,
-                    (entry.part,),
-                    entry.visuals,
-                    entry.collisions,
-                    entry.joint_frame,
-                    node,
-                    entry.flexible,
-                    _NO_MODES,
-                    _NO_MODES,
-                )
+    def build(self) -> Mechanism:
+        """The finished mechanism."""
+        return Mechanism(**self.mechanism())
+
+    def _check_new(self, name: str) -> None:
+        if name == "world" or name in self._entries or name in self._frames:
+            raise ModelError(
+                f"the name {name!r} is taken", allowed="a name unlike any other body or frame", do="choose another name"
             )
-            entries.append(entry)
-        for name, (body, place, own_node) in self._frames.items():
-            on = home[body]
-            frames.append(Frame(name, on.body, on.placed(place), own_node or on.node))
-        placed, joints = numbered(bodies, _joints(entries))
-        if not allow_massless:
-            _check_massless_leaves(placed, entries)
-        tree: dict[str, Any] = {
-            "name": self.name,
-            "gravity": self.gravity,
-            "bodies": placed,
-            "joints": joints,
-            "frames": tuple(frames),
-            "base_parts": tuple(base),
-            "base_visuals": tuple(base_visuals),
-        }
-        return tree | self._equipped(self._closed(Mechanism(**tree)))
+
+    def _take(self, made: ManyBodies, root: str) -> None:
+        if root != "world" and root not in self._entries:
+            raise UnknownNameError("parent body", root, ["world", *self._entries], do="add the parent before these")
+        taken = [name for name in made.names if name == "world" or name in self._entries or name in self._frames]
+        taken += [name for name in made.joint_names if name in self._joint_names]
+        if taken:
+            raise ModelError(
+                f"the name {taken[0]!r} is taken",
+                allowed="names unlike those of any other body, joint or frame",
+                do="choose other names",
+            )
+        self._joint_names.update(made.joint_names)
+        self._entries.update(zip(made.names, made.entries(root), strict=True))
+
+    def _node(self, body: str, node: str | int | None, what: str) -> int:
+        """The place of a node among those of a flexible body that was added before."""
+        if node is None:
+            return 0
+        beam = self._entries[body].flexible if body in self._entries else None
+        if beam is None:
+            raise InputError(
+                f"{what} cannot sit on a node of {body!r}, which is rigid",
+                got=f"node {node!r}",
+                allowed="nodes of a body added with flexible=…",
+                do="leave the node out and give a placement",
+            )
+        return number_of_node(beam, node)
 
     def _closed(self, mechanism: Mechanism) -> Mechanism:
         for close in self._closing:
@@ -518,175 +414,9 @@ class Builder:
         parts = ("closures", "actuators", "sensors", "springs", "configurations")
         return {part: getattr(mechanism, part) for part in parts}
 
-    def build(self) -> Mechanism:
-        """The finished mechanism."""
-        return Mechanism(**self.mechanism())
-
 
 def _of_kind(element: Any, kind: Any, example: str) -> Any:
     if not isinstance(element, kind):
         article = "an" if kind.__name__[0] in "AEIOU" else "a"
         raise InputError(f"what is needed is {article} {kind.__name__}", got=repr(element)[:80], allowed=example)
     return element
-
-
-def _limits(
-    limits: JointLimits | Sequence[JointLimits] | None, joint: Joint, joint_name: str
-) -> tuple[JointLimits, ...]:
-    """One for each freedom, or none at all."""
-    each = (limits,) * joint.nv if isinstance(limits, JointLimits) else tuple(limits or ())
-    if not all(isinstance(limit, JointLimits) for limit in each):
-        raise InputError(
-            f"the limits of joint {joint_name!r} are not limits",
-            got=repr(limits),
-            allowed="lw.JointLimits(lower, upper, velocity, effort), or a list of them",
-        )
-    if each and len(each) != joint.nv:
-        raise InputError(
-            f"joint {joint_name!r} has {joint.nv} freedoms",
-            got=f"{len(each)} limits",
-            allowed="one for each freedom, or one for all",
-        )
-    bounded = [limit for limit in each if math.isfinite(limit.lower) or math.isfinite(limit.upper)]
-    if bounded and joint.nq != joint.nv:
-        raise InputError(
-            f"the position of joint {joint_name!r} cannot be limited: a freedom of it has no coordinate of its own",
-            got=f"{bounded[0]!r} for {joint!r}",
-            allowed="limits of velocity and effort",
-            do="drop lower and upper, or build the joint from Revolute and Prismatic ones",
-        )
-    return each
-
-
-def _springs(stiffness: Any, rest: Any, joint: Joint, joint_name: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """One stiffness and one place of rest for each freedom."""
-    if isinstance(stiffness, float) and isinstance(rest, float) and stiffness == 0.0 == rest:  # most joints
-        return (0.0,) * joint.nv, (0.0,) * joint.nv
-    springs = per_freedom(stiffness, joint.nv, f"the stiffness of joint {joint_name!r}")
-    try:
-        relaxed = np.broadcast_to(np.asarray(rest, float), (joint.nv,))
-    except (TypeError, ValueError):
-        relaxed = np.full(1, np.nan)
-    if not np.isfinite(relaxed).all():
-        raise InputError(
-            f"the springs of joint {joint_name!r} have no place of rest",
-            got=f"rest={rest!r}",
-            allowed=f"one finite number, or {joint.nv}",
-        )
-    if any(springs) and joint.nq != joint.nv:
-        raise InputError(
-            f"joint {joint_name!r} cannot have a spring: a freedom of it has no coordinate of its own",
-            got=f"stiffness={stiffness!r} for {joint!r}",
-            do="use lw.JointSprings in the simulation",
-        )
-    return springs, tuple(relaxed.tolist())
-
-
-def _at_rest(bodies: list[Body], body: int, node: int) -> np.ndarray:
-    """Where a node is in its body's frame while nothing is deformed."""
-    pose = np.eye(4)
-    flexible = bodies[body].flexible if body >= 0 else None
-    if flexible is not None:
-        pose[:3, 3] = flexible.nodes[node].position
-    return pose
-
-
-def _checked_flexible(
-    flexible: Any, name: str, mass: Any, com: Any, inertia: Any, mimic: Mimic | None
-) -> FlexibleBody | None:
-    """What deforms, if anything does and nothing contradicts it."""
-    if flexible is None:
-        return None
-    from linkwise.flexible.body import FlexibleBody
-
-    if not isinstance(flexible, FlexibleBody):
-        raise InputError(
-            f"body {name!r} was given a flexible body that is none",
-            got=repr(flexible),
-            allowed="e.g. lw.FlexibleBody.beam(…)",
-        )
-    if not flexible.modes:
-        raise ModelError(
-            f"the flexible body {name!r} has no modes: it is rigid",
-            got=repr(flexible),
-            do="give mass=flexible.mass, com=flexible.com and inertia=flexible.inertia instead, or keep some modes",
-        )
-    if np.any(np.asarray(mass)) or np.any(np.asarray(com)) or np.any(np.asarray(inertia)):
-        raise ModelError(
-            f"the mass of the flexible body {name!r} is its own",
-            got="mass, com or inertia beside flexible",
-            do="weld what is rigid to one of its nodes: add_body(…, parent=…, at=…)",
-        )
-    if mimic is not None:
-        raise ModelError(
-            f"the joint of the flexible body {name!r} cannot follow another",
-            got=repr(mimic),
-            do="let a rigid body follow and weld the flexible one to it",
-        )
-    return flexible
-
-
-def _joints(entries: list[Entry]) -> list[JointInstance]:
-    """The joints, not yet in their places."""
-    by_name = {entry.joint_name: entry for entry in entries}
-    nowhere = slice(0, 0)
-    return [
-        JointInstance(
-            entry.joint_name,
-            index,
-            entry.joint,
-            nowhere,
-            nowhere,
-            entry.limits,
-            entry.armature,
-            entry.damping,
-            entry.friction,
-            entry.mimic and _resolved(entry, by_name),
-            entry.stiffness,
-            entry.rest,
-        )
-        for index, entry in enumerate(entries)
-    ]
-
-
-def _resolved(entry: Entry, by_name: dict[str, Entry]) -> Mimic:
-    """Follow a chain of mimics to the joint that has a coordinate: q = m₁(m₂ q + o₂) + o₁."""
-    multiplier, offset, seen = 1.0, 0.0, [entry.joint_name]
-    while entry.mimic is not None:
-        multiplier, offset = multiplier * entry.mimic.multiplier, multiplier * entry.mimic.offset + offset
-        if entry.mimic.joint not in by_name:
-            raise UnknownNameError(f"joint for {seen[0]!r} to follow", entry.mimic.joint, by_name)
-        entry = by_name[entry.mimic.joint]
-        if entry.joint_name in seen:
-            raise ModelError("joints follow each other in a circle", got=" -> ".join([*seen, entry.joint_name]))
-        seen.append(entry.joint_name)
-    if entry.joint.nq != 1 or entry.joint.nv != 1:
-        raise ModelError(
-            f"joint {seen[0]!r} cannot follow {entry.joint_name!r}",
-            got=repr(entry.joint),
-            allowed="a joint with one freedom",
-        )
-    return Mimic(entry.joint_name, multiplier, offset)
-
-
-def _check_massless_leaves(bodies: Sequence[Body], entries: list[Entry]) -> None:
-    parents = {body.parent for body in bodies}
-    for body, entry in zip(bodies, entries, strict=True):
-        if body.index in parents:
-            continue
-        empty = not body.modes and all(part.mass == 0.0 and not any(part.inertia) for part in body.parts)
-        if empty and not any(entry.armature) and entry.mimic is None:
-            raise ModelError(
-                f"body {body.name!r} can move but nothing in it or beyond it has mass: its acceleration is not defined",
-                got="mass 0, inertia 0, no children",
-                allowed="a mass, an inertia, an armature, or a fixed joint",
-                do=f"give {body.name!r} a mass, weld it with lw.Fixed(), or lock joint {entry.joint_name!r}",
-            )
-
-
-def _rows(pose: np.ndarray) -> Pose:
-    return tuple(map(tuple, pose.tolist()))
-
-
-def _moved(geometry: Geometry, placement: np.ndarray) -> Geometry:
-    return replace(geometry, placement=_rows(placement @ np.array(geometry.placement)))

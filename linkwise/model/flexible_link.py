@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from linkwise.flexible.body import FlexibleBody
 from linkwise.model.deformation import Deformation, Seat
 from linkwise.model.joints.modes import Modes
-from linkwise.model.mechanism import Body, Frame
+from linkwise.model.pieces import Body, Frame
 from linkwise.model.tree import Link, rigid_only
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.flexible import FlexibleForce, FlexibleInertia, FlexibleMotion, FlexibleMoving, Held

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.model.mechanism import IDENTITY, Mechanism
+from linkwise.model.mechanism import Mechanism
+from linkwise.model.pieces import IDENTITY
 from linkwise.spatial.transforms import Factor, Shift, Transform, Turn
 from linkwise.spatial.vectors import Vec, coordinate_axis
 

@@ -23,8 +23,9 @@ from linkwise.model.collecting import paused
 from linkwise.model.frames import AlignedFrames, BodyFrames, snapped
 from linkwise.model.link_inertias import Parts
 from linkwise.model.many_links import ManyLinks
-from linkwise.model.mechanism import Body, Mechanism
+from linkwise.model.mechanism import Mechanism
 from linkwise.model.parameters import Values
+from linkwise.model.pieces import Body
 from linkwise.model.regroup import regrouped, regrouped_rows
 from linkwise.model.terms import NOTHING, Terms
 from linkwise.model.tree import Link, Tree

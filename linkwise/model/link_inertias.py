@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from linkwise.model.frames import poses, rows_of, snapped, times
-from linkwise.model.mechanism import IDENTITY, Mechanism
+from linkwise.model.mechanism import Mechanism
+from linkwise.model.pieces import IDENTITY
 from linkwise.model.terms import Terms
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Sym3

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import InputError, ModelError
-from linkwise.model.builder import Entry
 from linkwise.model.checked_arrays import (
     checked_inertias,
     checked_masses,
@@ -18,8 +17,9 @@ from linkwise.model.checked_arrays import (
     for_each,
     for_each_freedom,
 )
+from linkwise.model.entry import Entry
 from linkwise.model.joints import Joint
-from linkwise.model.mechanism import IDENTITY, Part
+from linkwise.model.pieces import IDENTITY, Part
 
 Numbers = Sequence[tuple[float, ...]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from linkwise.model.mechanism import Body, JointInstance
+from linkwise.model.pieces import Body, JointInstance
 
 __all__ = ["numbered"]
 

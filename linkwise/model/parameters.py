@@ -36,7 +36,8 @@ from typing import Any
 
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.model.closures.instances import ClosureInstance, RelationInstance
-from linkwise.model.mechanism import Body, Mechanism, Part, Pose
+from linkwise.model.mechanism import Mechanism
+from linkwise.model.pieces import Body, Part, Pose
 from linkwise.spatial.scalar import Scalar
 
 _OF_PART = ("mass", "com", "inertia")

@@ -40,8 +40,8 @@ class Sweeps(Protocol):
     def everywhere(self, value: Any) -> Field[Any]:
         """The same value for every link."""
 
-    def only_at(self, link: Any, value: Any, elsewhere: Any) -> Field[Any]:
-        """A value for one link, another for all others."""
+    def only_at(self, values: Sequence[tuple[Any, Any]], elsewhere: Any) -> Field[Any]:
+        """Values for some links, another for all others."""
 
 
 class Sweeper(Sweeps, Protocol):
@@ -102,10 +102,11 @@ class LinkByLink:
         """The same value for every link."""
         return Field([value] * self.places)
 
-    def only_at(self, link: Any, value: Any, elsewhere: Any) -> Field[Any]:
-        """A value for one link, another for all others."""
+    def only_at(self, values: Sequence[tuple[Any, Any]], elsewhere: Any) -> Field[Any]:
+        """Values for some links, another for all others."""
         field = self.everywhere(elsewhere)
-        field.values[link.index] = value
+        for link, value in values:
+            field.values[link.index] = value
         return field
 
 

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
 
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
@@ -121,8 +124,8 @@ def _entries(M: RigidInertia) -> tuple[Scalar, ...]:
     return (M.m, *M.h, *M.J.six())
 
 
-def _size(x: Scalar) -> float:
-    return abs(x) if isinstance(x, (float, int)) else math.nan
+def _size(x: Scalar) -> Any:
+    return abs(x) if isinstance(x, (float, int, np.ndarray)) else math.nan  # an array stands for a number of each link
 
 
 def _sizes(R: Mat3) -> list[list[float]]:

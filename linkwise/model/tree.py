@@ -146,12 +146,6 @@ class Link:
         return inertia
 
 
-def require_rigid(tree: Any, what: str) -> None:
-    """An error where some link of the tree deforms and the text is for rigid links only."""
-    if tree.has_modes:
-        raise rigid_only(what, next(link.name for link in tree.links if link.modes))
-
-
 def rigid_only(what: str, name: str) -> ModelError:
     """The error for a body that deforms where only rigid ones can be taken."""
     return ModelError(

@@ -1,4 +1,4 @@
-"""Dynamics in the freedoms that closures leave: which they are, forces at chosen joints, equilibria, linearisation.
+"""Dynamics in the freedoms that closures leave: which they are, forces at chosen joints, equilibria.
 
 On numbers, with rank tests (singular values), so that over-constrained and singular mechanisms are no special case.
 """
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.algorithms.linearized_forward import LinearizedForward
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError
-from linkwise.model_api.null_space import RANK, NullSpace
+from linkwise.model_api.null_space import RANK
+from linkwise.model_api.rank import basis_of, independent_rows
 from linkwise.model_api.roots import nearest_root
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class ClosedDynamics:
         self.check_closures(x, t=t, tol=tol, p=p)
         J_c = self.constraint_jacobian(x, t, p=p) if self.closures else np.zeros((0, self.nv))
         kept = independent_rows(J_c)
-        N, independent = _basis(J_c)
+        N, independent = basis_of(J_c)
         redundant: dict[str, list[str]] = {}
         labels = self._labels
         for row, (closure, equation) in enumerate(labels):
@@ -228,82 +228,6 @@ class ClosedDynamics:
             )
         return forces.reshape(*batch, n)
 
-    # Small changes.
-    def _linearized_closed(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: Any, t: Any, p: Any, threads: int | None
-    ) -> LinearizedForward:
-        """The derivatives of v̇ alone."""
-        return self._linearized_with_parameters(q, v, tau, f_ext, t, p, threads, only_state=True)[0]
-
-    def _linearized_with_parameters(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        tau: ArrayLike,
-        f_ext: Any = None,
-        t: Any = None,
-        p: Any = None,
-        threads: int | None = None,
-        *,
-        only_state: bool = False,
-    ) -> tuple[LinearizedForward, Array]:
-        """Implicit differentiation of 𝓜v̇ + c = τ + J_c*λ and J_c v̇ + bias = 0, with λ of least norm.
-
-        And ∂v̇/∂p (..., nv, np), without columns where it is not asked for.
-        """
-        forces = self.constraint_forces(q, v, tau, f_ext, t, p=p, threads=threads)
-        vdot = self._run("forward_dynamics", q, v, tau, f_ext=f_ext, t=t, p=p, threads=threads)
-        lin = self._run("linearize_inverse", q, v, vdot, f_ext=f_ext, p=p, threads=threads)
-        J_c = self.constraint_jacobian(q, t, v=v, p=p, threads=threads)
-        arguments = (q, v, vdot, forces.multipliers)
-        by_q = self._derivative("held", "q", *arguments, t=t, p=p)
-        by_v = self._derivative("held", "v", *arguments, t=t, p=p)
-        n = self.nv
-        columns = [by_q.efforts - lin.dq, by_v.efforts - lin.dv, np.broadcast_to(np.eye(n), lin.dq.shape)]
-        missing = [-by_q.accelerations, -by_v.accelerations, np.zeros_like(by_q.accelerations)]
-        if len(self.nominal_parameters) and not only_state:
-            by_p = self._derivative("held", "p", *arguments, t=t, p=p)
-            columns.append(by_p.efforts - self._by_parameters(q, v, vdot, p))
-            missing.append(-by_p.accelerations)
-        f, gamma = np.concatenate(columns, axis=-1), np.concatenate(missing, axis=-1)
-        J_c = np.broadcast_to(J_c, (*gamma.shape[:-1], n))
-        x, _ = NullSpace(lin.dvdot, J_c).solve(f, gamma)
-        return LinearizedForward(vdot, x[..., :n], x[..., n : 2 * n], x[..., 2 * n : 3 * n]), x[..., 3 * n :]
-
-    def _closed_state_space(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, t: Any, p: Any, dt: float | None
-    ) -> tuple[Array, Array]:
-        """A and B in the independent freedoms: δq = N_q ξ and δv = N w + Gξ, where G keeps the rates obeyed."""
-        x, v, tau = self._one(q), np.asarray(v, float), np.asarray(tau, float)
-        self.check_closures(x, v, t, p=p)
-        J_c = self.constraint_jacobian(x, t, v=v, p=p)
-        N_q, of_q = _basis(J_c[self._place_rows])
-        N, of_v = _basis(J_c)
-        lin = self._linearized_closed(x, v, tau, None, t, p, None)
-        turning = self._derivative("closure_rate", "q", x, v, t=t, p=p) @ N_q
-        # G: its rows at the independent freedoms are zero, and J_c G = -∂ė/∂q N_q.
-        chosen = np.zeros((len(of_v), self.nv))
-        chosen[range(len(of_v)), list(of_v)] = 1.0
-        whole = np.concatenate([J_c, chosen])
-        G = np.linalg.lstsq(whole, np.concatenate([-turning, np.zeros((len(of_v), N_q.shape[1]))]), rcond=RANK)[0]
-        upper = np.concatenate([G - self._ad(v) @ N_q, N], axis=1)[list(of_q)]
-        lower = np.concatenate([lin.dq @ N_q + lin.dv @ G, lin.dv @ N], axis=1)[list(of_v)]
-        B = np.concatenate([np.zeros((len(of_q), self.nv)), lin.dtau[list(of_v)]])
-        A = np.concatenate([upper, lower])
-        if dt is None:
-            return A, B
-        if (np.abs(v).max(initial=0.0) + np.abs(lin.vdot).max(initial=0.0) * dt) * dt > 1e-12:
-            raise InputError(
-                "state_space of a closed model over a time step is there for states at rest only",
-                got=f"speeds up to {np.abs(v).max():.3g}, accelerations up to {np.abs(lin.vdot).max():.3g}",
-                do="leave dt out, or find a state at rest with model.static_equilibrium(q)",
-            )
-        from scipy.linalg import expm
-
-        k, n = A.shape[0], B.shape[1]
-        whole = expm(dt * np.block([[A, B], [np.zeros((n, k + n))]]))
-        return whole[:k, :k], whole[:k, k:]
-
     # What is behind it.
     def _one(self, q: ArrayLike) -> Array:
         """One configuration, checked."""
@@ -328,14 +252,6 @@ class ClosedDynamics:
             places += range(known[name].v_slice.start, known[name].v_slice.stop)
         return sorted(set(places))
 
-    def _derivative(self, name: str, by: str, *arrays: Any, t: Any, p: Any) -> Any:
-        """∂/∂(an input) of a function of the catalogue."""
-        function = self.function(name) if t is None else self.function(name, "t")
-        given = [*arrays, *([] if t is None else [t])]
-        if self.parameter_names:
-            given.append(self.nominal_parameters if p is None else p)
-        return function.jacobian(by).general(*given)
-
     if TYPE_CHECKING:
         closures: Any
         freedom_names: Any
@@ -343,11 +259,10 @@ class ClosedDynamics:
         joints: Any
         parameter_names: Any
         nominal_parameters: Any
+        _derivative: Any
         _labels: Any
         _place_rows: Any
         _run: Any
-        _ad: Any
-        _by_parameters: Any
         _refuse: Any
         _say_rigid: Any
         assemble: Any
@@ -358,50 +273,3 @@ class ClosedDynamics:
 
         def function(self, name: str, *optional: str, **static: Any) -> CompiledFunction:
             """The compiled function behind a method."""
-
-
-def _unit_rows(J_c: Array) -> Array:
-    """Rows of length one, so that no equation counts less for its units; those without effect stay zero."""
-    size = np.linalg.norm(J_c, axis=1, keepdims=True)
-    return J_c / np.where(size > 1e-12, size, np.inf)
-
-
-def independent_rows(J_c: Array) -> set[int]:
-    """Rows that do not follow from those before them; as many as the rank."""
-    from scipy.linalg import qr
-
-    rows = _unit_rows(J_c)
-    rank = int((np.linalg.svd(rows, compute_uv=False) > RANK * max(1, len(rows))).sum()) if rows.size else 0
-    found: list[Array] = []
-    kept: set[int] = set()
-    for k, row in enumerate(rows):
-        rest = row.copy()
-        for _ in range(2):  # once more, for what rounding left
-            for known in found:
-                rest -= known * (known @ rest)
-        if np.linalg.norm(rest) > 1e-7 and len(kept) < rank:
-            found.append(rest / np.linalg.norm(rest))
-            kept.add(k)
-    if len(kept) < rank:  # rows that are nearly dependent on those before: the most independent ones instead
-        kept = set(qr(rows.T, mode="r", pivoting=True)[1][:rank].tolist())
-    return kept
-
-
-def _basis(J_c: Array) -> tuple[Array, list[int]]:
-    """N with J_cN = 0 and identity rows at the freedoms that are chosen as independent, and which these are."""
-    from scipy.linalg import qr
-
-    n = J_c.shape[1]
-    rows = _unit_rows(J_c)
-    if not rows.size:
-        return np.eye(n), list(range(n))
-    _, s, V = np.linalg.svd(rows)
-    null = V[int((s > RANK * max(1, len(rows))).sum()) :].T
-    if not null.shape[1]:
-        return null, []
-    # Of freedoms that would do equally well, the one nearer to the base.
-    preference = np.linspace(1.0, 0.7, n)
-    chosen = sorted(qr(null.T * preference, mode="r", pivoting=True)[1][: null.shape[1]].tolist())
-    basis = null @ np.linalg.inv(null[chosen])
-    basis[chosen] = np.eye(len(chosen))
-    return basis, chosen

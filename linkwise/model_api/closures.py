@@ -246,7 +246,7 @@ class Closures(Methods):
             taken = closes | (closer & (np.abs(errors[open_]).max(-1) > tol))
             found[open_[taken]], errors[open_[taken]] = again[taken], e[taken]
         self._refuse_open(found, errors, times, values, tol, batch)
-        self._warn_if_rigid(found[:1], None if times is None else times[:1], None if values is None else values[:1])
+        self._warn_if_rigid(found[:1], None if values is None else values[:1])
         return found.reshape(*batch, self.nq)
 
     def check_closures(
@@ -383,7 +383,7 @@ class Closures(Methods):
             do=do,
         )
 
-    def _warn_if_rigid(self, q: Array, times: Array | None, p: Array | None) -> None:
+    def _warn_if_rigid(self, q: Array, p: Array | None) -> None:
         """Say so where the closures leave nothing that can move, unless motions are prescribed."""
         if self.nv and len(q) and not any(c.type.time_dependent for c in self.closures):
             with warnings.catch_warnings():

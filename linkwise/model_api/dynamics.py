@@ -66,23 +66,33 @@ class Dynamics(Methods):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """Accelerations v̇ (..., nv) that joint forces ``tau`` (..., nv) cause; see :meth:`inverse_dynamics`.
+        """Accelerations v̇ (..., nv) that joint forces cause, in rad/s² and m/s²: 𝓜(q) v̇ = τ - c(q, v) + Σ J* f_ext.
 
         Of a model with closures, the accelerations that these allow: unique also where constraints are redundant or
-        the configuration is singular. ``t`` (...) is the time, for closures that depend on it; zero if left out.
+        the configuration is singular.
 
         With ``threads``, one state of a serial chain of ten thousand links and more, all of one joint type, is cut into
         segments that run side by side.
 
         A joint that moves no inertia in any configuration has none, which is an error; where that happens in some
         configurations only (or among very many links), the result is not finite there.
+
+        Args:
+            q: configuration (..., nq).
+            v: velocity (..., nv).
+            tau: joint forces (..., nv), N m and N.
+            f_ext: external forces (..., n_bodies, 6) = [moment, force] on each body at its origin, in its own frame.
+            t: time (...), s, for closures that depend on it; zero if left out.
+            p: run-time parameters (..., np).
+            out: array to fill.
+            threads: threads to split a batch over.
         """
         return self._run("forward_dynamics", q, v, tau, f_ext=f_ext, t=t, p=p, out=out, threads=threads)
 
     def mass_matrix(
         self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
     ) -> Array:
-        """𝓜(q), (..., nv, nv), symmetric, armature on its diagonal."""
+        """𝓜(q), (..., nv, nv), symmetric, armature on its diagonal; kg m² between turns, kg between slides."""
         return self._run("mass_matrix", q, p=p, out=out, threads=threads)
 
     def mass_product(
@@ -152,8 +162,8 @@ class Dynamics(Methods):
     ) -> Array:
         """[moment, force] (..., n_bodies, 6) that goes through each joint on its body, at its origin, in its axes.
 
-        All six components, of which the joint forces τ are those along the joint's own axes (less what its rotor
-        takes).
+        In N m and N. All six components, of which the joint forces τ are those along the joint's own axes (less what
+        its rotor takes). The arguments are those of :meth:`inverse_dynamics`.
         """
         return self._run("joint_wrenches", q, v, vdot, f_ext=f_ext, p=p, out=out, threads=threads)
 

@@ -98,7 +98,14 @@ class Editing(Mechanism):
     def with_frame(
         self, name: str, at: str, placement: ArrayLike | None = None, *, node: str | int | None = None
     ) -> Self:
-        """A copy with one more named place on a body or frame; see :meth:`linkwise.ModelBuilder.add_frame`."""
+        """A copy with one more named place on a body or frame.
+
+        Args:
+            name: the frame's name, unlike any other body or frame.
+            at: name of a body or frame, or "world".
+            placement: 4×4 pose in its frame, or in that of the node; that frame itself if not given.
+            node: of a flexible body, a node by name or number; the root if not given.
+        """
         from linkwise.model.editing.attaching import with_frame
 
         return with_frame(self, name, at, placement, node)

@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwise.errors import ClosureError, InputError
 from linkwise.model.closures.reference import Reference
-from linkwise.model_api.closed_dynamics import independent_rows
+from linkwise.model_api.rank import independent_rows
 
 if TYPE_CHECKING:
     from linkwise.model_api.model import Model

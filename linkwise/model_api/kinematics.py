@@ -113,9 +113,17 @@ class Kinematics(Methods):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """J (..., 6, nv) with J v = [ω; v] of a body or frame.
+        """J (..., 6, nv) with J v = [ω; v] of a body or frame, at its origin or at another point of it.
 
-        At its origin, or at ``point`` (..., 3) given in its frame; written as ``reference`` says, see :meth:`velocity`.
+        Args:
+            q: configuration (..., nq).
+            body: name of a body or frame.
+            point: (..., 3) in its frame, m; its origin if not given.
+            node: of a flexible body, by name or number.
+            reference: how the six numbers are written: ``"mixed"``, ``"local"`` or ``"world"``, as in :meth:`velocity`.
+            p: run-time parameters (..., np).
+            out: array to fill.
+            threads: threads to split a batch over.
         """
         at = self._at(body, node) | _written(reference)
         return self._run("jacobian", q, point=point, p=p, out=out, threads=threads, **at)
@@ -133,7 +141,7 @@ class Kinematics(Methods):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """dJ/dt (..., 6, nv) along the motion, of :meth:`jacobian`."""
+        """dJ/dt (..., 6, nv) of :meth:`jacobian` along a motion with velocity v (..., nv); the arguments are its."""
         at = self._at(body, node) | _written(reference)
         return self._run("jacobian_rate", q, v, point=point, p=p, out=out, threads=threads, **at)
 

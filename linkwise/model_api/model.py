@@ -2,50 +2,47 @@
 
 from __future__ import annotations
 
-import inspect
-import math
-import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.algorithms.catalogue import Trees, input_shape, link_start
+from linkwise.algorithms.catalogue import Trees
 from linkwise.algorithms.closed_catalogue import EVERY
-from linkwise.algorithms.closure_solvers import BY_NUMBERS, TRACED
 from linkwise.algorithms.kinematics import configuration_rate
 from linkwise.algorithms.regressor import inertial_parameters
-from linkwise.compiled.arrays import is_one_state, is_plain_batch
 from linkwise.compiled.function import Chart, CompiledFunction
-from linkwise.errors import InputError, UnknownNameError
+from linkwise.errors import InputError
 from linkwise.model.builder import Builder
 from linkwise.model.dh import add_dh_chain
 from linkwise.model.mechanism import Mechanism
 from linkwise.model.parameters import Parameter, check_names, parameters
 from linkwise.model_api.closed_dynamics import ClosedDynamics
+from linkwise.model_api.closed_linearization import ClosedLinearization
 from linkwise.model_api.closures import Closures
+from linkwise.model_api.configuration_space import ConfigurationSpace
 from linkwise.model_api.dynamics import Dynamics
 from linkwise.model_api.editing import Editing
 from linkwise.model_api.energy import Energies
+from linkwise.model_api.files import Files
 from linkwise.model_api.inverse_kinematics import InverseKinematics
 from linkwise.model_api.kinematics import Kinematics
 from linkwise.model_api.linearization import Linearization
-from linkwise.model_api.memory import Memory, shadow
+from linkwise.model_api.making import install, made
+from linkwise.model_api.memory import Memory
 from linkwise.model_api.operational import Operational
+from linkwise.model_api.sensitivity import Sensitivities
+from linkwise.model_api.state_space import StateSpaces
 from linkwise.model_api.statics import Statics
 from linkwise.once import cached_property, once
-from linkwise.spatial.scalar import is_exact
 
 if TYPE_CHECKING:
     from linkwise.operators import Operators
 
 Array = NDArray[Any]
-
-BY_NUMBERS_ALONE = ("forward_dynamics", "constraint_forces", "project_velocity", "impulse")
-"""Functions that a closure solver answers."""
 
 ROLLED_ABOVE = 60
 """Bodies above which sweeps are rolled: where unrolled code begins to outgrow the instruction cache."""
@@ -68,6 +65,7 @@ class ModelBuilder(Builder):
 
 @dataclass(frozen=True, eq=True)
 class Model(
+    ConfigurationSpace,
     Dynamics,
     Kinematics,
     InverseKinematics,
@@ -75,9 +73,13 @@ class Model(
     Operational,
     Closures,
     ClosedDynamics,
+    ClosedLinearization,
     Linearization,
+    StateSpaces,
+    Sensitivities,
     Editing,
     Statics,
+    Files,
     Mechanism,
 ):
     """A mechanism and its dynamics.
@@ -91,45 +93,6 @@ class Model(
     """
 
     sweeps: Literal["auto", "rolled", "unrolled"] = "auto"
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything that the model has to a native file, which :func:`linkwise.load` reads again, bit by bit.
-
-        Large arrays (those of flexible bodies) go into an archive beside it, ``name.lw.npz``. What is a program cannot
-        be stored and is refused with its name: user-defined joints, closures that hold functions.
-
-        >>> import linkwise as lw
-        >>> from linkwise.models import stanford_arm
-        >>> stanford_arm().save("arm.lw.json")
-        >>> lw.load("arm.lw.json") == stanford_arm()
-        True
-
-        Args:
-            path: a name that ends in ``.lw.json``.
-        """
-        from linkwise.native import save
-
-        save(self, path)
-
-    def to_urdf(self, path: str | os.PathLike[str]) -> list[str]:
-        """Write a URDF file, and return what it cannot say.
-
-        Joints of several freedoms become joints of one in series; loops go into a side file, ``name.loops.yaml``, for
-        ``load(..., loops=...)``. Flexible bodies and user-defined joints are refused.
-        """
-        from linkwise.writing.urdf import write_urdf
-
-        return write_urdf(self, path)
-
-    def to_mjcf(self, path: str | os.PathLike[str]) -> list[str]:
-        """Write an MJCF file for MuJoCo, and return what it cannot say.
-
-        Closures and joints that follow others become equality constraints, which MuJoCo meets softly. Flexible bodies
-        and user-defined joints are refused.
-        """
-        from linkwise.writing.mjcf import write_mjcf
-
-        return write_mjcf(self, path)
 
     @cached_property
     def inertial_parameters(self) -> Array:
@@ -168,51 +131,6 @@ class Model(
             raise _no_parameters("operators")
         trees = self._trees if p is None else Trees(self, list(np.asarray(p)))
         return operators(trees, q, v, frames, t)
-
-    # Configurations.
-    def neutral(self) -> Array:
-        """The zero configuration (nq)."""
-        q = np.zeros(self.nq)
-        for joint in self.joints:
-            if joint.mimic is None:
-                q[joint.q_slice] = joint.type.neutral()
-        return q
-
-    def random_configuration(
-        self, rng: np.random.Generator | int | None = None, size: int | tuple[int, ...] | None = None
-    ) -> Array:
-        """A random configuration (nq) within the joint limits (±π rad, ±1 m where there are none).
-
-        Flexible bodies are bent a little: each mode moves no node by more than 2 % of the body's size.
-
-        Args:
-            rng: a generator, or a seed.
-            size: how many, as NumPy's generators take it: ``size=100`` gives (100, nq), ``size=(4, 5)`` (4, 5, nq).
-        """
-        generator = np.random.default_rng(rng)
-        if size is not None:
-            shape = (size,) if isinstance(size, (int, np.integer)) else tuple(size)
-            many = [self.random_configuration(generator) for _ in range(math.prod(shape))]
-            return np.array(many, float).reshape(*shape, self.nq)
-        q = np.zeros(self.nq)
-        for joint in self.joints:
-            if joint.mimic is None:
-                part = joint.q_slice
-                q[part] = joint.type.random(generator, self.lower[part].tolist(), self.upper[part].tolist())
-        for body in self.bodies:
-            if body.flexible is not None:
-                q[body.q_slice] = body.flexible.random_deformation(generator)
-        return q
-
-    def integrate(self, q: ArrayLike, dv: ArrayLike, *, out: Array | None = None, threads: int | None = None) -> Array:
-        """The configuration (..., nq) reached from q by the constant velocity dv (..., nv) in unit time."""
-        return self._run("integrate", q, dv, out=out, threads=threads)
-
-    def difference(
-        self, q0: ArrayLike, q1: ArrayLike, *, out: Array | None = None, threads: int | None = None
-    ) -> Array:
-        """The dv (..., nv) for which ``integrate(q0, dv)`` is q1."""
-        return self._run("difference", q0, q1, out=out, threads=threads)
 
     @classmethod
     def from_dh(
@@ -295,35 +213,7 @@ class Model(
         """
         key = (name, optional, tuple(sorted(static.items())))
         function: CompiledFunction | None = self._functions.get(key)
-        return function or once(self._functions, key, lambda: self._make(name, optional, static))
-
-    def _make(self, name: str, optional: tuple[str, ...], static: dict[str, Any]) -> CompiledFunction:
-        if name not in EVERY:
-            raise UnknownNameError("function", name, EVERY)
-        text = EVERY[name]
-        names = (*text.inputs, *(n for n in text.optional if n in optional), *(("p",) if self.parameter_names else ()))
-
-        def run(*flat: Sequence[Any]) -> Any:
-            given = dict(zip(names, flat, strict=True))
-            exact = any(is_exact(x) for array in flat for x in array)
-            plain = self._exact_trees if exact else self._trees
-            trees = Trees(self, given.pop("p", None), exact) if self.parameter_names else plain
-            arguments = [given.get(n) for n in (*text.inputs, *text.optional)]
-            result = text.function(trees, *arguments, **static)
-            return np.empty(text.empty, object) if isinstance(result, list) and not result else result
-
-        doc = getattr(getattr(type(self), name, None), "__doc__", None) or ""
-        inputs = [(n, input_shape(self, n)) for n in names]
-        charts = {n: self.chart for n in names if link_start(n) == "q"}
-        if self.closure_solver in BY_NUMBERS and self.closures and name in BY_NUMBERS_ALONE:
-            from linkwise.model_api.state_by_state import solved_by_numbers
-
-            return solved_by_numbers(self, name, run, inputs, doc, charts)
-        if self.rolls:
-            from linkwise.rolled.choose import rolled_function
-
-            return rolled_function(self, name, run, inputs, doc, static, charts)
-        return CompiledFunction(name, run, inputs, doc, charts)
+        return function or once(self._functions, key, lambda: made(self, name, optional, static))
 
     @property
     def rolls(self) -> bool:
@@ -368,25 +258,9 @@ class Model(
                 freedoms, and the equations that count, are chosen. Near the neutral one if left out.
             t: time at that configuration, for closures that depend on it.
         """
-        if solver not in (*TRACED, *BY_NUMBERS):
-            raise UnknownNameError("closure solver", solver, (*TRACED, *BY_NUMBERS))
-        if solver != "embedding":
-            given = [name for name, x in (("independent", independent), ("at", at), ("t", t)) if x is not None]
-            if given:
-                raise InputError(
-                    f"the closure solver {solver!r} chooses no freedoms",
-                    got=", ".join(given),
-                    allowed='these are for "embedding"',
-                )
-            named = replace(self, closure_solver=solver, closure_reference=None)
-            if solver == "branches":
-                named._trees.closed(named.neutral().tolist(), [0.0] * self.nv, None)  # says so now if it cannot be
-            return named
-        from linkwise.model_api.embedding import reference
+        from linkwise.model_api.solver_choice import with_solver
 
-        chosen = replace(self, closure_solver=solver, closure_reference=reference(self, independent, at, t))
-        chosen._trees.pivots()  # says so now if those named are not independent
-        return chosen
+        return with_solver(self, solver, independent, at, t)
 
     def _run(
         self,
@@ -414,33 +288,15 @@ class Model(
         function = self.function(name, *optional, **static)
         result: Array = function(*arrays, out=out, threads=threads)
         if not (optional or static or self.parameter_names or out is not None or threads is not None):
-            self._install(name, function, arrays)
+            method = _METHODS.get(name)
+            if method is not None and getattr(type(self), name) is method:  # not where a subclass has its own
+                install(self, name, method, function, arrays)
         return result
 
     def _nominal_beside(self, arrays: Sequence[Any]) -> Array:
         """The nominal parameters in single precision if all else is: what was not given does not decide it."""
         single = all(getattr(array, "dtype", None) == np.float32 for array in arrays)
         return self.nominal_parameters.astype(np.float32 if single else np.float64)
-
-    def _install(self, name: str, function: CompiledFunction, arrays: Sequence[Any]) -> None:
-        """Shadow the method, on this object, by a builtin for calls like the one just served, which hands back others.
-
-        Not where a subclass has a method of its own by that name: that is the one to be called.
-        """
-        method = _METHODS.get(name)
-        if method is None or getattr(type(self), name) is not method:
-            return
-        shadows = Memory.of(self).table("serve one state")  # by name
-        one_state = is_one_state(arrays, function.inputs)
-        if name in shadows and (shadows[name] or not one_state):
-            return
-        if one_state or is_plain_batch(arrays, function.inputs):
-            bound = method.__get__(self)
-            shown = _without_annotations(inspect.signature(bound))
-            fast = function.builtin(bound, name, shown, one_state=one_state)
-            shadows[name] = one_state or fast is None
-            if fast is not None:
-                shadow(self, name, fast)
 
     @cached_property
     def _functions(self) -> dict[Any, Any]:
@@ -469,8 +325,6 @@ class Model(
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what was compiled: it is made again (or read from the cache) where the copy is used."""
-        from dataclasses import fields
-
         return {f.name: self.__dict__[f.name] for f in fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -493,12 +347,6 @@ class Model(
 
 
 _METHODS = {name: getattr(Model, name) for name in EVERY if hasattr(Model, name)}
-
-
-def _without_annotations(signature: inspect.Signature) -> str:
-    """A signature as builtin functions can show it."""
-    plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
-    return str(signature.replace(parameters=plain, return_annotation=signature.empty))
 
 
 def _no_parameters(name: str) -> Exception:

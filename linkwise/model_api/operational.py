@@ -24,10 +24,18 @@ class Operational(Methods):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """Λ = (J𝓜⁻¹J*)⁻¹ (..., 6, 6) at a body or frame, world axes.
+        """Λ = (J𝓜⁻¹J*)⁻¹ (..., 6, 6): the inertia felt at the origin of a body or frame, in world axes.
 
-        Not finite where some direction cannot be moved (fewer than six freedoms, singular configurations):
-        :meth:`operational_admittance` always exists.
+        Rows and columns: rotations, then translations, so kg m², kg m and kg. Not finite where some direction cannot be
+        moved (fewer than six freedoms, singular configurations): :meth:`operational_admittance` always exists.
+
+        Args:
+            q: configuration (..., nq).
+            body: name of a body or frame.
+            node: of a flexible body, by name or number.
+            p: run-time parameters (..., np).
+            out: array to fill.
+            threads: threads to split a batch over.
         """
         return self._run("operational_inertia", q, p=p, out=out, threads=threads, **self._at(body, node))
 
@@ -41,7 +49,7 @@ class Operational(Methods):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """Λ⁻¹ = J𝓜⁻¹J* (..., 6, 6) at a body or frame, world axes."""
+        """Λ⁻¹ = J𝓜⁻¹J* (..., 6, 6): how a unit force at a place accelerates it; see :meth:`operational_inertia`."""
         return self._run("operational_admittance", q, p=p, out=out, threads=threads, **self._at(body, node))
 
     def regressor(
@@ -54,5 +62,14 @@ class Operational(Methods):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """Y (..., nv, 10 n_bodies): inverse dynamics is Y π with π = :attr:`inertial_parameters` (armature aside)."""
+        """Y (..., nv, 10 n_bodies): inverse dynamics is Y π with π = :attr:`inertial_parameters` (armature aside).
+
+        Args:
+            q: configuration (..., nq).
+            v: velocity (..., nv).
+            vdot: acceleration (..., nv).
+            p: run-time parameters (..., np).
+            out: array to fill.
+            threads: threads to split a batch over.
+        """
         return self._run("regressor", q, v, vdot, p=p, out=out, threads=threads)

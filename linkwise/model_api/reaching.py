@@ -41,7 +41,7 @@ def reach(
     threads: int | None,
 ) -> Reached:
     """A configuration for each target; the arguments are those of the method."""
-    chosen = _goals(model, goals, target)
+    chosen = _goals(goals, target)
     count, steps = _whole("starts", starts, 0), _whole("iterations", iterations, 1)
     solver = _solver(model, chosen, joints, locked, limits)
     problem = solver.problem
@@ -69,7 +69,7 @@ def reach(
     return Reached(*(a.reshape((*batch, *a.shape[1:])) for a in found))
 
 
-def _goals(model: Model, goals: Any, target: Any) -> tuple[Goal, ...]:
+def _goals(goals: Any, target: Any) -> tuple[Goal, ...]:
     if isinstance(goals, str):
         if target is None:
             raise InputError(f"{goals!r} has no target", do="pass a pose (..., 4, 4) or a position (..., 3)")

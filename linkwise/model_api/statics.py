@@ -112,6 +112,12 @@ class Statics(Methods):
     ) -> Workspace:
         """Poses that a body or frame can reach, at random configurations within the limits.
 
+        Args:
+            body: name of a body or frame.
+            size: how many configurations.
+            rng: a generator, or a seed.
+            node: of a flexible body, by name or number.
+
         Example:
             >>> from linkwise.models import planar_arm
             >>> places = planar_arm(2, length=0.5).workspace("link2", 100, 0)

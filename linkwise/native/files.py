@@ -15,7 +15,7 @@ from linkwise.native.arrays import LARGEST_ARCHIVE, ArrayStore
 from linkwise.native.kinds import At, Document
 from linkwise.native.model import fields_of, record_of
 from linkwise.native.schema import FORMAT, MODEL, VERSION
-from linkwise.native.text import parse_json, written
+from linkwise.native.text import decoded, parse_json, written
 
 __all__ = ["LARGEST_NATIVE", "SUFFIX", "read_native", "save"]
 
@@ -59,7 +59,7 @@ def read_native(content: bytes, file: str, source: Source | None) -> dict[str, A
     if len(content) > LARGEST_NATIVE:
         raise ModelFileError("the file is too large to be a model", file=file, allowed=f"{LARGEST_NATIVE} bytes")
     plain = parse_json(content, file)
-    at = At(plain, Document(file, content.decode("utf-8-sig")))
+    at = At(plain, Document(file, decoded(content, file)))
     if not isinstance(plain, dict) or plain.get("format") != FORMAT:
         at.fail("this is not a native model file", allowed=f'"format": "{FORMAT}"')
     version = plain.get("version")

@@ -18,9 +18,10 @@ from linkwise.model.closures.attach import closure_between, relation_between
 from linkwise.model.closures.instances import ClosureInstance
 from linkwise.model.closures.reference import Reference
 from linkwise.model.description import Source
-from linkwise.model.mechanism import Body, Frame, JointInstance, Mechanism
+from linkwise.model.mechanism import Mechanism
 from linkwise.model.numbering import numbered
 from linkwise.model.parameters import check_names
+from linkwise.model.pieces import Body, Frame, JointInstance
 from linkwise.native.kinds import At
 from linkwise.native.schema import FORMAT, VERSION
 

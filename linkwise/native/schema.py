@@ -27,7 +27,7 @@ from linkwise.model.actuation import (
     Spring,
 )
 from linkwise.model.description import Geometry, JointLimits, Mimic
-from linkwise.model.mechanism import IDENTITY, Part
+from linkwise.model.pieces import IDENTITY, Part
 from linkwise.native.kinds import (
     REQUIRED,
     At,

@@ -12,7 +12,7 @@ from typing import Any
 
 from linkwise.errors import ModelFileError
 
-__all__ = ["line_of", "parse_json", "shown_path", "written"]
+__all__ = ["decoded", "line_of", "parse_json", "shown_path", "written"]
 
 Path = tuple[str | int, ...]
 
@@ -21,15 +21,20 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 _LONGEST_SEARCHED = 2_000_000
 
 
-def parse_json(content: bytes, file: str) -> Any:
-    """The value of a text; `file` is its name in the messages."""
+def decoded(content: bytes, file: str) -> str:
+    """The text of a file in UTF-8; `file` is its name in the message where it is not."""
     try:
-        text = content.decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ModelFileError(
             "the encoding of this file cannot be read", file=file, line=line, do="save it as UTF-8"
         ) from None
+
+
+def parse_json(content: bytes, file: str) -> Any:
+    """The value of a text; `file` is its name in the messages."""
+    text = decoded(content, file)
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)

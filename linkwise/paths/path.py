@@ -13,7 +13,7 @@ from linkwise.errors import InputError
 from linkwise.model_api.model import Model
 from linkwise.once import cached_property
 from linkwise.paths import timing
-from linkwise.paths.laws import LAWS, SPLINE, TRAPEZOIDAL, Law, motion
+from linkwise.paths.laws import LAWS, TRAPEZOIDAL, Law, motion
 from linkwise.sim.trajectory import Trajectory
 from linkwise.spatial.scalar import Scalar, where
 
@@ -246,7 +246,7 @@ def _spline(model: Model, law: Law, q: Array, deltas: Array, knots: Array) -> Pa
     first, last = third * v[:-1], third * v[1:]
     middle = model.difference(model.integrate(q[:-1], first), model.integrate(q[1:], -last))
     w = np.concatenate([first, middle, last], axis=1)
-    return Path(model, SPLINE, knots, q, w, np.zeros(len(deltas)))
+    return Path(model, law, knots, q, w, np.zeros(len(deltas)))
 
 
 def _knots(duration: Any, times: Any, shares: Array) -> Array:

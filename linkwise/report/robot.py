@@ -11,6 +11,7 @@ import numpy as np
 from linkwise import models
 from linkwise.model.description import Geometry
 from linkwise.model.placement import transform
+from linkwise.model.poses import rows
 from linkwise.model_api.model import Model
 from linkwise.report.page import Page
 from linkwise.sim.actuators import ComputedTorque
@@ -56,7 +57,7 @@ def _shapes(body: str) -> tuple[Geometry, ...]:
             size,
             None,
             (1.0, 1.0, 1.0),
-            tuple(map(tuple, transform(xyz=at).tolist())),
+            rows(transform(xyz=at)),
             body,
             rgba=rgba,
         )

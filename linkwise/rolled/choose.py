@@ -16,7 +16,7 @@ from linkwise.rolled.function import RolledFunction, Rolling
 from linkwise.rolled.ground import Ground
 from linkwise.rolled.halves import HalvedFunction, is_halved
 from linkwise.rolled.long_chain import function_type
-from linkwise.rolled.tree import NeedsApartError, RolledTree, change_of
+from linkwise.rolled.tree import RolledTree, change_of
 from linkwise.rolled.vectors import DualVector, GlobalInput
 from linkwise.spatial.dual import Dual, new_level
 from linkwise.tracing.program import ArraySpec
@@ -36,17 +36,16 @@ class RolledTrees(Trees):
         model: Model,
         p: Sequence[Any] | None,
         ground: Ground,
-        apart: frozenset[int],
         levels: Sequence[int] = (),
     ) -> None:
         super().__init__(model, p)
-        self.ground, self.apart, self.levels = ground, apart, levels
+        self.ground, self.levels = ground, levels
         self.known = model._trees if p is None else Trees(model, p)
         self.rolled: RolledTree | None = None
 
     def _rolled(self, tree: Tree) -> Any:
         if self.rolled is None or self.rolled.tree is not tree:
-            self.rolled = RolledTree(tree, self.ground, self.apart, self.levels)
+            self.rolled = RolledTree(tree, self.ground, self.levels)
         return self.rolled
 
     @property
@@ -115,21 +114,13 @@ def _rolling(
     """
 
     def roll(name: str) -> RolledProgram:
-        apart: frozenset[int] = frozenset()
-        while True:
-            try:
-                return attempt(name, apart)
-            except NeedsApartError as needed:
-                apart |= {needed.link}
-
-    def attempt(name: str, apart: frozenset[int]) -> RolledProgram:
         ground = Ground()
         handles = {n: GlobalInput(n, ArraySpec(n, shape), link_start(n), ground) for n, shape in inputs}
         rates = {n: GlobalInput(f"d{n}", handles[n].spec, handles[n].per_link, ground) for n in handles if n in moving}
         rates = {n: replace(rate, spec=ArraySpec(rate.name, rate.spec.shape)) for n, rate in rates.items()}
         p = RolledTree.whole(ground, handles["p"]) if "p" in handles else None
         level = new_level()
-        trees = RolledTrees(model, p, ground, apart, [level] if moving else [])
+        trees = RolledTrees(model, p, ground, [level] if moving else [])
         given: dict[str, Any] = {}
         for n, handle in handles.items():
             whole = handle.per_link == "none"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from linkwise.algorithms.catalogue import Columns
+from linkwise.codegen import targets
 from linkwise.compiled.arrays import Batch
 from linkwise.errors import InputError
+from linkwise.once import once
 from linkwise.rolled.function import ManyLinksFunction, RolledFunction
 from linkwise.spatial.scalar import Scalar
 from linkwise.tracing.calls import CallingTracer
@@ -34,12 +36,28 @@ class ColumnsFunction(ManyLinksFunction):
         self._columns, self._column, self._value = columns, column, value
         self._shapes = [shape for _, shape in column.inputs[len(self.inputs) :]]
 
-    def _evaluate(self, batch: Batch, out: Any, threads: int) -> Any:
+    def results(self) -> list[ArraySpec]:
+        """The arrays of a result."""
         vector = self._column.rolled_program.outputs[0].shape
         specs = [] if self._value is None else [ArraySpec("value", self._value.rolled_program.outputs[0].shape)]
         for name, shape in zip(self._columns.along, self._shapes, strict=True):
             size = math.prod(shape)
             specs.append(ArraySpec(name, (size, *vector) if self._columns.rows else (*vector, size)))
+        return specs
+
+    def _on_device(self, place: targets.Target, arrays: Sequence[Any], out: Any) -> Any:
+        if place.name != "cuda":
+            return super()._on_device(place, arrays, out)
+        from linkwise.codegen.cuda import exchange
+        from linkwise.rolled.device_columns import ColumnsProgram
+
+        dtype = exchange.dtype_of(arrays)
+        made = once(self.device_programs, dtype, lambda: ColumnsProgram(self, dtype))
+        finished = exchange.call(made, self.name, arrays, out)
+        return finished[0] if self._columns.result is None else self._columns.result._make(finished)
+
+    def _evaluate(self, batch: Batch, out: Any, threads: int) -> Any:
+        specs = self.results()
         results = batch.outputs(specs, out)
         flat = [array.reshape(batch.size, *spec.shape) for (array, _), spec in zip(results, specs, strict=True)]
         for i, numbers in enumerate(zip(*batch.flat_inputs(), strict=True)):
@@ -75,6 +93,10 @@ class ColumnsFunction(ManyLinksFunction):
         return found[0] if self._columns.result is None else self._columns.result._make(found)
 
     def _one(self, state: list[Any], into: list[Any], threads: int) -> None:
+        self.column_by_column(state, into, threads, np)
+
+    def column_by_column(self, state: list[Any], into: list[Any], threads: int | None, library: Any) -> None:
+        """Fill the matrices of one state, which are arrays of a library."""
         if self._value is not None:
             into[0][...] = self._value.general(*state)
             if self._columns.value_replaces is not None:
@@ -82,23 +104,23 @@ class ColumnsFunction(ManyLinksFunction):
                 state[[n for n, _ in self.inputs].index(self._columns.value_replaces)] = into[0]
             into = into[1:]
         dtype = state[0].dtype
-        zeros = [np.zeros(shape, dtype) for shape in self._shapes]
+        zeros = [library.zeros(shape, dtype) for shape in self._shapes]
         for which, matrix in enumerate(into):
-            for start, units in _units(self._shapes[which], dtype):
+            for start, units in _units(self._shapes[which], dtype, library):
                 vectors = [units if which == k else zero for k, zero in enumerate(zeros)]
                 products = self._column.general(*state, *vectors, threads=threads)
                 if self._columns.rows:
                     matrix[start : start + len(units)] = products
                 else:
-                    matrix[..., start : start + len(units)] = np.moveaxis(products, 0, -1)
+                    matrix[..., start : start + len(units)] = library.moveaxis(products, 0, -1)
 
 
-def _units(shape: tuple[int, ...], dtype: Any) -> Iterator[tuple[int, Any]]:
+def _units(shape: tuple[int, ...], dtype: Any, library: Any) -> Iterator[tuple[int, Any]]:
     """Unit vectors, some at a time, and the number of the first."""
     size = math.prod(shape)
     step = max(16, _UNITS_BYTES // (8 * max(size, 1)))
     for start in range(0, size, step):
         stop = min(size, start + step)
-        units = np.zeros((stop - start, size), dtype)
-        units[np.arange(stop - start), np.arange(start, stop)] = 1.0
+        units = library.zeros((stop - start, size), dtype)
+        units[library.arange(stop - start), library.arange(start, stop)] = 1.0
         yield start, units.reshape(stop - start, *shape)

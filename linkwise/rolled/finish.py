@@ -134,9 +134,9 @@ class Finisher:
                     sizes[space] = max(sizes.get(space, 0), len(values))
         for written in self.written:
             for spot, leaves in written.stores:
-                sizes[spot.space] = max(sizes.get(spot.space, 0), len(leaves))
+                sizes[spot.space] = max(sizes.get(spot.space, 0), spot.start + len(leaves))
         for spot, numbers in self.tree.constants:
-            sizes[spot.space] = max(sizes.get(spot.space, 0), len(numbers))
+            sizes[spot.space] = max(sizes.get(spot.space, 0), spot.start + len(numbers))
         return sizes
 
     def _parameter_column(self) -> None:
@@ -187,6 +187,12 @@ class Finisher:
             if family == "shared":
                 self._column(space, np.zeros(len(self.tree.links), np.int64))
                 self.spaces[space] = size
+            elif family == "only":
+                links = self.tree.stretches_of[space]
+                starts = np.zeros(len(self.tree.links), np.int64)
+                starts[links] = size * (1 + np.arange(len(links)))
+                self._column(space, starts)
+                self.spaces[space] = size * (1 + len(links))
             elif family == COMPUTED:
                 self._per_link(space, size)
         for space, per_link in self.tree.vector_starts.items():
@@ -198,7 +204,7 @@ class Finisher:
             return 0
         if spot.at == BASE:  # slot 1 of an inward sweep's memory
             return self.stored_size[f"{spot.space}:to"]
-        return self.stored_size[spot.space] * spot.at
+        return self.stored_size[spot.space] * spot.at + spot.start
 
     def _constants(self) -> Iterator[Constant]:
         for spot, numbers in self.tree.constants:
@@ -212,6 +218,7 @@ class Finisher:
         for kind in self.tree.kinds:
             before = {name for name in kind.arrays if name in (PARAMETERS, COMPUTED) or name.startswith("in:")}
             early: list[bool] = []
+            live = self._live(kind)
             arguments: dict[int, int] = {}
             where: dict[int, tuple[str, int]] = {}
             for number, node in enumerate(kind.tracer.nodes):
@@ -221,11 +228,25 @@ class Finisher:
                     early.append(kind.tracer.inputs[node[1]].name in before)
                 else:
                     early.append(all(early[a] for a in node[1:]))
-                    if node[0] in ("sin", "cos") and early[-1]:
+                    if node[0] in ("sin", "cos") and early[-1] and number in live:
                         place = arguments.setdefault(node[1], len(arguments))
                         where[number] = ("sines" if node[0] == "sin" else "cosines", place)
             found.append(where)
         return found
+
+    def _live(self, kind: Kind) -> set[int]:
+        """The nodes of a kind's trace that anything stored or kept is made of."""
+        values = [x for loop in self.loops for stored in loop.stores[kind.index].values() for x in stored]
+        values += [x for loop in self.loops for x in loop.kept[kind.index]]
+        live: set[int] = set()
+        waiting = [x.number for x in values if isinstance(x, Traced)]
+        while waiting:
+            number = waiting.pop()
+            if number not in live:
+                live.add(number)
+                node = kind.tracer.nodes[number]
+                waiting.extend(() if node[0] in ("const", "input") else node[1:])
+        return live
 
     @staticmethod
     def _arguments(kind: Kind, hoisted: dict[int, tuple[str, int]]) -> list[Traced]:

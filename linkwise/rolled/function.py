@@ -33,13 +33,9 @@ class ManyLinksFunction(CompiledFunction):
 
     def general(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
         """Evaluate for one state or a batch."""
-        if targets.place_of(arrays) is not None:
-            raise InputError(
-                f"{self.name} of a large mechanism runs on the CPU",
-                got="arrays on a GPU",
-                allowed="NumPy arrays",
-                do='copy them to the host, or use model.with_sweeps("unrolled")',
-            )
+        place = targets.place_of(arrays)
+        if place is not None:
+            return self._on_device(place, arrays, out)
         batch = Batch(self.name, self.inputs, arrays)
         split = checked_threads(threads)
         if not batch.is_symbolic:
@@ -72,6 +68,15 @@ class ManyLinksFunction(CompiledFunction):
         tangent = self.along(names)._called(tracer, [*(values for values, _ in split), *directions])
         dual = [Dual(x, d, level) for x, d in zip(np.ravel(value), np.ravel(tangent), strict=True)]
         return results_like(np.shape(value), dual)
+
+    def _on_device(self, place: targets.Target, arrays: Sequence[Any], out: Any) -> Any:
+        """The result where the arrays are."""
+        raise InputError(
+            f"{self.name} of a large mechanism runs on the CPU",
+            got="arrays on a GPU",
+            allowed="NumPy arrays",
+            do='copy them to the host, or use model.with_sweeps("unrolled")',
+        )
 
     @abstractmethod
     def along(self, names: tuple[str, ...]) -> ManyLinksFunction:
@@ -143,6 +148,12 @@ class RolledFunction(ManyLinksFunction):
 
             kernel = self._kernels[key] = RolledKernel.build(self.rolled_program, dtype, single=single)
         return kernel
+
+    def _on_device(self, place: targets.Target, arrays: Sequence[Any], out: Any) -> Any:
+        if not place.loops:
+            return super()._on_device(place, arrays, out)
+        values = place.call(self.rolled_program, self.device_programs, self.name, arrays, out)
+        return values[0] if self._result is None else self._result._make(values)
 
     def _evaluate(self, batch: Batch, out: Any, threads: int) -> Any:
         kernel = self._rolled_kernel(batch.dtype, single=batch.size < 4)

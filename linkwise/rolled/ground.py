@@ -17,15 +17,16 @@ START, BASE = -2, -1
 
 @dataclass(frozen=True)
 class Spot:
-    """A stretch of a space: at its beginning, at the base, or that of one link."""
+    """A stretch of a space: at its beginning, at the base, or that of one link; from some place in it on."""
 
     space: str
     at: int = START
+    start: int = 0
 
     @property
     def name(self) -> str:
         """As the name of an array."""
-        return f"{self.space}@{self.at}"
+        return f"{self.space}@{self.at}" + (f"+{self.start}" if self.start else "")
 
 
 @dataclass

@@ -109,15 +109,14 @@ class SymbolicSeat:
         return own
 
 
-def sorted_into_kinds(tree: Tree, space: str = PARAMETERS, apart: frozenset[int] = frozenset()) -> list[Kind]:
+def sorted_into_kinds(tree: Tree, space: str = PARAMETERS) -> list[Kind]:
     """The kinds of a tree's links, each with its members; a link of its own stands for all of them.
 
-    ``space``: where the links' constants are found; ``apart``: links that are each of a kind of their own.
+    ``space``: where the links' constants are found.
     """
-    known = _groups.setdefault(tree, {})
-    groups = known.get(apart)
+    groups = _groups.get(tree)
     if groups is None:
-        groups = known[apart] = _grouped(tree.links, apart)
+        groups = _groups[tree] = _grouped(tree.links)
     kinds = []
     for index, (template, first, members, rows) in enumerate(groups):
         kinds.append(Kind(index, template, first, members))
@@ -128,34 +127,31 @@ def sorted_into_kinds(tree: Tree, space: str = PARAMETERS, apart: frozenset[int]
 Group = tuple[Link, bool, list[int], Any]
 
 
-def _grouped(links: Sequence[Link], apart: frozenset[int]) -> list[Group]:
+def _grouped(links: Sequence[Link]) -> list[Group]:
     """For each kind: a link that shows its shape, whether its links come first, their numbers, and their constants."""
     if isinstance(links, ManyLinks) and links.shapes is not None:
-        return _grouped_at_once(links, links.shapes, apart)
+        return _grouped_at_once(links, links.shapes)
     found: dict[Any, Group] = {}
     last_child = {link.parent: link.index for link in links}  # an inward sweep meets the last child first
     for link in links:
         first = last_child[link.parent] == link.index
         leaves, shape = taken_apart(_constants(link))
         computed = tuple(i for i, x in enumerate(leaves) if isinstance(x, Traced))
-        alone = link.index if link.index in apart else None
         traits = (not all(map(is_zero, link.armature)), first, link.is_mimic, link.deforming)
-        key = (type(link.joint), _joint_key(link), shape, traits, computed, alone)
+        key = (type(link.joint), _joint_key(link), shape, traits, computed)
         _, _, members, rows = found.setdefault(key, (link, first, [], []))
         members.append(link.index)
         rows.append(leaves)
     return list(found.values())
 
 
-def _grouped_at_once(links: ManyLinks, shapes: Any, apart: frozenset[int]) -> list[Group]:
+def _grouped_at_once(links: ManyLinks, shapes: Any) -> list[Group]:
     """The same from arrays."""
     count = len(links)
     last_child = np.full(count + 1, -1)
     last_child[links.parent] = links.index  # of what is assigned to one place, the last stays
     first = last_child[links.parent] == links.index
-    alone = np.zeros(count, int)
-    alone[sorted(apart)] = 1 + np.arange(len(apart))
-    keys = shapes * 2 + first + 2 * (shapes.max() + 1) * alone
+    keys = shapes * 2 + first
     _, begins, kind = np.unique(keys, return_index=True, return_inverse=True)
     found = []
     for number in np.argsort(begins):  # kinds in the order in which their first links come
@@ -167,7 +163,7 @@ def _grouped_at_once(links: ManyLinks, shapes: Any, apart: frozenset[int]) -> li
 
 
 # The tables of a tree serve all of its functions.
-_groups: WeakKeyDictionary[Tree, dict[frozenset[int], list[Group]]] = WeakKeyDictionary()
+_groups: WeakKeyDictionary[Tree, list[Group]] = WeakKeyDictionary()
 
 
 def _make_symbolic(kind: Kind, rows: list[list[Scalar]], space: str) -> None:

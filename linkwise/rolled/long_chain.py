@@ -1,7 +1,8 @@
-"""Forward dynamics of one very long chain, on several threads.
+"""Forward dynamics of one very long chain, on several threads or on a GPU.
 
 A single state leaves the lanes of vectors and the other cores idle, since each link waits for the one before it. With
-``threads`` a chain of many links is cut into segments that run side by side, see :mod:`linkwise.rolled.segments`.
+``threads`` a chain of many links is cut into segments that run side by side, see :mod:`linkwise.rolled.segments`; on a
+GPU it is so anyway, see :mod:`linkwise.rolled.device_chain`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwise.algorithms.catalogue import Trees
+from linkwise.codegen import targets
 from linkwise.compiled.arrays import Batch
 from linkwise.compiled.function import checked_threads
 from linkwise.once import once
@@ -45,6 +47,18 @@ class LongChainFunction(RolledFunction):
         q, v, tau = (rows.reshape(-1) for rows in batch.flat_inputs())
         results[0][0].reshape(-1)[:] = self._segments(split)(q, v, tau, split)
         return batch.finish(results, out)[0]
+
+    def _on_device(self, place: targets.Target, arrays: Sequence[Any], out: Any) -> Any:
+        if place.name != "cuda":
+            return super()._on_device(place, arrays, out)
+        from linkwise.codegen.cuda import exchange
+        from linkwise.rolled.device_chain import LongChainProgram
+
+        dtype = exchange.dtype_of(arrays)
+        made = once(
+            self.device_programs, dtype, lambda: LongChainProgram(self._trees.aligned, self.rolled_program, dtype)
+        )
+        return exchange.call(made, self.name, arrays, out)[0]
 
     def _segments(self, threads: int) -> ParallelForwardDynamics:
         from linkwise.codegen.llvm.machines import host

@@ -84,17 +84,27 @@ class RolledField(Field[Any]):
 
 
 class SharedField(Field[Any]):
-    """A value written between sweeps, for links to look at: for all of them, or for one; the others have a constant."""
+    """A value written between sweeps, for all links to look at."""
 
-    def __init__(
-        self, ground: Ground, space: str, size: int, rebuild: Rebuild, only: int | None = None, elsewhere: Any = None
-    ) -> None:
+    def __init__(self, ground: Ground, space: str, size: int, rebuild: Rebuild) -> None:
         self.ground, self.space, self.size, self.rebuild = ground, space, size, rebuild
-        self.only, self.elsewhere = only, elsewhere
 
     def __getitem__(self, link: Any) -> Any:
-        if self.only not in (None, link.index):
-            return self.elsewhere
         if isinstance(link, SymbolicLink):
             return self.rebuild(link.kind.array(self.space, self.size))
         return self.rebuild(self.ground.read(Spot(self.space), self.size))
+
+
+class OnlyAtField(Field[Any]):
+    """Values written between sweeps, one for each of some links, and one for all others."""
+
+    def __init__(self, tree: RolledTree, space: str, size: int, rebuild: Rebuild, links: list[int]) -> None:
+        self.tree, self.space, self.size, self.rebuild, self.links = tree, space, size, rebuild, links
+
+    def __getitem__(self, link: Any) -> Any:
+        if isinstance(link, SymbolicLink):
+            stored = link.kind.array(self.space, self.size)
+        else:
+            number = 1 + self.links.index(link.index) if link.index in self.links else 0
+            stored = self.tree.ground.read(Spot(self.space, number), self.size)
+        return self.tree.handed_to(self.rebuild(stored), link.modes)

@@ -109,14 +109,18 @@ class ParallelForwardDynamics:
 
     def __call__(self, q: Array, v: Array, tau: Array, threads: int = 1) -> Array:
         """v̇ (nv) for one float64 state."""
-        turns = self._each("turned", [q, v], [], [TURNED], threads)[0]
+        omegas = self._omegas(self._each("turned", [q, v], [], [TURNED], threads)[0])
+        answers, moved = self._each("answered", [q, v, tau], [omegas], [ANSWER, MOVED], threads)
+        bases, tips = self._joined(answers, moved, omegas)
+        return self._each("accelerated", [q, v, tau], [bases, tips], [None], threads)[0].reshape(-1)
+
+    def _omegas(self, turns: Array) -> Array:
+        """The rate of turn of every segment's base."""
         omegas = np.zeros((len(turns), 3))
         if len(turns) > 1:
             kernel = self._cut_kernel(turn_program, len(turns) - 1)
             kernel.run([turns[:-1].reshape(1, -1)], [omegas[1:].reshape(1, -1)], 1)
-        answers, moved = self._each("answered", [q, v, tau], [omegas], [ANSWER, MOVED], threads)
-        bases, tips = self._joined(answers, moved, omegas)
-        return self._each("accelerated", [q, v, tau], [bases, tips], [None], threads)[0].reshape(-1)
+        return omegas
 
     def _joined(self, answers: Array, moved: Array, omegas: Array) -> tuple[Array, Array]:
         """How every segment's base moves (ω, ω', a), and the force that its tip must bring up."""
@@ -125,7 +129,7 @@ class ParallelForwardDynamics:
         bases[:, :3] = omegas
         bases[0, 6:] = [-g for g in self.chain.tree.gravity]
         if count > 1:
-            last = np.concatenate((joining.upper(_inertia_rows(answers[-1])), answers[-1, 21:27]))
+            last = np.concatenate((joining.upper(inertia_rows(answers[-1])), answers[-1, 21:27]))
             cuts = np.empty((1, count - 1, 12))
             inputs = [answers[:-1].reshape(1, -1), moved[:-1].reshape(1, -1), last[None], bases[:1, 3:].copy()]
             self._cut_kernel(join_program, count - 1).run([np.ascontiguousarray(x) for x in inputs], [cuts], 1)
@@ -237,7 +241,7 @@ def join_program(tree: Tree, cuts: int) -> RolledProgram:
 
     def parts(link: Any) -> tuple[Any, ...]:
         numbers = part(answer, link, ANSWER)
-        P, z, columns = _inertia_rows(numbers[:21]), numbers[21:27], numbers[27:63]
+        P, z, columns = inertia_rows(numbers[:21]), numbers[21:27], numbers[27:63]
         Psi = joining.transposed([columns[6 * j : 6 * j + 6] for j in range(6)])
         c = joining.plus(numbers[84:90], part(moved, link, MOVED)[3:])
         return P, z, Psi, joining.symmetric(numbers[63:84]), c
@@ -269,7 +273,7 @@ def join_program(tree: Tree, cuts: int) -> RolledProgram:
     return rolled.finish("chain_joined", [answer, moved, last, base], {"cuts": out})
 
 
-def _inertia_rows(numbers: Sequence[Any]) -> list[list[Any]]:
+def inertia_rows(numbers: Sequence[Any]) -> list[list[Any]]:
     """P as 6×6 rows from the numbers of an ArticulatedInertia: B by rows, then J and M as xx, yy, zz, xy, xz, yz."""
     P: list[list[Any]] = [[0.0] * 6 for _ in range(6)]
     for k, x in enumerate(numbers[:9]):

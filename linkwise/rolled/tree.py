@@ -22,7 +22,7 @@ from linkwise.model.tree import Link, Tree
 from linkwise.rolled.finish import Finisher
 from linkwise.rolled.ground import Ground, Spot, Written
 from linkwise.rolled.kinds import COMPUTED, Kind, sorted_into_kinds
-from linkwise.rolled.record import Recorded, RolledField, SharedField
+from linkwise.rolled.record import OnlyAtField, Recorded, RolledField, SharedField
 from linkwise.rolled.vectors import DualVector, FieldVector, GlobalInput, StoredVector, part
 from linkwise.rolled.widening import with_tails
 from linkwise.spatial.dual import Dual, new_level, parts_of_level
@@ -38,19 +38,10 @@ class NotRolledError(TypeError):
     """A text looked at the links one by one."""
 
 
-class NeedsApartError(Exception):
-    """A text gives one link something of its own: begin again, with that link of a kind of its own."""
-
-    def __init__(self, link: int) -> None:
-        super().__init__(link)
-        self.link = link
-
-
 class RolledTree:
     """Stands in for a :class:`Tree` while an algorithm's text runs; records its sweeps as loops.
 
-    ``ground`` is the trace in which run-time parameters live, if the tree has any; ``apart`` are links that are each of
-    a kind of their own.
+    ``ground`` is the trace in which run-time parameters live, if the tree has any.
     """
 
     rolls = True
@@ -59,7 +50,6 @@ class RolledTree:
         self,
         tree: Tree,
         ground: Ground | None = None,
-        apart: frozenset[int] = frozenset(),
         levels: Sequence[int] = (),
     ) -> None:
         self.tree = tree
@@ -73,8 +63,9 @@ class RolledTree:
         self.recorded: list[Recorded | Written] = []
         self.constants: list[tuple[Spot, list[float]]] = []
         self.vector_starts: dict[str, str] = {}
-        self.apart = apart
-        self.kinds = sorted_into_kinds(tree, apart=apart)
+        self.stretches_of: dict[str, list[int]] = {}
+        """Of spaces that some links have a stretch of their own in: these links. The first is for all others."""
+        self.kinds = sorted_into_kinds(tree)
         self._of_parents: dict[Any, tuple[Any, RolledField]] = {}
         for kind in self.kinds:
             kind.modes_of_parents = self._modes_of_parents
@@ -127,7 +118,7 @@ class RolledTree:
             self._of_parents[key] = q, self.outward(step, zeros, keeps=True)
         return self._of_parents[key][1]
 
-    def _handed_to(self, thing: Any, modes: int) -> Any:
+    def handed_to(self, thing: Any, modes: int) -> Any:
         """What a link is handed, with the tails of the frame that it is in."""
         return with_tails(thing, modes) if self.has_modes else thing
 
@@ -136,13 +127,13 @@ class RolledTree:
         """Record base-to-tips."""
         space = f"handed:{self._new()}"
         most = self.most_modes
-        leaves, rebuild = flatten(self._handed_to(root, most), self._levels)
+        leaves, rebuild = flatten(self.handed_to(root, most), self._levels)
 
         def run(kind: Kind, known: list[float | None]) -> tuple[list[Scalar], Any]:
             above = 0 if kind.link.seat is None else kind.link.seat.modes
-            result = step(kind.link, self._handed_to(rebuild(self._handed(kind, space, known)), above))
+            result = step(kind.link, self.handed_to(rebuild(self._handed(kind, space, known)), above))
             handed, kept = result if keeps else (result, result)
-            return flatten(self._handed_to(handed, most), self._levels)[0], kept
+            return flatten(self.handed_to(handed, most), self._levels)[0], kept
 
         known, runs = self._until_stable(run, _constants_of(leaves))
         places = [i for i, c in enumerate(known) if c is None]
@@ -153,15 +144,15 @@ class RolledTree:
         """Record tips-to-base."""
         space = f"handed:{self._new()}"
         most = self.most_modes
-        leaves, build = flatten(self._handed_to(nothing, most), self._levels)
+        leaves, build = flatten(self.handed_to(nothing, most), self._levels)
 
         def run(kind: Kind, known: list[float | None]) -> tuple[list[Scalar], Any]:
-            outboard = self._handed_to(build(self._handed(kind, space, known)), kind.link.modes)
+            outboard = self.handed_to(build(self._handed(kind, space, known)), kind.link.modes)
             handed, kept = step(kind.link, outboard)
-            return ([] if handed is None else flatten(self._handed_to(handed, most), self._levels)[0]), kept
+            return ([] if handed is None else flatten(self.handed_to(handed, most), self._levels)[0]), kept
 
         def rebuild(scalars: Sequence[Scalar]) -> Any:
-            return self._handed_to(build(scalars), 0)
+            return self.handed_to(build(scalars), 0)
 
         known, runs = self._until_stable(run, _constants_of(leaves))
         places = [i for i, c in enumerate(known) if c is None]
@@ -181,14 +172,27 @@ class RolledTree:
         self._start(space, leaves)
         return SharedField(self.ground, space, len(leaves), rebuild)
 
-    def only_at(self, link: Link, value: Any, elsewhere: Any) -> Field[Any]:
-        """A value that only a link of a kind of its own reads."""
-        if link.index not in self.apart:
-            raise NeedsApartError(link.index)
-        leaves, rebuild = flatten(value, self._levels)
-        space = f"shared:{self._new()}"
-        self._start(space, leaves)
-        return SharedField(self.ground, space, len(leaves), rebuild, link.index, elsewhere)
+    def only_at(self, values: Sequence[tuple[Link, Any]], elsewhere: Any) -> Field[Any]:
+        """Stretches of memory, one for each link that has a value and one that all others read.
+
+        So all links of a kind run the same code, however many of them have a value.
+        """
+        space = f"only:{self._new()}"
+        links = self.stretches_of[space] = [link.index for link, _ in values]
+        own, rebuild = flatten(self.handed_to(elsewhere, self.most_modes), self._levels)
+        traced: list[tuple[Spot, list[Scalar]]] = []
+        for number, value in enumerate([None, *(value for _, value in values)]):
+            leaves = own if not number else flatten(self.handed_to(value, self.most_modes), self._levels)[0]
+            if len(leaves) != len(own):
+                raise NotRolledError("the values of some links and that of all others have different shapes")
+            for start, is_traced, run in _runs(leaves):
+                spot = Spot(space, number, start)
+                if is_traced:
+                    traced.append((spot, run))
+                else:
+                    self.constants.append((spot, [float(x) for x in run]))
+        self._write(traced)
+        return OnlyAtField(self, space, len(own), rebuild, links)
 
     # Vectors.
     def generalized(self, field: Any) -> Any:
@@ -374,6 +378,18 @@ def flatten_but_duals(value: Any) -> tuple[list[Scalar], Callable[[list[Scalar]]
 
         return [x for leaves, _ in parts for x in leaves], rebuild
     return [value], lambda scalars: scalars[0]
+
+
+def _runs(leaves: list[Scalar]) -> list[tuple[int, bool, list[Scalar]]]:
+    """Neighbours that are traced, or constant, together: where they begin, which of the two, and what they are."""
+    found: list[tuple[int, bool, list[Scalar]]] = []
+    for place, leaf in enumerate(leaves):
+        is_traced = isinstance(leaf, Traced)
+        if found and found[-1][1] == is_traced:
+            found[-1][2].append(leaf)
+        else:
+            found.append((place, is_traced, [leaf]))
+    return found
 
 
 def _constants_of(leaves: list[Scalar]) -> list[float | None]:

@@ -24,7 +24,9 @@ def one_step(work: Work, step: Step, events: Traceable) -> Routine:
     work.buffer("y_new", m.ny, store=True)
     work.buffer("g_new", events.outputs[0].size, store=True)
     later = program("later", lambda t, h: {"t_new": t[0] + h[0]}, {"t": 1, "h": 1})
+    blank = program("blank", lambda t: {"memory": [0.0] * step.memory}, {"t": 1})
     statements = (
+        *(work.call(blank) if step.memory else ()),
         *step.begin,
         *step.advance,
         *work.call(later),
@@ -37,13 +39,16 @@ def fixed_loop(work: Work, step: Step, events: Traceable | None = None) -> Routi
     """Steps of equal size; every so many of them the state is recorded.
 
     Rows: y; p; start (see :data:`START`); clock (see :data:`CLOCK`): steps done and to do, steps until the next record
-    and between records, the next record's place, the status, the time. A step with a stop in it is made in parts.
+    and between records, the next record's place, the status, the time; memory, where the step has some. A step with a
+    stop in it is made in parts.
     """
     m = work.motion
     work.buffer("y", m.ny, load=True, store=True)
     work.buffer("p", m.np, load=True)
     work.buffer("start", len(START), load=True)
     work.buffer("clock", len(CLOCK), load=True, store=True)
+    if step.memory:
+        work.buffer("memory", step.memory, load=True, store=True)
     stops = Stops(work, "start", len(START), end=START.index("end"), slack=START.index("slack")) if m.stops else None
 
     def begin(clock: Flat, start: Flat) -> dict[str, Any]:
@@ -81,7 +86,8 @@ def fixed_loop(work: Work, step: Step, events: Traceable | None = None) -> Routi
         now = where(goes, given["t_new"][0], now) if stops else start[0] + number * start[1]
         if "waits" in given:
             status = where(goes & (given["waits"][0] > 0.0), WAITING, status)
-        return {
+        found = {} if not step.memory else {"memory_next": remembered(goes, given)}
+        return found | {
             "clock_new": [number, stop, where(save, every, countdown), every, after, status, now],
             "place": place,
             "save": flag(save),
@@ -89,6 +95,13 @@ def fixed_loop(work: Work, step: Step, events: Traceable | None = None) -> Routi
             "running": flag((number < stop) & (status <= RUNNING)),
             "y_next": [where(goes, a, b) for a, b in zip(y_new, y, strict=True)],
         }
+
+    def remembered(goes: Any, given: dict[str, Flat]) -> list[Any]:
+        """What is known of the past at the next step: nothing after a stop, where what acts may have jumped."""
+        later = list(given["memory_new"])
+        if stops:
+            later[0] = where(given["at_stop"][0] > 0.0, 0.0, later[0])
+        return [where(goes, a, b) for a, b in zip(later, given["memory"], strict=True)]
 
     body: list[Statement] = []
     if stops:
@@ -105,8 +118,12 @@ def fixed_loop(work: Work, step: Step, events: Traceable | None = None) -> Routi
         body += work.call(program("arrived", arrived, {"clock": len(CLOCK), **hit}))
         body += stops.arriving("goes")
         extra |= {"lands": 1, "t_new": 1, **({"waits": 1} if waits_for_python(m) else {})}
+    if step.memory:
+        extra |= {"memory": step.memory, "memory_new": step.memory, **({"at_stop": 1} if stops else {})}
     sizes = {"clock": len(CLOCK), "start": len(START), "y": m.ny, "y_new": m.ny, **extra}
     body += [*work.call(program("tick", tick, sizes)), Copy("clock_new", "clock"), Copy("y_next", "y")]
+    if step.memory:
+        body.append(Copy("memory_next", "memory"))
     if events is not None:
         body.append(Copy("g_kept", "g"))
     if stops:

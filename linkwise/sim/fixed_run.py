@@ -53,6 +53,8 @@ class FixedRun(Run):
         self.rows["start"] = np.tile(np.array([self.t0, self.h, self.end, self.slack], dtype), (count, 1))
         clock = [0.0, 0.0, self.every, self.every, 1.0, RUNNING, self.t0]
         self.rows["clock"] = np.tile(np.array(clock, dtype), (count, 1))
+        if "memory" in plan.routine.sizes:
+            self.rows["memory"] = np.zeros((count, plan.routine.sizes["memory"]), dtype)
         if dtype == np.float32 and self.steps > _SINGLE_STEPS:
             raise InputError(
                 "too many steps to be counted in float32",
@@ -104,6 +106,8 @@ class FixedRun(Run):
             number, _, countdown, every, place, _, now = (float(x) for x in self.clock[k])
             y, final = self._finished_step(int(k), number, now if self.plan.motion.stops else self.time(number))
             self.y[k] = y
+            if "memory" in self.rows:
+                self.rows["memory"][k, 0] = 0.0  # what came before is no guide
             if final:
                 self.ended[k] = True
                 self.saved[k, int(place) :] = np.nan
@@ -176,7 +180,11 @@ class FixedRun(Run):
             )
         lost = np.flatnonzero(~np.isfinite(self.saved[k]).all(axis=1))
         since = self.t0 + self.every * self.h * float(lost[0]) if len(lost) else self.end
-        why = ", or the iteration for a step did not converge" if self.plan.method == "variational" else ""
+        why = (
+            ", or the iteration for a step did not converge"
+            if self.plan.method in ("variational", "generalized_alpha")
+            else ""
+        )
         return message(
             f"{who} diverged: a value is infinite or not a number{why}",
             got=f"from t = {since:.9g} s, with steps of {self.h:g} s",

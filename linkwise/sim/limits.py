@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.model.joints import Joint
-from linkwise.model.mechanism import JointInstance
+from linkwise.model.pieces import JointInstance
 from linkwise.model_api.model import Model
 from linkwise.spatial.scalar import Scalar, where
 

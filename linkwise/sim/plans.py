@@ -25,7 +25,7 @@ from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
 from linkwise.sim.fixed_loop import fixed_loop, one_step
 from linkwise.sim.motion import Flat, JointRules, Motion
 from linkwise.sim.stops import next_stop, waits_for_python
-from linkwise.sim.tableaux import TABLEAUX, Tableau
+from linkwise.sim.tableaux import TABLEAUX, GeneralizedAlpha, Tableau
 from linkwise.sim.work import Step, Work, program, settled
 
 Array = NDArray[Any]
@@ -38,12 +38,14 @@ ALIASES = {
     "semi_implicit_euler": "euler",
     "implicit": "rodas4",
     "symplectic": "variational",
+    "generalised_alpha": "generalized_alpha",
 }
 
 
 def fixed_methods() -> tuple[str, ...]:
     """Those whose steps are all equal."""
-    return ("euler", *(name for name, tableau in TABLEAUX.items() if not tableau.adaptive), "variational")
+    explicit = (name for name, tableau in TABLEAUX.items() if not tableau.adaptive)
+    return ("euler", *explicit, "variational", "generalized_alpha")
 
 
 def adaptive_methods() -> tuple[str, ...]:
@@ -51,8 +53,17 @@ def adaptive_methods() -> tuple[str, ...]:
     return (*(name for name, tableau in TABLEAUX.items() if tableau.adaptive), "rodas4")
 
 
-def checked_method(method: str) -> str:
+def numbers_of(method: str | GeneralizedAlpha) -> Tableau | GeneralizedAlpha | None:
+    """The numbers of a method, by its own name or with numbers of its own."""
+    if isinstance(method, GeneralizedAlpha):
+        return method
+    return GeneralizedAlpha() if method == "generalized_alpha" else TABLEAUX.get(method)
+
+
+def checked_method(method: str | GeneralizedAlpha) -> str:
     """A method's own name."""
+    if isinstance(method, GeneralizedAlpha):
+        return "generalized_alpha"
     fixed, adaptive = fixed_methods(), adaptive_methods()
     name = ALIASES.get(str(method), str(method))
     if name not in (*fixed, *adaptive):
@@ -72,8 +83,8 @@ class Plan:
     method: str
     every_step: bool
     events: tuple[Event, ...]
-    tableau: Tableau | None = None
-    """The method's numbers, if it is an explicit Runge–Kutta method."""
+    numbers: Tableau | GeneralizedAlpha | None = None
+    """The method's, if it is an explicit Runge–Kutta method or the generalized-α method."""
     hosted: tuple[Function, ...] = ()
     note: str = ""
     _kernels: dict[Any, Any] = field(default_factory=dict)
@@ -81,7 +92,7 @@ class Plan:
     @property
     def is_adaptive(self) -> bool:
         """Whether steps are as long as the tolerance allows."""
-        return self.method == "rodas4" if self.tableau is None else self.tableau.adaptive
+        return self.method in adaptive_methods()
 
     def _work(self) -> tuple[Work, Step]:
         work = Work(self.motion, host=self.host_forces if self.hosted else None)
@@ -93,10 +104,14 @@ class Plan:
         return work, on_manifold(work, step)
 
     def _step(self, work: Work) -> Step:
-        if self.tableau is not None:
-            return runge_kutta(work, self.tableau)
+        if isinstance(self.numbers, Tableau):
+            return runge_kutta(work, self.numbers)
         if self.method == "euler":
             return semi_implicit_euler(work)
+        if isinstance(self.numbers, GeneralizedAlpha):
+            from linkwise.sim.generalized_alpha import generalized_alpha
+
+            return generalized_alpha(work, self.numbers)
         if self.method == "variational":
             from linkwise.sim.variational import variational
 
@@ -242,7 +257,7 @@ def plan_for(
     elements: Sequence[Element],
     rules: JointRules,
     n_parameters: int,
-    method: str,
+    method: str | GeneralizedAlpha,
     every_step: bool,
     events: tuple[Event, ...],
     closing: Closing,
@@ -250,11 +265,12 @@ def plan_for(
 ) -> Plan:
     """The plan for these choices, made or found: the same functions and elements give the same plan."""
     parts = tuple(element.signature for element in elements)
-    key = (parts, rules, n_parameters, method, TABLEAUX.get(method), every_step, events, closing, switched)
+    name, numbers = checked_method(method), numbers_of(method)
+    key = (parts, rules, n_parameters, name, numbers, every_step, events, closing, switched)
     return Memory.of(model).recent(
         "simulation plans",
         key,
-        lambda: _made(model, elements, rules, n_parameters, method, every_step, events, closing, switched),
+        lambda: _made(model, elements, rules, n_parameters, name, numbers, every_step, events, closing, switched),
         most=_KEPT,
     )
 
@@ -265,6 +281,7 @@ def _made(
     rules: JointRules,
     n_parameters: int,
     method: str,
+    numbers: Tableau | GeneralizedAlpha | None,
     every_step: bool,
     events: tuple[Event, ...],
     closing: Closing,
@@ -283,7 +300,7 @@ def _made(
             traced.append(element)
     note = ""
     if hosted:
-        if method == "rodas4" or method == "variational":
+        if method in ("rodas4", "variational", "generalized_alpha"):
             raise InputError(
                 f"the method {method!r} needs a control that can be traced",
                 got="; ".join(reasons),
@@ -296,7 +313,7 @@ def _made(
             + "; lw.Sampled(model, control, rate) calls it once for each sample"
         )
     motion = Motion(model, traced, rules, n_parameters, closing, switched, passes_smooth=method != "variational")
-    return Plan(motion, method, every_step, events, TABLEAUX.get(method), tuple(hosted), note)
+    return Plan(motion, method, every_step, events, numbers, tuple(hosted), note)
 
 
 def _why_not_traced(model: Model, element: Function, n_parameters: int) -> str:

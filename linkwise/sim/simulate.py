@@ -5,17 +5,13 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.compiled.function import checked_threads
-from linkwise.errors import InputError
-from linkwise.model_api.memory import Memory
 from linkwise.model_api.model import Model
-from linkwise.once import once
 from linkwise.sim.adaptive_run import AdaptiveRun
 from linkwise.sim.checks import (
     check_clock,
@@ -23,23 +19,16 @@ from linkwise.sim.checks import (
     check_finite,
     check_positive,
     check_progress,
-    check_start,
     checked_atol,
     checked_times,
 )
-from linkwise.sim.closed_states import OPEN, check_switched, closure_flags, start_closed
-from linkwise.sim.closing import as_closing
-from linkwise.sim.curves import RunTables, batch_of
-from linkwise.sim.disturbances import as_loads
-from linkwise.sim.elements import as_elements
-from linkwise.sim.events import Event, as_events, limit_events
 from linkwise.sim.fixed_run import FixedRun
-from linkwise.sim.motion import JointRules, Motion
-from linkwise.sim.plans import adaptive_methods, checked_method, plan_for
+from linkwise.sim.motion import JointRules
 from linkwise.sim.progress import Progress
 from linkwise.sim.run import IntegrationWarning, Run
-from linkwise.sim.states import States, all_single
+from linkwise.sim.setup import Setup
 from linkwise.sim.still import standing_still
+from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.trajectory import Trajectory
 
 __all__ = ["IntegrationWarning", "SlowControlWarning", "simulate"]
@@ -57,7 +46,7 @@ def simulate(
     v0: ArrayLike | None = None,
     duration: float = 10.0,
     dt: float | None = None,
-    method: str = "dop853",
+    method: str | GeneralizedAlpha = "dop853",
     rtol: float = 1e-9,
     atol: float | None = None,
     control: Any = None,
@@ -85,9 +74,10 @@ def simulate(
     Damping, dry friction, joint limits and effort limits of the model act; see :class:`JointRules`.
 
     Methods. Fixed step: ``"euler"`` (semi-implicit), ``"rk4"``, ``"variational"`` (symplectic: its energy error stays
-    bounded forever). Adaptive: ``"dop853"`` and ``"dopri5"`` (Dormand and Prince, 8(5,3) and 5(4)), ``"rk56"``
-    (Verner), ``"cash_karp"``, and ``"rodas4"`` for stiff springs, dampers and friction (linearly implicit, L-stable,
-    with exact derivatives). All Runge–Kutta methods work in a chart around each step's start (Munthe-Kaas), so
+    bounded forever), ``"generalized_alpha"`` (implicit, for stiff structures, with numerical damping that
+    :class:`GeneralizedAlpha` chooses). Adaptive: ``"dop853"`` and ``"dopri5"`` (Dormand and Prince, 8(5,3) and 5(4)),
+    ``"rk56"`` (Verner), ``"cash_karp"``, and ``"rodas4"`` for stiff springs, dampers and friction (linearly implicit,
+    L-stable, with exact derivatives). All methods work in a chart around each step's start (Munthe-Kaas), so
     quaternions stay of length one.
 
     Models of many bodies (``model.rolls``) run the same way, with their sweeps as loops inside the kernel: no long
@@ -107,7 +97,7 @@ def simulate(
         duration: s.
         dt: the step in s of a fixed-step method (made a little smaller where it does not divide the duration; 1e-3 if
             not given); the first step tried by an adaptive one.
-        method: the integrator.
+        method: the integrator, by name or as :class:`GeneralizedAlpha`.
         rtol: relative tolerance of an adaptive method.
         atol: absolute tolerance, SI units; rtol/100 if not given.
         control: ``control(t, q, v, p) -> tau`` (nv), an element such as :class:`PD`, or a list of these. It is traced
@@ -148,21 +138,8 @@ def simulate(
         A run that cannot reach its end returns what there is, with the status ``"failed"`` or ``"max_steps"``; an
         :class:`IntegrationWarning` and ``Trajectory.note`` say at which time, and what to do.
     """
-    if not isinstance(model, Model):
-        raise InputError("this is not a model", got=type(model).__name__, allowed="lw.load(...) or builder.build()")
-    name = checked_method(method)
-    adaptive = name in adaptive_methods()
-    if name == "variational" and model.is_flexible:
-        raise InputError(
-            "the variational integrator is for models whose bodies are all rigid",
-            got=f"the flexible body {next(body.name for body in model.bodies if body.modes)!r}",
-            do='use "dop853", "rk4", or "rodas4" for fast modes',
-        )
-    rules = JointRules() if rules is None else rules
-    if not isinstance(rules, JointRules):
-        raise InputError("rules are not JointRules", got=repr(rules), allowed="lw.JointRules(...)")
-    if limits is not None:
-        rules = replace(rules, limits=limits)
+    setup = Setup.of(model, method, control, f_ext, events, rules, limits, stabilization, released)
+    adaptive = setup.is_adaptive
     check_positive("duration", duration)
     check_finite("t0", t0)
     check_count("save_every", save_every)
@@ -171,38 +148,22 @@ def simulate(
         check_positive("dt", dt)
     absolute = checked_atol(rtol, atol, max_step, min_step)
     workers = checked_threads(threads)
-    elements = (*as_elements(control), *as_loads(model, f_ext))
-    chosen = as_events(events)
-    closing = as_closing(stabilization)
-    flags = closure_flags(model, released)
-    check_switched(model, chosen)
-    switched = bool((flags == 0.0).any()) or any(event.switches for event in chosen)
-    single = not adaptive and all_single(q0, v0, p, x0)
-    tables = [table for element in elements for table in element.tables]
-    batch = batch_of(tables, ())
-    states = States(model, elements, q0, v0, p, x0, single, flags if switched else (), batch)
+    states = setup.states(q0, v0, p, x0)
     check_clock(t0, duration, 1e-3 if dt is None and not adaptive else dt, states.dtype, adaptive)
     check_progress(progress)
-    if rules.limits != "ignore":
-        limited, stops = limits_of(model, rules)
-        check_start(limited, states.y)
-        if rules.limits == "stop":
-            chosen = (*chosen, *stops)
+    setup.check_limits(states)
     times = checked_times(output_times, t0, duration)
     if not states.y.shape[1]:
-        return standing_still(model, states, times, t0, duration, name)
+        return standing_still(model, states, times, t0, duration, setup.method_name)
     every_step = adaptive and times is None and not states.shape
     if adaptive and times is None and states.shape:
         times = t0 + duration * np.arange(_BATCH_SAMPLES) / (_BATCH_SAMPLES - 1.0)
         times[-1] = t0 + duration
-    plan = plan_for(model, elements, rules, states.p.shape[-1], name, every_step, chosen, closing, switched)
+    plan = setup.plan(states, every_step)
     if plan.note:
         warnings.warn(plan.note, SlowControlWarning, stacklevel=2)
-    if model.closures:
-        tol = 1e-5 if single else OPEN
-        started = start_closed(plan.motion, t0, states.y, states.p, tol, v_given=v0 is not None)
-        states.y = started.astype(states.dtype, copy=False)
-    curves = RunTables(plan.motion.curves, tables, states.shape, states.dtype)
+    setup.close(plan, states, t0, v_given=v0 is not None)
+    curves = setup.curves(plan, states)
     bar = Progress(progress, model.name)
     try:
         if adaptive:
@@ -218,16 +179,3 @@ def simulate(
     if run.trouble:
         warnings.warn(run.trouble, IntegrationWarning, stacklevel=2)
     return result
-
-
-def limits_of(model: Model, rules: JointRules) -> tuple[Motion, tuple[Event, ...]]:
-    """The model's limits under these rules, and the events of reaching them.
-
-    Kept with the model: they take a mass matrix, and the same events find the same plan again.
-    """
-
-    def made() -> tuple[Motion, tuple[Event, ...]]:
-        motion = Motion(model, (), rules, 0)
-        return motion, limit_events(motion)
-
-    return once(Memory.of(model).table("simulation limits"), rules, made)

@@ -1,4 +1,4 @@
-"""Runge–Kutta methods as data.
+"""Methods as data.
 
 A :class:`~linkwise.spatial.runge_kutta.Tableau` is all there is to an explicit method: the steps of
 :mod:`linkwise.sim.explicit` are any of them. Add a method by adding its numbers to :data:`TABLEAUX`: ``simulate`` and
@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
+from linkwise.errors import InputError
 from linkwise.sim import dop853
 from linkwise.spatial.runge_kutta import RK4, Row, Tableau
 
-__all__ = ["RODAS4", "TABLEAUX", "Rosenbrock", "Row", "Tableau"]
+__all__ = ["RODAS4", "TABLEAUX", "GeneralizedAlpha", "Rosenbrock", "Row", "Tableau"]
 
 
 def _row(values: Any) -> Row:
@@ -170,3 +173,46 @@ RODAS4 = Rosenbrock(
     ),
     error_order=3,
 )
+
+
+@dataclass(frozen=True)
+class GeneralizedAlpha:
+    """The generalized-α method with a chosen numerical damping, for ``simulate(..., method=...)``.
+
+    Args:
+        spectral_radius: ρ, 0 to 1: the factor by which a step changes motions much faster than itself. 1 keeps them
+            (and the energy of linear structures), 0 removes them in one step.
+
+    Example::
+
+        motion = lw.simulate(model, q0, duration=1.0, dt=1e-3, method=lw.GeneralizedAlpha(spectral_radius=0.6))
+    """
+
+    spectral_radius: float = 0.9
+
+    def __post_init__(self) -> None:
+        rho: object = self.spectral_radius
+        if not (isinstance(rho, (int, float, np.floating)) and 0.0 <= rho <= 1.0):
+            raise InputError(
+                "the spectral radius is not a factor of damping", got=repr(rho), allowed="a number, 0 to 1"
+            )
+
+    @property
+    def alpha_m(self) -> float:
+        """α_m."""
+        return (2.0 * self.spectral_radius - 1.0) / (self.spectral_radius + 1.0)
+
+    @property
+    def alpha_f(self) -> float:
+        """α_f."""
+        return self.spectral_radius / (self.spectral_radius + 1.0)
+
+    @property
+    def beta(self) -> float:
+        """β."""
+        return 0.25 * (1.0 - self.alpha_m + self.alpha_f) ** 2
+
+    @property
+    def gamma(self) -> float:
+        """γ."""
+        return 0.5 - self.alpha_m + self.alpha_f

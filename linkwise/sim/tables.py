@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.errors import InputError, UnknownNameError
+from linkwise.once import cached_property
 from linkwise.sim.checks import check_choice, check_positive
 
 Array = NDArray[Any]
@@ -145,7 +146,14 @@ class Table:
         return cls(times, np.stack([columns[name] for name in chosen], axis=-1), kind, outside)
 
     def rows(self) -> Array:
-        """What the kernel reads (members, T + 1, width); one member for all, or as many as the batch has."""
+        """What the kernel reads (members, T + 1, width); one member for all, or as many as the batch has. Read-only."""
+        return self._rows
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_rows"}  # made again where it arrives
+
+    @cached_property
+    def _rows(self) -> Array:
         count = int(np.prod(self.batch_shape, dtype=int))
         T, n = self.values.shape[-2:]
         t = np.broadcast_to(self.times, (*self.batch_shape, T)).reshape(count, T)
@@ -171,6 +179,7 @@ class Table:
         if self.outside == "zero":
             coefficients[:, [0, -1]] = 0.0
         rows[:, :, HEAD:] = coefficients.reshape(count, T + 1, -1)
+        rows.flags.writeable = False
         return rows
 
     def __call__(self, t: ArrayLike) -> Array:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -23,9 +21,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 Observe = Callable[[], Mapping[str, Array]]
-
-_DERIVED = ("vdot", "tau", "energy", "active")
-_FORMAT = "linkwise trajectory 1"
 
 
 class Trajectory:
@@ -195,36 +190,9 @@ class Trajectory:
         """One state of a batch, or some of them; a single one is cut where it ends."""
         if not self.batch_shape:
             raise InputError("this trajectory is not a batch", got=f"index {index!r}", do="take samples from traj.q")
-        q = self.q[index]
-        if q.ndim < 2 or q.shape[-2] != len(self.t):
-            raise InputError("not an index of the batch", got=repr(index), allowed=f"axes {self.batch_shape}")
-        keep = slice(None)
-        if q.ndim == 2:
-            ends = np.flatnonzero(np.isfinite(q).all(axis=1))
-            keep = slice(0, int(ends[-1]) + 1 if len(ends) else 0)
-        values = {
-            name: value[index][..., keep] if name == "energy" else value[index][..., keep, :]
-            for name, value in self.values().items()
-        }
+        from linkwise.sim.trajectory_states import chosen_states
 
-        def pick(value: Any) -> Any:
-            return value[index] if isinstance(value, np.ndarray) else value
-
-        chosen = np.arange(math.prod(self.batch_shape)).reshape(self.batch_shape)[index]
-        places = {tuple(int(i) for i in np.unravel_index(k, self.batch_shape)) for k in np.ravel(chosen)}
-        status = pick(self.status)
-        made = self.with_samples(self.t[keep], values.pop("q"), values.pop("v"), values.pop("x"), values)
-        made.p = None if self.p is None else self.p[index]
-        made.jumps = None if self.jumps is None else self.jumps.of(chosen)
-        made.events = [event for event in self.events if event.state in places]
-        made.status = str(status) if np.ndim(status) == 0 else status
-        made.steps, made.rejected = pick(self.steps), pick(self.rejected)
-        made.reasons = {
-            place: self.reasons[old]
-            for place, k in np.ndenumerate(chosen)
-            if (old := tuple(int(i) for i in np.unravel_index(int(k), self.batch_shape))) in self.reasons
-        }
-        return made
+        return chosen_states(self, index)
 
     def with_samples(
         self, t: Array, q: Array, v: Array, x: Array, derived: Mapping[str, Array] | Observe
@@ -306,23 +274,11 @@ class Trajectory:
     @cached_property
     def columns(self) -> dict[str, list[str]]:
         """A name for each number of q, v, x, vdot, tau."""
+        from linkwise.sim.trajectory_tables import column_names
+
         if self._columns is not None:
             return {name: list(values) for name, values in self._columns.items()}
-        q = [f"{k}" for k in range(self.q.shape[-1])]
-        v = [f"{k}" for k in range(self.v.shape[-1])]
-        if self.model is not None:
-            for joint in self.model.independent:
-                for names, part in ((q, joint.q_slice), (v, joint.v_slice)):
-                    size = part.stop - part.start
-                    names[part] = [joint.name] if size == 1 else [f"{joint.name}[{k}]" for k in range(size)]
-        closures = [] if self.model is None else [closure.name for closure in self.model.closures]
-        x = [f"{k}" for k in range(self.x.shape[-1])]
-        return {"q": q, "v": v, "x": x, "vdot": v, "tau": v, "active": closures}
-
-    def _arrays(self) -> dict[str, Array]:
-        """Everything with a time axis but t, vectors last."""
-        found = {"q": self.q, "v": self.v, "x": self.x}
-        return found | {name: self._values[name] for name in _DERIVED if name in self._values}
+        return column_names(self)
 
     def save(self, path: str | Path) -> Path:
         """Write to ``.npz`` or ``.csv``; both read back the same numbers.
@@ -330,143 +286,31 @@ class Trajectory:
         All arrays but poses are kept, in npz also forces on bodies, both sides of events, status, method and note. The
         model and the names of events are not.
         """
-        target = Path(path)
-        if target.suffix == ".npz":
-            about = {"format": _FORMAT, "method": self.method, "note": self.note, "columns": self.columns}
-            arrays: dict[str, Any] = {"t": self.t, **self._arrays(), "status": np.asarray(self.status, dtype=np.str_)}
-            if "f_ext" in self._values:
-                arrays["f_ext"] = self._values["f_ext"]
-            if self.p is not None:
-                arrays["p"] = self.p
-            if self.jumps is not None:
-                arrays |= self.jumps.arrays()
-            np.savez_compressed(target, about=np.array(json.dumps(about)), **arrays)
-        elif target.suffix == ".csv":
-            self._save_csv(target)
-        else:
-            raise InputError("no such file type", got=repr(target.suffix), allowed=".npz or .csv")
-        return target
+        from linkwise.sim.trajectory_files import save
 
-    def _save_csv(self, target: Path) -> None:
-        arrays = self._arrays()
-        columns = self.columns
-        head = ["t"] if not self.batch_shape else [f"state {'x'.join(map(str, self.batch_shape))}", "t"]
-        flat = []
-        for name, array in arrays.items():
-            if name == "energy":
-                head.append("energy")
-                array = array[..., None]
-            else:
-                head += [f"{name}:{column}" for column in columns[name]]
-            flat.append(array.reshape(math.prod(self.batch_shape), len(self.t), array.shape[-1]))
-        if self.p is not None and self.p.shape[-1]:  # the same in every row of a state
-            head += [f"p:{k}" for k in range(self.p.shape[-1])]
-            rows = self.p.reshape(math.prod(self.batch_shape), 1, -1)
-            flat.append(np.broadcast_to(rows, (len(rows), len(self.t), rows.shape[-1])))
-        with target.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(head)
-            table = np.concatenate(flat, axis=-1)
-            for state in range(table.shape[0]):
-                for time, row in zip(self.t.tolist(), table[state].tolist(), strict=True):
-                    numbers = [repr(float(x)) for x in (time, *row)]
-                    writer.writerow([state, *numbers] if self.batch_shape else numbers)
+        return save(self, Path(path))
 
     @classmethod
     def load(cls, path: str | Path, model: Model | None = None) -> Trajectory:
         """Read what :meth:`save` wrote. ``model`` is needed for poses and resampling only."""
-        source = Path(path)
-        if source.suffix == ".npz":
-            try:
-                with np.load(source, allow_pickle=False) as file:
-                    about = json.loads(str(file["about"]))
-                    arrays = {name: file[name] for name in file.files}
-            except (OSError, KeyError, ValueError) as error:
-                raise InputError("this file is not a trajectory", got=f"{source}: {error}") from error
-            from linkwise.sim.jumps import Jumps
+        from linkwise.sim.trajectory_files import read
 
-            status = arrays["status"]
-            return cls(
-                arrays["t"],
-                arrays["q"],
-                arrays["v"],
-                arrays["x"],
-                p=arrays.get("p"),
-                model=model,
-                jumps=Jumps.from_arrays(arrays),
-                derived={name: arrays[name] for name in (*_DERIVED, "f_ext") if name in arrays},
-                status=str(status) if status.ndim == 0 else status,
-                note=about["note"],
-                method=about["method"],
-                columns=about["columns"],
-            )
-        if source.suffix == ".csv":
-            return cls._load_csv(source, model)
-        raise InputError("no such file type", got=repr(source.suffix), allowed=".npz or .csv")
-
-    @classmethod
-    def _load_csv(cls, source: Path, model: Model | None) -> Trajectory:
-        with source.open(newline="", encoding="utf-8") as file:
-            head, *rows = csv.reader(file)
-        try:
-            table = np.array(rows, float).reshape(len(rows), len(head))
-            batch: tuple[int, ...] = ()
-            if head[0].startswith("state "):
-                batch = tuple(int(n) for n in head[0].removeprefix("state ").split("x"))
-                head, table = head[1:], table[:, 1:]
-            if head[0] != "t":
-                raise ValueError(f"the first column is {head[0]!r}")
-            table = table.reshape(*batch, -1, len(head))
-        except (ValueError, IndexError) as error:
-            raise InputError("this file is not a trajectory", got=f"{source}: {error}") from error
-        arrays: dict[str, Array] = {}
-        columns: dict[str, list[str]] = {}
-        for name in ("q", "v", "x", "vdot", "tau", "active", "p"):
-            places = [k for k, column in enumerate(head) if column.startswith(f"{name}:")]
-            columns[name] = [head[k].split(":", 1)[1] for k in places]
-            arrays[name] = table[..., places]
-        derived = {name: arrays[name] for name in ("vdot", "tau", "active") if columns[name]}
-        if "energy" in head:
-            derived["energy"] = table[..., head.index("energy")]
-        t = table[(0,) * len(batch)][:, 0] if table.size else table[..., 0].reshape(-1)
-        p = arrays["p"][..., 0, :] if columns.pop("p") and len(t) else None
-        return cls(t, arrays["q"], arrays["v"], arrays["x"], p=p, model=model, derived=derived, columns=columns)
+        return cls(**read(Path(path)), model=model)
 
     def to_pandas(self) -> Any:
         """A ``pandas.DataFrame``: a row for each time, columns as in a CSV file, ``q:joint1``, …, ``energy``.
 
         The index is ``time``; of a batch ``(batch0, …, time)``. Needs the package pandas.
         """
-        try:
-            import pandas
-        except ImportError as error:
-            raise LinkwiseError("to_pandas needs the package pandas", do="pip install pandas") from error
-        names = [f"batch{k}" for k in range(len(self.batch_shape))]
-        ranges = [range(n) for n in self.batch_shape]
-        index = pandas.MultiIndex.from_product([*ranges, self.t], names=[*names, "time"]) if names else self.t
-        columns: dict[str, Array] = {}
-        for name, array in self._arrays().items():
-            flat = array.reshape(len(index), -1)
-            labels = ["energy"] if name == "energy" else [f"{name}:{column}" for column in self.columns[name]]
-            columns.update(zip(labels, flat.T, strict=True))
-        return pandas.DataFrame(columns, index=index if names else pandas.Index(self.t, name="time"))
+        from linkwise.sim.trajectory_tables import as_pandas
+
+        return as_pandas(self)
 
     def to_xarray(self) -> Any:
         """An ``xarray.Dataset`` with the dimensions time, joint coordinates and freedoms (needs the package xarray)."""
-        try:
-            import xarray
-        except ImportError as error:
-            raise LinkwiseError("to_xarray needs the package xarray", do="pip install xarray") from error
-        axes = [f"batch{k}" for k in range(len(self.batch_shape))]
-        ends = {"q": "coordinate", "x": "state", "active": "closure"}
-        data = {
-            name: ((*axes, "time") if name == "energy" else (*axes, "time", ends.get(name, "freedom")), array)
-            for name, array in self._arrays().items()
-        }
-        names = {"coordinate": self.columns["q"], "freedom": self.columns["v"], "state": self.columns["x"]}
-        if "active" in data:
-            names["closure"] = self.columns["active"]
-        return xarray.Dataset(data, coords={"time": self.t, **names}, attrs={"method": self.method})
+        from linkwise.sim.trajectory_tables import as_xarray
+
+        return as_xarray(self)
 
     def plot(
         self,

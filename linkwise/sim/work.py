@@ -156,6 +156,11 @@ class Step:
     look: tuple[Statement, ...] = ()
     """y_at from theta."""
     error_order: int = 1
+    memory: int = 0
+    """Numbers in ``memory``, which a fixed loop keeps from step to step; the step leaves ``memory_new``.
+
+    Where the first of them is zero, nothing is known of the past: at the start, and after a jump of what acts.
+    """
 
 
 def settled(work: Work, step: Step) -> Step:

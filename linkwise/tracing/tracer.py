@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from linkwise.errors import InputError
 from linkwise.scalar_protocol import NumPyScalar
 from linkwise.tracing.ops import OPS
 from linkwise.tracing.passes import remove_dead
@@ -47,7 +48,11 @@ class Tracer:
         """The number of a value: its own if traced, that of a constant otherwise."""
         if isinstance(value, Traced):
             if value.tracer is not self:
-                raise ValueError("a traced scalar of one program was used in another; do not keep them between calls")
+                raise InputError(
+                    "a traced scalar of one program was used in another",
+                    got=repr(value),
+                    do="pass it as an argument, and keep no values between calls",
+                )
             return value.number
         return self.node(("const", float(value) + 0.0))  # + 0.0 turns -0.0 into 0.0: the two hash alike
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from linkwise.model.joints import Free, Prismatic, Spherical
-from linkwise.model.mechanism import JointInstance
+from linkwise.model.pieces import JointInstance
 from linkwise.model_api.model import Model
 from linkwise.viz.turns import as_wxyz, from_wxyz
 

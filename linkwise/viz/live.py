@@ -28,7 +28,7 @@ from linkwise.viz.overlays import Moment
 
 Array = NDArray[Any]
 
-METHODS = ("rk4", "euler", "variational", "dopri5", "dop853", "rodas4")
+METHODS = ("rk4", "euler", "variational", "dopri5", "dop853", "rodas4", "generalized_alpha")
 _MOST_STEPS = 100_000
 _KEPT = 600
 """Samples in the running plots."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from linkwise.errors import LinkwiseError, ModelFileError, ModelWarning
 from linkwise.formats.resources import mesh_file
 from linkwise.model.description import Geometry
-from linkwise.model.mechanism import Body
+from linkwise.model.pieces import Body
 from linkwise.model_api.model import Model
 from linkwise.viz.bending import Bending, bending
 from linkwise.viz.meshes import placeholder, read_mesh
@@ -66,9 +66,9 @@ class Looks:
         solids = self.surfaces(body)
         if not solids:
             return np.zeros(3)
-        points = np.concatenate([solid.vertices for solid in solids])
-        centre: Array = (points.min(axis=0) + points.max(axis=0)) / 2
-        return centre
+        points: Array = np.concatenate([solid.vertices for solid in solids])
+        middle: Array = (points.min(axis=0) + points.max(axis=0)) / 2
+        return middle
 
 
 def looks_of(model: Model) -> Looks:

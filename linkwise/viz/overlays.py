@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.model.closures.instances import ClosureInstance
-from linkwise.model.mechanism import Body
+from linkwise.model.pieces import Body
 from linkwise.model_api.model import Model
 from linkwise.viz.figure import Figure
 from linkwise.viz.looks import inertia_of, outlines_of

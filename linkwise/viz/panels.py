@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.model.mechanism import Body, JointInstance
+from linkwise.model.pieces import Body, JointInstance
 from linkwise.model_api.model import Model
 from linkwise.viz.figure import Figure
 from linkwise.viz.overlays import OVERLAYS, Moment, _Arrows

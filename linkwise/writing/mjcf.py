@@ -18,10 +18,12 @@ import linkwise.model.joints as joints
 from linkwise.errors import ModelError
 from linkwise.model import closures
 from linkwise.model.actuation import Actuator, FrameTransmission, JointTransmission, PathTransmission, Sensor, Spring
-from linkwise.model.closures.instances import ClosureInstance
+from linkwise.model.closures.instances import ClosureInstance, RelationInstance
 from linkwise.model.description import Geometry, JointLimits
-from linkwise.model.mechanism import Body, JointInstance, Mechanism, Part, Pose
+from linkwise.model.mechanism import Mechanism
+from linkwise.model.pieces import Body, JointInstance, Part, Pose
 from linkwise.model.placement import inverse_pose
+from linkwise.model.poses import is_identity, product
 from linkwise.writing.output import Losses, element, quaternion, text_of, vector, write_text
 
 __all__ = ["mjcf_text", "write_mjcf"]
@@ -192,7 +194,7 @@ class _Writer:
             steps = [("ball", None, 0)]
         elif type(kind) is joints.Free and body.parent < 0:
             element(at, "freejoint", name=joint.name)
-            if not _is(body.placement) or not _is(body.joint_frame):
+            if not is_identity(body.placement) or not is_identity(body.joint_frame):
                 self.lost.add(f"the zero position of joint {joint.name!r}: free joints of MJCF count from the world")
             if any(joint.damping) or any(joint.friction) or any(joint.armature):
                 self.lost.add(f"damping, friction and armature of joint {joint.name!r}")
@@ -252,45 +254,44 @@ class _Writer:
             element(self.at[body], "site", name=name, **_place(np.array(X)))
         return name
 
-    def close(self, closure: Any) -> None:
+    def close(self, closure: ClosureInstance | RelationInstance) -> None:
+        written = self.loop(closure) if isinstance(closure, ClosureInstance) else self.coupling(closure)
+        how = " is met softly" if written else f" ({type(closure.type).__name__})"
+        self.lost.add(f"closure {closure.name!r}{how}")
+
+    def loop(self, closure: ClosureInstance) -> bool:
+        """Write a closure between two frames, if there is an equality for it."""
         kind = closure.type
-        if isinstance(closure, ClosureInstance):
-            ends = []
-            for side, body, X in (
-                ("a", closure.body_a, closure.placement_a),
-                ("b", closure.body_b, closure.placement_b),
-            ):
-                ends.append(self.site(f"{closure.name}/{side}", body, X))
-            if type(kind) in (closures.SphericalClosure, closures.WeldClosure):
-                tag = "connect" if isinstance(kind, closures.SphericalClosure) else "weld"
-                element(self.equality, tag, name=closure.name, site1=ends[0], site2=ends[1])
-                self.lost.add(f"closure {closure.name!r} is met softly")
-                return
-            if isinstance(kind, closures.RevoluteClosure):
-                # Two points of the axis, held together: five equations and one that follows from them.
-                out = np.eye(4)
-                out[:3, 3] = kind.axis
-                far = [
-                    self.site(f"{closure.name}/{side}2", body, (np.array(X) @ out).tolist())
-                    for side, body, X in (
-                        ("a", closure.body_a, closure.placement_a),
-                        ("b", closure.body_b, closure.placement_b),
-                    )
-                ]
-                element(self.equality, "connect", name=closure.name, site1=ends[0], site2=ends[1])
-                element(self.equality, "connect", name=f"{closure.name}/2", site1=far[0], site2=far[1])
-                self.lost.add(f"closure {closure.name!r} is met softly")
-                return
-        elif isinstance(kind, closures.Coupling) and len(kind.joints) <= 2:
-            c = kind.coefficients
-            law = [kind.offset / c[0], -c[1] / c[0] if len(c) > 1 else 0.0, 0.0, 0.0, 0.0]
-            other = kind.joints[1] if len(c) > 1 else None
-            element(
-                self.equality, "joint", name=closure.name, joint1=kind.joints[0], joint2=other, polycoef=vector(law)
-            )
-            self.lost.add(f"closure {closure.name!r} is met softly")
-            return
-        self.lost.add(f"closure {closure.name!r} ({type(kind).__name__})")
+        ends = self.sites_of(closure, "", np.eye(4))
+        if type(kind) in (closures.SphericalClosure, closures.WeldClosure):
+            tag = "connect" if isinstance(kind, closures.SphericalClosure) else "weld"
+            element(self.equality, tag, name=closure.name, **ends)
+            return True
+        if isinstance(kind, closures.RevoluteClosure):
+            # Two points of the axis, held together: five equations and one that follows from them.
+            out = np.eye(4)
+            out[:3, 3] = kind.axis
+            element(self.equality, "connect", name=closure.name, **ends)
+            element(self.equality, "connect", name=f"{closure.name}/2", **self.sites_of(closure, "2", out))
+            return True
+        return False
+
+    def sites_of(self, closure: ClosureInstance, suffix: str, X: Any) -> dict[str, str]:
+        """The two places that a closure holds together, at X in each of its frames."""
+        a = self.site(f"{closure.name}/a{suffix}", closure.body_a, product(closure.placement_a, X))
+        b = self.site(f"{closure.name}/b{suffix}", closure.body_b, product(closure.placement_b, X))
+        return {"site1": a, "site2": b}
+
+    def coupling(self, relation: RelationInstance) -> bool:
+        """Write a relation between joints, if there is an equality for it."""
+        kind = relation.type
+        if not isinstance(kind, closures.Coupling) or len(kind.joints) > 2:
+            return False
+        c = kind.coefficients
+        law = [kind.offset / c[0], -c[1] / c[0] if len(c) > 1 else 0.0, 0.0, 0.0, 0.0]
+        other = kind.joints[1] if len(c) > 1 else None
+        element(self.equality, "joint", name=relation.name, joint1=kind.joints[0], joint2=other, polycoef=vector(law))
+        return True
 
     def way(self, each: Actuator | Spring) -> dict[str, str]:
         """The attributes of a transmission; several joints make a tendon."""
@@ -383,10 +384,6 @@ class _Writer:
                 element(self.keys, "key", name=name, qpos=vector(q))
             else:
                 self.lost.add(f"configuration {name!r}: its coordinates are others in MJCF")
-
-
-def _is(X: Pose) -> bool:
-    return np.array_equal(np.array(X), np.eye(4))
 
 
 def _together(parts: tuple[Part, ...]) -> tuple[float, Any, Any]:

@@ -22,9 +22,12 @@ from linkwise.errors import ModelError
 from linkwise.model import closures
 from linkwise.model.closures.instances import ClosureInstance
 from linkwise.model.description import Geometry, JointLimits
-from linkwise.model.mechanism import IDENTITY, Body, JointInstance, Mechanism, Part, Pose
+from linkwise.model.mechanism import Mechanism
+from linkwise.model.pieces import IDENTITY, Body, JointInstance, Part, Pose
 from linkwise.model.placement import inverse_pose
-from linkwise.writing.output import Array, Losses, element, rpy, text_of, vector, write_text
+from linkwise.model.poses import is_identity, rows
+from linkwise.model.welding import moved_shape
+from linkwise.writing.output import Losses, element, rpy, text_of, vector, write_text
 
 __all__ = ["urdf_text", "write_urdf"]
 
@@ -86,12 +89,12 @@ class _Writer:
     # -- links
 
     def body(self, body: Body, joint: JointInstance, parent: str) -> None:
-        own = next((part for part in body.parts if part.name == body.name and _is(part.placement)), None)
-        seat = body.name if _is(body.joint_frame) else self.name(f"{body.name}_at_{joint.name}")
+        own = next((part for part in body.parts if part.name == body.name and is_identity(part.placement)), None)
+        seat = body.name if is_identity(body.joint_frame) else self.name(f"{body.name}_at_{joint.name}")
         self.joint(joint, parent, seat, body.placement)
         if seat != body.name:
             element(self.root, "link", name=seat)
-            self.fixed(seat, body.name, _rows(inverse_pose(np.array(body.joint_frame))))
+            self.fixed(seat, body.name, rows(inverse_pose(np.array(body.joint_frame))))
         others = tuple(part for part in body.parts if part is not own)
         at_parts = {part.name for part in others}
         self.link(
@@ -109,7 +112,7 @@ class _Writer:
             name = part.name if part.name != on and part.name not in written else self.name(f"{part.name}_part")
             written.add(name)
             X = inverse_pose(np.array(part.placement))
-            mine = ([_moved(g, X) for g in shapes if g.name == part.name] for shapes in (visuals, collisions))
+            mine = ([moved_shape(g, X) for g in shapes if g.name == part.name] for shapes in (visuals, collisions))
             self.link(name, part, *mine)
             self.fixed(on, name, part.placement)
         for frame in self.mechanism.frames:
@@ -302,20 +305,6 @@ def _unused(wanted: str, taken: set[str]) -> str:
 
 def _finite(x: float) -> str:
     return vector([max(-_UNLIMITED, min(x, _UNLIMITED))])
-
-
-def _is(X: Pose) -> bool:
-    return np.array_equal(np.array(X), np.eye(4))
-
-
-def _rows(X: Array) -> Pose:
-    return tuple(tuple(map(float, row)) for row in X)
-
-
-def _moved(shape: Geometry, X: Array) -> Geometry:
-    from dataclasses import replace
-
-    return replace(shape, placement=_rows(X @ np.array(shape.placement)))
 
 
 def _origin(at: ET.Element, X: Pose) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import linkwise as lw
 from linkwise import models
 from tests.closures.mechanisms import Closed, T, at_state, closed_tree
 
@@ -98,9 +97,3 @@ def test_state_space_of_the_independent_freedom_is_that_of_the_formula() -> None
     A, B = model.state_space(0.0 * pattern, 0.0 * pattern, np.zeros(5), dt=0.1)
     w = np.sqrt(k)
     np.testing.assert_allclose(A[0], [np.cosh(0.1 * w), np.sinh(0.1 * w) / w], atol=1e-9)
-
-
-def test_what_is_not_there_for_closed_models_says_so() -> None:
-    model = models.four_bar(1)
-    with pytest.raises(lw.InputError, match="second order"):
-        model.linearize_forward(np.zeros(3), np.zeros(3), np.zeros(3), order=2)

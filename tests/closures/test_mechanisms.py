@@ -8,6 +8,7 @@ import pytest
 import linkwise as lw
 from linkwise import models
 from tests.closures.mechanisms import EagerModel
+from tests.sim.closed_benchmarks import IN_OUR_ORDER, SQUEEZER_START
 
 
 @pytest.mark.parametrize("n", [1, 2, 10])
@@ -31,27 +32,15 @@ def test_four_bar_lying_flat_has_more_freedoms() -> None:
     assert model.freedoms(np.pi / 2 * pattern).count == n + 1
 
 
-# q, v̇ and multipliers at the start, as the IVP test set prints them; its order of the angles
-_Q = (
-    -0.0617138900142764496,
-    0.0,
-    0.455279819163070380,
-    0.222668390165885885,
-    0.487364979543842550,
-    -0.222668390165885885,
-    1.23054744454982119,
-)
-_ORDER = [0, 1, 2, 4, 3, 6, 5]
-
-
 def test_andrews_squeezer_starts_as_published() -> None:
     model = EagerModel.of(models.andrews_squeezer())
-    q = np.array(_Q)[_ORDER]
+    q = SQUEEZER_START
     assert np.abs(model.closure_error(q)).max() < 1e-15
     tau = models.squeezer_forces(q)
     vdot = model.forward_dynamics(q, np.zeros(7), tau)
+    # v̇ and multipliers at the start as the IVP test set prints them, in its order of the angles
     published = np.array([14222.4439199541138705911625887, -10666.8329399655854029433719415, 0, 0, 0, 0, 0])
-    np.testing.assert_allclose(vdot, published[_ORDER], rtol=1e-11, atol=1e-7)
+    np.testing.assert_allclose(vdot, published[IN_OUR_ORDER], rtol=1e-11, atol=1e-7)
     # The published multipliers are along X and Y; ours along the axes of K2. So are those of the other two pins.
     force = model.constraint_forces(q, np.zeros(7), tau).multipliers[:2]
     turned = np.array([[np.cos(q[0]), -np.sin(q[0])], [np.sin(q[0]), np.cos(q[0])]]) @ force

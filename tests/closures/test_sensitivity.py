@@ -86,5 +86,3 @@ def test_refusals() -> None:
     model = models.slider_crank()
     with pytest.raises(errors.ClosureError, match="'wrist' is open"):
         model.sensitivity([0.1, 0.0, 0.0], np.zeros(3), np.zeros((1, 3)), 1e-3)
-    with pytest.raises(errors.InputError, match="second order"):
-        model.linearize_forward(model.neutral(), np.zeros(3), np.zeros(3), order=2)

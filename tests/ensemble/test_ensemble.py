@@ -1,5 +1,6 @@
 """Ensembles: what is drawn, what is kept, and that a member is the same wherever it runs."""
 
+import inspect
 import pickle
 
 import numpy as np
@@ -10,6 +11,7 @@ import linkwise as lw
 from linkwise import models
 from linkwise.ensemble.designs import Seeds, make_design
 from linkwise.ensemble.fingerprint import fingerprint
+from linkwise.ensemble.run import run_study
 from linkwise.ensemble.study import Study
 from linkwise.errors import InputError, UnknownNameError
 from tests.ensemble import studies
@@ -23,6 +25,14 @@ NORMAL = st.Normal(mu=1.0, sigma=2.0) if NEWER else st.norm(1.0, 2.0)
 @pytest.fixture(scope="module")
 def arm():
     return models.planar_arm()
+
+
+def test_signatures_agree():
+    """`ensemble` is `run_study` of a `Study`: an argument of one is that of the other, with the same default."""
+    whole = inspect.signature(lw.ensemble).parameters
+    for part in (Study, run_study):
+        for name, parameter in inspect.signature(part).parameters.items():
+            assert name == "study" or parameter == whole[name], name
 
 
 # Members are the same wherever they stand.

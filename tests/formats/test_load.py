@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from pathlib import Path
 
@@ -30,6 +31,13 @@ def test_a_floating_root() -> None:
     model = load(robot_file("panda.urdf"), floating=True)
     assert (model.nq, model.nv) == (7 + 8, 6 + 8)
     assert model.joint("root_joint").v_slice == slice(0, 6)
+
+
+def test_texts_are_loaded_like_files() -> None:
+    """`loads` says that its arguments are those of `load`: so are their defaults."""
+    of_files = inspect.signature(load).parameters
+    for name, parameter in list(inspect.signature(loads).parameters.items())[1:]:
+        assert parameter == of_files[name], name
 
 
 def test_text(tmp_path: Path) -> None:

@@ -115,6 +115,14 @@ def test_names_that_are_taken() -> None:
         b.add_body("third", joint=lw.Revolute(), joint_name="upper_joint", mass=1.0, inertia=I)
 
 
+def test_what_was_refused_leaves_no_trace() -> None:
+    """A body that was refused can be added again, corrected, under the same names."""
+    b = builder()
+    with refused("the placement of body 'more' is not a 4x4 transform", lw.InputError):
+        b.add_body("more", "upper", placement=(1, 2, 3))
+    b.add_body("more", "upper", mass=1.0)
+
+
 def test_names_that_are_unknown() -> None:
     b = builder()
     message = "there is no parent body of this name\n  got:     'uper'\n  allowed: world, upper, fore"

@@ -20,7 +20,8 @@ from linkwise.flexible.reduction import Reduction
 from linkwise.model import closures, joints
 from linkwise.model.configurations import Configurations
 from linkwise.model.description import Geometry, JointLimits, Mimic
-from linkwise.model.mechanism import Body, Frame, JointInstance, Mechanism, Part
+from linkwise.model.mechanism import Mechanism
+from linkwise.model.pieces import Body, Frame, JointInstance, Part
 from linkwise.native import schema
 from linkwise.native.text import line_of
 from tests.formats.recording import robot_files

@@ -8,6 +8,7 @@ import pytest
 import linkwise as lw
 from linkwise.algorithms.forward_dynamics import forward_dynamics
 from linkwise.algorithms.inverse_dynamics import inverse_dynamics
+from linkwise.codegen.cuda.target import TARGET
 from linkwise.model.layout import lay_out
 from linkwise.model.many_links import numbers_of
 from linkwise.rolled.finish import inward_slots, outward_slots
@@ -165,10 +166,12 @@ def test_a_wrong_way_to_run_sweeps() -> None:
         _without_mimics(8, 6).with_sweeps("looped")  # type: ignore[arg-type]
 
 
-def test_arrays_on_a_gpu_are_refused_with_a_way_out() -> None:
+def test_a_place_without_loops_is_refused_with_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     class OnDevice:
         __cuda_array_interface__ = {"shape": (4,), "typestr": "<f8", "data": (0, False), "version": 3}  # noqa: RUF012
 
+    monkeypatch.setattr(type(TARGET), "loops", False)
+    monkeypatch.setattr(type(TARGET), "name", "other")
     chain = _chain(4, np.random.default_rng(5)).with_sweeps("rolled")
     for name in ("mass_matrix", "gravity_force"):
         with pytest.raises(lw.InputError, match="runs on the CPU") as caught:

@@ -8,9 +8,10 @@ from linkwise.codegen.llvm.routine import RoutineKernel
 from linkwise.sim.elements import as_elements
 from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
 from linkwise.sim.fixed_loop import fixed_loop
+from linkwise.sim.generalized_alpha import generalized_alpha
 from linkwise.sim.implicit import rosenbrock
 from linkwise.sim.motion import JointRules, Motion
-from linkwise.sim.tableaux import RODAS4, TABLEAUX
+from linkwise.sim.tableaux import RODAS4, TABLEAUX, GeneralizedAlpha
 from linkwise.sim.variational import variational
 from linkwise.sim.work import Work
 from tests.sim.mechanisms import double_pendulum, mixed
@@ -23,7 +24,8 @@ def push(t, q, v, p):
 def stepper(model, make):
     """Run equal steps of any step: adaptive methods without their control."""
     work = Work(Motion(model, as_elements(push), JointRules(limits="ignore"), 0))
-    kernel = RoutineKernel.build(fixed_loop(work, make(work)))
+    step = make(work)
+    kernel = RoutineKernel.build(fixed_loop(work, step))
 
     def run(steps, duration, q0, v0):
         count = len(q0)
@@ -32,6 +34,7 @@ def stepper(model, make):
             "p": np.zeros((count, 0)),
             "start": np.tile([0.0, duration / steps, duration, 0.0], (count, 1)),
             "clock": np.tile([0.0, steps, steps, steps, 0.0, 0.0, 0.0], (count, 1)),
+            **({"memory": np.zeros((count, step.memory))} if step.memory else {}),
         }
         kernel.run(rows, {}, {"saved": np.empty((count, 1, rows["y"].shape[1]))}, count)
         return rows["y"]
@@ -44,6 +47,7 @@ METHODS |= {
     "euler": (semi_implicit_euler, 1),
     "rodas4": (rosenbrock, RODAS4.order),
     "variational": (variational, 2),
+    "generalized_alpha": (lambda work: generalized_alpha(work, GeneralizedAlpha(0.8)), 2),
 }
 STEPS = {("dop853", "hinges"): (6, 9, 12), ("dop853", "quaternions"): (2, 3, 5), ("rk56", "quaternions"): (8, 16, 24)}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -299,3 +301,12 @@ def test_closed_flexible_and_large_models(make):
 
         traced = lw.simulate(model, q0, control=piecewise, **options)
         np.testing.assert_allclose(table.v[-1], traced.v[-1], atol=1e-6 * max(1.0, np.abs(traced.v[-1]).max()))
+
+
+def test_the_rows_of_a_table_are_made_once_and_do_not_travel():
+    table = lw.Table(TIMES, FORCES, "cubic")
+    assert table.rows() is table.rows()
+    assert not table.rows().flags.writeable
+    again = pickle.loads(pickle.dumps(table))
+    assert "_rows" not in vars(again)
+    np.testing.assert_array_equal(again.rows(), table.rows())

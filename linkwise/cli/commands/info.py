@@ -14,7 +14,7 @@ from linkwise.model.closures import Closure, Coupling, Relation
 from linkwise.model.closures.instances import ClosureInstance, RelationInstance
 from linkwise.model.description import JointLimits
 from linkwise.model.joints import Free
-from linkwise.model.mechanism import JointInstance
+from linkwise.model.pieces import JointInstance
 from linkwise.model_api.model import Model
 
 

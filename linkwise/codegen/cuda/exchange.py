@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from linkwise.codegen.cuda.detect import on_device
+from linkwise.codegen.cuda.launched import Launched
 from linkwise.codegen.cuda.layout import Kind
 from linkwise.codegen.cuda.libraries import Library, library_of
 from linkwise.codegen.cuda.quick import quick_call
-from linkwise.codegen.cuda.runtime import DeviceProgram, cupy
+from linkwise.codegen.cuda.runtime import cupy
 from linkwise.codegen.steps import Rollout
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.tracing.program import ArraySpec
@@ -20,9 +21,7 @@ from linkwise.tracing.program import ArraySpec
 Shape = tuple[int, ...]
 
 
-def call(
-    program: DeviceProgram, name: str, arrays: Sequence[Any], out: Any = None, steps: int | None = None
-) -> list[Any]:
+def call(program: Launched, name: str, arrays: Sequence[Any], out: Any = None, steps: int | None = None) -> list[Any]:
     """Evaluate a program for a batch; one result for each output.
 
     Args:
@@ -32,7 +31,7 @@ def call(
         out: array or tuple of arrays to fill.
         steps: for a rollout.
     """
-    if out is None and program.rollout is None:
+    if out is None and program.rollout is None and program.takes_addresses:
         quick = quick_call(program, arrays)
         if quick is not None:
             return quick

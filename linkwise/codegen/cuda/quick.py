@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.codegen.cuda.launched import Launched
 from linkwise.codegen.cuda.layout import Kind
-from linkwise.codegen.cuda.runtime import DeviceProgram, cupy
+from linkwise.codegen.cuda.runtime import cupy
 
 
-def quick_call(program: DeviceProgram, arrays: Sequence[Any]) -> list[Any] | None:
+def quick_call(program: Launched, arrays: Sequence[Any]) -> list[Any] | None:
     """One result for each output, or None where the call is not a usual one."""
     look = _LOOK.get(type(arrays[0]).__module__.partition(".")[0]) if arrays else None
     specs = program.program.inputs

@@ -40,6 +40,9 @@ class DeviceProgram:
         rollout: for many steps of it in one launch.
     """
 
+    takes_addresses = True
+    """Whether arrays may be given by their addresses alone."""
+
     def __init__(self, program: Program, dtype: Any, rollout: Rollout | None = None) -> None:
         self.program = program
         self.dtype = np.dtype(dtype)
@@ -106,7 +109,7 @@ class DeviceProgram:
 
             def compiled(kernel: Kernel) -> Any:
                 with cp.cuda.Device(device):
-                    return _compiled(cp, kernel)
+                    return compiled_kernel(cp, kernel)
 
             with ThreadPoolExecutor(max(1, min(len(made), os.cpu_count() or 1))) as pool:
                 launchers = list(pool.map(compiled, [kernel for _, kernel in made]))
@@ -115,7 +118,8 @@ class DeviceProgram:
         return known
 
 
-def _compiled(cp: Any, kernel: Kernel) -> Any:
+def compiled_kernel(cp: Any, kernel: Kernel) -> Any:
+    """What launches a kernel, compiled for the current device."""
     try:
         launcher = cp.RawModule(code=kernel.text, options=OPTIONS).get_function(kernel.name)
     except Exception as error:

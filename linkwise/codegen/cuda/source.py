@@ -20,7 +20,6 @@ from linkwise.codegen.cuda import staging
 from linkwise.codegen.cuda.angles import pure_angles
 from linkwise.codegen.cuda.body import Body, Constants
 from linkwise.codegen.cuda.instructions import (
-    LONGEST_PIECE,
     Instruction,
     Piece,
     Pieces,
@@ -30,6 +29,7 @@ from linkwise.codegen.cuda.instructions import (
     pieces_of,
 )
 from linkwise.codegen.cuda.layout import Kind
+from linkwise.codegen.cuda.leaving import Stretch, gathered
 from linkwise.codegen.cuda.memory import Load, plan
 from linkwise.codegen.cuda.order import ordered
 from linkwise.codegen.steps import Rollout
@@ -40,7 +40,7 @@ from linkwise.tracing.program import Program
 LIMIT = {32: 225, 64: 96}
 _PAIR_BYTES = 56 * 1024  # of shared memory, up to which two tiles share a block
 _WIDE_ROW = 128  # bytes of input for each state, above which rows are copied without passing through registers
-_PIECE_PITCH = LONGEST_PIECE + 1  # odd, so that neither its writers nor its readers wait for the same bank
+_WAITING_BYTES = 15 * 1024  # of a tile, for pieces of wide results that wait to leave together
 _ROOMY_BYTES = 40 * 1024  # of a tile with all its rows, up to which there is room for several
 _TWO_TILES_BYTES = 112 * 1024
 _SHORT = 6000  # nodes of a program that one warp after another gets through in time
@@ -144,6 +144,10 @@ class _Writer:
         rows = [row for k, row in enumerate(program.results) if k not in self.in_pieces]
         wanted = [operand(program, value).value for row in rows for value in row]
         self.order = ordered(made, set(self.given), wanted)
+        sizes = [(each.piece, len(each.operands)) for each in self.order if each.piece is not None]
+        self.leaving = gathered(sizes, _WAITING_BYTES * 8 // (bits * layouts.LANES[0]))
+        # Odd, so that neither those who write there nor those who read wait for the same bank.
+        self.pitch = self.leaving.size | 1 if self.in_pieces else 0
         self._fit(kinds, shared_bytes)
         # What comes between steps reads inputs too, so no input is only an angle there.
         angles, safe = (set(), set()) if rollout else pure_angles(program, made)
@@ -151,6 +155,7 @@ class _Writer:
             angles, safe = set(), set()
         self.angles: set[int] = angles
         self.constants = Constants.of(program, bits)
+        self.known: dict[Stretch, int] = {}  # which numbers of a stretch were written: the others are zero
         self.body = Body(program, self.plan, self.constants, self._slot, self._output, self._give, safe)
 
     def _fit(self, kinds: tuple[Kind, ...], shared_bytes: int) -> None:
@@ -196,8 +201,7 @@ class _Writer:
                 break
             for output in too_early:
                 del self.same[output]
-        piece = _PIECE_PITCH if self.in_pieces else 0
-        self.size = self.layout.size + piece + (0 if self.local_frame else self.plan.slots - self.plan.given)
+        self.size = self.layout.size + self.pitch + (0 if self.local_frame else self.plan.slots - self.plan.given)
 
     def _held(self) -> set[int]:
         """Inputs that must not be overwritten: the same in every step, or written only by what is fed back."""
@@ -239,11 +243,20 @@ class _Writer:
         return store if place.staged else f"if (inside) {store}"
 
     def _give(self, piece: Piece, values: Sequence[str | None]) -> list[str]:
-        place = self.layout.outputs[piece.array]
-        stores = [f"piece_row[{k}] = {value};" for k, value in enumerate(values) if value is not None]
-        mask = sum(1 << k for k, value in enumerate(values) if value is not None)
-        numbers = f"{len(values)}, {place.size}, {_PIECE_PITCH}, {mask:#x}u"
-        return [*stores, f"lw_give<{numbers}>({place.name} + first * {place.size} + {piece.first}, piece, rows);"]
+        """A piece to the place where it waits; with the last piece of a stretch the whole of it to its rows."""
+        at = self.leaving.place(piece)
+        lines = [f"waiting_row[{at + k}] = {value};" for k, value in enumerate(values) if value is not None]
+        stretch = self.leaving.stretches[piece]
+        self.known[stretch] = self.known.get(stretch, 0) | sum(
+            1 << (at - stretch.place + k) for k, value in enumerate(values) if value is not None
+        )
+        if piece in self.leaving.last:
+            place, known = self.layout.outputs[piece.array], self.known[stretch]
+            masks = (f"{known >> k & 0xFFFFFFFF:#x}u" for k in range(0, stretch.size, 32))
+            numbers = ", ".join([f"{stretch.size}, {place.size}, {self.pitch}", *masks])
+            start = f"{place.name} + first * {place.size} + {stretch.first}"
+            lines.append(f"lw_give<{numbers}>({start}, waiting + {stretch.place}, rows);")
+        return lines
 
     def kernel(self) -> Kernel:
         # What leaves in pieces leaves when every input of the tile has been read.
@@ -310,9 +323,9 @@ class _Writer:
                 yield from staging.pointers(place, volatile, number < len(self.layout.inputs))
         position = self.layout.size
         if self.in_pieces:
-            yield f"REAL *const piece = tile + LW_LANES * {position};"
-            yield f"REAL *const piece_row = piece + {_PIECE_PITCH} * lane;"
-            position += _PIECE_PITCH
+            yield f"REAL *const waiting = tile + LW_LANES * {position};"
+            yield f"REAL *const waiting_row = waiting + {self.pitch} * lane;"
+            position += self.pitch
         if self.plan.slots > self.plan.given and self.local_frame:
             yield f"volatile REAL frame[{self.plan.slots - self.plan.given}];"
         elif self.plan.slots > self.plan.given:

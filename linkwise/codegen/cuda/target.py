@@ -11,6 +11,7 @@ from linkwise.codegen.cuda.detect import on_device
 from linkwise.codegen.steps import Rollout
 from linkwise.codegen.targets import Target
 from linkwise.tracing.program import Program
+from linkwise.tracing.rolled_program import RolledProgram
 
 
 class Cuda(Target):
@@ -19,11 +20,15 @@ class Cuda(Target):
     name = "cuda"
     suffix = ".cu"
     summary = "a kernel for GPUs of NVIDIA"
+    loops = True
 
     def source(self, program: Any, dtype: np.dtype[Any]) -> str:
-        """The kernel for a batch whose states are rows."""
+        """The kernel for a batch: of states in rows, where it has no loops."""
+        from linkwise.codegen.cuda.rolled import rolled_kernel
         from linkwise.codegen.cuda.source import batch_kernel
 
+        if isinstance(program, RolledProgram):
+            return rolled_kernel(program, dtype.itemsize * 8).text
         return batch_kernel(program, dtype.itemsize * 8).text
 
     def steps_source(self, program: Program, dtype: np.dtype[Any], rollout: Rollout) -> str:
@@ -47,7 +52,7 @@ class Cuda(Target):
 
     def call(
         self,
-        program: Program,
+        program: Program | RolledProgram,
         made: dict[Any, Any],
         name: str,
         arrays: Sequence[Any],
@@ -56,13 +61,17 @@ class Cuda(Target):
     ) -> list[Any]:
         """Evaluate on the device and the stream of the arrays."""
         from linkwise.codegen.cuda import exchange
+        from linkwise.codegen.cuda.rolled_runtime import RolledDeviceProgram
         from linkwise.codegen.cuda.runtime import DeviceProgram
 
         # The number of steps is an argument of the kernel, so one kernel serves every number.
         count, rollout = steps or (None, None)
         key = (exchange.dtype_of(arrays), rollout)
         if key not in made:
-            made[key] = DeviceProgram(program, *key)
+            if isinstance(program, RolledProgram):
+                made[key] = RolledDeviceProgram(program, key[0])
+            else:
+                made[key] = DeviceProgram(program, *key)
         return exchange.call(made[key], name, arrays, out, count)
 
 

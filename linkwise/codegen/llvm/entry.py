@@ -38,7 +38,7 @@ WORDS = {
     "run": "ptr",  # the crew's function
     "board": "ptr",
 }
-"""What the emitted code finds in a slot."""
+"""What the emitted code finds in a slot: these for float64, and then the same for float32."""
 
 
 def entry_module(program: Program, machine: Machine, result: Result, *, one_state: bool) -> str:
@@ -63,7 +63,7 @@ def signature_of(program: Program) -> str:
 # Branches of checks: nearly always passed, nearly never failed.
 _WEIGHTS = ('!0 = !{!"branch_weights", i32 2000, i32 1}', '!1 = !{!"branch_weights", i32 1, i32 2000}')
 
-_OBJECTS = ("lw_ndarray", "lw_float64", "lw_int", "lw_none", "lw_out", "lw_threads")
+_OBJECTS = ("lw_ndarray", "lw_float64", "lw_float32", "lw_int", "lw_none", "lw_out", "lw_threads")
 
 
 def _dims(program: Program) -> str:
@@ -73,8 +73,9 @@ def _dims(program: Program) -> str:
         numbers = ", ".join(f"i64 {n}" for n in array.shape) or "i64 0"
         lines.append(f"@dims{k} = private constant [{max(1, len(array.shape))} x i64] [{numbers}]")
     arrays = (*program.inputs, *program.outputs)
-    strides = ", ".join(f"i64 {8 * array.size}" for array in arrays)
-    lines.append(f"@strides = private constant [{len(arrays)} x i64] [{strides}]")
+    for item in (8, 4):
+        strides = ", ".join(f"i64 {item * array.size}" for array in arrays)
+        lines.append(f"@strides{item} = private constant [{len(arrays)} x i64] [{strides}]")
     return "\n".join(lines)
 
 
@@ -83,6 +84,7 @@ class _Entry:
 
     def __init__(self, program: Program, result: Result) -> None:
         self.inputs, self.outputs, self.result = program.inputs, program.outputs, result
+        self.descr, self.item = "@lw_float64", "8"  # the precision of the arrays, and bytes of a number
         self.f = Function(f"define ptr @{ENTRY}(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) #0")
 
     def write(self, frame_bytes: int | None) -> Function:
@@ -106,12 +108,18 @@ class _Entry:
             self._require(f.emit(f"icmp eq ptr {self._field(arguments[0], 'ptr', layouts.TYPE, 8)}, @lw_ndarray"))
             own = len(self.inputs[0].shape)
             axes = f.emit(f"sub i32 {self._field(arguments[0], 'i32', layouts.NDIM, 4)}, {own}")
-            ways = "i32 0, label %one i32 1, label %many" if frame else "i32 1, label %many"
-            f.do(f"switch i32 {axes}, label %slow [ {ways} ]")
+            descr = self._field(arguments[0], "ptr", layouts.DESCR, 8)
+            f.do(f"%double = icmp eq ptr {descr}, @lw_float64")
+            f.do(f"switch i32 {axes}, label %slow [ i32 0, label %single i32 1, label %many ]")
+            f.label("single")
+            f.do(f"br i1 %double, label %{'one' if frame else 'slow'}, label %one.float, !prof !0")
         if frame:
             f.label("one")
             self._one_state(arguments, frame)
         if arguments:
+            self.descr = descr
+            f.label("one.float")
+            self._batch(arguments, one=True)
             f.label("many")
             self._batch(arguments)
         f.label("slow")
@@ -168,7 +176,7 @@ class _Entry:
         """
         f = self.f
         self._require(f.emit(f"icmp eq ptr {self._field(argument, 'ptr', layouts.TYPE, 8)}, @lw_ndarray"))
-        self._require(f.emit(f"icmp eq ptr {self._field(argument, 'ptr', layouts.DESCR, 8)}, @lw_float64"))
+        self._require(f.emit(f"icmp eq ptr {self._field(argument, 'ptr', layouts.DESCR, 8)}, {self.descr}"))
         sizes = [*([] if count is None else [count]), *map(str, array.shape)]
         self._require(f.emit(f"icmp eq i32 {self._field(argument, 'i32', layouts.NDIM, 4)}, {len(sizes)}"))
         wanted = layouts.C_CONTIGUOUS | layouts.ALIGNED | flags
@@ -186,47 +194,58 @@ class _Entry:
         made = self._results(data, [f"@dims{k}" for k in range(len(self.outputs))])
         data += [self._field(array, "ptr", layouts.DATA, 8) for array in made]
         f.do(f"call void @body({', '.join(f'ptr {place}' for place in [*data, frame])})")
-        self._return(
-            [
-                f.call("ptr", "lw_array_return", [("ptr", array)]) if not spec.shape else array
-                for array, spec in zip(made, self.outputs, strict=True)
-            ]
-        )
+        self._return(self._scalars(made))
 
-    def _batch(self, arguments: list[str]) -> None:
-        """Results in fresh arrays, scratch memory for the lanes, and the kernel, without the interpreter's lock."""
+    def _scalars(self, made: list[str]) -> list[str]:
+        """Results of one state: those without axes as NumPy's numbers."""
+        return [
+            self.f.call("ptr", "lw_array_return", [("ptr", array)]) if not spec.shape else array
+            for array, spec in zip(made, self.outputs, strict=True)
+        ]
+
+    def _batch(self, arguments: list[str], one: bool = False) -> None:
+        """Results in fresh arrays, scratch memory for the lanes, and the kernel, without the interpreter's lock.
+
+        ``one``: for a state without a batch axis, in the precision that has no body on scalars.
+        """
         f = self.f
-        dims = self._field(arguments[0], "ptr", layouts.DIMS, 8)
-        count = f.load("i64", dims, 8)
+        known = f.emit(f"icmp eq ptr {self.descr}, @lw_float32")
+        self._require(known if one else f.emit(f"or i1 %double, {known}"))
+        self.item = f.emit("select i1 %double, i64 8, i64 4")
+        count = "1" if one else f.load("i64", self._field(arguments[0], "ptr", layouts.DIMS, 8), 8)
         slot = f.call("ptr", "PyLong_AsVoidPtr", [("ptr", _bound(f, SLOT))])
+        slot = f.address("i64", slot, f.emit(f"select i1 %double, i64 0, i64 {len(WORDS)}"))
         word = {name: f.load(kind, f.address("i64", slot, k), 8) for k, (name, kind) in enumerate(WORDS.items())}
         self._require(f.emit(f"icmp ne ptr {word['kernel']}, null"))
         self._require(f.emit(f"icmp sgt i64 {count}, 0"))
         given = f.emit(f"icmp ne ptr {f.load('ptr', '%out.at', 8)}, null")
         fits = f.emit(f"icmp sle i64 {count}, {word['fresh']}")
         self._require(f.emit(f"or i1 {given}, {fits}"))
-        shared = self._shared(count, word)
-        data = [self._data(argument, array, count) for argument, array in zip(arguments, self.inputs, strict=True)]
+        shared = "false" if one else self._shared(count, word)
+        batch = None if one else count
+        data = [self._data(argument, array, batch) for argument, array in zip(arguments, self.inputs, strict=True)]
         for array, sizes in zip(self.outputs, self.sizes, strict=True):
-            for k, size in enumerate((count, *array.shape)):
+            for k, size in enumerate(array.shape if one else (count, *array.shape)):
                 f.store("i64", str(size), f.address("i64", sizes, k), 8)
-        made = self._results(data, self.sizes, count)
+        made = self._results(data, self.sizes, batch)
         places = [*data, *(self._field(array, "ptr", layouts.DATA, 8) for array in made)]
         for k, place in enumerate(places):
             f.store("ptr", place, f.address("ptr", self.places, k), 8)
-        f.do(f"br i1 {shared}, label %several, label %alone")
-        f.label("several")
+        several, alone, ran, no_memory = (f.name()[1:] for _ in range(4))
+        f.do(f"br i1 {shared}, label %{several}, label %{alone}")
+        f.label(several)
         failed = self._run_shared(count, word)
-        f.do(f"br i1 {f.emit(f'icmp eq i64 {failed}, 0')}, label %ran, label %no.memory, !prof !0")
-        f.label("alone")
-        self._run_alone(count, word)
-        f.label("no.memory")
+        f.do(f"br i1 {f.emit(f'icmp eq i64 {failed}, 0')}, label %{ran}, label %{no_memory}, !prof !0")
+        f.label(alone)
+        self._run_alone(count, word, no_memory)
+        f.do(f"br label %{ran}")
+        f.label(no_memory)
         for result in made:
             _call_void(f, "Py_DecRef", result)
         f.call("ptr", "PyErr_NoMemory", [])
         f.do("ret ptr null")
-        f.label("ran")
-        self._return(made)
+        f.label(ran)
+        self._return(self._scalars(made) if one else made)
 
     def _shared(self, count: str, word: dict[str, str]) -> str:
         """Whether several threads are to take part; leaves for ``slow`` where these have to be started first."""
@@ -234,14 +253,15 @@ class _Entry:
         others = f.emit(f"sub i64 {f.load('i64', '%threads.at', 8)}, 1")
         asked, twice = f.emit(f"icmp sgt i64 {others}, 0"), f.emit(f"shl i64 {word['smallest']}, 1")
         shared = f.emit(f"and i1 {asked}, {f.emit(f'icmp sge i64 {count}, {twice}')}")
-        f.do(f"br i1 {shared}, label %look, label %decided")
-        f.label("look")
+        look, decided = f.name()[1:], f.name()[1:]
+        f.do(f"br i1 {shared}, label %{look}, label %{decided}")
+        f.label(look)
         self._require(f.emit(f"icmp ne ptr {word['run']}, null"))
         self._require(f.emit(f"icmp sle i64 {count}, {word['longest']}"))
         members = f.load("i64", f.address("i64", word["board"], MEMBERS), 8)
         self._require(f.emit(f"icmp sge i64 {members}, {others}"))
-        f.do("br label %decided")
-        f.label("decided")
+        f.do(f"br label %{decided}")
+        f.label(decided)
         return shared
 
     def _run_shared(self, count: str, word: dict[str, str]) -> str:
@@ -252,7 +272,7 @@ class _Entry:
             "inputs": ("i64", str(len(self.inputs))),
             "outputs": ("i64", str(len(self.outputs))),
             "places": ("ptr", self.places),
-            "strides": ("ptr", "@strides"),
+            "strides": ("ptr", f.emit("select i1 %double, ptr @strides8, ptr @strides4")),
             "count": ("i64", count),
             "scratch_bytes": ("i64", word["scratch_bytes"]),
             "smallest": ("i64", word["smallest"]),
@@ -269,28 +289,28 @@ class _Entry:
         _call_void(f, "PyEval_RestoreThread", lock)
         return f.load("i64", place["failed"], 8)
 
-    def _run_alone(self, count: str, word: dict[str, str]) -> None:
+    def _run_alone(self, count: str, word: dict[str, str], no_memory: str) -> None:
         """The kernel in this thread; what takes long without the interpreter's lock."""
         f = self.f
+        room, brief, long, through = (f.name()[1:] for _ in range(4))
         memory = f.call("ptr", "PyMem_RawMalloc", [("i64", f.emit(f"add i64 {word['scratch_bytes']}, 64"))])
-        f.do(f"br i1 {f.emit(f'icmp eq ptr {memory}, null')}, label %no.memory, label %room, !prof !1")
-        f.label("room")
+        f.do(f"br i1 {f.emit(f'icmp eq ptr {memory}, null')}, label %{no_memory}, label %{room}, !prof !1")
+        f.label(room)
         aligned = f.call("ptr", "llvm.ptrmask.p0.i64", [("ptr", f.address("i8", memory, 63)), ("i64", "-64")])
         outs = f.address("ptr", self.places, len(self.inputs))
         run = f"call void {word['kernel']}(ptr {self.places}, ptr {outs}, i64 {count}, ptr {aligned})"
-        brief = f.emit(f"icmp slt i64 {count}, {word['brief']}")
-        f.do(f"br i1 {brief}, label %brief, label %long")
-        f.label("brief")
+        soon = f.emit(f"icmp slt i64 {count}, {word['brief']}")
+        f.do(f"br i1 {soon}, label %{brief}, label %{long}")
+        f.label(brief)
         f.do(run)
-        f.do("br label %through")
-        f.label("long")
+        f.do(f"br label %{through}")
+        f.label(long)
         lock = f.call("ptr", "PyEval_SaveThread", [])
         f.do(run)
         _call_void(f, "PyEval_RestoreThread", lock)
-        f.do("br label %through")
-        f.label("through")
+        f.do(f"br label %{through}")
+        f.label(through)
         _call_void(f, "PyMem_RawFree", memory)
-        f.do("br label %ran")
 
     def _results(self, data: list[str], sizes: list[str], count: str | None = None) -> list[str]:
         """Arrays for the results, of these sizes; or the caller's own, if there is one result and it fits."""
@@ -324,18 +344,19 @@ class _Entry:
     def _apart(self, a: str, a_array: ArraySpec, b: str, b_array: ArraySpec, count: str | None) -> str:
         """Whether two arrays have no number in common."""
         f = self.f
-        a_end, b_end = (
-            f.address("double", place, array.size if count is None else f.emit(f"mul i64 {count}, {array.size}"))
-            for place, array in ((a, a_array), (b, b_array))
-        )
+        ends = []
+        for place, array in ((a, a_array), (b, b_array)):
+            numbers = str(array.size) if count is None else f.emit(f"mul i64 {count}, {array.size}")
+            ends.append(f.address("i8", place, f.emit(f"mul i64 {numbers}, {self.item}")))
+        a_end, b_end = ends
         before, behind = f.emit(f"icmp ule ptr {a_end}, {b}"), f.emit(f"icmp ule ptr {b_end}, {a}")
         return f.emit(f"or i1 {before}, {behind}")
 
     def _new_array(self, ndim: int, sizes: str, earlier: list[str]) -> str:
         """A fresh array; when memory is out, give back the earlier ones and fail."""
         f = self.f
-        _call_void(f, "Py_IncRef", "@lw_float64")  # the allocator keeps the reference it is given
-        head = [("ptr", "@lw_ndarray"), ("ptr", "@lw_float64"), ("i32", str(ndim)), ("ptr", sizes)]
+        _call_void(f, "Py_IncRef", self.descr)  # the allocator keeps the reference it is given
+        head = [("ptr", "@lw_ndarray"), ("ptr", self.descr), ("i32", str(ndim)), ("ptr", sizes)]
         array = f.call("ptr", "lw_array_new", [*head, ("ptr", "null"), ("ptr", "null"), ("i32", "0"), ("ptr", "null")])
         self._or_fail(array, earlier)
         return array

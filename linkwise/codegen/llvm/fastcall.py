@@ -1,11 +1,12 @@
 """A Python function, all of it machine code.
 
-For a small robot the arithmetic takes a hundred nanoseconds, and unpacking arguments in Python several
-times as much. So the builtin function itself is emitted: it looks at each ndarray in place, makes the result
-with NumPy's allocator, runs the program and returns. It knows two kinds of arguments: those of one state, for which it
-carries the program on plain scalars, and contiguous batches with one leading axis, for which it calls the batch kernel,
-as soon as there is one. It knows ``out=``, an array for the one result there is, and ``threads=``. Whatever is not
-exactly as expected (lists, other dtypes, strides, other keywords) goes to a Python callable with the same arguments.
+For a small robot the arithmetic takes a hundred nanoseconds, and unpacking arguments in Python several times as much.
+So the builtin function itself is emitted: it looks at each ndarray in place, makes the result with NumPy's allocator,
+runs the program and returns. It knows two kinds of arguments: those of one state, for which it carries the program on
+plain scalars (in float64), and contiguous batches with one leading axis, for which it calls the batch kernel of their
+precision, as soon as there is one; that also serves one state of float32. It knows ``out=``, an array for the one
+result there is, and ``threads=``. Whatever is not exactly as expected (lists, other dtypes, strides, other keywords)
+goes to a Python callable with the same arguments.
 """
 
 from __future__ import annotations
@@ -46,28 +47,37 @@ def _named_tuple(make_result: Callable[..., Any]) -> type[Any] | None:
 
 
 class BatchSlot:
-    """Where a function finds the kernel for batches, and the crew that shares them; empty until there is one."""
+    """Where a function finds the kernels for batches, and the crew that shares them; empty until there are any."""
 
     def __init__(self) -> None:
-        self._words = (ctypes.c_int64 * len(WORDS))()
-        self._kernel: object = None
+        self._words = (ctypes.c_int64 * (2 * len(WORDS)))()
+        self._kernels: dict[int, object] = {}
 
     @property
     def address(self) -> int:
         """Where the words lie."""
         return ctypes.addressof(self._words)
 
-    def fill(self, held: object, kernel: int, **others: int) -> None:
-        """Set the words, the kernel's address last: whoever finds it may use the rest. ``held``: its code."""
-        self._kernel = held
-        for name, value in others.items():
-            self._words[list(WORDS).index(name)] = value
-        self._words[0] = kernel
+    def fill(self, held: object, item: int, kernel: int, **others: int) -> None:
+        """Set the words for numbers of ``item`` bytes, the kernel's address last: whoever finds it may use the rest.
 
-    def meet(self, run: int, board: int) -> None:
+        ``held``: its code.
+        """
+        self._kernels[item] = held
+        first = self._first(item)
+        for name, value in others.items():
+            self._words[first + list(WORDS).index(name)] = value
+        self._words[first] = kernel
+
+    def meet(self, item: int, run: int, board: int) -> None:
         """Let jobs be shared out."""
-        self._words[-1] = board
-        self._words[-2] = run
+        behind = self._first(item) + len(WORDS)
+        self._words[behind - 1] = board
+        self._words[behind - 2] = run
+
+    @staticmethod
+    def _first(item: int) -> int:
+        return 0 if item == 8 else len(WORDS)
 
 
 class _MethodDef(ctypes.Structure):

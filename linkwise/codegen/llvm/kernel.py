@@ -23,7 +23,7 @@ from linkwise.tracing.program import Program
 from linkwise.tracing.rolled_program import RolledProgram
 
 # Part of every cache key: raise it whenever the same program would be compiled to something else.
-CODEGEN_VERSION = 12
+CODEGEN_VERSION = 13
 
 _ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
 _NUMBER = ctypes.CFUNCTYPE(ctypes.c_int64)
@@ -119,20 +119,20 @@ class BatchKernel:
         """Let a builtin function call this kernel by itself, but for results so large that their memory is recycled."""
         from linkwise.codegen import recycled
 
-        if self.dtype == np.float64:
-            nodes = len(self.program.nodes) + 1
-            slot.fill(
-                self._library,
-                kernel=self._address,
-                scratch_bytes=self._scratch_bytes,
-                fresh=(recycled.SMALLEST - 1) // max(sum(self._out_strides), 1),
-                brief=_BRIEF_NODES // nodes,
-                smallest=self._smallest_share,
-                step=self.lanes,
-                worth_waking=_WAKING_NODES // nodes,
-                longest=_LONGEST_NODES // nodes,
-            )
-            self._slot = slot
+        nodes = len(self.program.nodes) + 1
+        slot.fill(
+            self._library,
+            self.dtype.itemsize,
+            kernel=self._address,
+            scratch_bytes=self._scratch_bytes,
+            fresh=(recycled.SMALLEST - 1) // max(sum(self._out_strides), 1),
+            brief=_BRIEF_NODES // nodes,
+            smallest=self._smallest_share,
+            step=self.lanes,
+            worth_waking=_WAKING_NODES // nodes,
+            longest=_LONGEST_NODES // nodes,
+        )
+        self._slot = slot
 
     def run(
         self,
@@ -179,7 +179,7 @@ class BatchKernel:
             )
             crew.run(job, others)
         if self._slot is not None:
-            self._slot.meet(*crew.places)
+            self._slot.meet(self.dtype.itemsize, *crew.places)
 
     def _range(self, ins: Sequence[int], outs: Sequence[int], start: int, stop: int) -> None:
         if start:
@@ -201,11 +201,11 @@ def builtin_function(
     """A builtin function of arrays, or None where this interpreter or machine does not allow it.
 
     None also in debug runs: the checked batch kernel serves single states too.
-    Its arguments are the program's inputs, float64 and of the program's shapes, in order: those of one state (if
-    ``one_state``), or batches with one leading axis as soon as there is a kernel in ``slot``; besides, ``out`` for a
-    single output, and ``threads`` where there is too little for two. Whatever else it is called with, it passes on to
-    ``slow`` untouched. One output is returned as an array (a NumPy float64 if its shape
-    is empty), several as a tuple. With ``make_result``, a named tuple class or any callable, the tuple of the
+    Its arguments are the program's inputs, of one precision and the program's shapes, in order: those of one state (of
+    float64, if ``one_state``), or what the kernels in ``slot`` serve: batches with one leading axis, and one state of
+    float32; besides, ``out`` for a single output, and ``threads`` where there is too little for two. Whatever else it
+    is called with, it passes on to ``slow`` untouched. One output is returned as an array (a number of NumPy's if its
+    shape is empty), several as a tuple. With ``make_result``, a named tuple class or any callable, the tuple of the
     outputs (also of a single one) is turned into one of those, or handed to the callable. It is pickled as the
     attribute ``name`` of the object that ``slow`` is a method of, and shows ``signature`` ("(q, *, out=None)") to
     those who ask; the names of the inputs, if none is given.

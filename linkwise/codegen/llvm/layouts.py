@@ -144,7 +144,8 @@ def addresses() -> dict[str, int]:
     found["lw_array_new"] = int(table[_NEW_FROM_DESCR] or 0)
     found["lw_array_return"] = int(table[_RETURN] or 0)
     found["lw_ndarray"] = id(np.ndarray)
-    found["lw_float64"] = id(np.dtype(np.float64))  # a singleton of NumPy, never freed
+    for name in ("float64", "float32"):
+        found[f"lw_{name}"] = id(np.dtype(name))  # a singleton of NumPy, never freed
     found.update({"lw_int": id(int), "lw_none": id(None), "lw_out": id(_OUT), "lw_threads": id(_THREADS)})
     return found
 

@@ -120,8 +120,36 @@ def _body(arrays: Mapping[str, Any], path: str | os.PathLike[str]) -> FlexibleBo
             "the kind of modes is not known", file=path, got=repr(boundary), allowed=", ".join(BOUNDARIES)
         )
     names = np.atleast_1d(arrays.get("node_names", np.zeros(0, dtype=str)))
-    n = len(names)
-    shapes = {
+    found = _of_shapes(arrays, _node_shapes(len(names), m), path)
+    integrals = _of_shapes(arrays, _integral_shapes(m), path, "integral_")
+    integrals["mass"] = float(integrals["mass"])
+    nodes = tuple(
+        FlexibleNode(
+            number=int(found["node_numbers"][k]),
+            name=str(names[k]) or None,
+            position=found["node_positions"][k],
+            Gamma=found["node_Gamma"][k],
+            Lambda=found["node_Lambda"][k],
+            Q=found["node_Q"][k],
+        )
+        for k in range(len(names))
+    )
+    try:
+        return FlexibleBody(
+            nodes=nodes,
+            stiffness=found["stiffness"],
+            damping=found["damping"],
+            integrals=ModalIntegrals(**integrals),
+            boundary=boundary,
+            stiffening=bool(arrays.get("stiffening", False)),
+        )
+    except LinkwiseError as error:
+        raise ModelFileError(f"the body is not possible: {error.what}", file=path, got=error.got) from None
+
+
+def _node_shapes(n: int, m: int) -> dict[str, tuple[int, ...]]:
+    """What a body of m modes and n nodes has, besides its integrals."""
+    return {
         "stiffness": (m, m),
         "damping": (m, m),
         "node_numbers": (n,),
@@ -130,7 +158,11 @@ def _body(arrays: Mapping[str, Any], path: str | os.PathLike[str]) -> FlexibleBo
         "node_Lambda": (n, 3, m),
         "node_Q": (n, 3, m, m),
     }
-    integral_shapes = {
+
+
+def _integral_shapes(m: int) -> dict[str, tuple[int, ...]]:
+    """The fields of :class:`ModalIntegrals`."""
+    return {
         "mass": (),
         "h0": (3,),
         "h1": (3, m),
@@ -145,37 +177,20 @@ def _body(arrays: Mapping[str, Any], path: str | os.PathLike[str]) -> FlexibleBo
         "a": (3, m, m),
         "B": (3, 3, m, m),
     }
-    shapes |= {f"integral_{name}": shape for name, shape in integral_shapes.items()}
-    found = {name: _array(arrays, name, path) for name in shapes}
+
+
+def _of_shapes(
+    arrays: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], path: str | os.PathLike[str], prefix: str = ""
+) -> dict[str, Any]:
+    """The arrays of these names, each of its shape; in the archive their names have a prefix."""
+    found = {}
     for name, shape in shapes.items():
-        if found[name].shape != shape:
+        array = found[name] = _array(arrays, prefix + name, path)
+        if array.shape != shape:
             raise ModelFileError(
-                f"the array {name} has the wrong shape", file=path, got=str(found[name].shape), allowed=str(shape)
+                f"the array {prefix}{name} has the wrong shape", file=path, got=str(array.shape), allowed=str(shape)
             )
-    nodes = tuple(
-        FlexibleNode(
-            number=int(found["node_numbers"][k]),
-            name=str(names[k]) or None,
-            position=found["node_positions"][k],
-            Gamma=found["node_Gamma"][k],
-            Lambda=found["node_Lambda"][k],
-            Q=found["node_Q"][k],
-        )
-        for k in range(n)
-    )
-    integrals = {name: found[f"integral_{name}"] for name in integral_shapes}
-    integrals["mass"] = float(integrals["mass"])
-    try:
-        return FlexibleBody(
-            nodes=nodes,
-            stiffness=found["stiffness"],
-            damping=found["damping"],
-            integrals=ModalIntegrals(**integrals),
-            boundary=boundary,
-            stiffening=bool(arrays.get("stiffening", False)),
-        )
-    except LinkwiseError as error:
-        raise ModelFileError(f"the body is not possible: {error.what}", file=path, got=error.got) from None
+    return found
 
 
 def _array(arrays: Mapping[str, Any], name: str, path: str | os.PathLike[str]) -> Any:

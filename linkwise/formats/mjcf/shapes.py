@@ -10,6 +10,7 @@ import numpy as np
 from linkwise.formats.mjcf.compiled import Compiled
 from linkwise.model.description import Geometry
 from linkwise.model.placement import Array, inverse_pose, pose
+from linkwise.model.poses import rows
 
 __all__ = ["shapes_of"]
 
@@ -77,5 +78,4 @@ def _geometry(
     mesh: str | None = None,
     scale: tuple[float, float, float] = (1.0, 1.0, 1.0),
 ) -> Geometry:
-    rows = tuple(tuple(float(x) for x in row) for row in np.asarray(X))
-    return Geometry(kind, tuple(float(x) for x in size), mesh, scale, rows, name)
+    return Geometry(kind, tuple(float(x) for x in size), mesh, scale, rows(X), name)

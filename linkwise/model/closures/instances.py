@@ -10,7 +10,7 @@ from linkwise.model.closures.base import Closure, Relation
 from linkwise.spatial.scalar import Scalar
 
 if TYPE_CHECKING:
-    from linkwise.model.mechanism import Pose
+    from linkwise.model.pieces import Pose
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from linkwise.errors import InputError
 from linkwise.model.checks import checked_inertia, checked_mass, checked_pose, checked_vector
-from linkwise.model.editing.pieces import MechanismT, apart, moved_part, moved_shape, product, together
+from linkwise.model.editing.pieces import MechanismT, Pieces, apart, together
 from linkwise.model.editing.renaming import renamed
 from linkwise.model.joints import Fixed, Joint
-from linkwise.model.mechanism import IDENTITY, Body, Frame, JointInstance, Mechanism, Part, Pose
+from linkwise.model.mechanism import Mechanism
+from linkwise.model.pieces import IDENTITY, Body, Frame, JointInstance, Part, Pose
+from linkwise.model.poses import product
+from linkwise.model.welding import moved_part, moved_shape, welded
 
 __all__ = ["attach", "with_frame", "with_payload"]
 
@@ -46,7 +47,7 @@ def attach(
         pieces.bodies.append((Body(name, 0, -1, X, parts, shapes, node=on_node), carrier, instance))
         carrier, seat, on_node = name, IDENTITY, 0
     elif theirs.base_parts or theirs.base_visuals:
-        _fix(pieces, theirs, carrier, X, on_node, mechanism)
+        _fix(pieces, theirs, carrier, X, on_node)
     for body, parent, inboard in theirs.bodies:
         if parent == "world":
             body, parent = replace(body, placement=product(seat, body.placement), node=on_node), carrier
@@ -102,7 +103,7 @@ def with_frame(mechanism: MechanismT, name: str, at: str, placement: Any, node: 
     return replace(mechanism, frames=(*mechanism.frames, Frame(str(name), place.body, X, place.node)))
 
 
-def _fix(pieces: Any, theirs: Any, carrier: str, X: Pose, node: int, mechanism: Mechanism) -> None:
+def _fix(pieces: Pieces, theirs: Pieces, carrier: str, X: Pose, node: int) -> None:
     """What is welded to the other's world becomes part of the body that carries it."""
     if carrier == "world":
         pieces.base_parts += [moved_part(part, X) for part in theirs.base_parts]
@@ -110,12 +111,7 @@ def _fix(pieces: Any, theirs: Any, carrier: str, X: Pose, node: int, mechanism: 
         return
     k = next(i for i, (body, _, _) in enumerate(pieces.bodies) if body.name == carrier)
     body, parent, joint = pieces.bodies[k]
-    rest = np.eye(4)
-    if body.flexible is not None:
-        rest[:3, 3] = body.flexible.nodes[node].position
-    parts = tuple(moved_part(part, X, node) for part in theirs.base_parts)
-    shapes = tuple(moved_shape(shape, product(rest, X)) for shape in theirs.base_visuals)
-    pieces.bodies[k] = replace(body, parts=body.parts + parts, visuals=body.visuals + shapes), parent, joint
+    pieces.bodies[k] = welded(body, X, node, theirs.base_parts, theirs.base_visuals), parent, joint
 
 
 def _pose(placement: Any, what: str) -> Pose:

@@ -13,21 +13,14 @@ from linkwise.model.actuation import Actuator, JointTransmission, Spring
 from linkwise.model.closures import Coupling
 from linkwise.model.closures.base import RelativePose
 from linkwise.model.closures.instances import ClosureInstance
-from linkwise.model.description import Geometry
-from linkwise.model.editing.pieces import (
-    Array,
-    MechanismT,
-    Pieces,
-    apart,
-    moved_part,
-    moved_shape,
-    product,
-    together,
-)
+from linkwise.model.editing.pieces import MechanismT, Pieces, apart, together
 from linkwise.model.frames import turn_z_to
 from linkwise.model.joints import Fixed, Joint
-from linkwise.model.mechanism import IDENTITY, Body, Frame, JointInstance, Mechanism, Pose
+from linkwise.model.mechanism import Mechanism
+from linkwise.model.pieces import IDENTITY, Body, Frame, JointInstance, Pose
 from linkwise.model.placement import inverse_pose
+from linkwise.model.poses import Array, product
+from linkwise.model.welding import moved_part, moved_shape, welded
 
 __all__ = ["joint_pose", "locked"]
 
@@ -134,28 +127,13 @@ def _coordinates(joint: JointInstance, given: Any, q: Array | None) -> tuple[flo
 
 def _merge(body: Body, home: _Home, bodies: list[tuple[Body, str, JointInstance]], pieces: Pieces) -> None:
     """Make what a body is made of part of the one that it is now fixed to."""
-    parts = tuple(moved_part(part, home.X, home.node) for part in body.parts)
     if home.body == "world":
-        pieces.base_parts += parts
+        pieces.base_parts += [moved_part(part, home.X, home.node) for part in body.parts]
         pieces.base_visuals += [moved_shape(shape, home.X) for shape in body.visuals]
         return
     k = next(i for i, (other, _, _) in enumerate(bodies) if other.name == home.body)
     other, parent, joint = bodies[k]
-    rest = np.eye(4)
-    if other.flexible is not None:
-        rest[:3, 3] = other.flexible.nodes[home.node].position
-    X = product(rest, home.X)
-
-    def moved(shapes: tuple[Geometry, ...]) -> tuple[Geometry, ...]:
-        return tuple(moved_shape(shape, X) for shape in shapes)
-
-    both = replace(
-        other,
-        parts=other.parts + parts,
-        visuals=other.visuals + moved(body.visuals),
-        collisions=other.collisions + moved(body.collisions),
-    )
-    bodies[k] = both, parent, joint
+    bodies[k] = welded(other, home.X, home.node, body.parts, body.visuals, body.collisions), parent, joint
 
 
 def _moved_frame(frame: Frame, home: _Home) -> tuple[Frame, str]:

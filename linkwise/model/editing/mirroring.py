@@ -23,10 +23,12 @@ from linkwise.flexible.body import FlexibleBody
 from linkwise.model import closures
 from linkwise.model.actuation import JointTransmission, PathTransmission
 from linkwise.model.description import Geometry
-from linkwise.model.editing.pieces import Array, MechanismT, apart, together
+from linkwise.model.editing.pieces import MechanismT, apart, together
 from linkwise.model.frames import turn_z_to
 from linkwise.model.joints import Joint
-from linkwise.model.mechanism import Body, JointInstance, Mechanism, Part, Pose
+from linkwise.model.mechanism import Mechanism
+from linkwise.model.pieces import Body, JointInstance, Part, Pose
+from linkwise.model.poses import Array
 
 __all__ = ["mirrored", "mirrored_state"]
 

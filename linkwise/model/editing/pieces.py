@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-import numpy as np
-
 from linkwise.errors import LinkwiseError, ModelError
 from linkwise.model.actuation import SENSOR_KINDS, Actuator, Sensor, Spring
 from linkwise.model.closures.attach import relation_between
@@ -16,13 +14,13 @@ from linkwise.model.closures.base import Relation
 from linkwise.model.closures.instances import ClosureInstance, RelationInstance
 from linkwise.model.configurations import Configurations
 from linkwise.model.description import Geometry
-from linkwise.model.mechanism import IDENTITY, Body, Frame, JointInstance, Mechanism, Part, Pose
+from linkwise.model.mechanism import Mechanism
 from linkwise.model.numbering import numbered
 from linkwise.model.parameters import check_names
+from linkwise.model.pieces import Body, Frame, JointInstance, Part
 
-__all__ = ["Pieces", "apart", "moved_part", "moved_shape", "on_joints", "product", "together"]
+__all__ = ["Pieces", "apart", "on_joints", "together"]
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 MechanismT = TypeVar("MechanismT", bound=Mechanism)
 Coordinates = dict[str, tuple[float, ...]]
 
@@ -128,31 +126,6 @@ def on_joints(relation: Relation, names: Mapping[str, str]) -> Relation:
     changed = copy.copy(relation)
     object.__setattr__(changed, "joints", tuple(names.get(joint, joint) for joint in relation.joints))
     return changed
-
-
-def product(X: Pose | Array, Y: Pose | Array) -> Pose:
-    """X Y as rows; what an identity would leave stays to the last bit."""
-    if _is_identity(X):
-        return _rows(Y)
-    return _rows(X) if _is_identity(Y) else _rows(np.array(X) @ np.array(Y))
-
-
-def moved_part(part: Part, X: Pose | Array, node: int = 0) -> Part:
-    """A part in the frame of the body that carries its own, which is at X there."""
-    return replace(part, placement=product(X, part.placement), node=node)
-
-
-def moved_shape(shape: Geometry, X: Pose | Array) -> Geometry:
-    """A shape likewise."""
-    return replace(shape, placement=product(X, shape.placement))
-
-
-def _rows(X: Pose | Array) -> Pose:
-    return tuple(tuple(float(x) for x in row) for row in X)
-
-
-def _is_identity(X: Pose | Array) -> bool:
-    return X is IDENTITY or np.array_equal(np.asarray(X), np.eye(4))
 
 
 def _is_parameter(mechanism: Mechanism, name: str) -> bool:

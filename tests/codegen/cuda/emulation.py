@@ -23,11 +23,9 @@ compiler = shutil.which("g++") or shutil.which("clang++")
 needs_compiler = pytest.mark.skipif(compiler is None, reason="no C++ compiler here to run kernels on the CPU with")
 
 _BEFORE = """
-#include <barrier>
 #include <cmath>
 #include <cstring>
-#include <thread>
-#include <vector>
+#include <pthread.h>
 using std::nan;
 using std::nanf;
 #define LW_LANES 4
@@ -46,10 +44,10 @@ static int __double2loint(double x) { long long i; std::memcpy(&i, &x, 8); retur
 static double __hiloint2double(int h, int l)
 { long long i = ((long long)h << 32) | (unsigned)l; double x; std::memcpy(&x, &i, 8); return x; }
 struct Index { int x; };
-static thread_local Index threadIdx, blockIdx;
-static thread_local std::barrier<> *warp_barrier;
-static thread_local int *warp_vote;
-static void __syncwarp(unsigned = 0) { warp_barrier->arrive_and_wait(); }
+static thread_local Index threadIdx, blockIdx, gridDim;
+static pthread_barrier_t warp_barrier; // warps run one after the other
+static int warp_vote[LW_LANES];
+static void __syncwarp(unsigned = 0) { pthread_barrier_wait(&warp_barrier); }
 static bool __any_sync(unsigned, bool mine)
 {
     warp_vote[threadIdx.x % LW_LANES] = mine;
@@ -64,51 +62,73 @@ static bool __any_sync(unsigned, bool mine)
 _AFTER = """
 REAL lw_memory[1 << 18] __align__(16);
 
-extern "C" void run(REAL **arrays, long long count, int steps)
+struct Address { // of numbers or of whole numbers, as the kernel has it
+    void *place;
+    template <typename T> operator T *() const { return (T *)place; }
+};
+
+struct Lane {
+    void **arrays;
+    long long count;
+    const long long *more;
+    int blocks, block, thread;
+};
+
+static void *in_lane(void *given)
 {
-    const int threads = LW_WARPS * LW_LANES;
-    for (int block = 0; block < (count + threads - 1) / threads; ++block) {
-        for (int warp = 0; warp < LW_WARPS; ++warp) {
-            std::barrier<> barrier(LW_LANES);
-            int vote[LW_LANES];
-            std::vector<std::thread> lanes;
-            for (int lane = 0; lane < LW_LANES; ++lane)
-                lanes.emplace_back([&, lane] {
-                    blockIdx.x = block;
-                    threadIdx.x = warp * LW_LANES + lane;
-                    warp_barrier = &barrier;
-                    warp_vote = vote;
-                    (void)steps;
-                    CALL;
-                });
-            for (auto &lane : lanes) lane.join();
+    const Lane &lane = *(const Lane *)given;
+    void **const arrays = lane.arrays;
+    const long long count = lane.count, *const more = lane.more;
+    (void)more;
+    blockIdx.x = lane.block;
+    gridDim.x = lane.blocks;
+    threadIdx.x = lane.thread;
+    CALL;
+    return nullptr;
+}
+
+extern "C" void run(void **arrays, long long count, const long long *more, int blocks)
+{
+    pthread_barrier_init(&warp_barrier, nullptr, LW_LANES);
+    for (int warp = 0; warp < blocks * LW_WARPS; ++warp) {
+        Lane lanes[LW_LANES];
+        pthread_t threads[LW_LANES];
+        for (int k = 0; k < LW_LANES; ++k) {
+            lanes[k] = {arrays, count, more, blocks, warp / LW_WARPS, warp % LW_WARPS * LW_LANES + k};
+            pthread_create(&threads[k], nullptr, in_lane, &lanes[k]);
         }
+        for (int k = 0; k < LW_LANES; ++k) pthread_join(threads[k], nullptr);
     }
+    pthread_barrier_destroy(&warp_barrier);
 }
 """
 
 
 class Emulated:
-    """A kernel compiled for the CPU."""
+    """A kernel compiled for the CPU: one that takes some arrays, a count, and perhaps ``more`` whole numbers."""
 
-    def __init__(self, kernel: Kernel, arrays: int, dtype: type, folder: Path, rollout: bool = False) -> None:
-        passed = ", ".join([*(f"arrays[{k}]" for k in range(arrays)), "count", *(["steps"] if rollout else [])])
+    def __init__(self, kernel: Kernel, arrays: int, dtype: type, folder: Path, more: int = 0) -> None:
+        self.threads = kernel.threads
+        addresses = [f"Address{{arrays[{k}]}}" for k in range(arrays)]
+        passed = ", ".join([*addresses, "count", *(f"more[{k}]" for k in range(more))])
         source, library = folder / f"{kernel.name}.cpp", folder / f"{kernel.name}.so"
         source.write_text(_BEFORE + kernel.text + _AFTER.replace("CALL", f"{kernel.name}({passed})"))
         # Not contracted: the kernel says itself where it fuses, and so the results are those of the GPU.
-        flags = ["-std=c++20", "-O1", "-ffp-contract=off", "-mfma", "-shared", "-fPIC", "-pthread", "-w"]
+        flags = ["-std=c++20", "-O0", "-ffp-contract=off", "-mfma", "-shared", "-fPIC", "-pthread", "-w"]
         assert compiler is not None
         done = subprocess.run([compiler, *flags, "-o", library, source], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[:2000]
         self._run = ctypes.CDLL(str(library)).run
-        self._run.argtypes = [ctypes.c_void_p, ctypes.c_longlong, ctypes.c_int]
+        self._run.argtypes = [ctypes.c_void_p, ctypes.c_longlong, ctypes.c_void_p, ctypes.c_int]
         self.dtype = np.dtype(dtype)
 
-    def __call__(self, arrays: Sequence[np.ndarray], count: int, steps: int = 0) -> None:
+    def __call__(self, arrays: Sequence[np.ndarray], count: int, *more: int) -> None:
         """Run on arrays that are exactly as a kernel gets them."""
         assert all(a.dtype == self.dtype for a in arrays)
-        self.at([a.ctypes.data for a in arrays], count, steps)
+        self.at([a.ctypes.data for a in arrays], count, *more)
 
-    def at(self, addresses: Sequence[int], count: int, steps: int = 0) -> None:
-        """Run on memory."""
-        self._run((ctypes.c_void_p * max(1, len(addresses)))(*addresses), count, steps)
+    def at(self, addresses: Sequence[int], count: int, *more: int, blocks: int | None = None) -> None:
+        """Run on memory, with as many blocks as cover the count if not given."""
+        places = (ctypes.c_void_p * max(1, len(addresses)))(*addresses)
+        numbers = (ctypes.c_longlong * max(1, len(more)))(*more)
+        self._run(places, count, numbers, -(-count // self.threads) if blocks is None else blocks)

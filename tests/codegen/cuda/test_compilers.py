@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.codegen.cuda.rolled import rolled_kernel
 from linkwise.codegen.cuda.runtime import OPTIONS
 from linkwise.codegen.cuda.source import Rollout, batch_kernel, rollout_kernel
 from tests.codegen.cuda.models import every_joint, sum_of_squares
@@ -73,3 +74,11 @@ def test_long_programs_stay_on_the_chip(bits: int, tmp_path: Path) -> None:
     """Forward dynamics of 24 links needs more values than a thread has registers; they wait in shared memory."""
     program = chain(24).function("forward_dynamics").program
     assert spilled_bytes(compiled(batch_kernel(program, bits).text, tmp_path, "sm_90")) <= 128
+
+
+@pytest.mark.parametrize("bits", [64, 32])
+def test_loops_compile(bits: int, tmp_path: Path) -> None:
+    """One body for each kind of link: the same text for any number of them, and nothing spilled."""
+    program = chain(5).with_sweeps("rolled").function("forward_dynamics").rolled_program  # type: ignore[attr-defined]
+    assert spilled_bytes(compiled(rolled_kernel(program, bits).text, tmp_path, "sm_90")) == 0
+    compiled(rolled_kernel(program, bits).text, tmp_path, "sm_75")

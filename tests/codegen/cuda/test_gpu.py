@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.codegen.cuda import rolled_runtime
 from linkwise.codegen.cuda.runtime import DeviceProgram
 from linkwise.codegen.cuda.target import TARGET
+from linkwise.rolled import device_chain, long_chain
 from linkwise.tracing.program import Program
 from tests.codegen.cuda.models import binary, every_joint, random_state, sum_of_squares, ulps, unary
+from tests.rolled.test_long_chain import CUT, chain, state
 
 cp = importlib.import_module("cupy") if TARGET.available() else None
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(cp is None, reason="no CUDA device, or no CuPy")]
@@ -205,3 +208,53 @@ def test_memory_runs_out(model: lw.Model) -> None:
     pool.set_limit(size=1024)
     with cp.cuda.using_allocator(pool.malloc), pytest.raises(lw.LinkwiseError, match="no room for the results"):
         model.inverse_dynamics(q, v, a)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("count", [1, 33, 1000])
+def test_loops(dtype: type, count: int) -> None:
+    """Functions of large mechanisms: branches and every kind of joint."""
+    model = every_joint().with_sweeps("rolled")
+    q, v, a = (x.astype(dtype) for x in random_state(model, count))
+    on = [cp.asarray(x) for x in (q, v, a)]
+    wide = [x.astype(float) for x in (q, v, a)]
+    close(model.inverse_dynamics(*on), model.inverse_dynamics(*wide), dtype)
+    close(model.forward_dynamics(*on), model.forward_dynamics(*wide), dtype)
+    close(model.poses(on[0]), model.poses(wide[0]), dtype)
+    close(model.mass_matrix(on[0][:3]), model.mass_matrix(wide[0][:3]), dtype)
+
+
+def test_loops_every_way_of_calling(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = chain(150, CUT["revolute"])
+    q, v, a = (0.3 * x for x in random_state(model, 500))
+    expected = model.inverse_dynamics(q, v, a)
+    on = [cp.asarray(x) for x in (q, v, a)]
+    close(model.inverse_dynamics(*(cp.asfortranarray(x) for x in on)), expected, np.float64)
+    close(model.inverse_dynamics(on[0], np.zeros(150), np.zeros(150)), model.gravity_force(q), np.float64)
+    out = cp.full((500, 150), cp.nan)
+    assert model.inverse_dynamics(*on, out=out) is out
+    close(out, expected, np.float64)
+    with cp.cuda.Stream(non_blocking=True) as stream:
+        late = model.inverse_dynamics(*(cp.asarray(x) for x in (q, v, a)))
+        stream.synchronize()
+    close(late, expected, np.float64)
+    monkeypatch.setattr(rolled_runtime, "SCRATCH_BYTES", 1 << 21)  # room for a few tiles: the batch takes turns
+    close(model.inverse_dynamics(*on), expected, np.float64)
+    assert model.inverse_dynamics(*on, out=on[2]) is on[2]
+    close(on[2], expected, np.float64)
+
+
+@pytest.mark.parametrize("kind", CUT)
+def test_one_long_chain(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By segments, which are joined pair by pair; with links left over."""
+    monkeypatch.setattr(long_chain, "LONG", 100)
+    monkeypatch.setattr(device_chain, "SEGMENTS", 100)
+    model = chain(997, CUT[kind])
+    q, v, tau = state(model)
+    expected = model.forward_dynamics(q, v, tau)
+    got = cp.asnumpy(model.forward_dynamics(*(cp.asarray(x) for x in (q, v, tau))))
+    assert np.abs(got - expected).max() <= 1e-9 * np.abs(expected).max()
+    narrow = cp.asnumpy(model.forward_dynamics(*(cp.asarray(np.stack([x, x]), np.float32) for x in (q, v, tau))))
+    assert narrow.dtype == np.float32
+    again = model.forward_dynamics(*(x.astype(np.float32).astype(float) for x in (q, v, tau)))
+    assert np.abs(narrow - again).max() <= 1e-6 * np.abs(again).max()

@@ -164,7 +164,7 @@ def test_rollout_in_place_or_not(record: bool, tmp_path: Path) -> None:
     x, y = np.random.default_rng(0).uniform(-1, 1, (2, 6, 1))
     steps = 5
     outputs = [np.full((steps, 6, 1) if record else (6, 1), np.nan) for _ in range(3)]
-    Emulated(kernel, 5, np.float64, tmp_path, rollout=True)([x, y, *outputs], 6, steps)
+    Emulated(kernel, 5, np.float64, tmp_path, more=1)([x, y, *outputs], 6, steps)
     history = []
     for _ in range(steps):
         z = (0.5 * y + (x + y)) * y

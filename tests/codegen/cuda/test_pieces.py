@@ -10,8 +10,11 @@ import pytest
 from linkwise.codegen.cuda import layout
 from linkwise.codegen.cuda import source as kernels
 from linkwise.codegen.cuda.instructions import LONGEST_PIECE, Piece, numbers_of, pieces_of
+from linkwise.codegen.cuda.leaving import gathered
 from linkwise.codegen.cuda.parts import split
 from linkwise.codegen.cuda.source import all_rows, batch_kernel, wide_results
+from linkwise.model_api.model import Model
+from linkwise.models import planar_arm
 from linkwise.tracing.program import ArraySpec, Program
 from tests.codegen.cuda.emulation import LANES, Emulated, needs_compiler
 from tests.codegen.cuda.models import every_joint, random_state
@@ -44,7 +47,7 @@ def test_pieces(local: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     kernel = batch_kernel(program, 64, pieces={0: pieces_of(program.outputs[0])})
     assert ("volatile REAL frame[" in kernel.text) == local
     assert "lw_give<" in kernel.text
-    _check(function, kernel, count, tmp_path)
+    _check(model, function, kernel, count, tmp_path)
 
 
 def powers() -> Program:
@@ -57,6 +60,39 @@ def powers() -> Program:
     nodes.append(("add", 0, 1))
     outputs = (ArraySpec("s", (1,)), ArraySpec("y", (4, 20)))
     return Program("powers", tuple(nodes), (ArraySpec("x", (80,)),), outputs, ((len(nodes) - 1,), tuple(results)))
+
+
+@needs_compiler
+def test_rows_of_several_matrices_leave_together(tmp_path: Path) -> None:
+    model = planar_arm(16)
+    function = model.function("linearize_inverse")
+    program = function.program
+    wide = {k: pieces_of(program.outputs[k]) for k in (1, 2, 3)}
+    kernel = batch_kernel(program, 64, pieces=wide)
+    assert kernel.text.count("lw_give<") < sum(map(len, wide.values())) / 2
+    _check(model, function, kernel, LANES + 1, tmp_path)
+
+
+def test_gathered() -> None:
+    """Rows of two matrices that are complete in turn, from the last to the first, and one that lies apart."""
+    order = [(Piece(array, 10 * row), 10) for row in (5, 4, 3, 2, 0) for array in (0, 1)]
+    for room, longest, waiting in ((9, 10, 10), (10, 10, 10), (40, 20, 40), (80, 40, 80), (1000, 40, 80)):
+        leaving = gathered(order, room)
+        stretches = list(dict.fromkeys(leaving.stretches.values()))
+        assert (max(s.size for s in stretches), leaving.size) == (longest, waiting)
+        assert sum(s.size for s in stretches) == 100
+        assert len(leaving.last) == len(stretches)
+        held: dict[int, Piece] = {}  # what waits in each place, as the pieces come
+        for piece, size in order:
+            places = range(leaving.place(piece), leaving.place(piece) + size)
+            assert not held.keys() & set(places)
+            held.update(dict.fromkeys(places, piece))
+            if piece in leaving.last:
+                stretch = leaving.stretches[piece]
+                for k in range(stretch.size):
+                    at = held.pop(stretch.place + k)
+                    assert at.array == stretch.array and at.first <= stretch.first + k < at.first + 10
+        assert not held
 
 
 @needs_compiler
@@ -94,9 +130,9 @@ def test_which_results_leave_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not wide_results(matrix, 32, ["rows"] * 2)
 
 
-def _check(function: object, kernel: object, count: int, folder: Path) -> None:
+def _check(model: Model, function: object, kernel: object, count: int, folder: Path) -> None:
     program = function.program  # type: ignore[attr-defined]
-    given = random_state(every_joint(), count)[: len(program.inputs)]
+    given = random_state(model, count)[: len(program.inputs)]
     outputs = [np.full((count, a.size), -777.0) for a in program.outputs]
     Emulated(kernel, len(given) + len(outputs), float, folder)([*given, *outputs], count)  # type: ignore[arg-type]
     expected = function(*given)  # type: ignore[operator]

@@ -25,10 +25,14 @@ def slow(*args, **kwargs):
     return "slow", args, kwargs
 
 
-def filled(program):
+def filled(program, *dtypes):
     slot = BatchSlot()
-    BatchKernel.build(program).offer(slot)
+    for dtype in dtypes or (np.float64,):
+        BatchKernel.build(program, dtype).offer(slot)
     return slot
+
+
+BOTH = (np.float64, np.float32)
 
 
 def function(program=None, **kwargs):
@@ -68,6 +72,45 @@ def test_named_tuples():
     got = function(make_result=Pair)(*batch(3))
     assert type(got) is Pair
     assert got.first.shape[0] == 3
+
+
+@pytest.mark.parametrize("one_state", [False, True])
+@pytest.mark.parametrize("count", [1, 8, 100])
+def test_float32(count, one_state):
+    """The kernel of its own precision; one state through it too."""
+    f = function(slot=filled(mixture(), *BOTH), one_state=one_state)
+    x = [a.astype(np.float32) for a in batch(count)]
+    got, right = f(*x), interpret(mixture(), [a.astype(np.float64) for a in x])
+    for g, e, one in zip(got, right, f(*(a[0] for a in x)), strict=True):
+        assert g.dtype == one.dtype == np.float32
+        assert g.shape == e.shape
+        assert np.shape(one) == e.shape[1:]
+        assert np.allclose(g, e, rtol=1e-5, atol=1e-5)
+        assert np.array_equal(one, g[0])
+    doubles = f(*batch(count))
+    assert all(g.dtype == np.float64 for g in doubles)
+
+
+def test_float32_without_its_kernel():
+    x = [a.astype(np.float32) for a in batch(3)]
+    for arguments in (x, [a[0] for a in x]):
+        assert function()(*arguments)[0] == "slow"
+
+
+def test_float32_into_out():
+    program = shaped(3, outputs=((2,),))
+    f = builtin_function(program, slow=slow, name="s", slot=filled(program, *BOTH))
+    x = X.astype(np.float32)
+    for given, size in ((x, (4, 2)), (x[1], (2,))):
+        out = np.empty(size, np.float32)
+        assert f(given, out=out) is out
+        assert np.array_equal(out, f(given))
+        assert f(given, out=np.empty(size))[0] == "slow"
+        assert f(given.astype(np.float64), out=out)[0] == "slow"
+    beside = np.zeros(20, np.float32)  # in the same piece of memory, but apart
+    out = beside[12:].reshape(4, 2)
+    assert f(beside[:12].reshape(4, 3), out=out) is out
+    assert f(beside[:12].reshape(4, 3), out=beside[11:19].reshape(4, 2))[0] == "slow"
 
 
 def odd_arguments():
@@ -181,10 +224,12 @@ def test_large_results_are_handed_on():
     assert function()(*batch(most + 1))[0] == "slow"
 
 
-def test_nothing_is_leaked():
-    f, x = function(make_result=Pair), batch(100)
+@pytest.mark.parametrize("dtype", BOTH)
+def test_nothing_is_leaked(dtype):
+    f = function(make_result=Pair, slot=filled(mixture(), *BOTH))
+    x = [a.astype(dtype) for a in batch(100)]
     before = [sys.getrefcount(a) for a in x]
-    kept = sys.getrefcount(np.dtype(np.float64))
+    kept = sys.getrefcount(np.dtype(dtype))
     tracemalloc.start()
     for _ in range(200):
         f(*x)
@@ -197,7 +242,7 @@ def test_nothing_is_leaked():
     tracemalloc.stop()
     assert grown < 2000
     assert [sys.getrefcount(a) for a in x] == before
-    assert abs(sys.getrefcount(np.dtype(np.float64)) - kept) < 50
+    assert abs(sys.getrefcount(np.dtype(dtype)) - kept) < 50
 
 
 def test_many_threads():

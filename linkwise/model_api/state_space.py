@@ -1,0 +1,110 @@
+"""The state space of a model: its motion linearised about a state, of continuous time or over a time step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwise.errors import InputError
+from linkwise.model_api.held_motion import held_motion
+from linkwise.model_api.tangent_space import TangentSpace
+
+Array = NDArray[Any]
+
+
+class StateSpace(NamedTuple):
+    """δẋ = A δx + B δτ, or δx⁺ = A δx + B δτ for a time step; x = [q; v] in the tangent space, 2 nv numbers."""
+
+    A: Any
+    B: Any
+
+
+class StateSpaces(TangentSpace):
+    """The linearised motion of a model, as methods."""
+
+    def state_space(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        *,
+        dt: float | None = None,
+        actuated: Sequence[str] | None = None,
+        t: ArrayLike | None = None,
+        p: ArrayLike | None = None,
+        threads: int | None = None,
+    ) -> StateSpace:
+        """The model linearised about a state: A (..., 2 nv, 2 nv) and B (..., 2 nv, nv) for x = [q; v] and the input τ.
+
+        Changes of q are in the tangent space (as in :meth:`integrate`). Without ``dt``, of continuous time. With
+        ``dt``, of the motion over that time with constant τ (a zero-order hold): the derivative of where the exact
+        motion leads. At rest that is the matrix exponential, however long the step.
+
+        Of a model with closures, x = [ξ; w] has the independent freedoms only: δq = N ξ and w = v[independent], with N
+        and ``independent`` of :meth:`freedoms` (for ξ, of the equations between places alone). One state that obeys the
+        closures; with ``dt``, at rest.
+
+        Args:
+            q: configuration (..., nq).
+            v: velocity (..., nv).
+            tau: joint forces (..., nv).
+            dt: time step in s; None for continuous time.
+            actuated: names of the joints that have motors: B has their columns alone. All if not given.
+            t: time, for closures that depend on it.
+            p: run-time parameters (..., np).
+            threads: threads to split a batch over.
+        """
+        if actuated is not None:
+            whole = self.state_space(q, v, tau, dt=dt, t=t, p=p, threads=threads)
+            return StateSpace(whole.A, whole.B @ self.actuation_matrix(actuated))
+        if self.closures:
+            return StateSpace(*self._closed_state_space(q, v, tau, t, p, None if dt is None else checked_dt(dt)))
+        q, v, tau = (np.asarray(x, float) for x in (q, v, tau))
+        if dt is not None:
+            return self._held(q, v, tau, checked_dt(dt), p, threads)
+        lin = self.linearize_forward(q, v, tau, p=p, threads=threads)
+        n = self.nv
+        A = np.zeros((*lin.vdot.shape[:-1], 2 * n, 2 * n))
+        A[..., :n, :n] = -self._ad(v)
+        A[..., :n, n:] = np.eye(n)
+        A[..., n:, :n] = lin.dq
+        A[..., n:, n:] = lin.dv
+        return StateSpace(A, np.concatenate([np.zeros_like(lin.dtau), lin.dtau], axis=-2))
+
+    def _held(self, q: Array, v: Array, tau: Array, dt: float, p: Any, threads: int | None) -> StateSpace:
+        """The state space of the motion over a time in which τ is held."""
+        vdot = self._run("forward_dynamics", q, v, tau, p=p, threads=threads)
+        # A state that is not a number must not decide on the steps of the others: a state of rest takes its place.
+        known = (np.isfinite(vdot) & np.isfinite(v)).all(axis=-1, keepdims=True)
+        q = np.where(known, q, self.neutral())
+        v, tau, vdot = (np.where(known, x, 0.0) for x in (v, tau, vdot))
+
+        def rates(q: Array, v: Array) -> tuple[Array, Array]:
+            return self.state_space(q, v, tau, p=p, threads=threads)
+
+        def step(q: Array, v: Array, h: float) -> tuple[Array, Array]:
+            there, speed, _ = self._step(q, v, tau, h, p, threads)
+            return there, speed
+
+        change = np.where(known[..., None], held_motion(rates, step, q, v, vdot, dt), np.nan)
+        return StateSpace(change[..., : 2 * self.nv], change[..., 2 * self.nv :])
+
+    # What the rest of the model gives.
+    if TYPE_CHECKING:
+        closures: Any
+        actuation_matrix: Any
+        linearize_forward: Any
+        neutral: Any
+        _closed_state_space: Any
+        _run: Any
+        _step: Any
+
+
+def checked_dt(dt: object) -> float:
+    """A time step in s; raises InputError unless it is finite and positive."""
+    if not isinstance(dt, (int, float, np.number)) or not np.isfinite(dt) or dt <= 0.0:
+        raise InputError("the time step is not a positive number", got=repr(dt), allowed="seconds, e.g. 0.01")
+    return float(dt)

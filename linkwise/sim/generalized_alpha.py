@@ -1,0 +1,256 @@
+"""The generalized-α method (Chung and Hulbert 1993), on Lie groups (Arnold and Brüls 2007): for stiff structures.
+
+With w = [v̇, ẋ] and the auxiliary rates a, a step of h ends where
+
+    q₊ = q ∘ exp(h v + h²((½-β) a + β a₊)),    s₊ = s + h((1-γ) a + γ a₊)   of s = [v, x],
+    (1-α_m) a₊ + α_m a = (1-α_f) w₊ + α_f w,
+
+and w₊ are the rates there: for trees 𝓜v̇ + b = τ, by inverse dynamics; with closures the accelerations that obey them.
+Of second order, implicit: motions much faster than the step neither limit it nor survive in it. The spectral radius ρ
+at infinity is the factor that remains of them after a step: 1 keeps them all, 0 removes them at once; slow motions are
+hardly damped. The other numbers follow from ρ,
+
+    α_m = (2ρ-1)/(ρ+1),   α_f = ρ/(ρ+1),   β = ¼(1-α_m+α_f)²,   γ = ½-α_m+α_f.
+
+w₊ is found by Newton's method. Its matrix, 𝓜 + hγ'D + h²β'K, takes D and K from what is stiff (bodies that deform,
+springs, dampers, controls, all that elements exert) and leaves out how inertial forces and weights change, which costs
+ten times as much to know and converges hardly faster. Steps that do not converge with it, and models with closures or
+of many bodies, take the exact derivative, column by column along unit vectors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwise.codegen.routine import Columns, Copy, IfAny, Seek, Statement, WhileAny
+from linkwise.model.parameters import Values
+from linkwise.sim.implicit import Matrix, factorized, solved
+from linkwise.sim.motion import Flat, Motion, objects
+from linkwise.sim.tableaux import GeneralizedAlpha
+from linkwise.sim.work import Step, Work, flag, program
+from linkwise.spatial.dual import derivative
+from linkwise.spatial.scalar import Scalar, is_zero, where
+from linkwise.tracing.tiles import TiledSystem
+
+_MOST = 20  # iterations with one matrix
+_CLOSE = 1e-10  # of the velocities: what may be left when an iteration ends
+_ROUGH = 1e-6  # a last change of the velocities, relative, after which a step has failed
+
+_Statements = Sequence[Statement]
+
+
+class _Texts:
+    """What a step computes, over any scalar."""
+
+    def __init__(self, m: Motion, method: GeneralizedAlpha) -> None:
+        self.m, self.method = m, method
+        self.n = m.nv + m.flowing
+        share = (1.0 - method.alpha_f) / (1.0 - method.alpha_m)
+        self.of_places, self.of_rates = method.beta * share, method.gamma * share  # β', γ': what w₊ does to them
+        self.by_forces = not m.model.closures
+
+    def ends(self, y: Flat, memory: Flat, w: Flat, h: Scalar) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+        """u, s₊ and a₊ for a choice of w₊."""
+        nv, n, c = self.m.nv, self.n, self.method
+        a, before = memory[1 : 1 + n], memory[1 + n :]
+        of_w, of_before, of_a = (x / (1.0 - c.alpha_m) for x in (1.0 - c.alpha_f, c.alpha_f, -c.alpha_m))
+        a_new = [of_w * x + (of_before * b + of_a * o) for x, b, o in zip(w, before, a, strict=True)]
+        start = self.m.chart_origin(y)[nv:]
+        mean = [(0.5 - c.beta) * o + c.beta * x for o, x in zip(a[:nv], a_new[:nv], strict=True)]
+        u = [h * (v + h * x) for v, x in zip(start[:nv], mean, strict=True)]
+        s = [b + h * ((1.0 - c.gamma) * o + c.gamma * x) for b, o, x in zip(start, a, a_new, strict=True)]
+        return u, s, a_new
+
+    def forces(self, q: Flat, s: Flat, y: Flat, t: Scalar, p: Flat) -> tuple[list[Scalar], Any, list[Scalar]]:
+        """On the joints, on the bodies, and ẋ."""
+        m = self.m
+        v, x = list(s[: m.nv]), [*s[m.nv :], *m.kept(y)]
+        active, passive = m.joint_forces(t, q, v, x, p)
+        tau = [a + b + c for a, b, c in zip(active, passive, m.joint_losses(q, v), strict=True)]
+        return tau, m.body_forces(t, q, v, x, p), m.element_rates(t, q, v, x, p)
+
+    def missing(self, y: Flat, memory: Flat, w: Flat, t: Scalar, h: Scalar, p: Flat) -> list[Scalar]:
+        """What w₊ must bring to zero: forces, of trees; rates, of models with closures."""
+        m, nv = self.m, self.m.nv
+        u, s, _ = self.ends(y, memory, w, h)
+        if not self.by_forces:
+            return [a - b for a, b in zip(w, m.rates(y, [*u, *s], t, p)[nv:], strict=True)]
+        q = m.moved(m.parts(y)[0], u)
+        tau, outside, xdot = self.forces(q, s, y, t, p)
+        needed = m.model.inverse_dynamics(
+            objects(q), objects(s[:nv]), objects(w[:nv]), f_ext=outside, p=m.model_parameters(p)
+        )
+        lacking = [a - b for a, b in zip(needed, tau, strict=True)]
+        return [*lacking, *(a - b for a, b in zip(w[nv:], xdot, strict=True))]
+
+    def stiff_part(self, y: Flat, memory: Flat, w: Flat, t: Scalar, h: Scalar, p: Flat) -> Matrix:
+        """𝓜 + hγ'D + h²β'K of what is stiff."""
+        m, nv, n = self.m, self.m.nv, self.n
+        u, s, _ = self.ends(y, memory, w, h)
+        q, own = m.moved(m.parts(y)[0], u), m.model_parameters(p)
+        by_place, by_rate = (h * h) * self.of_places, h * self.of_rates
+        mass = m.model.mass_matrix(objects(q), p=own)
+        S: Matrix = [[mass[i, j] if i < nv and j < nv else float(i == j) for j in range(n)] for i in range(n)]
+
+        def acting(e: Flat) -> list[Scalar]:
+            moved = m.moved(q, [by_place * x for x in e[:nv]])
+            changed = [a + by_rate * x for a, x in zip(s, e, strict=True)]
+            tau, outside, xdot = self.forces(moved, changed, y, t, p)
+            if outside is not None:
+                pushed = m.model.external_force(objects(moved), outside, p=own)
+                tau = [a + b for a, b in zip(tau, pushed, strict=True)]
+            return [*tau, *xdot]
+
+        for j in range(n):
+            change = derivative(acting, [0.0] * n, [float(i == j) for i in range(n)])[1]
+            for i, x in enumerate(change):
+                if not is_zero(x):
+                    S[i][j] = S[i][j] - x
+        values = Values(m.model, own)
+        for body in m.model.bodies:
+            if body.flexible is None:
+                continue
+            k, d = values.elasticity(body)
+            for part, factor in ((body.flexible.stiffness, by_place * k), (body.flexible.damping, by_rate * d)):
+                for i, j in zip(*np.nonzero(part), strict=True):
+                    a, b = body.v_slice.start + int(i), body.v_slice.start + int(j)
+                    S[a][b] = S[a][b] + float(part[i, j]) * factor
+        return S
+
+
+def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
+    """One step of the generalized-α method; ``memory`` is [1, a, w], or begins with 0 where nothing is known yet."""
+    m = work.motion
+    texts = _Texts(m, method)
+    n, nv, size = texts.n, m.nv, 1 + 2 * texts.n
+    sizes = {"y": m.ny, "memory": size, "w": n, "t_stage": 1, "h": 1, "p": m.np}
+
+    def restart(memory: Flat, k0: Flat) -> dict[str, Any]:
+        known = memory[0] > 0.0
+        return {"memory_known": [where(known, a, b) for a, b in zip(memory, [1.0, *k0[nv:], *k0[nv:]], strict=True)]}
+
+    def seek(w: Flat, found: Scalar) -> dict[str, Any]:
+        """The start of an iteration, for the states that have not found their w."""
+        counts = {"trials_new": 0.0, "last_new": 1e300, "found_new": found, "seeking_new": 1.0 - found}
+        return {"w_new": list(w), **counts}
+
+    def predict(memory: Flat, t: Flat, h: Flat) -> dict[str, Any]:
+        return {**seek(memory[1 + n :], 0.0), "t_stage": t[0] + h[0]}
+
+    def update(
+        y: Flat, w: Flat, x: Flat, h: Flat, trials: Flat, last: Flat, found: Flat, seeking: Flat
+    ) -> dict[str, Any]:
+        change: Scalar = 0.0
+        scale: Scalar = 1.0
+        for a, b in zip(x, m.chart_origin(y)[nv:], strict=True):
+            change = change + abs(a)  # not the largest, for a maximum passes over what is not a number
+            scale = where(abs(b) > scale, abs(b), scale)
+        change = change * (h[0] * texts.of_rates)
+        # Each change is θ times the last; what is left after this one is θ/(1-θ) times it, or as much as it at first.
+        theta = where(trials[0] > 0.0, change / last[0], 0.5)
+        near = change * theta <= (_CLOSE * scale) * (1.0 - theta)
+        # At rounding, changes stop shrinking; before that they must shrink.
+        stuck = (trials[0] > 1.0) & ~(theta < 0.9)
+        seeks = seeking[0] > 0.0
+        return {
+            "w_new": [where(seeks, a - b, a) for a, b in zip(w, x, strict=True)],
+            "trials_new": trials[0] + 1.0,
+            "last_new": where(seeks, change, last[0]),
+            "found_new": where(seeks, flag(near | (stuck & (change <= _ROUGH * scale))), found[0]),
+            "seeking_new": flag(seeks & ~near & ~stuck & (trials[0] < float(_MOST))),
+        }
+
+    def again(memory: Flat, w: Flat, found: Flat) -> dict[str, Any]:
+        return seek([where(found[0] > 0.0, a, b) for a, b in zip(w, memory[1 + n :], strict=True)], found[0])
+
+    def close(y: Flat, memory: Flat, w: Flat, h: Flat, found: Flat) -> dict[str, Any]:
+        u, s, a_new = texts.ends(y, memory, w, h[0])
+        known = found[0] > 0.0
+        y_new = [*m.moved(m.parts(y)[0], u), *(where(known, x, math.nan) for x in s), *m.kept(y)]
+        return {"y_new": y_new, "memory_new": [1.0, *a_new, *w]}
+
+    def missing(y: Flat, memory: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> dict[str, Any]:
+        return {"right": texts.missing(y, memory, w, t[0], h[0], p)}
+
+    kept = tuple(Copy(f"{name}_new", name) for name in ("w", "trials", "last", "found", "seeking"))
+    lacking = work.call(program("missing", missing, sizes))
+    counted = dict.fromkeys(("trials", "last", "found", "seeking"), 1)
+    updating: tuple[Statement, ...] = (
+        *work.call(program("update", update, {"y": m.ny, "w": n, "x": n, "h": 1, **counted})),
+        *kept,
+    )
+    exact_factor, exact_solve = _exact(work, texts, sizes)
+    if m.model.closures or m.model.rolls:
+        factor, solve = exact_factor, exact_solve
+    else:
+        factor, solve = _stiff(work, texts, sizes)
+    fresh = program("fresh", lambda memory: {"fresh": flag(memory[0] <= 0.0)}, {"memory": size})
+    restarting = work.call(program("restart", restart, {"memory": size, "k0": m.nz}))
+    found_anew: tuple[Statement, ...] = (*work.rates_at("y", "t", "k0"), *restarting, Copy("memory_known", "memory"))
+    passed: _Statements = tuple(Seek(curve.name, "t_stage", "p", curve.offset) for curve in m.curves if m.passes(curve))
+    return Step(
+        (*work.call(fresh), IfAny("fresh", found_anew)),
+        (
+            *work.call(program("predict", predict, {"memory": size, "t": 1, "h": 1})),
+            *kept,
+            *passed,
+            *factor,
+            WhileAny("seeking", (*lacking, *solve, *updating)),
+            *work.call(program("again", again, {"memory": size, "w": n, "found": 1})),
+            *kept,
+            WhileAny("seeking", (*exact_factor, *lacking, *exact_solve, *updating)),
+            *work.call(program("close", close, {"y": m.ny, "memory": size, "w": n, "h": 1, "found": 1})),
+        ),
+        memory=size,
+    )
+
+
+def _stiff(work: Work, texts: _Texts, sizes: dict[str, int]) -> tuple[_Statements, _Statements]:
+    """Statements that factor the matrix of what is stiff, every operation on its own, and that solve with it."""
+    n = texts.n
+    pattern: list[list[float | None]] = [[None] * n for _ in range(n)]  # constants of the factors
+
+    def text(y: Flat, memory: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> dict[str, Any]:
+        factors = factorized(texts.stiff_part(y, memory, w, t[0], h[0], p))
+        packed = []
+        for i, row in enumerate(factors):
+            for j, x in enumerate(row):
+                if isinstance(x, (int, float)):
+                    pattern[i][j] = float(x)
+                else:
+                    packed.append(x)
+        return {"factors": packed}
+
+    factoring = program("stiff_part", text, sizes)
+
+    def solution(packed: Flat, right: Flat) -> dict[str, Any]:
+        entries = iter(packed)
+        return {"x": solved([[next(entries) if c is None else c for c in row] for row in pattern], right)}
+
+    solving = program("solve", solution, {"factors": factoring.outputs[0].size, "right": n})
+    return work.call(factoring), work.call(solving)
+
+
+def _exact(work: Work, texts: _Texts, sizes: dict[str, int]) -> tuple[_Statements, _Statements]:
+    """The same with the exact derivative, column by column, factored by tiles."""
+    n = texts.n
+    system = TiledSystem(np.ones((n, n), bool), n)
+
+    def change(y: Flat, memory: Flat, w: Flat, t: Flat, h: Flat, p: Flat, unit: Flat) -> dict[str, Any]:
+        found = derivative(lambda at: texts.missing(y, memory, at, t[0], h[0], p), list(w), list(unit))[1]
+        return {"column": [-x for x in found]}  # which the system takes from its shift, zero
+
+    column = work.call(program("change", change, {**sizes, "unit": n}))
+    work.buffer("matrix", n * n)
+    still = program("still", lambda h: {"shift": 0.0}, {"h": 1})
+    names = {"factors": "exact_factors"}
+    factor: tuple[Statement, ...] = (
+        Columns("unit", "column", "matrix", column),
+        *work.call(still),
+        *work.call(system.factor, names),
+    )
+    return factor, work.call(system.solve, names)

@@ -1,0 +1,143 @@
+"""What is simulated: a model and all that acts on it, checked, before a state and a duration are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.errors import InputError
+from linkwise.model_api.memory import Memory
+from linkwise.model_api.model import Model
+from linkwise.once import once
+from linkwise.sim.checks import check_start
+from linkwise.sim.closed_states import OPEN, check_switched, closure_flags, start_closed
+from linkwise.sim.closing import Closing, as_closing
+from linkwise.sim.curves import RunTables, batch_of
+from linkwise.sim.disturbances import as_loads
+from linkwise.sim.elements import Element, as_elements
+from linkwise.sim.events import Event, as_events, limit_events
+from linkwise.sim.motion import JointRules, Motion
+from linkwise.sim.plans import Plan, adaptive_methods, checked_method, plan_for
+from linkwise.sim.states import States, all_single
+from linkwise.sim.tableaux import GeneralizedAlpha
+from linkwise.sim.tables import Table
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """A model, a method, and all that acts."""
+
+    model: Model
+    method: str | GeneralizedAlpha
+    """By its own name."""
+    elements: tuple[Element, ...]
+    events: tuple[Event, ...]
+    """Those of joint limits that stop a run included."""
+    rules: JointRules
+    closing: Closing
+    flags: NDArray[Any]
+    """For each closure, 1 if it is in force at the start."""
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        method: str | GeneralizedAlpha,
+        control: Any,
+        f_ext: Any,
+        events: Any,
+        rules: JointRules | None,
+        limits: str | None,
+        stabilization: Any,
+        released: str | Sequence[str],
+    ) -> Setup:
+        """From what users give, see :func:`linkwise.simulate`."""
+        if not isinstance(model, Model):
+            raise InputError("this is not a model", got=type(model).__name__, allowed="lw.load(...) or builder.build()")
+        name = checked_method(method)
+        if name == "variational" and model.is_flexible:
+            raise InputError(
+                "the variational integrator is for models whose bodies are all rigid",
+                got=f"the flexible body {next(body.name for body in model.bodies if body.modes)!r}",
+                do='use "dop853", "rk4", or "generalized_alpha" for fast modes',
+            )
+        rules = JointRules() if rules is None else rules
+        if not isinstance(rules, JointRules):
+            raise InputError("rules are not JointRules", got=repr(rules), allowed="lw.JointRules(...)")
+        if limits is not None:
+            rules = replace(rules, limits=limits)
+        elements = (*as_elements(control), *as_loads(model, f_ext))
+        chosen = as_events(events)
+        closing, flags = as_closing(stabilization), closure_flags(model, released)
+        check_switched(model, chosen)
+        if rules.limits == "stop":
+            chosen = (*chosen, *limits_of(model, rules)[1])
+        own = method if isinstance(method, GeneralizedAlpha) else name
+        return cls(model, own, elements, chosen, rules, closing, flags)
+
+    @property
+    def method_name(self) -> str:
+        """Of the method."""
+        return checked_method(self.method)
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether steps are as long as a tolerance allows."""
+        return self.method_name in adaptive_methods()
+
+    @property
+    def switched(self) -> bool:
+        """Whether closures take hold or let go."""
+        return bool((self.flags == 0.0).any()) or any(event.switches for event in self.events)
+
+    @property
+    def tables(self) -> list[Table]:
+        """Those of all elements."""
+        return [table for element in self.elements for table in element.tables]
+
+    def states(self, q0: Any, v0: Any, p: Any, x0: Any) -> States:
+        """Where a run starts; in float32 if all of it is and the steps are of equal size."""
+        single = not self.is_adaptive and all_single(q0, v0, p, x0)
+        switches = self.flags if self.switched else ()
+        return States(self.model, self.elements, q0, v0, p, x0, single, switches, batch_of(self.tables, ()))
+
+    def check_limits(self, states: States) -> None:
+        """Whether no state starts beyond a joint limit, where these push or stop."""
+        if self.rules.limits != "ignore":
+            check_start(limits_of(self.model, self.rules)[0], states.y)
+
+    def plan(self, states: States, every_step: bool) -> Plan:
+        """What is compiled."""
+        numbers = states.p.shape[-1]
+        return plan_for(
+            self.model, self.elements, self.rules, numbers, self.method, every_step, self.events, self.closing,
+            self.switched,
+        )  # fmt: skip
+
+    def close(self, plan: Plan, states: States, t: float, v_given: bool) -> None:
+        """Put states on the closures, in place, or refuse those that are far from them."""
+        if self.model.closures:
+            tol = 1e-5 if states.dtype == np.float32 else OPEN
+            started = start_closed(plan.motion, t, states.y, states.p, tol, v_given=v_given)
+            states.y = started.astype(states.dtype, copy=False)
+
+    def curves(self, plan: Plan, states: States) -> RunTables:
+        """The tables' numbers."""
+        return RunTables(plan.motion.curves, self.tables, states.shape, states.dtype)
+
+
+def limits_of(model: Model, rules: JointRules) -> tuple[Motion, tuple[Event, ...]]:
+    """The model's limits under these rules, and the events of reaching them.
+
+    Kept with the model: they take a mass matrix, and the same events find the same plan again.
+    """
+
+    def made() -> tuple[Motion, tuple[Event, ...]]:
+        motion = Motion(model, (), rules, 0)
+        return motion, limit_events(motion)
+
+    return once(Memory.of(model).table("simulation limits"), rules, made)

@@ -1,0 +1,136 @@
+"""Trajectories in files: ``.npz`` and ``.csv``."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.errors import InputError
+from linkwise.sim.jumps import Jumps
+from linkwise.sim.trajectory import Trajectory
+from linkwise.sim.trajectory_tables import DERIVED, labels, tabled
+
+Array = NDArray[Any]
+
+_FORMAT = "linkwise trajectory 1"
+
+
+def save(trajectory: Trajectory, target: Path) -> Path:
+    """Write a trajectory; the ending of the name says how."""
+    write = {".npz": _save_npz, ".csv": _save_csv}.get(target.suffix)
+    if write is None:
+        raise _unknown_type(target)
+    write(trajectory, target)
+    return target
+
+
+def read(source: Path) -> dict[str, Any]:
+    """What a file holds, as the arguments of :class:`Trajectory`."""
+    from_file = {".npz": _read_npz, ".csv": _read_csv}.get(source.suffix)
+    if from_file is None:
+        raise _unknown_type(source)
+    return from_file(source)
+
+
+def _unknown_type(path: Path) -> InputError:
+    return InputError("no such file type", got=repr(path.suffix), allowed=".npz or .csv")
+
+
+def _no_trajectory(source: Path, error: Exception) -> InputError:
+    return InputError("this file is not a trajectory", got=f"{source}: {error}")
+
+
+def _save_npz(trajectory: Trajectory, target: Path) -> None:
+    about = {
+        "format": _FORMAT,
+        "method": trajectory.method,
+        "note": trajectory.note,
+        "columns": trajectory.columns,
+    }
+    arrays: dict[str, Any] = {"t": trajectory.t, **tabled(trajectory)}
+    arrays["status"] = np.asarray(trajectory.status, dtype=np.str_)
+    known = trajectory.values()
+    if "f_ext" in known:
+        arrays["f_ext"] = known["f_ext"]
+    if trajectory.p is not None:
+        arrays["p"] = trajectory.p
+    if trajectory.jumps is not None:
+        arrays |= trajectory.jumps.arrays()
+    np.savez_compressed(target, about=np.array(json.dumps(about)), **arrays)
+
+
+def _read_npz(source: Path) -> dict[str, Any]:
+    try:
+        with np.load(source, allow_pickle=False) as file:
+            about = json.loads(str(file["about"]))
+            arrays = {name: file[name] for name in file.files}
+    except (OSError, KeyError, ValueError) as error:
+        raise _no_trajectory(source, error) from error
+    status = arrays["status"]
+    return {
+        **{name: arrays[name] for name in ("t", "q", "v", "x")},
+        "p": arrays.get("p"),
+        "jumps": Jumps.from_arrays(arrays),
+        "derived": {name: arrays[name] for name in (*DERIVED, "f_ext") if name in arrays},
+        "status": str(status) if status.ndim == 0 else status,
+        "note": about["note"],
+        "method": about["method"],
+        "columns": about["columns"],
+    }
+
+
+def _save_csv(trajectory: Trajectory, target: Path) -> None:
+    t, p, batch = trajectory.t, trajectory.p, trajectory.batch_shape
+    head = ["t"] if not batch else [f"state {'x'.join(map(str, batch))}", "t"]
+    flat = []
+    for name, array in tabled(trajectory).items():
+        head += labels(trajectory, name)
+        size = 1 if name == "energy" else array.shape[-1]
+        flat.append(array.reshape(math.prod(batch), len(t), size))
+    if p is not None and p.shape[-1]:  # the same in every row of a state
+        head += [f"p:{k}" for k in range(p.shape[-1])]
+        rows = p.reshape(math.prod(batch), 1, -1)
+        flat.append(np.broadcast_to(rows, (len(rows), len(t), rows.shape[-1])))
+    with target.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(head)
+        table = np.concatenate(flat, axis=-1)
+        for state in range(table.shape[0]):
+            for time, row in zip(t.tolist(), table[state].tolist(), strict=True):
+                numbers = [repr(float(x)) for x in (time, *row)]
+                writer.writerow([state, *numbers] if batch else numbers)
+
+
+def _read_csv(source: Path) -> dict[str, Any]:
+    with source.open(newline="", encoding="utf-8") as file:
+        head, *rows = csv.reader(file)
+    try:
+        table = np.array(rows, float).reshape(len(rows), len(head))
+        batch: tuple[int, ...] = ()
+        if head[0].startswith("state "):
+            batch = tuple(int(n) for n in head[0].removeprefix("state ").split("x"))
+            head, table = head[1:], table[:, 1:]
+        if head[0] != "t":
+            raise ValueError(f"the first column is {head[0]!r}")
+        table = table.reshape(*batch, -1, len(head))
+    except (ValueError, IndexError) as error:
+        raise _no_trajectory(source, error) from error
+    arrays: dict[str, Array] = {}
+    columns: dict[str, list[str]] = {}
+    for name in ("q", "v", "x", "vdot", "tau", "active", "p"):
+        places = [k for k, column in enumerate(head) if column.startswith(f"{name}:")]
+        columns[name] = [head[k].split(":", 1)[1] for k in places]
+        arrays[name] = table[..., places]
+    derived = {name: arrays[name] for name in ("vdot", "tau", "active") if columns[name]}
+    if "energy" in head:
+        derived["energy"] = table[..., head.index("energy")]
+    t = table[(0,) * len(batch)][:, 0] if table.size else table[..., 0].reshape(-1)
+    p = arrays["p"][..., 0, :] if columns.pop("p") and len(t) else None
+    states = {name: arrays[name] for name in ("q", "v", "x")}
+    return {"t": t, **states, "p": p, "derived": derived, "columns": columns}
