@@ -17,7 +17,7 @@ from linkwise.codegen.cuda.instructions import instructions, is_truth, operand
 from linkwise.codegen.cuda.memory import Plan, plan
 from linkwise.codegen.cuda.order import ordered
 from linkwise.tracing.program import Program
-from linkwise.tracing.rolled_program import PARAMETERS, Angles, Loop, LoopBody, Once, RolledProgram
+from linkwise.tracing.rolled_program import PARAMETERS, Angles, Loop, LoopBody, Once, RolledProgram, Step
 
 _UNLIMITED = 1 << 30  # values in registers: what does not fit is left to the compiler
 
@@ -37,7 +37,7 @@ def bodies(program: RolledProgram) -> list[LoopBody]:
     found: list[LoopBody] = []
     for step in program.steps:
         if not isinstance(step, Angles):
-            of_step = step.bodies if isinstance(step, Loop) else (step.body,)
+            of_step = (step.body,) if isinstance(step, Once) else step.bodies
             found += [body for body in of_step if body is not None]
     return found
 
@@ -84,7 +84,7 @@ class LoopingFunction:
         yield "}"
         yield ""
 
-    def _step(self, step: Loop | Angles | Once) -> Iterator[str]:
+    def _step(self, step: Step) -> Iterator[str]:
         columns = self.program.offsets.shape[1]
         if isinstance(step, Angles):
             angle, sine, cosine = (self.spaces[name] for name in (step.arguments, step.sines, step.cosines))
@@ -94,18 +94,24 @@ class LoopingFunction:
         elif isinstance(step, Once):
             row = (len(self.program.kinds) + step.row) * columns
             yield f"    {{ const int *at = {self.name}_offsets + {row}; {self._call(step.body)} }}"
-        else:
+        elif isinstance(step, Loop):
             n = len(self.program.kinds)
             order = f"int k = {n - 1}; k >= 0; --k" if step.reverse else f"int k = 0; k < {n}; ++k"
-            yield "#pragma unroll 1"
-            yield f"    for ({order}) {{"
-            yield f"        const int *at = {self.name}_offsets + k * {columns};"
-            yield f"        switch ({self.name}_kinds[k]) {{"
-            for kind, body in enumerate(step.bodies):
-                if body is not None:
-                    yield f"        case {kind}: {self._call(body)} break;"
-            yield "        }"
-            yield "    }"
+            yield from self._loop(order, f"{self.name}_kinds[k]", step.bodies)
+        else:
+            first = len(self.program.kinds) + step.first
+            yield from self._loop(f"int k = {first}; k < {first + step.count}; ++k", f"at[{step.kind}]", step.bodies)
+
+    def _loop(self, order: str, kind: str, bodies: Sequence[LoopBody | None]) -> Iterator[str]:
+        yield "#pragma unroll 1"
+        yield f"    for ({order}) {{"
+        yield f"        const int *at = {self.name}_offsets + k * {self.program.offsets.shape[1]};"
+        yield f"        switch ({kind}) {{"
+        for number, body in enumerate(bodies):
+            if body is not None:
+                yield f"        case {number}: {self._call(body)} break;"
+        yield "        }"
+        yield "    }"
 
     def _size(self, space: str) -> int:
         sizes = {f"in:{spec.name}": spec.size for spec in self.program.inputs}

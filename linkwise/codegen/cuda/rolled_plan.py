@@ -16,7 +16,7 @@ import numpy as np
 
 from linkwise.errors import InputError
 from linkwise.tracing.program import Program
-from linkwise.tracing.rolled_program import PARAMETERS, Angles, Loop, LoopBody, Once, RolledProgram, Stretch
+from linkwise.tracing.rolled_program import PARAMETERS, Angles, Loop, LoopBody, Once, RolledProgram, Stretch, Tasks
 
 KIND_BITS = 16
 """The first number of a record is the link's kind; above that, two bits for each carried space: see FROM and TO."""
@@ -89,6 +89,11 @@ def planned(program: RolledProgram) -> list[LoopPlan | Angles | Once]:
     steps = list(program.steps)
     while steps:
         step = steps.pop(0)
+        if isinstance(step, Tasks):
+            raise InputError(
+                f"{program.name} of a large model with many closures does not run on a GPU",
+                do="call it with arrays of NumPy, or write the sweeps out: model.with_sweeps('unrolled')",
+            )
         if not isinstance(step, Loop):
             made.append(step)
             continue
