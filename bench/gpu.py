@@ -3,8 +3,9 @@
 For each robot, function and precision: states per second, the memory traffic that this is, and how far the results are
 from the CPU's in double precision. Inputs are several gigabytes, far beyond the caches; times are by the device's own
 events, the median of several launches. What a plain copy reaches is the limit for everything that moves more than it
-computes. Then large mechanisms, which run as loops (:mod:`bench.gpu_rolled`), and where JAX and MJX are installed the
-same dynamics by these (:mod:`bench.mjx`, which says what is included). ``--parts`` chooses among all this.
+computes. Then simulations (:mod:`bench.gpu_loops`), large mechanisms, which run as loops (:mod:`bench.gpu_rolled`), and
+where JAX and MJX are installed the same dynamics by these (:mod:`bench.mjx`, which says what is included). ``--parts``
+chooses among all this.
 
 A machine with a GPU may have no robots: ``--export FOLDER`` copies the files where they are installed, and
 ``--models FOLDER`` reads them there.
@@ -23,7 +24,7 @@ from typing import Any
 import numpy as np
 
 import linkwise as lw
-from bench import gpu_rolled, mjx, report
+from bench import gpu_loops, gpu_rolled, mjx, report
 from bench.flexible import arm
 from bench.robots import ROBOTS
 from bench.scale import from_arrays
@@ -32,7 +33,7 @@ CHECKED = 4096  # states compared with the CPU, at both ends of the batch
 BYTES = 4 << 30  # of one function's arrays
 FUNCTIONS = ("inverse_dynamics", "forward_dynamics")
 MATRICES = ("mass_matrix", "mass_matrix_inverse", "linearize_inverse", "linearize_forward")
-PARTS = ("functions", "rollouts", "rolled", "long", "mjx")
+PARTS = ("functions", "rollouts", "simulations", "rolled", "long", "mjx")
 STEP = 1e-3
 FLEXIBLE: dict[str, Callable[[], lw.Model]] = {
     "flexible_arm": lambda: arm("plain", (2, 2)),  # three links with four modes each
@@ -62,6 +63,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     rows: list[dict[str, Any]] = []
     for robot in options.robots if {"functions", "rollouts"} & set(options.parts) else ():
         rows += of_robot(robot, load(robot, options.models), options, copy)
+    for robot in options.robots if "simulations" in options.parts else ():
+        free()
+        rows += simulations(robot, load(robot, options.models), options.rollouts, options.steps)
     if "rolled" in options.parts:
         rows += of_chains(options, copy)
     if "long" in options.parts:
@@ -310,6 +314,25 @@ def measure_rollout(
         "what": f"{robot} {count} rollouts of {steps} RK4 steps {dtype.name}, by {way}", "seconds": taken,
         "rate": count * steps / taken, "error": error, "first_call": compiled,
     }  # fmt: skip
+
+
+def simulations(robot: str, model: lw.Model, count: int, steps: int) -> list[dict[str, Any]]:
+    """What :mod:`bench.gpu_loops` measures, shown line by line."""
+    import cupy as cp
+
+    rows = []
+    if model.nq == model.nv and model.nv < 10:
+        step = lw.compile(rk4_step, model, inputs={"q": "q", "v": "v", "tau": "v"})
+        for dtype in (np.dtype(np.float32), np.dtype(np.float64)):
+            q, v = gpu_loops.start(model, count, dtype)
+            arrays = [cp.asarray(a) for a in (q, v, model.gravity_force(q).astype(dtype))]
+            rows.append(gpu_loops.measure_plain_rollout(robot, step, arrays, dtype, steps))
+            gpu_loops.show(rows[-1])
+    duration = 10 * steps * STEP  # so that what the host does before and after weighs little
+    for method, kind in (("rk4", np.float32), ("rk4", np.float64), ("dopri5", np.float64)):
+        rows.append(gpu_loops.measure_simulation(robot, model, method, np.dtype(kind), count, duration))
+        gpu_loops.show(rows[-1])
+    return rows
 
 
 def show(row: dict[str, Any], copy: float) -> None:

@@ -100,7 +100,7 @@ def long_chain(links: int) -> dict[str, Any]:
     model = from_arrays(links, branched=False)
     rng = np.random.default_rng(1)
     state = [rng.normal(size=links) * 0.3 for _ in range(3)]
-    on_cpu = [_best(lambda k=k: model.forward_dynamics(*state, threads=k)) for k in (1, 2)]  # type: ignore[misc]
+    on_cpu = [_best(lambda k=k: model.forward_dynamics(*state, threads=k)) for k in (1, 2)]
     expected = model.forward_dynamics(*state)
     arrays = [cp.asarray(x) for x in state]
     began = time.perf_counter()

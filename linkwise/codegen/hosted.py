@@ -21,6 +21,7 @@ from linkwise.codegen.routine import (
     Host,
     IfAny,
     Lookup,
+    Read,
     Record,
     Routine,
     Seek,
@@ -90,6 +91,10 @@ class HostedRoutine:
                         if not part[k, 0] <= now < part[k, 1]:
                             own = rows[k if len(rows) > 1 else 0]
                             part[k] = own[max(0, int(np.count_nonzero(own[:, 0] <= now)) - 1)]
+                case Read(series, index, target):
+                    given = tables[series]
+                    own = states if len(given) > 1 else np.zeros(count, int)
+                    memory[target][...] = given[own, memory[index][:, 0].astype(np.int64)]
                 case Record(record, value, index, mask):
                     chosen = memory[mask][:, 0] != 0.0
                     records[record][states[chosen], memory[index][chosen, 0].astype(np.int64)] = memory[value][chosen]

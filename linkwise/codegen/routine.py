@@ -5,8 +5,8 @@ programs on them, loop and branch on flags, look up shared tables and record row
 programs; a routine only says what runs after what. States in different lanes run side by side: a loop goes on while
 *any* of them has its flag up, and programs use ``where`` to leave the others as they are.
 
-:mod:`linkwise.codegen.llvm.routine` compiles a routine; :mod:`linkwise.codegen.hosted` runs it with NumPy, which
-is also its definition.
+:mod:`linkwise.codegen.llvm.routine` compiles a routine for the processor, :mod:`linkwise.codegen.cuda.routine` for a
+GPU; :mod:`linkwise.codegen.hosted` runs it with NumPy, which is also its definition.
 """
 
 from __future__ import annotations
@@ -82,6 +82,15 @@ class Seek:
 
 
 @dataclass(frozen=True)
+class Read:
+    """``target = series[state, index]``: what each state is given from one pass to the next."""
+
+    series: str
+    index: str
+    target: str
+
+
+@dataclass(frozen=True)
 class Record:
     """``record[state, index] = value`` for the states whose mask is not zero."""
 
@@ -120,12 +129,15 @@ class Columns:
     body: tuple[Statement, ...]
 
 
-Statement = Call | Host | Copy | Lookup | Seek | Record | WhileAny | IfAny | Columns
+Statement = Call | Host | Copy | Lookup | Seek | Read | Record | WhileAny | IfAny | Columns
 
 
 @dataclass(frozen=True, eq=False)
 class Routine:
-    """Buffers, shared tables, records ``(count, capacity, size)``, curves by their width, and the statements."""
+    """Buffers, shared tables, records ``(count, capacity, size)``, curves by their width, and the statements.
+
+    Series are ``(count or 1, capacity, size)``. Theirs and the records' first two axes may lie in memory in any order.
+    """
 
     name: str
     buffers: tuple[Buffer, ...]
@@ -133,6 +145,7 @@ class Routine:
     tables: tuple[str, ...] = ()
     records: tuple[tuple[str, int], ...] = ()
     curves: tuple[tuple[str, int], ...] = ()
+    series: tuple[tuple[str, int], ...] = ()
 
     def __post_init__(self) -> None:
         sizes = self.sizes
@@ -151,6 +164,8 @@ class Routine:
                 and statement.offset + dict(self.curves)[statement.curve] > sizes[statement.target]
             ):
                 raise ValueError(f"a row of {statement.curve!r} does not fit into {statement.target!r} of {self.name}")
+            if isinstance(statement, Read) and dict(self.series)[statement.series] != sizes[statement.target]:
+                raise ValueError(f"a row of {statement.series!r} is not what {statement.target!r} of {self.name} takes")
             if isinstance(statement, Columns):
                 wide, high, whole = (sizes[name] for name in (statement.unit, statement.column, statement.matrix))
                 if wide * high != whole:
@@ -202,7 +217,7 @@ class Routine:
         numbers = {id(program): k for k, program in enumerate(self.programs)}
         for program in self.programs:
             digest.update(program.fingerprint.encode())
-        digest.update(repr((self.name, self.buffers, self.tables, self.records, self.curves)).encode())
+        digest.update(repr((self.name, self.buffers, self.tables, self.records, self.curves, self.series)).encode())
         for text in _lines(self.statements, numbers):
             digest.update(text.encode() + b"\n")
         return digest.hexdigest()
@@ -223,6 +238,8 @@ def _uses(statement: Statement) -> Iterator[tuple[str, int | None]]:
             yield from ((index, 1), (target, 1))
         case Seek(_, at, target, _):
             yield from ((at, 1), (target, None))
+        case Read(_, index, target):
+            yield from ((index, 1), (target, None))
         case Record(_, value, index, mask):
             yield from ((value, None), (index, 1), (mask, 1))
         case WhileAny(flag, _) | IfAny(flag, _):
@@ -246,3 +263,17 @@ def _lines(statements: tuple[Statement, ...], numbers: dict[int, int]) -> Iterat
                 yield ")"
             case _:
                 yield repr(statement)
+
+
+def steps_between(name: str, array: Any, count: int, size: int, *, shared: bool = False) -> tuple[int, int]:
+    """How far a record's or a series' states and rows are apart in memory, in numbers; 0 where one state serves all.
+
+    Raises where an array is not (count, capacity, size), or (1, capacity, size) if ``shared``, with whole rows.
+    """
+    states = (1, count) if shared else (count,)
+    itemsize = array.dtype.itemsize
+    whole = array.ndim == 3 and array.shape[0] in states and array.shape[2] == size
+    if not whole or (size > 1 and array.size and array.strides[2] != itemsize):
+        raise ValueError(f"{name!r} is an array {array.shape}, not ({count}, …, {size}) with whole rows")
+    apart = 0 if shared and array.shape[0] == 1 else array.strides[0] // itemsize
+    return apart, array.strides[1] // itemsize

@@ -16,14 +16,18 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from linkwise.codegen.steps import Rollout
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.tracing.program import Program
 from linkwise.tracing.rolled_program import RolledProgram
+
+if TYPE_CHECKING:
+    from linkwise.codegen.home import Home
+    from linkwise.codegen.routine import Routine
+    from linkwise.codegen.steps import Repetition
 
 # What is in the memory of the processor for certain; anything else is shown to the targets with memory of their own.
 _ON_HOST = (np.ndarray, float, int, list, tuple)
@@ -69,7 +73,7 @@ class Target(ABC):
         name: str,
         arrays: Sequence[Any],
         out: Any = None,
-        steps: tuple[int, Rollout] | None = None,
+        steps: tuple[int, Repetition] | None = None,
     ) -> list[Any]:
         """Evaluate a program where its arrays are; one result for each output.
 
@@ -79,13 +83,17 @@ class Target(ABC):
             name: of the function, for messages.
             arrays: one for each input; at least one of them is in this target's memory.
             out: array or tuple of arrays to fill.
-            steps: how often the program is repeated, and what happens in between; once, if None.
+            steps: how often the program is repeated, and the routine that does it; once, if None.
         """
         raise LinkwiseError(f"code of the target {self.name!r} is written, not run")
 
-    def steps_source(self, program: Program, dtype: np.dtype[Any], rollout: Rollout) -> str:
-        """Many steps of a program as text."""
-        raise InputError(f"the target {self.name!r} has no code for many steps", allowed="cuda")
+    def home(self, arrays: Sequence[Any]) -> Home:
+        """The place where arrays in this target's memory are, for runs that keep theirs there."""
+        raise LinkwiseError(f"code of the target {self.name!r} is written, not run")
+
+    def routine_source(self, routine: Routine, dtype: np.dtype[Any]) -> str:
+        """A routine as text: a simulation's loop, many steps of a function."""
+        raise InputError(f"the target {self.name!r} has no code for loops over time", allowed="cuda, llvm")
 
 
 def target(name: object) -> Target:

@@ -218,6 +218,11 @@ class CompiledFunction:
         """What has been compiled for GPUs, under keys of the target that did it."""
         return {}
 
+    @cached_property
+    def routines(self) -> dict[Any, Any]:
+        """Loops over this function, and what has been compiled of them."""
+        return {}
+
     # Derivatives, each a compiled function again; see linkwise.compiled.derivatives.
     def jacobian(self, name: str, mode: Literal["forward", "reverse"] | None = None) -> CompiledFunction:
         """∂f/∂(input ``name``): takes what f takes; every output of shape s becomes one of shape s + (n,).

@@ -1,8 +1,9 @@
 """Many steps of a compiled function in one call: results take the place of inputs, step after step.
 
-On a GPU all steps are one kernel and the state stays on the chip; on the CPU the batch runs in pieces that fit the
-cache. For simulation with events, error control and outputs at given times there is ``lw.simulate``; this is for
-what needs only a step and its repetition, many thousand times side by side: sampling controllers, training, ensembles.
+All steps are one :class:`~linkwise.codegen.routine.Routine`, as the loops of ``lw.simulate`` are: on the processor it
+runs without leaving machine code, on a GPU it is one kernel and the state stays on the chip. For simulation with
+events, error control and outputs at given times there is ``lw.simulate``; this is for what needs only a step and its
+repetition, many thousand times side by side: sampling controllers, training, ensembles.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from typing import Any
 import numpy as np
 
 from linkwise.codegen import recycled, targets
-from linkwise.codegen.steps import Rollout
+from linkwise.codegen.processor import PROCESSOR
+from linkwise.codegen.steps import Repetition, Rollout, repeated
 from linkwise.compiled.arrays import Batch
 from linkwise.compiled.function import CompiledFunction, checked_threads
 from linkwise.errors import InputError, UnknownNameError
+from linkwise.once import once
 
-_PIECE = 1024  # states that run through all steps together on the CPU
+_AT_ONCE = 0.1  # s for which machine code runs before Python may look at an interrupt
+_COUNTED = 1 << 23  # steps that are counted exactly in any precision
 
 
 def rollout(
@@ -69,7 +73,7 @@ class RolloutFunction:
         place = targets.place_of(arrays)
         if place is not None:
             known = self.step.device_programs
-            values = place.call(self.step.program, known, self.step.name, arrays, out, (self.steps, self._between()))
+            values = place.call(self.step.program, known, self.step.name, arrays, out, (self.steps, self.routine))
         else:
             values = self._on_host(arrays, out, checked_threads(threads))
         kind = self.step.result_type
@@ -77,10 +81,13 @@ class RolloutFunction:
 
     def source(self, dtype: Any = np.float64, target: str = "cuda") -> str:
         """The generated code of all steps, as text."""
-        return targets.target(target).steps_source(self.step.program, targets.real(dtype), self._between())
+        return targets.target(target).routine_source(self.routine, targets.real(dtype))
 
-    def _between(self) -> Rollout:
-        return Rollout(self.feedback, self.sequences, self.record)
+    @property
+    def routine(self) -> Repetition:
+        """All steps, as what runs on the processor and on a GPU; kept with the step."""
+        rollout = Rollout(self.feedback, self.sequences, self.record)
+        return once(self.step.routines, rollout, lambda: repeated(self.step.program, rollout))
 
     # Derivatives; see linkwise.compiled.steps_derivatives.
     def jvp(self, *names: str) -> Callable[..., Any]:
@@ -138,13 +145,33 @@ class RolloutFunction:
         return batch, rows, {k: self._series(batch, k, given[k]) for k in self.sequences}
 
     def _on_host(self, arrays: Sequence[Any], out: Any, threads: int) -> list[Any]:
-        program, steps = self.step.program, self.steps
+        program, steps, routine = self.step.program, self.steps, self.routine
         batch, rows, series = self.prepared(arrays)
-        kernel = self.step.kernel(batch.dtype)
+        few = batch.size < 3
+        runner = once(
+            self.step.routines,
+            (routine.rollout, batch.dtype, few),
+            lambda: PROCESSOR.runner(routine, batch.dtype, few),
+        )
         kept = (steps,) if self.record else ()
         results = [recycled.empty((*kept, batch.size, spec.size), batch.dtype) for spec in program.outputs]
-        for start in range(0, batch.size, _PIECE * threads):
-            self._piece(kernel, rows, series, results, slice(start, min(batch.size, start + _PIECE * threads)), threads)
+        passed = {routine.given(k): row for k, row in enumerate(rows) if k not in self.sequences}
+        made = {routine.made(k): result for k, result in enumerate(results)}
+        # States first, as a routine sees them; in memory the steps are.
+        read = {routine.given(k): np.swapaxes(values, 0, 1) for k, values in series.items()}
+        recorded = {name: np.swapaxes(values, 0, 1) for name, values in made.items()} if self.record else {}
+        at_once = int(_AT_ONCE * threads / PROCESSOR.seconds(routine.operations, batch.size))
+        at_once = min(max(1, at_once), _COUNTED)
+        for start in range(0, steps, at_once) if batch.size else ():
+            part = slice(start, min(steps, start + at_once))
+            clock = np.tile(np.array([0, part.stop - part.start], batch.dtype), (batch.size, 1))
+            runner.run(
+                {**passed, **({} if self.record else made), routine.CLOCK: clock},
+                {name: values[:, part] for name, values in read.items()},
+                {name: values[:, part] for name, values in recorded.items()},
+                batch.size,
+                threads,
+            )
         shaped = [
             a.reshape((*kept, *batch.shape, *spec.shape)) for a, spec in zip(results, program.outputs, strict=True)
         ]
@@ -158,25 +185,6 @@ class RolloutFunction:
         array = array.reshape(self.steps, *(1,) * missing, *array.shape[1:])
         whole = np.broadcast_to(array, (self.steps, *batch.shape, *core))
         return np.ascontiguousarray(whole, batch.dtype).reshape(self.steps, batch.size, size)
-
-    def _piece(self, kernel: Any, rows: Any, series: Any, results: Any, part: slice, threads: int) -> None:
-        """All steps of some states."""
-        count = part.stop - part.start
-        inputs = [np.ascontiguousarray(row[part]) for row in rows]
-        outputs = [np.empty((count, spec.size), kernel.dtype) for spec in self.step.program.outputs]
-        for step in range(self.steps):
-            for k, values in series.items():
-                inputs[k] = one_step_of(values, step, part)
-            kernel.run(inputs, outputs, count, threads)
-            if self.record:
-                for result, output in zip(results, outputs, strict=True):
-                    result[step, part] = output
-            for k, i in self.feedback:
-                inputs[i], outputs[k] = outputs[k], inputs[i]
-        if not self.record:
-            fed = dict(self.feedback)
-            for k, result in enumerate(results):
-                result[part] = inputs[fed[k]] if k in fed else outputs[k]
 
     def __repr__(self) -> str:
         return f"<{self.steps} steps of {self.step!r}>"

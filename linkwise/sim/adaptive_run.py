@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.codegen.home import Home
+from linkwise.codegen.processor import PROCESSOR
 from linkwise.errors import InputError, message
 from linkwise.sim.curves import RunTables
 from linkwise.sim.plans import Plan
@@ -20,6 +22,7 @@ Array = NDArray[Any]
 _STEP_CAPACITY = 4096  # accepted steps that one call of a kernel can record
 _STATUS = {RUNNING: "interrupted", DONE: "done", EVENT: "event", FAILED: "failed", EXHAUSTED: "max_steps"}
 _STATUS[WAITING] = "interrupted"
+_NAMES = np.array([_STATUS[code] for code in sorted(_STATUS)])  # they are counted from 0
 _LEAST = 1e-15  # s, the smallest step of a run of a second or more
 
 
@@ -41,22 +44,22 @@ class AdaptiveRun(Run):
         times: Array | None,
         curves: RunTables,
         out: Trajectory | None = None,
+        home: Home = PROCESSOR,
     ) -> None:
-        super().__init__(plan, states, t0, duration, curves)
+        super().__init__(plan, states, t0, duration, curves, home)
         count, ny = states.count, plan.motion.ny
         self.max_steps = max_steps
         self.floor = min_step or _LEAST * min(1.0, duration)
         span = [self.end, rtol, max(atol, 1e-300), max_step, self.floor, self.slack]
-        self.rows["span"] = np.tile(span, (count, 1))
+        self.rows["span"] = home.brought(np.tile(span, (count, 1)))
         first = 0.0 if dt is None else float(dt)
         self.rows["control"] = np.tile([self.t0, first, RUNNING, 0.0, 0.0, 0.0, 0.0, 0.0], (count, 1))
-        self.rows["k0"] = np.zeros((count, plan.motion.nz))
+        self.rows["k0"] = home.brought(np.zeros((count, plan.motion.nz)))
         self.times = times
-        self.tables: dict[str, Array] = dict(curves.arrays)
-        self.pieces: list[tuple[Array, Array]] = [(np.array([self.t0]), self.y[:1].copy())]
+        self.pieces: list[tuple[Array, Array]] = [(np.array([self.t0]), home.fetched(self.y[:1].copy()))]
         if times is not None:
-            self.tables["times"] = np.append(times, np.inf)
-            self.saved = storage(out, (count, len(times), ny), np.float64)
+            self.tables["times"] = home.brought(np.append(times, np.inf))
+            self.saved = storage(home, out, (count, len(times), ny), np.float64)
             self.saved[...] = np.nan
             if times[0] <= self.t0:
                 self.saved[:, 0] = self.y
@@ -69,13 +72,28 @@ class AdaptiveRun(Run):
                     allowed="runs with output_times",
                     do="give output_times, or drop the out= argument",
                 )
-            self.records = {"saved": np.empty((1, _STEP_CAPACITY, ny)), "saved_t": np.empty((1, _STEP_CAPACITY, 1))}
-        self.budget = 1024 if plan.is_compiled and not plan.motion.model.rolls else 16
+            sizes = {"saved": ny, "saved_t": 1}
+            self.records = {name: home.empty((1, _STEP_CAPACITY, n), np.float64) for name, n in sizes.items()}
+        self.budget = 16
+        if plan.is_compiled and not plan.motion.model.rolls:
+            at_once = CHUNK_SECONDS / home.seconds(plan.routine.operations, count)
+            self.budget = max(self.budget, min(1024, int(at_once)))
+
+    def resume(self, t0: float, duration: float) -> None:
+        """Make ready to go on from a time, by a duration, with steps as long as the last ones."""
+        super().resume(t0, duration)
+        self.rows["span"][:, [0, 5]] = self.end, self.slack
+        over = np.isin(self.control[:, 2], (FAILED, EXHAUSTED)) | self.ended
+        self.control[:, 0], self.control[:, 3:] = t0, 0.0
+        self.control[~over, 2] = RUNNING
+        self.times = np.array([t0, self.end])
+        self.tables["times"] = np.append(self.times, np.inf)
+        self.control[:, 3] = 1.0  # the first is the start
 
     @property
     def control(self) -> Array:
         """The loop's own state (count, 8), see :data:`linkwise.sim.adaptive_loop.CONTROL`."""
-        return self.rows["control"]
+        return np.asarray(self.rows["control"])
 
     def is_running(self) -> bool:
         """Whether any state has steps to make."""
@@ -90,7 +108,8 @@ class AdaptiveRun(Run):
         kernel.run(self.rows, self.tables, self.records, self.states.count, threads)
         if self.times is None:
             made = int(self.control[0, 3])
-            self.pieces.append((self.records["saved_t"][0, :made, 0].copy(), self.records["saved"][0, :made].copy()))
+            t, y = (self.home.fetched(self.records[name][0, :made].copy()) for name in ("saved_t", "saved"))
+            self.pieces.append((t[:, 0], y))
         spent = self.control[:, 4] + self.control[:, 5] >= self.max_steps
         self.control[spent & (self.control[:, 2] == RUNNING), 2] = EXHAUSTED
 
@@ -100,7 +119,7 @@ class AdaptiveRun(Run):
         self.control[waited, 2] = RUNNING
         self.control[waited, 7] = -1.0  # what acts has changed, and so has the derivative
         if len(waited) and self.times is None and len(self.pieces[-1][1]):
-            self.pieces[-1][1][-1] = self.y[0]  # the side after the sample is shown
+            self.pieces[-1][1][-1] = self.state(0)  # the side after the sample is shown
 
     def adapt(self, seconds: float) -> None:
         """Make the next chunk longer or shorter, given the seconds that one took."""
@@ -118,9 +137,10 @@ class AdaptiveRun(Run):
         for k in np.flatnonzero((self.control[:, 2] == EVENT) & ~self.ended):
             t, h = (float(x) for x in self.control[k, :2])
             locator, p, tables = self.plan.locator, self.parameters_at(int(k), t), self.curves.of(int(k))
-            found = locator.first(t, self.y[k], p, h, tables)
+            start = self.state(int(k))
+            found = locator.first(t, start, p, h, tables)
             if found is None:  # the sign changed twice, or only by rounding: pass over it
-                found = h, locator.at(t, self.y[k], p, np.array([h]), tables)[0][0], []
+                found = h, locator.at(t, start, p, np.array([h]), tables)[0][0], []
             size, before, which = found
             y, final = self.happen(int(k), t + size, before, which)
             ends = final or t + size >= self.end
@@ -128,8 +148,8 @@ class AdaptiveRun(Run):
                 sides = [before] if np.array_equal(before, y) else [before, y]
                 self.pieces.append((np.full(len(sides), t + size), np.array(sides)))
             else:
-                self._fill(int(k), t, t + size, y)
-            self.y[k] = y
+                self._fill(int(k), t, t + size, start, y)
+            self.home.put(self.y, int(k), y)
             self.ended[k] = final
             if not ends:  # an event may lie on a stop
                 self.settle(np.array([k]), np.array([t + size]))
@@ -138,8 +158,8 @@ class AdaptiveRun(Run):
             self.control[k, [0, 1, 2]] = t + size, 0.0, status
             self.control[k, 4] += 1.0
 
-    def _fill(self, k: int, start: float, stop: float, after: Array) -> None:
-        """Samples at the output times from the last whole step to an event, which leads to ``after``.
+    def _fill(self, k: int, start: float, stop: float, before: Array, after: Array) -> None:
+        """Samples at the output times from the last whole step, at ``before``, to an event, which leads to ``after``.
 
         One at the very time of the event, to rounding, is the one after it.
         """
@@ -148,12 +168,12 @@ class AdaptiveRun(Run):
         due = self.times[place:]
         due = due[due < stop]
         if len(due):
-            self.saved[k, place : place + len(due)] = self.plan.locator.at(
-                start, self.y[k], self.parameters_at(k, start), due - start, self.curves.of(k)
-            )[0]
+            found, _ = self.plan.locator.at(start, before, self.parameters_at(k, start), due - start, self.curves.of(k))
+            self.home.put(self.saved, (k, slice(place, place + len(due))), found)
             place += len(due)
         at_once = int(np.count_nonzero(self.times[place:] <= stop + 4.0 * np.spacing(abs(stop))))
-        self.saved[k, place : place + at_once] = after
+        if at_once:
+            self.home.put(self.saved, (k, slice(place, place + at_once)), np.tile(after, (at_once, 1)))
         self.control[k, 3] = place + at_once
 
     def times_reached(self) -> Array:
@@ -162,7 +182,7 @@ class AdaptiveRun(Run):
 
     def statuses(self) -> Array:
         """How each state ended (count)."""
-        found = np.array([_STATUS[float(code)] for code in self.control[:, 2]], dtype="<U11")
+        found: Array = _NAMES[self.control[:, 2].astype(int)]
         found[(self.control[:, 2] == EVENT) & ~self.ended] = "interrupted"  # before it could be looked into
         return found
 
@@ -173,7 +193,7 @@ class AdaptiveRun(Run):
     def ending(self, k: int, who: str) -> str:
         """What stopped one state."""
         t, h, status = (float(x) for x in self.control[k, :3])
-        speed = float(np.abs(self.y[k, self.plan.motion.nq :][: self.plan.motion.nv]).max(initial=0.0))
+        speed = float(np.abs(self.state(k)[self.plan.motion.nq :][: self.plan.motion.nv]).max(initial=0.0))
         where = f"t = {t:.9g} s of {self.end:g} s, steps of {h:.1e} s, the largest velocity is {speed:.2g} rad/s or m/s"
         if status == EXHAUSTED:
             return message(
@@ -198,7 +218,7 @@ class AdaptiveRun(Run):
         t, y = self.times, self.saved
         most = int(self.control[:, 3].max(initial=0.0))
         if self.interrupted:  # what an unfinished chunk wrote is not there
-            y[np.arange(len(t)) >= self.control[:, 3:4]] = np.nan
+            y[self.home.brought(np.arange(len(t)) >= self.control[:, 3:4])] = np.nan
         if self.interrupted or not self.states.shape:
             t, y = t[:most], y[:, :most]
         return t, y

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.codegen.home import Home
+from linkwise.codegen.processor import PROCESSOR
 from linkwise.errors import InputError, message
 from linkwise.sim.curves import RunTables
 from linkwise.sim.plans import Plan
@@ -37,24 +39,28 @@ class FixedRun(Run):
         times: Array | None,
         curves: RunTables,
         out: Trajectory | None = None,
+        home: Home = PROCESSOR,
     ) -> None:
-        super().__init__(plan, states, t0, duration, curves)
+        super().__init__(plan, states, t0, duration, curves, home)
+        self.dt = dt
         self.steps = max(1, math.ceil(duration / dt - 1e-9))
         self.h = duration / self.steps
         self.times = times
+        self.between: Array | None = None  # output times that lie between samples
         self.every = int(save_every) if times is None else _stride(times, t0, self.h, self.steps)
         count = states.count
         saves = self.steps // self.every
         dtype = states.dtype
-        self.saved = storage(out, (count, saves + 1, plan.motion.ny), dtype)
+        self.saved = storage(home, out, (count, saves + 1, plan.motion.ny), dtype)
         self.saved[:, 0] = self.y
         self.stuck = np.zeros(count, bool)  # in events without end
         self.slack = max(self.slack, 1e-9 * self.h)
-        self.rows["start"] = np.tile(np.array([self.t0, self.h, self.end, self.slack], dtype), (count, 1))
+        start = np.tile(np.array([self.t0, self.h, self.end, self.slack], dtype), (count, 1))
+        self.rows["start"] = home.brought(start)
         clock = [0.0, 0.0, self.every, self.every, 1.0, RUNNING, self.t0]
         self.rows["clock"] = np.tile(np.array(clock, dtype), (count, 1))
         if "memory" in plan.routine.sizes:
-            self.rows["memory"] = np.zeros((count, plan.routine.sizes["memory"]), dtype)
+            self.rows["memory"] = home.brought(np.zeros((count, plan.routine.sizes["memory"]), dtype))
         if dtype == np.float32 and self.steps > _SINGLE_STEPS:
             raise InputError(
                 "too many steps to be counted in float32",
@@ -64,12 +70,21 @@ class FixedRun(Run):
             )
         self.chunk_steps = 16
         if plan.is_compiled:
-            self.chunk_steps = max(1, int(CHUNK_SECONDS / (2e-9 + plan.routine.operations * count * 4e-10)))
+            self.chunk_steps = max(1, int(CHUNK_SECONDS / home.seconds(plan.routine.operations, count)))
+
+    def resume(self, t0: float, duration: float) -> None:
+        """Make ready to go on from a time, by a duration, in steps of at most the dt that was asked for."""
+        super().resume(t0, duration)
+        self.steps = max(1, math.ceil(duration / self.dt - 1e-9))
+        self.h = duration / self.steps
+        self.slack = max(self.slack, 1e-9 * self.h)
+        self.rows["start"][...] = np.array([self.t0, self.h, self.end, self.slack])
+        self.clock[...] = [0.0, 0.0, self.every, self.every, 1.0, RUNNING, self.t0]
 
     @property
     def clock(self) -> Array:
         """The loop's own state (count, 7), see :data:`linkwise.sim.fixed_loop.CLOCK`."""
-        return self.rows["clock"]
+        return np.asarray(self.rows["clock"])
 
     def is_running(self) -> bool:
         """Whether any state has steps to make."""
@@ -79,13 +94,13 @@ class FixedRun(Run):
         """Run the kernel for about as long as a chunk may last."""
         done = float(self.clock[~self.ended, 0].min())
         self.clock[:, 1] = np.where(self.ended, self.clock[:, 0], min(self.steps, done + self.chunk_steps))
-        kernel.run(self.rows, self.curves.arrays, {"saved": self.saved}, self.states.count, threads)
+        kernel.run(self.rows, self.tables, {"saved": self.saved}, self.states.count, threads)
 
     def answer(self) -> None:
         """Sample the Python functions that the kernel waits for."""
         for k in self.sampled_by_python(self.clock[:, 5], self.clock[:, 6]):
             self.clock[k, 5] = RUNNING
-            place = int(self.clock[k, 4]) - 1  # what was recorded here shows the side after the sample
+            k, place = int(k), int(self.clock[k, 4]) - 1  # what was recorded here shows the side after the sample
             if self.clock[k, 2] == self.every and self.clock[k, 6] > self.time(self.clock[k, 0]) - self.slack:
                 self.saved[k, place] = self.y[k]
 
@@ -105,16 +120,16 @@ class FixedRun(Run):
         for k in np.flatnonzero((self.clock[:, 5] == EVENT) & ~self.ended):
             number, _, countdown, every, place, _, now = (float(x) for x in self.clock[k])
             y, final = self._finished_step(int(k), number, now if self.plan.motion.stops else self.time(number))
-            self.y[k] = y
+            self.home.put(self.y, int(k), y)
             if "memory" in self.rows:
-                self.rows["memory"][k, 0] = 0.0  # what came before is no guide
+                self.rows["memory"][int(k), 0] = 0.0  # what came before is no guide
             if final:
                 self.ended[k] = True
-                self.saved[k, int(place) :] = np.nan
+                self.saved[int(k), int(place) :] = np.nan
                 self.clock[k, 5] = DONE
                 continue
             if countdown < 1.5:
-                self.saved[k, int(place)] = y
+                self.home.put(self.saved, (int(k), int(place)), y)
                 countdown, place = every + 1.0, place + 1.0
             self.clock[k] = [number + 1.0, self.steps, countdown - 1.0, every, place, RUNNING, self.time(number + 1.0)]
 
@@ -124,7 +139,7 @@ class FixedRun(Run):
         ``t`` is where it is now: at the start of the step, or at a stop within.
         """
         locator, tables = self.plan.locator, self.curves.of(k)
-        goal, y = self.time(number + 1.0), self.y[k].astype(float)
+        goal, y = self.time(number + 1.0), self.state(k).astype(float)
         final, idle = False, 0
         while t < goal and not final:
             p = self.parameters_at(k, t)
@@ -160,11 +175,12 @@ class FixedRun(Run):
 
     def statuses(self) -> Array:
         """How each state ended (count)."""
-        done = np.where(self.clock[:, 0] >= self.steps, "done", "interrupted").astype(object)
-        done[self.ended] = "event"
-        done[self.stuck] = "failed"
-        done[(done == "done") & ~np.isfinite(self.y).all(axis=1)] = "failed"
-        return np.asarray(done, dtype=np.str_)
+        finite = self.home.fetched(self.home.xp.isfinite(self.y).all(axis=1))
+        done = self.clock[:, 0] >= self.steps
+        code = np.where(done, np.where(finite, 1, 3), 0)
+        code[self.ended] = 2
+        code[self.stuck] = 3
+        return np.asarray(np.array(["interrupted", "done", "event", "failed"])[code])
 
     def counts(self) -> tuple[Array, Array]:
         """Steps accepted and rejected, (count) each."""
@@ -178,7 +194,7 @@ class FixedRun(Run):
                 got=f"at t = {self.time(float(self.clock[k, 0])):.9g} s, in a step of {self.h:g} s",
                 do="let the action end what repeats: a ball that has come to rest should stop bouncing",
             )
-        lost = np.flatnonzero(~np.isfinite(self.saved[k]).all(axis=1))
+        lost = np.flatnonzero(~np.isfinite(self.home.taken(self.saved, k)).all(axis=1))
         since = self.t0 + self.every * self.h * float(lost[0]) if len(lost) else self.end
         why = (
             ", or the iteration for a step did not converge"
@@ -200,12 +216,26 @@ class FixedRun(Run):
         if self.interrupted:
             whole = int(self.clock[~self.ended, 4].min(initial=float(len(t))))
             t, y = t[:whole], y[:, :whole]
-        if self.states.shape:
-            return t, y
-        if self.ended.any():
-            alive = np.isfinite(y[0]).all(axis=1)
-            t, y = t[alive], y[:, alive]
-        return self._with_jumps(t, y) if self.jumps and self.times is None else (t, y)
+        if not self.states.shape:
+            y = self.home.fetched(y)
+            if self.ended.any():
+                alive = np.isfinite(y[0]).all(axis=1)
+                t, y = t[alive], y[:, alive]
+            if self.jumps and self.times is None:
+                return self._with_jumps(t, y)
+        return (t, y) if self.times is None else self._at_times(t, y, self.times)
+
+    def _at_times(self, t: Array, y: Any, times: Array) -> tuple[Array, Any]:
+        """The samples at the output times, if all lie on samples; else all, and :attr:`between` says what is wanted."""
+        end = max([float(t[-1]) if len(t) else -math.inf, *(jump.t for jump in self.jumps)])
+        inside = times[times <= end + 1e-12]
+        k = np.rint((inside - self.t0) / (self.every * self.h)).astype(int)
+        known = k < len(t)
+        if known.all() and np.allclose(t[k], inside, rtol=0.0, atol=1e-7 * self.h):
+            k = k if isinstance(y, np.ndarray) else self.home.brought(k)
+            return inside, y[:, k]
+        self.between = inside
+        return t, y
 
     def _with_jumps(self, t: Array, y: Array) -> tuple[Array, Array]:
         """Both sides of events among the samples of a single state; one that lies at such a time is a side already."""
@@ -221,14 +251,7 @@ class FixedRun(Run):
     def trajectory(self, threads: int) -> Trajectory:
         """The result, at the output times if there are any."""
         whole = super().trajectory(threads)
-        if self.times is None:
-            return whole
-        inside = self.times[self.times <= whole.end + 1e-12]
-        k = np.rint((inside - self.t0) / (self.every * self.h)).astype(int)
-        known = k < len(whole.t)
-        if known.all() and np.allclose(whole.t[k], inside, rtol=0.0, atol=1e-7 * self.h):
-            return whole.picked(k, inside)
-        return whole.at(inside)
+        return whole if self.between is None else whole.at(self.between)
 
 
 def _stride(times: Array, t0: float, h: float, steps: int) -> int:

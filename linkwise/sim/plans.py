@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.codegen.home import Home
+from linkwise.codegen.processor import PROCESSOR
 from linkwise.codegen.routine import Routine
 from linkwise.compiled.purity import traced_alike
 from linkwise.errors import InputError
@@ -134,12 +136,12 @@ class Plan:
         """Whether no Python function is called on the way."""
         return self.routine.is_compilable
 
-    def kernel(self, count: int, dtype: Any = np.float64) -> Any:
+    def kernel(self, count: int, dtype: Any = np.float64, home: Home = PROCESSOR) -> Any:
         """The compiled loop, for few states or for many; run by the interpreter where Python must be asked."""
-        scalar = count < 3
-        key = ("loop", np.dtype(dtype), scalar)
+        few = count < 3
+        key = ("loop", np.dtype(dtype), few, home.name)
         if key not in self._kernels:
-            self._kernels[key] = _built(self.routine, dtype, scalar)
+            self._kernels[key] = home.runner(self.routine, np.dtype(dtype), few)
         return self._kernels[key]
 
     @cached_property
@@ -149,7 +151,7 @@ class Plan:
         values = event_program(self.motion, self.events)
         routine = one_step(work, step, values)
         now = Work(self.motion).routine(values)
-        step_kernel, values_kernel = (_built(each, np.float64, scalar=False) for each in (routine, now))
+        step_kernel, values_kernel = (_built(each) for each in (routine, now))
         return Locator(step_kernel, values_kernel, self.events)
 
     @cached_property
@@ -161,7 +163,7 @@ class Plan:
             return {"y_after": m.sampled(t[0], y, p, slack[0], in_python=False)}
 
         traced = program("sample", text, {"t": 1, "y": m.ny, "p": m.np, "slack": 1})
-        return _built(Work(m).routine(traced), np.float64, scalar=False)
+        return _built(Work(m).routine(traced))
 
     def sampled(self, t: Array, y: Array, p: Array, slack: float, python_only: bool = False) -> Array:
         """States (n, ny) after the samples that are due at times (n), with the rows of tables in p (n, np)."""
@@ -183,7 +185,7 @@ class Plan:
         m = self.motion
         sizes = {"y": m.ny, "p": m.np, "after": 1}
         traced = program("stop", lambda y, p, after: {"stop": next_stop(m, y, p, after[0])}, sizes)
-        return _built(Work(m).routine(traced), np.float64, scalar=False)
+        return _built(Work(m).routine(traced))
 
     def next_stop(self, y: Array, p: Array, after: float) -> float:
         """When a step from a state (ny) must end at the latest, after a time, with the rows of tables in p (np)."""
@@ -204,8 +206,15 @@ class Plan:
                 tau[k] += m.checked_force(element.function(float(t[k, 0]), q, v, p[k, : m.n_given]), element)
         return (tau,)
 
+    def observer(self, home: Home) -> Any:
+        """The compiled routine that observes."""
+        key = ("observer", home.name)
+        if key not in self._kernels:
+            self._kernels[key] = home.runner(self._observing, np.dtype(np.float64), False)
+        return self._kernels[key]
+
     @cached_property
-    def observer(self) -> Any:
+    def _observing(self) -> Routine:
         """(t, y, p, joint forces from Python) to v̇, τ, energy and, where elements push bodies, their forces."""
         m = self.motion
 
@@ -219,37 +228,50 @@ class Plan:
             return found if outside is None else {**found, "f_ext": list(outside.reshape(-1))}
 
         traced = program("observe", text, {"t": 1, "y": m.ny, "p": m.np, "hosted": m.nv})
-        return _built(Work(m).routine(traced), np.float64, scalar=False)
+        return Work(m).routine(traced)
 
     def observe(
-        self, t: Array, y: Array, p: Array, threads: int, curves: RunTables, members: Array, slack: float
-    ) -> dict[str, Array]:
-        """Derived quantities of samples y (..., T, ny) at times t (T), of members (...) with parameters p (..., np)."""
-        m, shape, kernel = self.motion, y.shape[:-1], self.observer
+        self,
+        t: Array,
+        y: Any,
+        p: Array,
+        threads: int,
+        curves: RunTables,
+        members: Array,
+        slack: float,
+        home: Home = PROCESSOR,
+    ) -> dict[str, Any]:
+        """Derived quantities of samples y (..., T, ny) at times t (T), of members (...) with parameters p (..., np).
+
+        The samples and what is derived from them are at ``home``; the rest is on the host.
+        """
+        m, shape, kernel = self.motion, y.shape[:-1], self.observer(home)
         count = math.prod(shape)
 
-        def flat(values: Array, size: int) -> Array:
-            return np.ascontiguousarray(np.broadcast_to(values, (*shape, size)), np.float64).reshape(count, size)
+        def flat(xp: Any, values: Any, size: int) -> Any:
+            whole = xp.broadcast_to(values, (*shape, size))
+            return xp.ascontiguousarray(whole, dtype=np.float64).reshape(count, size)
 
-        rows = {"t": flat(t[..., None], 1), "y": flat(y, m.ny)}
-        whose = np.broadcast_to(members[..., None], shape).reshape(count)
-        given = flat(p[..., None, :], m.n_given)
-        rows["p"] = np.ascontiguousarray(curves.filled(given, rows["t"][:, 0] + slack, whose))
-        rows["hosted"] = self.host_forces(*rows.values())[0] if self.hosted else np.zeros((count, m.nv))
-        found = {spec.name: np.empty((count, spec.size)) for spec in kernel.routine.buffers if spec.store}
-        kernel.run({**rows, **found}, {}, {}, count, threads)
-        made = {name: values.reshape(*shape, values.shape[-1]) for name, values in found.items()}
-        return {**made, "energy": made["energy"][..., 0]}
+        with home.entered():
+            rows = {"t": flat(home.xp, home.brought(t[..., None]), 1), "y": flat(home.xp, y, m.ny)}
+            if self.motion.curves:
+                whose = np.broadcast_to(members[..., None], shape).reshape(count)
+                given, times = flat(np, p[..., None, :], m.n_given), flat(np, t[..., None], 1)
+                rows["p"] = home.brought(np.ascontiguousarray(curves.filled(given, times[:, 0] + slack, whose)))
+            else:
+                rows["p"] = flat(home.xp, home.brought(p[..., None, :]), m.n_given)
+            rows["hosted"] = self.host_forces(*rows.values())[0] if self.hosted else home.xp.zeros((count, m.nv))
+            found = {
+                spec.name: home.empty((count, spec.size), np.float64) for spec in kernel.routine.buffers if spec.store
+            }
+            kernel.run({**rows, **found}, {}, {}, count, threads)
+            made = {name: values.reshape(*shape, values.shape[-1]) for name, values in found.items()}
+            return {name: home.handed(a[..., 0] if name == "energy" else a) for name, a in made.items()}
 
 
-def _built(routine: Routine, dtype: Any, scalar: bool) -> Any:
-    if routine.is_compilable:
-        from linkwise.codegen.llvm.routine import RoutineKernel
-
-        return RoutineKernel.build(routine, dtype, scalar=scalar)
-    from linkwise.codegen.hosted import HostedRoutine
-
-    return HostedRoutine(routine, dtype)
+def _built(routine: Routine) -> Any:
+    """On the processor, in double precision, for many states."""
+    return PROCESSOR.runner(routine, np.dtype(np.float64), few=False)
 
 
 def plan_for(

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.codegen import recycled
+from linkwise.codegen.home import Home
+from linkwise.codegen.processor import PROCESSOR
 from linkwise.errors import InputError
 from linkwise.model_api.model import Model
 from linkwise.sim.closed_states import OPEN, ClosedStates, drift
@@ -43,17 +44,23 @@ class Jump(NamedTuple):
 
 
 class Run(ABC):
-    """What fixed and adaptive runs share: chunks, events and results."""
+    """What fixed and adaptive runs share: chunks, events and results.
 
-    def __init__(self, plan: Plan, states: States, t0: float, duration: float, curves: RunTables) -> None:
-        self.plan, self.states, self.curves = plan, states, curves
+    States, samples and tables live at ``home``, where the kernel runs. What says how far each state is, a few numbers,
+    is on the host and travels with each chunk; of states and samples only those with events do.
+    """
+
+    def __init__(
+        self, plan: Plan, states: States, t0: float, duration: float, curves: RunTables, home: Home = PROCESSOR
+    ) -> None:
+        self.plan, self.states, self.curves, self.home = plan, states, curves, home
         self.t0, self.end = float(t0), float(t0) + float(duration)
-        largest = np.dtype(states.dtype).type(max(abs(self.t0), abs(self.end)))
-        self.slack = 8.0 * float(np.spacing(largest))
+        self.slack = _slack(self.t0, self.end, states.dtype)
         """Times that differ by no more are one."""
-        self.y = states.y.copy()
-        self.settle(np.arange(states.count), np.full(states.count, self.t0))
-        self.rows: dict[str, Array] = {"y": self.y, "p": curves.widened(states.p)}
+        everyone = np.arange(states.count)
+        y = self._settled(everyone, np.full(states.count, self.t0), states.y.copy())
+        self.rows: dict[str, Any] = {"y": home.brought(y), "p": home.brought(curves.widened(states.p))}
+        self.tables: dict[str, Any] = {name: home.brought(array) for name, array in curves.arrays.items()}
         self.events: list[Occurrence] = []
         self.jumps: list[Jump] = []
         self.ended = np.zeros(states.count, bool)  # by a terminal event
@@ -62,7 +69,7 @@ class Run(ABC):
 
     def go(self, bar: Progress, threads: int) -> None:
         """Run chunk after chunk until all states are done, or the user has had enough."""
-        kernel = self.plan.kernel(self.states.count, self.states.dtype)
+        kernel = self.plan.kernel(self.states.count, self.states.dtype, self.home)
         whole = self._compiled_chunk if self.plan.is_compiled else self._hosted_chunk
         try:
             while self.is_running():
@@ -88,6 +95,21 @@ class Run(ABC):
             for name, array in start.items():
                 self.rows[name][...] = array
             raise
+
+    def resume(self, t0: float, duration: float) -> None:
+        """Make ready to go on from a time, by a duration; what was recorded is forgotten."""
+        self.t0, self.end = t0, t0 + duration
+        self.slack = _slack(self.t0, self.end, self.states.dtype)
+        self.settle(np.arange(self.states.count), np.full(self.states.count, t0))
+
+    @property
+    def y(self) -> Any:
+        """The states (count, ny), at home."""
+        return self.rows["y"]
+
+    def state(self, k: int) -> Array:
+        """One of them (ny), on the host."""
+        return np.asarray(self.home.taken(self.y, k))
 
     @abstractmethod
     def is_running(self) -> bool:
@@ -115,10 +137,15 @@ class Run(ABC):
 
     def settle(self, which: Array, t: Array, python_only: bool = False) -> None:
         """The samples of some states (n) that are due at times (n), in place."""
+        if self.plan.motion.samplers and len(which):
+            self.home.put(self.y, which, self._settled(which, t, self.home.taken(self.y, which), python_only))
+
+    def _settled(self, which: Array, t: Array, y: Array, python_only: bool = False) -> Array:
+        """States (n, ny) of the host after the samples that are due."""
         if not self.plan.motion.samplers or not len(which):
-            return
+            return y
         p = self.curves.filled(self.states.p[which], t + self.slack, which)
-        self.y[which] = self.plan.sampled(t, self.y[which], p, self.slack, python_only)
+        return self.plan.sampled(t, y, p, self.slack, python_only).astype(y.dtype, copy=False)
 
     @abstractmethod
     def answer(self) -> None:
@@ -192,7 +219,8 @@ class Run(ABC):
         """The result."""
         plan, states = self.plan, self.states
         m = plan.motion
-        t, y = self.samples()
+        t, samples = self.samples()
+        home, y = self.home, self.home.brought(samples)
         y = y.reshape(*states.shape, *y.shape[1:])
         p = states.p.reshape(*states.shape, m.n_given)
         statuses = self.statuses()
@@ -201,13 +229,13 @@ class Run(ABC):
         reasons = self._reasons(statuses)
         self.trouble = self._trouble(reasons) or self._drift()
         members = np.arange(states.count).reshape(states.shape)
-        derived: Any = lambda: plan.observe(t, y, p, threads, self.curves, members, self.slack)  # noqa: E731
+        derived: Any = lambda: plan.observe(t, y, p, threads, self.curves, members, self.slack, home)  # noqa: E731
         return Trajectory(
             t,
-            y[..., : m.nq],
-            y[..., m.nq : m.nq + m.nv],
-            y[..., m.nq + m.nv : m.ny - m.switches],
-            p=p,
+            home.handed(y[..., : m.nq]),
+            home.handed(y[..., m.nq : m.nq + m.nv]),
+            home.handed(y[..., m.nq + m.nv : m.ny - m.switches]),
+            p=home.handed(home.brought(p)),
             model=m.model,
             jumps=self._jumps(threads),
             derived=derived() if plan.hosted else derived,
@@ -219,6 +247,7 @@ class Run(ABC):
             reasons=reasons,
             method=plan.method,
             storage=getattr(self, "saved", None),
+            home=home,
         )
 
     def _drift(self) -> str:
@@ -226,7 +255,8 @@ class Run(ABC):
         m = self.plan.motion
         if not m.projects:
             return ""
-        return drift(m, self.times_reached(), self.y, self.states.p, OPEN if self.y.dtype == np.float64 else 1e-3)
+        y = self.home.fetched(self.y)
+        return drift(m, self.times_reached(), y, self.states.p, OPEN if y.dtype == np.float64 else 1e-3)
 
     @abstractmethod
     def times_reached(self) -> Array:
@@ -270,6 +300,11 @@ class Run(ABC):
         return first.replace("of the batch", f"of the batch {share}", 1)
 
 
+def _slack(start: float, end: float, dtype: Any) -> float:
+    """A few units of rounding of these times."""
+    return 8.0 * float(np.spacing(np.dtype(dtype).type(max(abs(start), abs(end)))))
+
+
 def _after(event: Event, result: Any, model: Model) -> Array:
     """What an event's action returned, as [q, v] with quaternions of length one."""
     try:
@@ -287,23 +322,24 @@ def _after(event: Event, result: Any, model: Model) -> Array:
     return np.concatenate([model.integrate(q, np.zeros(model.nv)), v])
 
 
-def storage(out: Trajectory | None, shape: tuple[int, ...], dtype: Any) -> Array:
+def storage(home: Home, out: Trajectory | None, shape: tuple[int, ...], dtype: Any) -> Any:
     """Memory for samples (count, T, ny): that of an earlier trajectory, or new."""
     if out is None:
         try:
-            return recycled.empty(shape, np.dtype(dtype))
+            return home.empty(shape, dtype)
         except (MemoryError, ValueError):  # NumPy's two ways to say so
             raise InputError(
                 "the samples do not fit into memory",
                 got=f"{shape[0]} states, {shape[1]} times: {math.prod(shape) * np.dtype(dtype).itemsize / 1e9:.3g} GB",
                 do="a larger save_every, or output_times",
             ) from None
-    memory: Array | None = getattr(out, "storage", None)
-    if memory is None or memory.shape != shape or memory.dtype != dtype:
+    memory: Any = getattr(out, "storage", None)
+    if memory is None or memory.shape != shape or memory.dtype != dtype or not home.owns(memory):
         raise InputError(
             "out does not fit this simulation",
-            got=repr(out) if memory is None else f"samples {memory.shape} {memory.dtype}",
-            allowed=f"a trajectory with samples {shape} {np.dtype(dtype)}: (states, times, nq + nv + nx)",
+            got=repr(out) if memory is None else f"samples {memory.shape} {memory.dtype} on {out.home.name}",
+            allowed=f"a trajectory with samples {shape} {np.dtype(dtype)}: (states, times, nq + nv + nx), "
+            f"on {home.name}",
             do="give the result of an earlier run with the same batch, times and model",
         )
     return memory

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwise.codegen.processor import home_of
 from linkwise.compiled.function import checked_threads
 from linkwise.model_api.model import Model
 from linkwise.sim.adaptive_run import AdaptiveRun
@@ -90,6 +91,11 @@ def simulate(
 
     Fixed steps run in float32, at twice the speed, if q0, v0, p and x0 are all float32.
 
+    Where q0, v0, p or x0 are arrays on a GPU (CuPy, PyTorch, JAX), the whole loop runs there, one state per thread,
+    and the samples stay there; see :class:`Trajectory`. Models of hundreds of bodies and controls that run in Python at
+    every evaluation are refused. Events are noticed in the kernel; where one happens, and what its action does, is
+    found on the host.
+
     Args:
         model: the mechanism.
         q0: configuration(s) at the start (..., nq).
@@ -148,13 +154,17 @@ def simulate(
         check_positive("dt", dt)
     absolute = checked_atol(rtol, atol, max_step, min_step)
     workers = checked_threads(threads)
+    home = home_of([given for given in (q0, v0, p, x0) if given is not None])
+    with home.entered():
+        q0 = home.fetched(q0)
+        v0, p, x0 = (None if given is None else home.fetched(given) for given in (v0, p, x0))
     states = setup.states(q0, v0, p, x0)
     check_clock(t0, duration, 1e-3 if dt is None and not adaptive else dt, states.dtype, adaptive)
     check_progress(progress)
     setup.check_limits(states)
     times = checked_times(output_times, t0, duration)
     if not states.y.shape[1]:
-        return standing_still(model, states, times, t0, duration, setup.method_name)
+        return standing_still(model, states, times, t0, duration, setup.method_name)._at_home(home)
     every_step = adaptive and times is None and not states.shape
     if adaptive and times is None and states.shape:
         times = t0 + duration * np.arange(_BATCH_SAMPLES) / (_BATCH_SAMPLES - 1.0)
@@ -165,17 +175,18 @@ def simulate(
     setup.close(plan, states, t0, v_given=v0 is not None)
     curves = setup.curves(plan, states)
     bar = Progress(progress, model.name)
-    try:
-        if adaptive:
-            run: Run = AdaptiveRun(
-                plan, states, t0, duration, dt, rtol, absolute, max_step, min_step, int(max_steps), times, curves, out
-            )
-        else:
-            run = FixedRun(plan, states, t0, duration, 1e-3 if dt is None else dt, save_every, times, curves, out)
-        run.go(bar, workers)
-    finally:
-        bar.close()
-    result = run.trajectory(workers)
+    with home.entered():
+        try:
+            if adaptive:
+                steps = (dt, rtol, absolute, max_step, min_step, int(max_steps))
+                run: Run = AdaptiveRun(plan, states, t0, duration, *steps, times, curves, out, home)
+            else:
+                step = 1e-3 if dt is None else dt
+                run = FixedRun(plan, states, t0, duration, step, save_every, times, curves, out, home)
+            run.go(bar, workers)
+        finally:
+            bar.close()
+        result = run.trajectory(workers)
     if run.trouble:
         warnings.warn(run.trouble, IntegrationWarning, stacklevel=2)
     return result

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwise.codegen.home import Home
+from linkwise.codegen.processor import PROCESSOR
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.once import cached_property
 
@@ -23,12 +26,29 @@ Array = NDArray[Any]
 Observe = Callable[[], Mapping[str, Array]]
 
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _on_the_host(method: Method) -> Method:
+    """A method of what is in NumPy: called on anything else, it copies that first."""
+
+    @functools.wraps(method)
+    def on_host(self: Trajectory, *args: Any, **kwargs: Any) -> Any:
+        return method(self.on_host(), *args, **kwargs)
+
+    return cast(Method, on_host)
+
+
 class Trajectory:
     """States of one mechanism over time; T samples, any leading batch axes.
 
     Where the action of an event moved a single state that is sampled at every step, two samples have the same time: the
     state before and the state after. Samples at given times, and those of a batch, do not show it; :meth:`at` knows it
     all the same.
+
+    The arrays of a simulation on a GPU stay there: q, v, x, p and what follows from them are arrays of the library that
+    the start was given in. Times, status, events and counts are on the host. :meth:`on_host` copies everything there;
+    what writes, draws or shows a motion does so by itself.
 
     Attributes:
         t: times (T), s.
@@ -49,7 +69,10 @@ class Trajectory:
         note: why something ran slower than it could, or ended early; or empty.
         reasons: for each state that did not reach its end, by its index in the batch, what stopped it.
         method: the integrator's name.
+        home: where the arrays are: the host, or a GPU.
     """
+
+    home: Home = PROCESSOR
 
     def __init__(
         self,
@@ -70,11 +93,14 @@ class Trajectory:
         reasons: Mapping[tuple[int, ...], str] | None = None,
         method: str = "",
         columns: Mapping[str, Sequence[str]] | None = None,
-        storage: Array | None = None,
+        storage: Any = None,
+        home: Home = PROCESSOR,
     ) -> None:
-        self.t, self.q, self.v = np.asarray(t), np.asarray(q), np.asarray(v)
-        self.x = np.empty((*self.q.shape[:-1], 0)) if x is None else np.asarray(x)
-        self.p = None if p is None else np.asarray(p)
+        kept: Callable[[Any], Array] = np.asarray if home is PROCESSOR else lambda array: cast(Array, array)
+        self.t, self.q, self.v = np.asarray(t), kept(q), kept(v)
+        self.x = np.empty((*self.q.shape[:-1], 0)) if x is None else kept(x)
+        self.p = None if p is None else kept(p)
+        self.home = home
         self.model, self.jumps = model, jumps
         self.events = list(events)
         self.status, self.steps, self.rejected = status, steps, rejected
@@ -86,7 +112,28 @@ class Trajectory:
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and other processes: what follows from the states is computed first; the memory is not shared."""
-        return {**self.__dict__, "_derived": dict(self._values), "storage": None}
+        here = self.on_host()
+        return {**here.__dict__, "_derived": dict(here._values), "storage": None}
+
+    # Elsewhere than on the host.
+    def on_host(self) -> Trajectory:
+        """The same motion with all its arrays in NumPy; itself, if they are."""
+        return self if self.home is PROCESSOR else self._moved(self.home.fetched, PROCESSOR)
+
+    def _at_home(self, home: Home) -> Trajectory:
+        """The same motion, now on the host, with its arrays where a run keeps them."""
+        return self if home is PROCESSOR else self._moved(lambda array: home.handed(home.brought(array)), home)
+
+    def _moved(self, move: Callable[[Any], Any], home: Home) -> Trajectory:
+        def moved(array: Any) -> Any:
+            with (home if self.home is PROCESSOR else self.home).entered():
+                return move(array)
+
+        def derived() -> dict[str, Array]:
+            return {name: moved(values) for name, values in self._values.items()}
+
+        p = None if self.p is None else moved(self.p)
+        return self.with_samples(self.t, moved(self.q), moved(self.v), moved(self.x), derived, p=p, home=home)
 
     # What follows from the states, computed when first asked for.
     @cached_property
@@ -129,7 +176,9 @@ class Trajectory:
         """Which closures are in force (..., T, n_closures): 1, or 0 where one is released."""
         closures = self._with_model("active").closures
         known = self._values.get("active")
-        return np.ones((*self.q.shape[:-1], len(closures))) if known is None else known
+        if known is not None:
+            return known
+        return self._brought(np.ones((*self.q.shape[:-1], len(closures))))
 
     @cached_property
     def closure_error(self) -> Array:
@@ -137,6 +186,8 @@ class Trajectory:
 
         Of each closure as many as it has equations between places.
         """
+        if self.home is not PROCESSOR:
+            return self._brought(self.on_host().closure_error)
         model = self._with_model("closure_error")
         counts = [len(closure.type.equations) for closure in model.closures]
         if not sum(counts):
@@ -156,6 +207,8 @@ class Trajectory:
 
     def deflection(self, body: str, node: str | int) -> Array:
         """How far a node of a flexible body is from its place at rest (..., T, 3), in the body's root axes, m."""
+        if self.home is not PROCESSOR:
+            return self._brought(self.on_host().deflection(body, node))
         model, p = self._with_model("deflection"), self.model_parameters
         at_rest = model.frame(body, node).node  # says what is wrong with a name
         root, there = model.pose(self.q, body, p=p), model.pose(self.q, body, node=node, p=p)
@@ -168,6 +221,10 @@ class Trajectory:
         """The model's own run-time parameters (..., 1, np), as its functions take them for all samples, or None."""
         size = len(self._with_model("p").nominal_parameters)
         return None if self.p is None or not size else self.p[..., None, :size]
+
+    def _brought(self, array: Array) -> Array:
+        """An array of the host where the others are."""
+        return cast(Array, self.home.handed(self.home.brought(array)))
 
     def _with_model(self, what: str) -> Model:
         if self.model is None:
@@ -195,15 +252,23 @@ class Trajectory:
         return chosen_states(self, index)
 
     def with_samples(
-        self, t: Array, q: Array, v: Array, x: Array, derived: Mapping[str, Array] | Observe
+        self,
+        t: Array,
+        q: Any,
+        v: Any,
+        x: Any,
+        derived: Mapping[str, Array] | Observe,
+        *,
+        p: Any = None,
+        home: Home | None = None,
     ) -> Trajectory:
-        """The same motion with other samples."""
+        """The same motion with other samples; elsewhere, with p there, if a home is given."""
         return Trajectory(
             t,
             q,
             v,
             x,
-            p=self.p,
+            p=self.p if home is None else p,
             model=self.model,
             jumps=self.jumps,
             derived=derived,
@@ -215,10 +280,11 @@ class Trajectory:
             reasons=self.reasons,
             method=self.method,
             columns=self._columns,
+            home=self.home if home is None else home,
         )
 
     def picked(self, k: Array, t: Array) -> Trajectory:
-        """Some of the samples, by index, labelled with the times t."""
+        """Some of the samples, by index, labelled with the times t; for arrays of the host."""
 
         def derived() -> dict[str, Array]:
             return {n: a[..., k] if n == "energy" else a[..., k, :] for n, a in self._values.items()}
@@ -251,7 +317,10 @@ class Trajectory:
 
         The states before and after an event's action bound what is interpolated: nothing is drawn across a bounce. At
         the very time of the event the state is the one after. Where the samples are closed, so is what is between them.
+        It is found on the host, wherever the arrays are.
         """
+        if self.home is not PROCESSOR:
+            return self.on_host().at(t)._at_home(self.home)
         from linkwise.sim.resample import resampled
 
         times = np.atleast_1d(np.asarray(t, float))
@@ -280,6 +349,7 @@ class Trajectory:
             return {name: list(values) for name, values in self._columns.items()}
         return column_names(self)
 
+    @_on_the_host
     def save(self, path: str | Path) -> Path:
         """Write to ``.npz`` or ``.csv``; both read back the same numbers.
 
@@ -297,6 +367,7 @@ class Trajectory:
 
         return cls(**read(Path(path)), model=model)
 
+    @_on_the_host
     def to_pandas(self) -> Any:
         """A ``pandas.DataFrame``: a row for each time, columns as in a CSV file, ``q:joint1``, …, ``energy``.
 
@@ -306,12 +377,14 @@ class Trajectory:
 
         return as_pandas(self)
 
+    @_on_the_host
     def to_xarray(self) -> Any:
         """An ``xarray.Dataset`` with the dimensions time, joint coordinates and freedoms (needs the package xarray)."""
         from linkwise.sim.trajectory_tables import as_xarray
 
         return as_xarray(self)
 
+    @_on_the_host
     def plot(
         self,
         what: Sequence[str] = ("q", "v", "tau", "energy"),
@@ -331,6 +404,7 @@ class Trajectory:
         return plot(self, what, joints, nodes)
 
     # Seen. The drawing lies above this layer and is imported by name where it is used.
+    @_on_the_host
     def view(
         self,
         *others: Trajectory,
@@ -359,10 +433,12 @@ class Trajectory:
         Returns:
             The page: ``url``, ``play()``, ``pause()``, ``seek(t)``, ``close()``, ``wait()``; it ends with the program.
         """
-        page = import_module("linkwise.viz.player").Player((self, *others), sensors, beside, port, open)
+        motions = (self, *(other.on_host() for other in others))
+        page = import_module("linkwise.viz.player").Player(motions, sensors, beside, port, open)
         page.announce()
         return page
 
+    @_on_the_host
     def save_html(
         self, path: str | Path, *, fps: float = 30.0, most_faces: int | None = None, dark: bool = False
     ) -> Path:
@@ -380,6 +456,7 @@ class Trajectory:
         written: Path = save(self, path, fps=fps, most_faces=most_faces, dark=dark)
         return written
 
+    @_on_the_host
     def embed(self, height: int = 420, *, fps: float = 30.0, most_faces: int | None = 20_000) -> Any:
         """The player as a part of another page, with nothing outside it: a notebook shows it, a report includes it.
 
@@ -393,6 +470,7 @@ class Trajectory:
         """
         return import_module("linkwise.viz.inline").embedded_motion(self, height, fps, most_faces)
 
+    @_on_the_host
     def save_video(
         self,
         path: str | Path,
@@ -420,6 +498,7 @@ class Trajectory:
         written: Path = save(self, path, fps=fps, speed=speed, size=size, camera=camera, progress=progress)
         return written
 
+    @_on_the_host
     def _repr_html_(self) -> str | None:
         """In a notebook: a picture of the motion and its facts; None where it cannot be drawn."""
         html: str | None = import_module("linkwise.viz.inline").motion_picture(self)

@@ -126,7 +126,7 @@ def test_mistakes(tmp_path: Path) -> None:
         with pytest.raises(lw.InputError, match=r"no code for this precision[\s\S]*float64 or float32"):
             f.source("c", dtype)
     step = lw.compile(lambda _, q: q * 0.5, models.planar_arm(n=1), inputs={"q": "q"})
-    with pytest.raises(lw.InputError, match="'c' has no code for many steps"):
+    with pytest.raises(lw.InputError, match="'c' has no code for loops over time"):
         lw.rollout(step, 3).source(target="c")
 
 

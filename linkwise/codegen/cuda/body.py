@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from linkwise.codegen.c.ops import literal, rounded
@@ -20,11 +20,12 @@ class Constants:
     places: Mapping[float, int]
 
     @classmethod
-    def of(cls, program: Program, bits: int) -> Constants:
-        """All constants of a program."""
+    def of(cls, programs: Iterable[Program], bits: int) -> Constants:
+        """All constants of some programs."""
         if bits == 32:
             return cls(bits, {})
-        values = dict.fromkeys(abs(node[1]) for node in program.nodes if node[0] == "const")
+        nodes = (node for program in programs for node in program.nodes)
+        values = dict.fromkeys(abs(node[1]) for node in nodes if node[0] == "const")
         table = [value for value in values if value not in (0.0, 0.5, 1.0, 2.0) and value == value]
         return cls(bits, {value: k for k, value in enumerate(table)})
 

@@ -38,6 +38,10 @@ class Library:
         """What the caller gets for what ``empty`` made, once it is filled."""
         return array
 
+    def handed(self, array: Any) -> Any:
+        """A CuPy array as one of the library, over the same memory where the library can."""
+        return array
+
     def stream(self, device: int) -> AbstractContextManager[Any]:
         """The stream the caller works on."""
         return nullcontext()
@@ -80,6 +84,11 @@ class _Torch(Library):
     def last_axis_first(self, array: Any) -> Any:
         return array.movedim(-1, 0)
 
+    def handed(self, array: Any) -> Any:
+        if not array.size:
+            return self.empty(array.shape, array.dtype, array.device.id)
+        return sys.modules["torch"].from_dlpack(array)
+
     def stream(self, device: int) -> AbstractContextManager[Any]:
         return _stream(sys.modules["torch"].cuda.current_stream(device).cuda_stream)
 
@@ -97,6 +106,11 @@ class _Jax(Library):
 
     def finished(self, array: Any) -> Any:
         return importlib.import_module("jax.dlpack").from_dlpack(array)
+
+    def handed(self, array: Any) -> Any:
+        if not array.size:
+            return importlib.import_module("jax.numpy").zeros(array.shape, array.dtype)
+        return self.finished(cupy().ascontiguousarray(array))
 
 
 class _Other(Library):
@@ -116,6 +130,9 @@ class _Other(Library):
     def finished(self, array: Any) -> Any:
         take = getattr(sys.modules.get(self.module), "from_dlpack", None)
         return array if take is None else take(array)
+
+    def handed(self, array: Any) -> Any:
+        return self.finished(cupy().ascontiguousarray(array))
 
 
 def library_of(array: Any) -> Library:

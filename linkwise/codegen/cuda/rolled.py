@@ -70,11 +70,7 @@ class _Writer:
         self.early = min(self.most_early, max((step.ahead for step in self.loops), default=0))
         self.stages = next(n for n in _STAGES if n * self.early * each <= _FETCHED_BYTES)
         self.ring = 2 * self.stages  # records: those of the stages, and one that is put there meanwhile
-        values: dict[float, int] = {}
-        for body in self._bodies():
-            for value in Constants.of(body.program, bits).places:
-                values.setdefault(value, len(values))
-        self.constants = Constants(bits, values)
+        self.constants = Constants.of((body.program for body in self._bodies()), bits)
 
     def _bodies(self) -> Iterator[LoopBody]:
         for step in self.steps:

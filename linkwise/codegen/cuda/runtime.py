@@ -16,7 +16,7 @@ import numpy as np
 from linkwise.codegen.cuda.layout import Kind
 from linkwise.codegen.cuda.parts import Part, split
 from linkwise.codegen.cuda.source import Kernel, batch_kernel, rollout_kernel, wide_results
-from linkwise.codegen.steps import Rollout
+from linkwise.codegen.steps import Repetition
 from linkwise.errors import LinkwiseError, require_extra
 from linkwise.tracing.program import Program
 
@@ -37,16 +37,17 @@ class DeviceProgram:
     Args:
         program: what is computed.
         dtype: float64 or float32.
-        rollout: for many steps of it in one launch.
+        routine: for many steps of it in one launch.
     """
 
     takes_addresses = True
     """Whether arrays may be given by their addresses alone."""
 
-    def __init__(self, program: Program, dtype: Any, rollout: Rollout | None = None) -> None:
+    def __init__(self, program: Program, dtype: Any, routine: Repetition | None = None) -> None:
         self.program = program
         self.dtype = np.dtype(dtype)
-        self.rollout = rollout
+        self.routine = routine
+        self.rollout = None if routine is None else routine.rollout
         self._texts: dict[tuple[Any, ...], list[tuple[Part, Kernel]]] = {}
         self._memory: dict[int, int] = {}
         self._launchers: dict[tuple[Any, ...], list[tuple[Part, Kernel, Any]]] = {}
@@ -61,9 +62,9 @@ class DeviceProgram:
 
     def _written(self, kinds: tuple[Kind, ...], available: int) -> list[tuple[Part, Kernel]]:
         bits, cut = self.dtype.itemsize * 8, len(self.program.inputs)
-        if self.rollout is not None:
+        if self.routine is not None:
             whole = Part(self.program, tuple(range(len(self.program.outputs))), {})
-            return [(whole, rollout_kernel(self.program, bits, self.rollout, kinds, available))]
+            return [(whole, rollout_kernel(self.routine, bits, kinds, available))]
         made = []
         for part in split(self.program, wide_results(self.program, bits, kinds)):
             own = (*kinds[:cut], *(kinds[cut + k] for k in part.outputs))
@@ -107,12 +108,12 @@ class DeviceProgram:
         if known is None:
             made = self.kernels(kinds)
 
-            def compiled(kernel: Kernel) -> Any:
+            def on_device(kernel: Kernel) -> Any:
                 with cp.cuda.Device(device):
                     return compiled_kernel(cp, kernel)
 
             with ThreadPoolExecutor(max(1, min(len(made), os.cpu_count() or 1))) as pool:
-                launchers = list(pool.map(compiled, [kernel for _, kernel in made]))
+                launchers = list(pool.map(on_device, [kernel for _, kernel in made]))
             known = [(part, kernel, launcher) for (part, kernel), launcher in zip(made, launchers, strict=True)]
             self._launchers[kinds, device] = known
         return known

@@ -32,9 +32,10 @@ from linkwise.codegen.cuda.layout import Kind
 from linkwise.codegen.cuda.leaving import Stretch, gathered
 from linkwise.codegen.cuda.memory import Load, plan
 from linkwise.codegen.cuda.order import ordered
-from linkwise.codegen.steps import Rollout
+from linkwise.codegen.steps import Repetition, Rollout
 from linkwise.errors import InputError
 from linkwise.tracing.program import Program
+from linkwise.tracing.rolled_program import RolledProgram
 
 # Values in registers: what a thread has, less addresses, and pairs of them for 64 bits.
 LIMIT = {32: 225, 64: 96}
@@ -100,14 +101,30 @@ def wide_results(program: Program, bits: int, kinds: Sequence[Kind]) -> Pieces:
 
 
 def rollout_kernel(
-    program: Program,
+    routine: Repetition,
     bits: int,
-    rollout: Rollout,
     kinds: tuple[Kind, ...] | None = None,
     shared_bytes: int = layouts.SHARED_BYTES,
 ) -> Kernel:
-    """The kernel of many steps."""
-    return _Writer(program, bits, kinds or all_rows(program), rollout, shared_bytes).kernel()
+    """The kernel of a routine that repeats one program.
+
+    What :func:`linkwise.codegen.cuda.routine.routine_kernel` writes for any routine does the same; this keeps the state
+    in shared memory, and reads sequences and writes records side by side.
+    """
+    program = straight(routine.name, routine.step)
+    return _Writer(program, bits, kinds or all_rows(program), routine.rollout, shared_bytes).kernel()
+
+
+def straight(name: str, program: Program | RolledProgram) -> Program:
+    """A program of a routine, if there is code for it."""
+    if isinstance(program, RolledProgram):
+        raise InputError(
+            f"{name} calls programs with loops over the links, which loops over time on a GPU do not have yet",
+            got=program.name,
+            allowed="models of up to some sixty bodies",
+            do='model.with_sweeps("unrolled") writes the links out; or pass NumPy arrays',
+        )
+    return program
 
 
 def all_rows(program: Program) -> tuple[Kind, ...]:
@@ -154,7 +171,7 @@ class _Writer:
         if not all(self.layout.inputs[nodes[value][1]].staged for value in angles):
             angles, safe = set(), set()
         self.angles: set[int] = angles
-        self.constants = Constants.of(program, bits)
+        self.constants = Constants.of([program], bits)
         self.known: dict[Stretch, int] = {}  # which numbers of a stretch were written: the others are zero
         self.body = Body(program, self.plan, self.constants, self._slot, self._output, self._give, safe)
 

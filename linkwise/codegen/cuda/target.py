@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwise.codegen.cuda.detect import on_device
-from linkwise.codegen.steps import Rollout
 from linkwise.codegen.targets import Target
 from linkwise.tracing.program import Program
 from linkwise.tracing.rolled_program import RolledProgram
+
+if TYPE_CHECKING:
+    from linkwise.codegen.home import Home
+    from linkwise.codegen.routine import Routine
+    from linkwise.codegen.steps import Repetition
 
 
 class Cuda(Target):
@@ -31,11 +35,18 @@ class Cuda(Target):
             return rolled_kernel(program, dtype.itemsize * 8).text
         return batch_kernel(program, dtype.itemsize * 8).text
 
-    def steps_source(self, program: Program, dtype: np.dtype[Any], rollout: Rollout) -> str:
-        """The kernel that runs all steps of a state in one thread."""
-        from linkwise.codegen.cuda.source import rollout_kernel
+    def routine_source(self, routine: Routine, dtype: np.dtype[Any]) -> str:
+        """The kernel that runs a loop over time, each state in one thread from the first step to the last."""
+        from linkwise.codegen.steps import Repetition
 
-        return rollout_kernel(program, dtype.itemsize * 8, rollout).text
+        bits = dtype.itemsize * 8
+        if isinstance(routine, Repetition):
+            from linkwise.codegen.cuda.source import rollout_kernel
+
+            return rollout_kernel(routine, bits).text
+        from linkwise.codegen.cuda.routine import routine_kernel
+
+        return routine_kernel(routine, bits).text
 
     def available(self) -> bool:
         """Whether CuPy is installed and finds a device."""
@@ -57,22 +68,29 @@ class Cuda(Target):
         name: str,
         arrays: Sequence[Any],
         out: Any = None,
-        steps: tuple[int, Rollout] | None = None,
+        steps: tuple[int, Repetition] | None = None,
     ) -> list[Any]:
         """Evaluate on the device and the stream of the arrays."""
         from linkwise.codegen.cuda import exchange
         from linkwise.codegen.cuda.rolled_runtime import RolledDeviceProgram
         from linkwise.codegen.cuda.runtime import DeviceProgram
+        from linkwise.codegen.cuda.source import straight
 
         # The number of steps is an argument of the kernel, so one kernel serves every number.
-        count, rollout = steps or (None, None)
-        key = (exchange.dtype_of(arrays), rollout)
+        count, routine = steps or (None, None)
+        key = (exchange.dtype_of(arrays), routine and routine.rollout)
         if key not in made:
-            if isinstance(program, RolledProgram):
+            if isinstance(program, RolledProgram) and routine is None:
                 made[key] = RolledDeviceProgram(program, key[0])
             else:
-                made[key] = DeviceProgram(program, *key)
+                made[key] = DeviceProgram(straight(name, program), key[0], routine)
         return exchange.call(made[key], name, arrays, out, count)
+
+    def home(self, arrays: Sequence[Any]) -> Home:
+        """The device of the arrays, and the library and the stream of the first that is on one."""
+        from linkwise.codegen.cuda.device import Device
+
+        return Device(arrays)
 
 
 TARGET = Cuda()

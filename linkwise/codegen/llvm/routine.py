@@ -9,7 +9,7 @@ lies the memory of programs with loops; their tables come with the arrays.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from linkwise.codegen import cache
 from linkwise.codegen import threads as split
-from linkwise.codegen.llvm import jit, machines, transcendental, transpose
+from linkwise.codegen.llvm import jit, machines, statements, transcendental, transpose
 from linkwise.codegen.llvm import kernel as kernels
 from linkwise.codegen.llvm.body import Body
 from linkwise.codegen.llvm.ir import Function, Shape, module_text
@@ -32,16 +32,18 @@ from linkwise.codegen.routine import (
     Host,
     IfAny,
     Lookup,
+    Read,
     Record,
     Routine,
     Seek,
     Statement,
     WhileAny,
+    steps_between,
 )
 from linkwise.tracing.rolled_program import RolledProgram
 
 # Part of every cache key, with that of the kernels: raise it when the same routine would be compiled to something else.
-ROUTINE_VERSION = 3
+ROUTINE_VERSION = 4
 
 ENTRY = "linkwise_routine"
 SCRATCH_ENTRY = "linkwise_routine_scratch_bytes"
@@ -90,28 +92,40 @@ class RoutineKernel:
         count: int,
         threads: int = 1,
     ) -> None:
-        """Run to the end; arrays are C-contiguous and of the kernel's dtype, which is the caller's to check.
+        """Run to the end; arrays are of the kernel's dtype, and C-contiguous but for records and series.
 
         Args:
             rows: for each kept buffer ``(count, size)``; those that are stored are overwritten.
-            tables: for each table its numbers; for each curve ``(count or 1, rows, width)`` of them.
+            tables: for each table its numbers; for each curve ``(count or 1, rows, width)`` of them; for each series
+                ``(count or 1, capacity, size)``.
             records: for each record ``(count, capacity, size)``; only what is recorded is overwritten.
             count: states.
             threads: threads to split them over.
         """
+        self.bound(rows, tables, records, count, threads)()
+
+    def bound(
+        self,
+        rows: Mapping[str, NDArray[Any]],
+        tables: Mapping[str, NDArray[Any]],
+        records: Mapping[str, NDArray[Any]],
+        count: int,
+        threads: int = 1,
+    ) -> Callable[[], None]:
+        """:meth:`run` on these very arrays, as often as it is called; the caller keeps them alive."""
         routine = self.routine
-        for name, size in routine.records:
-            if records[name].shape[::2] != (count, size):
-                raise ValueError(f"the record {name!r} has shape {records[name].shape}, not ({count}, …, {size})")
         places = [rows[buffer.name].ctypes.data for buffer in routine.loads]
         places += [tables[name].ctypes.data for name in routine.tables]
         places += [records[name].ctypes.data for name, _ in routine.records]
-        places += [records[name].shape[1] for name, _ in routine.records]
+        for name, size in routine.records:
+            places += steps_between(name, records[name], count, size)
         for name, width in routine.curves:
             curve = tables[name]
             if curve.shape[0] not in (1, count) or curve.shape[2] != width:
                 raise ValueError(f"the curve {name!r} has shape {curve.shape}, not ({count} or 1, …, {width})")
             places += [curve.ctypes.data, curve.shape[1], 0 if curve.shape[0] == 1 else curve.shape[1] * width]
+        for name, size in routine.series:
+            places += [tables[name].ctypes.data, *steps_between(name, tables[name], count, size, shared=True)]
         places += [table.address for table in self._tables]
         arrays = (ctypes.c_void_p * max(1, len(places)))(*places)
 
@@ -120,9 +134,8 @@ class RoutineKernel:
             self._call(arrays, start, stop - start, scratch)
 
         if threads == 1:
-            work(0, count)
-        else:
-            split.run(work, count, threads, 2 * self.lanes, self.lanes, keeping=(rows, tables, records))
+            return lambda: work(0, count)
+        return lambda: split.run(work, count, threads, 2 * self.lanes, self.lanes, keeping=(rows, tables, records))
 
 
 def routine_module(routine: Routine, machine: Machine, bits: int, lanes: int) -> str:
@@ -176,10 +189,12 @@ class _Module:
         made = [] if shape.lanes == 1 else transpose.functions(self.machine, shape)
         made += [f for entry in self.entries for f in transcendental.functions(entry, self.machine, shape.bits)]
         made += [f for body in self.bodies.values() for f in body.functions] + self.with_loops
-        made += [_rows(shape, inward=True), _rows(shape, inward=False), _lookup(shape), _record(shape)]
-        made += [_seek(shape)] if self.routine.curves else []
-        made += [_unit(shape)] if any(isinstance(s, Columns) for s in self.routine.walk()) else []
-        made += [_copy(shape), self._block(), self._entry(), scratch]
+        made += [statements.rows(shape, inward=True), statements.rows(shape, inward=False)]
+        made += [statements.lookup(shape), statements.record(shape)]
+        made += [statements.seek(shape)] if self.routine.curves else []
+        made += [statements.read(shape)] if self.routine.series else []
+        made += [statements.unit(shape)] if any(isinstance(s, Columns) for s in self.routine.walk()) else []
+        made += [statements.copy(shape), self._block(), self._entry(), scratch]
         return f"; {self.routine.name}, {shape.lanes} states at a time\n" + module_text(
             made, [attributes(self.machine)]
         )
@@ -214,15 +229,12 @@ class _Module:
         self.frame_pointer = f.address(shape.real, "%scratch", self.frame)
         names = [buffer.name for buffer in routine.loads] + list(routine.tables) + [name for name, _ in routine.records]
         self.outside = {name: f.load("ptr", f.address("ptr", "%arrays", k), 8) for k, name in enumerate(names)}
-        self.capacities = {
-            name: f.load("i64", f.address("i64", "%arrays", len(names) + k), 8)
-            for k, (name, _) in enumerate(routine.records)
-        }
-        words = len(names) + len(routine.records)
-        self.curves = {}
-        for name, _ in routine.curves:
-            kinds = ("ptr", "i64", "i64")
-            self.curves[name] = [
+        words = len(names)
+        self.described: dict[str, list[str]] = {}  # by name: a pointer where there is none yet, and two numbers
+        described: list[tuple[str, tuple[str, ...]]] = [(name, ("i64", "i64")) for name, _ in routine.records]
+        described += [(name, ("ptr", "i64", "i64")) for name, _ in (*routine.curves, *routine.series)]
+        for name, kinds in described:
+            self.described[name] = [
                 f.load(kind, f.address("i64", "%arrays", words + k), 8) for k, kind in enumerate(kinds)
             ]
             words += len(kinds)
@@ -259,22 +271,31 @@ class _Module:
                         name, more = self.bodies[id(program)].name, []
                     f.do(f"call void @{name}({', '.join(f'ptr {p}' for p in [*places, *more])})")
                 case Copy(source, target):
-                    f.do(f"call void @copy(ptr {at[source]}, ptr {at[target]}, i64 {sizes[source]})")
+                    if sizes[source]:
+                        f.do(f"call void @copy(ptr {at[source]}, ptr {at[target]}, i64 {sizes[source]})")
                 case Lookup(table, index, target):
                     f.do(f"call void @lookup(ptr {self.outside[table]}, ptr {at[index]}, ptr {at[target]})")
                 case Seek(curve, moment, target, offset):
-                    base, rows, stride = self.curves[curve]
+                    base, rows, stride = self.described[curve]
                     f.do(
                         f"call void @seek(ptr {base}, i64 %state, i64 %here, i64 {rows}, i64 {stride}, "
                         f"i64 {dict(self.routine.curves)[curve]}, ptr {at[moment]}, "
                         f"ptr {f.address(shape.real, at[target], offset)})"
                     )
+                case Read(series, index, target):
+                    base, apart, stride = self.described[series]
+                    if sizes[target]:
+                        f.do(
+                            f"call void @read(ptr {base}, i64 %state, i64 %here, i64 {apart}, i64 {stride}, "
+                            f"i64 {sizes[target]}, ptr {at[index]}, ptr {at[target]})"
+                        )
                 case Record(record, value, index, mask):
-                    f.do(
-                        f"call void @record(ptr {self.outside[record]}, i64 %state, i64 %here, "
-                        f"i64 {self.capacities[record]}, i64 {sizes[value]}, ptr {at[value]}, ptr {at[index]}, "
-                        f"ptr {at[mask]})"
-                    )
+                    apart, stride = self.described[record]
+                    if sizes[value]:
+                        f.do(
+                            f"call void @record(ptr {self.outside[record]}, i64 %state, i64 %here, i64 {apart}, "
+                            f"i64 {stride}, i64 {sizes[value]}, ptr {at[value]}, ptr {at[index]}, ptr {at[mask]})"
+                        )
                 case WhileAny(flag, body):
                     test, inside, after = (f.name()[1:] for _ in range(3))
                     f.do(f"br label %{test}")
@@ -318,163 +339,3 @@ class _Module:
         if shape.lanes == 1:
             return raised
         return f.call("i1", f"llvm.vector.reduce.or.v{shape.lanes}i1", [(shape.truth, raised)])
-
-
-def _rows(shape: Shape, inward: bool) -> Function:
-    """Rows of the caller to lanes of the scratch memory, or back; for one lane a plain copy."""
-    name, way = ("load_rows", "rows_to_lanes") if inward else ("store_rows", "lanes_to_rows")
-    f = Function(f"define internal void @{name}(ptr noalias %rows, ptr noalias %lanes, i64 %n, i64 %here) noinline #0")
-    f.label("entry")
-    if shape.lanes == 1:
-        source, goal = ("%rows", "%lanes") if inward else ("%lanes", "%rows")
-        f.do(f"call void @copy(ptr {source}, ptr {goal}, i64 %n)")
-    else:
-        f.do(f"%full = icmp eq i64 %here, {shape.lanes}")
-        f.do("br i1 %full, label %whole, label %part")
-        f.label("whole")
-        f.do(f"call void @{way}(ptr %rows, ptr %lanes, i64 %n)")
-        f.do("ret void")
-        f.label("part")
-        f.do(f"call void @{way}_some(ptr %rows, ptr %lanes, i64 %n, i64 0, i64 %here)")
-    f.do("ret void")
-    return f
-
-
-def _copy(shape: Shape) -> Function:
-    f = Function("define internal void @copy(ptr noalias %source, ptr noalias %target, i64 %n) noinline #0")
-    f.label("entry")
-    f.do("br label %loop")
-    f.label("loop")
-    f.do("%i = phi i64 [ 0, %entry ], [ %next, %loop ]")
-    value = f.load(shape.real, f.address(shape.real, "%source", "%i"), shape.bits // 8)
-    f.store(shape.real, value, f.address(shape.real, "%target", "%i"), shape.bits // 8)
-    f.do("%next = add i64 %i, 1")
-    f.do("%more = icmp slt i64 %next, %n")
-    f.do("br i1 %more, label %loop, label %done")
-    f.label("done")
-    f.do("ret void")
-    return f
-
-
-def _unit(shape: Shape) -> Function:
-    """A unit vector of n numbers in every lane."""
-    f = Function("define internal void @unit(ptr %target, i64 %n, i64 %one) noinline #0")
-    f.label("entry")
-    f.do("br label %loop")
-    f.label("loop")
-    f.do("%i = phi i64 [ 0, %entry ], [ %next, %loop ]")
-    here = f.emit("icmp eq i64 %i, %one")
-    value = f.emit(f"select i1 {here}, {shape.real} {shape.constant(1.0)}, {shape.real} {shape.constant(0.0)}")
-    f.store(shape.real, value, f.address(shape.real, "%target", "%i"), shape.bits // 8)
-    f.do("%next = add i64 %i, 1")
-    f.do("%more = icmp slt i64 %next, %n")
-    f.do("br i1 %more, label %loop, label %done")
-    f.label("done")
-    f.do("ret void")
-    return f
-
-
-def _lookup(shape: Shape) -> Function:
-    element, align = shape.element, shape.bits // 8
-    f = Function("define internal void @lookup(ptr %table, ptr %index, ptr %target) noinline #0")
-    f.label("entry")
-    f.do("br label %loop")
-    f.label("loop")
-    f.do("%l = phi i64 [ 0, %entry ], [ %next, %loop ]")
-    index = f.emit(f"fptosi {element} {f.load(element, f.address(element, '%index', '%l'), align)} to i64")
-    value = f.load(element, f.address(element, "%table", index), align)
-    f.store(element, value, f.address(element, "%target", "%l"), align)
-    f.do("%next = add i64 %l, 1")
-    f.do(f"%more = icmp slt i64 %next, {shape.lanes}")
-    f.do("br i1 %more, label %loop, label %done")
-    f.label("done")
-    f.do("ret void")
-    return f
-
-
-def _seek(shape: Shape) -> Function:
-    """Each lane's row of a curve, by bisection where the time has left the row that is there."""
-    element, align, lanes = shape.element, shape.bits // 8, shape.lanes
-    f = Function(
-        "define internal void @seek(ptr noalias %curve, i64 %state, i64 %here, i64 %rows, i64 %stride, i64 %n, "
-        "ptr %at, ptr %target) noinline #0"
-    )
-    f.label("entry")
-    f.do("%last = sub i64 %here, 1")
-    f.do("br label %loop")
-    f.label("loop")
-    f.do("%l = phi i64 [ 0, %entry ], [ %l.next, %after ]")
-    now = f.load(element, f.address(element, "%at", "%l"), align)
-    mine = f.address(element, "%target", "%l")
-    begun = f.emit(f"fcmp ole {element} {f.load(element, mine, align)}, {now}")
-    ending = f.load(element, f.address(element, mine, lanes), align)
-    inside = f.emit(f"and i1 {begun}, {f.emit(f'fcmp olt {element} {now}, {ending}')}")
-    f.do(f"br i1 {inside}, label %after, label %search")
-    f.label("search")
-    over = f.emit("icmp sgt i64 %l, %last")  # lanes without a state repeat the last one
-    member = f.emit(f"add i64 %state, {f.emit(f'select i1 {over}, i64 %last, i64 %l')}")
-    rows = f.address(element, "%curve", f.emit(f"mul i64 {member}, %stride"))
-    f.do("br label %halve")
-    f.label("halve")
-    f.do("%a = phi i64 [ 0, %search ], [ %a.next, %halve ]")
-    f.do("%b = phi i64 [ %rows, %search ], [ %b.next, %halve ]")
-    middle = f.emit(f"lshr i64 {f.emit('add i64 %a, %b')}, 1")
-    begins = f.load(element, f.address(element, rows, f.emit(f"mul i64 {middle}, %n")), align)
-    passed = f.emit(f"fcmp ole {element} {begins}, {now}")
-    f.do(f"%a.next = select i1 {passed}, i64 {middle}, i64 %a")
-    f.do(f"%b.next = select i1 {passed}, i64 %b, i64 {middle}")
-    left = f.emit("sub i64 %b.next, %a.next")
-    f.do(f"br i1 {f.emit(f'icmp sgt i64 {left}, 1')}, label %halve, label %found")
-    f.label("found")
-    row = f.address(element, rows, f.emit("mul i64 %a.next, %n"))
-    f.do("br label %copy.number")
-    f.label("copy.number")
-    f.do("%i = phi i64 [ 0, %found ], [ %i.next, %copy.number ]")
-    goal = f.address(element, mine, f.emit(f"mul i64 %i, {lanes}"))
-    f.store(element, f.load(element, f.address(element, row, "%i"), align), goal, align)
-    f.do("%i.next = add i64 %i, 1")
-    f.do("%i.more = icmp slt i64 %i.next, %n")
-    f.do("br i1 %i.more, label %copy.number, label %after")
-    f.label("after")
-    f.do("%l.next = add i64 %l, 1")
-    f.do(f"%l.more = icmp slt i64 %l.next, {lanes}")
-    f.do("br i1 %l.more, label %loop, label %done")
-    f.label("done")
-    f.do("ret void")
-    return f
-
-
-def _record(shape: Shape) -> Function:
-    """Each lane's row to its own place: consecutive samples of a state lie side by side."""
-    element, align, lanes = shape.element, shape.bits // 8, shape.lanes
-    f = Function(
-        "define internal void @record(ptr noalias %record, i64 %state, i64 %here, i64 %capacity, i64 %n, "
-        "ptr noalias %value, ptr %index, ptr %mask) noinline #0"
-    )
-    f.label("entry")
-    f.do("br label %loop")
-    f.label("loop")
-    f.do("%l = phi i64 [ 0, %entry ], [ %l.next, %after ]")
-    mask = f.load(element, f.address(element, "%mask", "%l"), align)
-    f.do(f"br i1 {f.emit(f'fcmp une {element} {mask}, 0.0')}, label %lane, label %after")
-    f.label("lane")
-    index = f.emit(f"fptosi {element} {f.load(element, f.address(element, '%index', '%l'), align)} to i64")
-    state = f.emit(f"mul i64 {f.emit('add i64 %state, %l')}, %capacity")
-    row = f.emit(f"mul i64 {f.emit(f'add i64 {state}, {index}')}, %n")
-    target = f.address(element, "%record", row)
-    source = f.address(element, "%value", "%l")
-    f.do("br label %inner")
-    f.label("inner")
-    f.do("%i = phi i64 [ 0, %lane ], [ %i.next, %inner ]")
-    value = f.load(element, f.address(element, source, f.emit(f"mul i64 %i, {lanes}")), align)
-    f.store(element, value, f.address(element, target, "%i"), align)
-    f.do("%i.next = add i64 %i, 1")
-    f.do("%i.more = icmp slt i64 %i.next, %n")
-    f.do("br i1 %i.more, label %inner, label %after")
-    f.label("after")
-    f.do("%l.next = add i64 %l, 1")
-    f.do("%l.more = icmp slt i64 %l.next, %here")
-    f.do("br i1 %l.more, label %loop, label %done")
-    f.label("done")
-    f.do("ret void")
-    return f

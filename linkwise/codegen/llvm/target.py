@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwise.codegen.targets import Target
 from linkwise.tracing.rolled_program import RolledProgram
+
+if TYPE_CHECKING:
+    from linkwise.codegen.routine import Routine
 
 
 class LLVM(Target):
@@ -26,6 +29,14 @@ class LLVM(Target):
         if isinstance(program, RolledProgram):
             return rolled.rolled_module(program, machines.host(), bits, single=False)
         return source.batch_module(program, machines.host(), bits).text
+
+    def routine_source(self, routine: Routine, dtype: np.dtype[Any]) -> str:
+        """The module of a loop over time, as many states at a time as a vector has lanes."""
+        from linkwise.codegen.llvm import machines
+        from linkwise.codegen.llvm.routine import routine_module
+
+        machine = machines.host()
+        return routine_module(routine, machine, dtype.itemsize * 8, machine.lanes(dtype))
 
     def available(self) -> bool:
         """Always: llvmlite comes with every installation."""

@@ -62,24 +62,22 @@ static bool __any_sync(unsigned, bool mine)
 _AFTER = """
 REAL lw_memory[1 << 18] __align__(16);
 
-struct Address { // of numbers or of whole numbers, as the kernel has it
-    void *place;
-    template <typename T> operator T *() const { return (T *)place; }
+struct Given { // an argument, which becomes what its parameter is
+    long long bits;
+    template <typename T> operator T *() const { return (T *)bits; }
+    operator long long() const { return bits; }
+    operator int() const { return (int)bits; }
 };
 
 struct Lane {
-    void **arrays;
-    long long count;
-    const long long *more;
+    const Given *given;
     int blocks, block, thread;
 };
 
-static void *in_lane(void *given)
+static void *in_lane(void *own)
 {
-    const Lane &lane = *(const Lane *)given;
-    void **const arrays = lane.arrays;
-    const long long count = lane.count, *const more = lane.more;
-    (void)more;
+    const Lane &lane = *(const Lane *)own;
+    const Given *const given = lane.given;
     blockIdx.x = lane.block;
     gridDim.x = lane.blocks;
     threadIdx.x = lane.thread;
@@ -87,14 +85,14 @@ static void *in_lane(void *given)
     return nullptr;
 }
 
-extern "C" void run(void **arrays, long long count, const long long *more, int blocks)
+extern "C" void run(const Given *given, int blocks)
 {
     pthread_barrier_init(&warp_barrier, nullptr, LW_LANES);
     for (int warp = 0; warp < blocks * LW_WARPS; ++warp) {
         Lane lanes[LW_LANES];
         pthread_t threads[LW_LANES];
         for (int k = 0; k < LW_LANES; ++k) {
-            lanes[k] = {arrays, count, more, blocks, warp / LW_WARPS, warp % LW_WARPS * LW_LANES + k};
+            lanes[k] = {given, blocks, warp / LW_WARPS, warp % LW_WARPS * LW_LANES + k};
             pthread_create(&threads[k], nullptr, in_lane, &lanes[k]);
         }
         for (int k = 0; k < LW_LANES; ++k) pthread_join(threads[k], nullptr);
@@ -108,9 +106,19 @@ class Emulated:
     """A kernel compiled for the CPU: one that takes some arrays, a count, and perhaps ``more`` whole numbers."""
 
     def __init__(self, kernel: Kernel, arrays: int, dtype: type, folder: Path, more: int = 0) -> None:
+        self._build(kernel, arrays + 1 + more, folder)
+        self.dtype = np.dtype(dtype)
+
+    @classmethod
+    def of(cls, kernel: Kernel, parameters: int, folder: Path) -> Emulated:
+        """Any kernel, which is given so many parameters in whatever order."""
+        made = cls.__new__(cls)
+        made._build(kernel, parameters, folder)
+        return made
+
+    def _build(self, kernel: Kernel, parameters: int, folder: Path) -> None:
         self.threads = kernel.threads
-        addresses = [f"Address{{arrays[{k}]}}" for k in range(arrays)]
-        passed = ", ".join([*addresses, "count", *(f"more[{k}]" for k in range(more))])
+        passed = ", ".join(f"given[{k}]" for k in range(parameters))
         source, library = folder / f"{kernel.name}.cpp", folder / f"{kernel.name}.so"
         source.write_text(_BEFORE + kernel.text + _AFTER.replace("CALL", f"{kernel.name}({passed})"))
         # Not contracted: the kernel says itself where it fuses, and so the results are those of the GPU.
@@ -119,16 +127,13 @@ class Emulated:
         done = subprocess.run([compiler, *flags, "-o", library, source], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[:2000]
         self._run = ctypes.CDLL(str(library)).run
-        self._run.argtypes = [ctypes.c_void_p, ctypes.c_longlong, ctypes.c_void_p, ctypes.c_int]
-        self.dtype = np.dtype(dtype)
+        self._run.argtypes = [ctypes.c_void_p, ctypes.c_int]
 
     def __call__(self, arrays: Sequence[np.ndarray], count: int, *more: int) -> None:
         """Run on arrays that are exactly as a kernel gets them."""
         assert all(a.dtype == self.dtype for a in arrays)
-        self.at([a.ctypes.data for a in arrays], count, *more)
+        self.launch([*(a.ctypes.data for a in arrays), count, *more], -(-count // self.threads))
 
-    def at(self, addresses: Sequence[int], count: int, *more: int, blocks: int | None = None) -> None:
-        """Run on memory, with as many blocks as cover the count if not given."""
-        places = (ctypes.c_void_p * max(1, len(addresses)))(*addresses)
-        numbers = (ctypes.c_longlong * max(1, len(more)))(*more)
-        self._run(places, count, numbers, -(-count // self.threads) if blocks is None else blocks)
+    def launch(self, given: Sequence[int], blocks: int) -> None:
+        """Run so many blocks with these arguments, addresses and numbers."""
+        self._run((ctypes.c_int64 * max(1, len(given)))(*given), blocks)

@@ -6,7 +6,6 @@ Kernels run by emulation, on the memory that the arrays claim to have on the dev
 from __future__ import annotations
 
 import hashlib
-import itertools
 import shutil
 import sys
 import tempfile
@@ -114,8 +113,8 @@ class _Launcher:
 
     def __call__(self, grid: Any, block: Any, arguments: Any, shared_mem: int) -> None:
         assert shared_mem <= max(48 * 1024, self.max_dynamic_shared_size_bytes)
-        arrays = list(itertools.takewhile(lambda a: isinstance(a, (CupyArray, np.uint64)), arguments))
-        count, more = int(arguments[len(arrays)]), [int(n) for n in arguments[len(arrays) + 1 :]]
+        numbers = [int(a) for a in arguments if isinstance(a, np.int64)]
+        count = numbers[-1] if "const long long count)" in self.code else numbers[0]  # last, or before all others
         loops = "lw_records" in self.code  # which take turns
         assert 1 <= grid[0] <= -(-count // block[0]) if loops else grid == (-(-count // block[0]),)
         self.fake.launches.append((self.name, count, self.fake.cuda.Device.current, self.fake.cuda.stream))
@@ -123,10 +122,9 @@ class _Launcher:
         key = hashlib.sha256(self.code.encode()).hexdigest()[:16]
         if key not in _compiled:
             folder = Path(tempfile.mkdtemp(prefix="linkwise-emulated-"))
-            _compiled[key] = Emulated(kernel, len(arrays), np.float64, folder, len(more))
+            _compiled[key] = Emulated.of(kernel, len(arguments), folder)
             shutil.rmtree(folder)
-        places = [int(a) if isinstance(a, np.uint64) else a.data.ptr for a in arrays]
-        _compiled[key].at(places, count, *more, blocks=grid[0])
+        _compiled[key].launch([int(a) if isinstance(a, np.generic) else a.data.ptr for a in arguments], grid[0])
 
 
 class _Module:

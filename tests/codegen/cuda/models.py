@@ -27,6 +27,20 @@ def every_joint() -> lw.Model:
     return builder.build()
 
 
+def branches() -> lw.Model:
+    """A tree of three kinds of joints, several links of each, run as loops."""
+    rng = np.random.default_rng(8)
+    builder = lw.ModelBuilder("branches")
+    joints = (lw.Revolute(axis=(1, 2, 3)), lw.Prismatic(axis=(1, 0, 0)), lw.Spherical())
+    for k, parent in enumerate((-1, 0, 1, 2, 1, 4, 5, 0, 7, 8, 9)):
+        builder.add_body(
+            f"body{k}", parent="world" if parent < 0 else f"body{parent}", joint=joints[k % 3],
+            placement=lw.transform(xyz=rng.normal(size=3), rpy=rng.normal(size=3)),
+            mass=rng.uniform(0.5, 2), com=0.1 * rng.normal(size=3), inertia=np.diag((0.1, 0.12, 0.05)),
+        )  # fmt: skip
+    return builder.build().with_sweeps("rolled")
+
+
 def flexible_arm() -> lw.Model:
     """Two links that bend both ways, one on the other's tip, with a load."""
     beam = lw.FlexibleBody.beam(1.0, 4e4, (30.0, 20.0), 10.0, 0.5, elements=4, modes=(1, 1), axial_modes=0)

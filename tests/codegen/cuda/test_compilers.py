@@ -12,9 +12,14 @@ import pytest
 
 import linkwise as lw
 from linkwise.codegen.cuda.rolled import rolled_kernel
+from linkwise.codegen.cuda.routine import routine_kernel
 from linkwise.codegen.cuda.runtime import OPTIONS
-from linkwise.codegen.cuda.source import Rollout, batch_kernel, rollout_kernel
+from linkwise.codegen.cuda.source import batch_kernel, rollout_kernel
+from linkwise.codegen.steps import Rollout, repeated
+from linkwise.sim.closing import as_closing
+from linkwise.sim.plans import plan_for
 from tests.codegen.cuda.models import every_joint, sum_of_squares
+from tests.sim.mechanisms import double_pendulum
 
 nvcc = shutil.which("nvcc")
 pytestmark = pytest.mark.skipif(nvcc is None, reason="no nvcc here")
@@ -54,7 +59,7 @@ def test_rollout_compiles(bits: int, tmp_path: Path) -> None:
 
     program = lw.compile(euler, model, {"q": "q", "v": "v", "tau": "v"}).program
     for rollout in (Rollout(((0, 0), (1, 1))), Rollout(((0, 0), (1, 1)), (2,), record=True)):
-        compiled(rollout_kernel(program, bits, rollout).text, tmp_path, "sm_90")
+        compiled(rollout_kernel(repeated(program, rollout), bits).text, tmp_path, "sm_90")
 
 
 def chain(links: int) -> lw.Model:
@@ -74,6 +79,21 @@ def test_long_programs_stay_on_the_chip(bits: int, tmp_path: Path) -> None:
     """Forward dynamics of 24 links needs more values than a thread has registers; they wait in shared memory."""
     program = chain(24).function("forward_dynamics").program
     assert spilled_bytes(compiled(batch_kernel(program, bits).text, tmp_path, "sm_90")) <= 128
+
+
+@pytest.mark.parametrize(("bits", "arch"), [(64, "sm_75"), (32, "sm_90")])
+@pytest.mark.parametrize("method", ["rk4", "dopri5", "rodas4", "generalized_alpha"])
+def test_loops_over_time_compile(method: str, bits: int, arch: str, tmp_path: Path) -> None:
+    """With tables, samples and events; no values wait where they need not."""
+    model = double_pendulum()
+    control = [
+        lw.Torque([0.0, 1.0], [[0.0, 1.0], [1.0, 0.0]]),
+        lw.Sampled(model, lambda t, q, v, p: -q, 50.0, delay=0.01),
+    ]
+    event = lw.Event(lambda t, q, v, p: q[0])
+    plan = plan_for(model, control, lw.JointRules(), 0, method, False, (event,), as_closing("projection"), False)
+    report = compiled(routine_kernel(plan.routine, bits).text, tmp_path, arch)
+    assert spilled_bytes(report) <= (128 if method in ("rk4", "dopri5") else 2048)
 
 
 @pytest.mark.parametrize("bits", [64, 32])

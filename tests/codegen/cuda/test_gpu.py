@@ -9,12 +9,14 @@ import pytest
 
 import linkwise as lw
 from linkwise.codegen.cuda import rolled_runtime
+from linkwise.codegen.cuda.runner import DeviceRoutine
 from linkwise.codegen.cuda.runtime import DeviceProgram
 from linkwise.codegen.cuda.target import TARGET
 from linkwise.rolled import device_chain, long_chain
 from linkwise.tracing.program import Program
-from tests.codegen.cuda.models import binary, every_joint, random_state, sum_of_squares, ulps, unary
+from tests.codegen.cuda.models import binary, branches, every_joint, random_state, sum_of_squares, ulps, unary
 from tests.rolled.test_long_chain import CUT, chain, state
+from tests.sim.mechanisms import double_pendulum, pendulum
 
 cp = importlib.import_module("cupy") if TARGET.available() else None
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(cp is None, reason="no CUDA device, or no CuPy")]
@@ -213,8 +215,8 @@ def test_memory_runs_out(model: lw.Model) -> None:
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("count", [1, 33, 1000])
 def test_loops(dtype: type, count: int) -> None:
-    """Functions of large mechanisms: branches and every kind of joint."""
-    model = every_joint().with_sweeps("rolled")
+    """Functions of large mechanisms, with branches and several kinds of joints."""
+    model = branches()
     q, v, a = (x.astype(dtype) for x in random_state(model, count))
     on = [cp.asarray(x) for x in (q, v, a)]
     wide = [x.astype(float) for x in (q, v, a)]
@@ -258,3 +260,123 @@ def test_one_long_chain(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert narrow.dtype == np.float32
     again = model.forward_dynamics(*(x.astype(np.float32).astype(float) for x in (q, v, tau)))
     assert np.abs(narrow - again).max() <= 1e-6 * np.abs(again).max()
+
+
+# Loops over time.
+FIXED = {"dt": 0.005, "duration": 0.25}
+ADAPTIVE = {"rtol": 1e-9, "duration": 0.25}
+
+
+def here_and_there(model: lw.Model, q: np.ndarray, v: np.ndarray, **options: object) -> tuple:
+    """A simulation on the CPU in double precision and one on the device, compared."""
+    here = lw.simulate(model, q.astype(float), v.astype(float), **options)  # type: ignore[arg-type]
+    there = lw.simulate(model, cp.asarray(q), cp.asarray(v), **options)  # type: ignore[arg-type]
+    assert isinstance(there.q, cp.ndarray) and isinstance(there.energy, cp.ndarray)
+    tolerance = 1e-8 if there.q.dtype == np.float64 else 2e-3
+    for name in ("q", "v", "x", "tau", "energy"):
+        a, b = getattr(here, name), cp.asnumpy(getattr(there, name))
+        assert a.shape == b.shape, name
+        np.testing.assert_allclose(b, a, rtol=tolerance, atol=tolerance, err_msg=name)
+    assert np.array_equal(here.status, there.status)
+    assert [(e.name, e.state) for e in here.events] == [(e.name, e.state) for e in there.events]
+    return here, there
+
+
+@pytest.mark.parametrize("method", ["euler", "rk4", "variational", "generalized_alpha", "dopri5", "dop853", "rodas4"])
+def test_simulate(method: str) -> None:
+    model = double_pendulum()
+    options = FIXED if method in ("euler", "rk4", "variational", "generalized_alpha") else ADAPTIVE
+    q, v, _ = random_state(model, 100)
+    here_and_there(model, q, 0.3 * v, method=method, control=lambda t, q, v, p: -0.3 * v, **options)
+
+
+@pytest.mark.parametrize(("method", "dtype"), [("rk4", np.float64), ("rk4", np.float32), ("dopri5", np.float64)])
+def test_simulate_every_joint(model: lw.Model, method: str, dtype: type) -> None:
+    q, v, _ = (x.astype(dtype) for x in random_state(model, 40))
+    options = {"dt": 0.002, "duration": 0.05} if method == "rk4" else {"rtol": 1e-9, "duration": 0.05}
+    here, there = here_and_there(model, q, 0.2 * v, method=method, **options)
+    if dtype is np.float64:
+        assert np.array_equal(here.steps, there.steps)
+    poses = there.pose(model.bodies[-1].name)
+    assert isinstance(poses, cp.ndarray)
+
+
+def test_simulate_a_model_with_loops(model: lw.Model) -> None:
+    q, v, _ = random_state(model, 40)
+    here_and_there(model.with_sweeps("rolled"), q, 0.2 * v, method="rk4", dt=0.002, duration=0.02)
+
+
+@pytest.mark.parametrize("method", ["rk4", "dopri5"])
+def test_simulate_with_tables_and_samples(method: str) -> None:
+    model = double_pendulum()
+    rng = np.random.default_rng(1)
+    times = np.linspace(0.0, 0.25, 6)
+    control = [
+        lw.Torque(times, rng.normal(size=(50, 6, 2)), "held"),
+        lw.Torque(times, rng.normal(size=(6, 2)), "cubic"),
+        lw.Sampled(model, lambda t, q, v, p: -q - 0.1 * v, 37.0, delay=0.004),
+        lw.PID(model, [0.0, 0.2]),
+    ]
+    q, v, _ = random_state(model, 50)
+    here_and_there(model, q, 0.3 * v, method=method, control=control, **(FIXED if method == "rk4" else ADAPTIVE))
+
+
+@pytest.mark.parametrize("method", ["rk4", "dopri5"])
+def test_simulate_with_events_and_a_bad_state(method: str) -> None:
+    model = pendulum()
+    q, v = np.linspace(-1.0, 0.25, 60)[:, None], np.linspace(-3.0, 3.0, 60)[:, None]
+    q[17] = np.nan
+    events = [
+        lw.Event(lambda t, q, v, p: q[0] + 0.1, -1, action=lambda t, q, v: (q, -0.7 * v), name="bounce"),
+        lw.Event(lambda t, q, v, p: q[0] - 0.3, 1, terminal=True, name="end"),
+    ]
+    options = {"duration": 0.4, "limits": "ignore", **({"dt": 0.005} if method == "rk4" else {"rtol": 1e-9})}
+    with pytest.warns(lw.IntegrationWarning, match="state 17 of the batch"):
+        _, there = here_and_there(model, q, v, method=method, events=events, **options)
+    assert {e.name for e in there.events} == {"bounce", "end"}
+    assert there.status[17] == "failed"
+    assert (there.status == "failed").sum() == 1
+
+
+def test_simulate_one_state_and_python() -> None:
+    model = double_pendulum()
+    for method, options in (("rk4", FIXED), ("dopri5", ADAPTIVE)):
+        there = lw.simulate(model, cp.asarray([0.3, 0.1]), duration=options["duration"], method=method)
+        here = lw.simulate(model, [0.3, 0.1], duration=options["duration"], method=method)
+        np.testing.assert_allclose(cp.asnumpy(there.q[-1]), here.q[-1], atol=1e-8)
+    q, v, _ = random_state(model, 5)
+    sampled = lw.Sampled(model, lambda t, q, v, p: [1.0, 0.0] if q[0] > 0 else [0.0, 1.0], 50.0, python=True)
+    here_and_there(model, q, 0.3 * v, method="rk4", control=sampled, **FIXED)
+
+
+def test_simulate_tensors() -> None:
+    torch = pytest.importorskip("torch")
+    model = double_pendulum()
+    q, v, _ = random_state(model, 20)
+    here = lw.simulate(model, q, v, method="rk4", **FIXED)
+    with torch.cuda.stream(torch.cuda.Stream()):
+        there = lw.simulate(model, *(torch.as_tensor(x, device="cuda") for x in (q, v)), method="rk4", **FIXED)
+        assert isinstance(there.q, torch.Tensor) and there.q.is_cuda and there.energy.is_cuda
+        np.testing.assert_allclose(there.q.cpu().numpy(), here.q, atol=1e-9)
+    np.testing.assert_allclose(there.on_host().tau, here.tau, atol=1e-9)
+    assert there[3].q.shape == here[3].q.shape
+
+
+def test_rollout_as_any_routine() -> None:
+    """The kernel with the state in shared memory and the one that any routine gets do the same."""
+    model = double_pendulum()
+
+    def euler(m: lw.Model, q: object, v: object, tau: object) -> dict:
+        v = v + 0.001 * m.forward_dynamics(q, v, tau)
+        return {"q": q + 0.001 * v, "v": v}
+
+    roll = lw.rollout(lw.compile(euler, model, {"q": "q", "v": "v", "tau": "v"}), 50)
+    arrays = [cp.asarray(x) for x in random_state(model, 200)]
+    expected = roll(*arrays)
+    routine = roll.routine
+    rows = {routine.given(k): x.copy() for k, x in enumerate(arrays)}
+    rows |= {routine.made(k): cp.empty((200, 2)) for k in range(2)}
+    rows[routine.CLOCK] = cp.asarray(np.tile([0.0, 50.0], (200, 1)))
+    DeviceRoutine(routine, np.float64).run(rows, {}, {}, 200)
+    for k, name in enumerate(("q", "v")):
+        assert cp.allclose(rows[routine.made(k)], getattr(expected, name), rtol=1e-11, atol=1e-12)

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import linkwise as lw
 from linkwise.codegen.cuda import layout, ops
 from linkwise.codegen.cuda import source as kernels
-from linkwise.codegen.cuda.source import Rollout, batch_kernel, rollout_kernel
+from linkwise.codegen.cuda.source import batch_kernel, rollout_kernel
+from linkwise.codegen.steps import Rollout, repeated
 from linkwise.tracing.interpreter import interpret
 from linkwise.tracing.ops import OPS
 from linkwise.tracing.program import ArraySpec, Program
@@ -160,7 +161,7 @@ def test_rollout_in_place_or_not(record: bool, tmp_path: Path) -> None:
         "walk", nodes, (ArraySpec("x", (1,)), ArraySpec("y", (1,))),
         (ArraySpec("x", (1,)), ArraySpec("y", (1,)), ArraySpec("z", (1,))), ((2,), (4,), (6,)),
     )  # fmt: skip
-    kernel = rollout_kernel(program, 64, Rollout(((0, 0), (1, 1)), (), record))
+    kernel = rollout_kernel(repeated(program, Rollout(((0, 0), (1, 1)), (), record)), 64)
     x, y = np.random.default_rng(0).uniform(-1, 1, (2, 6, 1))
     steps = 5
     outputs = [np.full((steps, 6, 1) if record else (6, 1), np.nan) for _ in range(3)]

@@ -60,8 +60,8 @@ def test_many_states_go_from_link_to_link(fakes: Fakes, monkeypatch: pytest.Monk
 
 
 def test_few_links_are_left_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device_chain, "SEGMENTS", 4096)
-    assert segment_length(100_000) == 25
+    monkeypatch.setattr(device_chain, "SEGMENTS", 2048)
+    assert segment_length(100_000) == 50
     for n in (10_000, 12_345, 100_000, 99_991, 1_000_003):
         length = segment_length(n)
-        assert n % length < length and 0.7 < n / length / 4096 < 1.4
+        assert n % length < length and 0.7 < n / length / 2048 < 1.4
