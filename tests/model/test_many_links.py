@@ -58,12 +58,11 @@ def test_hinges_are_regrouped_as_their_type_says(back: int) -> None:
 def test_kinds_from_arrays_and_link_by_link() -> None:
     links = lay_out(_many(150, 8)).links
     assert isinstance(links, ManyLinks)
-    for apart in (frozenset[int](), frozenset((3, 77))):
-        at_once, one_by_one = _grouped(links, apart), _grouped(tuple(links), apart)
-        assert len(at_once) == len(one_by_one)
-        for (t1, first1, members1, rows1), (t2, first2, members2, rows2) in zip(at_once, one_by_one, strict=True):
-            assert (t1.index, first1, members1) == (t2.index, first2, members2)
-            np.testing.assert_array_equal(np.array(rows1, float), np.array(rows2, float))
+    at_once, one_by_one = _grouped(links), _grouped(tuple(links))
+    assert len(at_once) == len(one_by_one)
+    for (t1, first1, members1, rows1), (t2, first2, members2, rows2) in zip(at_once, one_by_one, strict=True):
+        assert (t1.index, first1, members1) == (t2.index, first2, members2)
+        np.testing.assert_array_equal(np.array(rows1, float), np.array(rows2, float))
 
 
 def test_links_are_made_when_looked_at() -> None:
