@@ -33,7 +33,9 @@ from linkwise.tracing.tracer import Traced
 class Finisher:
     """Lays out memory, cuts each kind's trace into bodies, and writes the tables."""
 
-    def __init__(self, tree: Any, name: str, inputs: Sequence[GlobalInput], outputs: Mapping[str, Any]) -> None:
+    def __init__(
+        self, tree: Any, name: str, inputs: Sequence[GlobalInput], outputs: Mapping[str, Any], far: bool = False
+    ) -> None:
         self.tree = tree
         self.inputs = inputs
         self.kind_of = np.zeros(len(tree.links), np.int64)
@@ -52,7 +54,7 @@ class Finisher:
             records.append(Written([(Spot(f"out:{n}"), list(x.reshape(-1))) for n, x in results.items()]))
         self.loops = [record for record in records if isinstance(record, Recorded)]
         self.written = [record for record in records if isinstance(record, Written)]
-        self.plan = joined(records, tree.kinds)
+        self.plan = joined(records, tree.kinds, far)
         self.stored_size = self._sizes()
         for item in inputs:
             if item.per_link != "none":

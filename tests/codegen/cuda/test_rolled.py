@@ -11,6 +11,7 @@ import pytest
 import linkwise as lw
 from linkwise.codegen.cuda import rolled, rolled_runtime
 from linkwise.codegen.cuda.rolled_plan import LoopPlan, Tables, planned
+from linkwise.codegen.cuda.target import TARGET
 from linkwise.errors import LinkwiseError
 from linkwise.tracing.rolled_program import interpret_rolled
 from tests.codegen.cuda.emulation import needs_compiler
@@ -69,8 +70,9 @@ def test_a_chain_is_carried_in_registers(fakes: Fakes, dtype: type) -> None:  # 
     for name in ("inverse_dynamics", "forward_dynamics"):
         expected = getattr(model, name)(q, v, a)
         assert np.abs(np.asarray(getattr(model, name)(*on)) - expected).max() <= bound * np.abs(expected).max()
-    program = model.function("forward_dynamics").rolled_program
+    program = model.function("forward_dynamics").rolled_for(TARGET)
     steps = planned(program)
+    assert len(steps) == 4, "angles, motions, articulated inertias with their forces, accelerations"
     tables = Tables(program, steps)
     for plan in (step for step in steps if isinstance(step, LoopPlan)):
         for each in plan.carried:
@@ -99,7 +101,7 @@ def test_less_is_fetched_ahead_where_there_is_little_room(
 
 def test_the_definition(fakes: Fakes, tree: lw.Model) -> None:  # noqa: F811
     q, v, a = random_state(tree, 3)
-    program = tree.function("forward_dynamics").rolled_program
+    program = tree.function("forward_dynamics").rolled_for(TARGET)
     wanted = [interpret_rolled(program, [list(q[k]), list(v[k]), list(a[k])])[0] for k in range(3)]
     got = tree.forward_dynamics(*(fakes.array(x) for x in (q, v, a)))
     assert np.abs(np.asarray(got) - wanted).max() <= 1e-13 * np.abs(wanted).max()
