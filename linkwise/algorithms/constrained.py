@@ -55,7 +55,8 @@ class PulledTree:
         self.tree, self.q, self.count = tree, q, pulls.count
         self.axes = articulate(tree, q)
         self.eps, self.Lambda = pull(tree, q, self.axes, pulls)
-        self.multipliers = Multipliers(self.Lambda, sure=sure, floor=floor, softness=softness)
+        looped = tree.looped_system
+        self.multipliers = Multipliers(self.Lambda, sure=sure, floor=floor, softness=softness, looped=looped)
 
     def innovations(self, efforts: Callable[[Link], Flat], b: Forces) -> Field[list[Scalar]]:
         """ν of the free motion."""

@@ -11,7 +11,8 @@ with straight-line programs that costs nothing at run time, and loops that do no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from linkwise.algorithms.sparse_factor import Factor, factorize
 from linkwise.spatial.scalar import Scalar, is_zero
@@ -34,26 +35,33 @@ class Multipliers:
     """Λ, factored; solves for any number of right-hand sides.
 
     ``sure``: whether Λ is known to keep its rank. ``floor``: see :data:`FLOOR`. ``softness``: μ of a single step, where
-    what nearly lost rows ask for is not wanted.
+    what nearly lost rows ask for is not wanted. ``looped``: a way to solve in loops, which may decline.
     """
 
     def __init__(
-        self, Lambda: Matrix, *, sure: bool = False, floor: float = FLOOR, softness: Scalar | None = None
+        self,
+        Lambda: Matrix,
+        *,
+        sure: bool = False,
+        floor: float = FLOOR,
+        softness: Scalar | None = None,
+        looped: Callable[[Matrix, list[Scalar]], Any] = lambda *_: None,
     ) -> None:
         n = len(Lambda)
         self.steps = 1 if sure or softness is not None else STEPS
         mu = SOFTNESS if softness is None else softness
-        self.order = elimination_order(Lambda)
         least = _trace(Lambda) * (floor / max(n, 1)) + LEAST
-        self.soft: list[Scalar] = [0.0 if sure else (Lambda[i][i] + least) * mu for i in self.order]
-        softened = [[Lambda[i][j] for j in self.order] for i in self.order]
-        for i, soft in enumerate(self.soft):
-            softened[i][i] = softened[i][i] + soft
-        self.factor: Factor = factorize(softened)
+        soft: list[Scalar] = [0.0 if sure else (Lambda[i][i] + least) * mu for i in range(n)]
+        in_loops = looped(Lambda, soft)
+        self.order = list(range(n)) if in_loops else elimination_order(Lambda)
+        self.factor: Factor = in_loops or factorize(
+            [[Lambda[i][j] + soft[i] if i == j else Lambda[i][j] for j in self.order] for i in self.order]
+        )
+        self.soft = self.factor.kept([soft[i] for i in self.order])
 
     def solve(self, r: Sequence[Scalar]) -> list[Scalar]:
         """λ."""
-        given = [r[i] for i in self.order]
+        given = self.factor.kept([r[i] for i in self.order])
         solution: list[Scalar] = [0.0] * len(given)
         for _ in range(self.steps):
             pushed = [a + soft * x for a, soft, x in zip(given, self.soft, solution, strict=True)]

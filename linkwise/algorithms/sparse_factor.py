@@ -35,6 +35,10 @@ class Factor:
                     x[i] = x[i] - self.L[i][j] * x[j]
         return x
 
+    def kept(self, numbers: Sequence[Scalar]) -> list[Scalar]:
+        """The same numbers; where systems are solved in loops, laid down once for all that need them."""
+        return list(numbers)
+
     def inverse(self) -> Matrix:
         """M⁻¹, its upper half computed and mirrored."""
         n = len(self.L)

@@ -43,6 +43,9 @@ class Sweeps(Protocol):
     def only_at(self, values: Sequence[tuple[Any, Any]], elsewhere: Any) -> Field[Any]:
         """Values for some links, another for all others."""
 
+    def looped_system(self, matrix: Sequence[Sequence[Any]], diagonal: Sequence[Any]) -> Any:
+        """What solves with a symmetric matrix and what is added to its diagonal, in loops; None: to be written out."""
+
 
 class Sweeper(Sweeps, Protocol):
     """A whole tree: its sweeps, and vectors over its freedoms."""
@@ -108,6 +111,10 @@ class LinkByLink:
         for link, value in values:
             field.values[link.index] = value
         return field
+
+    def looped_system(self, matrix: Sequence[Sequence[Any]], diagonal: Sequence[Any]) -> None:
+        """None: elimination is written out, and leaves out what is zero."""
+        return
 
 
 class SomeLinks(LinkByLink):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from linkwise.rolled.ground import BASE, START, Spot, Written
 from linkwise.rolled.joining import JoinedLoop, joined
 from linkwise.rolled.kinds import COMPUTED, Kind
 from linkwise.rolled.record import Recorded
+from linkwise.rolled.systems import Solved, needed
 from linkwise.rolled.vectors import FieldVector, GlobalInput
 from linkwise.spatial.scalar import Scalar
 from linkwise.tracing.passes import extract
@@ -25,7 +27,9 @@ from linkwise.tracing.rolled_program import (
     LoopBody,
     Once,
     RolledProgram,
+    Step,
     Stretch,
+    Tasks,
 )
 from linkwise.tracing.tracer import Traced
 
@@ -52,8 +56,11 @@ class Finisher:
         records = list(tree.recorded)
         if results:
             records.append(Written([(Spot(f"out:{n}"), list(x.reshape(-1))) for n, x in results.items()]))
+        records = needed(records, tree.ground)
         self.loops = [record for record in records if isinstance(record, Recorded)]
         self.written = [record for record in records if isinstance(record, Written)]
+        self.solved = [record for record in records if isinstance(record, Solved)]
+        self.bodies_of: dict[Any, tuple[LoopBody, ...]] = {}
         self.plan = joined(records, tree.kinds, far)
         self.stored_size = self._sizes()
         for item in inputs:
@@ -78,10 +85,10 @@ class Finisher:
             steps,
         )
 
-    def _steps(self) -> tuple[Loop | Angles | Once, ...]:
+    def _steps(self) -> tuple[Step, ...]:
         """The loops and what happens between them; sines and cosines of what is known beforehand come first."""
         hoisted = self._hoisted()
-        angles: list[Loop | Angles | Once] = []
+        angles: list[Step] = []
         if any(hoisted):
             self._angle_space(hoisted)
             kinds = self.tree.kinds
@@ -90,10 +97,12 @@ class Finisher:
                 self._loop_of(arguments, [{}] * len(hoisted), [{}] * len(hoisted), reverse=False),
                 Angles("angles", "sines", "cosines"),
             ]
-        steps: list[Loop | Angles | Once] = []
+        steps: list[Step] = []
         for item in self.plan:
             if isinstance(item, JoinedLoop):
                 steps.append(self._loop_of(item.stores(), hoisted, item.found(self.tree.kinds), item.reverse))
+            elif isinstance(item, Solved):
+                steps.append(self._tasks_of(item))
             elif any(self._exists(spot) for spot, _ in item.stores):
                 steps.append(self._once_of(item))
         first = 1 if COMPUTED in self.spaces else 0  # link constants are computed before their sines are taken
@@ -197,6 +206,14 @@ class Finisher:
                 self.spaces[space] = size * (1 + len(links))
             elif family == COMPUTED:
                 self._per_link(space, size)
+            elif family == "system":
+                self.spaces[space] = size
+        for item in self.solved:
+            for array in (*item.program.inputs, *item.program.outputs):
+                spot = next(spot for name, spot in item.arrays.items() if name.partition(":")[2] == array.name)
+                if spot.space.startswith("system:"):
+                    self.stored_size[spot.space] = array.size
+                    self.spaces[spot.space] = max(self.spaces.get(spot.space, 0), array.size * (1 + max(spot.at, 0)))
         for space, per_link in self.tree.vector_starts.items():
             self._place_array(space, per_link, (1,))
             self.spaces[space] = self.tree.nv if per_link == "v" else self.tree.nq
@@ -205,7 +222,7 @@ class Finisher:
         if spot.at == START:
             return 0
         if spot.at == BASE:  # slot 1 of an inward sweep's memory
-            return self.stored_size[f"{spot.space}:to"]
+            return self.stored_size[f"{spot.space}:to"] + spot.start
         return self.stored_size[spot.space] * spot.at + spot.start
 
     def _constants(self) -> Iterator[Constant]:
@@ -304,6 +321,30 @@ class Finisher:
         stretches = [Stretch(spot.space, column) for column, spot in enumerate(spots)]
         cut = len(program.inputs)
         return Once(LoopBody(program, tuple(stretches[:cut]), tuple(stretches[cut:])), len(self.rows) - 1)
+
+    def _tasks_of(self, item: Solved) -> Tasks:
+        """The tasks of a program with one list of them, in the spaces of this one."""
+        program = item.program
+        (loop,) = program.steps
+        assert isinstance(loop, Loop)
+        names = {name: spot.space for name, spot in item.arrays.items()}
+        key = (id(program), *names.values())
+        if key not in self.bodies_of:
+
+            def there(stretches: Sequence[Stretch]) -> tuple[Stretch, ...]:
+                return tuple(replace(stretch, space=names[stretch.space]) for stretch in stretches)
+
+            bodies = [body for body in loop.bodies if body is not None]
+            self.bodies_of[key] = tuple(LoopBody(b.program, there(b.inputs), there(b.outputs)) for b in bodies)
+        first, kind = len(self.rows), program.offsets.shape[1]
+        begin = {spot.space: self._offset(spot) for spot in item.arrays.values()}
+        for row, number in zip(program.offsets, program.kinds, strict=True):
+            body = self.bodies_of[key][int(number)]
+            own = row.tolist()
+            for stretch in {*body.inputs, *body.outputs}:
+                own[stretch.column] += begin[stretch.space]
+            self.rows.append([*own, int(number)])
+        return Tasks(self.bodies_of[key], first, len(program.kinds), kind)
 
     def _exists(self, spot: Spot) -> bool:
         """Whether anything reads the space."""

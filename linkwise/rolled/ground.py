@@ -6,9 +6,11 @@ the tips are given, values that every link looks at, and results.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from linkwise.spatial.scalar import Scalar
+from linkwise.tracing.program import Node
 from linkwise.tracing.tracer import Traced, Tracer
 
 START, BASE = -2, -1
@@ -51,3 +53,21 @@ class Ground:
             self.spots[name] = spot
             self._arrays[name] = self.tracer.input(name, (size,))
         return self._arrays[name]
+
+
+def arrays_read(nodes: Sequence[Node], wanted: Iterable[int]) -> set[int]:
+    """The input arrays that some values of a trace are made of."""
+    seen: set[int] = set()
+    stack = list(wanted)
+    arrays: set[int] = set()
+    while stack:
+        number = stack.pop()
+        if number in seen:
+            continue
+        seen.add(number)
+        node = nodes[number]
+        if node[0] == "input":
+            arrays.add(node[1])
+        elif node[0] != "const":
+            stack.extend(node[1:])
+    return arrays

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from linkwise.rolled.ground import Written
+from linkwise.rolled.ground import Written, arrays_read
 from linkwise.rolled.kinds import Kind
 from linkwise.rolled.record import Recorded
+from linkwise.rolled.systems import Solved
 from linkwise.spatial.scalar import Scalar
-from linkwise.tracing.program import Node
 from linkwise.tracing.tracer import Traced
 
 
@@ -60,16 +60,16 @@ class JoinedLoop:
 
 
 def joined(
-    records: Iterable[Recorded | Written], kinds: Sequence[Kind], far: bool = False
-) -> list[JoinedLoop | Written]:
+    records: Iterable[Recorded | Written | Solved], kinds: Sequence[Kind], far: bool = False
+) -> list[JoinedLoop | Written | Solved]:
     """The records in an order that works, sweeps joined where that is possible.
 
     With ``far`` also where loops between them must be moved out of the way: less memory to pass through for larger
     bodies, which pays where a body has registers enough.
     """
-    plan: list[JoinedLoop | Written] = []
+    plan: list[JoinedLoop | Written | Solved] = []
     for record in records:
-        if isinstance(record, Written):
+        if not isinstance(record, Recorded):
             plan.append(record)
             continue
         reads = _spaces_read(record, kinds) | {f"handed:{record.number}"}  # what its first links are given
@@ -95,7 +95,7 @@ def joined(
     return plan
 
 
-def _moved_to_the_end(plan: list[JoinedLoop | Written], reverse: bool, reads: set[str]) -> int:
+def _moved_to_the_end(plan: list[JoinedLoop | Written | Solved], reverse: bool, reads: set[str]) -> int:
     """The new place of the last loop of a direction, if what comes after it can come before it.
 
     And if a sweep that reads these spaces can then join it; else the place behind all.
@@ -119,24 +119,6 @@ def _spaces_read(record: Recorded, kinds: Sequence[Kind]) -> set[str]:
     found: set[str] = set()
     for kind, stores in zip(kinds, record.stores, strict=True):
         wanted = [x.number for values in stores.values() for x in values if isinstance(x, Traced)]
-        for array in _arrays_read(kind.tracer.nodes, wanted):
+        for array in arrays_read(kind.tracer.nodes, wanted):
             found.add(kind.tracer.inputs[array].name)
     return {name for name in found if not name.startswith((own, "in:"))}
-
-
-def _arrays_read(nodes: Sequence[Node], wanted: Iterable[int]) -> set[int]:
-    """The input arrays that some values of a trace are made of."""
-    seen: set[int] = set()
-    stack = list(wanted)
-    arrays: set[int] = set()
-    while stack:
-        number = stack.pop()
-        if number in seen:
-            continue
-        seen.add(number)
-        node = nodes[number]
-        if node[0] == "input":
-            arrays.add(node[1])
-        elif node[0] != "const":
-            stack.extend(node[1:])
-    return arrays

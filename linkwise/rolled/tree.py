@@ -23,6 +23,7 @@ from linkwise.rolled.finish import Finisher
 from linkwise.rolled.ground import Ground, Spot, Written
 from linkwise.rolled.kinds import COMPUTED, Kind, sorted_into_kinds
 from linkwise.rolled.record import OnlyAtField, Recorded, RolledField, SharedField
+from linkwise.rolled.systems import FROM, LoopedSystem, Solved
 from linkwise.rolled.vectors import DualVector, FieldVector, GlobalInput, StoredVector, part
 from linkwise.rolled.widening import with_tails
 from linkwise.spatial.dual import Dual, new_level, parts_of_level
@@ -60,7 +61,7 @@ class RolledTree:
         self.most_modes = max((link.modes for link in tree.links), default=0) if tree.has_modes else 0
         self.constants_are_inputs = False
         self.ground = Ground() if ground is None else ground
-        self.recorded: list[Recorded | Written] = []
+        self.recorded: list[Recorded | Written | Solved] = []
         self.constants: list[tuple[Spot, list[float]]] = []
         self.vector_starts: dict[str, str] = {}
         self.stretches_of: dict[str, list[int]] = {}
@@ -73,7 +74,7 @@ class RolledTree:
         self._counter = [0]
         self._levels = list(levels)
         """Levels of dual numbers that the text is in, the highest first."""
-        self._write(
+        self.write(
             [
                 (Spot(COMPUTED, member), list(values))
                 for kind in self.kinds
@@ -125,7 +126,7 @@ class RolledTree:
     # Sweeps.
     def outward(self, step: Callable[[Any, Any], Any], root: Any, keeps: bool) -> RolledField:
         """Record base-to-tips."""
-        space = f"handed:{self._new()}"
+        space = f"handed:{self.new_number()}"
         most = self.most_modes
         leaves, rebuild = flatten(self.handed_to(root, most), self._levels)
 
@@ -142,7 +143,7 @@ class RolledTree:
 
     def inward(self, step: Callable[[Any, Any], tuple[Any, Any]], nothing: Any) -> RolledField:
         """Record tips-to-base."""
-        space = f"handed:{self._new()}"
+        space = f"handed:{self.new_number()}"
         most = self.most_modes
         leaves, build = flatten(self.handed_to(nothing, most), self._levels)
 
@@ -168,7 +169,7 @@ class RolledTree:
     def everywhere(self, value: Any) -> Field[Any]:
         """One value in memory that all links read."""
         leaves, rebuild = flatten(value, self._levels)
-        space = f"shared:{self._new()}"
+        space = f"shared:{self.new_number()}"
         self._start(space, leaves)
         return SharedField(self.ground, space, len(leaves), rebuild)
 
@@ -177,7 +178,7 @@ class RolledTree:
 
         So all links of a kind run the same code, however many of them have a value.
         """
-        space = f"only:{self._new()}"
+        space = f"only:{self.new_number()}"
         links = self.stretches_of[space] = [link.index for link, _ in values]
         own, rebuild = flatten(self.handed_to(elsewhere, self.most_modes), self._levels)
         traced: list[tuple[Spot, list[Scalar]]] = []
@@ -191,8 +192,12 @@ class RolledTree:
                     traced.append((spot, run))
                 else:
                     self.constants.append((spot, [float(x) for x in run]))
-        self._write(traced)
+        self.write(traced)
         return OnlyAtField(self, space, len(own), rebuild, links)
+
+    def looped_system(self, matrix: Sequence[Sequence[Scalar]], diagonal: Sequence[Scalar]) -> LoopedSystem | None:
+        """For many unknowns, tasks on tiles of the matrix."""
+        return LoopedSystem(self, matrix, diagonal) if len(matrix) >= FROM else None
 
     # Vectors.
     def generalized(self, field: Any) -> Any:
@@ -232,7 +237,7 @@ class RolledTree:
             return self._split(field, lambda part: self._vector(part, per_link, size, shares))
         if not self.has_mimics:
             return FieldVector(field, per_link, (size,))
-        space = f"vector:{self._new()}"
+        space = f"vector:{self.new_number()}"
         self.vector_starts[space] = per_link
         vector = StoredVector(space, per_link, (size,))
         self._store(space, lambda link: None if link.is_mimic else list(field[link]))
@@ -270,10 +275,11 @@ class RolledTree:
     def _store(self, space: str, value: Callable[[Any], list[Scalar] | None]) -> None:
         """A pass over the links in which those that have a value store it."""
         stores = [{} if (given := value(kind.link)) is None else {space: given} for kind in self.kinds]
-        self.recorded.append(Recorded(self._new(), False, stores, None, [[] for _ in self.kinds]))
+        self.recorded.append(Recorded(self.new_number(), False, stores, None, [[] for _ in self.kinds]))
 
     # Recording.
-    def _new(self) -> int:
+    def new_number(self) -> int:
+        """One that no sweep or space has yet."""
         self._counter[0] += 1
         return self._counter[0]
 
@@ -282,11 +288,12 @@ class RolledTree:
         if not leaves:
             return
         if any(isinstance(x, Traced) for x in leaves):
-            self._write([(Spot(space), leaves)])
+            self.write([(Spot(space), leaves)])
         else:
             self.constants.append((Spot(space), [float(x) for x in leaves]))
 
-    def _write(self, stores: list[tuple[Spot, list[Scalar]]]) -> None:
+    def write(self, stores: list[tuple[Spot, list[Scalar]]]) -> None:
+        """Store values between two sweeps."""
         if stores:
             self.recorded.append(Written(stores))
 

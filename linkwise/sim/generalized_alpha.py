@@ -12,6 +12,9 @@ hardly damped. The other numbers follow from ρ,
 
     α_m = (2ρ-1)/(ρ+1),   α_f = ρ/(ρ+1),   β = ¼(1-α_m+α_f)²,   γ = ½-α_m+α_f.
 
+While w grows evenly, a is (α_m-α_f)(w₊-w) ahead of it. So a begins: where nothing is known of the past, and where the
+length of the steps changes, a = w + (α_m-α_f)(w₊-w) with the w₊ that is sought, and the step is Newmark's with γ = ½.
+
 w₊ is found by Newton's method. Its matrix, 𝓜 + hγ'D + h²β'K, takes D and K from what is stiff (bodies that deform,
 springs, dampers, controls, all that elements exert) and leaves out how inertial forces and weights change, which costs
 ten times as much to know and converges hardly faster. Steps that do not converge with it, and models with closures or
@@ -37,7 +40,7 @@ from linkwise.spatial.scalar import Scalar, is_zero, where
 from linkwise.tracing.tiles import TiledSystem
 
 _MOST = 20  # iterations with one matrix
-_CLOSE = 1e-10  # of the velocities: what may be left when an iteration ends
+_CLOSE = 1e-12  # of the velocities: what may be left when an iteration ends
 _ROUGH = 1e-6  # a last change of the velocities, relative, after which a step has failed
 
 _Statements = Sequence[Statement]
@@ -49,16 +52,31 @@ class _Texts:
     def __init__(self, m: Motion, method: GeneralizedAlpha) -> None:
         self.m, self.method = m, method
         self.n = m.nv + m.flowing
-        share = (1.0 - method.alpha_f) / (1.0 - method.alpha_m)
-        self.of_places, self.of_rates = method.beta * share, method.gamma * share  # β', γ': what w₊ does to them
         self.by_forces = not m.model.closures
+
+    def goes_on(self, memory: Flat, h: Scalar) -> Any:
+        """Whether a is that of the last step, and does not begin."""
+        return abs(memory[0] - h) <= 1e-6 * h
+
+    def lead(self, memory: Flat, h: Scalar) -> Scalar:
+        """What a changes by for each w₊: nothing, but where it begins."""
+        return where(self.goes_on(memory, h), 0.0, self.method.alpha_m - self.method.alpha_f)
+
+    def slopes(self, memory: Flat, h: Scalar) -> tuple[Scalar, Scalar]:
+        """β' and γ': what u/h² and s₊/h change by for each w₊."""
+        c, lead = self.method, self.lead(memory, h)
+        of_a = (1.0 - c.alpha_f - c.alpha_m * lead) / (1.0 - c.alpha_m)
+        return (0.5 - c.beta) * lead + c.beta * of_a, (1.0 - c.gamma) * lead + c.gamma * of_a
 
     def ends(self, y: Flat, memory: Flat, w: Flat, h: Scalar) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
         """u, s₊ and a₊ for a choice of w₊."""
         nv, n, c = self.m.nv, self.n, self.method
-        a, before = memory[1 : 1 + n], memory[1 + n :]
-        of_w, of_before, of_a = (x / (1.0 - c.alpha_m) for x in (1.0 - c.alpha_f, c.alpha_f, -c.alpha_m))
-        a_new = [of_w * x + (of_before * b + of_a * o) for x, b, o in zip(w, before, a, strict=True)]
+        last, before = memory[1 : 1 + n], memory[1 + n :]
+        goes_on, lead = self.goes_on(memory, h), self.lead(memory, h)
+        more = [x - b for x, b in zip(w, before, strict=True)]
+        a = [where(goes_on, o, b) + lead * x for o, b, x in zip(last, before, more, strict=True)]
+        change = [b + (1.0 - c.alpha_f) * x - o for b, x, o in zip(before, more, a, strict=True)]
+        a_new = [o + x * (1.0 / (1.0 - c.alpha_m)) for o, x in zip(a, change, strict=True)]
         start = self.m.chart_origin(y)[nv:]
         mean = [(0.5 - c.beta) * o + c.beta * x for o, x in zip(a[:nv], a_new[:nv], strict=True)]
         u = [h * (v + h * x) for v, x in zip(start[:nv], mean, strict=True)]
@@ -92,7 +110,8 @@ class _Texts:
         m, nv, n = self.m, self.m.nv, self.n
         u, s, _ = self.ends(y, memory, w, h)
         q, own = m.moved(m.parts(y)[0], u), m.model_parameters(p)
-        by_place, by_rate = (h * h) * self.of_places, h * self.of_rates
+        of_places, of_rates = self.slopes(memory, h)
+        by_place, by_rate = (h * h) * of_places, h * of_rates
         mass = m.model.mass_matrix(objects(q), p=own)
         S: Matrix = [[mass[i, j] if i < nv and j < nv else float(i == j) for j in range(n)] for i in range(n)]
 
@@ -123,7 +142,7 @@ class _Texts:
 
 
 def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
-    """One step of the generalized-α method; ``memory`` is [1, a, w], or begins with 0 where nothing is known yet."""
+    """One step of the generalized-α method; ``memory`` is [h, a, w] of the last one, or begins with 0."""
     m = work.motion
     texts = _Texts(m, method)
     n, nv, size = texts.n, m.nv, 1 + 2 * texts.n
@@ -131,7 +150,7 @@ def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
 
     def restart(memory: Flat, k0: Flat) -> dict[str, Any]:
         known = memory[0] > 0.0
-        return {"memory_known": [where(known, a, b) for a, b in zip(memory, [1.0, *k0[nv:], *k0[nv:]], strict=True)]}
+        return {"memory_known": [where(known, a, b) for a, b in zip(memory, [0.0, *k0[nv:], *k0[nv:]], strict=True)]}
 
     def seek(w: Flat, found: Scalar) -> dict[str, Any]:
         """The start of an iteration, for the states that have not found their w."""
@@ -149,7 +168,7 @@ def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
         for a, b in zip(x, m.chart_origin(y)[nv:], strict=True):
             change = change + abs(a)  # not the largest, for a maximum passes over what is not a number
             scale = where(abs(b) > scale, abs(b), scale)
-        change = change * (h[0] * texts.of_rates)
+        change = change * (h[0] * method.gamma)
         # Each change is θ times the last; what is left after this one is θ/(1-θ) times it, or as much as it at first.
         theta = where(trials[0] > 0.0, change / last[0], 0.5)
         near = change * theta <= (_CLOSE * scale) * (1.0 - theta)
@@ -171,7 +190,7 @@ def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
         u, s, a_new = texts.ends(y, memory, w, h[0])
         known = found[0] > 0.0
         y_new = [*m.moved(m.parts(y)[0], u), *(where(known, x, math.nan) for x in s), *m.kept(y)]
-        return {"y_new": y_new, "memory_new": [1.0, *a_new, *w]}
+        return {"y_new": y_new, "memory_new": [h[0], *a_new, *w]}
 
     def missing(y: Flat, memory: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> dict[str, Any]:
         return {"right": texts.missing(y, memory, w, t[0], h[0], p)}

@@ -9,6 +9,7 @@ whose inputs and outputs are stretches of the spaces. Where each stretch begins 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,6 +74,23 @@ class Once:
     row: int
 
 
+@dataclass(frozen=True)
+class Tasks:
+    """A list of straight-line bodies to run one after the other: ``count`` rows of the table from ``first`` on.
+
+    Rows are counted after the links', as those of :class:`Once`. The number in column ``kind`` of a row says which of
+    the bodies runs.
+    """
+
+    bodies: tuple[LoopBody, ...]
+    first: int
+    count: int
+    kind: int
+
+
+Step = Loop | Angles | Once | Tasks
+
+
 @dataclass(frozen=True, eq=False)
 class RolledProgram:
     """Loops, their memory, and the tables that steer them."""
@@ -83,13 +101,13 @@ class RolledProgram:
     kinds: Any = field(repr=False)
     """Kind of each link, int64 (n,)."""
     offsets: Any = field(repr=False)
-    """int64 (n + number of :class:`Once`, columns)."""
+    """int64 (n + rows of :class:`Once` and :class:`Tasks`, columns)."""
     parameters: Any = field(repr=False)
     """float64: the space PARAMETERS."""
     spaces: dict[str, int] = field(repr=False)
     """Sizes of the working spaces, in values. Inputs and outputs are spaces under ``in:name`` and ``out:name``."""
     constants: tuple[Constant, ...] = field(repr=False)
-    steps: tuple[Loop | Angles | Once, ...] = field(repr=False)
+    steps: tuple[Step, ...] = field(repr=False)
     in_lanes: frozenset[str] = frozenset()
     """Inputs that come with the states of each block already in lanes, (blocks, size, lanes), not state by state."""
 
@@ -106,9 +124,11 @@ class RolledProgram:
             if isinstance(step, Angles):
                 found.append(repr(step))
                 continue
-            of_step = step.bodies if isinstance(step, Loop) else (step.body,)
-            bodies = [b and (b.program.fingerprint, b.inputs, b.outputs) for b in of_step]
-            how = step.reverse if isinstance(step, Loop) else step.row
+            bodies = [b and (b.program.fingerprint, b.inputs, b.outputs) for b in _bodies(step)]
+            if isinstance(step, Tasks):
+                how: Any = (step.first, step.count, step.kind)
+            else:
+                how = step.reverse if isinstance(step, Loop) else step.row
             found.append(repr((type(step).__name__, how, bodies)))
         return (tuple(self.spaces), self.offsets.shape[1], tuple(found), sorted(self.in_lanes))
 
@@ -118,9 +138,18 @@ class RolledProgram:
         members = [int(n) for n in np.bincount(self.kinds)] if len(self.kinds) else []
         total = 0
         for step in self.steps:
+            if isinstance(step, Tasks):
+                total += sum(len(task.program.nodes) for task, _ in self.tasks(step))
+                continue
             for body, times in zip(_bodies(step), members if isinstance(step, Loop) else [1], strict=False):
                 total += times * len(body.program.nodes) if body else 0
         return total
+
+    def tasks(self, step: Tasks) -> Iterator[tuple[LoopBody, int]]:
+        """The bodies of a list of tasks in their order, each with its row of ``offsets``."""
+        start = len(self.kinds) + step.first
+        for row in range(start, start + step.count):
+            yield step.bodies[int(self.offsets[row, step.kind])], row
 
     @property
     def operations(self) -> int:
@@ -148,6 +177,10 @@ def interpret_rolled(program: RolledProgram, inputs: list[list[float]]) -> list[
         if isinstance(step, Once):
             _run_body(step.body, program.offsets[len(program.kinds) + step.row], spaces)
             continue
+        if isinstance(step, Tasks):
+            for task, row in program.tasks(step):
+                _run_body(task, program.offsets[row], spaces)
+            continue
         order = range(len(program.kinds))
         for k in reversed(order) if step.reverse else order:
             body = step.bodies[int(program.kinds[k])]
@@ -166,7 +199,7 @@ def _run_body(body: LoopBody, row: Any, spaces: dict[str, list[float]]) -> None:
         spaces[stretch.space][start : start + len(values)] = values
 
 
-def _bodies(step: Loop | Angles | Once) -> tuple[LoopBody | None, ...]:
+def _bodies(step: Step) -> tuple[LoopBody | None, ...]:
     if isinstance(step, Angles):
         return ()
-    return step.bodies if isinstance(step, Loop) else (step.body,)
+    return (step.body,) if isinstance(step, Once) else step.bodies

@@ -32,12 +32,13 @@ class TiledSystem:
     Args:
         pattern: (n, n), where J may be other than zero.
         columns: columns in ``matrix``, at least n.
+        tile: rows and columns of a tile.
     """
 
-    def __init__(self, pattern: Any, columns: int) -> None:
+    def __init__(self, pattern: Any, columns: int, tile: int = TILE) -> None:
         self.n = len(pattern)
-        self.starts = list(range(0, self.n, TILE))
-        self.sizes = [min(TILE, self.n - start) for start in self.starts]
+        self.starts = list(range(0, self.n, tile))
+        self.sizes = [min(tile, self.n - start) for start in self.starts]
         count = range(len(self.starts))
         given = {(i, j) for i in count for j in count if i == j or self._block(pattern, i, j).any()}
         filled = set(given)
@@ -50,22 +51,31 @@ class TiledSystem:
             self.place[i, j] = total
             total += self.sizes[i] * self.sizes[j]
         self.total = total
-        inputs = [ArraySpec("matrix", (columns * self.n,)), ArraySpec("shift", (1,))]
-        self.factor = self._factor(inputs, given)
+        self.columns, self.given = columns, given
+        self.factor = self._factor()
         self.solve = self._solve()
 
     def _block(self, matrix: Any, i: int, j: int) -> Any:
         rows, columns = (slice(self.starts[k], self.starts[k] + self.sizes[k]) for k in (i, j))
         return matrix[rows, columns]
 
-    def _factor(self, inputs: list[ArraySpec], given: set[tuple[int, int]]) -> RolledProgram:
+    def _inputs(self) -> list[ArraySpec]:
+        """What ``factor`` takes."""
+        return [ArraySpec("matrix", (self.columns * self.n,)), ArraySpec("shift", (1,))]
+
+    def _load(self, tasks: _Tasks, i: int, j: int) -> None:
+        """Fill a tile."""
+        b = self.sizes
+        columns = [("in:matrix", (self.starts[j] + c) * self.n + self.starts[i]) for c in range(b[j])]
+        read = [*columns, ("in:shift", 0)] if (i, j) in self.given else []
+        tasks.add(_loaded, (b[i], b[j], i == j, bool(read)), read, [b[i]] * b[j] + [1], self._at(i, j), b[i] * b[j])
+
+    def _factor(self) -> RolledProgram:
         tasks = _Tasks()
         count = range(len(self.starts))
         b = self.sizes
         for i, j in self.place:
-            columns = [("in:matrix", (self.starts[j] + c) * self.n + self.starts[i]) for c in range(b[j])]
-            read = [*columns, ("in:shift", 0)] if (i, j) in given else []
-            tasks.add(_loaded, (b[i], b[j], i == j, bool(read)), read, [b[i]] * b[j] + [1], self._at(i, j), b[i] * b[j])
+            self._load(tasks, i, j)
         for k in count:
             own = self._at(k, k)
             square = b[k] * b[k]
@@ -83,7 +93,7 @@ class TiledSystem:
                     there = self._at(i, j)
                     read, sizes = [there, self._at(i, k), self._at(k, j)], [b[i] * b[j], b[i] * b[k], b[k] * b[j]]
                     tasks.add(_less_product, (b[i], b[k], b[j]), read, sizes, there, b[i] * b[j])
-        return tasks.program("factor", inputs, ArraySpec("factors", (self.total,)))
+        return tasks.program("factor", self._inputs(), ArraySpec("factors", (self.total,)))
 
     def _at(self, i: int, j: int) -> Place:
         return "out:factors", self.place[i, j]
@@ -110,6 +120,32 @@ class TiledSystem:
                 tasks.add(step, (b[i],), [tile(i, i), x(i)], [b[i] * b[i], b[i]], x(i), b[i])
         inputs = [ArraySpec("factors", (self.total,)), ArraySpec("right", (self.n,))]
         return tasks.program("solve", inputs, ArraySpec("x", (self.n,)))
+
+
+class SymmetricSystem(TiledSystem):
+    """Programs that factor S + diag(d), S symmetric and the sum positive, and solve with it.
+
+    ``factor`` takes ``matrix``, the lower half of S row by row, and ``diagonal``, d.
+
+    Args:
+        n: number of unknowns.
+        tile: rows and columns of a tile.
+    """
+
+    def __init__(self, n: int, tile: int = TILE) -> None:
+        super().__init__(np.ones((n, n), bool), n, tile)
+
+    def _inputs(self) -> list[ArraySpec]:
+        return [ArraySpec("matrix", (self.n * (self.n + 1) // 2,)), ArraySpec("diagonal", (self.n,))]
+
+    def _load(self, tasks: _Tasks, i: int, j: int) -> None:
+        below, beside = max(i, j), min(i, j)
+        start, b = self.starts, self.sizes
+        numbers = range(start[below], start[below] + b[below])
+        read = [("in:matrix", row * (row + 1) // 2 + start[beside]) for row in numbers]
+        sizes = [row - start[i] + 1 for row in numbers] if i == j else [b[beside]] * b[below]
+        options = (b[i], b[j], (i > j) - (i < j))
+        tasks.add(_half, options, [*read, ("in:diagonal", start[i])], [*sizes, b[i]], self._at(i, j), b[i] * b[j])
 
 
 class _Tasks:
@@ -168,6 +204,16 @@ def _loaded(rows: int, columns: int, diagonal: bool, given: bool, *read: Sequenc
         return [[0.0] * columns for _ in range(rows)]
     shift = read[columns][0]
     return [[(shift if diagonal and i == j else 0.0) - read[j][i] for j in range(columns)] for i in range(rows)]
+
+
+def _half(rows: int, columns: int, side: int, *read: Sequence[Number]) -> Tile:
+    """Of S + diag(d), from rows of the lower half: below the diagonal (1), above it (-1), or on it (0)."""
+    if side:
+        return [[read[i][j] if side > 0 else read[j][i] for j in range(columns)] for i in range(rows)]
+    diagonal = read[rows]
+    return [
+        [read[max(i, j)][min(i, j)] + (diagonal[i] if i == j else 0.0) for j in range(columns)] for i in range(rows)
+    ]
 
 
 def _factored(size: int, numbers: Sequence[Number]) -> Tile:

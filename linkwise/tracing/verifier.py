@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwise.tracing.ops import OPS
 from linkwise.tracing.program import Program
-from linkwise.tracing.rolled_program import PARAMETERS, Angles, Loop, LoopBody, RolledProgram
+from linkwise.tracing.rolled_program import PARAMETERS, Angles, Loop, LoopBody, RolledProgram, Tasks
 
 _Piece = tuple[tuple[str, int], int]  # space and first value, how many
 
@@ -77,6 +77,11 @@ class _Spaces:
                 self._read(step.arguments, 0, size, "the angles")
                 self._write(step.sines, 0, size, "the sines")
                 self._write(step.cosines, 0, size, "the cosines")
+            elif isinstance(step, Tasks):
+                for one in step.bodies:
+                    verify(one.program)
+                for body, row in self.program.tasks(step):
+                    self._link(row, body)
             else:
                 verify(step.body.program)
                 self._link(len(self.program.kinds) + step.row, step.body)

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.transform import Rotation
 
 from linkwise.model_api.model import Model
 from linkwise.viz.looks import Looks
 from linkwise.viz.solids import GREY, Colour, Solid
-from linkwise.viz.turns import as_wxyz, from_wxyz
+from linkwise.viz.turns import from_wxyz, turns_of
 
 Array = NDArray[Any]
 _SELECTED: Colour = (255, 190, 60)
@@ -20,9 +19,7 @@ _SELECTED: Colour = (255, 190, 60)
 
 def quaternions(poses: ArrayLike) -> Array:
     """(..., 4), w first, of poses (..., 4, 4)."""
-    R = np.asarray(poses, float)[..., :3, :3]
-    found = as_wxyz(Rotation.from_matrix(R.reshape(-1, 3, 3)))
-    return found.reshape(*R.shape[:-2], 4)
+    return turns_of(np.asarray(poses, float)[..., :3, :3])
 
 
 def pose_of(wxyz: ArrayLike, position: ArrayLike) -> Array:

@@ -1,4 +1,4 @@
-"""A simulation that runs while one looks: small pieces of :func:`linkwise.simulate`, one after the other."""
+"""A simulation that runs while one looks: a :class:`linkwise.Simulation` that a mouse can pull at."""
 
 from __future__ import annotations
 
@@ -13,17 +13,9 @@ from numpy.typing import NDArray
 
 from linkwise.errors import LinkwiseError
 from linkwise.model_api.model import Model
-from linkwise.sim.adaptive_run import AdaptiveRun
-from linkwise.sim.closing import as_closing
-from linkwise.sim.curves import RunTables
 from linkwise.sim.elements import Element, as_elements
-from linkwise.sim.fixed_run import FixedRun
-from linkwise.sim.motion import JointRules
-from linkwise.sim.plans import adaptive_methods, plan_for
-from linkwise.sim.progress import Progress
-from linkwise.sim.run import Run
+from linkwise.sim.simulation import Simulation
 from linkwise.sim.states import States
-from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.overlays import Moment
 
 Array = NDArray[Any]
@@ -74,6 +66,13 @@ class Hold:
     damping: float
 
 
+class _Shown(Simulation):
+    """Moves on from whatever is on show: perhaps in the spring of a limit, or open a little."""
+
+    def _place(self, states: States, v_given: bool) -> None:
+        pass
+
+
 class LiveRun:
     """The state of a running simulation; :meth:`advance` moves it on.
 
@@ -91,9 +90,8 @@ class LiveRun:
         self.gravity_place = next(each.slice for each in self.model.parameters if each.name == "gravity")
         self.base = np.array(self.model.nominal_parameters)
         self.pull = Pull(self.model, len(self.base))
-        self.elements = (*as_elements(control), self.pull)
+        self.elements = [*as_elements(control), self.pull]
         self.dt = dt
-        self.rules = JointRules()
         self.method = METHODS[0]
         self.gravity = True
         self.hold: Hold | None = None
@@ -105,8 +103,9 @@ class LiveRun:
         if q is not None:
             self.start = (np.array(q, float), np.zeros(self.model.nv))
         self.t, (self.q, self.v) = 0.0, self.start
-        self.x = np.concatenate([np.zeros(0), *(np.asarray(e.initial(), float) for e in self.elements)])
-        self.tau, self.f_ext = np.zeros(self.model.nv), None
+        self.simulation: Simulation | None = None
+        self.tau = np.zeros(self.model.nv)
+        self.f_ext: Array | None = None
         self.energy: float | None = None
         self.history: deque[tuple[float, float, float]] = deque(maxlen=_KEPT)
         self.pace: deque[tuple[float, float]] = deque(maxlen=60)
@@ -160,37 +159,25 @@ class LiveRun:
         self.pace.append((time.perf_counter(), self.t))
 
     def _move(self, duration: float) -> None:
-        piece = self._piece(duration)
-        if piece.status != "done" or not np.isfinite(piece.q[-1]).all():
+        if self.simulation is None:
+            how: dict[str, Any] = {
+                "dt": self.dt,
+                "method": self.method,
+                "rtol": 1e-6,
+                "atol": 1e-8,
+                "max_steps": _MOST_STEPS,
+            }
+            self.simulation = _Shown(self.model, self.q, self.v, control=self.elements, p=self.p, **how)
+        sim = self.simulation
+        if sim.method != self.method:
+            sim.method = self.method
+        try:
+            sim.advance(duration, p=self.p)
+        except LinkwiseError as error:
             raise LinkwiseError(
-                "the simulation stopped",
-                got=piece.note or str(piece.status),
-                do="reset it, or choose another integrator",
-            )
-        self.t, self.q, self.v = float(piece.t[-1]), piece.q[-1], piece.v[-1]
-        self.x, self.tau = piece.x[-1], piece.tau[-1]
-        self.f_ext = None if piece.f_ext is None else piece.f_ext[-1]
-        self.energy = float(piece.energy[-1])
-
-    def _piece(self, duration: float) -> Trajectory:
-        """What ``simulate`` does, for a state that is in the middle of things: perhaps in the spring of a limit."""
-        adaptive = self.method in adaptive_methods()
-        p = self.p
-        plan = plan_for(
-            self.model, self.elements, self.rules, len(p), self.method, False, (), as_closing("projection"), False
-        )
-        states = States(self.model, self.elements, self.q, self.v, p, self.x if len(self.x) else None, False, ())
-        times = np.array([self.t, self.t + duration])
-        tables = [table for element in self.elements for table in element.tables]
-        curves = RunTables(plan.motion.curves, tables, states.shape, states.dtype)
-        if adaptive:
-            run: Run = AdaptiveRun(
-                plan, states, self.t, duration, None, 1e-6, 1e-8, np.inf, 0.0, _MOST_STEPS, times, curves
-            )
-        else:
-            run = FixedRun(plan, states, self.t, duration, min(self.dt, duration), 1, times, curves)
-        run.go(Progress(False, ""), 1)
-        return run.trajectory(1)
+                "the simulation stopped", got=str(error), do="reset it, or choose another integrator"
+            ) from error
+        self.t, self.q, self.v, self.tau, self.f_ext, self.energy = sim.t, sim.q, sim.v, sim.tau, sim.f_ext, sim.energy
 
     @property
     def closure_error(self) -> float:

@@ -20,6 +20,8 @@ from linkwise.viz.solids import Colour, Solid, joined
 LARGEST_MESH = 256 * 1024 * 1024
 """Bytes."""
 MOST_FACES = 5_000_000
+MOST_PIXELS = 8192 * 8192
+"""Of a texture whose mean colour is asked for; a small file may hold a huge picture."""
 SUFFIXES = (".stl", ".obj", ".dae", ".glb", ".gltf", ".ply", ".off")
 
 
@@ -69,7 +71,7 @@ def _colour(mesh: Any) -> tuple[Colour | None, float]:
     if visual.kind == "texture":
         rgba = visual.material.main_color
         image = getattr(visual.material, "image", None) or getattr(visual.material, "baseColorTexture", None)
-        if image is not None:
+        if image is not None and image.width * image.height <= MOST_PIXELS:  # before anything is unpacked
             small = np.asarray(image.convert("RGB").resize((8, 8)), float).reshape(-1, 3)
             rgba = [*small.mean(axis=0), 255.0]
     elif visual.kind in ("vertex", "face"):

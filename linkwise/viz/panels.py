@@ -106,6 +106,7 @@ class BodyTree:
         self.selected: int | None = None
         self._chosen = chosen
         self.facts = page.server.gui.add_markdown("*Click a body, here or in the scene.*")
+        self._top = self.facts.order
         if len(self.model.bodies) > MOST_LISTED:
             menu = page.server.gui.add_dropdown("body", ("none", *(body.name for body in self.model.bodies)))
             menu.on_update(self._from_menu(menu))
@@ -119,7 +120,7 @@ class BodyTree:
         button = self.page.server.gui.add_button(tree_label(self.model, body), color=(118, 132, 150), hint=hint)
 
         async def clicked(_: Any) -> None:
-            self.page.worker.post("select", lambda: self.select(body.index))
+            self.page.worker.post("select", lambda: self.select(body.index, button.order + 0.5))
 
         button.on_click(clicked)
 
@@ -137,10 +138,16 @@ class BodyTree:
 
         handle.on_click(clicked)
 
-    def select(self, index: int | None) -> None:
-        """Mark a body in the scene and show its numbers; None for no body."""
+    def select(self, index: int | None, place: float | None = None) -> None:
+        """Mark a body in the scene and show its numbers; None for no body, or the one that is marked.
+
+        Args:
+            index: of the body.
+            place: in the panel, where the numbers are to be seen: below what was clicked. None: above all.
+        """
         if index == self.selected:
             index = None
+        self.facts.order = self._top if place is None or index is None else place
         self.figure.mark(index, self.selected)
         self.selected = index
         if self._chosen is not None:

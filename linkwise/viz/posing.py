@@ -144,9 +144,12 @@ def _stepped(model: Model, q: Array, J: Array, e: Array, scale: float, free: Arr
 def _damped(J: Array, e: Array, scale: float) -> Array:
     """-(J*J + scale)⁻¹J*e, which is -J*(JJ* + scale)⁻¹e: the smaller of the two systems is solved."""
     rows, columns = J.shape
+    step: Array
     if rows < columns:
-        return -J.T @ np.linalg.solve(J @ J.T + scale * np.eye(rows), e)
-    return -np.linalg.solve(J.T @ J + scale * np.eye(columns), J.T @ e)
+        step = J.T @ np.linalg.solve(J @ J.T + scale * np.eye(rows), e)
+    else:
+        step = np.linalg.solve(J.T @ J + scale * np.eye(columns), J.T @ e)
+    return -step
 
 
 def _stuck(model: Model, q: Array, candidate: Array) -> Array:

@@ -33,7 +33,14 @@ def pushed(t: Any, q: Any, v: Any, p: Any) -> Any:
 
 @pytest.mark.parametrize(
     ("method", "options"),
-    [("dop853", {}), ("rk4", {"dt": 0.01}), ("rodas4", {}), ("euler", {"dt": 0.01}), ("variational", {"dt": 0.01})],
+    [
+        ("dop853", {}),
+        ("rk4", {"dt": 0.01}),
+        ("rodas4", {}),
+        ("euler", {"dt": 0.01}),
+        ("variational", {"dt": 0.01}),
+        ("generalized_alpha", {"dt": 0.01}),
+    ],
 )
 def test_wagons_couple_and_uncouple(method: str, options: dict[str, Any]) -> None:
     """Catching is an inelastic collision; after letting go, the force moves the first wagon alone."""

@@ -92,7 +92,7 @@ def turning(model: lw.Model) -> tuple[Any, Any]:
     return q0, model.project_velocity(q0, [20.0, 0.0, 0.0])
 
 
-@pytest.mark.parametrize(("method", "order"), [("euler", 1), ("variational", 2), ("rk4", 4)])
+@pytest.mark.parametrize(("method", "order"), [("euler", 1), ("variational", 2), ("generalized_alpha", 2), ("rk4", 4)])
 def test_projection_keeps_the_order(method: str, order: int) -> None:
     model = models.slider_crank()
     q0, v0 = turning(model)

@@ -14,8 +14,8 @@ from linkwise import models
 from tests.sim.mechanisms import double_pendulum, mixed, pendulum, slider
 from tests.sim.test_tables import pairs
 
-METHODS = ["dop853", "dopri5", "rodas4", "rk4", "euler", "variational"]
-FIXED = ("rk4", "variational", "euler")
+METHODS = ["dop853", "dopri5", "rodas4", "rk4", "euler", "variational", "generalized_alpha"]
+FIXED = ("rk4", "variational", "euler", "generalized_alpha")
 MASS = 2.0
 
 

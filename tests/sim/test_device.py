@@ -15,6 +15,7 @@ from linkwise import models
 from linkwise.errors import InputError, LinkwiseError
 from tests.codegen.cuda.emulation import needs_compiler
 from tests.codegen.cuda.fakes import fakes  # noqa: F401
+from tests.codegen.cuda.models import every_joint
 from tests.codegen.cuda.strict import DeviceArray, Tensor, strict  # noqa: F401
 from tests.sim.mechanisms import double_pendulum, pendulum
 
@@ -56,10 +57,10 @@ def both(model: lw.Model, q: Any, v: Any, **options: Any) -> tuple[lw.Trajectory
     return here, there
 
 
-@pytest.mark.parametrize("method", ["euler", "rk4", "variational", "dopri5", "dop853", "rodas4"])
+@pytest.mark.parametrize("method", ["rk4", "variational", "generalized_alpha", "dopri5", "dop853", "rodas4"])
 def test_every_kind_of_integrator(strict: Any, method: str) -> None:  # noqa: F811
     model = arm() if method in ("rk4", "dopri5") else double_pendulum()
-    options = FIXED if method in ("euler", "rk4", "variational") else ADAPTIVE
+    options = FIXED if method in ("rk4", "variational", "generalized_alpha") else ADAPTIVE
 
     def control(t: Any, q: Any, v: Any, p: Any) -> Any:
         return -0.3 * v + 0.1 * lw.sin(5.0 * t)
@@ -199,11 +200,18 @@ def test_python_is_asked_between_steps_or_not_at_all(strict: Any) -> None:  # no
             lw.simulate(model, DeviceArray(q), DeviceArray(v), control=branching, **options)
 
 
-def test_models_with_loops_over_links_are_refused(strict: Any) -> None:  # noqa: F811
-    model = double_pendulum().with_sweeps("rolled")
+def test_models_with_loops_over_links(strict: Any) -> None:  # noqa: F811
+    """As far as a state's memory fits a thread's."""
+    model = every_joint().with_sweeps("rolled")
     q, v = start(model, 3)
-    with pytest.raises(InputError, match=r"loops over the links[\s\S]*with_sweeps"):
-        lw.simulate(model, DeviceArray(q), DeviceArray(v), method="rk4", **FIXED)
+    both(model, q, 0.2 * v, method="rk4", dt=0.005, duration=0.02)
+    large = lw.ModelBuilder("chain")
+    for k in range(300):
+        parent = f"b{k - 1}" if k else "world"
+        large.add_body(f"b{k}", parent, lw.Revolute(axis=(0, 1, 0)), lw.transform(xyz=(0, 0, 1)), mass=1.0)
+    model = large.build()
+    with pytest.raises(InputError, match=r"more memory than a thread[\s\S]*NumPy arrays"):
+        lw.simulate(model, DeviceArray(np.zeros((2, 300))), method="rk4", **FIXED)
 
 
 def test_memory_is_used_again(strict: Any) -> None:  # noqa: F811

@@ -15,13 +15,22 @@ MASS = 2.0
 
 
 def chung_hulbert(rho, omega_h):
-    """[d, h v, h² a] after a step from that before, of an undamped oscillator, from the equations of the paper."""
+    """[d, h v, h² a] after a step from that before, of an undamped oscillator, from the equations of the paper.
+
+    And the first of these after a start: Newmark's step that continues an a which is ahead of the acceleration.
+    """
     m, f = (2.0 * rho - 1.0) / (rho + 1.0), rho / (rho + 1.0)
     beta, gamma = 0.25 * (1.0 - m + f) ** 2, 0.5 - m + f
     square = omega_h**2
     after = np.array([[1.0, 0.0, -beta], [0.0, 1.0, -gamma], [(1.0 - f) * square, 0.0, 1.0 - m]])
     before = np.array([[1.0, 1.0, 0.5 - beta], [0.0, 1.0, 1.0 - gamma], [-f * square, 0.0, -m]])
-    return np.linalg.solve(after, before)
+    ahead = m - f
+    place = beta + 0.5 * ahead
+    start = np.array([[1.0 + place * square, 0.0], [0.5 * square, 1.0]])
+    given = np.array([[1.0 - (0.5 - place) * square, 1.0], [-0.5 * square, 1.0]])
+    first = np.linalg.solve(start, given)
+    w = -square * np.array([[1.0, 0.0], first[0]])
+    return np.linalg.solve(after, before), np.vstack([first, w[0] + (1.0 + ahead) * (w[1] - w[0])])
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.9, 1.0])
@@ -32,12 +41,12 @@ def test_an_oscillator_takes_the_steps_of_the_paper(rho):
         model = slider()
         spring = lw.JointSprings(model, stiffness)
         run = lw.simulate(model, [0.3], [1.0], 20 * h, dt=h, method=lw.GeneralizedAlpha(rho), control=spring)
-        A = chung_hulbert(rho, omega_h)
-        state = np.array([0.3, h * 1.0, -(h**2) * stiffness / MASS * 0.3])
-        expected = [state]
-        for _ in range(20):
+        A, first = chung_hulbert(rho, omega_h)
+        start = np.array([0.3, h * 1.0])
+        expected = [first @ start]
+        for _ in range(19):
             expected.append(A @ expected[-1])
-        expected = np.array(expected)
+        expected = np.array([start, *(state[:2] for state in expected)])
         scale = np.abs(expected[:, :2]).max(axis=0)
         np.testing.assert_allclose(run.q[:, 0] / scale[0], expected[:, 0] / scale[0], atol=1e-8)
         np.testing.assert_allclose(h * run.v[:, 0] / scale[1], expected[:, 1] / scale[1], atol=1e-8)

@@ -70,7 +70,9 @@ def test_the_same_motion_as_with_sweeps_written_out(method):
     agree(large, small, 1e-10)
 
 
-@pytest.mark.parametrize("method", ["rk4", "dopri5", "variational", pytest.param("rodas4", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "method", ["rk4", "dopri5", "variational", "generalized_alpha", pytest.param("rodas4", marks=pytest.mark.slow)]
+)
 def test_actuators_limits_followers_parameters_and_batches(method):
     model = tree().with_parameters(["b2.mass", "gravity"])
     rng = np.random.default_rng(5)
@@ -207,7 +209,7 @@ def test_a_hundred_links_with_sweeps_written_out():
 
 
 @pytest.mark.parametrize("sweeps", ["unrolled", "rolled"])
-@pytest.mark.parametrize("method", ["rk4", "variational", "dop853", "dopri5", "rodas4"])
+@pytest.mark.parametrize("method", ["rk4", "variational", "generalized_alpha", "dop853", "dopri5", "rodas4"])
 def test_what_comes_after_a_step(method, sweeps, monkeypatch):
     """Every state that is kept, recorded or interpolated has been moved: here, the second joint is held."""
 

@@ -7,6 +7,7 @@ import linkwise as lw
 from linkwise import models
 from linkwise.errors import LinkwiseError
 from linkwise.viz.live import LiveRun
+from linkwise.viz.overlays import on_the_line
 
 
 def test_pieces_are_the_motion_that_simulate_gives():
@@ -103,3 +104,12 @@ def test_a_run_that_diverges_says_so():
     run = LiveRun(models.planar_arm(), np.zeros(3), np.array([1e200, 0.0, 0.0]))
     with pytest.raises(LinkwiseError, match="stopped"):
         run.advance(0.1)
+
+
+def test_a_force_is_drawn_on_its_line_of_action():
+    rng = np.random.default_rng(0)
+    f, r = rng.normal(size=(2, 5, 3))
+    points = on_the_line(np.concatenate([np.cross(r, f), f], axis=1), 100.0)
+    np.testing.assert_allclose(np.cross(points, f), np.cross(r, f), atol=1e-12)  # the same moment: the same line
+    np.testing.assert_allclose(np.einsum("ki,ki->k", points, f), 0.0, atol=1e-12)  # at its point nearest to the origin
+    assert not on_the_line(np.array([[1.0, 0, 0, 0, 0, 0], [0, 0, 9.0, 1e-3, 0, 0]]), 1.0).any()  # couples

@@ -12,6 +12,7 @@ from linkwise.viz.bending import bending
 from linkwise.viz.looks import inertia_of, looks_of
 from linkwise.viz.meshes import placeholder
 from linkwise.viz.solids import box
+from linkwise.viz.turns import turns_of
 
 ROBOT = """<robot name="r"><link name="base"/>
 <material name="paint"><color rgba="0.2 0.4 0.6 0.5"/></material>
@@ -137,3 +138,16 @@ def test_a_model_without_bodies_can_be_seen():
 
 
 PLACE = tuple(tuple(row) for row in np.eye(4).tolist())
+
+
+def test_turns_are_those_of_the_matrices():
+    """Against SciPy's, at random, at no turn, and near half turns about every axis, where a formula may fail."""
+    from scipy.spatial.transform import Rotation
+
+    rng = np.random.default_rng(0)
+    half = np.concatenate([(np.pi - gap) * np.eye(3) for gap in (0.0, 1e-9, 1e-4)])
+    turns = Rotation.concatenate([Rotation.random(100, rng=rng), Rotation.identity(1), Rotation.from_rotvec(half)])
+    found = turns_of(turns.as_matrix())
+    np.testing.assert_allclose(np.linalg.norm(found, axis=-1), 1.0, atol=1e-15)
+    np.testing.assert_allclose(Rotation.from_quat(found[:, [1, 2, 3, 0]]).as_matrix(), turns.as_matrix(), atol=1e-14)
+    assert turns_of(np.eye(3)[None, None]).shape == (1, 1, 4)

@@ -5,6 +5,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.errors import ModelFileError
+from linkwise.viz import meshes
 from linkwise.viz.collada import read_collada
 from linkwise.viz.meshes import placeholder, read_mesh
 from tests.formats.recording import robot_files
@@ -129,3 +130,17 @@ def test_robots_look_as_assimp_reads_them(robot):
                 np.testing.assert_allclose([points.min(0), points.max(0)], expected, atol=1e-6)
                 compared += 1
     assert compared >= 5
+
+
+def test_a_texture_gives_its_mean_colour(tmp_path, monkeypatch):
+    """As the documentation says; one of too many pixels is not even unpacked."""
+    image = pytest.importorskip("PIL.Image")
+    pixels = np.zeros((16, 16, 3), np.uint8)
+    pixels[:, :8], pixels[:, 8:] = (200, 0, 0), (100, 60, 0)
+    image.fromarray(pixels).save(tmp_path / "paint.png")
+    (tmp_path / "paint.mtl").write_text("newmtl m\nKd 1 1 1\nmap_Kd paint.png\n")
+    corners = "v 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nvt 1 0\nvt 0 1\n"
+    (tmp_path / "a.obj").write_text(f"mtllib paint.mtl\n{corners}usemtl m\nf 1/1 2/2 3/3\n")
+    assert read_mesh(tmp_path / "a.obj")[0].colour == (150, 30, 0)
+    monkeypatch.setattr(meshes, "MOST_PIXELS", 100)
+    assert read_mesh(tmp_path / "a.obj")[0].colour != (150, 30, 0)

@@ -278,3 +278,27 @@ def test_memory_is_bounded_over_ten_minutes_of_play(motion):
         file=sys.stderr,
     )
     assert grown < 2e6
+
+
+def test_a_motion_without_accelerations_is_shown_between_its_samples(tmp_path):
+    """q and v from elsewhere are enough, for one state and for a batch."""
+    model = models.planar_arm()
+    q = np.array([[0.0, 0.0, 0.0], [0.3, -0.6, 0.9]])
+    given = lw.Trajectory([0.0, 1.0], q, np.zeros((2, 3)), model=model)
+    pictures = sampled(given, 10.0)
+    np.testing.assert_allclose(pictures.q, np.linspace(0.0, 1.0, 11)[:, None] * q[1], atol=1e-12)
+    assert given.save_html(tmp_path / "given.html", fps=5).stat().st_size > 100_000
+    batch = lw.Trajectory([0.0, 1.0], np.stack([q, 2 * q]), np.zeros((2, 2, 3)), model=model)
+    np.testing.assert_allclose(sampled(batch, 10.0).q[1], 2 * pictures.q, atol=1e-12)
+    with batch.view(port=0, open=False) as page:
+        page.seek(0.5)
+        halfway = model.poses(np.stack([0.5 * q[1], q[1]]))
+        np.testing.assert_allclose(page.ghosts.handles[2].batched_positions, halfway[:, 2, :3, 3], atol=1e-6)
+
+
+def test_a_motion_of_which_nothing_is_finite_is_refused(tmp_path):
+    lost = lw.Trajectory([0.0, 1.0], np.full((2, 3), np.nan), np.zeros((2, 3)), model=models.planar_arm())
+    with pytest.raises(InputError, match="nothing of this motion"):
+        lost.save_html(tmp_path / "lost.html")
+    with lost.view(port=0, open=False) as page:
+        page.seek(0.5)

@@ -7,12 +7,14 @@ import threading
 import urllib.error
 import urllib.request
 
+import numpy as np
 import pytest
 
-from linkwise import models
-from linkwise.errors import InputError
+from linkwise import ModelBuilder, Revolute, models, transform
+from linkwise.errors import InputError, MissingExtraError
+from linkwise.viz.page import FRAME
 from linkwise.viz.server import address, is_running, start_server, stop_server
-from linkwise.viz.viewer import view
+from linkwise.viz.viewer import MOST_SLIDERS, view
 from linkwise.viz.worker import Worker
 
 viser = pytest.importorskip("viser")
@@ -80,9 +82,59 @@ def test_a_port_in_use_picks_another_and_says_so(capsys):
     assert f"port {port} is in use; the page is on {made.get_port()}" in err and out == ""
 
 
-def test_not_a_port():
+@pytest.mark.parametrize("port", [70000, -1, "8080", 80.5])
+def test_not_a_port(port):
     with pytest.raises(InputError, match="not a port"):
-        start_server("test", 70000)
+        start_server("test", port)
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ({"q": [0.0, np.nan, 0.0]}, r"q is not finite\n.*q\[1\] = nan"),
+        ({"q": [0.0, 0.0]}, r"q has another shape\n.*\(2,\)"),
+        ({"q": "abc"}, "q is not numbers"),
+        ({"v": [np.inf, 0.0, 0.0]}, r"v is not finite\n.*v\[0\] = inf"),
+        ({"v": [1.0]}, "v has another shape"),
+        ({"control": 3}, "control is neither"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused_before_there_is_a_server(state, message, monkeypatch):
+    monkeypatch.setattr("linkwise.viz.page.start_server", lambda *_: pytest.fail("a server was started"))
+    with pytest.raises(InputError, match=message):
+        view(models.planar_arm(), port=0, open=False, **state)
+
+
+def test_without_the_extra_the_message_names_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "viser", None)
+    with pytest.raises(MissingExtraError, match="viz"):
+        view(models.planar_arm(), port=0, open=False)
+
+
+def test_bodies_without_shapes_or_mass_are_shown():
+    b = ModelBuilder("bare")
+    b.add_body("nothing", joint=Revolute(axis=(0, 0, 1)), mass=0.0)
+    b.add_body("something", parent="nothing", joint=Revolute(axis=(0, 1, 0)), mass=1.0, inertia=np.eye(3))
+    for model in (ModelBuilder("empty").build(), b.build()):
+        with view(model, port=0, open=False) as page:
+            assert np.isfinite(page.figure.bounds).all()
+
+
+def test_a_long_chain_can_be_shown_dragged_and_run():
+    """Hundreds of bodies: one surface each, a hundred sliders, and nothing that takes minutes to compile."""
+    b = ModelBuilder("chain")
+    for k in range(300):
+        b.add_body(f"link{k}", parent=f"link{k - 1}" if k else "world", joint=Revolute(axis=(0, 1, 0)),
+                   placement=transform(xyz=(0.05 * bool(k), 0, 0)), mass=0.1, com=(0.025, 0, 0),
+                   inertia=1e-4 * np.eye(3))  # fmt: skip
+    model = b.build()
+    with view(model, np.full(300, 0.005), port=0, open=False) as page:
+        assert len(page.sliders) == MOST_SLIDERS and all(len(page.figure.surfaces(k)) == 1 for k in range(300))
+        target = page.figure.poses[299, :3, 3] + (-0.2, 0.0, 0.1)
+        page.worker.call(lambda: page.reach(299, np.zeros(3), target, page.figure.poses[299, :3, :3]))
+        np.testing.assert_allclose(page.figure.poses[299, :3, 3], target, atol=1e-3)
+        page.worker.call(page.live.step)
+        assert page.run.t == pytest.approx(FRAME) and page.moment.v.any()
 
 
 def test_a_page_ends_when_it_is_closed():

@@ -22,7 +22,16 @@ from linkwise.codegen.cuda.body import Body, Constants
 from linkwise.codegen.cuda.instructions import instructions, is_truth, operand
 from linkwise.codegen.cuda.memory import plan
 from linkwise.codegen.cuda.order import ordered
-from linkwise.codegen.cuda.rolled_plan import FROM, KIND_BITS, TO, LoopPlan, elements_read, planned, step_size
+from linkwise.codegen.cuda.rolled_plan import (
+    FROM,
+    KIND_BITS,
+    TO,
+    LoopPlan,
+    PlannedStep,
+    elements_read,
+    planned,
+    step_size,
+)
 from linkwise.codegen.cuda.source import Kernel, device_functions
 from linkwise.tracing.program import Program
 from linkwise.tracing.rolled_program import PARAMETERS, Angles, LoopBody, Once, RolledProgram, Stretch
@@ -154,7 +163,7 @@ class _Writer:
     def _arrays(self) -> list[Any]:
         return [*self.program.inputs, *self.program.outputs]
 
-    def _step(self, step: LoopPlan | Angles | Once, head: int) -> Iterator[str]:
+    def _step(self, step: PlannedStep, head: int) -> Iterator[str]:
         if isinstance(step, Angles):
             places = ", ".join(f"own + (long long)table[{head + k}] * LW_LANES" for k in (1, 2, 3))
             yield f"lw_all_angles({places}, table[{head}]);"

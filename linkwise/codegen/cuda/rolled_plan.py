@@ -16,7 +16,7 @@ import numpy as np
 
 from linkwise.errors import InputError
 from linkwise.tracing.program import Program
-from linkwise.tracing.rolled_program import PARAMETERS, Angles, Loop, LoopBody, Once, RolledProgram, Stretch
+from linkwise.tracing.rolled_program import PARAMETERS, Angles, Loop, LoopBody, Once, RolledProgram, Stretch, Tasks
 
 KIND_BITS = 16
 """The first number of a record is the link's kind; above that, two bits for each carried space: see FROM and TO."""
@@ -41,9 +41,9 @@ class Carried:
 
 @dataclass(frozen=True)
 class LoopPlan:
-    """One pass over the links, or over none: the bodies by kind, and what their records hold."""
+    """One pass over the links, or over a list of tasks: the bodies by kind, and what their records hold."""
 
-    loop: Loop
+    loop: Loop | Tasks
     bodies: Mapping[int, LoopBody]
     places: tuple[Stretch, ...]
     """The stretches whose beginnings are in a record, after its first number."""
@@ -78,18 +78,26 @@ class LoopPlan:
         return None
 
 
+PlannedStep = LoopPlan | Angles | Once
+
+
 def elements_read(program: Program) -> list[tuple[int, int]]:
     """The numbers of its inputs that a program reads: (array, element)."""
     return sorted({(node[1], node[2]) for node in program.nodes if node[0] == "input"})
 
 
-def planned(program: RolledProgram) -> list[LoopPlan | Angles | Once]:
+def planned(program: RolledProgram) -> list[PlannedStep]:
     """The steps; where a loop does nothing but find angles, their sines and cosines are taken at once."""
-    made: list[LoopPlan | Angles | Once] = []
+    made: list[PlannedStep] = []
     steps = list(program.steps)
     while steps:
         step = steps.pop(0)
-        if not isinstance(step, Loop):
+        if isinstance(step, Tasks):
+            raise InputError(
+                f"{program.name} of a large model with many closures does not run on a GPU",
+                do="call it with arrays of NumPy, or write the sweeps out: model.with_sweeps('unrolled')",
+            )
+        if not isinstance(step, (Loop, Tasks)):
             made.append(step)
             continue
         following = steps[0] if steps else None
@@ -102,7 +110,7 @@ def planned(program: RolledProgram) -> list[LoopPlan | Angles | Once]:
     return made
 
 
-def _loop_plan(loop: Loop, angles: Angles | None) -> LoopPlan:
+def _loop_plan(loop: Loop | Tasks, angles: Angles | None) -> LoopPlan:
     bodies = {kind: body for kind, body in enumerate(loop.bodies) if body is not None}
     written = {s.space for body in bodies.values() for s in body.outputs}
     carried = tuple(_carried(bodies, written))[:_MOST_CARRIED]
@@ -148,7 +156,7 @@ class Tables:
     """
 
     program: RolledProgram
-    steps: Sequence[LoopPlan | Angles | Once]
+    steps: Sequence[PlannedStep]
     head: list[int] = field(default_factory=list)
     integers: list[Any] = field(default_factory=list)
     reals: list[Any] = field(default_factory=list)
@@ -203,7 +211,7 @@ class Tables:
         self._reals_at += self.reals[-1].size
         return self._reals_at - int(self.reals[-1].size)
 
-    def _step(self, step: LoopPlan | Angles | Once) -> list[int]:
+    def _step(self, step: PlannedStep) -> list[int]:
         if isinstance(step, Angles):
             spaces = (step.arguments, step.sines, step.cosines)
             return [self.program.spaces[step.arguments], *(self.starts[space] for space in spaces)]
@@ -215,37 +223,42 @@ class Tables:
 
     def _records(self, plan: LoopPlan) -> list[int]:
         """How many links, and where the two halves of their records begin; in the order in which they are passed."""
-        kinds = np.asarray(self.program.kinds)
-        links = np.flatnonzero(np.isin(kinds, list(plan.bodies)))
-        if plan.loop.reverse:
-            links = links[::-1]
+        links, kinds = self._passed(plan)
         rows = np.empty((len(links), plan.integers), np.int64)
-        rows[:, 0] = kinds[links] | self._flags(plan, links) << KIND_BITS
+        rows[:, 0] = kinds | self._flags(plan, links, kinds) << KIND_BITS
         for column, stretch in enumerate(plan.places):
             rows[:, 1 + column] = self.program.offsets[links, stretch.column] + self.starts.get(stretch.space, 0)
         reals = np.zeros((len(links), plan.reals))
         for kind, chosen in plan.constants.items():
-            own = np.flatnonzero(kinds[links] == kind)
+            own = np.flatnonzero(kinds == kind)
             if chosen and own.size:
                 reals[own, : len(chosen)] = self._constants(plan.bodies[kind], links[own], chosen)
         return [len(links), self._add_integers(rows), self._add_reals(reals)]
+
+    def _passed(self, plan: LoopPlan) -> tuple[Any, Any]:
+        """Rows of the program's table in the order in which they are passed, and the kind of each."""
+        if isinstance(plan.loop, Tasks):
+            rows = len(self.program.kinds) + plan.loop.first + np.arange(plan.loop.count)
+            return rows, np.asarray(self.program.offsets)[rows, plan.loop.kind]
+        kinds = np.asarray(self.program.kinds)
+        links = np.flatnonzero(np.isin(kinds, list(plan.bodies)))
+        links = links[::-1] if plan.loop.reverse else links
+        return links, kinds[links]
 
     def _constants(self, body: LoopBody, links: Any, chosen: tuple[tuple[int, int], ...]) -> Any:
         columns = [body.inputs[array].column for array, _ in chosen]
         places = self.program.offsets[links][:, columns] + np.array([element for _, element in chosen])
         return np.asarray(self.program.parameters)[places]
 
-    def _flags(self, plan: LoopPlan, links: Any) -> Any:
+    def _flags(self, plan: LoopPlan, links: Any, kinds: Any) -> Any:
         """For each link, in order, which carried spaces it reads from memory and which it writes there."""
         flags = np.zeros(len(links), np.int64)
         for number, each in enumerate(plan.carried):
-            from_memory, to_memory = self._through_memory(plan, each, links)
+            from_memory, to_memory = self._through_memory(plan, each, links, kinds)
             flags |= (from_memory << (2 * number + FROM)) | (to_memory << (2 * number + TO))
         return flags
 
-    def _through_memory(self, plan: LoopPlan, each: Carried, links: Any) -> tuple[Any, Any]:
-        kinds = np.asarray(self.program.kinds)[links]
-
+    def _through_memory(self, plan: LoopPlan, each: Carried, links: Any, kinds: Any) -> tuple[Any, Any]:
         def of_kind(test: Any) -> Any:
             known = np.zeros(int(kinds.max(initial=0)) + 1, bool)
             for kind, body in plan.bodies.items():
@@ -257,6 +270,8 @@ class Tables:
         reads, adds = (of_kind(lambda body, s=s: s in body.inputs) for s in stretches)
         writes = of_kind(lambda body: stretches[1] in body.outputs)
         source, target = (self.program.offsets[links, s.column] for s in stretches)
+        if (source[reads] % each.size).any() or (target[writes] % each.size).any():  # places may overlap in part
+            return np.ones(len(links), np.int64), np.ones(len(links), np.int64)
         at_hand = np.zeros(len(links), bool)
         at_hand[1:] = reads[1:] & writes[:-1] & (source[1:] == target[:-1])
         from_memory = reads & ~at_hand
@@ -275,12 +290,12 @@ class Tables:
         return from_memory.astype(np.int64), to_memory.astype(np.int64)
 
 
-def head_size(program: RolledProgram, steps: Sequence[LoopPlan | Angles | Once]) -> int:
+def head_size(program: RolledProgram, steps: Sequence[PlannedStep]) -> int:
     """Whole numbers of the head."""
     return 1 + 2 * len(_arrays(program)) + 3 + sum(step_size(step) for step in steps)
 
 
-def step_size(step: LoopPlan | Angles | Once) -> int:
+def step_size(step: PlannedStep) -> int:
     """Whole numbers of the head for one step."""
     return 3 if isinstance(step, LoopPlan) else 4 if isinstance(step, Angles) else 1
 
@@ -291,7 +306,7 @@ def _arrays(program: RolledProgram) -> list[tuple[str, int]]:
     return inputs + [(f"out:{a.name}", a.size) for a in program.outputs]
 
 
-def _bodies(steps: Sequence[LoopPlan | Angles | Once]) -> Iterator[LoopBody]:
+def _bodies(steps: Sequence[PlannedStep]) -> Iterator[LoopBody]:
     for step in steps:
         if isinstance(step, LoopPlan):
             yield from step.bodies.values()

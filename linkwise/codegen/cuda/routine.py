@@ -18,10 +18,9 @@ from pathlib import Path
 from linkwise.codegen.c.names import identifier, identifiers
 from linkwise.codegen.cuda import layout as layouts
 from linkwise.codegen.cuda.body import Body, Constants
-from linkwise.codegen.cuda.instructions import instructions, is_truth, operand
-from linkwise.codegen.cuda.memory import Plan, plan
-from linkwise.codegen.cuda.order import ordered
-from linkwise.codegen.cuda.source import LIMIT, Kernel, device_functions, straight
+from linkwise.codegen.cuda.looping import LoopingFunction, bodies, planned
+from linkwise.codegen.cuda.memory import Plan
+from linkwise.codegen.cuda.source import LIMIT, Kernel, device_functions
 from linkwise.codegen.routine import (
     Call,
     Columns,
@@ -36,10 +35,13 @@ from linkwise.codegen.routine import (
     Statement,
     WhileAny,
 )
+from linkwise.errors import InputError
 from linkwise.tracing.program import Program
+from linkwise.tracing.rolled_program import RolledProgram
 
 _WRITTEN_OUT = 5000  # instructions of all copies of a program, up to which it is written out wherever it is called
 _SMALL = 100  # instructions of a program that is written out in any case
+_LOCAL_BYTES = 64 * 1024  # of a thread's own memory: a card sets it aside for every thread it could run
 _FRAME_BYTES = 56 * 1024  # of shared memory for a tile, above which values wait in local memory instead
 
 
@@ -73,15 +75,16 @@ class _Function:
     outputs: int
     written_out: bool
     frame: int  # values that wait in memory
+    local_frame: bool  # which is the thread's own, not on the chip
 
-    def lines(self, local_frame: bool) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
         """Its definition."""
         names = [f"const REAL *__restrict__ lw_in{k}" for k in range(self.inputs)]
         names += [f"REAL *__restrict__ lw_out{k}" for k in range(self.outputs)]
         how = "LW_INLINE" if self.written_out else "__device__ __noinline__"
         yield f"{how} void {self.name}({', '.join(names)})"
         yield "{"
-        if self.frame and local_frame:
+        if self.frame and self.local_frame:
             yield f"    volatile REAL frame[{self.frame}];"
         elif self.frame:
             yield "    extern __shared__ __align__(16) REAL lw_memory[];"
@@ -97,39 +100,48 @@ class _Writer:
     def __init__(self, routine: Routine, bits: int) -> None:
         self.routine, self.bits = routine, bits
         self.name = f"linkwise_{identifier(routine.name)}"
-        programs = [straight(routine.name, program) for program in routine.programs]
+        programs = [program for program in routine.programs if isinstance(program, Program)]
+        looping = [program for program in routine.programs if isinstance(program, RolledProgram)]
         if not routine.is_compilable:
             raise ValueError(f"{routine.name} calls Python functions and cannot be compiled")
         self.lanes = layouts.LANES[0]
-        self.constants = Constants.of(programs, bits)
-        planned = [self._planned(program) for program in programs]
-        frame = max((each.slots - each.given for _, each in planned), default=0)
+        inner = [body.program for program in looping for body in bodies(program)]
+        self.constants = Constants.of([*programs, *inner], bits)
+        plans = [planned(program, LIMIT[bits]) for program in programs]
+        frame = max((each.slots - each.given for _, each in plans), default=0)
         self.local_frame = frame * self.lanes * bits // 8 > _FRAME_BYTES
         self.shared_bytes = 0 if self.local_frame else frame * self.lanes * bits // 8
         called = [id(statement.program) for statement in routine.walk() if isinstance(statement, Call)]
         calls = [called.count(id(program)) for program in programs]
-        lengths = [len(each.steps) for _, each in planned]
+        lengths = [len(each.steps) for _, each in plans]
         short = all(n == 1 or n * length <= _WRITTEN_OUT for n, length in zip(calls, lengths, strict=True))
-        self.functions = {
-            id(program): self._function(k, program, *planned[k], written_out=short or lengths[k] <= _SMALL)
+        short = short and not looping
+        self.functions: dict[int, _Function | LoopingFunction] = {
+            id(program): self._function(k, program, *plans[k], written_out=short or lengths[k] <= _SMALL)
             for k, program in enumerate(programs)
         }
+        for k, rolled in enumerate(looping):
+            name = f"lw_loops{k}_{identifier(rolled.name)}"
+            self.functions[id(rolled)] = LoopingFunction(name, rolled, self.constants, bits)
+        self._check_memory()
         buffers = [buffer.name for buffer in routine.buffers]
         self.places = dict(zip(buffers, identifiers([f"b_{name}" for name in buffers]), strict=True))
         given_names = list(dict.fromkeys(name for _, name in parameters(routine)))
         self.arrays = dict(zip(given_names, identifiers([f"a_{name}" for name in given_names]), strict=True))
 
-    def _planned(self, program: Program) -> tuple[list[int], Plan]:
-        """The inputs in the order of their slots, and the instructions with loads and stores."""
-        given = [value for value, node in enumerate(program.nodes) if node[0] == "input"]
-        wanted = [operand(program, value).value for row in program.results for value in row]
-        order = ordered(instructions(program), set(given), wanted)
-        truths = [value for value, node in enumerate(program.nodes) if is_truth(node)]
-        slots = {value: k for k, value in enumerate(given)}
-        return given, plan(order, slots, LIMIT[self.bits], reusable=(), registers_only=truths)
+    def _check_memory(self) -> None:
+        own = [each.memory for each in self.functions.values() if isinstance(each, LoopingFunction)]
+        numbers = sum(self.routine.sizes.values()) + max(own, default=0)
+        if numbers * self.bits // 8 > _LOCAL_BYTES:
+            raise InputError(
+                f"a state of {self.routine.name} needs more memory than a thread of a GPU has",
+                got=f"{numbers} numbers: {numbers * self.bits // 8 / 1024:.0f} kB",
+                allowed=f"{_LOCAL_BYTES // 1024} kB: mechanisms of up to some hundred joints",
+                do="a method with fewer stages (rk4, dopri5), or pass NumPy arrays",
+            )
 
     def _function(
-        self, number: int, program: Program, given: Sequence[int], planned: Plan, written_out: bool
+        self, number: int, program: Program, given: Sequence[int], steps: Plan, written_out: bool
     ) -> _Function:
         def slot(k: int) -> str:
             if k < len(given):
@@ -138,9 +150,10 @@ class _Writer:
             own = k - len(given)
             return f"frame[{own}]" if self.local_frame else f"frame[LW_LANES * {own}]"
 
-        body = Body(program, planned, self.constants, slot, _output, lambda piece, values: ())
-        name, frame = f"lw_{number}_{identifier(program.name)}", planned.slots - planned.given
-        return _Function(name, body, len(program.inputs), len(program.outputs), written_out, frame)
+        body = Body(program, steps, self.constants, slot, _output, lambda piece, values: ())
+        name, frame = f"lw_{number}_{identifier(program.name)}", steps.slots - steps.given
+        arrays = len(program.inputs), len(program.outputs)
+        return _Function(name, body, *arrays, written_out, frame, self.local_frame)
 
     def kernel(self) -> Kernel:
         return Kernel(self.name, "\n".join(self._lines()), self.lanes, self.shared_bytes, True)
@@ -160,7 +173,7 @@ class _Writer:
         yield _routine_functions()
         yield from self.constants.table()
         for function in self.functions.values():
-            yield from function.lines(self.local_frame)
+            yield from function.lines()
         yield f'extern "C" __global__ void __launch_bounds__({self.lanes})'
         kinds = {
             "array": "REAL *",
@@ -174,7 +187,7 @@ class _Writer:
         yield "    const long long state = (long long)blockIdx.x * LW_LANES + threadIdx.x;"
         yield "    if (state >= count) return;"
         for buffer in routine.buffers:
-            yield f"    REAL {self.places[buffer.name]}[{max(1, buffer.size)}];"
+            yield f"    [[maybe_unused]] REAL {self.places[buffer.name]}[{max(1, buffer.size)}];"
         for buffer in routine.loads:
             if buffer.load and buffer.size:
                 row = f"{self.arrays[buffer.name]} + state * {buffer.size}"

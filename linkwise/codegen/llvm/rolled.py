@@ -25,7 +25,7 @@ from linkwise.codegen.llvm.ir import Function, Shape, module_text
 from linkwise.codegen.llvm.machines import Machine
 from linkwise.codegen.llvm.plan import make_plan
 from linkwise.codegen.llvm.source import attributes, entries_used
-from linkwise.tracing.rolled_program import PARAMETERS, Angles, Loop, LoopBody, Once, RolledProgram
+from linkwise.tracing.rolled_program import PARAMETERS, Angles, Loop, LoopBody, Once, RolledProgram, Step, Tasks
 
 ENTRY = "linkwise_rolled"
 
@@ -67,6 +67,7 @@ class Sweeps:
         self.frame_bytes = 64
         self.functions: list[Function] = []
         self.loops: list[Function] = []
+        self._emitted: dict[tuple[LoopBody, ...], str] = {}
 
     def write(self) -> list[Function]:
         """All of them; what they use of ``transcendental`` is in ``entries`` afterwards."""
@@ -79,9 +80,11 @@ class Sweeps:
         return [*self.functions, *self.loops, sweep]
 
     # One step of the program: a loop over the links, what happens between two loops, or all sines and cosines.
-    def _step(self, number: int, step: Loop | Angles | Once) -> str:
+    def _step(self, number: int, step: Step) -> str:
         if isinstance(step, Angles):
             return self._angles(number, step)
+        if isinstance(step, Tasks):
+            return self._tasks(number, step)
         return self._once(number, step) if isinstance(step, Once) else self._loop(number, step)
 
     def _once(self, number: int, step: Once) -> str:
@@ -92,6 +95,37 @@ class Sweeps:
         place = f.emit(f"mul i64 {position}, {self.program.offsets.shape[1]}")
         row = f.address("i64", self._pointer(f, _OFFSETS), place)
         self._call(f, f"{name}_body", step.body, row, base)
+        f.do("ret void")
+        self.loops.append(f)
+        return name
+
+    def _tasks(self, number: int, step: Tasks) -> str:
+        name = f"{self.name}tasks{number}"
+        f = Function(f"define internal void @{name}(ptr %bases, ptr %table, ptr %frame) noinline #0")
+        f.label("entry")
+        base = self._bases(f, step.bodies)
+        first = f.emit(f"add i64 {self._word(f, _LINKS)}, {step.first}")
+        offsets = self._pointer(f, _OFFSETS)
+        f.do("br label %loop")
+        f.label("loop")
+        f.do("%i = phi i64 [ 0, %entry ], [ %next, %again ]")
+        place = f.emit(f"mul i64 {f.emit(f'add i64 {first}, %i')}, {self.program.offsets.shape[1]}")
+        row = f.address("i64", offsets, place)
+        kind = f.load("i64", f.address("i64", row, step.kind), 8)
+        cases = " ".join(f"i64 {i}, label %kind{i}" for i in range(len(step.bodies)))
+        f.do(f"switch i64 {kind}, label %again [ {cases} ]")
+        # Lists of the same tasks, run in other places, share their code.
+        known = self._emitted.get(step.bodies)
+        shared = known or self._emitted.setdefault(step.bodies, name)
+        for index, body in enumerate(step.bodies):
+            f.label(f"kind{index}")
+            self._call(f, f"{shared}_kind{index}", body, row, base, emit=known is None)
+            f.do("br label %again")
+        f.label("again")
+        f.do("%next = add i64 %i, 1")
+        f.do(f"%more = icmp slt i64 %next, {step.count}")
+        f.do("br i1 %more, label %loop, label %done")
+        f.label("done")
         f.do("ret void")
         self.loops.append(f)
         return name
@@ -145,14 +179,17 @@ class Sweeps:
         self.loops.append(f)
         return name
 
-    def _call(self, f: Function, name: str, body: LoopBody, row: str, base: dict[str, str]) -> None:
+    def _call(
+        self, f: Function, name: str, body: LoopBody, row: str, base: dict[str, str], *, emit: bool = True
+    ) -> None:
         passed = []
         for stretch in (*body.inputs, *body.outputs):
             start = f.load("i64", f.address("i64", row, stretch.column), 8)
             element = self.shape.element if stretch.space == PARAMETERS else self.shape.real
             passed.append(f.address(element, base[stretch.space], start))
         f.do(f"call void @{name}({', '.join(f'ptr {p}' for p in [*passed, '%frame'])})")
-        self._emit_body(name, body)
+        if emit:
+            self._emit_body(name, body)
 
     def _emit_body(self, name: str, body: LoopBody) -> None:
         plan = make_plan(body.program)

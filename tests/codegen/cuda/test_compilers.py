@@ -83,7 +83,7 @@ def test_long_programs_stay_on_the_chip(bits: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("bits", "arch"), [(64, "sm_75"), (32, "sm_90")])
-@pytest.mark.parametrize("method", ["rk4", "dopri5", "rodas4"])
+@pytest.mark.parametrize("method", ["rk4", "dopri5", "rodas4", "generalized_alpha"])
 def test_loops_over_time_compile(method: str, bits: int, arch: str, tmp_path: Path) -> None:
     """With tables, samples and events; no values wait where they need not."""
     model = double_pendulum()
@@ -94,7 +94,7 @@ def test_loops_over_time_compile(method: str, bits: int, arch: str, tmp_path: Pa
     event = lw.Event(lambda t, q, v, p: q[0])
     plan = plan_for(model, control, lw.JointRules(), 0, method, False, (event,), as_closing("projection"), False)
     report = compiled(routine_kernel(plan.routine, bits).text, tmp_path, arch)
-    assert spilled_bytes(report) <= (128 if method != "rodas4" else 2048)
+    assert spilled_bytes(report) <= (128 if method in ("rk4", "dopri5") else 2048)
 
 
 @pytest.mark.parametrize("bits", [64, 32])

@@ -282,10 +282,10 @@ def here_and_there(model: lw.Model, q: np.ndarray, v: np.ndarray, **options: obj
     return here, there
 
 
-@pytest.mark.parametrize("method", ["euler", "rk4", "variational", "dopri5", "dop853", "rodas4"])
+@pytest.mark.parametrize("method", ["euler", "rk4", "variational", "generalized_alpha", "dopri5", "dop853", "rodas4"])
 def test_simulate(method: str) -> None:
     model = double_pendulum()
-    options = FIXED if method in ("euler", "rk4", "variational") else ADAPTIVE
+    options = FIXED if method in ("euler", "rk4", "variational", "generalized_alpha") else ADAPTIVE
     q, v, _ = random_state(model, 100)
     here_and_there(model, q, 0.3 * v, method=method, control=lambda t, q, v, p: -0.3 * v, **options)
 
@@ -299,6 +299,11 @@ def test_simulate_every_joint(model: lw.Model, method: str, dtype: type) -> None
         assert np.array_equal(here.steps, there.steps)
     poses = there.pose(model.bodies[-1].name)
     assert isinstance(poses, cp.ndarray)
+
+
+def test_simulate_a_model_with_loops(model: lw.Model) -> None:
+    q, v, _ = random_state(model, 40)
+    here_and_there(model.with_sweeps("rolled"), q, 0.2 * v, method="rk4", dt=0.002, duration=0.02)
 
 
 @pytest.mark.parametrize("method", ["rk4", "dopri5"])

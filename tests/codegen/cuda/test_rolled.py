@@ -79,8 +79,7 @@ def test_a_chain_is_carried_in_registers(fakes: Fakes, dtype: type) -> None:  # 
     tables = Tables(program, steps)
     for plan in (step for step in steps if isinstance(step, LoopPlan)):
         for each in plan.carried:
-            links = np.arange(23)[:: -1 if plan.loop.reverse else 1]
-            from_memory, to_memory = tables._through_memory(plan, each, links)
+            from_memory, to_memory = tables._through_memory(plan, each, *tables._passed(plan))
             assert from_memory.tolist() == [1] + [0] * 22, "the first link reads what the loop begins with"
             assert to_memory[-2:].all() and not to_memory[:-3].any(), "only the last of each place goes to memory"
     assert sum(len(step.carried) for step in steps if isinstance(step, LoopPlan)) == 4

@@ -11,6 +11,7 @@ import pytest
 import linkwise as lw
 from linkwise.codegen.cuda import layout
 from linkwise.codegen.cuda.routine import parameters, routine_kernel
+from linkwise.codegen.cuda.source import rollout_kernel
 from linkwise.codegen.hosted import HostedRoutine
 from linkwise.codegen.routine import Buffer, Call, Columns, Copy, Host, Read, Record, Routine, Seek, steps_between
 from linkwise.codegen.steps import Rollout, repeated
@@ -184,13 +185,42 @@ def test_many_steps_as_any_routine(record: bool, tmp_path: Path) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-14)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_programs_with_loops(dtype: Any, tmp_path: Path) -> None:
+    """A linear system, factored and solved tile by tile."""
+    n, count = TILE + 3, 5
+    A = np.random.default_rng(0).normal(size=(count, n, n)) / n
+    system = TiledSystem(np.ones((n, n), bool), n)
+    kept = {"matrix": n * n, "shift": 1, "right": n, "x": n}
+    buffers = (
+        *(Buffer(name, size, load=name != "x", store=name == "x") for name, size in kept.items()),
+        Buffer("factors", system.total),
+    )
+    calls = (
+        Call(system.factor, ("matrix", "shift"), ("factors",)),
+        Call(system.solve, ("factors", "right"), ("x",)),
+    )
+    rows = {
+        "matrix": A.reshape(count, -1).astype(dtype),
+        "shift": np.full((count, 1), 3.0, dtype),
+        "right": np.random.default_rng(1).normal(size=(count, n)).astype(dtype),
+    }
+    found = []
+    routine = Routine("system", buffers, calls)
+    for kernel in (EmulatedRoutine(routine, dtype, tmp_path), HostedRoutine(routine, dtype)):
+        rows["x"] = np.full((count, n), np.nan, dtype)
+        kernel.run(rows, {}, {}, count)
+        found.append(rows["x"])
+    np.testing.assert_allclose(*found, rtol=1e-12 if dtype is np.float64 else 1e-4, atol=1e-6)
+
+
 def test_what_no_kernel_can_do_is_refused() -> None:
     buffers = (Buffer("a", 2, load=True, store=True), Buffer("b", 2))
     with pytest.raises(ValueError, match="Python functions"):
         routine_kernel(Routine("host", buffers, (Host(lambda a: (a,), ("a",), ("b",)),)), 64)
+    with pytest.raises(InputError, match=r"more memory than a thread[\s\S]*64 kB"):
+        routine_kernel(Routine("large", (Buffer("a", 10_000),), ()), 64)
     n = TILE + 3
-    system = TiledSystem(np.ones((n, n), bool), n)
-    buffers = (Buffer("matrix", n * n), Buffer("shift", 1), Buffer("factors", system.total))
-    looping = Routine("loops", buffers, (Call(system.factor, ("matrix", "shift"), ("factors",)),))
+    step = TiledSystem(np.ones((n, n), bool), n).factor
     with pytest.raises(InputError, match=r"loops over the links[\s\S]*with_sweeps"):
-        routine_kernel(looping, 64)
+        rollout_kernel(repeated(step, Rollout(((0, 0),))), 64)
