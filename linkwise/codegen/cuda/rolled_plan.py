@@ -92,11 +92,6 @@ def planned(program: RolledProgram) -> list[PlannedStep]:
     steps = list(program.steps)
     while steps:
         step = steps.pop(0)
-        if isinstance(step, Tasks):
-            raise InputError(
-                f"{program.name} of a large model with many closures does not run on a GPU",
-                do="call it with arrays of NumPy, or write the sweeps out: model.with_sweeps('unrolled')",
-            )
         if not isinstance(step, (Loop, Tasks)):
             made.append(step)
             continue

@@ -14,7 +14,7 @@ from linkwise.codegen.cuda import rolled, rolled_runtime
 from linkwise.codegen.cuda.rolled_plan import LoopPlan, Tables, planned
 from linkwise.codegen.cuda.target import TARGET
 from linkwise.errors import LinkwiseError
-from linkwise.tracing.rolled_program import interpret_rolled
+from linkwise.tracing.rolled_program import Tasks, interpret_rolled
 from tests.codegen.cuda.emulation import needs_compiler
 from tests.codegen.cuda.fakes import CupyArray, Fakes, Tensor, fakes  # noqa: F401
 from tests.codegen.cuda.models import every_joint, random_state
@@ -98,6 +98,39 @@ def test_less_is_fetched_ahead_where_there_is_little_room(
     assert f"#define LW_AHEAD {0 if room == 64 else 1}" in source
     expected = model.forward_dynamics(q, v, a)
     got = model.forward_dynamics(*(fakes.array(x) for x in (q, v, a)))
+    assert np.abs(np.asarray(got) - expected).max() <= 1e-12 * np.abs(expected).max()
+
+
+def ladder(rungs: int) -> lw.Model:
+    """Two chains side by side with rungs between them: a loop closed at each."""
+    builder = lw.ModelBuilder("ladder")
+    joint, inertia, down = lw.Revolute(axis=(0, 1, 0)), np.diag((0.1, 0.12, 0.05)), lw.transform(xyz=(0, 0, -1))
+    for k in range(rungs):
+        for side in (0, 1):
+            builder.add_body(
+                f"rail{k}_{side}", parent=f"rail{k - 1}_{side}" if k else "world", joint=joint,
+                placement=down if k else lw.transform(xyz=(0.5 * side, 0, 0)),
+                mass=1.0 + 0.1 * k, com=(0, 0, -0.5), inertia=inertia,
+            )  # fmt: skip
+        builder.add_body(
+            f"rung{k}", parent=f"rail{k}_0", joint=joint, placement=down, mass=0.5, com=(0.25, 0, 0), inertia=inertia
+        )
+        end = lw.transform(xyz=(0.5, 0, 0))
+        builder.add_closure(
+            f"end{k}", body_a=f"rung{k}", placement_a=end, body_b=f"rail{k}_1", placement_b=down, joint=joint
+        )
+    return builder.build().with_sweeps("rolled")
+
+
+def test_many_closures(fakes: Fakes) -> None:  # noqa: F811
+    """Their multipliers are found by a list of tasks between the loops."""
+    model = ladder(4)
+    tau = np.random.default_rng(0).normal(size=(3, model.nv))
+    q, v = np.zeros((3, model.nq)), np.zeros((3, model.nv))
+    steps = model.function("forward_dynamics").rolled_for(TARGET).steps
+    assert any(isinstance(step, Tasks) for step in steps)
+    expected = model.forward_dynamics(q, v, tau)
+    got = model.forward_dynamics(*(fakes.array(x) for x in (q, v, tau)))
     assert np.abs(np.asarray(got) - expected).max() <= 1e-12 * np.abs(expected).max()
 
 
