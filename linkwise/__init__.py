@@ -92,6 +92,7 @@ if TYPE_CHECKING:
     from linkwise.sim.run import IntegrationWarning
     from linkwise.sim.sensors import IMU, Encoder, ForceTorque
     from linkwise.sim.simulate import SlowControlWarning, simulate
+    from linkwise.sim.simulation import Simulation
     from linkwise.sim.tableaux import GeneralizedAlpha
     from linkwise.sim.tables import Table
     from linkwise.sim.trajectory import Trajectory
@@ -140,9 +141,10 @@ __all__ = [  # noqa: RUF022  # in groups
     "abs", "acos", "asin", "atan", "atan2", "clip", "cos", "cosh", "exp", "log", "maximum", "minimum", "sign", "sin",
     "sinh", "sqrt", "tan", "tanh", "where", "solve", "cholesky",
     # simulation: what acts, what measures, what comes out
-    "simulate", "Trajectory", "Event", "JointRules", "Baumgarte", "GeneralizedAlpha", "Element", "ComputedTorque",
-    "JointSprings", "PD", "ReactionWheel", "SeriesElastic", "Thruster", "Torque", "Bushing", "Encoder", "ForceTorque",
-    "IMU", "Table", "Controller", "Sampled", "PID", "Disturbance", "BodyForce", "BodyForces", "Actuators", "Sensors",
+    "simulate", "Simulation", "Trajectory", "Event", "JointRules", "Baumgarte", "GeneralizedAlpha", "Element",
+    "ComputedTorque", "JointSprings", "PD", "ReactionWheel", "SeriesElastic", "Thruster", "Torque", "Bushing",
+    "Encoder", "ForceTorque", "IMU", "Table", "Controller", "Sampled", "PID", "Disturbance", "BodyForce", "BodyForces",
+    "Actuators", "Sensors",
     # ways between configurations
     "path", "Path",
     # many runs
@@ -201,6 +203,7 @@ _MODULES = {
     "linkwise.sim.run": ("IntegrationWarning",),
     "linkwise.sim.sensors": ("Encoder", "ForceTorque", "IMU"),
     "linkwise.sim.simulate": ("simulate", "SlowControlWarning"),
+    "linkwise.sim.simulation": ("Simulation",),
     "linkwise.sim.tables": ("Table",),
     "linkwise.sim.trajectory": ("Trajectory",),
     "linkwise.spatial.scalar": (

@@ -42,6 +42,7 @@ class FixedRun(Run):
         home: Home = PROCESSOR,
     ) -> None:
         super().__init__(plan, states, t0, duration, curves, home)
+        self.dt = dt
         self.steps = max(1, math.ceil(duration / dt - 1e-9))
         self.h = duration / self.steps
         self.times = times
@@ -70,6 +71,16 @@ class FixedRun(Run):
         self.chunk_steps = 16
         if plan.is_compiled:
             self.chunk_steps = max(1, int(CHUNK_SECONDS / home.seconds(plan.routine.operations, count)))
+
+    def resume(self, t0: float, duration: float) -> None:
+        """Make ready to go on from a time, by a duration, in steps of at most the dt that was asked for."""
+        super().resume(t0, duration)
+        self.steps = max(1, math.ceil(duration / self.dt - 1e-9))
+        self.h = duration / self.steps
+        self.slack = max(self.slack, 1e-9 * self.h)
+        start = np.array([self.t0, self.h, self.end, self.slack], self.states.dtype)
+        self.rows["start"] = self.home.brought(np.tile(start, (self.states.count, 1)))
+        self.clock[...] = [0.0, 0.0, self.every, self.every, 1.0, RUNNING, self.t0]
 
     @property
     def clock(self) -> Array:

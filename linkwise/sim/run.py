@@ -55,8 +55,7 @@ class Run(ABC):
     ) -> None:
         self.plan, self.states, self.curves, self.home = plan, states, curves, home
         self.t0, self.end = float(t0), float(t0) + float(duration)
-        largest = np.dtype(states.dtype).type(max(abs(self.t0), abs(self.end)))
-        self.slack = 8.0 * float(np.spacing(largest))
+        self.slack = _slack(self.t0, self.end, states.dtype)
         """Times that differ by no more are one."""
         everyone = np.arange(states.count)
         y = self._settled(everyone, np.full(states.count, self.t0), states.y.copy())
@@ -105,6 +104,12 @@ class Run(ABC):
     def state(self, k: int) -> Array:
         """One of them (ny), on the host."""
         return np.asarray(self.home.taken(self.y, k))
+
+    def resume(self, t0: float, duration: float) -> None:
+        """Make ready to go on from a time, by a duration; what was recorded is forgotten."""
+        self.t0, self.end = t0, t0 + duration
+        self.slack = _slack(self.t0, self.end, self.states.dtype)
+        self.settle(np.arange(self.states.count), np.full(self.states.count, t0))
 
     @abstractmethod
     def is_running(self) -> bool:
@@ -293,6 +298,11 @@ class Run(ABC):
             return first
         share = f"({len(reasons)} of {self.states.count} did not reach the end)"
         return first.replace("of the batch", f"of the batch {share}", 1)
+
+
+def _slack(start: float, end: float, dtype: Any) -> float:
+    """A few units of rounding of these times."""
+    return 8.0 * float(np.spacing(np.dtype(dtype).type(max(abs(start), abs(end)))))
 
 
 def _after(event: Event, result: Any, model: Model) -> Array:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 
@@ -65,6 +66,12 @@ class States:
                 do="model.neutral() is a valid q0",
             )
         self.y = self.y.astype(self.dtype, copy=False)
+
+    def in_double(self) -> Self:
+        """The same in double precision."""
+        same = copy(self)
+        same.dtype, same.y, same.p = np.dtype(np.float64), self.y.astype(float), self.p.astype(float)
+        return same
 
 
 def initial_states(elements: Any) -> list[float]:

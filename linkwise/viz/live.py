@@ -1,7 +1,8 @@
-"""A simulation that runs while one looks: small pieces of :func:`linkwise.simulate`, one after the other."""
+"""A simulation that runs while one looks: a :class:`linkwise.Simulation` that a mouse can pull at."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from dataclasses import dataclass
@@ -10,21 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.compiled.scalar_arrays import cross
 from linkwise.errors import LinkwiseError
 from linkwise.model_api.model import Model
-from linkwise.sim.adaptive_run import AdaptiveRun
-from linkwise.sim.closing import as_closing
-from linkwise.sim.curves import RunTables
 from linkwise.sim.elements import Element, as_elements
-from linkwise.sim.fixed_run import FixedRun
-from linkwise.sim.motion import JointRules
-from linkwise.sim.plans import adaptive_methods, plan_for
-from linkwise.sim.progress import Progress
-from linkwise.sim.run import Run
+from linkwise.sim.simulation import Simulation
 from linkwise.sim.states import States
-from linkwise.sim.trajectory import Trajectory
-from linkwise.spatial.dual import derivative
 from linkwise.viz.overlays import Moment
 
 Array = NDArray[Any]
@@ -33,14 +24,16 @@ METHODS = ("rk4", "euler", "variational", "dopri5", "dop853", "rodas4", "general
 _MOST_STEPS = 100_000
 _KEPT = 600
 """Samples in the running plots."""
+_GRIP = 2e-3
+"""Seconds for which the force of the mouse stays as it is; its spring is soft enough for that."""
 
 
 class Pull(Element):
-    """The mouse: a spring and a damper from a point of one body to a place in the world.
+    """The mouse: a wrench on one body, as it was when a piece of the simulation began.
 
-    Which body, which point and where to is read from p, after the model's own parameters: a number for each body (1
-    for the one that is pulled), the point in its frame (3), the place (3), stiffness in N/m and damping in N s/m. So
-    nothing is compiled anew when another body is taken hold of.
+    Which body, and the wrench in its frame, is read from p, after the model's own parameters: a number for each body (1
+    for the one that is pulled), then the wrench (6). So nothing is compiled anew when another body is taken hold of,
+    and what is compiled is small for models of any size.
     """
 
     is_actuator = False
@@ -48,43 +41,18 @@ class Pull(Element):
     def __init__(self, model: Model, start: int) -> None:
         self.model, self.start = model, start
 
-    @property
-    def size(self) -> int:
-        """Numbers that it reads from p."""
-        return len(self.model.bodies) + 8
-
-    def numbers(self, body: int | None, point: Any, place: Any, stiffness: float, damping: float) -> Array:
+    def numbers(self, body: int | None, wrench: Array) -> Array:
         """Its part of p."""
         chosen = np.zeros(len(self.model.bodies))
         if body is not None:
             chosen[body] = 1.0
-        return np.concatenate([chosen, point, place, [stiffness, damping]])
+        return np.concatenate([chosen, wrench])
 
     def wrench(self, t: Any, q: Any, v: Any, x: Any, p: Any) -> dict[str, Any]:
         """On each body, nothing but for the one that is pulled."""
         n = len(self.model.bodies)
-        mine = p[self.start : self.start + self.size]
-        chosen, point, place = mine[:n], mine[n : n + 3], mine[n + 3 : n + 6]
-        stiffness, damping = mine[n + 6], mine[n + 7]
-        own = p[: self.start] if self.start else None
-
-        def entries(at: Any) -> Any:
-            return np.ravel(self.model.poses(_objects(at), p=own)).tolist()
-
-        values, rates = derivative(entries, list(q), list(self.model.configuration_rate(q, v, p=own)))
-        poses, turning = _objects(values).reshape(n, 4, 4), _objects(rates).reshape(n, 4, 4)
-        found: dict[str, Any] = {}
-        for body, X, Xdot in zip(self.model.bodies, poses, turning, strict=True):
-            now, speed = X[:3, :3] @ point + X[:3, 3], Xdot[:3, :3] @ point + Xdot[:3, 3]
-            force = X[:3, :3].T @ (stiffness * (place - now) - damping * speed) * chosen[body.index]
-            found[body.name] = np.concatenate([cross(point, force), force])
-        return found
-
-
-def _objects(values: Any) -> Any:
-    array = np.empty(len(values), object)
-    array[:] = values
-    return array
+        chosen, wrench = p[self.start : self.start + n], p[self.start + n : self.start + n + 6]
+        return {body.name: wrench * chosen[body.index] for body in self.model.bodies}
 
 
 @dataclass
@@ -96,6 +64,13 @@ class Hold:
     place: Array
     stiffness: float
     damping: float
+
+
+class _Shown(Simulation):
+    """Moves on from whatever is on show: perhaps in the spring of a limit, or open a little."""
+
+    def _place(self, states: States, v_given: bool) -> None:
+        pass
 
 
 class LiveRun:
@@ -115,9 +90,8 @@ class LiveRun:
         self.gravity_place = next(each.slice for each in self.model.parameters if each.name == "gravity")
         self.base = np.array(self.model.nominal_parameters)
         self.pull = Pull(self.model, len(self.base))
-        self.elements = (*as_elements(control), self.pull)
+        self.elements = [*as_elements(control), self.pull]
         self.dt = dt
-        self.rules = JointRules()
         self.method = METHODS[0]
         self.gravity = True
         self.hold: Hold | None = None
@@ -129,84 +103,88 @@ class LiveRun:
         if q is not None:
             self.start = (np.array(q, float), np.zeros(self.model.nv))
         self.t, (self.q, self.v) = 0.0, self.start
-        self.x = np.concatenate([np.zeros(0), *(np.asarray(e.initial(), float) for e in self.elements)])
-        self.tau, self.f_ext = np.zeros(self.model.nv), None
+        self.simulation: Simulation | None = None
+        self.tau = np.zeros(self.model.nv)
+        self.f_ext: Array | None = None
         self.energy: float | None = None
         self.history: deque[tuple[float, float, float]] = deque(maxlen=_KEPT)
         self.pace: deque[tuple[float, float]] = deque(maxlen=60)
 
     @property
-    def p(self) -> Array:
-        """Run-time parameters: the model's, and the mouse's."""
+    def own(self) -> Array:
+        """Run-time parameters of the model, with gravity on or off."""
         own = self.base.copy()
         if not self.gravity:
             own[self.gravity_place] = 0.0
+        return own
+
+    @property
+    def p(self) -> Array:
+        """Run-time parameters: the model's, and the mouse's."""
+        body = None if self.hold is None else self.hold.body
+        return np.concatenate([self.own, self.pull.numbers(body, self.grip())])
+
+    def grip(self) -> Array:
+        """What the mouse does to the body that it holds: a spring's and a damper's wrench (6), in the body's frame."""
         hold = self.hold
-        none = np.zeros(3)
-        mouse = (
-            self.pull.numbers(None, none, none, 0.0, 0.0)
-            if hold is None
-            else self.pull.numbers(hold.body, hold.point, hold.place, hold.stiffness, hold.damping)
-        )
-        return np.concatenate([own, mouse])
+        if hold is None:
+            return np.zeros(6)
+        name = self.model.bodies[hold.body].name
+        X = self.model.pose(self.q, name, p=self.base)
+        speed = self.model.jacobian(self.q, name, hold.point, p=self.base)[3:] @ self.v
+        away = hold.place - X[:3, :3] @ hold.point - X[:3, 3]
+        force = X[:3, :3].T @ (hold.stiffness * away - hold.damping * speed)
+        return np.concatenate([np.cross(hold.point, force), force])
 
     def take(self, body: int, point: Array, place: Array) -> None:
         """Take hold of a point (3, in its body's frame) and draw it to a place (3, in the world).
 
         The spring has ten radians per second with the mass that the point has there, critically damped; softer where
-        the lightest direction would be too quick for the step.
+        the lightest direction would be too quick for a force that changes in steps.
         """
         J = self.model.jacobian(self.q, self.model.bodies[body].name, point, p=self.base)[3:]
         M = self.model.mass_matrix(self.q, p=self.base)
         mobility = np.linalg.eigvalsh(J @ np.linalg.solve(M, J.T))
         least, mean = (1.0 / max(float(x), 1e-9) for x in (mobility.max(), mobility.mean()))
-        stiffness = min(100.0 * mean, 0.2 * least / self.dt**2)
-        damping = min(20.0 * mean, 0.2 * least / self.dt)
+        stiffness = min(100.0 * mean, 0.2 * least / _GRIP**2)
+        damping = min(20.0 * mean, 0.2 * least / _GRIP)
         self.hold = Hold(body, np.array(point, float), np.array(place, float), stiffness, damping)
 
     def advance(self, duration: float) -> None:
         """Move on by so many seconds; raises LinkwiseError where the integrator cannot."""
-        piece = self._piece(duration)
-        if piece.status != "done" or not np.isfinite(piece.q[-1]).all():
-            raise LinkwiseError(
-                "the simulation stopped",
-                got=piece.note or str(piece.status),
-                do="reset it, or choose another integrator",
-            )
-        self.t, self.q, self.v = float(piece.t[-1]), piece.q[-1], piece.v[-1]
-        self.x, self.tau = piece.x[-1], piece.tau[-1]
-        self.f_ext = None if piece.f_ext is None else piece.f_ext[-1]
-        self.energy = float(piece.energy[-1])
-        self.history.append((self.t, self.energy, self.closure_error))
+        pieces = 1 if self.hold is None else max(1, math.ceil(duration / _GRIP))
+        for _ in range(pieces):
+            self._move(duration / pieces)
+        self.history.append((self.t, self.energy or 0.0, self.closure_error))
         self.pace.append((time.perf_counter(), self.t))
 
-    def _piece(self, duration: float) -> Trajectory:
-        """What ``simulate`` does, for a state that is in the middle of things: perhaps in the spring of a limit."""
-        adaptive = self.method in adaptive_methods()
-        p = self.p
-        plan = plan_for(
-            self.model, self.elements, self.rules, len(p), self.method, False, (), as_closing("projection"), False
-        )
-        states = States(self.model, self.elements, self.q, self.v, p, self.x if len(self.x) else None, False, ())
-        times = np.array([self.t, self.t + duration])
-        tables = [table for element in self.elements for table in element.tables]
-        curves = RunTables(plan.motion.curves, tables, states.shape, states.dtype)
-        if adaptive:
-            run: Run = AdaptiveRun(
-                plan, states, self.t, duration, None, 1e-6, 1e-8, np.inf, 0.0, _MOST_STEPS, times, curves
-            )
-        else:
-            run = FixedRun(plan, states, self.t, duration, min(self.dt, duration), 1, times, curves)
-        run.go(Progress(False, ""), 1)
-        return run.trajectory(1)
+    def _move(self, duration: float) -> None:
+        if self.simulation is None:
+            how: dict[str, Any] = {
+                "dt": self.dt,
+                "method": self.method,
+                "rtol": 1e-6,
+                "atol": 1e-8,
+                "max_steps": _MOST_STEPS,
+            }
+            self.simulation = _Shown(self.model, self.q, self.v, control=self.elements, p=self.p, **how)
+        sim = self.simulation
+        if sim.method != self.method:
+            sim.method = self.method
+        try:
+            sim.advance(duration, p=self.p)
+        except LinkwiseError as error:
+            raise LinkwiseError(
+                "the simulation stopped", got=str(error), do="reset it, or choose another integrator"
+            ) from error
+        self.t, self.q, self.v, self.tau, self.f_ext, self.energy = sim.t, sim.q, sim.v, sim.tau, sim.f_ext, sim.energy
 
     @property
     def closure_error(self) -> float:
         """The largest residual of a closure."""
         if not self.model.closures:
             return 0.0
-        own = self.p[: len(self.base)]
-        return float(np.abs(self.model.closure_error(self.q, np.float64(self.t), p=own)).max(initial=0.0))
+        return float(np.abs(self.model.closure_error(self.q, np.float64(self.t), p=self.own)).max(initial=0.0))
 
     @property
     def real_time_factor(self) -> float:
@@ -219,9 +197,9 @@ class LiveRun:
     @property
     def moment(self) -> Moment:
         """The state, to be drawn."""
-        return Moment(self.t, self.q, self.v, self.tau, self.f_ext, self.p[: len(self.base)])
+        return Moment(self.t, self.q, self.v, self.tau, self.f_ext, self.own)
 
     def at_rest(self, q: Array) -> Moment:
         """Another configuration at rest, to be drawn."""
         none = np.zeros(self.model.nv)
-        return Moment(self.t, q, none, none, None, self.p[: len(self.base)])
+        return Moment(self.t, q, none, none, None, self.own)

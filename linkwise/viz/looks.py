@@ -19,7 +19,7 @@ from linkwise.model.pieces import Body
 from linkwise.model_api.model import Model
 from linkwise.viz.bending import Bending, bending
 from linkwise.viz.meshes import placeholder, read_mesh
-from linkwise.viz.solids import Solid, box, capsule, cylinder, ellipsoid, joined, sphere, stick
+from linkwise.viz.solids import Solid, box, capsule, cylinder, ellipsoid, joined, merged, sphere, stick
 
 Array = NDArray[Any]
 
@@ -27,6 +27,8 @@ BONE = (120, 144, 176)
 """Of what is drawn for a body without shapes."""
 KNOB = (226, 150, 66)
 """Of a joint between such bodies."""
+MANY = 150
+"""Bodies of a model of which each is drawn as one surface, where it has no shapes of its own."""
 _READERS = 2
 """Threads that read meshes: the files are small, and parsing them holds the interpreter most of the time."""
 
@@ -151,6 +153,8 @@ def _imagined(model: Model, body: Body, inertia: Solid | None, size: float) -> l
     found.append(sphere(1.6 * radius, 16).placed(body.joint_frame).painted(KNOB))
     if inertia is not None:
         found.append(inertia.painted(BONE, 0.55))
+    if len(model.bodies) > MANY:
+        return [merged(found).painted(BONE)]
     return found
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.errors import InputError, ModelFileError, require_extra
+from linkwise.errors import InputError, MissingExtraError, ModelFileError, require_extra
 from linkwise.formats.files import read_bytes
 from linkwise.viz.collada import read_collada
 from linkwise.viz.solids import Colour, Solid, joined
@@ -31,7 +31,7 @@ def read_mesh(path: Path) -> list[Solid]:
     content = read_bytes(path, suffixes=SUFFIXES, largest=LARGEST_MESH)
     try:
         solids = read_collada(content, str(path)) if suffix == ".dae" else _through_trimesh(content, suffix, path)
-    except (ModelFileError, MemoryError):
+    except (ModelFileError, MissingExtraError, MemoryError):
         raise
     except Exception as error:  # whatever a damaged file makes a reader do
         raise ModelFileError(

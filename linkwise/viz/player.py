@@ -43,14 +43,28 @@ def checked(trajectory: Trajectory) -> Trajectory:
 
 
 def sampled(trajectory: Trajectory, fps: float, speed: float = 1.0) -> Trajectory:
-    """The motion at evenly spaced times for pictures, between the samples where there are fewer; a batch at samples."""
+    """The motion at evenly spaced times for pictures, between the samples where there are fewer."""
     start, end = float(trajectory.t[0]), float(trajectory.t[-1])
     count = max(2, round((end - start) * fps / speed) + 1) if end > start else 1
     times = np.linspace(start, end, count)
-    if trajectory.batch_shape or trajectory.jumps is not None or len(trajectory.t) < 2:
-        near = np.clip(np.searchsorted(trajectory.t, times + 1e-12) - 1, 0, len(trajectory.t) - 1)
-        return trajectory.picked(near, times)
-    return trajectory.at(times)
+    if "vdot" in trajectory._values and not trajectory.batch_shape and trajectory.jumps is None:
+        return trajectory.at(times) if len(trajectory.t) > 1 else trajectory.picked(np.zeros(count, int), times)
+    near = np.clip(np.searchsorted(trajectory.t, times + 1e-12) - 1, 0, len(trajectory.t) - 1)
+    found = trajectory.picked(near, times)
+    if trajectory.jumps is not None or len(trajectory.t) < 2:
+        return found
+    return found.with_samples(times, _straight(trajectory, near, times), found.v, found.x, lambda: found._values)
+
+
+def _straight(trajectory: Trajectory, k: Array, t: Array) -> Array:
+    """q (..., n, nq) at times (n), each on the straight way from its sample k to the next: as far as pictures need."""
+    model = trajectory._with_model("view")
+    following = np.minimum(k + 1, len(trajectory.t) - 1)
+    length = trajectory.t[following] - trajectory.t[k]
+    share = np.clip((t - trajectory.t[k]) / np.where(length > 0.0, length, 1.0), 0.0, 1.0)
+    q = np.asarray(trajectory.q[..., k, :], float)
+    way = model.difference(q, np.asarray(trajectory.q[..., following, :], float))
+    return np.asarray(model.integrate(q, share[:, None] * way))
 
 
 class Player(Page):
@@ -137,15 +151,10 @@ class Player(Page):
         return found
 
     def _between(self, motion: Trajectory, k: int) -> Array:
-        """q at the time shown, on the way from one sample to the next."""
-        model, q = motion._with_model("view"), np.asarray(motion.q[k], float)
-        if k + 1 >= len(motion.t) or not motion.t[k + 1] > motion.t[k]:
-            return q
-        share = min(max((self.t - motion.t[k]) / (motion.t[k + 1] - motion.t[k]), 0.0), 1.0)
-        if share < 1e-9:
-            return q
-        way = model.difference(q, np.asarray(motion.q[k + 1], float))
-        return np.asarray(model.integrate(q, share * way))
+        """q at the time shown (..., nq), on the way from one sample to the next."""
+        if abs(self.t - motion.t[k]) < 1e-9:
+            return np.asarray(motion.q[..., k, :], float)
+        return _straight(motion, np.array([k]), np.array([self.t]))[..., 0, :]
 
     def _show(self) -> None:
         with self.server.atomic():
@@ -154,8 +163,8 @@ class Player(Page):
                     figure.show(moment.q, p=moment.p)
             if self.ghosts is not None:
                 motion = self.motions[0]
-                k = self.index(motion)
-                q = np.asarray(motion.q[..., k, :], float).reshape(-1, motion.q.shape[-1])[: self.ghosts.count]
+                q = self._between(motion, self.index(motion))
+                q = q.reshape(-1, q.shape[-1])[: self.ghosts.count]
                 p = motion.model_parameters
                 self.ghosts.show(q, None if p is None else p.reshape(-1, p.shape[-1])[: self.ghosts.count])
 

@@ -95,9 +95,8 @@ def settled(model: Model, q: Array, goals: Sequence[Goal] = (), held: Sequence[i
     for _ in range(_STEPS):
         if not len(e) or np.abs(e).max() < 1e-10:
             break
-        A = J.T @ J
-        scale = damping * max(float(np.trace(A)) / max(len(A), 1), 1e-12)
-        candidate = _stepped(model, q, A + scale * np.eye(len(A)), J.T @ e, free)
+        scale = damping * max(float(np.sum(J * J)) / max(J.shape[1], 1), 1e-12)
+        candidate = _stepped(model, q, J, e, scale, free)
         if candidate is None:
             break
         e_new, J_new = residuals(candidate)
@@ -123,14 +122,14 @@ def _error(model: Model, q: Array, goal: Goal) -> tuple[Array, Array]:
     return np.concatenate([position, 0.3 * turn]), np.concatenate([J[3:], 0.3 * J[:3]])
 
 
-def _stepped(model: Model, q: Array, A: Array, gradient: Array, free: Array) -> Array | None:
+def _stepped(model: Model, q: Array, J: Array, e: Array, scale: float, free: Array) -> Array | None:
     """One step of Newton's method up to the limits, with the freedoms held that are there; None where it ends."""
-    moving = np.ones(len(A), bool)
+    moving = np.ones(J.shape[1], bool)
     columns = np.flatnonzero(free)
     for _ in range(8):
         step = np.zeros(model.nv)
         if moving.any():
-            step[columns[moving]] = -np.linalg.solve(A[np.ix_(moving, moving)], gradient[moving])
+            step[columns[moving]] = _damped(J[:, moving], e, scale)
         largest = float(np.abs(step).max(initial=0.0))
         if not np.isfinite(largest) or largest < 1e-12:
             return None
@@ -140,6 +139,14 @@ def _stepped(model: Model, q: Array, A: Array, gradient: Array, free: Array) -> 
             return np.clip(candidate, model.lower, model.upper)
         moving &= ~stuck
     return None
+
+
+def _damped(J: Array, e: Array, scale: float) -> Array:
+    """-(J*J + scale)⁻¹J*e, which is -J*(JJ* + scale)⁻¹e: the smaller of the two systems is solved."""
+    rows, columns = J.shape
+    if rows < columns:
+        return -J.T @ np.linalg.solve(J @ J.T + scale * np.eye(rows), e)
+    return -np.linalg.solve(J.T @ J + scale * np.eye(columns), J.T @ e)
 
 
 def _stuck(model: Model, q: Array, candidate: Array) -> Array:

@@ -55,6 +55,8 @@ def motion_html(
     batch = motion.batch_shape
     leader = pictures.q[(0,) * len(batch)] if batch else pictures.q
     leader = leader[np.isfinite(leader).all(axis=-1)]
+    if not len(leader):
+        raise InputError("nothing of this motion can be shown", got="no finite q", do="look at trajectory.status")
     server = start_server(model.name, 0)
     try:
         figure = Figure(server.scene, model, shown)

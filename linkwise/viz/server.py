@@ -9,7 +9,7 @@ import operator
 import socket
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, SupportsIndex
 from urllib.parse import urlsplit
 
 from linkwise.errors import InputError, require_extra
@@ -30,10 +30,10 @@ def start_server(label: str, port: int | None = None) -> Any:
         port: to begin with, 8080 if not given; 0 for any free one.
     """
     viser = require_extra("viser", "viz")
-    wanted = PORT if port is None else operator.index(port)
-    if not 0 <= wanted <= 65535:
+    wanted = PORT if port is None else port
+    if not isinstance(wanted, SupportsIndex) or not 0 <= operator.index(wanted) <= 65535:
         raise InputError("this is not a port", got=repr(port), allowed="0 to 65535, or None")
-    free = _free_port(wanted)
+    free = _free_port(operator.index(wanted))
     with _quiet():
         server = viser.ViserServer(host=HOST, port=free, label=label, verbose=False)
     if wanted and server.get_port() != wanted:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.errors import InputError, LinkwiseError
+from linkwise.errors import InputError, LinkwiseError, require_extra
 from linkwise.kinematics.goals import Reach
 from linkwise.model_api.model import Model
 from linkwise.viz.figure import Figure, pose_of, quaternions
@@ -23,6 +23,11 @@ from linkwise.viz.panels import BodyTree, ShowPanel
 from linkwise.viz.posing import Goal, is_closed, moved, settled
 
 Array = NDArray[Any]
+
+MOST_COMPILED = 60
+"""Freedoms of a model whose inverse kinematics are one compiled program; it takes minutes to compile for a thousand."""
+MOST_SLIDERS = 100
+"""On a page: browsers are slow with more."""
 
 
 def view(
@@ -67,10 +72,24 @@ def resting(model: Model, q: ArrayLike | None = None) -> Array:
     if q is None:
         start = np.clip(model.neutral(), model.lower, model.upper)
         return model.assemble(start) if model.closures else start
-    array = np.array(q, float)
-    if array.shape != (model.nq,) or not np.isfinite(array).all():
-        raise InputError("q is not a configuration", got=f"shape {array.shape}", allowed=f"({model.nq},), finite")
+    array = numbers("q", q, model.nq)
     return model.assemble(array) if model.closures and not is_closed(model, array) else array
+
+
+def numbers(name: str, values: ArrayLike, count: int) -> Array:
+    """Finite numbers, as many as there must be, or an ``InputError`` that says which are not."""
+    try:
+        array = np.array(values, float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is not numbers", got=repr(values)[:80], allowed=f"{count} finite numbers") from error
+    if array.shape != (count,):
+        raise InputError(f"{name} has another shape", got=str(array.shape), allowed=f"({count},)")
+    bad = np.flatnonzero(~np.isfinite(array))
+    if len(bad):
+        raise InputError(
+            f"{name} is not finite", got=f"{name}[{bad[0]}] = {array[bad[0]]}", allowed=f"{count} finite numbers"
+        )
+    return array
 
 
 class Viewer(Page):
@@ -79,10 +98,11 @@ class Viewer(Page):
     def __init__(
         self, model: Model, q: ArrayLike | None, v: ArrayLike | None, control: Any, port: int | None, open: bool | None
     ) -> None:
+        require_extra("viser", "viz")
         start = resting(model, q)
+        run = LiveRun(model, start, None if v is None else numbers("v", v, model.nv), control)
         looks = looks_of(model)
         super().__init__(model.name, port, open)
-        run = LiveRun(model, start, None if v is None else np.array(v, float), control)
         self.run, self.model = run, run.model
         model = run.model
         self.moment = run.at_rest(start)
@@ -140,7 +160,7 @@ class Viewer(Page):
 
     def show_values(self) -> None:
         """Move the sliders to where they should be."""
-        for freedom, slider in zip(self.freedoms, self.sliders, strict=True):
+        for freedom, slider in zip(self.freedoms, self.sliders, strict=False):
             value = min(max(freedom.get(self.moment.q), slider.min), slider.max)
             if abs(value - slider.value) > 0.25 * freedom.step:
                 slider.value = value
@@ -161,7 +181,9 @@ class Viewer(Page):
         if self.model.closures:
             self.closed = gui.add_markdown("Closures: closed.")
         self.sliders = []
-        for freedom in self.freedoms:
+        if len(self.freedoms) > MOST_SLIDERS:
+            gui.add_markdown(f"*The first {MOST_SLIDERS} of {len(self.freedoms)} freedoms; drag bodies for the rest.*")
+        for freedom in self.freedoms[:MOST_SLIDERS]:
             value = min(max(freedom.get(start), freedom.low), freedom.high)
             slider = gui.add_slider(freedom.label, freedom.low, freedom.high, freedom.step, value)
             slider.on_update(self._slid(freedom, slider))
@@ -272,9 +294,9 @@ class Viewer(Page):
 
     def _reached(self, q: Array, index: int, point: Array, position: Array, rotation: Array | None) -> Array:
         name = self.model.bodies[index].name
-        if rotation is not None and not self.model.closures:
+        if rotation is not None and not self.model.closures and self.model.nv <= MOST_COMPILED:
             goal = Reach(name, position=position, rotation=rotation)
             found = np.asarray(self.model.inverse_kinematics(goal, q0=q, starts=0).q)
-        else:  # a point that was not known before, or closures: nothing to be compiled while the mouse waits
+        else:  # a point that was not known before, closures, many links: little to compile while the mouse waits
             found = settled(self.model, q, [Goal(name, point, position, rotation)])
         return found if is_closed(self.model, found) else settled(self.model, found)

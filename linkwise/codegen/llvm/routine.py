@@ -9,7 +9,7 @@ lies the memory of programs with loops; their tables come with the arrays.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -102,6 +102,17 @@ class RoutineKernel:
             count: states.
             threads: threads to split them over.
         """
+        self.bound(rows, tables, records, count, threads)()
+
+    def bound(
+        self,
+        rows: Mapping[str, NDArray[Any]],
+        tables: Mapping[str, NDArray[Any]],
+        records: Mapping[str, NDArray[Any]],
+        count: int,
+        threads: int = 1,
+    ) -> Callable[[], None]:
+        """:meth:`run` on these very arrays, as often as it is called; the caller keeps them alive."""
         routine = self.routine
         places = [rows[buffer.name].ctypes.data for buffer in routine.loads]
         places += [tables[name].ctypes.data for name in routine.tables]
@@ -123,9 +134,8 @@ class RoutineKernel:
             self._call(arrays, start, stop - start, scratch)
 
         if threads == 1:
-            work(0, count)
-        else:
-            split.run(work, count, threads, 2 * self.lanes, self.lanes, keeping=(rows, tables, records))
+            return lambda: work(0, count)
+        return lambda: split.run(work, count, threads, 2 * self.lanes, self.lanes, keeping=(rows, tables, records))
 
 
 def routine_module(routine: Routine, machine: Machine, bits: int, lanes: int) -> str:

@@ -1,0 +1,341 @@
+"""A simulation that goes on: from piece to piece, with what happens in between decided outside."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwise.compiled.function import checked_threads
+from linkwise.errors import InputError, LinkwiseError
+from linkwise.model_api.model import Model
+from linkwise.sim.adaptive_run import AdaptiveRun
+from linkwise.sim.checks import check_clock, check_count, check_finite, check_positive, checked_atol, checked_vector
+from linkwise.sim.events import Occurrence
+from linkwise.sim.fixed_run import FixedRun
+from linkwise.sim.motion import JointRules
+from linkwise.sim.pieces import Pieces, is_plain
+from linkwise.sim.plans import Plan
+from linkwise.sim.progress import Progress
+from linkwise.sim.run import Run
+from linkwise.sim.setup import Setup
+from linkwise.sim.simulate import SlowControlWarning
+from linkwise.sim.states import States
+from linkwise.sim.tableaux import GeneralizedAlpha
+
+Array = NDArray[Any]
+
+_NEVER = 2**40  # steps between records
+
+
+class Simulation:
+    """A simulation to be advanced piece by piece: for real-time loops, for learning, for what a program decides.
+
+    What a controller remembers, samples that are due, tables and the clock go on from piece to piece as they would in
+    one :func:`simulate`. After the first piece nothing is compiled or checked again: a short piece of a robot arm takes
+    a few microseconds.
+
+    Args:
+        model: the mechanism.
+        q0: configuration(s) at the start (..., nq).
+        v0: velocities at the start (..., nv); at rest if not given.
+        dt: the step in s of a fixed-step method, made smaller where it does not divide a piece.
+        method: the integrator; adaptive ones go on with the step they had.
+        rtol: relative tolerance of an adaptive method.
+        atol: absolute tolerance, SI units; rtol/100 if not given.
+        control: as for :func:`simulate`; commands from outside are parameters: ``control=lambda t, q, v, p: p``.
+        events: as for :func:`simulate`; one that is terminal ends the simulation.
+        p: run-time parameters (..., np).
+        t0: time at the start, s.
+        x0: states of the actuators at the start (..., nx); their own choice if not given.
+        max_steps: steps that an adaptive method may try in one piece.
+        options: ``f_ext``, ``rules``, ``limits``, ``stabilization``, ``released``, ``max_step``, ``min_step`` and
+            ``threads``, as for :func:`simulate`.
+
+    >>> from linkwise import models
+    >>> arm = models.planar_arm()
+    >>> sim = Simulation(arm, [0.5, 0.0, 0.0], control=lambda t, q, v, p: p, p=np.zeros(3))
+    >>> for _ in range(100):
+    ...     sim = sim.advance(0.01, p=arm.gravity_force(sim.q) - 0.5 * sim.v)
+    >>> round(sim.t, 9)
+    1.0
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        q0: ArrayLike,
+        v0: ArrayLike | None = None,
+        *,
+        dt: float = 1e-3,
+        method: str | GeneralizedAlpha = "rk4",
+        rtol: float = 1e-9,
+        atol: float | None = None,
+        control: Any = None,
+        events: Any = None,
+        p: ArrayLike | None = None,
+        f_ext: Any = None,
+        t0: float = 0.0,
+        x0: ArrayLike | None = None,
+        rules: JointRules | None = None,
+        limits: str | None = None,
+        stabilization: Any = "projection",
+        released: str | Sequence[str] = (),
+        max_step: float = math.inf,
+        min_step: float = 0.0,
+        max_steps: int = 1_000_000,
+        threads: int | None = None,
+    ) -> None:
+        self._setup = Setup.of(model, method, control, f_ext, events, rules, limits, stabilization, released)
+        check_finite("t0", t0)
+        check_count("max_steps", max_steps)
+        check_positive("dt", dt)
+        tolerances = (rtol, checked_atol(rtol, atol, max_step, min_step), max_step, min_step, int(max_steps))
+        self._tolerances, self._threads = tolerances, checked_threads(threads)
+        self.model, self._dt = model, float(dt)
+        self._t = float(t0)
+        self._states = self._setup.states(q0, v0, p, x0)
+        self._plan = self._planned()
+        if self._plan is not None and self._plan.note:
+            warnings.warn(self._plan.note, SlowControlWarning, stacklevel=2)
+        self._place(self._states, v_given=v0 is not None)
+        self._run: Run | None = None
+        self._pieces: Pieces | None = None
+        self._over = ""  # why it cannot go on
+        self._past: list[Occurrence] = []
+        self._seen: dict[str, Array] | None = None
+
+    def _planned(self) -> Plan | None:
+        """None where nothing can move."""
+        return self._setup.plan(self._states, every_step=False) if self._states.y.shape[1] else None
+
+    def _place(self, states: States, v_given: bool) -> None:
+        """Check where states are to be, and close what must be closed, in place."""
+        self._setup.check_limits(states)
+        if self._plan is not None:
+            self._setup.close(self._plan, states, self._t, v_given)
+
+    def _leave(self) -> None:
+        """Forget all that a run knows but its state."""
+        self._states.y, self._past = np.array(self._y), self.events
+        self._run = self._pieces = self._seen = None
+
+    # How it goes on.
+    @property
+    def method(self) -> str | GeneralizedAlpha:
+        """The integrator; another one goes on from the state."""
+        return self._setup.method
+
+    @method.setter
+    def method(self, value: str | GeneralizedAlpha) -> None:
+        self._leave()
+        self._setup = self._setup.with_method(value)
+        if self._setup.is_adaptive:
+            self._states = self._states.in_double()
+        self._plan = self._planned()
+
+    @property
+    def dt(self) -> float:
+        """The step of fixed-step methods, s."""
+        return self._dt
+
+    @dt.setter
+    def dt(self, value: float) -> None:
+        check_positive("dt", value)
+        self._leave()
+        self._dt = float(value)
+
+    # The state.
+    @property
+    def t(self) -> float:
+        """The time, s."""
+        return self._t
+
+    @property
+    def q(self) -> Array:
+        """Configurations (..., nq)."""
+        return self._part(0, self.model.nq)
+
+    @property
+    def v(self) -> Array:
+        """Velocities (..., nv)."""
+        return self._part(self.model.nq, self.model.nq + self.model.nv)
+
+    @property
+    def x(self) -> Array:
+        """States of actuators and controllers (..., nx)."""
+        end = self._y.shape[1] - (len(self._setup.flags) if self._setup.switched else 0)
+        return self._part(self.model.nq + self.model.nv, end)
+
+    @property
+    def p(self) -> Array:
+        """Run-time parameters (..., np); what is assigned acts from the next piece on."""
+        given = self._states.p
+        return given.reshape(*self._states.shape, given.shape[-1]).copy()
+
+    @p.setter
+    def p(self, value: ArrayLike) -> None:
+        given = self._states.p
+        wanted = (*self._states.shape, given.shape[-1])
+        try:
+            given.reshape(wanted)[...] = value
+        except (TypeError, ValueError):
+            got = f"shape {checked_vector('p', value, wanted[-1]).shape}"
+            raise InputError("p does not fit the simulation", got=got, allowed=str(wanted)) from None
+        if self._run is not None:
+            row = self._run.rows["p"]
+            if row is not given:  # with room for tables behind
+                row[:, : given.shape[-1]] = given
+        self._seen = None
+
+    def set(self, q: ArrayLike | None = None, v: ArrayLike | None = None, x: ArrayLike | None = None) -> None:
+        """Put it elsewhere, at the same time: an environment that begins anew, an estimate that was corrected.
+
+        Args:
+            q: configurations (..., nq); as they are if not given.
+            v: velocities (..., nv); as they are if not given, at rest if only q is.
+            x: states of actuators and controllers (..., nx); as they are if not given.
+        """
+        if v is None:
+            v = self.v if q is None else np.zeros(self.model.nv)
+        place = self._setup.states(self.q if q is None else q, v, self.p, self.x if x is None else x)
+        if place.shape != self._states.shape:
+            raise InputError("the batch has changed", got=str(place.shape), allowed=str(self._states.shape))
+        self._place(place, v_given=True)
+        self._leave()
+        self._states.y = place.y.astype(self._states.dtype, copy=False)
+        self._over = ""
+
+    # Motion.
+    def advance(self, duration: float, p: ArrayLike | None = None) -> Self:
+        """Go on by a piece of so many seconds.
+
+        Args:
+            duration: s.
+            p: run-time parameters from now on (..., np); as they are if not given.
+
+        Returns:
+            Itself.
+
+        A terminal event ends a single simulation before the end of the piece; see :attr:`status`. One that cannot go on
+        raises a :class:`LinkwiseError`. In a batch such a state becomes nan and harms no other.
+        """
+        if p is not None:
+            self.p = p
+        self._seen = None
+        if self._pieces is not None and not self._over and self._pieces.advance(self._t, duration):
+            self._t += duration
+            if not self._states.shape and not np.isfinite(self._y).all():
+                self._stop("failed")
+            return self
+        check_positive("duration", duration)
+        if self._over:
+            raise LinkwiseError(
+                "the simulation is over", got=self._over, do="set() it elsewhere, or make another Simulation"
+            )
+        if self._plan is None:
+            self._t += duration
+        else:
+            self._advance(duration)
+        return self
+
+    def _advance(self, duration: float) -> None:
+        """A piece with all that may happen in it."""
+        setup, states, plan, t = self._setup, self._states, self._plan, self._t
+        assert plan is not None
+        check_clock(t, duration, None if setup.is_adaptive else self.dt, states.dtype, setup.is_adaptive)
+        if self._run is not None:
+            self._run.resume(t, duration)
+        elif setup.is_adaptive:
+            times, curves = np.array([t, t + duration]), setup.curves(plan, states)
+            self._run = AdaptiveRun(plan, states, t, duration, None, *self._tolerances, times, curves)
+        else:
+            self._run = FixedRun(plan, states, t, duration, self.dt, _NEVER, None, setup.curves(plan, states))
+        run = self._run
+        run.go(Progress(False, ""), self._threads)
+        if run.interrupted:
+            self._t = float(run.times_reached().min())
+            raise KeyboardInterrupt
+        self._t = t + duration
+        statuses = run.statuses()
+        if states.shape:
+            run.y[np.isin(statuses, ("failed", "max_steps"))] = np.nan
+        elif statuses[0] != "done":
+            self._stop(str(statuses[0]))
+        if isinstance(run, FixedRun) and is_plain(run):
+            self._pieces = Pieces(run, self._threads)
+
+    def _stop(self, status: str) -> None:
+        """A single simulation has ended within a piece."""
+        run = self._run
+        assert run is not None
+        self._over = status
+        if status == "event":
+            self._t = run.events[-1].t
+            return
+        raise LinkwiseError(run.ending(0, "the simulation"))
+
+    @property
+    def status(self) -> Any:
+        """``"running"``, ``"event"`` after a terminal one, or ``"failed"``; in a batch an array (...) of these."""
+        if not self._states.shape:
+            return "running" if not self._over else "event" if self._over == "event" else "failed"
+        found = np.full(self._states.count, "running", dtype="<U7")
+        if self._run is not None:
+            found[self._run.ended] = "event"
+        found[~np.isfinite(self._y).all(axis=1)] = "failed"
+        return found.reshape(self._states.shape)
+
+    # What follows from it.
+    @property
+    def events(self) -> list[Occurrence]:
+        """All that happened, in order."""
+        return [*self._past, *([] if self._run is None else self._run.events)]
+
+    @property
+    def tau(self) -> Array:
+        """What actuators exert on the joints now (..., nv), N m or N."""
+        return self._observed["tau"]
+
+    @property
+    def vdot(self) -> Array:
+        """Accelerations now (..., nv)."""
+        return self._observed["vdot"]
+
+    @property
+    def energy(self) -> Any:
+        """Kinetic and potential energy and what springs hold, (...), J."""
+        found = self._observed["energy"]
+        return found if self._states.shape else float(found)
+
+    @property
+    def f_ext(self) -> Array | None:
+        """What elements exert on bodies now (..., n_bodies, 6), in body frames; None if none does."""
+        found = self._observed.get("f_ext")
+        return None if found is None else found.reshape(*self._states.shape, len(self.model.bodies), 6)
+
+    @property
+    def _observed(self) -> dict[str, Array]:
+        if self._seen is None:
+            states, plan = self._states, self._plan
+            if plan is None:
+                none = np.zeros((*states.shape, 0))
+                return {"tau": none, "vdot": none, "energy": np.zeros(states.shape)}
+            t = np.array([self._t])
+            members = np.arange(states.count)
+            curves = self._setup.curves(plan, states)
+            slack = 8.0 * float(np.spacing(abs(self._t)))
+            found = plan.observe(t, self._y[:, None, :], states.p, self._threads, curves, members, slack)
+            self._seen = {name: a[:, 0].reshape((*states.shape, *a.shape[2:])) for name, a in found.items()}
+        return self._seen
+
+    @property
+    def _y(self) -> Array:
+        return self._states.y if self._run is None else self._run.y
+
+    def _part(self, start: int, stop: int) -> Array:
+        return self._y[:, start:stop].reshape(*self._states.shape, stop - start).copy()

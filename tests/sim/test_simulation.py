@@ -1,0 +1,156 @@
+"""A simulation in pieces: the same motion as in one go, whatever remembers; and what can be decided in between."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise import models
+from tests.sim.mechanisms import double_pendulum, mixed, pendulum, slider
+
+
+def pieces(sim, n, duration):
+    for _ in range(n):
+        sim.advance(duration)
+    return sim
+
+
+@pytest.mark.parametrize(
+    ("method", "tol"), [("rk4", 1e-12), ("generalized_alpha", 1e-9), ("dop853", 1e-7), ("rodas4", 1e-5)]
+)
+def test_pieces_make_the_whole(method, tol):
+    model = double_pendulum()
+    q0, v0 = [0.4, -0.2], [1.0, 0.5]
+    options = {"method": method, "dt": 1e-3, "rtol": 1e-8}
+    sim = pieces(lw.Simulation(model, q0, v0, **options), 50, 0.01)
+    whole = lw.simulate(model, q0, v0, 0.5, output_times=[0.5], **options)
+    np.testing.assert_allclose(sim.q, whole.q[-1], atol=tol)
+    np.testing.assert_allclose(sim.v, whole.v[-1], atol=10.0 * tol)
+    assert sim.t == pytest.approx(0.5) and sim.status == "running"
+    assert sim.energy == pytest.approx(float(whole.energy[-1]), abs=100.0 * tol)
+    np.testing.assert_allclose(sim.vdot, model.forward_dynamics(sim.q, sim.v, np.zeros(2)), atol=1e-12)
+
+
+def law(t, q, v, p):
+    return [-30.0 * q[0] - 4.0 * v[0]]
+
+
+@pytest.mark.parametrize("method", ["rk4", "dop853"])
+@pytest.mark.parametrize("python", [False, True])
+def test_samples_delays_and_tables_go_on(method, python):
+    """Pieces that end between samples, and on them."""
+    model = slider()
+
+    def controls():
+        table = lw.Torque([0.0, 0.17, 0.4], [[1.0], [-2.0], [0.5]])
+        return [lw.Sampled(model, law, rate=50.0, delay=0.013, python=python), table]
+
+    for piece, n in ((0.01, 60), (0.0073, 82)):
+        options = {"method": method, "dt": 1e-3, "rtol": 1e-10}
+        sim = pieces(lw.Simulation(model, [1.0], control=controls(), **options), n, piece)
+        whole = lw.simulate(model, [1.0], None, n * piece, output_times=[n * piece], control=controls(), **options)
+        np.testing.assert_allclose([*sim.q, *sim.v], [*whole.q[-1], *whole.v[-1]], atol=1e-8)
+        np.testing.assert_allclose(sim.x, whole.x[-1], atol=1e-7)
+
+
+def test_commands_from_outside():
+    """A law in Python, once for each piece, is one that is sampled at their rate."""
+    model = models.planar_arm()
+    goal = np.array([0.6, -0.4, 0.2])
+    sim = lw.Simulation(model, np.zeros(3), control=lambda t, q, v, p: p, p=np.zeros(3))
+
+    def hold(t, q, v, p):
+        return model.gravity_force(q) + 8.0 * (goal - q) - 0.5 * v
+
+    for _ in range(100):
+        sim.advance(0.01, p=hold(sim.t, sim.q, sim.v, sim.p))
+        np.testing.assert_array_equal(sim.tau, sim.p)
+    sampled = lw.simulate(
+        model, np.zeros(3), None, 1.0, dt=1e-3, method="rk4", control=lw.Sampled(model, hold, rate=100.0)
+    )
+    np.testing.assert_allclose(sim.q, sampled.q[-1], atol=1e-10)
+    assert sim.tau.shape == (3,)
+
+
+def test_a_batch_and_a_state_in_it_that_is_lost():
+    model = double_pendulum()
+    rng = np.random.default_rng(1)
+    q0, v0 = rng.normal(size=(2, 3, 2)), rng.normal(size=(2, 3, 2))
+    v0[1, 2] = 1e200
+    sim = lw.Simulation(model, q0, v0, control=lambda t, q, v, p: p, p=np.zeros((2, 3, 2)))
+    for _ in range(5):
+        sim.advance(0.02, p=np.full((2, 3, 2), 0.3))
+    whole = lw.simulate(
+        model, q0[0, 1], v0[0, 1], 0.1, dt=1e-3, method="rk4", control=lambda t, q, v, p: p, p=np.full(2, 0.3)
+    )
+    np.testing.assert_allclose(sim.q[0, 1], whole.q[-1], atol=1e-11)
+    assert sim.q.shape == (2, 3, 2) and sim.energy.shape == (2, 3)
+    assert (sim.status == "failed").tolist() == [[False, False, False], [False, False, True]]
+    fresh = np.where((sim.status == "failed")[..., None], 0.1, sim.q)
+    sim.set(q=fresh, v=np.nan_to_num(sim.v))
+    sim.advance(0.02)
+    assert (sim.status == "running").all()
+    with pytest.raises(lw.errors.InputError, match="batch"):
+        sim.set(q=np.zeros((4, 1, 1, 2)))
+
+
+def test_closed_mechanisms_stay_closed():
+    model = models.four_bar(2)
+    v0 = model.project_velocity(model.neutral(), [1.0, *[0.0] * (model.nv - 1)])
+    sim = pieces(lw.Simulation(model, model.neutral(), v0), 20, 0.05)
+    whole = lw.simulate(model, model.neutral(), v0, 1.0, dt=1e-3, method="rk4")
+    np.testing.assert_allclose(sim.q, whole.q[-1], atol=1e-9)
+    assert np.abs(model.closure_error(sim.q)).max() < 1e-12
+
+
+@pytest.mark.parametrize("method", ["rk4", "dop853"])
+def test_events_happen_and_end_it(method):
+    model = slider()
+
+    def bounce(t, q, v):
+        return q, -v
+
+    wall = lw.Event(lambda t, q, v, p: q[0] - 1.0, direction=1, action=bounce, name="wall")
+    back = lw.Event(lambda t, q, v, p: q[0], direction=-1, terminal=True, name="back")
+    sim = lw.Simulation(model, [0.5], [1.0], events=[wall, back], method=method, dt=0.01)
+    while sim.status == "running":
+        sim.advance(0.07)
+    assert [event.name for event in sim.events] == ["wall", "back"]
+    assert sim.t == pytest.approx(1.5) and sim.q[0] == pytest.approx(0.0, abs=1e-12)
+    with pytest.raises(lw.LinkwiseError, match="is over"):
+        sim.advance(0.01)
+    sim.set(q=[0.5], v=[0.0])
+    assert sim.advance(0.1).status == "running"
+    assert len(sim.events) == 2
+
+
+def test_another_method_goes_on_from_the_state():
+    model = mixed()
+    q0, v0 = model.random_configuration(2), np.random.default_rng(2).normal(size=model.nv)
+    sim = lw.Simulation(model, q0, v0).advance(0.1)
+    sim.method = "dopri5"
+    sim.advance(0.1)
+    sim.method = lw.GeneralizedAlpha(0.8)
+    sim.dt = 1e-4
+    sim.advance(0.1)
+    whole = lw.simulate(model, q0, v0, 0.3, rtol=1e-9, output_times=[0.3])
+    np.testing.assert_allclose(sim.q, whole.q[-1], atol=1e-6)
+
+
+def test_what_cannot_go_on_says_so():
+    sim = lw.Simulation(pendulum(), [0.3])
+    for wrong in (0.0, -1.0, float("nan"), "soon"):
+        with pytest.raises(lw.errors.InputError, match="duration"):
+            sim.advance(wrong)
+    for wrong in (np.zeros(3), "none"):
+        with pytest.raises(lw.errors.InputError):
+            sim.p = wrong
+    assert sim.advance(0.01).t == pytest.approx(0.01)
+    fast = lw.Simulation(double_pendulum(), [0.3, 0.1], [1e200, 0.0]).advance
+    with pytest.raises(lw.LinkwiseError, match="diverged"):
+        for _ in range(3):
+            fast(0.01)
+    with pytest.raises(lw.errors.InputError, match="no such method"):
+        sim.method = "magic"
+    assert lw.Simulation(pendulum(), np.float32([0.3]), np.float32([0.0])).advance(0.01).q.dtype == np.float32
