@@ -18,7 +18,7 @@ from linkwise.codegen import targets
 from linkwise.codegen.cuda.instructions import instructions
 from linkwise.codegen.cuda.rolled_plan import LoopPlan, planned
 from linkwise.rolled.function import RolledFunction
-from linkwise.tracing.rolled_program import Loop, RolledProgram
+from linkwise.tracing.rolled_program import RolledProgram
 
 CHECKED = 64  # states compared with the CPU
 FUNCTIONS = ("inverse_dynamics", "forward_dynamics")
@@ -29,7 +29,7 @@ def moved_and_issued(program: RolledProgram) -> tuple[int, int]:
     arrays = (*program.inputs, *program.outputs)
     moved, issued = 2 * sum(array.size for array in arrays), 0  # from rows to lanes, or back
     members = np.bincount(program.kinds)
-    for plan in (step for step in planned(program) if isinstance(step, LoopPlan) and isinstance(step.loop, Loop)):
+    for plan in (step for step in planned(program) if isinstance(step, LoopPlan)):
         carried = {(each.space, each.target) for each in plan.carried}
         for kind, body in plan.bodies.items():
             outputs = zip(body.outputs, body.program.outputs, strict=True)

@@ -17,6 +17,7 @@ from linkwise.algorithms.regressor import inertial_parameters
 from linkwise.compiled.function import Chart, CompiledFunction
 from linkwise.errors import InputError
 from linkwise.model.builder import Builder
+from linkwise.model.closures.reach import share_of_work
 from linkwise.model.dh import add_dh_chain
 from linkwise.model.mechanism import Mechanism
 from linkwise.model.parameters import Parameter, check_names, parameters
@@ -46,6 +47,9 @@ Array = NDArray[Any]
 
 ROLLED_ABOVE = 60
 """Bodies above which sweeps are rolled: where unrolled code begins to outgrow the instruction cache."""
+
+ROLLED_SHARE = 0.25
+"""The part of what loops compute that is more than zeros, above which they are worth it."""
 
 
 class ModelBuilder(Builder):
@@ -220,14 +224,18 @@ class Model(
         """Whether sweeps run as loops: constant compile time, for many links. See :meth:`with_sweeps`."""
         if self.sweeps != "auto":
             return self.sweeps == "rolled"
-        # Many closures add many columns to every sweep, most of them zeros that only written-out code can leave out.
-        return len(self.bodies) > ROLLED_ABOVE * (1 + len(self.closures) // 4)
+        return len(self.bodies) > ROLLED_ABOVE and self._loops_are_full
+
+    @cached_property
+    def _loops_are_full(self) -> bool:
+        """Whether loops compute little that written-out code leaves out."""
+        return not self.closures or share_of_work(self) > ROLLED_SHARE
 
     def with_sweeps(self, sweeps: Literal["auto", "rolled", "unrolled"]) -> Self:
         """A copy whose functions run their sweeps as loops ("rolled") or written out ("unrolled").
 
-        Unrolled code is faster and takes longer to compile; "auto" rolls models of more than some sixty bodies, sixty
-        more for every four closures.
+        Unrolled code is faster and takes longer to compile; "auto" rolls models of more than some sixty bodies, unless
+        most of what loops would compute is zero, as where many closures each hold a few bodies side by side.
         """
         if sweeps not in ("auto", "rolled", "unrolled"):
             raise InputError("no such way to run sweeps", got=repr(sweeps), allowed='"auto", "rolled" or "unrolled"')

@@ -31,10 +31,11 @@ from linkwise.codegen.cuda.rolled_plan import (
     elements_read,
     planned,
     step_size,
+    task_width,
 )
 from linkwise.codegen.cuda.source import Kernel, device_functions
 from linkwise.tracing.program import Program
-from linkwise.tracing.rolled_program import PARAMETERS, Angles, LoopBody, Once, RolledProgram, Stretch
+from linkwise.tracing.rolled_program import PARAMETERS, Angles, LoopBody, Once, RolledProgram, Stretch, Tasks
 
 _STAGES = (4, 2, 1)  # links whose numbers are in shared memory or on their way there, as many as fit; powers of two
 _FETCHED_BYTES = 32 * 1024  # of shared memory for them
@@ -75,6 +76,8 @@ class _Writer:
         for step in self.steps:
             if isinstance(step, LoopPlan):
                 yield from step.bodies.values()
+            elif isinstance(step, Tasks):
+                yield from step.bodies
             elif isinstance(step, Once):
                 yield step.body
 
@@ -170,6 +173,8 @@ class _Writer:
         elif isinstance(step, Once):
             yield f"const int *const row = table + table[{head}];"
             yield from self._once(step.body)
+        elif isinstance(step, Tasks):
+            yield from self._tasks(step, head)
         else:
             yield from self._loop(step, head)
 
@@ -194,6 +199,15 @@ class _Writer:
             yield f"const REAL x{number} = at{array}[{element} * LW_LANES];"
         known = {place: f"x{number}" for number, place in enumerate(read)}
         yield from self._body(body.program, known, lambda a, e, x: f"at{cut + a}[{e} * LW_LANES] = {x};")
+
+    def _tasks(self, step: Tasks, head: int) -> Iterator[str]:
+        yield "#pragma unroll 1"
+        yield f"for (int task = 0; task < table[{head}]; ++task) {{"
+        yield f"    const int *const record = table + table[{head + 1}] + task * {task_width(step)};"
+        yield "    const int *const row = record + 1;"
+        kinds = range(len(step.bodies))
+        yield from _indented(self._each_kind(kinds, "record[0]", lambda kind: self._once(step.bodies[kind])))
+        yield "}"
 
     def _body(
         self,

@@ -41,9 +41,9 @@ class Carried:
 
 @dataclass(frozen=True)
 class LoopPlan:
-    """One pass over the links, or over a list of tasks: the bodies by kind, and what their records hold."""
+    """One pass over the links, or over none: the bodies by kind, and what their records hold."""
 
-    loop: Loop | Tasks
+    loop: Loop
     bodies: Mapping[int, LoopBody]
     places: tuple[Stretch, ...]
     """The stretches whose beginnings are in a record, after its first number."""
@@ -78,7 +78,12 @@ class LoopPlan:
         return None
 
 
-PlannedStep = LoopPlan | Angles | Once
+PlannedStep = LoopPlan | Angles | Once | Tasks
+
+
+def task_width(tasks: Tasks) -> int:
+    """Whole numbers of a task's record: which body it runs, and where its arrays begin."""
+    return 1 + max(len(body.inputs) + len(body.outputs) for body in tasks.bodies)
 
 
 def elements_read(program: Program) -> list[tuple[int, int]]:
@@ -92,7 +97,7 @@ def planned(program: RolledProgram) -> list[PlannedStep]:
     steps = list(program.steps)
     while steps:
         step = steps.pop(0)
-        if not isinstance(step, (Loop, Tasks)):
+        if not isinstance(step, Loop):
             made.append(step)
             continue
         following = steps[0] if steps else None
@@ -105,7 +110,7 @@ def planned(program: RolledProgram) -> list[PlannedStep]:
     return made
 
 
-def _loop_plan(loop: Loop | Tasks, angles: Angles | None) -> LoopPlan:
+def _loop_plan(loop: Loop, angles: Angles | None) -> LoopPlan:
     bodies = {kind: body for kind, body in enumerate(loop.bodies) if body is not None}
     written = {s.space for body in bodies.values() for s in body.outputs}
     carried = tuple(_carried(bodies, written))[:_MOST_CARRIED]
@@ -214,46 +219,52 @@ class Tables:
             row = self.program.offsets[len(self.program.kinds) + step.row]
             stretches = (*step.body.inputs, *step.body.outputs)
             return [self._add_integers([int(row[s.column]) + self.starts.get(s.space, 0) for s in stretches])]
+        if isinstance(step, Tasks):
+            return [step.count, self._add_integers(self._task_records(step))]
         return self._records(step)
+
+    def _task_records(self, step: Tasks) -> Any:
+        records = np.zeros((step.count, task_width(step)), np.int64)
+        for record, (body, at) in zip(records, self.program.tasks(step), strict=True):
+            row = self.program.offsets[at]
+            stretches = (*body.inputs, *body.outputs)
+            places = [int(row[s.column]) + self.starts.get(s.space, 0) for s in stretches]
+            record[: 1 + len(places)] = [row[step.kind], *places]
+        return records
 
     def _records(self, plan: LoopPlan) -> list[int]:
         """How many links, and where the two halves of their records begin; in the order in which they are passed."""
-        links, kinds = self._passed(plan)
+        kinds = np.asarray(self.program.kinds)
+        links = np.flatnonzero(np.isin(kinds, list(plan.bodies)))
+        if plan.loop.reverse:
+            links = links[::-1]
         rows = np.empty((len(links), plan.integers), np.int64)
-        rows[:, 0] = kinds | self._flags(plan, links, kinds) << KIND_BITS
+        rows[:, 0] = kinds[links] | self._flags(plan, links) << KIND_BITS
         for column, stretch in enumerate(plan.places):
             rows[:, 1 + column] = self.program.offsets[links, stretch.column] + self.starts.get(stretch.space, 0)
         reals = np.zeros((len(links), plan.reals))
         for kind, chosen in plan.constants.items():
-            own = np.flatnonzero(kinds == kind)
+            own = np.flatnonzero(kinds[links] == kind)
             if chosen and own.size:
                 reals[own, : len(chosen)] = self._constants(plan.bodies[kind], links[own], chosen)
         return [len(links), self._add_integers(rows), self._add_reals(reals)]
-
-    def _passed(self, plan: LoopPlan) -> tuple[Any, Any]:
-        """Rows of the program's table in the order in which they are passed, and the kind of each."""
-        if isinstance(plan.loop, Tasks):
-            rows = len(self.program.kinds) + plan.loop.first + np.arange(plan.loop.count)
-            return rows, np.asarray(self.program.offsets)[rows, plan.loop.kind]
-        kinds = np.asarray(self.program.kinds)
-        links = np.flatnonzero(np.isin(kinds, list(plan.bodies)))
-        links = links[::-1] if plan.loop.reverse else links
-        return links, kinds[links]
 
     def _constants(self, body: LoopBody, links: Any, chosen: tuple[tuple[int, int], ...]) -> Any:
         columns = [body.inputs[array].column for array, _ in chosen]
         places = self.program.offsets[links][:, columns] + np.array([element for _, element in chosen])
         return np.asarray(self.program.parameters)[places]
 
-    def _flags(self, plan: LoopPlan, links: Any, kinds: Any) -> Any:
+    def _flags(self, plan: LoopPlan, links: Any) -> Any:
         """For each link, in order, which carried spaces it reads from memory and which it writes there."""
         flags = np.zeros(len(links), np.int64)
         for number, each in enumerate(plan.carried):
-            from_memory, to_memory = self._through_memory(plan, each, links, kinds)
+            from_memory, to_memory = self._through_memory(plan, each, links)
             flags |= (from_memory << (2 * number + FROM)) | (to_memory << (2 * number + TO))
         return flags
 
-    def _through_memory(self, plan: LoopPlan, each: Carried, links: Any, kinds: Any) -> tuple[Any, Any]:
+    def _through_memory(self, plan: LoopPlan, each: Carried, links: Any) -> tuple[Any, Any]:
+        kinds = np.asarray(self.program.kinds)[links]
+
         def of_kind(test: Any) -> Any:
             known = np.zeros(int(kinds.max(initial=0)) + 1, bool)
             for kind, body in plan.bodies.items():
@@ -265,8 +276,6 @@ class Tables:
         reads, adds = (of_kind(lambda body, s=s: s in body.inputs) for s in stretches)
         writes = of_kind(lambda body: stretches[1] in body.outputs)
         source, target = (self.program.offsets[links, s.column] for s in stretches)
-        if (source[reads] % each.size).any() or (target[writes] % each.size).any():  # places may overlap in part
-            return np.ones(len(links), np.int64), np.ones(len(links), np.int64)
         at_hand = np.zeros(len(links), bool)
         at_hand[1:] = reads[1:] & writes[:-1] & (source[1:] == target[:-1])
         from_memory = reads & ~at_hand
@@ -292,7 +301,7 @@ def head_size(program: RolledProgram, steps: Sequence[PlannedStep]) -> int:
 
 def step_size(step: PlannedStep) -> int:
     """Whole numbers of the head for one step."""
-    return 3 if isinstance(step, LoopPlan) else 4 if isinstance(step, Angles) else 1
+    return {LoopPlan: 3, Angles: 4, Once: 1, Tasks: 2}[type(step)]
 
 
 def _arrays(program: RolledProgram) -> list[tuple[str, int]]:
@@ -305,5 +314,7 @@ def _bodies(steps: Sequence[PlannedStep]) -> Iterator[LoopBody]:
     for step in steps:
         if isinstance(step, LoopPlan):
             yield from step.bodies.values()
+        elif isinstance(step, Tasks):
+            yield from step.bodies
         elif isinstance(step, Once):
             yield step.body

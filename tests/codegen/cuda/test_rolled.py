@@ -20,6 +20,7 @@ from tests.codegen.cuda.fakes import CupyArray, Fakes, Tensor, fakes  # noqa: F4
 from tests.codegen.cuda.models import every_joint, random_state
 from tests.random_trees import random_tree
 from tests.rolled.test_every_function import _inputs, _takes_body
+from tests.rolled.test_many_closures import ladder
 
 pytestmark = needs_compiler
 
@@ -64,6 +65,16 @@ def test_every_function_of_a_tree(fakes: Fakes, tree: lw.Model, dtype: type) -> 
         assert np.abs(np.asarray(got) - expected).max() <= (1e-13 if dtype is np.float64 else 1e-4) * scale, name
 
 
+def test_the_multipliers_of_many_closures(fakes: Fakes) -> None:  # noqa: F811
+    """A list of tasks between two loops."""
+    model, q = ladder(30, 7)
+    assert any(isinstance(step, Tasks) for step in planned(model.function("forward_dynamics").rolled_program))
+    v, tau = np.random.default_rng(0).normal(size=(2, 6, 30))
+    expected = model.forward_dynamics(q, v, tau)
+    got = model.forward_dynamics(*(fakes.array(x, np.float64) for x in (np.tile(q, (6, 1)), v, tau)))
+    assert np.abs(np.asarray(got) - expected).max() <= 1e-9 * np.abs(expected).max()
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_chain_is_carried_in_registers(fakes: Fakes, dtype: type) -> None:  # noqa: F811
     model = chain(23)
@@ -79,7 +90,8 @@ def test_a_chain_is_carried_in_registers(fakes: Fakes, dtype: type) -> None:  # 
     tables = Tables(program, steps)
     for plan in (step for step in steps if isinstance(step, LoopPlan)):
         for each in plan.carried:
-            from_memory, to_memory = tables._through_memory(plan, each, *tables._passed(plan))
+            links = np.arange(23)[:: -1 if plan.loop.reverse else 1]
+            from_memory, to_memory = tables._through_memory(plan, each, links)
             assert from_memory.tolist() == [1] + [0] * 22, "the first link reads what the loop begins with"
             assert to_memory[-2:].all() and not to_memory[:-3].any(), "only the last of each place goes to memory"
     assert sum(len(step.carried) for step in steps if isinstance(step, LoopPlan)) == 4
@@ -98,39 +110,6 @@ def test_less_is_fetched_ahead_where_there_is_little_room(
     assert f"#define LW_AHEAD {0 if room == 64 else 1}" in source
     expected = model.forward_dynamics(q, v, a)
     got = model.forward_dynamics(*(fakes.array(x) for x in (q, v, a)))
-    assert np.abs(np.asarray(got) - expected).max() <= 1e-12 * np.abs(expected).max()
-
-
-def ladder(rungs: int) -> lw.Model:
-    """Two chains side by side with rungs between them: a loop closed at each."""
-    builder = lw.ModelBuilder("ladder")
-    joint, inertia, down = lw.Revolute(axis=(0, 1, 0)), np.diag((0.1, 0.12, 0.05)), lw.transform(xyz=(0, 0, -1))
-    for k in range(rungs):
-        for side in (0, 1):
-            builder.add_body(
-                f"rail{k}_{side}", parent=f"rail{k - 1}_{side}" if k else "world", joint=joint,
-                placement=down if k else lw.transform(xyz=(0.5 * side, 0, 0)),
-                mass=1.0 + 0.1 * k, com=(0, 0, -0.5), inertia=inertia,
-            )  # fmt: skip
-        builder.add_body(
-            f"rung{k}", parent=f"rail{k}_0", joint=joint, placement=down, mass=0.5, com=(0.25, 0, 0), inertia=inertia
-        )
-        end = lw.transform(xyz=(0.5, 0, 0))
-        builder.add_closure(
-            f"end{k}", body_a=f"rung{k}", placement_a=end, body_b=f"rail{k}_1", placement_b=down, joint=joint
-        )
-    return builder.build().with_sweeps("rolled")
-
-
-def test_many_closures(fakes: Fakes) -> None:  # noqa: F811
-    """Their multipliers are found by a list of tasks between the loops."""
-    model = ladder(4)
-    tau = np.random.default_rng(0).normal(size=(3, model.nv))
-    q, v = np.zeros((3, model.nq)), np.zeros((3, model.nv))
-    steps = model.function("forward_dynamics").rolled_for(TARGET).steps
-    assert any(isinstance(step, Tasks) for step in steps)
-    expected = model.forward_dynamics(q, v, tau)
-    got = model.forward_dynamics(*(fakes.array(x) for x in (q, v, tau)))
     assert np.abs(np.asarray(got) - expected).max() <= 1e-12 * np.abs(expected).max()
 
 
