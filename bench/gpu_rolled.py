@@ -14,6 +14,7 @@ import numpy as np
 
 import linkwise as lw
 from bench.scale import from_arrays
+from linkwise.codegen import targets
 from linkwise.codegen.cuda.instructions import instructions
 from linkwise.codegen.cuda.rolled_plan import LoopPlan, planned
 from linkwise.rolled.function import RolledFunction
@@ -47,7 +48,7 @@ def measure(model: lw.Model, name: str, dtype: np.dtype[Any], count: int) -> dic
 
     function = model.function(name)
     assert isinstance(function, RolledFunction)
-    program = function.rolled_program
+    program = function.rolled_for(targets.target("cuda"))
     rng = np.random.default_rng(1)
     few = [rng.uniform(-0.5, 0.5, (CHECKED, spec.size)).astype(dtype) for spec in program.inputs]
     expected = function(*(x.astype(float) for x in few))

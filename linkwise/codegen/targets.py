@@ -47,6 +47,8 @@ class Target(ABC):
     """What it is for, in a few words, for the command line's help."""
     loops: ClassVar[bool] = False
     """Whether it also writes programs with loops over the links."""
+    joins_far: ClassVar[bool] = False
+    """Whether few loops with large bodies are better than more with smaller ones: where there are registers enough."""
 
     @abstractmethod
     def source(self, program: Program | RolledProgram, dtype: np.dtype[Any]) -> str:

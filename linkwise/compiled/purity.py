@@ -23,6 +23,7 @@ from linkwise.tracing.tracer import Traced
 
 _DEPTH = 3
 _NOT_DATA = {"linkwise", "numpy", *sys.stdlib_module_names} - {"__main__"}  # whose objects are taken as they are
+_KEPT = "of one program was used in another"  # what the tracer says
 _LARGE = 4096  # numbers in an array above which only some are compared
 
 
@@ -45,7 +46,7 @@ def traced_alike(
     first, reason = _trace(function, sizes)
     second, _ = _trace(function, sizes)
     after = _remembered(whose or function)
-    kept = "of one program was used in another" in reason  # it was traced before, and has kept something of that
+    kept = _KEPT in reason  # it was traced before, and has kept something of that
     _refuse_changes(what, before, after, do, alike=not kept and (bool(reason) or first == second))
     return reason
 
@@ -80,8 +81,10 @@ def _trace(function: Callable[..., Any], sizes: dict[str, int]) -> tuple[Any, st
         arguments.append(flat[0] if name == "t" else scalar_array(flat))
     try:
         numbers = [_number(tracer, value) for value in _flat(function(*arguments))]
-    except InputError:
-        raise
+    except InputError as error:
+        if _KEPT not in str(error):
+            raise
+        return None, str(error).splitlines()[0]
     except Exception as error:  # whatever a user's function raises
         return None, f"{type(error).__name__}: {error}".splitlines()[0][:300]
     return (tracer.nodes, numbers), ""

@@ -83,7 +83,7 @@ class DeviceForwardDynamics(PairwiseForwardDynamics):
         return once(
             self._programs,
             (what, length),
-            lambda: RolledDeviceProgram(self.chain.program(length, what), _FLOAT64),
+            lambda: RolledDeviceProgram(self.chain.program(length, what, far=True), _FLOAT64),
         )
 
     def _there(self, first: int, length: int, count: int) -> Array:

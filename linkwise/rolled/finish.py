@@ -37,7 +37,9 @@ from linkwise.tracing.tracer import Traced
 class Finisher:
     """Lays out memory, cuts each kind's trace into bodies, and writes the tables."""
 
-    def __init__(self, tree: Any, name: str, inputs: Sequence[GlobalInput], outputs: Mapping[str, Any]) -> None:
+    def __init__(
+        self, tree: Any, name: str, inputs: Sequence[GlobalInput], outputs: Mapping[str, Any], far: bool = False
+    ) -> None:
         self.tree = tree
         self.inputs = inputs
         self.kind_of = np.zeros(len(tree.links), np.int64)
@@ -59,7 +61,7 @@ class Finisher:
         self.written = [record for record in records if isinstance(record, Written)]
         self.solved = [record for record in records if isinstance(record, Solved)]
         self.bodies_of: dict[Any, tuple[LoopBody, ...]] = {}
-        self.plan = joined(records, tree.kinds)
+        self.plan = joined(records, tree.kinds, far)
         self.stored_size = self._sizes()
         for item in inputs:
             if item.per_link != "none":

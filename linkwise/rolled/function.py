@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,8 +20,12 @@ from linkwise.tracing.program import Program
 from linkwise.tracing.rolled_program import RolledProgram
 from linkwise.tracing.tracer import Traced
 
-Rolling = Callable[[str], RolledProgram]
-"""Makes the program with loops, under a name."""
+
+class Rolling(Protocol):
+    """Makes the program with loops, under a name."""
+
+    def __call__(self, name: str, far: bool = False) -> RolledProgram:
+        """``far``: sweeps are joined as :func:`linkwise.rolled.joining.joined` says."""
 
 
 class ManyLinksFunction(CompiledFunction):
@@ -126,6 +130,14 @@ class RolledFunction(ManyLinksFunction):
         """The program with loops."""
         return self._rolling(self.name)
 
+    @cached_property
+    def _joined_far(self) -> RolledProgram:
+        return self._rolling(self.name, far=True)
+
+    def rolled_for(self, target: targets.Target) -> RolledProgram:
+        """The program with loops as a target runs it best."""
+        return self._joined_far if target.joins_far else self.rolled_program
+
     def along(self, names: tuple[str, ...]) -> RolledFunction:
         """With dual numbers in each link's part."""
         if self._along is None:
@@ -152,7 +164,7 @@ class RolledFunction(ManyLinksFunction):
     def _on_device(self, place: targets.Target, arrays: Sequence[Any], out: Any) -> Any:
         if not place.loops:
             return super()._on_device(place, arrays, out)
-        values = place.call(self.rolled_program, self.device_programs, self.name, arrays, out)
+        values = place.call(self.rolled_for(place), self.device_programs, self.name, arrays, out)
         return values[0] if self._result is None else self._result._make(values)
 
     def _evaluate(self, batch: Batch, out: Any, threads: int) -> Any:
@@ -164,7 +176,7 @@ class RolledFunction(ManyLinksFunction):
 
     def _program_for(self, target: targets.Target) -> Program | RolledProgram:
         """The program with loops where the target has them, else the unrolled one."""
-        return self.rolled_program if target.loops else self.program
+        return self.rolled_for(target) if target.loops else self.program
 
 
 def _calling_tracer(batch: Batch) -> CallingTracer | None:

@@ -60,9 +60,13 @@ class JoinedLoop:
 
 
 def joined(
-    records: Iterable[Recorded | Written | Solved], kinds: Sequence[Kind]
+    records: Iterable[Recorded | Written | Solved], kinds: Sequence[Kind], far: bool = False
 ) -> list[JoinedLoop | Written | Solved]:
-    """The records in an order that works, sweeps joined where that is possible."""
+    """The records in an order that works, sweeps joined where that is possible.
+
+    With ``far`` also where loops between them must be moved out of the way: less memory to pass through for larger
+    bodies, which pays where a body has registers enough.
+    """
     plan: list[JoinedLoop | Written | Solved] = []
     for record in records:
         if not isinstance(record, Recorded):
@@ -80,6 +84,8 @@ def joined(
                     break
             elif reads & {spot.space for spot, _ in item.stores}:
                 break
+        if place == len(plan) and far:
+            place = _moved_to_the_end(plan, record.reverse, reads)
         if place == len(plan):
             plan.append(JoinedLoop(record.reverse))
         loop = plan[place]
@@ -87,6 +93,24 @@ def joined(
         loop.members.append(record)
         loop.reads |= reads
     return plan
+
+
+def _moved_to_the_end(plan: list[JoinedLoop | Written | Solved], reverse: bool, reads: set[str]) -> int:
+    """The new place of the last loop of a direction, if what comes after it can come before it.
+
+    And if a sweep that reads these spaces can then join it; else the place behind all.
+    """
+    for position in reversed(range(len(plan))):
+        loop, rest = plan[position], plan[position + 1 :]
+        if not isinstance(loop, JoinedLoop) or loop.reverse != reverse:
+            continue
+        touched = loop.makes() | loop.reads
+        apart = (isinstance(x, JoinedLoop) and not (x.reads & loop.makes() or x.makes() & touched) for x in rest)
+        if all(apart) and not reads & (loop.makes() - loop.keeps()):
+            plan[position:] = [*rest, loop]
+            return len(plan) - 1
+        break
+    return len(plan)
 
 
 def _spaces_read(record: Recorded, kinds: Sequence[Kind]) -> set[str]:

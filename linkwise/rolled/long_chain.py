@@ -56,7 +56,7 @@ class LongChainFunction(RolledFunction):
 
         dtype = exchange.dtype_of(arrays)
         made = once(
-            self.device_programs, dtype, lambda: LongChainProgram(self._trees.aligned, self.rolled_program, dtype)
+            self.device_programs, dtype, lambda: LongChainProgram(self._trees.aligned, self.rolled_for(place), dtype)
         )
         return exchange.call(made, self.name, arrays, out)[0]
 

@@ -343,9 +343,14 @@ class RolledTree:
         return ground.read(Spot(f"in:{item.name}"), item.spec.size)
 
     # From records to a program.
-    def finish(self, name: str, inputs: Sequence[GlobalInput], outputs: Mapping[str, Any]) -> RolledProgram:
-        """The program with these inputs and outputs: vectors made by sweeps, or (nested lists of) numbers."""
-        return Finisher(self, name, inputs, {n: self._as_field(x) for n, x in outputs.items()}).program
+    def finish(
+        self, name: str, inputs: Sequence[GlobalInput], outputs: Mapping[str, Any], far: bool = False
+    ) -> RolledProgram:
+        """The program with these inputs and outputs: vectors made by sweeps, or (nested lists of) numbers.
+
+        ``far``: sweeps are joined as :func:`linkwise.rolled.joining.joined` says.
+        """
+        return Finisher(self, name, inputs, {n: self._as_field(x) for n, x in outputs.items()}, far).program
 
     def _as_field(self, output: Any) -> Any:
         """An output that a sweep can store."""

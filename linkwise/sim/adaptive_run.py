@@ -82,12 +82,12 @@ class AdaptiveRun(Run):
     def resume(self, t0: float, duration: float) -> None:
         """Make ready to go on from a time, by a duration, with steps as long as the last ones."""
         super().resume(t0, duration)
-        self.rows["span"][:, [0, 5]] = self.end, self.slack
+        self.rows["span"][:, 0], self.rows["span"][:, 5] = self.end, self.slack
         over = np.isin(self.control[:, 2], (FAILED, EXHAUSTED)) | self.ended
         self.control[:, 0], self.control[:, 3:] = t0, 0.0
         self.control[~over, 2] = RUNNING
         self.times = np.array([t0, self.end])
-        self.tables["times"] = np.append(self.times, np.inf)
+        self.tables["times"] = self.home.brought(np.append(self.times, np.inf))
         self.control[:, 3] = 1.0  # the first is the start
 
     @property

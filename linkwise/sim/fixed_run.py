@@ -78,7 +78,8 @@ class FixedRun(Run):
         self.steps = max(1, math.ceil(duration / self.dt - 1e-9))
         self.h = duration / self.steps
         self.slack = max(self.slack, 1e-9 * self.h)
-        self.rows["start"][...] = np.array([self.t0, self.h, self.end, self.slack])
+        start = np.array([self.t0, self.h, self.end, self.slack], self.states.dtype)
+        self.rows["start"] = self.home.brought(np.tile(start, (self.states.count, 1)))
         self.clock[...] = [0.0, 0.0, self.every, self.every, 1.0, RUNNING, self.t0]
 
     @property

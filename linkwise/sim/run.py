@@ -96,12 +96,6 @@ class Run(ABC):
                 self.rows[name][...] = array
             raise
 
-    def resume(self, t0: float, duration: float) -> None:
-        """Make ready to go on from a time, by a duration; what was recorded is forgotten."""
-        self.t0, self.end = t0, t0 + duration
-        self.slack = _slack(self.t0, self.end, self.states.dtype)
-        self.settle(np.arange(self.states.count), np.full(self.states.count, t0))
-
     @property
     def y(self) -> Any:
         """The states (count, ny), at home."""
@@ -110,6 +104,12 @@ class Run(ABC):
     def state(self, k: int) -> Array:
         """One of them (ny), on the host."""
         return np.asarray(self.home.taken(self.y, k))
+
+    def resume(self, t0: float, duration: float) -> None:
+        """Make ready to go on from a time, by a duration; what was recorded is forgotten."""
+        self.t0, self.end = t0, t0 + duration
+        self.slack = _slack(self.t0, self.end, self.states.dtype)
+        self.settle(np.arange(self.states.count), np.full(self.states.count, t0))
 
     @abstractmethod
     def is_running(self) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwise.codegen.processor import PROCESSOR, home_of
 from linkwise.compiled.function import checked_threads
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.model_api.model import Model
@@ -98,6 +99,12 @@ class Simulation:
         self._tolerances, self._threads = tolerances, checked_threads(threads)
         self.model, self._dt = model, float(dt)
         self._t = float(t0)
+        if home_of([given for given in (q0, v0, p, x0) if given is not None]) is not PROCESSOR:
+            raise InputError(
+                "a simulation in pieces runs on the processor",
+                got="arrays on a device",
+                do="pass NumPy arrays, or simulate() or rollout() on the device in one go",
+            )
         self._states = self._setup.states(q0, v0, p, x0)
         self._plan = self._planned()
         if self._plan is not None and self._plan.note:

@@ -8,6 +8,7 @@ import pytest
 import linkwise as lw
 from linkwise.algorithms.forward_dynamics import forward_dynamics
 from linkwise.algorithms.inverse_dynamics import inverse_dynamics
+from linkwise.codegen import targets
 from linkwise.codegen.cuda.target import TARGET
 from linkwise.model.layout import lay_out
 from linkwise.model.many_links import numbers_of
@@ -16,6 +17,7 @@ from linkwise.rolled.tree import RolledTree
 from linkwise.rolled.vectors import GlobalInput
 from linkwise.tracing.program import ArraySpec
 from linkwise.tracing.rolled_program import interpret_rolled
+from linkwise.tracing.verifier import verify_rolled
 from tests.random_trees import random_tree
 
 
@@ -166,12 +168,30 @@ def test_a_wrong_way_to_run_sweeps() -> None:
         _without_mimics(8, 6).with_sweeps("looped")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_sweeps_joined_from_far_do_the_same(seed: int) -> None:
+    """Where loops between them are moved out of the way: fewer loops, the same numbers."""
+    rng = np.random.default_rng(seed)
+    model = random_tree(rng, 9, mimic=0.3).with_sweeps("rolled")
+    q = model.random_configuration(rng)
+    v, tau = rng.normal(size=(2, model.nv))
+    function = model.function("forward_dynamics")
+    near, far = function.rolled_program, function.rolled_for(TARGET)  # type: ignore[attr-defined]
+    assert len(far.steps) <= len(near.steps)
+    found = [interpret_rolled(program, [list(q), list(v), list(tau)])[0] for program in (near, far)]
+    np.testing.assert_allclose(found[1], found[0], rtol=0, atol=1e-12 * np.abs(found[0]).max())
+    verify_rolled(far)
+
+
 def test_a_place_without_loops_is_refused_with_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Elsewhere(type(TARGET)):  # type: ignore[misc]
+        name = "elsewhere"
+        loops = False
+
     class OnDevice:
         __cuda_array_interface__ = {"shape": (4,), "typestr": "<f8", "data": (0, False), "version": 3}  # noqa: RUF012
 
-    monkeypatch.setattr(type(TARGET), "loops", False)
-    monkeypatch.setattr(type(TARGET), "name", "other")
+    monkeypatch.setattr(targets, "place_of", lambda arrays: Elsewhere())
     chain = _chain(4, np.random.default_rng(5)).with_sweeps("rolled")
     for name in ("mass_matrix", "gravity_force"):
         with pytest.raises(lw.InputError, match="runs on the CPU") as caught:

@@ -282,3 +282,8 @@ def test_interrupted(strict: Any) -> None:  # noqa: F811
         traj = lw.simulate(model, *(DeviceArray(x) for x in start(model, 3)), progress=enough, **options)
         assert set(traj.status) <= {"interrupted", "done"}
         assert type(traj.q) is DeviceArray
+
+
+def test_simulations_in_pieces_are_refused(strict: Any) -> None:  # noqa: F811
+    with pytest.raises(InputError, match="on the processor"):
+        lw.Simulation(pendulum(), DeviceArray(np.zeros((3, 1))))

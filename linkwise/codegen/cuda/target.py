@@ -25,6 +25,7 @@ class Cuda(Target):
     suffix = ".cu"
     summary = "a kernel for GPUs of NVIDIA"
     loops = True
+    joins_far = True
 
     def source(self, program: Any, dtype: np.dtype[Any]) -> str:
         """The kernel for a batch: of states in rows, where it has no loops."""

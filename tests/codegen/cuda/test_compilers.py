@@ -15,6 +15,7 @@ from linkwise.codegen.cuda.rolled import rolled_kernel
 from linkwise.codegen.cuda.routine import routine_kernel
 from linkwise.codegen.cuda.runtime import OPTIONS
 from linkwise.codegen.cuda.source import batch_kernel, rollout_kernel
+from linkwise.codegen.cuda.target import TARGET
 from linkwise.codegen.steps import Rollout, repeated
 from linkwise.sim.closing import as_closing
 from linkwise.sim.plans import plan_for
@@ -99,6 +100,6 @@ def test_loops_over_time_compile(method: str, bits: int, arch: str, tmp_path: Pa
 @pytest.mark.parametrize("bits", [64, 32])
 def test_loops_compile(bits: int, tmp_path: Path) -> None:
     """One body for each kind of link: the same text for any number of them, and nothing spilled."""
-    program = chain(5).with_sweeps("rolled").function("forward_dynamics").rolled_program  # type: ignore[attr-defined]
+    program = chain(5).with_sweeps("rolled").function("forward_dynamics").rolled_for(TARGET)  # type: ignore[attr-defined]
     assert spilled_bytes(compiled(rolled_kernel(program, bits).text, tmp_path, "sm_90")) == 0
     compiled(rolled_kernel(program, bits).text, tmp_path, "sm_75")

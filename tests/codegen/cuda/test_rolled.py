@@ -9,13 +9,17 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.algorithms.catalogue import CATALOGUE
 from linkwise.codegen.cuda import rolled, rolled_runtime
 from linkwise.codegen.cuda.rolled_plan import LoopPlan, Tables, planned
+from linkwise.codegen.cuda.target import TARGET
 from linkwise.errors import LinkwiseError
 from linkwise.tracing.rolled_program import Tasks, interpret_rolled
 from tests.codegen.cuda.emulation import needs_compiler
 from tests.codegen.cuda.fakes import CupyArray, Fakes, Tensor, fakes  # noqa: F401
 from tests.codegen.cuda.models import every_joint, random_state
+from tests.random_trees import random_tree
+from tests.rolled.test_every_function import _inputs, _takes_body
 from tests.rolled.test_many_closures import ladder
 
 pytestmark = needs_compiler
@@ -80,8 +84,9 @@ def test_a_chain_is_carried_in_registers(fakes: Fakes, dtype: type) -> None:  # 
     for name in ("inverse_dynamics", "forward_dynamics"):
         expected = getattr(model, name)(q, v, a)
         assert np.abs(np.asarray(getattr(model, name)(*on)) - expected).max() <= bound * np.abs(expected).max()
-    program = model.function("forward_dynamics").rolled_program
+    program = model.function("forward_dynamics").rolled_for(TARGET)
     steps = planned(program)
+    assert len(steps) == 4, "angles, motions, articulated inertias with their forces, accelerations"
     tables = Tables(program, steps)
     for plan in (step for step in steps if isinstance(step, LoopPlan)):
         for each in plan.carried:
@@ -110,7 +115,7 @@ def test_less_is_fetched_ahead_where_there_is_little_room(
 
 def test_the_definition(fakes: Fakes, tree: lw.Model) -> None:  # noqa: F811
     q, v, a = random_state(tree, 3)
-    program = tree.function("forward_dynamics").rolled_program
+    program = tree.function("forward_dynamics").rolled_for(TARGET)
     wanted = [interpret_rolled(program, [list(q[k]), list(v[k]), list(a[k])])[0] for k in range(3)]
     got = tree.forward_dynamics(*(fakes.array(x) for x in (q, v, a)))
     assert np.abs(np.asarray(got) - wanted).max() <= 1e-13 * np.abs(wanted).max()
@@ -172,3 +177,18 @@ def test_huge_angles(fakes: Fakes) -> None:  # noqa: F811
 
 def test_the_text_is_the_same_for_any_length() -> None:
     assert chain(4).function("forward_dynamics").source("cuda") == chain(9).function("forward_dynamics").source("cuda")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(CATALOGUE))
+def test_every_function_of_the_catalogue(fakes: Fakes, name: str) -> None:  # noqa: F811
+    """On a tree with joints of all types that follow each other, as on the processor."""
+    rng = np.random.default_rng(3)
+    model = random_tree(rng, 6, mimic=0.3).with_sweeps("rolled")
+    static = {"body": model.bodies[-1].name} if _takes_body(name) else {}
+    arrays = _inputs(model, name, rng, 5)
+    function = model.function(name, **static)
+    wanted, got = function(*arrays), function(*(fakes.array(a) for a in arrays))
+    for here, there in zip(*(x if isinstance(x, tuple) else (x,) for x in (wanted, got)), strict=True):
+        assert type(there) is CupyArray
+        assert np.abs(np.asarray(there) - here).max(initial=0) <= 1e-10 * np.abs(here).max(initial=0)
