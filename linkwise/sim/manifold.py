@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from linkwise.codegen.routine import Statement
+from linkwise.codegen.routine import Copy, Statement
 from linkwise.sim.work import Step, Work, program
 
 _NEWTON = 2  # steps for places: from the error of a step, say 1e-4, to rounding
@@ -38,11 +38,11 @@ def on_manifold(work: Work, step: Step) -> Step:
     def projection(name: str) -> list[Statement]:
         """Of the state in a buffer, at the time t_end."""
         texts = [*([closer] * _NEWTON if in_places else []), obeying]
-        names = [name, *(f"y_closer{i}" for i in range(1, len(texts))), name]
+        names = [name, *(f"y_closer{i}" for i in range(1, len(texts) + 1))]
         calls: list[Statement] = []
         for text, before, after in zip(texts, names, names[1:], strict=False):
             calls += work.call(text, {"y": before, "y_closer": after})
-        return calls
+        return [*calls, Copy(names[-1], name)]
 
     origin = program("origin", lambda y_new: {"z": m.chart_origin(y_new)}, {"y_new": m.ny})
     return replace(

@@ -25,7 +25,7 @@ class Pieces:
         self._first_start: Any = memoryview(self._start[0])
         self._first_clock: Any = memoryview(self._clock[0])
         kernel = run.plan.kernel(self._count, run.states.dtype)
-        self._call = kernel.bound(run.rows, run.curves.arrays, {"saved": run.saved}, self._count, threads)
+        self._call = kernel.bound(run.rows, run.tables, {"saved": run.saved}, self._count, threads)
 
     def advance(self, t: float, duration: float) -> bool:
         """From t on by a duration; False if it is too long to be left alone with, or not a duration."""

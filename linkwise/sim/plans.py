@@ -42,17 +42,24 @@ ALIASES = {
     "symplectic": "variational",
     "generalised_alpha": "generalized_alpha",
 }
+# Methods that are no tableaux, and whether they adapt their steps.
+_OTHERS = {"euler": False, "variational": False, "generalized_alpha": False, "rodas4": True}
 
 
 def fixed_methods() -> tuple[str, ...]:
     """Those whose steps are all equal."""
-    explicit = (name for name, tableau in TABLEAUX.items() if not tableau.adaptive)
-    return ("euler", *explicit, "variational", "generalized_alpha")
+    return tuple(name for name in (*TABLEAUX, *_OTHERS) if not is_adaptive(name))
 
 
 def adaptive_methods() -> tuple[str, ...]:
     """Those whose steps are as long as the tolerance allows."""
-    return (*(name for name, tableau in TABLEAUX.items() if tableau.adaptive), "rodas4")
+    return tuple(name for name in (*TABLEAUX, *_OTHERS) if is_adaptive(name))
+
+
+def is_adaptive(name: str) -> bool:
+    """Whether a method's steps are as long as the tolerance allows."""
+    tableau = TABLEAUX.get(name)
+    return _OTHERS[name] if tableau is None else tableau.adaptive
 
 
 def numbers_of(method: str | GeneralizedAlpha) -> Tableau | GeneralizedAlpha | None:
@@ -66,9 +73,9 @@ def checked_method(method: str | GeneralizedAlpha) -> str:
     """A method's own name."""
     if isinstance(method, GeneralizedAlpha):
         return "generalized_alpha"
-    fixed, adaptive = fixed_methods(), adaptive_methods()
     name = ALIASES.get(str(method), str(method))
-    if name not in (*fixed, *adaptive):
+    if name not in TABLEAUX and name not in _OTHERS:
+        fixed, adaptive = fixed_methods(), adaptive_methods()
         raise InputError(
             "no such method",
             got=repr(method),
@@ -94,7 +101,7 @@ class Plan:
     @property
     def is_adaptive(self) -> bool:
         """Whether steps are as long as the tolerance allows."""
-        return self.method in adaptive_methods()
+        return is_adaptive(self.method)
 
     def _work(self) -> tuple[Work, Step]:
         work = Work(self.motion, host=self.host_forces if self.hosted else None)

@@ -108,6 +108,7 @@ class Run(ABC):
     def resume(self, t0: float, duration: float) -> None:
         """Make ready to go on from a time, by a duration; what was recorded is forgotten."""
         self.t0, self.end = t0, t0 + duration
+        self.jumps.clear()
         self.slack = _slack(self.t0, self.end, self.states.dtype)
         self.settle(np.arange(self.states.count), np.full(self.states.count, t0))
 

@@ -21,7 +21,7 @@ from linkwise.sim.disturbances import as_loads
 from linkwise.sim.elements import Element, as_elements
 from linkwise.sim.events import Event, as_events, limit_events
 from linkwise.sim.motion import JointRules, Motion
-from linkwise.sim.plans import Plan, adaptive_methods, checked_method, plan_for
+from linkwise.sim.plans import Plan, checked_method, is_adaptive, plan_for
 from linkwise.sim.states import States, all_single
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.tables import Table
@@ -86,7 +86,7 @@ class Setup:
     @property
     def is_adaptive(self) -> bool:
         """Whether steps are as long as a tolerance allows."""
-        return self.method_name in adaptive_methods()
+        return is_adaptive(self.method_name)
 
     @property
     def switched(self) -> bool:

@@ -38,7 +38,14 @@ def test_signatures_agree():
 # Members are the same wherever they stand.
 @pytest.mark.parametrize(
     ("method", "more"),
-    [("rk4", {"dt": 1e-3}), ("euler", {"dt": 1e-3}), ("dop853", {}), ("rodas4", {"rtol": 1e-5}), ("dopri5", {})],
+    [
+        ("rk4", {"dt": 1e-3}),
+        ("generalized_alpha", {"dt": 1e-3}),
+        ("euler", {"dt": 1e-3}),
+        ("dop853", {}),
+        ("rodas4", {"rtol": 1e-5}),
+        ("dopri5", {}),
+    ],
 )
 def test_a_member_alone_is_the_same_to_the_last_bit(method, more):
     events = lw.Event(lambda t, q, v, p: q[0] - 0.1, name="passes")

@@ -237,3 +237,20 @@ def test_a_radius_that_is_none_is_refused():
     for wrong in (1.5, -0.1, "0.5", float("nan")):
         with pytest.raises(lw.errors.InputError, match="0 to 1"):
             lw.GeneralizedAlpha(wrong)
+
+
+def test_constraints_between_rates():
+    """A skate, which cannot slide along its second axis, pushed and turned."""
+    builder = lw.ModelBuilder("skate", gravity=(0.0, 0.0, 0.0))
+    builder.add_body("skate", "world", lw.Planar(), mass=1.0, inertia=np.eye(3))
+    builder.add_constraint("edge", lambda q, v, t: [v[1]], 1)
+    skate = builder.build()
+    options = {"duration": 1.0, "control": lambda t, q, v, p: [1.0 + 4.0 * lw.sin(3.0 * t), 0.5, lw.cos(2.0 * t)]}
+    exact = lw.simulate(skate, skate.neutral(), rtol=1e-10, output_times=[1.0], **options)
+    errors = []
+    for dt in (0.02, 0.01):
+        run = lw.simulate(skate, skate.neutral(), dt=dt, method="generalized_alpha", **options)
+        errors.append(np.abs(run.q[-1] - exact.q[-1]).max())
+        assert np.abs(run.v[:, 1]).max() < 1e-12
+    assert errors[0] < 1e-3
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.3)

@@ -54,6 +54,16 @@ def test_samples_delays_and_tables_go_on(method, python):
         np.testing.assert_allclose(sim.x, whole.x[-1], atol=1e-7)
 
 
+@pytest.mark.parametrize("kind", ["held", "linear", "cubic"])
+def test_tables_go_on_in_quick_pieces(kind):
+    model = slider()
+    table = lw.Torque([0.0, 0.17, 0.4], [[1.0], [-2.0], [0.5]], kind)
+    sim = pieces(lw.Simulation(model, [1.0], control=table), 82, 0.0073)
+    whole = lw.simulate(model, [1.0], None, 82 * 0.0073, method="rk4", dt=1e-3, control=table)
+    np.testing.assert_allclose([*sim.q, *sim.v], [*whole.q[-1], *whole.v[-1]], atol=1e-9)
+    assert sim._pieces is not None
+
+
 def test_commands_from_outside():
     """A law in Python, once for each piece, is one that is sampled at their rate."""
     model = models.planar_arm()
