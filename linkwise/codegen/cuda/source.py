@@ -41,7 +41,10 @@ from linkwise.tracing.rolled_program import RolledProgram
 LIMIT = {32: 225, 64: 96}
 _PAIR_BYTES = 56 * 1024  # of shared memory, up to which two tiles share a block
 _WIDE_ROW = 128  # bytes of input for each state, above which rows are copied without passing through registers
-_WAITING_BYTES = 15 * 1024  # of a tile, for pieces of wide results that wait to leave together
+# Of a tile, for pieces of wide results that wait to leave together: the more, the longer the stretches, and the fewer
+# tiles are at work at a time. Measured on an H200; long programs need their tiles, and doubles gain nothing by more.
+_WAITING_BYTES = 15 * 1024
+_LONG_WAITING_BYTES = 60 * 1024
 _ROOMY_BYTES = 40 * 1024  # of a tile with all its rows, up to which there is room for several
 _TWO_TILES_BYTES = 112 * 1024
 _SHORT = 6000  # nodes of a program that one warp after another gets through in time
@@ -162,7 +165,8 @@ class _Writer:
         wanted = [operand(program, value).value for row in rows for value in row]
         self.order = ordered(made, set(self.given), wanted)
         sizes = [(each.piece, len(each.operands)) for each in self.order if each.piece is not None]
-        self.leaving = gathered(sizes, _WAITING_BYTES * 8 // (bits * layouts.LANES[0]))
+        waiting = _LONG_WAITING_BYTES if bits == 32 and len(made) <= _SHORT else _WAITING_BYTES
+        self.leaving = gathered(sizes, waiting * 8 // (bits * layouts.LANES[0]))
         # Odd, so that neither those who write there nor those who read wait for the same bank.
         self.pitch = self.leaving.size | 1 if self.in_pieces else 0
         self._fit(kinds, shared_bytes)
