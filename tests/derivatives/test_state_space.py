@@ -74,7 +74,7 @@ def test_an_oscillator_far_beyond_its_period() -> None:
 
 
 @pytest.mark.parametrize("types", [("free", "revolute"), ("revolute", "prismatic"), ("planar", "universal", "helical")])
-@pytest.mark.parametrize("dt", [0.02, 0.2])
+@pytest.mark.parametrize("dt", [pytest.param(0.02, marks=pytest.mark.slow), 0.2])
 def test_in_motion_discrete_is_the_derivative_of_the_motion(types: tuple[str, ...], dt: float) -> None:
     """Not of a step of some method: of the exact motion, here very many small steps."""
     rng = np.random.default_rng(1)

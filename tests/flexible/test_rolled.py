@@ -21,7 +21,7 @@ FUNCTIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("make", [tree, arm, panels])
+@pytest.mark.parametrize("make", [pytest.param(tree, marks=pytest.mark.slow), arm, panels])
 def test_every_function(make):
     """Flexible and rigid links of several kinds, with different numbers of modes."""
     model = make()

@@ -61,7 +61,7 @@ FUNCTIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_rolled_and_unrolled_functions_agree(seed: int) -> None:
     model = _without_mimics(20 + seed, 7)
     rolled = model.with_sweeps("rolled")

@@ -40,7 +40,7 @@ def spilled_bytes(report: str) -> int:
     return max(int(n) for n in re.findall(r"(\d+) bytes spill loads", report))
 
 
-@pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
+@pytest.mark.parametrize("arch", [pytest.param("sm_75", marks=pytest.mark.slow), "sm_90"])
 @pytest.mark.parametrize("bits", [64, 32])
 def test_compiles(arch: str, bits: int, tmp_path: Path) -> None:
     program = every_joint().function("inverse_dynamics").program
