@@ -187,16 +187,28 @@ class Simulation:
     @p.setter
     def p(self, value: ArrayLike) -> None:
         given = self._states.p
-        wanted = (*self._states.shape, given.shape[-1])
+        wanted, before = (*self._states.shape, given.shape[-1]), given.copy()
         try:
-            given.reshape(wanted)[...] = value
+            array = np.asarray(value)
+            if array.dtype.kind not in "fiubO":
+                raise TypeError
+            given.reshape(wanted)[...] = array
         except (TypeError, ValueError):
             got = f"shape {checked_vector('p', value, wanted[-1]).shape}"
             raise InputError("p does not fit the simulation", got=got, allowed=str(wanted)) from None
+        changed = given != before
+        if not changed.any():
+            return
+        if not self._states.shape and not np.isfinite(given[changed]).all():  # in a batch only that state fails
+            got = np.array2string(given[0], threshold=20)
+            given[...] = before
+            raise InputError("p is not made of finite numbers", got=got, allowed="finite numbers")
         if self._run is not None:
             row = self._run.rows["p"]
             if row is not given:  # with room for tables behind
                 row[:, : given.shape[-1]] = given
+            if "memory" in self._run.rows:  # accelerations under the p of before are no guide
+                self._run.rows["memory"][changed.any(axis=1), 0] = 0.0
         self._seen = None
 
     def set(self, q: ArrayLike | None = None, v: ArrayLike | None = None, x: ArrayLike | None = None) -> None:

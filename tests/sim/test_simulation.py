@@ -164,3 +164,26 @@ def test_what_cannot_go_on_says_so():
     with pytest.raises(lw.errors.InputError, match="no such method"):
         sim.method = "magic"
     assert lw.Simulation(pendulum(), np.float32([0.3]), np.float32([0.0])).advance(0.01).q.dtype == np.float32
+
+
+def test_generalized_alpha_keeps_its_order_where_parameters_change():
+    model = double_pendulum()
+
+    def end(method, dt):
+        sim = lw.Simulation(model, [0.4, -0.2], method=method, dt=dt, control=lambda t, q, v, p: p, p=np.zeros(2))
+        for k in range(10):
+            sim.advance(0.04, p=[3.0 * (-1.0) ** k, 1.0])
+        return np.concatenate([sim.q, sim.v])
+
+    exact = end("rk4", 1e-4)
+    coarse, fine = (np.abs(end("generalized_alpha", dt) - exact).max() for dt in (4e-3, 2e-3))
+    assert coarse > 3.0 * fine  # the second order; half of the steps' error is left by a method of the first
+
+
+def test_parameters_that_are_no_real_numbers_are_refused():
+    sim = lw.Simulation(double_pendulum(), [0.4, -0.2], control=lambda t, q, v, p: p, p=np.ones(2))
+    for wrong in ([np.nan, 0.0], [0.0, np.inf], np.array([1j, 0.0]), [1j, 0.0]):
+        with pytest.raises(lw.errors.InputError, match="p is not made of"):
+            sim.advance(0.01, p=wrong)
+        np.testing.assert_array_equal(sim.p, 1.0)
+        assert sim.t == 0.0
