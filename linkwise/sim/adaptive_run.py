@@ -90,6 +90,11 @@ class AdaptiveRun(Run):
         self.tables["times"] = self.home.brought(np.append(self.times, np.inf))
         self.control[:, 3] = 1.0  # the first is the start
 
+    def leave_out(self, ended: Array) -> None:
+        """States (count) that had ended before this run: they stay as they were."""
+        super().leave_out(ended)
+        self.control[ended, 2] = EVENT
+
     @property
     def control(self) -> Array:
         """The loop's own state (count, 8), see :data:`linkwise.sim.adaptive_loop.CONTROL`."""

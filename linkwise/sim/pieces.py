@@ -10,9 +10,9 @@ from linkwise.sim.work import RUNNING
 
 
 def is_plain(run: FixedRun) -> bool:
-    """Whether nothing can happen: no Python function, no events, no samples."""
+    """Whether nothing can happen, to some state: no Python function, no events, no samples."""
     plan = run.plan
-    return plan.is_compiled and not plan.events and not plan.motion.samplers
+    return run.states.count > 0 and plan.is_compiled and not plan.events and not plan.motion.samplers
 
 
 class Pieces:

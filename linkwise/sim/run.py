@@ -110,7 +110,13 @@ class Run(ABC):
         self.t0, self.end = t0, t0 + duration
         self.jumps.clear()
         self.slack = _slack(self.t0, self.end, self.states.dtype)
-        self.settle(np.arange(self.states.count), np.full(self.states.count, t0))
+        going_on = np.flatnonzero(~self.ended)
+        self.settle(going_on, np.full(len(going_on), t0))
+
+    def leave_out(self, ended: Array) -> None:
+        """States (count) that had ended before this run: they stay as they were."""
+        self.ended |= ended
+        self.y[self.home.brought(ended)] = self.home.brought(self.states.y[ended])
 
     @abstractmethod
     def is_running(self) -> bool:

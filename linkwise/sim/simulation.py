@@ -106,7 +106,7 @@ class Simulation:
                 do="pass NumPy arrays, or simulate() or rollout() on the device in one go",
             )
         self._states = self._setup.states(q0, v0, p, x0)
-        self._plan = self._planned()
+        self._plan = self._planned(self._setup)
         if self._plan is not None and self._plan.note:
             warnings.warn(self._plan.note, SlowControlWarning, stacklevel=2)
         self._place(self._states, v_given=v0 is not None)
@@ -114,11 +114,16 @@ class Simulation:
         self._pieces: Pieces | None = None
         self._over = ""  # why it cannot go on
         self._past: list[Occurrence] = []
+        self._ended = np.zeros(self._states.count, bool)  # of a batch, by terminal events
         self._seen: dict[str, Array] | None = None
 
-    def _planned(self) -> Plan | None:
-        """None where nothing can move."""
-        return self._setup.plan(self._states, every_step=False) if self._states.y.shape[1] else None
+    def _planned(self, setup: Setup) -> Plan | None:
+        """What is compiled, none where nothing can move; refuses what the method cannot do."""
+        if not self._states.y.shape[1]:
+            return None
+        plan = setup.plan(self._states, every_step=False)
+        _ = plan.routine  # made when it is first looked at
+        return plan
 
     def _place(self, states: States, v_given: bool) -> None:
         """Check where states are to be, and close what must be closed, in place."""
@@ -128,7 +133,15 @@ class Simulation:
 
     def _leave(self) -> None:
         """Forget all that a run knows but its state."""
-        self._states.y, self._past = np.array(self._y), self.events
+        self._put_back(*self._now())
+
+    def _now(self) -> tuple[Array, list[Occurrence], Array]:
+        """What a run is begun with: states, what happened, which have ended."""
+        return np.array(self._y), self.events, np.array(self._ended if self._run is None else self._run.ended)
+
+    def _put_back(self, y: Array, past: list[Occurrence], ended: Array) -> None:
+        """Go on from there, with another run."""
+        self._states.y, self._past, self._ended = y, past, ended
         self._run = self._pieces = self._seen = None
 
     # How it goes on.
@@ -139,11 +152,12 @@ class Simulation:
 
     @method.setter
     def method(self, value: str | GeneralizedAlpha) -> None:
+        setup = self._setup.with_method(value)
+        plan = self._planned(setup)  # what is refused is so before anything has changed
         self._leave()
-        self._setup = self._setup.with_method(value)
-        if self._setup.is_adaptive:
+        self._setup, self._plan = setup, plan
+        if setup.is_adaptive:
             self._states = self._states.in_double()
-        self._plan = self._planned()
 
     @property
     def dt(self) -> float:
@@ -218,6 +232,8 @@ class Simulation:
             q: configurations (..., nq); as they are if not given.
             v: velocities (..., nv); as they are if not given, at rest if only q is.
             x: states of actuators and controllers (..., nx); as they are if not given.
+
+        What a terminal event had ended goes on again.
         """
         if v is None:
             v = self.v if q is None else np.zeros(self.model.nv)
@@ -227,6 +243,7 @@ class Simulation:
         self._place(place, v_given=True)
         self._leave()
         self._states.y = place.y.astype(self._states.dtype, copy=False)
+        self._ended[:] = False
         self._over = ""
 
     # Motion.
@@ -241,7 +258,8 @@ class Simulation:
             Itself.
 
         A terminal event ends a single simulation before the end of the piece; see :attr:`status`. One that cannot go on
-        raises a :class:`LinkwiseError`. In a batch such a state becomes nan and harms no other.
+        raises a :class:`LinkwiseError`. In a batch such a state becomes nan and harms no other. After an exception in a
+        function of yours, or Ctrl-C, the simulation stands where the piece began.
         """
         if p is not None:
             self.p = p
@@ -263,22 +281,16 @@ class Simulation:
         return self
 
     def _advance(self, duration: float) -> None:
-        """A piece with all that may happen in it."""
-        setup, states, plan, t = self._setup, self._states, self._plan, self._t
-        assert plan is not None
-        check_clock(t, duration, None if setup.is_adaptive else self.dt, states.dtype, setup.is_adaptive)
-        if self._run is not None:
-            self._run.resume(t, duration)
-        elif setup.is_adaptive:
-            times, curves = np.array([t, t + duration]), setup.curves(plan, states)
-            self._run = AdaptiveRun(plan, states, t, duration, None, *self._tolerances, times, curves)
-        else:
-            self._run = FixedRun(plan, states, t, duration, self.dt, _NEVER, None, setup.curves(plan, states))
-        run = self._run
-        run.go(Progress(False, ""), self._threads)
-        if run.interrupted:
-            self._t = float(run.times_reached().min())
-            raise KeyboardInterrupt
+        """A piece with all that may happen in it; one that an error or an interrupt ends has not been."""
+        states, t, before = self._states, self._t, self._now()
+        try:
+            run = self._run_for(t, duration)
+            run.go(Progress(False, ""), self._threads)
+            if run.interrupted:  # of a batch, each state at a time of its own
+                raise KeyboardInterrupt
+        except BaseException:
+            self._put_back(*before)
+            raise
         self._t = t + duration
         statuses = run.statuses()
         if states.shape:
@@ -288,6 +300,22 @@ class Simulation:
         if isinstance(run, FixedRun) and is_plain(run):
             self._pieces = Pieces(run, self._threads)
 
+    def _run_for(self, t: float, duration: float) -> Run:
+        """The run, made ready for a piece."""
+        setup, states, plan = self._setup, self._states, self._plan
+        assert plan is not None
+        check_clock(t, duration, None if setup.is_adaptive else self.dt, states.dtype, setup.is_adaptive)
+        if self._run is not None:
+            self._run.resume(t, duration)
+            return self._run
+        if setup.is_adaptive:
+            times, curves = np.array([t, t + duration]), setup.curves(plan, states)
+            self._run = AdaptiveRun(plan, states, t, duration, None, *self._tolerances, times, curves)
+        else:
+            self._run = FixedRun(plan, states, t, duration, self.dt, _NEVER, None, setup.curves(plan, states))
+        self._run.leave_out(self._ended)
+        return self._run
+
     def _stop(self, status: str) -> None:
         """A single simulation has ended within a piece."""
         run = self._run
@@ -296,6 +324,7 @@ class Simulation:
         if status == "event":
             self._t = run.events[-1].t
             return
+        self._t = float(run.times_reached()[0])
         raise LinkwiseError(run.ending(0, "the simulation"))
 
     @property
@@ -304,8 +333,7 @@ class Simulation:
         if not self._states.shape:
             return "running" if not self._over else "event" if self._over == "event" else "failed"
         found = np.full(self._states.count, "running", dtype="<U7")
-        if self._run is not None:
-            found[self._run.ended] = "event"
+        found[self._ended if self._run is None else self._run.ended] = "event"
         found[~np.isfinite(self._y).all(axis=1)] = "failed"
         return found.reshape(self._states.shape)
 

@@ -187,3 +187,94 @@ def test_parameters_that_are_no_real_numbers_are_refused():
             sim.advance(0.01, p=wrong)
         np.testing.assert_array_equal(sim.p, 1.0)
         assert sim.t == 0.0
+
+
+def bouncing(action, **options):
+    wall = lw.Event(lambda t, q, v, p: q[0] - 1.0, direction=1, action=action, name="wall")
+    return lw.Simulation(slider(), [0.5], [1.0], events=wall, **options)
+
+
+@pytest.mark.parametrize("method", ["rk4", "dop853"])
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_after_an_exception_the_piece_has_not_been(method, error):
+    calls = []
+
+    def action(t, q, v):
+        calls.append(t)
+        if len(calls) == 1:
+            raise error
+        return q, -v
+
+    sim = bouncing(action, method=method).advance(0.2)
+    q = sim.q
+    with pytest.raises(error):
+        sim.advance(0.7)
+    assert sim.t == 0.2 and not sim.events
+    np.testing.assert_array_equal(sim.q, q)
+    sim.advance(0.7)
+    assert sim.t == pytest.approx(0.9) and sim.q[0] == pytest.approx(0.6) and len(sim.events) == 1
+
+
+@pytest.mark.parametrize("method", ["rk4", "dop853"])
+def test_states_of_a_batch_stand_at_one_time_after_an_interrupt(method):
+    raised = []
+
+    def action(t, q, v):
+        if not raised:
+            raised.append(t)
+            raise KeyboardInterrupt
+        return q, -v
+
+    wall = lw.Event(lambda t, q, v, p: q[0] - 1.0, direction=1, action=action)
+    sim = lw.Simulation(slider(), [[0.5], [-0.5], [0.0]], [[1.0], [0.5], [0.2]], events=wall, method=method)
+    sim.advance(0.1)
+    with pytest.raises(KeyboardInterrupt):
+        sim.advance(0.6)
+    np.testing.assert_allclose(sim.q[:, 0], np.array([0.5, -0.5, 0.0]) + sim.t * np.array([1.0, 0.5, 0.2]))
+    sim.advance(0.6)
+    np.testing.assert_allclose(sim.q[:, 0], [0.8, -0.15, 0.14])
+
+
+def test_a_method_that_is_refused_changes_nothing():
+    model = models.four_bar(2)
+    sim = lw.Simulation(model, model.neutral(), stabilization=lw.Baumgarte(10.0))
+    sim.advance(0.01)
+    with pytest.raises(lw.LinkwiseError):
+        sim.method = "variational"
+    assert sim.method == "rk4" and sim.advance(0.01).t == pytest.approx(0.02)
+
+
+@pytest.mark.parametrize("method", ["rk4", "dop853"])
+def test_what_has_ended_stays_so_until_it_is_set(method):
+    back = lw.Event(lambda t, q, v, p: q[0] - 1.0, direction=1, terminal=True)
+    sampled = lw.Sampled(slider(), lambda t, q, v, p: [0.0 * t], rate=50.0)
+    sim = lw.Simulation(slider(), [[0.9], [0.0]], [[1.0], [1.0]], events=back, method=method, control=sampled)
+    sim.advance(0.2)
+    x = sim.x
+    assert sim.status.tolist() == ["event", "running"]
+    sim.dt = 2e-3
+    sim.advance(0.2)
+    sim.method = "dopri5"
+    assert sim.status.tolist() == ["event", "running"]
+    sim.advance(0.2)
+    assert sim.status.tolist() == ["event", "running"] and len(sim.events) == 1
+    np.testing.assert_allclose(sim.q[:, 0], [1.0, 0.6])
+    np.testing.assert_array_equal(sim.x[0], x[0])
+    sim.set(q=[[0.0], [0.0]], v=[[1.0], [1.0]])
+    sim.advance(0.2)
+    assert (sim.status == "running").all()
+    np.testing.assert_allclose(sim.q, 0.2)
+
+
+def test_the_time_of_a_failure():
+    sim = lw.Simulation(double_pendulum(), [0.4, -0.2], [1.0, 0.5], method="dop853", max_steps=3)
+    with pytest.raises(lw.LinkwiseError, match="max_steps") as told:
+        sim.advance(5.0)
+    assert 0.0 < sim.t < 1.0 and f"t = {sim.t:.9g} s" in str(told.value)
+
+
+def test_an_empty_batch():
+    sim = lw.Simulation(double_pendulum(), np.zeros((0, 2)))
+    for _ in range(3):
+        sim.advance(0.01)
+    assert sim.t == pytest.approx(0.03) and sim.q.shape == (0, 2) and sim.status.shape == (0,)
