@@ -54,6 +54,8 @@ class Simulation:
         t0: time at the start, s.
         x0: states of the actuators at the start (..., nx); their own choice if not given.
         max_steps: steps that an adaptive method may try in one piece.
+        as_is: take the start, and what :meth:`set` is given, as it is: perhaps within the spring of a joint limit, or
+            with closures a little open. Otherwise the one is refused, and the others are closed.
         options: ``f_ext``, ``rules``, ``limits``, ``stabilization``, ``released``, ``max_step``, ``min_step`` and
             ``threads``, as for :func:`simulate`.
 
@@ -90,6 +92,7 @@ class Simulation:
         min_step: float = 0.0,
         max_steps: int = 1_000_000,
         threads: int | None = None,
+        as_is: bool = False,
     ) -> None:
         self._setup = Setup.of(model, method, control, f_ext, events, rules, limits, stabilization, released)
         check_finite("t0", t0)
@@ -97,7 +100,7 @@ class Simulation:
         check_positive("dt", dt)
         tolerances = (rtol, checked_atol(rtol, atol, max_step, min_step), max_step, min_step, int(max_steps))
         self._tolerances, self._threads = tolerances, checked_threads(threads)
-        self.model, self._dt = model, float(dt)
+        self.model, self._dt, self._as_is = model, float(dt), bool(as_is)
         self._t = float(t0)
         if home_of([given for given in (q0, v0, p, x0) if given is not None]) is not PROCESSOR:
             raise InputError(
@@ -109,7 +112,7 @@ class Simulation:
         self._plan = self._planned(self._setup)
         if self._plan is not None and self._plan.note:
             warnings.warn(self._plan.note, SlowControlWarning, stacklevel=2)
-        self._place(self._states, v_given=v0 is not None)
+        self._place(self._states, q_given=True, v_given=v0 is not None)
         self._run: Run | None = None
         self._pieces: Pieces | None = None
         self._over = ""  # why it cannot go on
@@ -125,9 +128,12 @@ class Simulation:
         _ = plan.routine  # made when it is first looked at
         return plan
 
-    def _place(self, states: States, v_given: bool) -> None:
+    def _place(self, states: States, q_given: bool, v_given: bool) -> None:
         """Check where states are to be, and close what must be closed, in place."""
-        self._setup.check_limits(states)
+        if self._as_is:
+            return
+        if q_given:  # where the motion led, a joint may lie on its limit, a little within the spring
+            self._setup.check_limits(states)
         if self._plan is not None:
             self._setup.close(self._plan, states, self._t, v_given)
 
@@ -237,10 +243,15 @@ class Simulation:
         """
         if v is None:
             v = self.v if q is None else np.zeros(self.model.nv)
-        place = self._setup.states(self.q if q is None else q, v, self.p, self.x if x is None else x)
+        q_given = q is not None
+        place = self._setup.states(q if q_given else self.q, v, self.p, self.x if x is None else x)
         if place.shape != self._states.shape:
             raise InputError("the batch has changed", got=str(place.shape), allowed=str(self._states.shape))
-        self._place(place, v_given=True)
+        if self._setup.switched:  # closures hold or not as events have left them
+            flags = len(self._setup.flags)
+            now = self._y[:, -flags:]
+            place.y[:, -flags:] = np.where(np.isfinite(now), now, self._setup.flags)
+        self._place(place, q_given, v_given=True)
         self._leave()
         self._states.y = place.y.astype(self._states.dtype, copy=False)
         self._ended[:] = False

@@ -15,7 +15,6 @@ from linkwise.errors import LinkwiseError
 from linkwise.model_api.model import Model
 from linkwise.sim.elements import Element, as_elements
 from linkwise.sim.simulation import Simulation
-from linkwise.sim.states import States
 from linkwise.viz.overlays import Moment
 
 Array = NDArray[Any]
@@ -66,13 +65,6 @@ class Hold:
     damping: float
 
 
-class _Shown(Simulation):
-    """Moves on from whatever is on show: perhaps in the spring of a limit, or open a little."""
-
-    def _place(self, states: States, v_given: bool) -> None:
-        pass
-
-
 class LiveRun:
     """The state of a running simulation; :meth:`advance` moves it on.
 
@@ -103,6 +95,7 @@ class LiveRun:
         if q is not None:
             self.start = (np.array(q, float), np.zeros(self.model.nv))
         self.t, (self.q, self.v) = 0.0, self.start
+        self.x: Array | None = None  # of actuators; their own choice at the start
         self.simulation: Simulation | None = None
         self.tau = np.zeros(self.model.nv)
         self.f_ext: Array | None = None
@@ -166,18 +159,22 @@ class LiveRun:
                 "rtol": 1e-6,
                 "atol": 1e-8,
                 "max_steps": _MOST_STEPS,
+                "as_is": True,  # whatever is on show
             }
-            self.simulation = _Shown(self.model, self.q, self.v, control=self.elements, p=self.p, **how)
+            start = {"control": self.elements, "p": self.p, "t0": self.t, "x0": self.x}
+            self.simulation = Simulation(self.model, self.q, self.v, **start, **how)
         sim = self.simulation
-        if sim.method != self.method:
-            sim.method = self.method
         try:
+            if sim.method != self.method:
+                sim.method = self.method
             sim.advance(duration, p=self.p)
         except LinkwiseError as error:
+            self.simulation = None  # the next one begins at the end of the last good piece
             raise LinkwiseError(
                 "the simulation stopped", got=str(error), do="reset it, or choose another integrator"
             ) from error
-        self.t, self.q, self.v, self.tau, self.f_ext, self.energy = sim.t, sim.q, sim.v, sim.tau, sim.f_ext, sim.energy
+        self.t, self.q, self.v, self.x = sim.t, sim.q, sim.v, sim.x
+        self.tau, self.f_ext, self.energy = sim.tau, sim.f_ext, sim.energy
 
     @property
     def closure_error(self) -> float:

@@ -8,6 +8,7 @@ import pytest
 import linkwise as lw
 from linkwise import models
 from tests.sim.mechanisms import double_pendulum, mixed, pendulum, slider
+from tests.sim.test_attach import CATCH, wagons
 
 
 def pieces(sim, n, duration):
@@ -278,3 +279,35 @@ def test_an_empty_batch():
     for _ in range(3):
         sim.advance(0.01)
     assert sim.t == pytest.approx(0.03) and sim.q.shape == (0, 2) and sim.status.shape == (0,)
+
+
+def test_what_rests_on_a_limit_can_be_pushed():
+    b = lw.ModelBuilder("limited")
+    b.add_body("rod", joint=lw.Revolute(axis=(0, 1, 0)), mass=1.0, com=(0.5, 0, 0), inertia=0.1 * np.eye(3),
+               limits=lw.JointLimits(-1.0, 0.1))  # fmt: skip
+    model = b.build()
+    sim = lw.Simulation(model, [0.0]).advance(1.5)
+    assert sim.q[0] > 0.1  # a little inside the spring
+    q = sim.q
+    sim.set(v=[-1.0])
+    np.testing.assert_array_equal(sim.q, q)
+    assert sim.advance(0.1).q[0] < q[0]
+    for wrong in (sim.set, lambda q: lw.Simulation(model, q)):
+        with pytest.raises(lw.errors.InputError, match="limits"):
+            wrong(q)
+    shown = lw.Simulation(model, q, as_is=True)
+    np.testing.assert_array_equal(shown.q, q)
+    shown.set(q=q + 0.01)
+
+
+@pytest.mark.parametrize("method", ["rk4", "dop853"])
+def test_closures_hold_as_events_left_them(method):
+    start = {"released": "coupler", "events": [CATCH], "method": method, "dt": 0.01}
+    sim = lw.Simulation(wagons(), [0.0, 0.0], [1.0, 0.0], **start).advance(1.2)
+    np.testing.assert_allclose(sim.v, 0.4)
+    sim.set(v=[1.0, 1.0])
+    sim.advance(0.5)
+    np.testing.assert_allclose(sim.v, 1.0)
+    with pytest.warns(lw.errors.ModelWarning, match="coupler"):
+        sim.set(v=[1.0, 0.5])
+    assert sim.v[0] == pytest.approx(sim.v[1]) == pytest.approx(0.7)

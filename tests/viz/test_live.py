@@ -113,3 +113,22 @@ def test_a_force_is_drawn_on_its_line_of_action():
     np.testing.assert_allclose(np.cross(points, f), np.cross(r, f), atol=1e-12)  # the same moment: the same line
     np.testing.assert_allclose(np.einsum("ki,ki->k", points, f), 0.0, atol=1e-12)  # at its point nearest to the origin
     assert not on_the_line(np.array([[1.0, 0, 0, 0, 0, 0], [0, 0, 9.0, 1e-3, 0, 0]]), 1.0).any()  # couples
+
+
+def test_another_integrator_goes_on_after_a_failure():
+    """Steps that are too long for a stiff spring, which takes hold after a while."""
+    model = models.planar_arm()
+
+    def stiff(t, q, v, p):
+        return [lw.where(t > 0.09, -3e6 * (q[0] - 0.3) - 1e3 * v[0], 0.0), 0.0, 0.0]
+
+    run = LiveRun(model, np.array([0.3, -0.2, 0.5]), control=stiff, dt=5e-3)
+    run.advance(0.05)
+    with pytest.raises(LinkwiseError, match="another integrator"):
+        for _ in range(100):
+            run.advance(0.05)
+    t, q = run.t, run.q
+    assert t > 0.0 and np.isfinite(q).all()
+    run.method = "rodas4"
+    run.advance(0.05)
+    assert run.t == pytest.approx(t + 0.05) and np.isfinite(run.q).all()
