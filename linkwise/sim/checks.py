@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 _LEAST_RTOL = 1e-14
+_SINGLE = 2.0**29  # of float64's spacing is that of float32
 _INSTANTS = 1000  # different times that an adaptive run must be able to tell
 
 
@@ -105,25 +106,29 @@ def check_finite(name: str, value: Any) -> None:
         raise InputError(f"{name} is not a finite number", got=repr(value), allowed="a number")
 
 
+def spacing(t: float, dtype: Any) -> float:
+    """How far apart numbers are near a time."""
+    return math.ulp(t) if dtype == np.float64 else _SINGLE * math.ulp(t)
+
+
 def check_clock(t0: float, duration: float, dt: float | None, dtype: Any, adaptive: bool) -> None:
     """Time passes with every step: steps are not lost in the rounding of t."""
     end = float(t0) + float(duration)
     if not math.isfinite(end):
         raise InputError("t0 + duration is too large", got=f"{t0:g} + {duration:g} s", allowed="a finite number")
-    largest = max(abs(float(t0)), abs(end))
-    spacing = math.ulp(largest) if dtype == np.float64 else float(np.spacing(np.dtype(dtype).type(largest)))
+    apart = spacing(max(abs(float(t0)), abs(end)), dtype)
 
     def where() -> str:
-        return f"near t = {end:g} s, {np.dtype(dtype)} numbers are {spacing:.2g} s apart"
+        return f"near t = {end:g} s, {np.dtype(dtype)} numbers are {apart:.2g} s apart"
 
-    if dt is not None and dt < spacing:
+    if dt is not None and dt < apart:
         raise InputError(
             "time would stand still: a step is lost in the rounding of t",
             got=f"dt = {dt:g} s; {where()}",
-            allowed=f"dt >= {spacing:.2g} s",
+            allowed=f"dt >= {apart:.2g} s",
             do="a t0 near zero, or a larger dt",
         )
-    if adaptive and duration < _INSTANTS * spacing:
+    if adaptive and duration < _INSTANTS * apart:
         raise InputError(
             "time would stand still: too few numbers lie between t0 and t0 + duration",
             got=f"duration = {duration:g} s; {where()}",

@@ -43,8 +43,7 @@ class FixedRun(Run):
     ) -> None:
         super().__init__(plan, states, t0, duration, curves, home)
         self.dt = dt
-        self.steps = max(1, math.ceil(duration / dt - 1e-9))
-        self.h = duration / self.steps
+        self.pace(self.t0, duration)
         self.times = times
         self.between: Array | None = None  # output times that lie between samples
         self.every = int(save_every) if times is None else _stride(times, t0, self.h, self.steps)
@@ -54,7 +53,6 @@ class FixedRun(Run):
         self.saved = storage(home, out, (count, saves + 1, plan.motion.ny), dtype)
         self.saved[:, 0] = self.y
         self.stuck = np.zeros(count, bool)  # in events without end
-        self.slack = max(self.slack, 1e-9 * self.h)
         start = np.tile(np.array([self.t0, self.h, self.end, self.slack], dtype), (count, 1))
         self.rows["start"] = home.brought(start)
         clock = [0.0, 0.0, self.every, self.every, 1.0, RUNNING, self.t0]
@@ -72,12 +70,16 @@ class FixedRun(Run):
         if plan.is_compiled:
             self.chunk_steps = max(1, int(CHUNK_SECONDS / home.seconds(plan.routine.operations, count)))
 
-    def resume(self, t0: float, duration: float) -> None:
-        """Make ready to go on from a time, by a duration, in steps of at most the dt that was asked for."""
-        super().resume(t0, duration)
+    def pace(self, t0: float, duration: float) -> None:
+        """Equal steps from a time on, of at most the dt that was asked for."""
+        super().pace(t0, duration)
         self.steps = max(1, math.ceil(duration / self.dt - 1e-9))
         self.h = duration / self.steps
         self.slack = max(self.slack, 1e-9 * self.h)
+
+    def resume(self, t0: float, duration: float) -> None:
+        """Make ready to go on from a time, by a duration, in steps of at most the dt that was asked for."""
+        super().resume(t0, duration)
         start = np.array([self.t0, self.h, self.end, self.slack], self.states.dtype)
         self.rows["start"] = self.home.brought(np.tile(start, (self.states.count, 1)))
         self.clock[...] = [0.0, 0.0, self.every, self.every, 1.0, RUNNING, self.t0]

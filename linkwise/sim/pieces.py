@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from typing import Any
 
 from linkwise.sim.fixed_run import FixedRun
+from linkwise.sim.interrupts import held_back
 from linkwise.sim.work import RUNNING
 
 
@@ -25,20 +26,35 @@ class Pieces:
         self._first_start: Any = memoryview(self._start[0])
         self._first_clock: Any = memoryview(self._clock[0])
         kernel = run.plan.kernel(self._count, run.states.dtype)
-        self._call = kernel.bound(run.rows, run.tables, {"saved": run.saved}, self._count, threads)
+        call = kernel.bound(run.rows, run.tables, {"saved": run.saved}, self._count, threads)
+        self._call = call if threads == 1 else lambda: _uninterrupted(call)
+        self.end = run.end
+        """Of the last piece, s."""
 
     def advance(self, t: float, duration: float) -> bool:
         """From t on by a duration; False if it is too long to be left alone with, or not a duration."""
         run = self._run
-        if not 0.0 < duration <= run.chunk_steps * run.dt:
+        if not isinstance(duration, float) or not 0.0 < duration <= run.chunk_steps * run.dt:
             return False
-        steps = max(1, math.ceil(duration / run.dt - 1e-9))
-        h = duration / steps
+        run.pace(t, duration)
+        if run.dt < run.rounding:  # time would stand still
+            return False
         start, clock = self._first_start, self._first_clock
-        start[0], start[1], start[2] = t, h, t + duration
-        start[3] = max(1e-9 * h, 2e-15 * abs(t))
-        clock[0], clock[1], clock[2], clock[5], clock[6] = 0.0, steps, run.every, RUNNING, t
+        clock[0], self.end = 0.0, run.end
+        start[0], start[1], start[2], start[3] = t, run.h, run.end, run.slack
+        clock[1], clock[2], clock[5], clock[6] = run.steps, run.every, RUNNING, t
         if self._count > 1:
             self._start[1:], self._clock[1:] = self._start[0], self._clock[0]
         self._call()
         return True
+
+    def time(self, start: float) -> float:
+        """Where a piece that began at ``start`` was interrupted: there, or at its end."""
+        done = self._first_clock[0] >= self._run.steps
+        return self.end if done and self.end > start else start
+
+
+def _uninterrupted(call: Callable[[], None]) -> None:
+    """A call of several threads, which would go on writing."""
+    with held_back():
+        call()

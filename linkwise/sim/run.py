@@ -14,6 +14,7 @@ from linkwise.codegen.home import Home
 from linkwise.codegen.processor import PROCESSOR
 from linkwise.errors import InputError
 from linkwise.model_api.model import Model
+from linkwise.sim.checks import spacing
 from linkwise.sim.closed_states import OPEN, ClosedStates, drift
 from linkwise.sim.curves import RunTables
 from linkwise.sim.events import Event, Occurrence
@@ -54,9 +55,7 @@ class Run(ABC):
         self, plan: Plan, states: States, t0: float, duration: float, curves: RunTables, home: Home = PROCESSOR
     ) -> None:
         self.plan, self.states, self.curves, self.home = plan, states, curves, home
-        self.t0, self.end = float(t0), float(t0) + float(duration)
-        self.slack = _slack(self.t0, self.end, states.dtype)
-        """Times that differ by no more are one."""
+        Run.pace(self, float(t0), float(duration))
         everyone = np.arange(states.count)
         y = self._settled(everyone, np.full(states.count, self.t0), states.y.copy())
         self.rows: dict[str, Any] = {"y": home.brought(y), "p": home.brought(curves.widened(states.p))}
@@ -105,11 +104,18 @@ class Run(ABC):
         """One of them (ny), on the host."""
         return np.asarray(self.home.taken(self.y, k))
 
+    def pace(self, t0: float, duration: float) -> None:
+        """From when to when."""
+        self.t0, self.end = t0, t0 + duration
+        self.rounding = spacing(max(abs(t0), abs(self.end)), self.states.dtype)
+        self.slack = 8.0 * self.rounding
+        """Times that differ by no more are one."""
+
     def resume(self, t0: float, duration: float) -> None:
         """Make ready to go on from a time, by a duration; what was recorded is forgotten."""
-        self.t0, self.end = t0, t0 + duration
+        self.pace(t0, duration)
         self.jumps.clear()
-        self.slack = _slack(self.t0, self.end, self.states.dtype)
+        self.interrupted = False
         going_on = np.flatnonzero(~self.ended)
         self.settle(going_on, np.full(len(going_on), t0))
 
@@ -305,11 +311,6 @@ class Run(ABC):
             return first
         share = f"({len(reasons)} of {self.states.count} did not reach the end)"
         return first.replace("of the batch", f"of the batch {share}", 1)
-
-
-def _slack(start: float, end: float, dtype: Any) -> float:
-    """A few units of rounding of these times."""
-    return 8.0 * float(np.spacing(np.dtype(dtype).type(max(abs(start), abs(end)))))
 
 
 def _after(event: Event, result: Any, model: Model) -> Array:

@@ -207,7 +207,7 @@ class Simulation:
     @p.setter
     def p(self, value: ArrayLike) -> None:
         given = self._states.p
-        wanted, before = (*self._states.shape, given.shape[-1]), given.copy()
+        wanted, before = (*self._states.shape, given.shape[-1]), given.tobytes()
         try:
             array = np.asarray(value)
             if array.dtype.kind not in "fiubO":
@@ -216,20 +216,26 @@ class Simulation:
         except (TypeError, ValueError):
             got = f"shape {checked_vector('p', value, wanted[-1]).shape}"
             raise InputError("p does not fit the simulation", got=got, allowed=str(wanted)) from None
-        changed = given != before
-        if not changed.any():
+        if given.tobytes() == before:
             return
-        if not self._states.shape and not np.isfinite(given[changed]).all():  # in a batch only that state fails
-            got = np.array2string(given[0], threshold=20)
-            given[...] = before
-            raise InputError("p is not made of finite numbers", got=got, allowed="finite numbers")
+        if not self._states.shape and not math.isfinite(sum(given[0].tolist())):  # in a batch only that state fails
+            self._check_p(np.frombuffer(before, given.dtype))
         if self._run is not None:
             row = self._run.rows["p"]
             if row is not given:  # with room for tables behind
                 row[:, : given.shape[-1]] = given
             if "memory" in self._run.rows:  # accelerations under the p of before are no guide
+                changed = given != np.frombuffer(before, given.dtype).reshape(given.shape)
                 self._run.rows["memory"][changed.any(axis=1), 0] = 0.0
         self._seen = None
+
+    def _check_p(self, before: Array) -> None:
+        """New parameters of a single state are finite; else those of before stay."""
+        given = self._states.p[0]
+        if not np.isfinite(given[given != before]).all():
+            got = np.array2string(given, threshold=20)
+            given[:] = before
+            raise InputError("p is not made of finite numbers", got=got, allowed="finite numbers")
 
     def set(self, q: ArrayLike | None = None, v: ArrayLike | None = None, x: ArrayLike | None = None) -> None:
         """Put it elsewhere, at the same time: an environment that begins anew, an estimate that was corrected.
@@ -275,12 +281,21 @@ class Simulation:
         if p is not None:
             self.p = p
         self._seen = None
-        if self._pieces is not None and not self._over and self._pieces.advance(self._t, duration):
-            self._t += duration
-            if not self._states.shape and not np.isfinite(self._y).all():
-                self._stop("failed")
-            return self
+        pieces = self._pieces
+        if pieces is not None and not self._over:
+            try:
+                quick = pieces.advance(self._t, duration)
+                if quick:
+                    self._t = pieces.end
+            except KeyboardInterrupt:  # perhaps after the steps, which are not interrupted
+                self._t = pieces.time(self._t)
+                raise
+            if quick:
+                if not self._states.shape and not np.isfinite(self._y).all():
+                    self._stop("failed")
+                return self
         check_positive("duration", duration)
+        duration = float(duration)
         if self._over:
             raise LinkwiseError(
                 "the simulation is over", got=self._over, do="set() it elsewhere, or make another Simulation"

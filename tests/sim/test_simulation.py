@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -311,3 +313,63 @@ def test_closures_hold_as_events_left_them(method):
     with pytest.warns(lw.errors.ModelWarning, match="coupler"):
         sim.set(v=[1.0, 0.5])
     assert sim.v[0] == pytest.approx(sim.v[1]) == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize("wrong", ["a", None, np.array([0.01]), True, -1.0])
+def test_durations_are_checked_in_quick_pieces(wrong):
+    sim = lw.Simulation(double_pendulum(), [0.4, -0.2]).advance(0.01)
+    with pytest.raises(lw.errors.InputError, match="duration"):
+        sim.advance(wrong)
+    assert sim.advance(np.float32(0.25)).t == 0.26 and type(sim.t) is float
+
+
+def test_an_interrupt_loses_no_time():
+    """Ctrl-C at any moment: the state is the one at sim.t."""
+    model = double_pendulum()
+    options = {"dt": 1e-3, "control": lambda t, q, v, p: [1.0, lw.cos(t)], "threads": 1}
+    sim = lw.Simulation(model, [0.4, -0.2], **options).advance(0.01)
+
+    def tick(frame, event, arg):
+        """Raises at the n-th line that is run, as Ctrl-C may."""
+        nonlocal left
+        if "linkwise/sim" not in frame.f_code.co_filename:
+            return None
+        if event == "line":
+            left -= 1
+            if left == 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return tick
+
+    interrupts = 0
+    for moment in range(1, 200):
+        left = moment
+        sys.settrace(tick)
+        try:
+            sim.advance(0.01)
+        except KeyboardInterrupt:
+            interrupts += 1
+        else:
+            break
+        finally:
+            sys.settrace(None)
+    assert interrupts > 10
+    whole = lw.simulate(model, [0.4, -0.2], None, sim.t, method="rk4", **options)
+    np.testing.assert_allclose(sim.q, whole.q[-1], atol=1e-10)
+
+
+def test_what_is_said_of_a_failure_in_a_quick_piece():
+    sim = lw.Simulation(double_pendulum(), [0.4, -0.2], control=lambda t, q, v, p: p, p=np.zeros(2), t0=5.0)
+    sim.advance(0.01).advance(0.01)
+    with pytest.raises(lw.LinkwiseError, match=r"from t = 5\.03 s"):
+        sim.advance(0.01, p=[1e300, 0.0])
+    assert sim.t == pytest.approx(5.03)
+
+
+def test_time_does_not_stand_still_in_quick_pieces():
+    q0, v0 = np.float32([0.4, -0.2]), np.float32([0.0, 0.0])
+    sim = lw.Simulation(double_pendulum(), q0, v0, t0=16383.9, dt=1e-3).advance(0.05)
+    with pytest.raises(lw.errors.InputError, match="stand still"):
+        for _ in range(3):
+            sim.advance(0.05)
+    assert sim.t < 16384.0
