@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -120,6 +121,24 @@ class Simulation:
         self._ended = np.zeros(self._states.count, bool)  # of a batch, by terminal events
         self._seen: dict[str, Array] | None = None
 
+    def __repr__(self) -> str:
+        batch = f", batch {self._states.shape}" if self._states.shape else ""
+        over = f", over: {self._over}" if self._over else ""
+        name = self._setup.method_name
+        return f"<Simulation of {self.model.name!r}: {name}, t = {self._t:.9g} s{batch}{over}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but what is compiled and what a run knows besides its state."""
+        y, past, ended = self._now()
+        states = copy(self._states)
+        states.y, states.p = y, states.p.copy()
+        now = {"_states": states, "_past": past, "_ended": ended}
+        return {**vars(self), **now, "_plan": None, "_run": None, "_pieces": None, "_seen": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._plan = self._planned(self._setup)
+
     def _planned(self, setup: Setup) -> Plan | None:
         """What is compiled, none where nothing can move; refuses what the method cannot do."""
         if not self._states.y.shape[1]:
@@ -184,12 +203,12 @@ class Simulation:
 
     @property
     def q(self) -> Array:
-        """Configurations (..., nq)."""
+        """Configurations (..., nq), rad or m; quaternions of length one."""
         return self._part(0, self.model.nq)
 
     @property
     def v(self) -> Array:
-        """Velocities (..., nv)."""
+        """Velocities (..., nv), rad/s or m/s."""
         return self._part(self.model.nq, self.model.nq + self.model.nv)
 
     @property
@@ -376,7 +395,7 @@ class Simulation:
 
     @property
     def vdot(self) -> Array:
-        """Accelerations now (..., nv)."""
+        """Accelerations now (..., nv), rad/s² or m/s²."""
         return self._observed["vdot"]
 
     @property
@@ -387,7 +406,10 @@ class Simulation:
 
     @property
     def f_ext(self) -> Array | None:
-        """What elements exert on bodies now (..., n_bodies, 6), in body frames; None if none does."""
+        """What elements exert on bodies now (..., n_bodies, 6): moments, N m, then forces, N, in body frames.
+
+        None if none does.
+        """
         found = self._observed.get("f_ext")
         return None if found is None else found.reshape(*self._states.shape, len(self.model.bodies), 6)
 

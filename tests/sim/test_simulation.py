@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import sys
 
 import numpy as np
@@ -373,3 +375,19 @@ def test_time_does_not_stand_still_in_quick_pieces():
         for _ in range(3):
             sim.advance(0.05)
     assert sim.t < 16384.0
+
+
+def constant(t, q, v, p):
+    return [p[0], 0.5]
+
+
+@pytest.mark.parametrize("method", ["rk4", "dop853"])
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda sim: pickle.loads(pickle.dumps(sim))])
+def test_copies_go_on_by_themselves(method, copied):
+    sim = lw.Simulation(double_pendulum(), [0.4, -0.2], control=constant, p=[1.0], method=method).advance(0.1)
+    other = copied(sim)
+    assert other.t == sim.t and repr(other) == repr(sim) and method in repr(sim)
+    sim.advance(0.1)
+    np.testing.assert_allclose(other.advance(0.1).q, sim.q, atol=1e-9)
+    other.advance(0.1, p=[-1.0])
+    assert sim.t == pytest.approx(0.2) and sim.p[0] == 1.0
