@@ -19,6 +19,7 @@ that keeps the closures closed, and with them the rank, (D_bJ_c)*ν = -J_c*(D_b�
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -85,11 +86,13 @@ def second_order_closed(
         held = bent.general(*given, *first, *then, threads=threads)
         turned = along(tree.dqdvdot, "ikj", along_q[others])  # D_b𝓜, symmetric
         f = held.efforts - of_tree - first[2] @ turned
+        # Sizes are written out: an empty batch leaves none to be found.
+        batch, pairs = f.shape[:-3], f.shape[-3:-1]
         side_by_side = [
-            np.swapaxes(a.reshape(*a.shape[:-3], -1, a.shape[-1]), -1, -2) for a in (f, -held.accelerations)
+            np.swapaxes(a.reshape(*batch, math.prod(pairs), a.shape[-1]), -1, -2) for a in (f, -held.accelerations)
         ]
         solved, _ = changes.system.solve(*side_by_side)
-        return np.swapaxes(solved.reshape(*solved.shape[:-1], -1, n), -1, -2)
+        return np.swapaxes(solved.reshape(*batch, n, *pairs), -1, -2)
 
     in_q, in_v, in_tau = (slice(k * n, (k + 1) * n) for k in range(3))
     after_q = along(tree.dqdq, "ijk", along_q) + along(tree.dqdv, "ijk", along_v)
