@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.model_api.closed_linearization import in_double
+
 if TYPE_CHECKING:
     from linkwise.model_api.model import Model
 
@@ -57,8 +59,8 @@ def second_order_closed(
 ) -> SecondOrderClosed:
     """v̇ with its first and second derivatives at a state (q, v, τ)."""
     n = model.nv
-    q, v, _ = state
-    changes = model._closed_changes(*state, f_ext, t, p, threads)
+    dtype, (q, v, tau, f_ext, t, p) = in_double(*state, f_ext, t, p)
+    changes = model._closed_changes(q, v, tau, f_ext, t, p, threads)
     tree = model.linearize_inverse(q, v, changes.vdot, f_ext, order=2, p=p, threads=threads)
     x, multipliers = changes.vdot_changes, changes.multiplier_changes
 
@@ -100,4 +102,4 @@ def second_order_closed(
     by_v = columns(in_v, slice(n, 3 * n), along(tree.dvdv, "ijk", along_v[n:]))
     first = (changes.vdot, x[..., in_q], x[..., in_v], x[..., in_tau])
     second = (by_q[..., in_q], by_q[..., in_v], by_v[..., :n], by_q[..., in_tau], by_v[..., n:])
-    return SecondOrderClosed(*first, *second)
+    return SecondOrderClosed(*(a.astype(dtype, copy=False) for a in (*first, *second)))

@@ -45,7 +45,7 @@ class NullSpace:
         self.U, self.V = U, V * self.kept[..., None]
 
     def solve(self, f: Array, gamma: Array) -> tuple[Array, Array]:
-        """x (..., nv, k) and λ (..., m, k) for columns f (..., nv, k) and γ (..., m, k); NaN where 𝓜 or J_c is not finite."""
+        """x (..., nv, k) and λ (..., m, k) for columns f (..., nv, k) and γ (..., m, k); NaN where 𝓜 or J_c has one."""
         free = self._inward(f)
         V = np.swapaxes(self.V, -1, -2)
         across = self.inverse * (np.swapaxes(self.U, -1, -2) @ (self.scale * gamma)) - self.V @ free
