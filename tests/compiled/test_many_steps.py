@@ -109,6 +109,26 @@ def test_mistakes(model: Any, step: Any) -> None:
         lw.rollout(step, 3, sequences=["tau"])(*np.ones((2, 2)), np.ones((4, 2)))
 
 
+def test_what_is_not_compiled_says_so() -> None:
+    with pytest.raises(InputError, match="lw.compile it"):
+        lw.rollout(lambda q: q, 3)  # type: ignore[arg-type]
+
+
+def test_one_sequence_by_name_and_inputs_by_name(step: Any) -> None:
+    q, v, taus = np.ones(2), np.zeros(2), np.arange(10.0).reshape(5, 2)
+    whole = lw.rollout(step, 5, sequences="tau")
+    expected = lw.rollout(step, 5, sequences=["tau"])(q, v, taus)
+    for found in (whole(q, v, taus), whole(q, tau=taus, v=v), whole(q=q, v=v, tau=taus)):
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(a, b)
+    gradient = whole.value_and_gradient("tau", of="power")
+    np.testing.assert_array_equal(gradient(q, v, tau=taus).gradient, gradient(q, v, taus).gradient)
+    with pytest.raises(InputError, match="was not given tau"):
+        whole(q, v=v)
+    with pytest.raises(UnknownNameError, match="taus"):
+        whole(q, v, taus=taus)
+
+
 @pytest.mark.parametrize("batch", [(0,), (3, 0)])
 @pytest.mark.parametrize("record", [False, True])
 @pytest.mark.parametrize("sequences", [(), ("tau",)])
