@@ -34,7 +34,7 @@ def rollout(
         step: takes the state and whatever else, and returns the next state. An output with the name of an input becomes
             that input of the next step; a single output without a name becomes the first input.
         steps: how often, at least once.
-        sequences: names of inputs that differ from step to step: arrays (steps, ..., n), the steps before any batch axes.
+        sequences: names of inputs that differ at every step: arrays (steps, ..., n), the steps before any batch axes.
         record: return every step's outputs, (steps, ..., n), instead of the last ones.
 
     Example:

@@ -110,7 +110,7 @@ def test_mistakes(model: Any, step: Any) -> None:
 
 
 def test_what_is_not_compiled_says_so() -> None:
-    with pytest.raises(InputError, match="lw.compile it"):
+    with pytest.raises(InputError, match="not a compiled function"):
         lw.rollout(lambda q: q, 3)  # type: ignore[arg-type]
 
 
