@@ -163,6 +163,8 @@ class RolloutFunction:
             lambda: PROCESSOR.runner(routine, batch.dtype, few),
         )
         kept = (steps,) if self.record else ()
+        shapes = [(*kept, *batch.shape, *spec.shape) for spec in program.outputs]
+        filled = batch.checked_out(shapes, out)
         results = [recycled.empty((*kept, batch.size, spec.size), batch.dtype) for spec in program.outputs]
         passed = {routine.given(k): row for k, row in enumerate(rows) if k not in self.sequences}
         made = {routine.made(k): result for k, result in enumerate(results)}
@@ -181,10 +183,11 @@ class RolloutFunction:
                 batch.size,
                 threads,
             )
-        shaped = [
-            a.reshape((*kept, *batch.shape, *spec.shape)) for a, spec in zip(results, program.outputs, strict=True)
-        ]
-        return shaped if out is None else _filled(self.step.name, shaped, out)
+        shaped = [a.reshape(shape) for a, shape in zip(results, shapes, strict=True)]
+        for target, value in zip(filled, shaped, strict=True):
+            if target is not None:
+                target[...] = value
+        return [value if target is None else target for target, value in zip(filled, shaped, strict=True)]
 
     def _series(self, batch: Batch, k: int, array: Any) -> Any:
         core, size = self.step.program.inputs[k].shape, self.step.program.inputs[k].size
@@ -226,18 +229,3 @@ def _feedback(step: CompiledFunction) -> tuple[tuple[int, int], ...]:
                 allowed=f"shape {inputs[i].shape}",
             )
     return tuple(pairs)
-
-
-def _filled(name: str, values: list[Any], out: Any) -> list[Any]:
-    targets = list(out) if isinstance(out, tuple) else [out]
-    if len(targets) != len(values):
-        raise InputError(f"out of {name} has the wrong length", got=str(len(targets)), allowed=f"{len(values)} arrays")
-    for target, value in zip(targets, values, strict=True):
-        if not isinstance(target, np.ndarray) or target.shape != value.shape or target.dtype != value.dtype:
-            raise InputError(
-                f"out of {name} does not fit",
-                got=f"{type(target).__name__} {getattr(target, 'shape', '')} {getattr(target, 'dtype', '')}",
-                allowed=f"ndarray {value.shape} {value.dtype}",
-            )
-        target[...] = value
-    return targets

@@ -148,3 +148,16 @@ def test_empty_batches_and_models_that_cannot_move(batch, record, sequences, mov
         tau = np.zeros((*((5,) if sequences else ()), *shape, n))
         out = lw.rollout(step, 5, sequences=sequences, record=record)(np.zeros((*shape, n)), np.zeros((*shape, n)), tau)
         assert out.q.shape == (*((5,) if record else ()), *shape, n)
+
+
+def test_out_is_checked_before_anything_runs(step: Any) -> None:
+    whole, state = lw.rollout(step, 3), np.ones((3, 2))
+    fixed = np.zeros(2)
+    fixed.flags.writeable = False
+    for out, message in (
+        (np.zeros(2), "wrong length"),
+        ((np.zeros(3), np.zeros(()), np.zeros(2)), "does not fit"),
+        ((np.zeros(2), np.zeros(()), fixed), "read-only"),
+    ):
+        with pytest.raises(InputError, match=message):
+            whole(*state, out=out)
