@@ -72,8 +72,8 @@ class ClosedLinearization:
     ) -> tuple[LinearizedForward, Array]:
         """And ∂v̇/∂p (..., nv, np), without columns where it is not asked for."""
         n = self.nv
-        dtype, given = in_double(q, v, tau, f_ext, t, p)
-        changes = self._closed_changes(*given, threads, with_parameters=not only_state)
+        dtype, (q, v, tau, f_ext, t, p) = in_double(q, v, tau, f_ext, t, p)
+        changes = self._closed_changes(q, v, tau, f_ext, t, p, threads, with_parameters=not only_state)
         vdot, x = (a.astype(dtype, copy=False) for a in (changes.vdot, changes.vdot_changes))
         return LinearizedForward(vdot, x[..., :n], x[..., n : 2 * n], x[..., 2 * n : 3 * n]), x[..., 3 * n :]
 

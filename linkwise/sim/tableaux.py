@@ -194,7 +194,7 @@ class GeneralizedAlpha:
 
     def __post_init__(self) -> None:
         rho: object = self.spectral_radius
-        if isinstance(rho, bool) or not (isinstance(rho, Real) and 0.0 <= rho <= 1.0):
+        if isinstance(rho, bool) or not (isinstance(rho, Real) and 0.0 <= float(rho) <= 1.0):
             raise InputError(
                 "the spectral radius is not a factor of damping", got=repr(rho), allowed="a number, 0 to 1"
             )
