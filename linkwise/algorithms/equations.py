@@ -89,10 +89,14 @@ def _pulls(tree: Tree, each: Sequence[Equations]) -> Pulls:
             row = forces.setdefault(link.index, [still] * count)
             for k, force in enumerate(own, start):
                 row[k] = force if row[k] is still else row[k] + force
+        named: set[int] = set()
         for link, axes in e.efforts:
             wide = efforts.setdefault(link.index, [[0.0] * count for _ in range(most)])
+            again = link.index in named  # a relation may name a joint more than once
+            named.add(link.index)
             for row_of_axis, axis in zip(wide, axes, strict=False):
-                row_of_axis[start : start + e.count] = axis
+                for k, effort in enumerate(axis, start):
+                    row_of_axis[k] = row_of_axis[k] + effort if again else effort
         start += e.count
     on_links = [(tree.links[index], tuple(row)) for index, row in forces.items()]
     on_axes = [(tree.links[index], wide) for index, wide in efforts.items()]

@@ -93,29 +93,39 @@ class Batch:
 
     def outputs(self, specs: Sequence[ArraySpec], out: Any) -> list[tuple[Any, Any]]:
         """For each output a flat (batch, size) array to fill and the array in the caller's shape."""
-        given = [None] * len(specs) if out is None else list(out) if isinstance(out, tuple) else [out]
-        if len(given) != len(specs):
-            raise InputError(
-                f"out of {self.name} has the wrong length", got=str(len(given)), allowed=f"{len(specs)} arrays"
-            )
+        shapes = [self.shape + spec.shape for spec in specs]
         results = []
-        for spec, target in zip(specs, given, strict=True):
-            shape = self.shape + spec.shape
-            if target is not None:
-                if not isinstance(target, np.ndarray) or target.shape != shape or target.dtype != self.dtype:
-                    raise InputError(
-                        f"out of {self.name} does not fit",
-                        got=f"{type(target).__name__} {getattr(target, 'shape', '')} {getattr(target, 'dtype', '')}",
-                        allowed=f"ndarray {shape} {self.dtype}",
-                    )
-                if not target.flags.writeable:
-                    raise InputError(f"out of {self.name} is read-only", allowed="an array that can be written to")
-                if target.flags.c_contiguous and not any(np.may_share_memory(target, a) for a in self.arrays):
-                    results.append((target.reshape(self.size, spec.size), target))
-                    continue
+        for spec, shape, target in zip(specs, shapes, self.checked_out(shapes, out), strict=True):
+            if (
+                target is not None
+                and target.flags.c_contiguous
+                and not any(np.may_share_memory(target, a) for a in self.arrays)
+            ):
+                results.append((target.reshape(self.size, spec.size), target))
+                continue
             fresh = recycled.empty(shape, self.dtype)
             results.append((fresh.reshape(self.size, spec.size), fresh))
         return results
+
+    def checked_out(self, shapes: Sequence[tuple[int, ...]], out: Any) -> list[Any]:
+        """The arrays to fill with results of these shapes; each may be None, as all are where none was given."""
+        given = [None] * len(shapes) if out is None else list(out) if isinstance(out, tuple) else [out]
+        if len(given) != len(shapes):
+            raise InputError(
+                f"out of {self.name} has the wrong length", got=str(len(given)), allowed=f"{len(shapes)} arrays"
+            )
+        for target, shape in zip(given, shapes, strict=True):
+            if target is None:
+                continue
+            if not isinstance(target, np.ndarray) or target.shape != shape or target.dtype != self.dtype:
+                raise InputError(
+                    f"out of {self.name} does not fit",
+                    got=f"{type(target).__name__} {getattr(target, 'shape', '')} {getattr(target, 'dtype', '')}",
+                    allowed=f"ndarray {shape} {self.dtype}",
+                )
+            if not target.flags.writeable:
+                raise InputError(f"out of {self.name} is read-only", allowed="an array that can be written to")
+        return given
 
     def finish(self, results: Sequence[tuple[Any, Any]], out: Any) -> list[Any]:
         """The arrays to return; results that could not be written in place are copied into ``out``."""

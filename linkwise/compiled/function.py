@@ -157,12 +157,12 @@ class CompiledFunction:
         ``out``: array (or tuple of arrays) to fill; ``threads``: how many to split a batch over.
         """
         if named:
-            arrays = self._in_order(arrays, named)
+            arrays = self.in_order(arrays, named)
         if self._quick is not None and out is None and threads is None:
             return self._quick(*arrays)
         return self._ordinary(*arrays, out=out, threads=threads)
 
-    def _in_order(self, arrays: Sequence[Array], named: Mapping[str, Array]) -> tuple[Array, ...]:
+    def in_order(self, arrays: Sequence[Array], named: Mapping[str, Array]) -> tuple[Array, ...]:
         """Inputs that were given in part by name."""
         names = [name for name, _ in self.inputs]
         for name in named:

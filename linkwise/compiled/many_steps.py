@@ -26,7 +26,7 @@ _COUNTED = 1 << 23  # steps that are counted exactly in any precision
 
 
 def rollout(
-    step: CompiledFunction, steps: int, *, sequences: Sequence[str] = (), record: bool = False
+    step: CompiledFunction, steps: int, *, sequences: str | Sequence[str] = (), record: bool = False
 ) -> RolloutFunction:
     """A function that repeats a step, and can be differentiated: ``.value_and_gradient``, ``.vjp``, ``.jvp``.
 
@@ -34,7 +34,7 @@ def rollout(
         step: takes the state and whatever else, and returns the next state. An output with the name of an input becomes
             that input of the next step; a single output without a name becomes the first input.
         steps: how often, at least once.
-        sequences: inputs that differ from step to step: arrays (steps, ..., n), the steps before any batch axes.
+        sequences: names of inputs that differ at every step: arrays (steps, ..., n), the steps before any batch axes.
         record: return every step's outputs, (steps, ..., n), instead of the last ones.
 
     Example:
@@ -50,11 +50,18 @@ def rollout(
 class RolloutFunction:
     """Repeats a step; called with the step's inputs, returns what the step returns. Made by :func:`rollout`."""
 
-    def __init__(self, step: CompiledFunction, steps: Any, sequences: Sequence[str], record: bool) -> None:
+    def __init__(self, step: CompiledFunction, steps: Any, sequences: str | Sequence[str], record: bool) -> None:
+        if not isinstance(step, CompiledFunction):
+            raise InputError(
+                "the step of a rollout is not a compiled function",
+                got=getattr(step, "__name__", type(step).__name__),
+                do="lw.compile it",
+            )
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or not 1 <= steps < 2**31:
             raise InputError("steps is not a positive whole number", got=repr(steps), allowed="1, 2, 3, …")
         self.step, self.steps, self.record = step, int(steps), bool(record)
         names = [array.name for array in step.program.inputs]
+        sequences = (sequences,) if isinstance(sequences, str) else tuple(sequences)
         for name in sequences:
             if name not in names:
                 raise UnknownNameError("input", name, names)
@@ -68,8 +75,10 @@ class RolloutFunction:
                 allowed="one of the two",
             )
 
-    def __call__(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
-        """Run all steps. ``out`` and ``threads`` as for any compiled function."""
+    def __call__(self, *arrays: Any, out: Any = None, threads: int | None = None, **named: Any) -> Any:
+        """Run all steps. Inputs in their order or by name, ``out`` and ``threads`` as for any compiled function."""
+        if named:
+            arrays = self.step.in_order(arrays, named)
         place = targets.place_of(arrays)
         if place is not None:
             known = self.step.device_programs
@@ -154,6 +163,8 @@ class RolloutFunction:
             lambda: PROCESSOR.runner(routine, batch.dtype, few),
         )
         kept = (steps,) if self.record else ()
+        shapes = [(*kept, *batch.shape, *spec.shape) for spec in program.outputs]
+        filled = batch.checked_out(shapes, out)
         results = [recycled.empty((*kept, batch.size, spec.size), batch.dtype) for spec in program.outputs]
         passed = {routine.given(k): row for k, row in enumerate(rows) if k not in self.sequences}
         made = {routine.made(k): result for k, result in enumerate(results)}
@@ -172,10 +183,11 @@ class RolloutFunction:
                 batch.size,
                 threads,
             )
-        shaped = [
-            a.reshape((*kept, *batch.shape, *spec.shape)) for a, spec in zip(results, program.outputs, strict=True)
-        ]
-        return shaped if out is None else _filled(self.step.name, shaped, out)
+        shaped = [a.reshape(shape) for a, shape in zip(results, shapes, strict=True)]
+        for target, value in zip(filled, shaped, strict=True):
+            if target is not None:
+                target[...] = value
+        return [value if target is None else target for target, value in zip(filled, shaped, strict=True)]
 
     def _series(self, batch: Batch, k: int, array: Any) -> Any:
         core, size = self.step.program.inputs[k].shape, self.step.program.inputs[k].size
@@ -217,18 +229,3 @@ def _feedback(step: CompiledFunction) -> tuple[tuple[int, int], ...]:
                 allowed=f"shape {inputs[i].shape}",
             )
     return tuple(pairs)
-
-
-def _filled(name: str, values: list[Any], out: Any) -> list[Any]:
-    targets = list(out) if isinstance(out, tuple) else [out]
-    if len(targets) != len(values):
-        raise InputError(f"out of {name} has the wrong length", got=str(len(targets)), allowed=f"{len(values)} arrays")
-    for target, value in zip(targets, values, strict=True):
-        if not isinstance(target, np.ndarray) or target.shape != value.shape or target.dtype != value.dtype:
-            raise InputError(
-                f"out of {name} does not fit",
-                got=f"{type(target).__name__} {getattr(target, 'shape', '')} {getattr(target, 'dtype', '')}",
-                allowed=f"ndarray {value.shape} {value.dtype}",
-            )
-        target[...] = value
-    return targets

@@ -229,8 +229,10 @@ class StepsGradient:
         self.place = next(k for k, spec in enumerate(outputs) if spec.name == chosen)
         self.outputs = outputs
 
-    def __call__(self, *arrays: Any, threads: int | None = None) -> Any:
-        """Takes the inputs."""
+    def __call__(self, *arrays: Any, threads: int | None = None, **named: Any) -> Any:
+        """Takes the inputs, in their order or by name."""
+        if named:
+            arrays = self.back.step.in_order(arrays, named)
         weights = [
             np.ones(spec.shape) if k == self.place else np.zeros(spec.shape) for k, spec in enumerate(self.outputs)
         ]

@@ -15,7 +15,7 @@ import numpy as np
 
 from linkwise.formats.compare_closures import compare_closures
 from linkwise.formats.compare_equipment import compare_equipment
-from linkwise.formats.correspondence import Correspondence
+from linkwise.formats.correspondence import Correspondence, shown
 from linkwise.model.pieces import JointInstance
 
 if TYPE_CHECKING:
@@ -72,10 +72,10 @@ def compare(a: Model, b: Model, *, states: int = 20, tolerance: float = 1e-6, se
     found.renamed = {x.name: y.name for x, y in pairs if x.name != y.name}
     if not np.allclose(a.gravity, b.gravity, rtol=tolerance, atol=tolerance):
         note(f"gravity is {a.gravity} and {b.gravity}")
-    _compare_bodies(a, b, pairs, tolerance, note)
+    bodies = Correspondence(a, b, pairs)
+    _compare_bodies(bodies, pairs, tolerance, note)
     for x, y in pairs:
         _compare_joints(x, y, tolerance, note)
-    bodies = Correspondence(a, b, pairs)
     if all(type(x.type) is type(y.type) for x, y in pairs):
         compare_closures(bodies, tolerance, seed, note)
         compare_equipment(bodies, tolerance, note)
@@ -138,12 +138,10 @@ def _signatures(model: Model) -> dict[int, Any]:
 
 
 def _compare_bodies(
-    a: Model, b: Model, pairs: Sequence[tuple[JointInstance, JointInstance]], tolerance: float, note: Any
+    both: Correspondence, pairs: Sequence[tuple[JointInstance, JointInstance]], tolerance: float, note: Any
 ) -> None:
-    where_a: Any
-    where_b: Any
-    where_a, where_b = (model.poses(model.neutral()) if model.bodies else [] for model in (a, b))
-    size = max((float(np.abs(X[:3, 3]).max()) for X in where_a), default=0.0) or 1.0
+    a, b, size = both.a, both.b, both.size
+    where_a, where_b = both.poses
     for x, y in pairs:
         name = a.bodies[x.index].name
         (m, c, J), (n, d, K) = (
@@ -152,7 +150,7 @@ def _compare_bodies(
         if abs(m - n) > tolerance * max(m, n):
             note(f"the mass of {name!r} is {m:.6g} kg and {n:.6g} kg")
         elif m and np.abs(c - d).max() > tolerance * size:
-            note(f"the mass centre of {name!r} is at {_shown(c)} and {_shown(d)} (in the world, joints at zero)")
+            note(f"the mass centre of {name!r} is at {shown(c)} and {shown(d)} (in the world, joints at zero)")
         elif np.abs(J - K).max() > tolerance * max(np.abs(J).max(), np.abs(K).max()):
             note(f"the inertia of {name!r} about its mass centre differs by {np.abs(J - K).max():.3g} kg m²")
         if type(x.type) is not type(y.type):
@@ -171,7 +169,7 @@ def _compare_axes(
             continue
         u, w = (X[:3, :3] @ np.array(axis) for X, axis in zip(frames, axes, strict=True))
         if np.abs(u - w).max() > max(tolerance, 1e-9):
-            note(f"the {name} of joint {x.name!r} points along {_shown(u)} and {_shown(w)} in the world")
+            note(f"the {name} of joint {x.name!r} points along {shown(u)} and {shown(w)} in the world")
             return
     apart = frames[1][:3, 3] - frames[0][:3, 3]
     axis = getattr(x.type, "axis", None)
@@ -189,7 +187,7 @@ def _compare_joints(x: JointInstance, y: JointInstance, tolerance: float, note: 
     for what in ("armature", "damping", "friction", "stiffness"):
         values = [np.array(getattr(joint, what) or (0.0,) * joint.nv) for joint in (x, y)]
         if values[0].shape != values[1].shape or not np.allclose(values[0], values[1], rtol=tolerance, atol=0.0):
-            note(f"the {what} of joint {x.name!r} is {_shown(values[0])} and {_shown(values[1])}")
+            note(f"the {what} of joint {x.name!r} is {shown(values[0])} and {shown(values[1])}")
     if (x.mimic is None) != (y.mimic is None):
         note(f"joint {(x if x.mimic else y).name!r} follows another in one of them")
     elif x.mimic is not None and y.mimic is not None:
@@ -204,7 +202,7 @@ def _compare_joints(x: JointInstance, y: JointInstance, tolerance: float, note: 
         ]
         limits = [np.where(np.abs(each) >= _NO_LIMIT, otherwise, each) for each in limits]
         if limits[0].shape == limits[1].shape and not np.allclose(limits[0], limits[1], rtol=tolerance, atol=tolerance):
-            note(f"the {what} limit of joint {x.name!r} is {_shown(limits[0])} and {_shown(limits[1])}")
+            note(f"the {what} limit of joint {x.name!r} is {shown(limits[0])} and {shown(limits[1])}")
 
 
 def _inertia(model: Model, k: int, X: Array) -> tuple[float, Array, Array]:
@@ -240,7 +238,3 @@ def _equations(
     f, g = a.bias_force(q, v), b.bias_force(q_b, v_b)[:, rows]
     sizes = [np.abs(each).max() or 1.0 for each in (M, f)]
     return float(max(np.abs(M - N).max() / sizes[0], np.abs(f - g).max() / sizes[1]))
-
-
-def _shown(values: Any) -> str:
-    return "(" + ", ".join(f"{x:.5g}" for x in np.atleast_1d(values)) + ")"

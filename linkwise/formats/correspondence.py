@@ -20,15 +20,16 @@ class Correspondence:
     """Two models whose joints were matched. Bodies and joints go by their numbers in the first, -1 for the world.
 
     The frames of a body may be chosen differently in both: with all joints at zero the two bodies lie in one place, and
-    so it is known how one frame lies in the other.
+    so it is known how one frame lies in the other. ``poses`` are those of all bodies of each then, ``size`` how far the
+    first reaches.
     """
 
     def __init__(self, a: Model, b: Model, pairs: Sequence[tuple[JointInstance, JointInstance]]) -> None:
         self.a, self.b = a, b
         self._number = {y.index: x.index for x, y in pairs} | {-1: -1}
         self._joint = {y.name: x.name for x, y in pairs}
-        self._poses = [m.poses(m.neutral()) if m.bodies else np.zeros((0, 4, 4)) for m in (a, b)]
-        self.size = max((float(np.abs(X[:3, 3]).max()) for X in self._poses[0]), default=0.0) or 1.0
+        self.poses = [m.poses(m.neutral()) if m.bodies else np.zeros((0, 4, 4)) for m in (a, b)]
+        self.size = max((float(np.abs(X[:3, 3]).max()) for X in self.poses[0]), default=0.0) or 1.0
 
     def name(self, body: int) -> str:
         """Of a body, in the first model."""
@@ -54,7 +55,7 @@ class Correspondence:
         if model is self.a:
             return body, X
         here = self._number[body]
-        return here, np.linalg.inv(self._poses[0][here]) @ self._poses[1][body] @ X
+        return here, np.linalg.inv(self.poses[0][here]) @ self.poses[1][body] @ X
 
     def frame(self, model: Model, name: str) -> tuple[int, Array]:
         """The same of a body or frame by name."""

@@ -37,6 +37,16 @@ class ClosedChanges(NamedTuple):
     """(..., m, 3 nv + np)."""
 
 
+def in_double(*arrays: Any) -> tuple[type[np.floating[Any]], list[Any]]:
+    """The precision of results, single where all that is given is, and the arrays in double precision.
+
+    The rank of J_c is not to be seen in single precision.
+    """
+    single = all(getattr(a, "dtype", None) == np.float32 for a in arrays if a is not None)
+    given = [a.astype(float) if single and a is not None else a for a in arrays]
+    return np.float32 if single else np.float64, given
+
+
 class ClosedLinearization:
     """Small changes of a closed mechanism, as methods."""
 
@@ -62,9 +72,10 @@ class ClosedLinearization:
     ) -> tuple[LinearizedForward, Array]:
         """And ∂v̇/∂p (..., nv, np), without columns where it is not asked for."""
         n = self.nv
+        dtype, (q, v, tau, f_ext, t, p) = in_double(q, v, tau, f_ext, t, p)
         changes = self._closed_changes(q, v, tau, f_ext, t, p, threads, with_parameters=not only_state)
-        x = changes.vdot_changes
-        return LinearizedForward(changes.vdot, x[..., :n], x[..., n : 2 * n], x[..., 2 * n : 3 * n]), x[..., 3 * n :]
+        vdot, x = (a.astype(dtype, copy=False) for a in (changes.vdot, changes.vdot_changes))
+        return LinearizedForward(vdot, x[..., :n], x[..., n : 2 * n], x[..., 2 * n : 3 * n]), x[..., 3 * n :]
 
     def _closed_changes(
         self,

@@ -19,10 +19,13 @@ that keeps the closures closed, and with them the rank, (D_bJ_c)*ν = -J_c*(D_b�
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from linkwise.model_api.closed_linearization import in_double
 
 if TYPE_CHECKING:
     from linkwise.model_api.model import Model
@@ -56,8 +59,8 @@ def second_order_closed(
 ) -> SecondOrderClosed:
     """v̇ with its first and second derivatives at a state (q, v, τ)."""
     n = model.nv
-    q, v, _ = state
-    changes = model._closed_changes(*state, f_ext, t, p, threads)
+    dtype, (q, v, tau, f_ext, t, p) = in_double(*state, f_ext, t, p)
+    changes = model._closed_changes(q, v, tau, f_ext, t, p, threads)
     tree = model.linearize_inverse(q, v, changes.vdot, f_ext, order=2, p=p, threads=threads)
     x, multipliers = changes.vdot_changes, changes.multiplier_changes
 
@@ -85,11 +88,13 @@ def second_order_closed(
         held = bent.general(*given, *first, *then, threads=threads)
         turned = along(tree.dqdvdot, "ikj", along_q[others])  # D_b𝓜, symmetric
         f = held.efforts - of_tree - first[2] @ turned
+        # Sizes are written out: an empty batch leaves none to be found.
+        batch, pairs = f.shape[:-3], f.shape[-3:-1]
         side_by_side = [
-            np.swapaxes(a.reshape(*a.shape[:-3], -1, a.shape[-1]), -1, -2) for a in (f, -held.accelerations)
+            np.swapaxes(a.reshape(*batch, math.prod(pairs), a.shape[-1]), -1, -2) for a in (f, -held.accelerations)
         ]
         solved, _ = changes.system.solve(*side_by_side)
-        return np.swapaxes(solved.reshape(*solved.shape[:-1], -1, n), -1, -2)
+        return np.swapaxes(solved.reshape(*batch, n, *pairs), -1, -2)
 
     in_q, in_v, in_tau = (slice(k * n, (k + 1) * n) for k in range(3))
     after_q = along(tree.dqdq, "ijk", along_q) + along(tree.dqdv, "ijk", along_v)
@@ -97,4 +102,4 @@ def second_order_closed(
     by_v = columns(in_v, slice(n, 3 * n), along(tree.dvdv, "ijk", along_v[n:]))
     first = (changes.vdot, x[..., in_q], x[..., in_v], x[..., in_tau])
     second = (by_q[..., in_q], by_q[..., in_v], by_v[..., :n], by_q[..., in_tau], by_v[..., n:])
-    return SecondOrderClosed(*first, *second)
+    return SecondOrderClosed(*(a.astype(dtype, copy=False) for a in (*first, *second)))

@@ -47,7 +47,8 @@ class Linearization:
             v: velocity (..., nv).
             vdot: acceleration (..., nv).
             f_ext: external forces (..., n_bodies, 6) in body frames.
-            order: 2 for second derivatives as well, in a :class:`SecondOrderInverse`.
+            order: 2 for second derivatives as well, in a
+                :class:`~linkwise.model_api.second_order.SecondOrderInverse`.
             p: run-time parameters (..., np).
             out: four arrays to fill (order 1 only).
             threads: threads to split a batch over.
@@ -73,13 +74,15 @@ class Linearization:
     ) -> Any:
         """The derivatives of :meth:`forward_dynamics`: ``vdot, dq, dv, dtau``, the last the inverse of the mass matrix.
 
-        Arguments as in :meth:`linearize_inverse`; of second order, a :class:`SecondOrderForward`.
+        Arguments as in :meth:`linearize_inverse`; of second order, a
+        :class:`~linkwise.model_api.second_order.SecondOrderForward`.
 
         Of a model with closures, the derivatives of the constrained accelerations, right at any rank of J_c along
         changes that keep the closures closed (``dq @ N`` with N of :meth:`freedoms`). What a redundant equation would
-        say of changes that open it is left out. Of second order, a :class:`SecondOrderClosed`, which has ``dvdtau`` as
-        well: along a motion x(s) = (q, v, τ)(s) that keeps the closures closed, d²v̇/ds² is D²[x', x'] + D x''. A
-        configuration where the rank itself changes has no derivatives, and these are then of no use.
+        say of changes that open it is left out. Of second order, a
+        :class:`~linkwise.model_api.closed_second_order.SecondOrderClosed`, which has ``dvdtau`` as well: along
+        a motion x(s) = (q, v, τ)(s) that keeps the closures closed, d²v̇/ds² is D²[x', x'] + D x''. A configuration
+        where the rank itself changes has no derivatives, and these are then of no use.
         """
         if self.closures:
             if order != 1:

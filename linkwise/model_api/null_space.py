@@ -29,6 +29,11 @@ class NullSpace:
     """The system for 𝓜 (..., nv, nv) and J_c (..., m, nv)."""
 
     def __init__(self, mass_matrix: Array, J_c: Array) -> None:
+        # A state that is not a number must not stop the others: a harmless system takes its place.
+        finite = [np.isfinite(matrix).all(axis=(-1, -2), keepdims=True) for matrix in (mass_matrix, J_c)]
+        self.known = finite[0] & finite[1]
+        mass_matrix = np.where(self.known, mass_matrix, np.eye(mass_matrix.shape[-1], dtype=mass_matrix.dtype))
+        J_c = np.where(self.known, J_c, 0.0)
         self.L = np.linalg.cholesky(mass_matrix)
         rows = np.swapaxes(self._inward(np.swapaxes(J_c, -1, -2)), -1, -2)
         W = (rows**2).sum(-1, keepdims=True)
@@ -40,12 +45,13 @@ class NullSpace:
         self.U, self.V = U, V * self.kept[..., None]
 
     def solve(self, f: Array, gamma: Array) -> tuple[Array, Array]:
-        """x (..., nv, k) and λ (..., m, k) for columns f (..., nv, k) and γ (..., m, k)."""
+        """x (..., nv, k) and λ (..., m, k) for columns f (..., nv, k) and γ (..., m, k); NaN where 𝓜 or J_c has one."""
         free = self._inward(f)
         V = np.swapaxes(self.V, -1, -2)
         across = self.inverse * (np.swapaxes(self.U, -1, -2) @ (self.scale * gamma)) - self.V @ free
         x = np.linalg.solve(np.swapaxes(self.L, -1, -2), free + V @ across)
-        return x, self.scale * (self.U @ (self.inverse * across))
+        multipliers = self.scale * (self.U @ (self.inverse * across))
+        return np.where(self.known, x, np.nan), np.where(self.known, multipliers, np.nan)
 
     def _inward(self, columns: Array) -> Array:
         solved: Array = np.linalg.solve(self.L, columns)

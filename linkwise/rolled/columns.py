@@ -67,7 +67,7 @@ class ColumnsFunction(ManyLinksFunction):
         return finished[0] if self._columns.result is None else self._columns.result._make(finished)
 
     def along(self, names: tuple[str, ...]) -> ManyLinksFunction:
-        """None: columns are products already."""
+        """Raises InputError: columns are products along directions already, and have none of their own."""
         raise InputError(
             f"{self.name} of a large mechanism has no derivative along {', '.join(names)} here",
             do='multiply by vectors (mass_product, bias_force, …), or use model.with_sweeps("unrolled")',

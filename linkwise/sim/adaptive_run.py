@@ -143,7 +143,7 @@ class AdaptiveRun(Run):
             t, h = (float(x) for x in self.control[k, :2])
             locator, p, tables = self.plan.locator, self.parameters_at(int(k), t), self.curves.of(int(k))
             start = self.state(int(k))
-            found = locator.first(t, start, p, h, tables)
+            found = locator.first(t, start, p, h, tables, self.passed(int(k), t))
             if found is None:  # the sign changed twice, or only by rounding: pass over it
                 found = h, locator.at(t, start, p, np.array([h]), tables)[0][0], []
             size, before, which = found

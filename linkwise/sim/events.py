@@ -185,16 +185,28 @@ class Locator:
         self.kernel.run(rows, tables, {}, n)
         return rows["y_new"], rows["g_new"]
 
-    def between(self, t: float, y: Array, t_new: float, y_new: Array, p: Array) -> list[int]:
-        """Which events happened from one state to another."""
-        return [int(i) for i in np.flatnonzero(crossed(self.events, self.now(t, y, p), self.now(t_new, y_new, p)))]
+    def between(
+        self, t: float, y: Array, t_new: float, y_new: Array, p: Array, passed: Array | None = None
+    ) -> list[int]:
+        """Which events happened from one state to another; ``passed`` as for :meth:`first`."""
+        before = self._start(t, y, p, passed)
+        return [int(i) for i in np.flatnonzero(crossed(self.events, before, self.now(t_new, y_new, p)))]
+
+    def _start(self, t: float, y: Array, p: Array, passed: Array | None) -> Array:
+        before = self.now(t, y, p)
+        return before if passed is None else np.where(before * passed > 0.0, 0.0, before)
 
     def first(
-        self, t: float, y: Array, p: Array, h: float, tables: Mapping[str, Array]
+        self, t: float, y: Array, p: Array, h: float, tables: Mapping[str, Array], passed: Array | None = None
     ) -> tuple[float, Array, list[int]] | None:
-        """The first event in (t, t + h]: its step size, the state just after it, and which events; None if none."""
+        """The first event in (t, t + h]: its step size, the state just after it, and which events; None if none.
+
+        ``passed``: the signs (n) that functions have just taken on at t, in events that changed the motion; 0 for the
+        others. Found to rounding, such a place is a little beyond zero; where a bounce leads back from there, that is
+        leaving zero, not another event.
+        """
         low, high = 0.0, h
-        before = self.now(t, y, p)
+        before = self._start(t, y, p, passed)
         state, values = (a[0] for a in self.at(t, y, p, np.array([h]), tables))
         if not crossed(self.events, before, values).any():
             return None

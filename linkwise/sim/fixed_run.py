@@ -148,12 +148,13 @@ class FixedRun(Run):
             p = self.parameters_at(k, t)
             stop = self.plan.next_stop(y, p, t + self.slack)
             aim = goal if stop >= goal - self.slack else stop
-            found = locator.first(t, y, p, aim - t, tables)
+            passed = self.passed(k, t)
+            found = locator.first(t, y, p, aim - t, tables, passed)
             if found is None:
                 later = locator.at(t, y, p, np.array([aim - t]), tables)[0][0].astype(self.states.dtype).astype(float)
                 # Rounding to single precision may itself be what crosses; the next step could not see it.
                 rounded = self.states.dtype == np.float32
-                which = locator.between(t, y, aim, later, p) if rounded else []
+                which = locator.between(t, y, aim, later, p, passed) if rounded else []
                 t = aim
                 y, final = self.happen(k, aim, later, which) if which else (later, False)
             else:

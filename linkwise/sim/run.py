@@ -63,6 +63,7 @@ class Run(ABC):
         self.events: list[Occurrence] = []
         self.jumps: list[Jump] = []
         self.ended = np.zeros(states.count, bool)  # by a terminal event
+        self._passed: dict[int, tuple[float, Array]] = {}  # when events last changed a state, and how; see `passed`
         self.interrupted = False
         self.trouble = ""
 
@@ -170,6 +171,11 @@ class Run(ABC):
         self.settle(which, t[which].astype(float), python_only=True)
         return which
 
+    def passed(self, state: int, t: float) -> Array | None:
+        """The signs that event functions took on at t, if events changed a state there, for :meth:`Locator.first`."""
+        found = self._passed.get(state)
+        return found[1] if found is not None and found[0] == t else None
+
     def happen(self, state: int, t: float, y: Array, which: list[int]) -> tuple[Array, bool]:
         """Note events, run their actions; the state to go on from, and whether this is the end."""
         m = self.plan.motion
@@ -185,6 +191,10 @@ class Run(ABC):
             found.append(Occurrence(event.name, float(t), index, q, v, *later, impulses))
         final = any(event.terminal for event in events)
         self.events += found
+        if any(event.changes for event in events):
+            passed = np.zeros(len(self.plan.events))
+            passed[which] = np.sign(self.plan.locator.now(t, y, self.parameters_at(state, t))[which])
+            self._passed[state] = (float(t), passed)
         if final or any(event.changes for event in events):
             self.jumps.append(Jump(state, float(t), y.copy(), after.copy()))
         return after, final

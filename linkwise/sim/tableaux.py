@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Real
 from typing import Any
-
-import numpy as np
 
 from linkwise.errors import InputError
 from linkwise.sim import dop853
@@ -195,10 +194,11 @@ class GeneralizedAlpha:
 
     def __post_init__(self) -> None:
         rho: object = self.spectral_radius
-        if not (isinstance(rho, (int, float, np.floating)) and 0.0 <= rho <= 1.0):
+        if isinstance(rho, bool) or not (isinstance(rho, Real) and 0.0 <= float(rho) <= 1.0):
             raise InputError(
                 "the spectral radius is not a factor of damping", got=repr(rho), allowed="a number, 0 to 1"
             )
+        object.__setattr__(self, "spectral_radius", float(rho))
 
     @property
     def alpha_m(self) -> float:

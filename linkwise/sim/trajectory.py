@@ -224,7 +224,8 @@ class Trajectory:
 
     def _brought(self, array: Array) -> Array:
         """An array of the host where the others are."""
-        return cast(Array, self.home.handed(self.home.brought(array)))
+        with self.home.entered():
+            return cast(Array, self.home.handed(self.home.brought(array)))
 
     def _with_model(self, what: str) -> Model:
         if self.model is None:

@@ -152,9 +152,14 @@ class RolledProgram:
             yield step.bodies[int(self.offsets[row, step.kind])], row
 
     @property
+    def bodies(self) -> list[LoopBody]:
+        """Those of all steps, in their order."""
+        return [body for step in self.steps for body in _bodies(step) if body is not None]
+
+    @property
     def operations(self) -> int:
         """Nodes over all bodies: what there is to compile, whatever the number of links."""
-        return sum(len(body.program.nodes) for step in self.steps for body in _bodies(step) if body)
+        return sum(len(body.program.nodes) for body in self.bodies)
 
 
 def interpret_rolled(program: RolledProgram, inputs: list[list[float]]) -> list[list[float]]:

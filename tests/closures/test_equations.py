@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise import models
 from linkwise.model.closures import ClosureInstance, RelativePose
 from tests.closures.mechanisms import BETWEEN, RELATIONS, T, closed_tree
 
@@ -74,3 +75,15 @@ def test_rates_against_differences_in_many_digits(kind: str) -> None:
         if others:
             along = np.array((rates(h, 0 * w) - rates(-h, 0 * w)) / (2 * h), float)[others]
             np.testing.assert_allclose(bias[others], along, rtol=1e-11, atol=1e-11)
+
+
+def test_a_relation_may_name_a_joint_twice() -> None:
+    arm = models.planar_arm(3)
+    first, last = arm.joints[0].name, arm.joints[2].name
+    twice = arm.with_constraint("twice", lambda q: [q[0] + 3.0 * q[1] * q[2]], 1, joints=[first, last, first])
+    q, v = np.array([0.4, -0.3, 0.7]), np.array([0.2, 0.5, -0.6])
+    J = twice.constraint_jacobian(q)
+    np.testing.assert_allclose(J, [[1.0 + 3.0 * 0.7, 0.0, 3.0 * 0.4]], atol=1e-14)
+    np.testing.assert_allclose(twice.closure_rate(q, v), J @ v, atol=1e-14)
+    vdot = twice.forward_dynamics(q, v, np.zeros(3))
+    np.testing.assert_allclose(J @ vdot + twice.constraint_bias(q, v), 0.0, atol=1e-12)

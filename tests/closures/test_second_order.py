@@ -217,3 +217,36 @@ def test_what_is_not_there_says_so() -> None:
         model.linearize_forward(np.zeros(3), np.zeros(3), np.zeros(3), order=3)  # type: ignore[arg-type]
     with pytest.raises(lw.InputError, match="takes no out"):
         model.linearize_forward(np.zeros(3), np.zeros(3), np.zeros(3), order=2, out=(np.zeros(3),))
+
+
+def test_an_empty_batch() -> None:
+    second = models.four_bar(1).linearize_forward(*np.zeros((3, 0, 3)), order=2)
+    assert {a.shape for a in second} == {(0, 3), (0, 3, 3), (0, 3, 3, 3)}
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_state_that_is_not_a_number_harms_only_itself(order: int) -> None:
+    model = models.four_bar(1)
+    q = np.tile(model.assemble(np.array([1.2, -0.9, -1.5])), (3, 1))
+    v, tau = np.zeros((2, 3, 3))
+    expected = model.linearize_forward(q, v, tau, order=order)
+    q[1] = np.nan
+    found = model.linearize_forward(q, v, tau, order=order)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(a[[0, 2]], b[[0, 2]])
+    assert np.isnan(found.vdot[1]).all()
+    assert np.isnan(found.dq[1]).all()
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_single_precision(order: int) -> None:
+    """The results have it; the rank of redundant equations is found in double precision."""
+    model = models.four_bar(1)
+    q = model.assemble(np.array([1.2, -0.9, -1.5])).astype(np.float32)
+    v = model.project_velocity(q.astype(float), np.ones(3)).astype(np.float32)
+    state = (q, v, np.ones(3, np.float32))
+    exact = model.linearize_forward(*(x.astype(float) for x in state), order=order)
+    for a, b in zip(model.linearize_forward(*state, order=order), exact, strict=True):
+        assert a.dtype == np.float32
+        _close(a, b, 1e-6)
+    assert {a.dtype for a in model.linearize_forward(q, v, np.ones(3), order=order)} == {np.dtype(float)}

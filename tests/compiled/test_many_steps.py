@@ -109,6 +109,26 @@ def test_mistakes(model: Any, step: Any) -> None:
         lw.rollout(step, 3, sequences=["tau"])(*np.ones((2, 2)), np.ones((4, 2)))
 
 
+def test_what_is_not_compiled_says_so() -> None:
+    with pytest.raises(InputError, match="not a compiled function"):
+        lw.rollout(lambda q: q, 3)  # type: ignore[arg-type]
+
+
+def test_one_sequence_by_name_and_inputs_by_name(step: Any) -> None:
+    q, v, taus = np.ones(2), np.zeros(2), np.arange(10.0).reshape(5, 2)
+    whole = lw.rollout(step, 5, sequences="tau")
+    expected = lw.rollout(step, 5, sequences=["tau"])(q, v, taus)
+    for found in (whole(q, v, taus), whole(q, tau=taus, v=v), whole(q=q, v=v, tau=taus)):
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(a, b)
+    gradient = whole.value_and_gradient("tau", of="power")
+    np.testing.assert_array_equal(gradient(q, v, tau=taus).gradient, gradient(q, v, taus).gradient)
+    with pytest.raises(InputError, match="was not given tau"):
+        whole(q, v=v)
+    with pytest.raises(UnknownNameError, match="taus"):
+        whole(q, v, taus=taus)
+
+
 @pytest.mark.parametrize("batch", [(0,), (3, 0)])
 @pytest.mark.parametrize("record", [False, True])
 @pytest.mark.parametrize("sequences", [(), ("tau",)])
@@ -128,3 +148,16 @@ def test_empty_batches_and_models_that_cannot_move(batch, record, sequences, mov
         tau = np.zeros((*((5,) if sequences else ()), *shape, n))
         out = lw.rollout(step, 5, sequences=sequences, record=record)(np.zeros((*shape, n)), np.zeros((*shape, n)), tau)
         assert out.q.shape == (*((5,) if record else ()), *shape, n)
+
+
+def test_out_is_checked_before_anything_runs(step: Any) -> None:
+    whole, state = lw.rollout(step, 3), np.ones((3, 2))
+    fixed = np.zeros(2)
+    fixed.flags.writeable = False
+    for out, message in (
+        (np.zeros(2), "wrong length"),
+        ((np.zeros(3), np.zeros(()), np.zeros(2)), "does not fit"),
+        ((np.zeros(2), np.zeros(()), fixed), "read-only"),
+    ):
+        with pytest.raises(InputError, match=message):
+            whole(*state, out=out)

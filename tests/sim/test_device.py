@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +184,32 @@ def test_closed_mechanisms(strict: Any) -> None:  # noqa: F811
     _, there = both(model, q, np.zeros((3, 3)), method="rk4", **FIXED)
     assert type(there.closure_error) is DeviceArray
     assert np.abs(there.closure_error.inner).max() < 1e-13
+
+
+def test_what_is_found_on_the_host_goes_to_the_device_of_the_run(
+    strict: Any,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = models.four_bar(1)
+    q = np.tile(model.assemble(np.array([1.2, -0.9, -1.5])), (2, 1))
+    traj = lw.simulate(model, DeviceArray(q), DeviceArray(0.0 * q), method="rk4", dt=0.01, duration=0.02)
+    kind, inside = type(traj.home), []
+    entered, brought = kind.entered, kind.brought
+
+    @contextmanager
+    def noted(home: Any) -> Iterator[None]:
+        inside.append(home)
+        with entered(home):
+            yield
+        inside.pop()
+
+    def checked(home: Any, array: Any) -> Any:
+        assert inside == [traj.home]
+        return brought(home, array)
+
+    monkeypatch.setattr(kind, "entered", noted)
+    monkeypatch.setattr(kind, "brought", checked)
+    assert type(traj.active) is type(traj.closure_error) is DeviceArray
 
 
 def test_python_is_asked_between_steps_or_not_at_all(strict: Any) -> None:  # noqa: F811

@@ -172,6 +172,32 @@ def test_trajectories_with_two_samples_at_one_time_can_be_used(method, tmp_path)
     assert lw.IMU("ball").read(motion).shape == (len(motion), 6)
 
 
+@pytest.mark.parametrize(
+    ("method", "dtype"), [("rk4", float), ("rk4", np.float32), ("dopri5", float), ("dop853", float)]
+)
+@pytest.mark.parametrize("keep", [1.0, 0.9])
+def test_a_bounce_in_any_direction_is_one_event(method, dtype, keep):
+    """Just beyond the ground, going up again: leaving zero is not an event."""
+    q0 = np.linspace(0.5, 1.5, 5).astype(dtype)[:, None]
+    found = []
+    for direction in (-1, 0):
+        event = lw.Event(lambda t, q, v, p: q[0], direction, action=lambda t, q, v: (q, -keep * v), name="ground")
+        motion = lw.simulate(ball(), q0, np.zeros_like(q0), 2.0, dt=0.01, method=method, events=event)
+        found.append([(e.state[0], e.t) for e in motion.events])
+        assert set(motion.status.ravel()) == {"done"}
+    np.testing.assert_allclose(sorted(found[1]), sorted(found[0]), atol=1e-6 if dtype is np.float32 else 1e-12)
+    first = dict(sorted(found[1], reverse=True))
+    expected = np.sqrt(2.0 * q0[:, 0].astype(float) / 9.81)
+    np.testing.assert_allclose([first[k] for k in range(5)], expected, atol=1e-6)
+
+
+def test_a_bounce_at_the_end_of_a_step_is_one_event():
+    event = lw.Event(lambda t, q, v, p: q[0], action=lambda t, q, v: (q, -v), name="wall")
+    motion = lw.simulate(slider(), [1.0], [-1.0], 3.0, dt=0.25, method="rk4", events=event, p=[0.0])
+    assert [e.t for e in motion.events] == pytest.approx([1.0], abs=1e-12)
+    np.testing.assert_allclose(motion.q[-1], [2.0])
+
+
 def test_events_that_let_no_time_pass_end_a_run_of_equal_steps():
     again = lw.Event(lambda t, q, v, p: q[0], direction=-1, action=lambda t, q, v: (0.0 * q + 1e-18, v))
     with pytest.warns(IntegrationWarning, match="without time passing"):

@@ -254,3 +254,15 @@ def test_constraints_between_rates():
         assert np.abs(run.v[:, 1]).max() < 1e-12
     assert errors[0] < 1e-3
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.3)
+
+
+@pytest.mark.parametrize("rho", [1, np.int64(1), np.float32(0.5), np.float64(0.5)])
+def test_a_spectral_radius_is_any_number(rho):
+    assert type(lw.GeneralizedAlpha(rho).spectral_radius) is float
+    assert lw.GeneralizedAlpha(rho) == lw.GeneralizedAlpha(float(rho))
+
+
+@pytest.mark.parametrize("rho", [True, np.True_, "1", None, np.nan, 1.5, np.ones(1)])
+def test_a_spectral_radius_that_is_none(rho):
+    with pytest.raises(lw.InputError, match="spectral radius"):
+        lw.GeneralizedAlpha(rho)

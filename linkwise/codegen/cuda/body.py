@@ -6,10 +6,23 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from linkwise.codegen.c.ops import literal, rounded
-from linkwise.codegen.cuda.instructions import Instruction, Operand, Piece, is_truth, operand
-from linkwise.codegen.cuda.memory import Load, Plan, Store
+from linkwise.codegen.cuda.instructions import Instruction, Operand, Piece, instructions, is_truth, operand
+from linkwise.codegen.cuda.memory import Load, Plan, Store, plan
 from linkwise.codegen.cuda.ops import TABLE
+from linkwise.codegen.cuda.order import ordered
 from linkwise.tracing.program import Program
+
+_UNLIMITED = 1 << 30  # values in registers: what does not fit is left to the compiler, which knows them all
+
+
+def planned_body(program: Program, limit: int = _UNLIMITED) -> tuple[list[int], Plan]:
+    """The inputs in the order of their slots, and the instructions with loads and stores."""
+    given = [value for value, node in enumerate(program.nodes) if node[0] == "input"]
+    wanted = [operand(program, value).value for row in program.results for value in row]
+    order = ordered(instructions(program), set(given), wanted)
+    truths = [value for value, node in enumerate(program.nodes) if is_truth(node)]
+    slots = {value: k for k, value in enumerate(given)}
+    return given, plan(order, slots, limit, reusable=(), registers_only=truths)
 
 
 @dataclass(frozen=True)

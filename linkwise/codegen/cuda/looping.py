@@ -12,34 +12,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from linkwise.codegen.c.ops import literal, rounded
-from linkwise.codegen.cuda.body import Body, Constants
-from linkwise.codegen.cuda.instructions import instructions, is_truth, operand
-from linkwise.codegen.cuda.memory import Plan, plan
-from linkwise.codegen.cuda.order import ordered
+from linkwise.codegen.cuda.body import Body, Constants, planned_body
 from linkwise.tracing.program import Program
 from linkwise.tracing.rolled_program import PARAMETERS, Angles, Loop, LoopBody, Once, RolledProgram, Step
-
-_UNLIMITED = 1 << 30  # values in registers: what does not fit is left to the compiler
-
-
-def planned(program: Program, limit: int) -> tuple[list[int], Plan]:
-    """The inputs in the order of their slots, and the instructions with loads and stores."""
-    given = [value for value, node in enumerate(program.nodes) if node[0] == "input"]
-    wanted = [operand(program, value).value for row in program.results for value in row]
-    order = ordered(instructions(program), set(given), wanted)
-    truths = [value for value, node in enumerate(program.nodes) if is_truth(node)]
-    slots = {value: k for k, value in enumerate(given)}
-    return given, plan(order, slots, limit, reusable=(), registers_only=truths)
-
-
-def bodies(program: RolledProgram) -> list[LoopBody]:
-    """All of them, in the order of the text."""
-    found: list[LoopBody] = []
-    for step in program.steps:
-        if not isinstance(step, Angles):
-            of_step = (step.body,) if isinstance(step, Once) else step.bodies
-            found += [body for body in of_step if body is not None]
-    return found
 
 
 class LoopingFunction:
@@ -47,7 +22,7 @@ class LoopingFunction:
 
     def __init__(self, name: str, program: RolledProgram, constants: Constants, bits: int) -> None:
         self.name, self.program, self.constants, self.bits = name, program, constants, bits
-        self.bodies = {id(body): f"{name}_{k}" for k, body in enumerate(bodies(program))}
+        self.bodies = {id(body): f"{name}_{k}" for k, body in enumerate(program.bodies)}
         self.spaces = {space: f"s{k}" for k, space in enumerate(program.spaces)}
         self.spaces[PARAMETERS] = f"{name}_parameters"
         self.spaces |= {f"in:{spec.name}": f"lw_in{k}" for k, spec in enumerate(program.inputs)}
@@ -63,10 +38,10 @@ class LoopingFunction:
         program, done = self.program, set()
         yield from _table("int", f"{self.name}_kinds", [str(int(kind)) for kind in program.kinds])
         yield from _table("int", f"{self.name}_offsets", [str(int(place)) for place in program.offsets.reshape(-1)])
-        if any(stretch.space == PARAMETERS for body in bodies(program) for stretch in body.inputs):
+        if any(stretch.space == PARAMETERS for body in program.bodies for stretch in body.inputs):
             numbers = [literal(rounded(float(x), self.bits), self.bits) for x in program.parameters]
             yield from _table("REAL", f"{self.name}_parameters", numbers)
-        for body in bodies(program):
+        for body in program.bodies:
             if id(body) not in done:
                 done.add(id(body))
                 yield from self._body(self.bodies[id(body)], body.program)
@@ -123,7 +98,7 @@ class LoopingFunction:
 
     def _body(self, name: str, program: Program) -> Iterator[str]:
         """Its results are stored in the end: they may lie where its inputs do."""
-        given, steps = planned(program, _UNLIMITED)
+        given, steps = planned_body(program)
 
         def slot(k: int) -> str:
             _, array, element = program.nodes[given[k]]

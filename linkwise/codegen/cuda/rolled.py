@@ -18,10 +18,7 @@ from typing import Any
 
 from linkwise.codegen.c.names import identifier
 from linkwise.codegen.cuda import layout as layouts
-from linkwise.codegen.cuda.body import Body, Constants
-from linkwise.codegen.cuda.instructions import instructions, is_truth, operand
-from linkwise.codegen.cuda.memory import plan
-from linkwise.codegen.cuda.order import ordered
+from linkwise.codegen.cuda.body import Body, Constants, planned_body
 from linkwise.codegen.cuda.rolled_plan import (
     FROM,
     KIND_BITS,
@@ -39,7 +36,6 @@ from linkwise.tracing.rolled_program import PARAMETERS, Angles, LoopBody, Once, 
 
 _STAGES = (4, 2, 1)  # links whose numbers are in shared memory or on their way there, as many as fit; powers of two
 _FETCHED_BYTES = 32 * 1024  # of shared memory for them
-_UNLIMITED = 1 << 30  # values in registers: what does not fit is left to the compiler, which knows them all
 
 
 def rolled_kernel(program: RolledProgram, bits: int) -> Kernel:
@@ -70,16 +66,7 @@ class _Writer:
         self.early = min(self.most_early, max((step.ahead for step in self.loops), default=0))
         self.stages = next(n for n in _STAGES if n * self.early * each <= _FETCHED_BYTES)
         self.ring = 2 * self.stages  # records: those of the stages, and one that is put there meanwhile
-        self.constants = Constants.of((body.program for body in self._bodies()), bits)
-
-    def _bodies(self) -> Iterator[LoopBody]:
-        for step in self.steps:
-            if isinstance(step, LoopPlan):
-                yield from step.bodies.values()
-            elif isinstance(step, Tasks):
-                yield from step.bodies
-            elif isinstance(step, Once):
-                yield step.body
+        self.constants = Constants.of((body.program for body in program.bodies), bits)
 
     def kernel(self) -> Kernel:
         square = self.lanes * (self.lanes + 1)
@@ -216,13 +203,7 @@ class _Writer:
         output: Callable[[int, int, str], str],
     ) -> Sequence[str]:
         """The arithmetic, from named inputs."""
-        made = instructions(program)
-        given = [value for value, node in enumerate(program.nodes) if node[0] == "input"]
-        wanted = [operand(program, value).value for row in program.results for value in row]
-        truths = [value for value, node in enumerate(program.nodes) if is_truth(node)]
-        order = ordered(made, set(given), wanted)
-        slots = {value: k for k, value in enumerate(given)}
-        steps = plan(order, slots, _UNLIMITED, reusable=(), registers_only=truths)
+        given, steps = planned_body(program)
         names = [inputs[program.nodes[value][1:]] for value in given]
         return Body(program, steps, self.constants, names.__getitem__, output, lambda *_: ()).lines
 

@@ -8,6 +8,7 @@ what a link hands to the very next one is **carried** in registers, and goes thr
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -92,9 +93,15 @@ def elements_read(program: Program) -> list[tuple[int, int]]:
 
 
 def planned(program: RolledProgram) -> list[PlannedStep]:
-    """The steps; where a loop does nothing but find angles, their sines and cosines are taken at once."""
+    """The steps; where a loop does nothing but find angles, their sines and cosines are taken at once.
+
+    The angles themselves are not stored then, so nothing else may ask for them.
+    """
     made: list[PlannedStep] = []
     steps = list(program.steps)
+    read = {s.space for body in program.bodies for s in body.inputs}
+    taken = Counter(step.arguments for step in steps if isinstance(step, Angles))
+    passing = {space for space, times in taken.items() if times == 1 and space in program.spaces} - read
     while steps:
         step = steps.pop(0)
         if not isinstance(step, Loop):
@@ -102,7 +109,7 @@ def planned(program: RolledProgram) -> list[PlannedStep]:
             continue
         following = steps[0] if steps else None
         written = {s.space for body in step.bodies if body for s in body.outputs}
-        if isinstance(following, Angles) and written == {following.arguments}:
+        if isinstance(following, Angles) and written == {following.arguments} and written <= passing:
             made.append(_loop_plan(step, following))
             steps.pop(0)
         else:
@@ -185,8 +192,6 @@ class Tables:
     def _places(self) -> tuple[dict[str, int], int]:
         """Where each space begins in the memory of a state, and how much there is."""
         spared = {step.angles.arguments for step in self.steps if isinstance(step, LoopPlan) and step.angles}
-        spared -= {s.space for body in _bodies(self.steps) for s in body.inputs}
-        spared -= {step.arguments for step in self.steps if isinstance(step, Angles)}
         starts, position = {}, 0
         laned = {f"in:{name}" for name in self.program.in_lanes}
         for name, size in [*self.program.spaces.items(), *_arrays(self.program)]:
@@ -308,13 +313,3 @@ def _arrays(program: RolledProgram) -> list[tuple[str, int]]:
     """Inputs and outputs as spaces, with their sizes."""
     inputs = [(f"in:{a.name}", a.size) for a in program.inputs]
     return inputs + [(f"out:{a.name}", a.size) for a in program.outputs]
-
-
-def _bodies(steps: Sequence[PlannedStep]) -> Iterator[LoopBody]:
-    for step in steps:
-        if isinstance(step, LoopPlan):
-            yield from step.bodies.values()
-        elif isinstance(step, Tasks):
-            yield from step.bodies
-        elif isinstance(step, Once):
-            yield step.body

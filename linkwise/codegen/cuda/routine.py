@@ -17,8 +17,8 @@ from pathlib import Path
 
 from linkwise.codegen.c.names import identifier, identifiers
 from linkwise.codegen.cuda import layout as layouts
-from linkwise.codegen.cuda.body import Body, Constants
-from linkwise.codegen.cuda.looping import LoopingFunction, bodies, planned
+from linkwise.codegen.cuda.body import Body, Constants, planned_body
+from linkwise.codegen.cuda.looping import LoopingFunction
 from linkwise.codegen.cuda.memory import Plan
 from linkwise.codegen.cuda.source import LIMIT, Kernel, device_functions
 from linkwise.codegen.routine import (
@@ -105,9 +105,9 @@ class _Writer:
         if not routine.is_compilable:
             raise ValueError(f"{routine.name} calls Python functions and cannot be compiled")
         self.lanes = layouts.LANES[0]
-        inner = [body.program for program in looping for body in bodies(program)]
+        inner = [body.program for program in looping for body in program.bodies]
         self.constants = Constants.of([*programs, *inner], bits)
-        plans = [planned(program, LIMIT[bits]) for program in programs]
+        plans = [planned_body(program, LIMIT[bits]) for program in programs]
         frame = max((each.slots - each.given for _, each in plans), default=0)
         self.local_frame = frame * self.lanes * bits // 8 > _FRAME_BYTES
         self.shared_bytes = 0 if self.local_frame else frame * self.lanes * bits // 8

@@ -119,13 +119,13 @@ def rollout_kernel(
 
 
 def straight(name: str, program: Program | RolledProgram) -> Program:
-    """A program of a routine, if there is code for it."""
+    """The program that a rollout repeats, which this kernel takes without loops; ``lw.compile`` makes no others."""
     if isinstance(program, RolledProgram):
         raise InputError(
-            f"{name} calls programs with loops over the links, which loops over time on a GPU do not have yet",
+            f"{name} repeats a program with loops over the links, which rollouts on a GPU do not take",
             got=program.name,
-            allowed="models of up to some sixty bodies",
-            do='model.with_sweeps("unrolled") writes the links out; or pass NumPy arrays',
+            allowed="what lw.compile makes: all links written out",
+            do='model.with_sweeps("unrolled"), or lw.simulate, which takes loops as well',
         )
     return program
 

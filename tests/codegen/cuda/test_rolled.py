@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from linkwise.codegen.cuda import rolled, rolled_runtime
 from linkwise.codegen.cuda.rolled_plan import LoopPlan, Tables, planned
 from linkwise.codegen.cuda.target import TARGET
 from linkwise.errors import LinkwiseError
-from linkwise.tracing.rolled_program import Tasks, interpret_rolled
+from linkwise.tracing.rolled_program import Loop, Stretch, Tasks, interpret_rolled
 from tests.codegen.cuda.emulation import needs_compiler
 from tests.codegen.cuda.fakes import CupyArray, Fakes, Tensor, fakes  # noqa: F401
 from tests.codegen.cuda.models import every_joint, random_state
@@ -95,6 +96,24 @@ def test_a_chain_is_carried_in_registers(fakes: Fakes, dtype: type) -> None:  # 
             assert from_memory.tolist() == [1] + [0] * 22, "the first link reads what the loop begins with"
             assert to_memory[-2:].all() and not to_memory[:-3].any(), "only the last of each place goes to memory"
     assert sum(len(step.carried) for step in steps if isinstance(step, LoopPlan)) == 4
+
+
+def test_angles_that_are_read_again_are_stored() -> None:
+    program = chain(5).function("forward_dynamics").rolled_for(TARGET)
+    find, *others = planned(program)
+    assert isinstance(find, LoopPlan) and find.angles is not None
+    (finder,) = find.bodies.values()
+    (angle,) = finder.outputs
+    reader = replace(finder, inputs=(angle, *finder.inputs[1:]), outputs=(Stretch("elsewhere", angle.column),))
+    again = replace(
+        program,
+        steps=(*program.steps, Loop((reader,), reverse=False)),
+        spaces={**program.spaces, "elsewhere": program.spaces[angle.space]},
+    )
+    steps = planned(again)
+    assert isinstance(steps[0], LoopPlan) and steps[0].angles is None and steps[1] == find.angles
+    assert len(steps) == len(others) + 3
+    assert angle.space in Tables(again, steps).starts
 
 
 @pytest.mark.parametrize("room", [64, 1000])
