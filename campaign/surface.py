@@ -66,6 +66,11 @@ def _is_array(name: str) -> bool:
     return name != "p"
 
 
+def _goes_with_motors(name: str, signature: inspect.Signature) -> bool:
+    """Whether an argument counts beside ``actuated`` only, which is left alone here."""
+    return name == "t" and "actuated" in signature.parameters
+
+
 @cache
 def _PENDULUM() -> lw.Model:
     builder = lw.ModelBuilder("pendulum")
@@ -85,7 +90,7 @@ def methods() -> dict[str, Method]:
         found[name] = Method(
             name,
             tuple(p.name for p in arrays if p.default is p.empty),
-            tuple(p.name for p in arrays if p.default is not p.empty),
+            tuple(p.name for p in arrays if p.default is not p.empty and not _goes_with_motors(p.name, signature)),
             tuple(p.name for p in given if p.name in STATIC),
             tuple(p.name for p in given if p.name in OPTIONS),
         )
