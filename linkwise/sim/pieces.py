@@ -31,7 +31,7 @@ class Pieces:
         self.end = run.end
         """Of the last piece, s."""
 
-    def advance(self, t: float, duration: float) -> bool:
+    def advance(self, t: float, duration: Any) -> bool:
         """From t on by a duration; False if it is too long to be left alone with, or not a duration."""
         run = self._run
         if not isinstance(duration, float) or not 0.0 < duration <= run.chunk_steps * run.dt:

@@ -161,7 +161,7 @@ class LiveRun:
                 "max_steps": _MOST_STEPS,
                 "as_is": True,  # whatever is on show
             }
-            start = {"control": self.elements, "p": self.p, "t0": self.t, "x0": self.x}
+            start: dict[str, Any] = {"control": self.elements, "p": self.p, "t0": self.t, "x0": self.x}
             self.simulation = Simulation(self.model, self.q, self.v, **start, **how)
         sim = self.simulation
         try:
