@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 
@@ -126,6 +127,25 @@ class Function:
     def store(self, kind: str, value: str, pointer: str, align: int) -> None:
         """Write memory."""
         self.do(f"store {kind} {value}, ptr {pointer}, align {align}")
+
+    @contextmanager
+    def counted(self, count: str | int, index: str = "%i", step: int = 1, *, some: bool = False) -> Iterator[None]:
+        """A loop behind the block ``entry``: ``index`` from 0 on, below ``count``; the block ``done`` follows.
+
+        What is written inside must be one block. ``some``: there is always a first pass.
+        """
+        if some:
+            self.do("br label %loop")
+        else:
+            self.do(f"%some = icmp sgt i64 {count}, 0")
+            self.do("br i1 %some, label %loop, label %done")
+        self.label("loop")
+        self.do(f"{index} = phi i64 [ 0, %entry ], [ %next, %loop ]")
+        yield
+        self.do(f"%next = add i64 {index}, {step}")
+        self.do(f"%more = icmp slt i64 %next, {count}")
+        self.do("br i1 %more, label %loop, label %done")
+        self.label("done")
 
     def text(self) -> str:
         """The whole definition."""

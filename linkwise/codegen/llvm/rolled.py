@@ -222,21 +222,14 @@ class Sweeps:
         f.label("entry")
         count, places = self._word(f, _CONSTANTS), self._pointer(f, _CONSTANT_PLACES)
         values, start = self._pointer(f, _CONSTANT_VALUES), self._base(f, self.spaces[0]) if self.spaces else "null"
-        f.do(f"%some = icmp sgt i64 {count}, 0")
-        f.do("br i1 %some, label %loop, label %done")
-        f.label("loop")
-        f.do("%i = phi i64 [ 0, %entry ], [ %next, %loop ]")
-        place = f.load("i64", f.address("i64", places, "%i"), 8)
-        one = f.load(self.shape.element, f.address(self.shape.element, values, "%i"), self.bits // 8)
-        if self.shape.lanes > 1:
-            first = f.emit(f"insertelement {self.shape.real} poison, {self.shape.element} {one}, i64 0")
-            zeros = f"<{self.shape.lanes} x i32> zeroinitializer"
-            one = f.emit(f"shufflevector {self.shape.real} {first}, {self.shape.real} poison, {zeros}")
-        f.store(self.shape.real, one, f.address(self.shape.real, start, place), self.shape.size)
-        f.do("%next = add i64 %i, 1")
-        f.do(f"%more = icmp slt i64 %next, {count}")
-        f.do("br i1 %more, label %loop, label %done")
-        f.label("done")
+        with f.counted(count):
+            place = f.load("i64", f.address("i64", places, "%i"), 8)
+            one = f.load(self.shape.element, f.address(self.shape.element, values, "%i"), self.bits // 8)
+            if self.shape.lanes > 1:
+                first = f.emit(f"insertelement {self.shape.real} poison, {self.shape.element} {one}, i64 0")
+                zeros = f"<{self.shape.lanes} x i32> zeroinitializer"
+                one = f.emit(f"shufflevector {self.shape.real} {first}, {self.shape.real} poison, {zeros}")
+            f.store(self.shape.real, one, f.address(self.shape.real, start, place), self.shape.size)
 
     def call(self) -> Function:
         """The whole as a function of pointers to inputs and outputs, scratch memory, spaces and table."""
@@ -282,20 +275,13 @@ class _Module(Sweeps):
         f.label("entry")
         bases = f.emit(f"alloca ptr, i64 {len(self.place)}")
         self._space_bases(f, bases)
-        f.do("%some = icmp sgt i64 %count, 0")
-        f.do("br i1 %some, label %loop, label %done")
-        f.label("loop")
-        f.do("%i = phi i64 [ 0, %entry ], [ %next, %loop ]")
-        for side, index, name in self._arrays():
-            rows = f.load("ptr", f.address("ptr", f"%{side}", index), 8)
-            start = f.emit(f"mul i64 %i, {self._word(f, self._size_word(name))}")
-            self.base_at(f, bases, name, f.address(self.shape.element, rows, start))
-        frame = f.emit(f"getelementptr i8, ptr %scratch, i64 {self._word(f, _FRAME)}")
-        f.do(f"call void @sweep(ptr {bases}, ptr %table, ptr {frame})")
-        f.do("%next = add i64 %i, 1")
-        f.do("%more = icmp slt i64 %next, %count")
-        f.do("br i1 %more, label %loop, label %done")
-        f.label("done")
+        with f.counted("%count"):
+            for side, index, name in self._arrays():
+                rows = f.load("ptr", f.address("ptr", f"%{side}", index), 8)
+                start = f.emit(f"mul i64 %i, {self._word(f, self._size_word(name))}")
+                self.base_at(f, bases, name, f.address(self.shape.element, rows, start))
+            frame = f.emit(f"getelementptr i8, ptr %scratch, i64 {self._word(f, _FRAME)}")
+            f.do(f"call void @sweep(ptr {bases}, ptr %table, ptr {frame})")
         f.do("ret void")
         return f
 

@@ -203,19 +203,12 @@ class _Module:
         lanes = self.shape.lanes
         f = Function(f"define void @{ENTRY}(ptr %arrays, i64 %first, i64 %count, ptr noalias %scratch) #0")
         f.label("entry")
-        f.do("%any = icmp sgt i64 %count, 0")
-        f.do("br i1 %any, label %loop, label %done")
-        f.label("loop")
-        f.do("%i = phi i64 [ 0, %entry ], [ %next, %loop ]")
-        f.do("%left = sub i64 %count, %i")
-        f.do(f"%full = icmp sge i64 %left, {lanes}")
-        f.do(f"%here = select i1 %full, i64 {lanes}, i64 %left")
-        f.do("%state = add i64 %first, %i")
-        f.do("call void @block(ptr %arrays, i64 %state, i64 %here, ptr %scratch)")
-        f.do(f"%next = add i64 %i, {lanes}")
-        f.do("%more = icmp slt i64 %next, %count")
-        f.do("br i1 %more, label %loop, label %done")
-        f.label("done")
+        with f.counted("%count", step=lanes):
+            f.do("%left = sub i64 %count, %i")
+            f.do(f"%full = icmp sge i64 %left, {lanes}")
+            f.do(f"%here = select i1 %full, i64 {lanes}, i64 %left")
+            f.do("%state = add i64 %first, %i")
+            f.do("call void @block(ptr %arrays, i64 %state, i64 %here, ptr %scratch)")
         f.do("ret void")
         return f
 

@@ -29,15 +29,9 @@ def copy(shape: Shape) -> Function:
     """One buffer to another."""
     f = Function("define internal void @copy(ptr noalias %source, ptr noalias %target, i64 %n) noinline #0")
     f.label("entry")
-    f.do("br label %loop")
-    f.label("loop")
-    f.do("%i = phi i64 [ 0, %entry ], [ %next, %loop ]")
-    value = f.load(shape.real, f.address(shape.real, "%source", "%i"), shape.bits // 8)
-    f.store(shape.real, value, f.address(shape.real, "%target", "%i"), shape.bits // 8)
-    f.do("%next = add i64 %i, 1")
-    f.do("%more = icmp slt i64 %next, %n")
-    f.do("br i1 %more, label %loop, label %done")
-    f.label("done")
+    with f.counted("%n", some=True):
+        value = f.load(shape.real, f.address(shape.real, "%source", "%i"), shape.bits // 8)
+        f.store(shape.real, value, f.address(shape.real, "%target", "%i"), shape.bits // 8)
     f.do("ret void")
     return f
 
@@ -46,16 +40,10 @@ def unit(shape: Shape) -> Function:
     """A unit vector of n numbers in every lane."""
     f = Function("define internal void @unit(ptr %target, i64 %n, i64 %one) noinline #0")
     f.label("entry")
-    f.do("br label %loop")
-    f.label("loop")
-    f.do("%i = phi i64 [ 0, %entry ], [ %next, %loop ]")
-    here = f.emit("icmp eq i64 %i, %one")
-    value = f.emit(f"select i1 {here}, {shape.real} {shape.constant(1.0)}, {shape.real} {shape.constant(0.0)}")
-    f.store(shape.real, value, f.address(shape.real, "%target", "%i"), shape.bits // 8)
-    f.do("%next = add i64 %i, 1")
-    f.do("%more = icmp slt i64 %next, %n")
-    f.do("br i1 %more, label %loop, label %done")
-    f.label("done")
+    with f.counted("%n", some=True):
+        here = f.emit("icmp eq i64 %i, %one")
+        value = f.emit(f"select i1 {here}, {shape.real} {shape.constant(1.0)}, {shape.real} {shape.constant(0.0)}")
+        f.store(shape.real, value, f.address(shape.real, "%target", "%i"), shape.bits // 8)
     f.do("ret void")
     return f
 
@@ -65,16 +53,10 @@ def lookup(shape: Shape) -> Function:
     element, align = shape.element, shape.bits // 8
     f = Function("define internal void @lookup(ptr %table, ptr %index, ptr %target) noinline #0")
     f.label("entry")
-    f.do("br label %loop")
-    f.label("loop")
-    f.do("%l = phi i64 [ 0, %entry ], [ %next, %loop ]")
-    index = f.emit(f"fptosi {element} {f.load(element, f.address(element, '%index', '%l'), align)} to i64")
-    value = f.load(element, f.address(element, "%table", index), align)
-    f.store(element, value, f.address(element, "%target", "%l"), align)
-    f.do("%next = add i64 %l, 1")
-    f.do(f"%more = icmp slt i64 %next, {shape.lanes}")
-    f.do("br i1 %more, label %loop, label %done")
-    f.label("done")
+    with f.counted(shape.lanes, "%l", some=True):
+        index = f.emit(f"fptosi {element} {f.load(element, f.address(element, '%index', '%l'), align)} to i64")
+        value = f.load(element, f.address(element, "%table", index), align)
+        f.store(element, value, f.address(element, "%target", "%l"), align)
     f.do("ret void")
     return f
 

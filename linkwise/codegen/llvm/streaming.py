@@ -63,15 +63,8 @@ def functions(machine: Machine, shape: Shape) -> list[Function]:
 def _clear(shape: Shape) -> Function:
     f = Function("define internal void @clear(ptr noalias %to, i64 %count) #0")
     f.label("entry")
-    f.do("%some = icmp sgt i64 %count, 0")
-    f.do("br i1 %some, label %loop, label %done")
-    f.label("loop")
-    f.do("%i = phi i64 [ 0, %entry ], [ %next, %loop ]")
-    f.store(shape.real, shape.constant(0.0), f.address(shape.real, "%to", "%i"), shape.size)
-    f.do("%next = add i64 %i, 1")
-    f.do("%more = icmp slt i64 %next, %count")
-    f.do("br i1 %more, label %loop, label %done")
-    f.label("done")
+    with f.counted("%count"):
+        f.store(shape.real, shape.constant(0.0), f.address(shape.real, "%to", "%i"), shape.size)
     f.do("ret void")
     return f
 
