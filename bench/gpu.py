@@ -26,6 +26,7 @@ import numpy as np
 import linkwise as lw
 from bench import gpu_loops, gpu_rolled, mjx, report
 from bench.flexible import arm
+from bench.rk4 import STEP, rk4_step
 from bench.robots import ROBOTS
 from bench.scale import from_arrays
 
@@ -34,7 +35,6 @@ BYTES = 4 << 30  # of one function's arrays
 FUNCTIONS = ("inverse_dynamics", "forward_dynamics")
 MATRICES = ("mass_matrix", "mass_matrix_inverse", "linearize_inverse", "linearize_forward")
 PARTS = ("functions", "rollouts", "simulations", "rolled", "long", "mjx")
-STEP = 1e-3
 FLEXIBLE: dict[str, Callable[[], lw.Model]] = {
     "flexible_arm": lambda: arm("plain", (2, 2)),  # three links with four modes each
     "rigid_arm": lambda: arm("plain", None),  # the same with rigid links
@@ -226,18 +226,6 @@ def _error(whole: Any, expected: Any) -> float:
     scale[scale == 0] = 1.0
     ends = (whole[:CHECKED], whole[-CHECKED:])
     return max(float((np.abs(cp.asnumpy(part) - expected) / scale).max()) for part in ends)
-
-
-def rk4_step(model: Any, q: Any, v: Any, tau: Any) -> dict[str, Any]:
-    """One step of the classical method, for joints whose velocity is the rate of their coordinate."""
-    a1 = model.forward_dynamics(q, v, tau)
-    v2 = v + 0.5 * STEP * a1
-    a2 = model.forward_dynamics(q + 0.5 * STEP * v, v2, tau)
-    v3 = v + 0.5 * STEP * a2
-    a3 = model.forward_dynamics(q + 0.5 * STEP * v2, v3, tau)
-    v4 = v + STEP * a3
-    a4 = model.forward_dynamics(q + STEP * v3, v4, tau)
-    return {"q": q + STEP / 6 * (v + 2 * v2 + 2 * v3 + v4), "v": v + STEP / 6 * (a1 + 2 * a2 + 2 * a3 + a4)}
 
 
 def rk4_stage(model: Any, q: Any, v: Any, q_at: Any, v_at: Any, dq: Any, dv: Any, tau: Any, k: Any) -> dict[str, Any]:

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 import linkwise as lw
+from bench.rk4 import STEP, rk4_step
 from bench.robots import ROBOTS
 
-STEP = 1e-3
 REPEATS = 5
 
 
@@ -97,28 +97,17 @@ def measure(robot: str, model: lw.Model, states: int, steps: int) -> list[dict[s
     expected = model.forward_dynamics(*few)
     rows.append(_row(f"{robot} MJX forward_dynamics float32", states / taken, compiled, got[:16], expected))
     taken, compiled, got = _timed(peer, peer.steps(steps), arrays)
-    expected = ours(model, steps)(*few)
+    expected = ours(model, steps, *few)
     what = f"{robot} MJX {states} rollouts of {steps} RK4 steps float32"
     rows.append(_row(what, states * steps / taken, compiled, got[0][:16], expected))
     return rows
 
 
-def ours(model: lw.Model, steps: int) -> Callable[..., Any]:
-    """The same steps on the CPU."""
-
-    def run(q: Any, v: Any, tau: Any) -> Any:
-        for _ in range(steps):
-            a1 = model.forward_dynamics(q, v, tau)
-            v2 = v + 0.5 * STEP * a1
-            a2 = model.forward_dynamics(q + 0.5 * STEP * v, v2, tau)
-            v3 = v + 0.5 * STEP * a2
-            a3 = model.forward_dynamics(q + 0.5 * STEP * v2, v3, tau)
-            v4 = v + STEP * a3
-            a4 = model.forward_dynamics(q + STEP * v3, v4, tau)
-            q, v = q + STEP / 6 * (v + 2 * v2 + 2 * v3 + v4), v + STEP / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
-        return q
-
-    return run
+def ours(model: lw.Model, steps: int, q: Any, v: Any, tau: Any) -> Any:
+    """Where the same steps lead on the CPU."""
+    for _ in range(steps):
+        q, v = rk4_step(model, q, v, tau).values()
+    return q
 
 
 def _timed(peer: Mjx, function: Callable[..., Any], arrays: Sequence[Any]) -> tuple[float, float, Any]:
