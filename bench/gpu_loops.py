@@ -39,6 +39,11 @@ def start(model: lw.Model, count: int, dtype: np.dtype[Any]) -> tuple[Any, Any]:
     return q.astype(dtype), rng.uniform(-0.5, 0.5, (count, model.nv)).astype(dtype)
 
 
+def damping(t: Any, q: Any, v: Any, p: Any) -> Any:
+    """The control of the simulations."""
+    return -0.05 * v
+
+
 def measure_simulation(
     robot: str, model: lw.Model, method: str, dtype: np.dtype[Any], count: int, duration: float
 ) -> dict[str, Any]:
@@ -46,8 +51,7 @@ def measure_simulation(
     import cupy as cp
 
     q, v = start(model, count, dtype)
-    control = lambda t, q, v, p: -0.05 * v  # noqa: E731
-    options: dict[str, Any] = {"method": method, "control": control, "limits": "ignore", "progress": False}
+    options: dict[str, Any] = {"method": method, "control": damping, "limits": "ignore", "progress": False}
     if method == "rk4":
         options |= {"dt": 1e-3, "save_every": 1 << 30}
     else:

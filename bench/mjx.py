@@ -63,13 +63,17 @@ class Mjx:
     def _state(self, q: Any, v: Any, tau: Any) -> Any:
         return self.data.replace(qpos=q, qvel=v, qfrc_applied=tau)
 
+    def _batched(self, one: Callable[..., Any]) -> Callable[..., Any]:
+        function: Callable[..., Any] = self.jax.jit(self.jax.vmap(one))
+        return function
+
     def forward(self) -> Callable[..., Any]:
         """(q, v, τ) to v̇."""
 
         def one(q: Any, v: Any, tau: Any) -> Any:
             return self.mjx.forward(self.model, self._state(q, v, tau)).qacc
 
-        return self.jax.jit(self.jax.vmap(one))  # type: ignore[no-any-return]
+        return self._batched(one)
 
     def steps(self, count: int) -> Callable[..., Any]:
         """(q, v, τ) to (q, v) after many RK4 steps."""
@@ -81,7 +85,7 @@ class Mjx:
             data, _ = self.jax.lax.scan(step, self._state(q, v, tau), None, count)
             return data.qpos, data.qvel
 
-        return self.jax.jit(self.jax.vmap(one))  # type: ignore[no-any-return]
+        return self._batched(one)
 
 
 def measure(robot: str, model: lw.Model, states: int, steps: int) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import argparse
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ import linkwise as lw
 from bench import report
 from bench.robots import ROBOTS
 from bench.timing import Call, best_ns
+from linkwise.rolled.function import RolledFunction
 
 SIZES = (100, 1000, 10_000, 100_000)
 FUNCTIONS = ("inverse_dynamics", "forward_dynamics")
@@ -62,6 +64,13 @@ def from_arrays(n: int, branched: bool, seed: int = 0) -> lw.Model:
     return builder.build()
 
 
+def lay_out(model: lw.Model) -> None:
+    """Lay out the links, as the first use of a program with loops over them does."""
+    function = model.function("inverse_dynamics")
+    assert isinstance(function, RolledFunction)
+    assert function.rolled_program is not None
+
+
 def to_the_first_result(rounds: int, sizes: tuple[int, ...]) -> list[dict[str, Any]]:
     """CPU seconds from arrays, or body by body, to a model, to its tables, to a first result; best of several."""
     rows = []
@@ -73,7 +82,7 @@ def to_the_first_result(rounds: int, sizes: tuple[int, ...]) -> list[dict[str, A
                     moments = [time.process_time()]
                     model = make(n, shape == "tree").with_sweeps("rolled")
                     moments.append(time.process_time())
-                    model.function("inverse_dynamics").rolled_program  # type: ignore[attr-defined]  # noqa: B018
+                    lay_out(model)
                     moments.append(time.process_time())
                     model.inverse_dynamics(*state(n, 1))
                     moments.append(time.process_time())
@@ -93,10 +102,10 @@ def mass_matrices(rounds: int) -> list[dict[str, Any]]:
             q, _, x = state(n, 1)
             units, out, product = np.eye(n), np.empty((n, n)), np.empty((n, n))
             calls = {
-                "by products ms": lambda: model.mass_product(q, units, out=product),  # noqa: B023
-                "mass_matrix ms": lambda: model.mass_matrix(q, out=out),  # noqa: B023
-                "mass_matrix, fresh ms": lambda: model.mass_matrix(q),  # noqa: B023
-                "mass_solve ms": lambda: model.mass_solve(q, x),  # noqa: B023
+                "by products ms": partial(model.mass_product, q, units, out=product),
+                "mass_matrix ms": partial(model.mass_matrix, q, out=out),
+                "mass_matrix, fresh ms": partial(model.mass_matrix, q),
+                "mass_solve ms": partial(model.mass_solve, q, x),
             }
             best = dict.fromkeys(calls, np.inf)
             for _ in range(max(4, rounds)):
@@ -124,7 +133,7 @@ def against_n(branched: bool, sizes: tuple[int, ...], rounds: int) -> list[dict[
         started = time.perf_counter()
         model = from_arrays(n, branched).with_sweeps("rolled")
         built = time.perf_counter()
-        model.function("inverse_dynamics").rolled_program  # type: ignore[attr-defined]  # noqa: B018  # lays out the links
+        lay_out(model)
         laid_out = time.perf_counter()
         row: dict[str, Any] = {"n": n, "build_s": built - started, "layout_s": laid_out - built}
         batch = max(16, min(512, 2_000_000 // n))
