@@ -1,8 +1,8 @@
-"""How long a program waits before its first result, in processes of their own.
+"""How long a program waits before its first result, in processes of their own: ``python -m bench.startup``.
 
-Run as a program, ``python -m bench.startup panda``, it is that process: it imports linkwise, loads a robot, makes the
-first call of each quantity, and prints the seconds as JSON. The first call traces and compiles, unless an earlier
-process left the compiled code in the cache.
+With the name of a robot, ``python -m bench.startup panda``, it is such a process: it imports linkwise, loads the robot,
+makes the first call of each quantity, and prints the seconds as JSON. The first call traces and compiles, unless an
+earlier process left the compiled code in the cache.
 """
 
 from __future__ import annotations
@@ -65,5 +65,17 @@ def _in_a_process(robot: str, cache: str) -> dict[str, float]:
     return {**json.loads(done.stdout), "whole process": whole}
 
 
+def main() -> None:
+    """The seconds of each step, with an empty cache and with a filled one."""
+    times = cold_and_warm("panda")
+    for step, cold in times["cold"].items():
+        print(
+            f"{step:20} {1e3 * cold:8.1f} ms with an empty cache, {1e3 * times['warm'][step]:6.1f} ms with a filled one"
+        )
+
+
 if __name__ == "__main__":
-    print(json.dumps(first_results(sys.argv[1])))
+    if len(sys.argv) > 1:
+        print(json.dumps(first_results(sys.argv[1])))
+    else:
+        main()
