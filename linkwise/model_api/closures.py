@@ -200,6 +200,7 @@ class Closures(Methods):
         if not tol > 0.0:
             raise InputError("tol of assemble is not a positive number", got=repr(tol), allowed="e.g. 1e-12")
         guess = np.asarray(self._run("integrate", q, np.zeros(self.nv)), float)  # checked, quaternions made unit
+        self._check_parameters("assemble", p)
         if not self.closures:
             return guess
         batch = np.broadcast_shapes(
@@ -270,6 +271,7 @@ class Closures(Methods):
             tol: for residuals and rates; for accelerations, relative to their size.
             p: run-time parameters (..., np).
         """
+        self._check_parameters("check_closures", p)
         if not self.closures:
             return
         self._refuse(

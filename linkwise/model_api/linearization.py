@@ -129,13 +129,18 @@ class Linearization:
         dtau: ArrayLike,
         f_ext: ArrayLike | None = None,
         *,
+        t: ArrayLike | None = None,
         p: ArrayLike | None = None,
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """δv̇ (..., nv) for small changes dq (tangent), dv and dtau (..., nv each), in O(n), without a mass matrix."""
+        """δv̇ (..., nv) for small changes dq (tangent), dv and dtau (..., nv each), in O(n), without a mass matrix.
+
+        Of a model with closures, by the matrices of :meth:`linearize_forward`; ``t`` (...) is the time, for closures
+        that depend on it.
+        """
         if self.closures:
-            lin = self._linearized_closed(q, v, tau, f_ext, None, p, threads)
+            lin = self._linearized_closed(q, v, tau, f_ext, t, p, threads)
             pairs = ((lin.dq, dq), (lin.dv, dv), (lin.dtau, dtau))
             along = sum(np.einsum("...ij,...j->...i", matrix, np.asarray(x)) for matrix, x in pairs)
             if out is None:

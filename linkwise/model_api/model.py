@@ -131,8 +131,7 @@ class Model(
         """
         from linkwise.operators import operators
 
-        if p is not None and not self.parameter_names:
-            raise _no_parameters("operators")
+        self._check_parameters("operators", p)
         trees = self._trees if p is None else Trees(self, list(np.asarray(p)))
         return operators(trees, q, v, frames, t)
 
@@ -291,8 +290,8 @@ class Model(
                 optional.append(extra)
         if self.parameter_names:
             arrays.append(self._nominal_beside(arrays) if p is None else p)
-        elif p is not None:
-            raise _no_parameters(name)
+        else:
+            self._check_parameters(name, p)
         function = self.function(name, *optional, **static)
         result: Array = function(*arrays, out=out, threads=threads)
         if not (optional or static or self.parameter_names or out is not None or threads is not None):
@@ -300,6 +299,13 @@ class Model(
             if method is not None and getattr(type(self), name) is method:  # not where a subclass has its own
                 install(self, name, method, function, arrays)
         return result
+
+    def _check_parameters(self, name: str, p: object) -> None:
+        if p is not None and not self.parameter_names:
+            raise InputError(
+                f"{name} was given p, but this model has no run-time parameters",
+                do='declare them first: model.with_parameters(["body.mass", …])',
+            )
 
     def _nominal_beside(self, arrays: Sequence[Any]) -> Array:
         """The nominal parameters in single precision if all else is: what was not given does not decide it."""
@@ -355,10 +361,3 @@ class Model(
 
 
 _METHODS = {name: getattr(Model, name) for name in EVERY if hasattr(Model, name)}
-
-
-def _no_parameters(name: str) -> Exception:
-    return InputError(
-        f"{name} was given p, but this model has no run-time parameters",
-        do='declare them first: model.with_parameters(["body.mass", …])',
-    )

@@ -181,6 +181,17 @@ def test_time() -> None:
     np.testing.assert_allclose(motor, tau, atol=1e-9)
 
 
+def test_time_that_would_not_count_is_refused() -> None:
+    driven = models.slider_crank().with_coupling("drive", lw.Prescribed("main", lambda t: 2.0 * t))
+    q = driven.assemble(np.zeros(3), 0.3)
+    v = driven.project_velocity(q, np.zeros(3), 0.3)
+    vdot = driven.forward_dynamics(q, v, np.zeros(3), t=0.3)
+    with pytest.raises(lw.InputError, match="given t") as refused:
+        driven.inverse_dynamics(q, v, vdot, t=0.3)
+    assert "actuated=[" in str(refused.value)
+    assert np.isfinite(driven.inverse_dynamics(q, v, vdot, actuated=["main"], t=0.3)).all()
+
+
 def test_one_step_towards_closure_squares_the_error(model: lw.Model, states: tuple[Array, ...]) -> None:
     q = states[0] + 1e-3 * np.random.default_rng(0).normal(size=(21, 5))
     before = np.abs(model.closure_error(q)).max(-1)
@@ -198,6 +209,9 @@ def test_models_without_closures_answer_too() -> None:
     np.testing.assert_array_equal(arm.assemble(x), x)
     assert arm.freedoms(x).count == 2
     np.testing.assert_array_equal(arm.forward_dynamics(x, x, x, t=1.0), arm.forward_dynamics(x, x, x))
+    for asked in (arm.assemble, arm.check_closures, arm.freedoms):
+        with pytest.raises(lw.InputError, match="no run-time parameters"):
+            asked(x, p=[1.0])
 
 
 def test_copies_and_pickles_keep_the_solver(model: lw.Model) -> None:

@@ -44,6 +44,8 @@ def _check(case: Closed, seed: int = 0) -> None:
         expected = slope(values)
         found = lin.dq @ move[:n] + lin.dv @ move[n:] + lin.dtau @ u
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 * (1.0 + np.abs(expected).max()))
+        along = model.perturb_forward(*case.state, move[:n], move[n:], u, t=T)
+        np.testing.assert_allclose(along, found, rtol=0, atol=1e-12 * (1.0 + np.abs(found).max()))
 
 
 def test_four_bars_with_redundant_pins() -> None:
