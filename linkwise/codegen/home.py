@@ -36,6 +36,8 @@ class Home(ABC):
     """
 
     name: ClassVar[str]
+    calls_python: ClassVar[bool] = False
+    """Whether routines that ask a Python function on the way can run here."""
     xp: Any
     """The library of the arrays here: NumPy, or one with the same functions."""
 

@@ -16,6 +16,7 @@ class Processor(Home):
     """The processor's own memory."""
 
     name = "the host"
+    calls_python = True
     xp = np
 
     def __reduce__(self) -> str:

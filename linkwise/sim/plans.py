@@ -95,13 +95,36 @@ class Plan:
     numbers: Tableau | GeneralizedAlpha | None = None
     """The method's, if it is an explicit Runge–Kutta method or the generalized-α method."""
     hosted: tuple[Function, ...] = ()
-    note: str = ""
+    """Controls that run in Python, since they cannot be traced."""
+    why_hosted: str = ""
+    """What kept each of them from being traced."""
     _kernels: dict[Any, Any] = field(default_factory=dict)
 
     @property
     def is_adaptive(self) -> bool:
         """Whether steps are as long as the tolerance allows."""
         return is_adaptive(self.method)
+
+    @property
+    def note(self) -> str:
+        """What whoever simulates should know, if there is anything."""
+        if not self.hosted:
+            return ""
+        return (
+            "control runs in Python, once for each evaluation and each state, since it cannot be traced: "
+            f"{self.why_hosted}; lw.Sampled(model, control, rate) calls it once for each sample"
+        )
+
+    def check_home(self, home: Home) -> None:
+        """Refuse a home whose kernels cannot call the Python functions that this needs."""
+        if self.hosted and not home.calls_python:
+            raise InputError(
+                "a control that runs in Python cannot be called from a GPU",
+                got=self.why_hosted,
+                allowed=_TRACEABLE,
+                do="rewrite it; or lw.Sampled(model, control, rate, python=True), which asks Python between the steps; "
+                "or pass NumPy arrays",
+            )
 
     def _work(self) -> tuple[Work, Step]:
         work = Work(self.motion, host=self.host_forces if self.hosted else None)
@@ -327,22 +350,15 @@ def _made(
             reasons.append(f"{getattr(element.function, '__name__', repr(element.function))}: {reason}")
         else:
             traced.append(element)
-    note = ""
-    if hosted:
-        if method in ("rodas4", "variational", "generalized_alpha"):
-            raise InputError(
-                f"the method {method!r} needs a control that can be traced",
-                got="; ".join(reasons),
-                allowed="functions of (t, q, v, p) with lw.where instead of `if` and lw.sin instead of math.sin",
-                do="rewrite the control, or use an explicit method",
-            )
-        note = (
-            "control runs in Python, once for each evaluation and each state, since it cannot be traced: "
-            + "; ".join(reasons)
-            + "; lw.Sampled(model, control, rate) calls it once for each sample"
+    if hosted and method in ("rodas4", "variational", "generalized_alpha"):
+        raise InputError(
+            f"the method {method!r} needs a control that can be traced",
+            got="; ".join(reasons),
+            allowed=_TRACEABLE,
+            do="rewrite the control, or use an explicit method",
         )
     motion = Motion(model, traced, rules, n_parameters, closing, switched, passes_smooth=method != "variational")
-    return Plan(motion, method, every_step, events, numbers, tuple(hosted), note)
+    return Plan(motion, method, every_step, events, numbers, tuple(hosted), "; ".join(reasons))
 
 
 def _why_not_traced(model: Model, element: Function, n_parameters: int) -> str:
@@ -354,6 +370,7 @@ def _why_not_traced(model: Model, element: Function, n_parameters: int) -> str:
     return traced_alike(element.function, repr(element), sizes, _ADVICE)
 
 
+_TRACEABLE = "functions of (t, q, v, p) with lw.where instead of `if` and lw.sin instead of math.sin"
 _ADVICE = (
     "keep what changes in the state of lw.Controller(model, law, state=...); draw noise beforehand, "
     "lw.Torque(times, values) or lw.Table.noise(...); or call it once for each sample, "

@@ -170,6 +170,7 @@ def simulate(
         times = t0 + duration * np.arange(_BATCH_SAMPLES) / (_BATCH_SAMPLES - 1.0)
         times[-1] = t0 + duration
     plan = setup.plan(states, every_step)
+    plan.check_home(home)
     if plan.note:
         warnings.warn(plan.note, SlowControlWarning, stacklevel=2)
     setup.close(plan, states, t0, v_given=v0 is not None)
