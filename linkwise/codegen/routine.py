@@ -176,7 +176,7 @@ class Routine:
         """Numbers in each buffer."""
         return {buffer.name: buffer.size for buffer in self.buffers}
 
-    @property
+    @cached_property
     def loads(self) -> tuple[Buffer, ...]:
         """The buffers that have rows in the caller's memory."""
         return tuple(buffer for buffer in self.buffers if buffer.load or buffer.store)
@@ -199,13 +199,13 @@ class Routine:
                 found.setdefault(id(statement.program), statement.program)
         return tuple(found.values())
 
-    @property
+    @cached_property
     def operations(self) -> int:
         """About how many there are in one pass, each program counted once."""
         columns = max((self.sizes[s.unit] for s in self.walk() if isinstance(s, Columns)), default=1)
         return columns * sum(program.length for program in self.programs)
 
-    @property
+    @cached_property
     def is_compilable(self) -> bool:
         """Whether no Python function is called."""
         return not any(isinstance(statement, Host) for statement in self.walk())

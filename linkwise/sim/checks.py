@@ -61,11 +61,7 @@ def checked_times(times: Any, t0: float, duration: float) -> Array | None:
 
 def check_start(motion: Motion, y: Array) -> None:
     """Nothing starts beyond a joint limit: its spring would fire the joint off."""
-    beyond = {
-        limit.joint.name: limit.bound
-        for limit in motion.limits
-        if (limit.depth(list(y.T)) > 1e-9 * max(1.0, abs(limit.bound))).any()
-    }
+    beyond = {limit.joint.name: limit.bound for limit in motion.all_limits.exceeded(y)}
     if beyond:
         raise InputError(
             "q0 is beyond joint limits",

@@ -12,6 +12,7 @@ from linkwise.codegen.home import Home
 from linkwise.codegen.processor import PROCESSOR
 from linkwise.errors import InputError, message
 from linkwise.sim.curves import RunTables
+from linkwise.sim.fixed_loop import CLOCK, START
 from linkwise.sim.plans import Plan
 from linkwise.sim.run import CHUNK_SECONDS, Run, storage
 from linkwise.sim.states import States
@@ -53,10 +54,9 @@ class FixedRun(Run):
         self.saved = storage(home, out, (count, saves + 1, plan.motion.ny), dtype)
         self.saved[:, 0] = self.y
         self.stuck = np.zeros(count, bool)  # in events without end
-        start = np.tile(np.array([self.t0, self.h, self.end, self.slack], dtype), (count, 1))
-        self.rows["start"] = home.brought(start)
-        clock = [0.0, 0.0, self.every, self.every, 1.0, RUNNING, self.t0]
-        self.rows["clock"] = np.tile(np.array(clock, dtype), (count, 1))
+        self.rows["start"] = home.brought(self._start())
+        self.rows["clock"] = np.empty((count, len(CLOCK)), dtype)
+        self._rewind()
         if "memory" in plan.routine.sizes:
             self.rows["memory"] = home.brought(np.zeros((count, plan.routine.sizes["memory"]), dtype))
         if dtype == np.float32 and self.steps > _SINGLE_STEPS:
@@ -80,8 +80,15 @@ class FixedRun(Run):
     def resume(self, t0: float, duration: float) -> None:
         """Make ready to go on from a time, by a duration, in steps of at most the dt that was asked for."""
         super().resume(t0, duration)
-        start = np.array([self.t0, self.h, self.end, self.slack], self.states.dtype)
-        self.rows["start"] = self.home.brought(np.tile(start, (self.states.count, 1)))
+        self.rows["start"] = self.home.brought(self._start())
+        self._rewind()
+
+    def _start(self) -> Array:
+        """What the loop is given (count, 4), see :data:`linkwise.sim.fixed_loop.START`."""
+        return np.full((self.states.count, len(START)), [self.t0, self.h, self.end, self.slack], self.states.dtype)
+
+    def _rewind(self) -> None:
+        """Set the clock of all states to the beginning."""
         self.clock[...] = [0.0, 0.0, self.every, self.every, 1.0, RUNNING, self.t0]
 
     @property

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from linkwise.model.joints import Joint
 from linkwise.model.pieces import JointInstance
@@ -66,6 +67,22 @@ class Limit:
         """½ k δ²."""
         depth = self.depth(q)
         return where(depth > 0.0, depth * depth * (0.5 * self.stiffness), 0.0)
+
+
+class AllLimits:
+    """All limits of a mechanism, seen at once from configurations that are numbers."""
+
+    def __init__(self, limits: Sequence[Limit], nq: int) -> None:
+        self.limits = tuple(limits)
+        self._places = np.array([limit.joint.q_slice.start + limit.coordinate for limit in limits], int)
+        self._slopes = np.array([limit.side * _multiplier(limit.joint) for limit in limits])
+        self._at_zero = np.array([limit.depth([0.0] * nq) for limit in limits], float)
+        self._slack = np.array([1e-9 * max(1.0, abs(limit.bound)) for limit in limits])
+
+    def exceeded(self, q: NDArray[Any]) -> list[Limit]:
+        """Those that some of the configurations (n, nq) lie beyond, by more than rounding."""
+        depths = q[:, self._places] * self._slopes + self._at_zero
+        return [self.limits[k] for k in np.flatnonzero((depths > self._slack).any(axis=0))]
 
 
 def limits_of_joints(model: Model, limit_time: float) -> list[Limit]:

@@ -26,7 +26,7 @@ from linkwise.sim.checks import check_choice, check_not_negative, check_positive
 from linkwise.sim.closing import Closing
 from linkwise.sim.curves import Curve, curves_of
 from linkwise.sim.elements import Element
-from linkwise.sim.limits import Limit, is_linear, limits_of_joints
+from linkwise.sim.limits import AllLimits, Limit, is_linear, limits_of_joints
 from linkwise.sim.transmissions import ModelSprings
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Scalar, tanh, where
@@ -314,6 +314,11 @@ class Motion:
     def limits(self) -> list[Limit]:
         """The finite position limits of joints, those that follow others included."""
         return limits_of_joints(self.model, self.rules.limit_time)
+
+    @cached_property
+    def all_limits(self) -> AllLimits:
+        """The same, to look at numbers."""
+        return AllLimits(self.limits, self.nq)
 
     def body_forces(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat) -> Any:
         """External forces (n_bodies, 6) in body frames, or None."""

@@ -76,9 +76,12 @@ class Run(ABC):
                 start = time.perf_counter()
                 whole(kernel, threads)
                 self.adapt(time.perf_counter() - start)
-                self.answer()
-                self.handle_events()
-                bar.update(self.fraction())
+                if self.plan.motion.samplers:
+                    self.answer()
+                if self.plan.events:
+                    self.handle_events()
+                if bar.is_watched:
+                    bar.update(self.fraction())
         except KeyboardInterrupt:
             self.interrupted = True
 
@@ -263,9 +266,9 @@ class Run(ABC):
             jumps=self._jumps(threads),
             derived=derived() if plan.hosted else derived,
             events=self.events,
-            status=str(status) if not states.shape else status,
-            steps=int(steps) if not states.shape else steps,
-            rejected=int(rejected) if not states.shape else rejected,
+            status=status if states.shape else str(statuses[0]),
+            steps=steps if states.shape else int(steps),
+            rejected=rejected if states.shape else int(rejected),
             note="\n".join(filter(None, (plan.note, self.trouble))),
             reasons=reasons,
             method=plan.method,

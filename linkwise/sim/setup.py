@@ -91,7 +91,7 @@ class Setup:
     @property
     def switched(self) -> bool:
         """Whether closures take hold or let go."""
-        return bool((self.flags == 0.0).any()) or any(event.switches for event in self.events)
+        return not all(self.flags.tolist()) or any(event.switches for event in self.events)
 
     @property
     def tables(self) -> list[Table]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from copy import copy
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linkwise.errors import InputError
 from linkwise.model_api.model import Model
@@ -48,24 +50,28 @@ class States:
                 allowed="equal leading axes, or none where one value serves all",
             ) from None
         self.count = math.prod(self.shape)
-        q, v, x, given = (
-            np.broadcast_to(a, (*self.shape, a.shape[-1])).reshape(self.count, a.shape[-1]) for a in (q, v, x, given)
-        )
-        flags = np.tile(np.asarray(switches, float), (self.count, 1))
-        self.y = np.ascontiguousarray(np.concatenate([q, v, x, flags], axis=1))
-        self.p = np.array(given, self.dtype, order="C")  # a copy: what follows from the motion is computed later
         # Quaternions of length one, once at the start: steps keep them so.
-        self.y[:, : model.nq] = model.integrate(self.y[:, : model.nq], np.zeros(model.nv))
+        place = q if model.nq == model.nv else model.integrate(q, np.zeros(model.nv))
+        self.y = self._rows(place, v, x, np.asarray(switches, float))
+        self.p = self._rows(given).astype(self.dtype, copy=False)  # a copy of p, which may change before it is asked
         alone = not self.shape  # in a batch only that state fails
         if alone and not (np.isfinite(self.y).all() and (p is None or np.isfinite(self.p).all())):
             parts = (("q0", q), ("v0", v), ("x0", x), ("p", given))
             raise InputError(
                 "the start is not made of finite numbers",
-                got=", ".join(f"{name} = {np.array2string(a[0], threshold=20)}" for name, a in parts if a.size),
+                got=", ".join(f"{name} = {np.array2string(a, threshold=20)}" for name, a in parts if a.size),
                 allowed="finite numbers; quaternions other than zero",
                 do="model.neutral() is a valid q0",
             )
         self.y = self.y.astype(self.dtype, copy=False)
+
+    def _rows(self, *parts: NDArray[Any]) -> NDArray[Any]:
+        """Vectors (..., n), side by side for each state (count, total); always new memory."""
+        ends = list(itertools.accumulate((part.shape[-1] for part in parts), initial=0))
+        rows = np.empty((*self.shape, ends[-1]))
+        for part, (start, stop) in zip(parts, itertools.pairwise(ends), strict=True):
+            rows[..., start:stop] = part
+        return rows.reshape(self.count, ends[-1])
 
     def in_double(self) -> Self:
         """The same in double precision."""

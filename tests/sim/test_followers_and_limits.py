@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.sim.limits import AllLimits, limits_of_joints
 
 MULTIPLIER, OFFSET = -2.5, 0.3
 
@@ -115,3 +116,15 @@ def test_limits_of_a_planar_joint_stop_or_are_checked():
     assert turned.q[-1, 0] == pytest.approx(0.5, abs=1e-9)
     with pytest.raises(lw.InputError, match="puck_joint"):
         lw.simulate(model, [0.0, 0.7, 0.0], None, 1.0)
+
+
+def test_limits_seen_at_once_are_those_seen_one_by_one():
+    rng = np.random.default_rng(0)
+    for model in (gripper(limits=lw.JointLimits(lower=-0.2, upper=0.8)), puck(angle=(-0.5, 0.5))):
+        limits = limits_of_joints(model, 0.02)
+        together = AllLimits(limits, model.nq)
+        for q in rng.uniform(-1.2, 1.2, size=(50, model.nq)):
+            beyond = [limit for limit in limits if limit.depth(q.tolist()) > 1e-9]
+            assert together.exceeded(q[None]) == beyond
+        assert together.exceeded(rng.uniform(-9.0, 9.0, size=(200, model.nq))) == limits
+        assert together.exceeded(np.full((1, model.nq), np.nan)) == []
