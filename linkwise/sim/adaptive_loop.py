@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from linkwise.codegen.routine import Copy, IfAny, Lookup, Record, Routine, Seek, Statement, WhileAny
+from linkwise.codegen.routine import Copy, IfAny, Lookup, Routine, Seek, Statement, WhileAny
+from linkwise.sim.adaptive_output import at_times, each_step
 from linkwise.sim.first_step import first_step
 from linkwise.sim.motion import Flat
+from linkwise.sim.step_size import CONTROL, Text, deciding, goes_on, trimming
 from linkwise.sim.stops import Stops, waits_for_python
 from linkwise.sim.tolerance import SPAN
-from linkwise.sim.work import DONE, EVENT, FAILED, RUNNING, WAITING, Step, Traceable, Work, crossing, flag, program
-from linkwise.spatial.scalar import exp, log, where
-
-# Rows of the loop's own state.
-CONTROL = ("t", "h", "status", "next", "accepted", "rejected", "left", "held")
+from linkwise.sim.work import RUNNING, WAITING, Step, Traceable, Work, crossing, flag, program
+from linkwise.spatial.scalar import Scalar, where
 
 
 def adaptive_loop(work: Work, step: Step, *, every_step: bool, events: Traceable | None = None) -> Routine:
@@ -24,230 +23,155 @@ def adaptive_loop(work: Work, step: Step, *, every_step: bool, events: Traceable
     accepted step is recorded, otherwise the states at the times of the table ``times`` (infinity at its end).
     """
     m = work.motion
-    nc = len(CONTROL)
     work.buffer("y", m.ny, load=True, store=True)
     work.buffer("p", m.np, load=True)
-    work.buffer("control", nc, load=True, store=True)
+    work.buffer("control", len(CONTROL), load=True, store=True)
     work.buffer("span", len(SPAN), load=True)
     work.buffer("k0", m.nz, load=True, store=True)
     work.buffer("next_time", 1)
-    clip = not every_step and step.dense is None
-    exponent = -1.0 / (step.error_order + 1)
-
-    def begin(control: Flat) -> dict[str, Any]:
-        t, h, status, place, accepted, rejected, left, held = control
-        return {
-            "t": t,
-            "first": flag(h <= 0.0),
-            "fresh": flag((h <= 0.0) | (accepted + rejected <= 0.0) | (held < 0.0)),
-            "place": place,
-            "running": flag((status <= RUNNING) & (left > 0.0)),
-        }
-
-    def trim(t: Flat, control: Flat, span: Flat, next_time: Flat, *stop: Flat) -> dict[str, Any]:
-        wanted = control[1]
-        limited = where(wanted > span[3], span[3], wanted)
-        goal = where(next_time[0] < span[0], next_time[0], span[0]) if clip else span[0]
-        if stop:
-            goal = where(stop[0][0] < goal, stop[0][0], goal)
-        # A step that ends just before the goal would leave a crumb: stretch it, or halve what is left.
-        room = goal - t[0]
-        lands = limited * (1.0 + 1e-12) >= room
-        later = t[0] + limited
-        # The step is as long as the clock says, also where the clock is coarse.
-        return {"h": where(lands, room, later - t[0]), "t_new": where(lands, goal, later)}
-
-    def decide(control: Flat, t: Flat, t_new: Flat, h: Flat, err: Flat, span: Flat, *hit: Flat) -> dict[str, Any]:
-        _, wanted, status, place, accepted, rejected, left, held = control
-        running = (status <= RUNNING) & (left > 0.0)
-        good = err[0] <= 1.0
-        accept, reject = running & good, running & ~good
-        hits = accept & (hit[0][0] > 0.0) if hit else False
-        accept = accept & (hit[0][0] <= 0.0) if hit else accept
-        size = where(err[0] > 1e-30, err[0], 1e-30)
-        factor = 0.9 * exp(log(size) * exponent)
-        grow = where(factor < 10.0, factor, 10.0)
-        grow = where((held > 0.0) & (grow > 1.0), 1.0, grow)
-        shrink = where((err[0] > 1.0) & (factor > 0.2), factor, 0.2)  # NaN fails the comparison and shrinks
-        after_accept = h[0] * where(grow > 0.2, grow, 0.2)
-        after_accept = where((h[0] < wanted) & (after_accept < wanted) & (grow >= 1.0), wanted, after_accept)
-        next_h = where(accept, after_accept, where(reject, h[0] * shrink, wanted))
-        next_h = where(hits, h[0], next_h)  # the step to look into
-        ends = accept & (t_new[0] >= span[0])
-        # Below this, time would stand still; NaN fails the comparison too.
-        rounding = 4e-16 * abs(t[0])
-        smallest = where(rounding > span[4], rounding, span[4])
-        fails = (reject | (accept & ~ends)) & ~(next_h >= smallest)
-        status = where(ends, DONE, status)
-        status = where(hits, EVENT, status)
-        status = where(fails, FAILED, status)
-        next_t = where(accept, t_new[0], t[0])
-        left = where(running, left - 1.0, left)
-        control_new = [
-            next_t,
-            next_h,
-            status,
-            place,
-            where(accept, accepted + 1.0, accepted),
-            where(reject, rejected + 1.0, rejected),
-            left,
-            where(accept, 0.0, where(reject, 1.0, held)),
-        ]
-        return {"control_new": control_new, "accept": flag(accept)}
-
-    def blend(
-        control_new: Flat, accept: Flat, y: Flat, y_new: Flat, k0: Flat, k_next: Flat, place: Flat, *waits: Flat
-    ) -> dict[str, Any]:
-        yes = accept[0] > 0.0
-        t, h, status, _, accepted, rejected, left, held = control_new
-        if waits:
-            status = where((waits[0][0] > 0.0) & (status <= RUNNING), WAITING, status)
-        return {
-            "control_next": [t, h, status, place[0], accepted, rejected, left, held],
-            "y_next": [where(yes, a, b) for a, b in zip(y_new, y, strict=True)],
-            "k0_next": [where(yes, a, b) for a, b in zip(k_next, k0, strict=True)],
-            "t": t,
-            "running": flag((status <= RUNNING) & (left > 0.0)),
-        }
-
-    nz, ny, one = m.nz, m.ny, 1
-    stops = Stops(work, "span", len(SPAN), end=0, slack=SPAN.index("slack")) if m.stops else None
-    stopping = {"stop": 1} if stops else {}
-    arriving = stops.arriving("accept") if stops else ()
-    body: list[Statement] = [
-        *(Seek(curve.name, "t", "p", curve.offset) for curve in m.curves if m.passes(curve)),
-        *work.call(program("trim", trim, {"t": 1, "control": nc, "span": len(SPAN), "next_time": 1, **stopping})),
-        *step.advance,
-        *step.judge,
-    ]
-    if events is not None:
-        body += work.call(events, {"t": "t_new", "y": "y_new", "g": "g_new"})
-        body += work.call(crossing(events))
-    sizes = {"control": nc, "t": one, "t_new": one, "h": one, "err": one, "span": len(SPAN)}
-    body += work.call(program("decide", decide, {**sizes, **({"hit": one} if events is not None else {})}))
-    if stops and (every_step or clip):
-        body += arriving
-    if every_step:
-        advance_place = program(
-            "advance", lambda place, accept: {"place_next": place[0] + accept[0]}, {"place": 1, "accept": 1}
-        )
-        body.append(
-            IfAny(
-                "accept",
-                (
-                    Record("saved", "y_new", "place", "accept"),
-                    Record("saved_t", "t_new", "place", "accept"),
-                    *work.call(advance_place),
-                    Copy("place_next", "place"),
-                ),
-            )
-        )
-    else:
-        body += samples(work, step, clip, before_stops=stops is not None)
-        if stops and not clip:
-            body += arriving
-    body += [
-        *step.carry,
-        *(from_stops(work, nz) if stops and step.carry else ()),
-        *work.call(
-            program(
-                "blend",
-                blend,
-                {
-                    "control_new": nc,
-                    "accept": one,
-                    "y": ny,
-                    "y_new": ny,
-                    "k0": nz,
-                    "k_next": nz,
-                    "place": one,
-                    **({"waits": one} if waits_for_python(m) else {}),
-                },
-            )
-        ),
-        Copy("control_next", "control"),
-        Copy("y_next", "y"),
-        Copy("k0_next", "k0"),
-        *(stops.next() if stops else ()),
-    ]
-    if events is not None:
-        keep = program(
-            "keep",
-            lambda g, g_kept, accept: {
-                "g_next": [where(accept[0] > 0.0, a, b) for a, b in zip(g_kept, g, strict=True)]
-            },
-            {"g": events.outputs[0].size, "g_kept": events.outputs[0].size, "accept": 1},
-        )
-        body += [*work.call(keep), Copy("g_next", "g")]
-    keep_k0 = program(
-        "keep_k0",
-        lambda k0, k0_kept, fresh: {"k0_new": [where(fresh[0] > 0.0, a, b) for a, b in zip(k0, k0_kept, strict=True)]},
-        {"k0": nz, "k0_kept": nz, "fresh": 1},
-    )
-    opening: list[Statement] = [
-        *work.call(program("begin", begin, {"control": nc})),
-        *(stops.opening() if stops else ()),
-        IfAny("fresh", (Copy("k0", "k0_kept"), *step.begin, *work.call(keep_k0), Copy("k0_new", "k0"))),
-    ]
-    opening += first_step(work, step, nc)
-    if events is not None:
-        opening += work.call(events)
-    if not every_step:
-        opening.append(Lookup("times", "place", "next_time"))
-    records = (("saved", ny), ("saved_t", 1)) if every_step else (("saved", ny),)
+    loop = _AdaptiveLoop(work, step, every_step, events)
+    one_pass = (*loop.attempt(), *loop.notice(), *loop.decide(), *loop.record(), *loop.go_on())
+    opening = loop.opening()
     return Routine(
         "adaptive_steps",
         tuple(work.buffers.values()),
-        (*opening, WhileAny("running", tuple(body))),
+        (*opening, WhileAny("running", one_pass)),
         tables=() if every_step else ("times",),
-        records=records,
+        records=(("saved", m.ny), ("saved_t", 1)) if every_step else (("saved", m.ny),),
         curves=work.curves,
     )
 
 
-def from_stops(work: Work, nz: int) -> tuple[Statement, ...]:
-    """After a stop the derivative is that of what acts from there on, not that of the last stage."""
-    keep = program(
-        "keep_k_next",
-        lambda k_next, k_before, at_stop: {
-            "k_after": [where(at_stop[0] > 0.0, a, b) for a, b in zip(k_next, k_before, strict=True)]
-        },
-        {"k_next": nz, "k_before": nz, "at_stop": 1},
-    )
-    there = work.rates_at("y_new", "t_new", "k_next")
-    work.buffer("k_before", nz)
-    inside = (Copy("k_next", "k_before"), *there, *work.call(keep), Copy("k_after", "k_next"))
-    return (IfAny("at_stop", inside),)
+class _AdaptiveLoop:
+    """The parts of the loop. One pass attempts a step, notices events, decides, records, and goes on from there."""
+
+    def __init__(self, work: Work, step: Step, every_step: bool, events: Traceable | None) -> None:
+        m = self.motion = work.motion
+        self.work, self.step, self.every_step, self.events = work, step, every_step, events
+        self.clip = not every_step and step.dense is None
+        """Whether steps end on the output times, of a method without dense output."""
+        self.stops = Stops(work, "span", len(SPAN), end=0, slack=SPAN.index("slack")) if m.stops else None
+        self.arriving = self.stops.arriving("accept") if self.stops else ()
+
+    def opening(self) -> list[Statement]:
+        """Before the first step: where each state stands, its derivative, a size to try, and what comes next."""
+        begun: list[Statement] = [
+            *self._call("begin", _begin, "control"),
+            *(self.stops.opening() if self.stops else ()),
+            self._derivative_at_start(),
+            *first_step(self.work, self.step, len(CONTROL)),
+        ]
+        if self.events is not None:
+            begun += self.work.call(self.events)
+        if not self.every_step:
+            begun.append(Lookup("times", "place", "next_time"))
+        return begun
+
+    def _derivative_at_start(self) -> Statement:
+        """k0 at y, for states that do not bring it from the call before."""
+        kept = Copy("k0", "k0_kept")
+        choose = self._call("keep_k0", _chosen("k0_new"), "k0", "k0_kept", "fresh")
+        return IfAny("fresh", (kept, *self.step.begin, *choose, Copy("k0_new", "k0")))
+
+    def attempt(self) -> list[Statement]:
+        """A step of the size that is wanted, where nothing is in the way, and its error."""
+        m = self.motion
+        smooth = [Seek(curve.name, "t", "p", curve.offset) for curve in m.curves if m.passes(curve)]
+        stop = ["stop"] if self.stops else []
+        trim = self._call("trim", trimming(self.clip), "t", "control", "span", "next_time", *stop)
+        return [*smooth, *trim, *self.step.advance, *self.step.judge]
+
+    def notice(self) -> list[Statement]:
+        """Whether an event happened in the step."""
+        if self.events is None:
+            return []
+        at_end = self.work.call(self.events, {"t": "t_new", "y": "y_new", "g": "g_new"})
+        return [*at_end, *self.work.call(crossing(self.events))]
+
+    def decide(self) -> list[Statement]:
+        """Accept the step or reject it; the size of the next."""
+        hit = ["hit"] if self.events is not None else []
+        text = deciding(self.step.error_order)
+        return self._call("decide", text, "control", "t", "t_new", "h", "err", "span", *hit)
+
+    def record(self) -> list[Statement]:
+        """What is to be kept of an accepted step; what is due at a stop happens before its end is looked at."""
+        if self.every_step:
+            return [*self.arriving, *each_step(self.work)]
+        samples = at_times(self.work, self.step, self.clip, before_stops=self.stops is not None)
+        return [*self.arriving, *samples] if self.clip else [*samples, *self.arriving]
+
+    def go_on(self) -> list[Statement]:
+        """From the end of an accepted step, from its start after a rejected one."""
+        waits = ["waits"] if waits_for_python(self.motion) else []
+        taken = ("control_new", "accept", "y", "y_new", "k0", "k_next", "place", *waits)
+        onward = [
+            *self.step.carry,
+            *([self._derivative_after_stop()] if self.stops and self.step.carry else ()),
+            *self._call("blend", _blend, *taken),
+            Copy("control_next", "control"),
+            Copy("y_next", "y"),
+            Copy("k0_next", "k0"),
+            *(self.stops.next() if self.stops else ()),
+        ]
+        if self.events is not None:
+            onward += [*self._call("keep", _values_kept, "g", "g_kept", "accept"), Copy("g_next", "g")]
+        return onward
+
+    def _derivative_after_stop(self) -> Statement:
+        """After a stop the derivative is that of what acts from there on, not that of the last stage."""
+        there = self.work.rates_at("y_new", "t_new", "k_next")
+        self.work.buffer("k_before", self.motion.nz)
+        choose = self._call("keep_k_next", _chosen("k_after"), "k_next", "k_before", "at_stop")
+        return IfAny("at_stop", (Copy("k_next", "k_before"), *there, *choose, Copy("k_after", "k_next")))
+
+    def _call(self, name: str, text: Text, *inputs: str) -> list[Statement]:
+        """A text, traced, on buffers of these names."""
+        m = self.motion
+        sizes = {"control": len(CONTROL), "control_new": len(CONTROL), "span": len(SPAN), "y": m.ny, "y_new": m.ny}
+        sizes |= dict.fromkeys(("k0", "k0_kept", "k_next", "k_before"), m.nz)
+        if self.events is not None:
+            sizes |= dict.fromkeys(("g", "g_kept"), self.events.outputs[0].size)
+        return list(self.work.call(program(name, text, {each: sizes.get(each, 1) for each in inputs})))
 
 
-def samples(work: Work, step: Step, clip: bool, before_stops: bool) -> list[Statement]:
-    """Record the states at all output times inside the step just accepted.
+def _begin(control: Flat) -> dict[str, Any]:
+    t, h, status, place, accepted, rejected, left, held = control
+    return {
+        "t": t,
+        "first": flag(h <= 0.0),
+        "fresh": flag((h <= 0.0) | (accepted + rejected <= 0.0) | (held < 0.0)),
+        "place": place,
+        "running": flag(goes_on(status, left)),
+    }
 
-    Where a step may end at a stop, the state at its very end is recorded as the start of the next step, after the stop.
-    """
 
-    def due_text(accept: Flat, next_time: Flat, t_new: Flat, span: Flat) -> dict[str, Any]:
-        inside = next_time[0] <= t_new[0]
-        if before_stops and not clip:
-            inside = (next_time[0] < t_new[0]) | (inside & (t_new[0] >= span[0]))
-        return {"pending": flag((accept[0] > 0.0) & inside)}
+def _blend(
+    control_new: Flat, accept: Flat, y: Flat, y_new: Flat, k0: Flat, k_next: Flat, place: Flat, *waits: Flat
+) -> dict[str, Any]:
+    """The end of the step where it was accepted, else its start."""
+    yes = accept[0] > 0.0
+    t, h, status, _, accepted, rejected, left, held = control_new
+    if waits:
+        status = where((waits[0][0] > 0.0) & (status <= RUNNING), WAITING, status)
+    return {
+        "control_next": [t, h, status, place[0], accepted, rejected, left, held],
+        "y_next": _either(yes, y_new, y),
+        "k0_next": _either(yes, k_next, k0),
+        "t": t,
+        "running": flag(goes_on(status, left)),
+    }
 
-    due = program("due", due_text, {"accept": 1, "next_time": 1, "t_new": 1, "span": len(SPAN)})
-    onward = program("onward", lambda place, pending: {"place_next": place[0] + pending[0]}, {"place": 1, "pending": 1})
-    again: list[Statement] = [
-        *work.call(onward),
-        Copy("place_next", "place"),
-        Lookup("times", "place", "next_time"),
-        *work.call(due),
-    ]
-    if clip:  # the step ends on the output time
-        inside: list[Statement] = [WhileAny("pending", (Record("saved", "y_new", "place", "pending"), *again))]
-    else:
-        theta = program(
-            "theta",
-            lambda next_time, t, h, pending: {"theta": where(pending[0] > 0.0, (next_time[0] - t[0]) / h[0], 0.0)},
-            {"next_time": 1, "t": 1, "h": 1, "pending": 1},
-        )
-        looking = (*work.call(theta), *step.look, Record("saved", "y_at", "place", "pending"), *again)
-        inside = [*(step.dense or ()), WhileAny("pending", looking)]
-    return [*work.call(due), IfAny("pending", tuple(inside))]
+
+def _values_kept(g: Flat, g_kept: Flat, accept: Flat) -> dict[str, Any]:
+    """The event functions' values to compare with next."""
+    return {"g_next": _either(accept[0] > 0.0, g_kept, g)}
+
+
+def _chosen(name: str) -> Text:
+    """(one, other, which) to the one where ``which`` is set, else the other, under a name."""
+    return lambda one, other, which: {name: _either(which[0] > 0.0, one, other)}
+
+
+def _either(condition: Any, one: Flat, other: Flat) -> list[Scalar]:
+    return [where(condition, a, b) for a, b in zip(one, other, strict=True)]

@@ -97,7 +97,7 @@ class AdaptiveRun(Run):
 
     @property
     def control(self) -> Array:
-        """The loop's own state (count, 8), see :data:`linkwise.sim.adaptive_loop.CONTROL`."""
+        """The loop's own state (count, 8), see :data:`linkwise.sim.step_size.CONTROL`."""
         return np.asarray(self.rows["control"])
 
     def is_running(self) -> bool:
