@@ -86,6 +86,7 @@ class Function:
         self.lines: list[str] = []
         self.declared: set[str] = set()
         self._count = 0
+        self._block = ""
 
     def name(self) -> str:
         """A name not used before."""
@@ -103,8 +104,10 @@ class Function:
         self.lines.append(f"  {text}")
 
     def label(self, name: str) -> None:
-        """Begin a basic block."""
-        self.lines.append(f"{name}:")
+        """Begin a basic block, unless it has just begun."""
+        if not self.lines or self.lines[-1] != f"{name}:":
+            self.lines.append(f"{name}:")
+        self._block = name
 
     def declare(self, text: str) -> None:
         """Note that something outside is used."""
@@ -129,23 +132,46 @@ class Function:
         self.do(f"store {kind} {value}, ptr {pointer}, align {align}")
 
     @contextmanager
-    def counted(self, count: str | int, index: str = "%i", step: int = 1, *, some: bool = False) -> Iterator[None]:
-        """A loop behind the block ``entry``: ``index`` from 0 on, below ``count``; the block ``done`` follows.
+    def counted(
+        self,
+        count: str | int,
+        index: str = "%i",
+        step: int = 1,
+        *,
+        some: bool = False,
+        block: str = "loop",
+        again: str | None = None,
+        after: str = "done",
+    ) -> Iterator[None]:
+        """A loop behind the block that is being written: ``index`` from 0 on, below ``count``.
 
-        What is written inside must be one block. ``some``: there is always a first pass.
+        What is written inside is one block, or several of which ``again`` is the last: all others lead there, and it
+        counts. That of a loop around may be what comes ``after`` this one.
+
+        Args:
+            count: where it ends.
+            index: the name of the counter.
+            step: how far it goes each time.
+            some: there is always a first pass.
+            block: the name of the first block inside.
+            again: the name of the last one, if it is another.
+            after: the name of the block that follows.
         """
+        before = self._block
         if some:
-            self.do("br label %loop")
+            self.do(f"br label %{block}")
         else:
             self.do(f"%some = icmp sgt i64 {count}, 0")
-            self.do("br i1 %some, label %loop, label %done")
-        self.label("loop")
-        self.do(f"{index} = phi i64 [ 0, %entry ], [ %next, %loop ]")
+            self.do(f"br i1 %some, label %{block}, label %{after}")
+        self.label(block)
+        self.do(f"{index} = phi i64 [ 0, %{before} ], [ {index}.next, %{again or block} ]")
         yield
-        self.do(f"%next = add i64 {index}, {step}")
-        self.do(f"%more = icmp slt i64 %next, {count}")
-        self.do("br i1 %more, label %loop, label %done")
-        self.label("done")
+        if again is not None:
+            self.label(again)
+        self.do(f"{index}.next = add i64 {index}, {step}")
+        self.do(f"{index}.more = icmp slt i64 {index}.next, {count}")
+        self.do(f"br i1 {index}.more, label %{block}, label %{after}")
+        self.label(after)
 
     def text(self) -> str:
         """The whole definition."""

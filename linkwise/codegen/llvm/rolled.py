@@ -106,26 +106,19 @@ class Sweeps:
         base = self._bases(f, step.bodies)
         first = f.emit(f"add i64 {self._word(f, _LINKS)}, {step.first}")
         offsets = self._pointer(f, _OFFSETS)
-        f.do("br label %loop")
-        f.label("loop")
-        f.do("%i = phi i64 [ 0, %entry ], [ %next, %again ]")
-        place = f.emit(f"mul i64 {f.emit(f'add i64 {first}, %i')}, {self.program.offsets.shape[1]}")
-        row = f.address("i64", offsets, place)
-        kind = f.load("i64", f.address("i64", row, step.kind), 8)
-        cases = " ".join(f"i64 {i}, label %kind{i}" for i in range(len(step.bodies)))
-        f.do(f"switch i64 {kind}, label %again [ {cases} ]")
-        # Lists of the same tasks, run in other places, share their code.
-        known = self._emitted.get(step.bodies)
-        shared = known or self._emitted.setdefault(step.bodies, name)
-        for index, body in enumerate(step.bodies):
-            f.label(f"kind{index}")
-            self._call(f, f"{shared}_kind{index}", body, row, base, emit=known is None)
-            f.do("br label %again")
-        f.label("again")
-        f.do("%next = add i64 %i, 1")
-        f.do(f"%more = icmp slt i64 %next, {step.count}")
-        f.do("br i1 %more, label %loop, label %done")
-        f.label("done")
+        with f.counted(step.count, some=True, again="again"):
+            place = f.emit(f"mul i64 {f.emit(f'add i64 {first}, %i')}, {self.program.offsets.shape[1]}")
+            row = f.address("i64", offsets, place)
+            kind = f.load("i64", f.address("i64", row, step.kind), 8)
+            cases = " ".join(f"i64 {i}, label %kind{i}" for i in range(len(step.bodies)))
+            f.do(f"switch i64 {kind}, label %again [ {cases} ]")
+            # Lists of the same tasks, run in other places, share their code.
+            known = self._emitted.get(step.bodies)
+            shared = known or self._emitted.setdefault(step.bodies, name)
+            for index, body in enumerate(step.bodies):
+                f.label(f"kind{index}")
+                self._call(f, f"{shared}_kind{index}", body, row, base, emit=known is None)
+                f.do("br label %again")
         f.do("ret void")
         self.loops.append(f)
         return name
@@ -150,31 +143,23 @@ class Sweeps:
         links = self._word(f, _LINKS)
         kinds, offsets = self._pointer(f, _KINDS), self._pointer(f, _OFFSETS)
         base = self._bases(f, bodies.values())
-        f.do(f"%some = icmp sgt i64 {links}, 0")
-        f.do("br i1 %some, label %loop, label %done")
-        f.label("loop")
-        f.do("%i = phi i64 [ 0, %entry ], [ %next, %again ]")
-        if loop.reverse:
-            last = f.emit(f"sub i64 {links}, 1")
-            k = f.emit(f"sub i64 {last}, %i")
-        else:
-            k = "%i"
-        row = f.address("i64", offsets, f.emit(f"mul i64 {k}, {self.program.offsets.shape[1]}"))
-        if len(bodies) == 1 and len(loop.bodies) == 1:
-            f.do(f"br label %kind{next(iter(bodies))}")
-        else:
-            kind = f.load("i64", f.address("i64", kinds, k), 8)
-            cases = " ".join(f"i64 {i}, label %kind{i}" for i in bodies)
-            f.do(f"switch i64 {kind}, label %again [ {cases} ]")
-        for index, body in bodies.items():
-            f.label(f"kind{index}")
-            self._call(f, f"{name}_kind{index}", body, row, base)
-            f.do("br label %again")
-        f.label("again")
-        f.do("%next = add i64 %i, 1")
-        f.do(f"%more = icmp slt i64 %next, {links}")
-        f.do("br i1 %more, label %loop, label %done")
-        f.label("done")
+        with f.counted(links, again="again"):
+            if loop.reverse:
+                last = f.emit(f"sub i64 {links}, 1")
+                k = f.emit(f"sub i64 {last}, %i")
+            else:
+                k = "%i"
+            row = f.address("i64", offsets, f.emit(f"mul i64 {k}, {self.program.offsets.shape[1]}"))
+            if len(bodies) == 1 and len(loop.bodies) == 1:
+                f.do(f"br label %kind{next(iter(bodies))}")
+            else:
+                kind = f.load("i64", f.address("i64", kinds, k), 8)
+                cases = " ".join(f"i64 {i}, label %kind{i}" for i in bodies)
+                f.do(f"switch i64 {kind}, label %again [ {cases} ]")
+            for index, body in bodies.items():
+                f.label(f"kind{index}")
+                self._call(f, f"{name}_kind{index}", body, row, base)
+                f.do("br label %again")
         f.do("ret void")
         self.loops.append(f)
         return name
@@ -294,24 +279,16 @@ class _Module(Sweeps):
         for _, _, name in self._arrays():
             self.space_base(f, bases, name, "%scratch")
         frame = f.emit(f"getelementptr i8, ptr %scratch, i64 {self._word(f, _FRAME)}")
-        f.do("%some = icmp sgt i64 %count, 0")
-        f.do("br i1 %some, label %loop, label %done")
-        f.label("loop")
-        f.do("%i = phi i64 [ 0, %entry ], [ %next, %finish ]")
-        left = f.emit("sub i64 %count, %i")
-        f.do(f"%whole = icmp sge i64 {left}, {self.shape.lanes}")
-        f.do("br i1 %whole, label %all, label %few")
-        for label, extra, suffix in (("all", "", ""), ("few", f", i64 0, i64 {left}", "_some")):
-            f.label(label)
-            self._move(f, bases, "in", "rows_to_lanes" + suffix, extra)
-            f.do(f"call void @sweep(ptr {bases}, ptr %table, ptr {frame})")
-            self._move(f, bases, "out", "lanes_to_rows" + suffix, extra)
-            f.do("br label %finish")
-        f.label("finish")
-        f.do(f"%next = add i64 %i, {self.shape.lanes}")
-        f.do("%more = icmp slt i64 %next, %count")
-        f.do("br i1 %more, label %loop, label %done")
-        f.label("done")
+        with f.counted("%count", step=self.shape.lanes, again="finish"):
+            left = f.emit("sub i64 %count, %i")
+            f.do(f"%whole = icmp sge i64 {left}, {self.shape.lanes}")
+            f.do("br i1 %whole, label %all, label %few")
+            for label, extra, suffix in (("all", "", ""), ("few", f", i64 0, i64 {left}", "_some")):
+                f.label(label)
+                self._move(f, bases, "in", "rows_to_lanes" + suffix, extra)
+                f.do(f"call void @sweep(ptr {bases}, ptr %table, ptr {frame})")
+                self._move(f, bases, "out", "lanes_to_rows" + suffix, extra)
+                f.do("br label %finish")
         f.do("ret void")
         return f
 

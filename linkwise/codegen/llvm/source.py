@@ -184,18 +184,13 @@ class _Entry:
             f.do(f"%far = icmp sgt i64 %count, {streaming.FAR_BYTES // state_bytes}")
             for array in self.wide:
                 self._place_stage(array)
-        f.do("br label %loop")
-        f.label("loop")
-        f.do("%i = phi i64 [ 0, %blocks ], [ %next, %loop ]")
-        self._take("%i")
-        self._body(self.in_lanes, ())
-        if self.wide:
-            self._give_wide("%i")
-        else:
-            self._give("%i")
-        f.do(f"%next = add i64 %i, {self.shape.lanes}")
-        f.do("%more = icmp slt i64 %next, %whole")
-        f.do("br i1 %more, label %loop, label %tail")
+        with f.counted("%whole", step=self.shape.lanes, some=True, after="tail"):
+            self._take("%i")
+            self._body(self.in_lanes, ())
+            if self.wide:
+                self._give_wide("%i")
+            else:
+                self._give("%i")
 
     def _place_stage(self, array: int) -> None:
         """Zeros, and a beginning that lies in a line where the caller's array does: then lines are copied to lines."""

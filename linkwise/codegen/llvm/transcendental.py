@@ -246,31 +246,24 @@ def functions(entry: str, machine: Machine, bits: int) -> list[Function]:
     parameters = ", ".join(f"ptr {pointer}" for pointer in pointers)
     body = Function(f"define internal void @{function_name(entry)}({parameters}, i64 %count) #0")
     body.label("entry")
-    body.do("br label %loop")
-    body.label("loop")
-    body.do("%i = phi i64 [ 0, %entry ], [ %next, %after ]")
-    places = [body.address(shape.real, pointer, "%i") for pointer in pointers]
-    inside = [Value(body, shape, body.load(shape.real, place, shape.size)) for place in places[: row.arguments]]
-    # Single precision borrows double's exp, log and atan2: rarely used, and exact enough by far.
-    through_double = bits == 32 and not (entry == "sincos" and machine.fma)
-    compute = partial(_sincos, fused=False) if entry == "sincos" and not machine.fma else row.compute
-    computed = list(compute(*(_widen(value) for value in inside) if through_double else inside))
-    doubtful = computed.pop() if entry == "sincos" else None
-    for value, place in zip(computed, places[row.arguments :], strict=True):
-        stored = _narrow(value) if through_double else value
-        body.store(shape.real, stored.name, place, shape.size)
-    made = [body]
-    if doubtful is not None:
-        body.do(f"br i1 {doubtful.any()}, label %rare, label %after")
-        body.label("rare")
-        body.do(f"call void @lanes_sincos_rare(ptr {places[0]}, ptr {places[1]}, ptr {places[2]})")
-        made.append(_rare(shape))
-    body.do("br label %after")
-    body.label("after")
-    body.do("%next = add i64 %i, 1")
-    body.do("%more = icmp slt i64 %next, %count")
-    body.do("br i1 %more, label %loop, label %done")
-    body.label("done")
+    with body.counted("%count", some=True, again="after"):
+        places = [body.address(shape.real, pointer, "%i") for pointer in pointers]
+        inside = [Value(body, shape, body.load(shape.real, place, shape.size)) for place in places[: row.arguments]]
+        # Single precision borrows double's exp, log and atan2: rarely used, and exact enough by far.
+        through_double = bits == 32 and not (entry == "sincos" and machine.fma)
+        compute = partial(_sincos, fused=False) if entry == "sincos" and not machine.fma else row.compute
+        computed = list(compute(*(_widen(value) for value in inside) if through_double else inside))
+        doubtful = computed.pop() if entry == "sincos" else None
+        for value, place in zip(computed, places[row.arguments :], strict=True):
+            stored = _narrow(value) if through_double else value
+            body.store(shape.real, stored.name, place, shape.size)
+        made = [body]
+        if doubtful is not None:
+            body.do(f"br i1 {doubtful.any()}, label %rare, label %after")
+            body.label("rare")
+            body.do(f"call void @lanes_sincos_rare(ptr {places[0]}, ptr {places[1]}, ptr {places[2]})")
+            made.append(_rare(shape))
+        body.do("br label %after")
     body.do("ret void")
     return made
 
@@ -290,22 +283,15 @@ def _rare(shape: Shape) -> Function:
     scalar = Shape(shape.bits, 1)
     f = Function("define internal void @lanes_sincos_rare(ptr %x, ptr %s, ptr %c) noinline cold #0")
     f.label("entry")
-    f.do("br label %loop")
-    f.label("loop")
-    f.do("%i = phi i64 [ 0, %entry ], [ %next, %after ]")
-    x, s, c = (f.address(scalar.real, pointer, "%i") for pointer in ("%x", "%s", "%c"))
-    value = Value(f, scalar, f.load(scalar.real, x, scalar.size))
-    f.do(f"br i1 {abs(value).compare('ugt', _REDUCIBLE).name}, label %redo, label %after")
-    f.label("redo")
-    wide = value if shape.bits == 64 else _widen(value)
-    for name, place in (("lw_libm_sin", s), ("lw_libm_cos", c)):
-        result = Value(f, wide.shape, f.call("double", name, [("double", wide.name)]))
-        f.store(scalar.real, (result if shape.bits == 64 else _narrow(result)).name, place, scalar.size)
-    f.do("br label %after")
-    f.label("after")
-    f.do("%next = add i64 %i, 1")
-    f.do(f"%more = icmp slt i64 %next, {shape.lanes}")
-    f.do("br i1 %more, label %loop, label %done")
-    f.label("done")
+    with f.counted(shape.lanes, some=True, again="after"):
+        x, s, c = (f.address(scalar.real, pointer, "%i") for pointer in ("%x", "%s", "%c"))
+        value = Value(f, scalar, f.load(scalar.real, x, scalar.size))
+        f.do(f"br i1 {abs(value).compare('ugt', _REDUCIBLE).name}, label %redo, label %after")
+        f.label("redo")
+        wide = value if shape.bits == 64 else _widen(value)
+        for name, place in (("lw_libm_sin", s), ("lw_libm_cos", c)):
+            result = Value(f, wide.shape, f.call("double", name, [("double", wide.name)]))
+            f.store(scalar.real, (result if shape.bits == 64 else _narrow(result)).name, place, scalar.size)
+        f.do("br label %after")
     f.do("ret void")
     return f

@@ -117,15 +117,8 @@ def _block_masked(f: Function, shape: Shape, inward: bool) -> None:
     lanes = shape.lanes
     f.label("entry")
     f.do(f"%whole = and i64 %n, {-lanes}")
-    f.do("%some = icmp sgt i64 %whole, 0")
-    f.do("br i1 %some, label %loop, label %tail")
-    f.label("loop")
-    f.do("%c = phi i64 [ 0, %entry ], [ %next, %loop ]")
-    _columns(f, shape, inward, None, "%c")
-    f.do(f"%next = add i64 %c, {lanes}")
-    f.do("%more = icmp slt i64 %next, %whole")
-    f.do("br i1 %more, label %loop, label %tail")
-    f.label("tail")
+    with f.counted("%whole", "%c", lanes, after="tail"):
+        _columns(f, shape, inward, None, "%c")
     f.do("%left = sub i64 %n, %whole")
     f.do("%any = icmp sgt i64 %left, 0")
     f.do("br i1 %any, label %rest, label %done")
