@@ -25,10 +25,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from linkwise.codegen.llvm import jit, kernel, machines, rolled, source, transcendental
+from linkwise.codegen.llvm import jit, kernel, machines, rolled_source, source, transcendental
 from linkwise.codegen.llvm.body import Body
 from linkwise.codegen.llvm.ir import Function, Shape, module_text
 from linkwise.codegen.llvm.plan import make_plan
+from linkwise.codegen.llvm.rolled import RolledKernel
 from linkwise.tracing.program import Program
 from linkwise.tracing.rolled_program import RolledProgram
 from linkwise.tracing.verifier import verify, verify_rolled
@@ -238,18 +239,16 @@ def checked_batch(
     return made
 
 
-def checked_rolled(
-    program: RolledProgram, dtype: DTypeLike = np.float64, *, single: bool = False
-) -> rolled.RolledKernel:
+def checked_rolled(program: RolledProgram, dtype: DTypeLike = np.float64, *, single: bool = False) -> RolledKernel:
     """A kernel with loops that watches itself."""
     machine, item = machines.host(), np.dtype(dtype).itemsize
     verify_rolled(program)
-    text = rolled.rolled_module(program, machine, item * 8, single=single)
+    text = rolled_source.rolled_module(program, machine, item * 8, single=single)
     watch = Watch(text)
     obj = bytes(jit.compile_text(instrumented(text), machine))
-    library = jit.Library(obj, (rolled.ENTRY, "linkwise_frame_bytes"), watch.imports)
+    library = jit.Library(obj, (rolled_source.ENTRY, rolled_source.FRAME_ENTRY), watch.imports)
     vector = machine.lanes(dtype)
-    made = rolled.RolledKernel(program, dtype, library, 1 if single else vector, vector)
+    made = RolledKernel(program, dtype, library, 1 if single else vector, vector)
     fixed = [(int(table.ctypes.data), table.nbytes, False) for table in made._table.parts]
     made._call = _watched(made._call, watch, _rows(program, item), made.scratch_bytes, fixed)
     return made

@@ -23,8 +23,9 @@ from linkwise.codegen.llvm.body import Body
 from linkwise.codegen.llvm.ir import Function, Shape, module_text
 from linkwise.codegen.llvm.machines import Machine
 from linkwise.codegen.llvm.plan import make_plan
-from linkwise.codegen.llvm.rolled import Sweeps, Table
+from linkwise.codegen.llvm.rolled_table import Table
 from linkwise.codegen.llvm.source import attributes, entries_used
+from linkwise.codegen.llvm.sweeps import Sweeps
 from linkwise.codegen.routine import (
     Call,
     Columns,

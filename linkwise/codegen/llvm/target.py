@@ -23,11 +23,11 @@ class LLVM(Target):
 
     def source(self, program: Any, dtype: np.dtype[Any]) -> str:
         """The module of the batch kernel."""
-        from linkwise.codegen.llvm import machines, rolled, source
+        from linkwise.codegen.llvm import machines, rolled_source, source
 
         bits = dtype.itemsize * 8
         if isinstance(program, RolledProgram):
-            return rolled.rolled_module(program, machines.host(), bits, single=False)
+            return rolled_source.rolled_module(program, machines.host(), bits, single=False)
         return source.batch_module(program, machines.host(), bits).text
 
     def routine_source(self, routine: Routine, dtype: np.dtype[Any]) -> str:
