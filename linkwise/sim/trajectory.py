@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +14,7 @@ from linkwise.codegen.home import Home
 from linkwise.codegen.processor import PROCESSOR
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.once import cached_property
+from linkwise.sim.trajectory_outputs import Outputs
 
 if TYPE_CHECKING:
     from linkwise.model_api.model import Model
@@ -26,20 +25,7 @@ Array = NDArray[Any]
 Observe = Callable[[], Mapping[str, Array]]
 
 
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def _on_the_host(method: Method) -> Method:
-    """A method of what is in NumPy: called on anything else, it copies that first."""
-
-    @functools.wraps(method)
-    def on_host(self: Trajectory, *args: Any, **kwargs: Any) -> Any:
-        return method(self.on_host(), *args, **kwargs)
-
-    return cast(Method, on_host)
-
-
-class Trajectory:
+class Trajectory(Outputs):
     """States of one mechanism over time; T samples, any leading batch axes.
 
     Where the action of an event moved a single state that is sampled at every step, two samples have the same time: the
@@ -350,157 +336,9 @@ class Trajectory:
             return {name: list(values) for name, values in self._columns.items()}
         return column_names(self)
 
-    @_on_the_host
-    def save(self, path: str | Path) -> Path:
-        """Write to ``.npz`` or ``.csv``; both read back the same numbers.
-
-        All arrays but poses are kept, in npz also forces on bodies, both sides of events, status, method and note. The
-        model and the names of events are not.
-        """
-        from linkwise.sim.trajectory_files import save
-
-        return save(self, Path(path))
-
     @classmethod
     def load(cls, path: str | Path, model: Model | None = None) -> Trajectory:
         """Read what :meth:`save` wrote. ``model`` is needed for poses and resampling only."""
         from linkwise.sim.trajectory_files import read
 
         return cls(**read(Path(path)), model=model)
-
-    @_on_the_host
-    def to_pandas(self) -> Any:
-        """A ``pandas.DataFrame``: a row for each time, columns as in a CSV file, ``q:joint1``, …, ``energy``.
-
-        The index is ``time``; of a batch ``(batch0, …, time)``. Needs the package pandas.
-        """
-        from linkwise.sim.trajectory_tables import as_pandas
-
-        return as_pandas(self)
-
-    @_on_the_host
-    def to_xarray(self) -> Any:
-        """An ``xarray.Dataset`` with the dimensions time, joint coordinates and freedoms (needs the package xarray)."""
-        from linkwise.sim.trajectory_tables import as_xarray
-
-        return as_xarray(self)
-
-    @_on_the_host
-    def plot(
-        self,
-        what: Sequence[str] = ("q", "v", "tau", "energy"),
-        joints: Sequence[str] | None = None,
-        nodes: Sequence[tuple[str, str | int]] | None = None,
-    ) -> Any:
-        """A matplotlib figure, one panel for each quantity; the states of a batch are drawn over each other.
-
-        Args:
-            what: some of q, v, x, vdot, tau, energy, closure_error (the largest residual), active, modes (the modal
-                coordinates of flexible bodies) and deflection (of nodes, in the axes of their body's root).
-            joints: names of columns to draw, e.g. joints; all if not given.
-            nodes: (body, node) pairs for ``deflection``; the last node of each flexible body if not given.
-        """
-        from linkwise.sim.plotting import plot
-
-        return plot(self, what, joints, nodes)
-
-    # Seen. The drawing lies above this layer and is imported by name where it is used.
-    @_on_the_host
-    def view(
-        self,
-        *others: Trajectory,
-        sensors: Mapping[str, ArrayLike] | None = None,
-        beside: float | None = None,
-        port: int | None = None,
-        open: bool | None = None,
-    ) -> Any:
-        """Play the motion in the browser, on a page that this program serves to this machine alone.
-
-        Play, pause, scrub, speed, loop; plots of q, v, tau, energy and sensors with a line at the time shown; the tree
-        of bodies; forces, frames, closures. The states of a batch are ghosts, the first of them in full. Flexible
-        bodies deform, more than they do if asked to.
-
-        >>> page = traj.view()                                      # doctest: +SKIP
-        >>> page = traj.view(other, beside=0.0)                     # doctest: +SKIP
-        >>> page = traj.view(sensors={"imu": lw.IMU("hand").read(traj)})   # doctest: +SKIP
-
-        Args:
-            others: further motions of single states, to be shown beside this one.
-            sensors: name to readings (T, n) at this motion's samples.
-            beside: distance between motions, m; 0 shows them in one place, in different colours.
-            port: to begin with (8080); the next free one where it is in use, 0 for any.
-            open: whether to open the browser; None: where there is a terminal and a screen.
-
-        Returns:
-            The page: ``url``, ``play()``, ``pause()``, ``seek(t)``, ``close()``, ``wait()``; it ends with the program.
-        """
-        motions = (self, *(other.on_host() for other in others))
-        page = import_module("linkwise.viz.player").Player(motions, sensors, beside, port, open)
-        page.announce()
-        return page
-
-    @_on_the_host
-    def save_html(
-        self, path: str | Path, *, fps: float = 30.0, most_faces: int | None = None, dark: bool = False
-    ) -> Path:
-        """Write one file that plays the motion in any browser, without a network and without this program.
-
-        It takes 0.8 MB for the page, the meshes, and some hundred bytes for each body and picture.
-
-        Args:
-            path: ``.html``.
-            fps: pictures for each second.
-            most_faces: triangles of the model, surfaces being simplified to that; as they are if None.
-            dark: on a dark page.
-        """
-        save: Any = import_module("linkwise.viz.recording").save_html
-        written: Path = save(self, path, fps=fps, most_faces=most_faces, dark=dark)
-        return written
-
-    @_on_the_host
-    def embed(self, height: int = 420, *, fps: float = 30.0, most_faces: int | None = 20_000) -> Any:
-        """The player as a part of another page, with nothing outside it: a notebook shows it, a report includes it.
-
-        Args:
-            height: in pixels.
-            fps: pictures for each second.
-            most_faces: triangles of the model, surfaces being simplified to that; as they are if None.
-
-        Returns:
-            An object whose ``html`` is an ``<iframe>`` element, about 1 MB.
-        """
-        return import_module("linkwise.viz.inline").embedded_motion(self, height, fps, most_faces)
-
-    @_on_the_host
-    def save_video(
-        self,
-        path: str | Path,
-        *,
-        fps: float = 25.0,
-        speed: float = 1.0,
-        size: tuple[int, int] = (640, 480),
-        camera: Any = None,
-        progress: bool | Callable[[float], None] | None = None,
-    ) -> Path:
-        """Write a video, or an animated GIF.
-
-        Drawn without a browser or a graphics card: flat shading, four samples for each pixel, a floor, no shadows;
-        surfaces are simplified to some 30 000 triangles. A batch shows its first 60 states.
-
-        Args:
-            path: ``.mp4``, ``.webm``, ``.mkv`` or ``.mov``, which need the program ffmpeg; ``.gif`` needs nothing.
-            fps: pictures for each second.
-            speed: seconds of the motion for each second of the video.
-            size: width and height, even numbers of pixels.
-            camera: a :class:`linkwise.viz.raster.Camera`; one that sees the whole motion if not given.
-            progress: as for :func:`linkwise.simulate`.
-        """
-        save: Any = import_module("linkwise.viz.video").save_video
-        written: Path = save(self, path, fps=fps, speed=speed, size=size, camera=camera, progress=progress)
-        return written
-
-    @_on_the_host
-    def _repr_html_(self) -> str | None:
-        """In a notebook: a picture of the motion and its facts; None where it cannot be drawn."""
-        html: str | None = import_module("linkwise.viz.inline").motion_picture(self)
-        return html
