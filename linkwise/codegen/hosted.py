@@ -7,27 +7,14 @@ for each statement, whatever the batch.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from linkwise.codegen import routine as routines
 from linkwise.codegen.llvm.kernel import BatchKernel
 from linkwise.codegen.llvm.rolled import RolledKernel
-from linkwise.codegen.routine import (
-    Call,
-    Columns,
-    Copy,
-    Host,
-    IfAny,
-    Lookup,
-    Read,
-    Record,
-    Routine,
-    Seek,
-    Statement,
-    WhileAny,
-)
 from linkwise.tracing.rolled_program import RolledProgram
 
 Array = NDArray[Any]
@@ -36,7 +23,7 @@ Array = NDArray[Any]
 class HostedRoutine:
     """A routine that the interpreter steps through."""
 
-    def __init__(self, routine: Routine, dtype: DTypeLike = np.float64) -> None:
+    def __init__(self, routine: routines.Routine, dtype: DTypeLike = np.float64) -> None:
         self.routine = routine
         self.dtype = np.dtype(dtype)
         self._kernels: dict[int, BatchKernel | RolledKernel] = {}
@@ -63,7 +50,7 @@ class HostedRoutine:
 
     def _all(
         self,
-        statements: Sequence[Statement],
+        statements: Sequence[routines.Statement],
         memory: dict[str, Array],
         tables: Mapping[str, Array],
         records: Mapping[str, Array],
@@ -73,44 +60,46 @@ class HostedRoutine:
         states = np.arange(count)
         for statement in statements:
             match statement:
-                case Call(program, inputs, outputs):
+                case routines.Call(program, inputs, outputs):
                     kernel = self._kernel(program, count)
                     kernel.run([memory[n] for n in inputs], [memory[n] for n in outputs], count, threads)
-                case Host(function, inputs, outputs):
+                case routines.Host(function, inputs, outputs):
                     results = function(*(memory[n] for n in inputs))
                     for name, result in zip(outputs, results, strict=True):
                         memory[name][...] = result
-                case Copy(source, target):
+                case routines.Copy(source, target):
                     memory[target][...] = memory[source]
-                case Lookup(table, index, target):
+                case routines.Lookup(table, index, target):
                     memory[target][:, 0] = tables[table][memory[index][:, 0].astype(np.int64)]
-                case Seek(curve, at, target, offset):
+                case routines.Seek(curve, at, target, offset):
                     rows = tables[curve]
                     part = memory[target][:, offset : offset + rows.shape[2]]
                     for k, now in enumerate(memory[at][:, 0]):
                         if not part[k, 0] <= now < part[k, 1]:
                             own = rows[k if len(rows) > 1 else 0]
                             part[k] = own[max(0, int(np.count_nonzero(own[:, 0] <= now)) - 1)]
-                case Read(series, index, target):
+                case routines.Read(series, index, target):
                     given = tables[series]
                     own = states if len(given) > 1 else np.zeros(count, int)
                     memory[target][...] = given[own, memory[index][:, 0].astype(np.int64)]
-                case Record(record, value, index, mask):
+                case routines.Record(record, value, index, mask):
                     chosen = memory[mask][:, 0] != 0.0
                     records[record][states[chosen], memory[index][chosen, 0].astype(np.int64)] = memory[value][chosen]
-                case WhileAny(flag, body):
+                case routines.WhileAny(flag, body):
                     while (memory[flag] != 0.0).any():
                         self._all(body, memory, tables, records, count, threads)
-                case IfAny(flag, body):
+                case routines.IfAny(flag, body):
                     if (memory[flag] != 0.0).any():
                         self._all(body, memory, tables, records, count, threads)
-                case Columns(unit, column, matrix, body):
+                case routines.Columns(unit, column, matrix, body):
                     columns = memory[matrix].reshape(count, memory[unit].shape[1], memory[column].shape[1])
                     for j in range(columns.shape[1]):
                         memory[unit][...] = 0.0
                         memory[unit][:, j] = 1.0
                         self._all(body, memory, tables, records, count, threads)
                         columns[:, j] = memory[column]
+                case _:
+                    assert_never(statement)
 
     def _kernel(self, program: Any, count: int) -> BatchKernel | RolledKernel:
         kernel = self._kernels.get(id(program))

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from linkwise.codegen import cache
+from linkwise.codegen import routine as routines
 from linkwise.codegen import threads as split
 from linkwise.codegen.llvm import jit, machines, statements, transcendental, transpose
 from linkwise.codegen.llvm import kernel as kernels
@@ -26,21 +27,6 @@ from linkwise.codegen.llvm.plan import make_plan
 from linkwise.codegen.llvm.rolled_table import Table
 from linkwise.codegen.llvm.source import attributes, entries_used
 from linkwise.codegen.llvm.sweeps import Sweeps
-from linkwise.codegen.routine import (
-    Call,
-    Columns,
-    Copy,
-    Host,
-    IfAny,
-    Lookup,
-    Read,
-    Record,
-    Routine,
-    Seek,
-    Statement,
-    WhileAny,
-    steps_between,
-)
 from linkwise.tracing.rolled_program import RolledProgram
 
 # Part of every cache key, with that of the kernels: raise it when the same routine would be compiled to something else.
@@ -56,7 +42,7 @@ _NUMBER = ctypes.CFUNCTYPE(ctypes.c_int64)
 class RoutineKernel:
     """A routine compiled for one precision, for many states (in lanes) or for few (``scalar``)."""
 
-    def __init__(self, routine: Routine, dtype: DTypeLike, library: jit.Library, lanes: int) -> None:
+    def __init__(self, routine: routines.Routine, dtype: DTypeLike, library: jit.Library, lanes: int) -> None:
         self.routine = routine
         self.dtype = np.dtype(dtype)
         self.lanes = lanes
@@ -69,7 +55,7 @@ class RoutineKernel:
         self._scratch_bytes = int(_NUMBER(library[SCRATCH_ENTRY])()) + spaces
 
     @classmethod
-    def build(cls, routine: Routine, dtype: DTypeLike = np.float64, *, scalar: bool = False) -> RoutineKernel:
+    def build(cls, routine: routines.Routine, dtype: DTypeLike = np.float64, *, scalar: bool = False) -> RoutineKernel:
         """From the cache or compiled, for the machine this runs on."""
         machine, bits = machines.host(), np.dtype(dtype).itemsize * 8
         lanes = 1 if scalar else machine.lanes(dtype)
@@ -119,14 +105,14 @@ class RoutineKernel:
         places += [tables[name].ctypes.data for name in routine.tables]
         places += [records[name].ctypes.data for name, _ in routine.records]
         for name, size in routine.records:
-            places += steps_between(name, records[name], count, size)
+            places += routines.steps_between(name, records[name], count, size)
         for name, width in routine.curves:
             curve = tables[name]
             if curve.shape[0] not in (1, count) or curve.shape[2] != width:
                 raise ValueError(f"the curve {name!r} has shape {curve.shape}, not ({count} or 1, …, {width})")
             places += [curve.ctypes.data, curve.shape[1], 0 if curve.shape[0] == 1 else curve.shape[1] * width]
         for name, size in routine.series:
-            places += [tables[name].ctypes.data, *steps_between(name, tables[name], count, size, shared=True)]
+            places += [tables[name].ctypes.data, *routines.steps_between(name, tables[name], count, size, shared=True)]
         places += [table.address for table in self._tables]
         arrays = (ctypes.c_void_p * max(1, len(places)))(*places)
 
@@ -139,7 +125,7 @@ class RoutineKernel:
         return lambda: split.run(work, count, threads, 2 * self.lanes, self.lanes, keeping=(rows, tables, records))
 
 
-def routine_module(routine: Routine, machine: Machine, bits: int, lanes: int) -> str:
+def routine_module(routine: routines.Routine, machine: Machine, bits: int, lanes: int) -> str:
     """The module's text."""
     return _Module(routine, machine, bits, lanes).text()
 
@@ -147,7 +133,7 @@ def routine_module(routine: Routine, machine: Machine, bits: int, lanes: int) ->
 class _Module:
     """Emits one routine for one shape of value."""
 
-    def __init__(self, routine: Routine, machine: Machine, bits: int, lanes: int) -> None:
+    def __init__(self, routine: routines.Routine, machine: Machine, bits: int, lanes: int) -> None:
         if not routine.is_compilable:
             raise ValueError(f"{routine.name} calls Python functions and cannot be compiled")
         self.routine, self.machine = routine, machine
@@ -194,7 +180,7 @@ class _Module:
         made += [statements.lookup(shape), statements.record(shape)]
         made += [statements.seek(shape)] if self.routine.curves else []
         made += [statements.read(shape)] if self.routine.series else []
-        made += [statements.unit(shape)] if any(isinstance(s, Columns) for s in self.routine.walk()) else []
+        made += [statements.unit(shape)] if any(isinstance(s, routines.Columns) for s in self.routine.walk()) else []
         made += [statements.copy(shape), self._block(), self._entry(), scratch]
         return f"; {self.routine.name}, {shape.lanes} states at a time\n" + module_text(
             made, [attributes(self.machine)]
@@ -252,45 +238,45 @@ class _Module:
                     f"call void @{way}_rows(ptr {rows}, ptr {self.pointers[buffer.name]}, i64 {buffer.size}, i64 %here)"
                 )
 
-    def _statements(self, f: Function, statements: tuple[Statement, ...]) -> None:
+    def _statements(self, f: Function, statements: tuple[routines.Statement, ...]) -> None:
         at = self.pointers
         sizes, shape = self.routine.sizes, self.shape
         for statement in statements:
             match statement:
-                case Call(program, inputs, outputs):
+                case routines.Call(program, inputs, outputs):
                     places = [*(at[n] for n in (*inputs, *outputs)), self.frame_pointer]
                     if isinstance(program, RolledProgram):
                         name, more = f"{self.sweeps[id(program)].name}call", [self.spaces, self.tables[id(program)]]
                     else:
                         name, more = self.bodies[id(program)].name, []
                     f.do(f"call void @{name}({', '.join(f'ptr {p}' for p in [*places, *more])})")
-                case Copy(source, target):
+                case routines.Copy(source, target):
                     if sizes[source]:
                         f.do(f"call void @copy(ptr {at[source]}, ptr {at[target]}, i64 {sizes[source]})")
-                case Lookup(table, index, target):
+                case routines.Lookup(table, index, target):
                     f.do(f"call void @lookup(ptr {self.outside[table]}, ptr {at[index]}, ptr {at[target]})")
-                case Seek(curve, moment, target, offset):
+                case routines.Seek(curve, moment, target, offset):
                     base, rows, stride = self.described[curve]
                     f.do(
                         f"call void @seek(ptr {base}, i64 %state, i64 %here, i64 {rows}, i64 {stride}, "
                         f"i64 {dict(self.routine.curves)[curve]}, ptr {at[moment]}, "
                         f"ptr {f.address(shape.real, at[target], offset)})"
                     )
-                case Read(series, index, target):
+                case routines.Read(series, index, target):
                     base, apart, stride = self.described[series]
                     if sizes[target]:
                         f.do(
                             f"call void @read(ptr {base}, i64 %state, i64 %here, i64 {apart}, i64 {stride}, "
                             f"i64 {sizes[target]}, ptr {at[index]}, ptr {at[target]})"
                         )
-                case Record(record, value, index, mask):
+                case routines.Record(record, value, index, mask):
                     apart, stride = self.described[record]
                     if sizes[value]:
                         f.do(
                             f"call void @record(ptr {self.outside[record]}, i64 %state, i64 %here, i64 {apart}, "
                             f"i64 {stride}, i64 {sizes[value]}, ptr {at[value]}, ptr {at[index]}, ptr {at[mask]})"
                         )
-                case WhileAny(flag, body):
+                case routines.WhileAny(flag, body):
                     test, inside, after = (f.name()[1:] for _ in range(3))
                     f.do(f"br label %{test}")
                     f.label(test)
@@ -299,14 +285,14 @@ class _Module:
                     self._statements(f, body)
                     f.do(f"br label %{test}")
                     f.label(after)
-                case IfAny(flag, body):
+                case routines.IfAny(flag, body):
                     inside, after = (f.name()[1:] for _ in range(2))
                     f.do(f"br i1 {self._any(f, flag)}, label %{inside}, label %{after}")
                     f.label(inside)
                     self._statements(f, body)
                     f.do(f"br label %{after}")
                     f.label(after)
-                case Columns(unit, column, matrix, body):
+                case routines.Columns(unit, column, matrix, body):
                     counter, again, after = f.name(), f.name()[1:], f.name()[1:]
                     f.lines.insert(1, f"  {counter} = alloca i64")  # once, not for each pass of a loop around
                     f.store("i64", "0", counter, 8)
@@ -323,8 +309,10 @@ class _Module:
                     more_left = f.emit(f"icmp slt i64 {next_j}, {sizes[unit]}")
                     f.do(f"br i1 {more_left}, label %{again}, label %{after}")
                     f.label(after)
-                case Host():
+                case routines.Host():
                     raise ValueError("a Python function cannot be compiled")
+                case _:
+                    assert_never(statement)
 
     def _any(self, f: Function, flag: str) -> str:
         shape = self.shape
