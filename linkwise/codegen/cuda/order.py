@@ -25,17 +25,20 @@ def ordered(
         in_memory: values that are read from memory when needed and so take no register meanwhile.
         wanted: the values of the results.
     """
+    return min(orders(instructions, in_memory, wanted), key=lambda order: most_alive(order, in_memory))
+
+
+def orders(
+    instructions: Sequence[Instruction], in_memory: Collection[int], wanted: Sequence[int]
+) -> list[list[Instruction]]:
+    """All that are tried."""
     graph = _Graph(instructions)
     roots = [graph.home[value] for value in wanted if value in graph.home]
     beginnings = [graph.by_demand(roots, "last first"), graph.by_demand(roots, "hungriest first")]
     if len(instructions) <= _LONG:
         beginnings += [list(range(len(instructions))), graph.by_demand(roots, "first first")]
-    gives = graph.gives()
-    if gives:
-        beginnings += [graph.by_demand([*order, *roots], "hungriest first") for order in (gives, gives[::-1])]
     found = [order for begin in beginnings for order in (begin, graph.ending_lives(begin, in_memory))]
-    candidates = [[instructions[k] for k in order] for order in found]
-    return min(candidates, key=lambda order: most_alive(order, in_memory))
+    return [[instructions[k] for k in order] for order in found]
 
 
 def most_alive(order: Sequence[Instruction], in_memory: Collection[int]) -> int:
@@ -62,11 +65,6 @@ class _Graph:
         for k, each in enumerate(instructions):
             for value in each.reads:
                 self.readers.setdefault(value, set()).add(k)
-
-    def gives(self) -> list[int]:
-        """Pieces of results, those at the same place of all arrays together: rows of several matrices, say."""
-        found = [(each.piece, k) for k, each in enumerate(self.instructions) if each.piece is not None]
-        return [k for _, k in sorted(found, key=lambda each: (-each[0].first, each[0].array))]
 
     def by_demand(self, roots: Sequence[int], rule: str) -> list[int]:
         """Depth first from the instructions that make results: each just before its first reader."""

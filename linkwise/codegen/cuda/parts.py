@@ -1,24 +1,22 @@
-"""Long programs as several kernels, one after another.
+"""Programs with wide results as several kernels, one after another.
 
-Every part computes some pieces of the results from the beginning; what several parts need is computed several times.
-That pays where a program is long and its results are wide: each part has fewer values alive at a time, which then are
-in registers, is compiled in a fraction of the time (several side by side), and its instructions stay on the chip.
+A multiprocessor keeps some thousand instructions at hand; a program that is longer waits for them more than it computes.
+So it is cut where few values are alive. These, and the results, go from kernel to kernel through memory between them,
+where every value has a place, and those of 32 states lie side by side. The last kernel spreads the results, each different
+number once, to the rows of matrices where they belong (:mod:`linkwise.codegen.cuda.spread`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
-from operator import or_
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from linkwise.codegen.cuda.instructions import Instruction, Piece, Pieces, instructions, operand
+from linkwise.codegen.cuda.instructions import Instruction, Operand, instructions, is_truth, operand
+from linkwise.codegen.cuda.order import orders
 from linkwise.tracing.program import Program
 
-LONGEST = 5000
-"""Instructions of a part; each takes 16 bytes, and a multiprocessor keeps about 128 kB of them."""
-
-_REPEATED = 2.5  # times all instructions, up to which parts are better than a whole
+_EVEN = 0.75  # of the longest part, above which it is cut where fewest values are alive
 
 
 @dataclass(frozen=True)
@@ -26,93 +24,127 @@ class Part:
     """One kernel of several.
 
     Args:
-        program: what it computes.
-        outputs: which of the whole program's outputs its own are.
-        pieces: of which of its outputs it gives only these pieces.
+        order: its instructions.
+        reads: values that earlier parts have computed, and their places between the kernels.
+        writes: values that it leaves, and their places.
     """
 
-    program: Program
-    outputs: tuple[int, ...]
-    pieces: Pieces
+    order: tuple[Instruction, ...] = field(repr=False)
+    reads: Mapping[int, int]
+    writes: Mapping[int, int]
 
 
-def split(program: Program, in_pieces: Pieces, longest: int = LONGEST) -> tuple[Part, ...]:
-    """The parts of a program, in the order in which they run; one, if it is short or has no wide results.
+@dataclass(frozen=True)
+class Parts:
+    """All kernels of a program but the last.
 
-    ``in_pieces``: the results that may leave in pieces.
+    Args:
+        parts: in the order in which they run.
+        places: between them, for each state.
+        results: of these, the first ones, which the results take.
+        tables: for each output and each of its numbers the place; -1 for zeros.
+        values: how many values there are, with those that only results are.
     """
-    made = instructions(program, in_pieces)
-    whole = (Part(program, tuple(range(len(program.outputs))), in_pieces),)
-    if len(made) <= longest or not in_pieces:
-        return whole
-    graph = _Needs(program, made)
-    groups = graph.grouped(longest)
-    if sum(graph.size(group) for group in groups) <= _REPEATED * len(made):
-        return tuple(graph.part(group) for group in groups)
-    return whole
+
+    parts: tuple[Part, ...]
+    places: int
+    results: int
+    tables: tuple[tuple[int, ...], ...]
+    values: int
 
 
-class _Needs:
-    """Which instructions each piece of the results needs: sets, written as whole numbers with a bit for each."""
-
-    def __init__(self, program: Program, made: Sequence[Instruction]) -> None:
-        self.program, self.made = program, made
-        self.home = {value: k for k, each in enumerate(made) for value in each.writes}
-        self.pieces = [each.piece for each in made if each.piece is not None]
-        # Results that do not leave in pieces belong together: None.
-        partial = {piece.array for piece in self.pieces}
-        self.narrow = tuple(k for k in range(len(program.outputs)) if k not in partial)
-        self.needs: dict[Piece | None, int] = {}
-        reached: list[int] = []
-        for k, each in enumerate(made):
-            needed = 1 << k
-            for value in each.reads:
-                needed |= reached[self.home[value]] if value in self.home else 0
-            reached.append(needed)
-            if each.piece is not None:
-                self.needs[each.piece] = needed
-        if self.narrow:
-            values = [operand(program, v).value for k in self.narrow for v in program.results[k]]
-            self.needs[None] = self._together([reached[self.home[v]] for v in values if v in self.home])
-
-    @staticmethod
-    def _together(sets: Iterable[int]) -> int:
-        return reduce(or_, sets, 0)
-
-    def size(self, group: Sequence[Piece | None]) -> int:
-        """Instructions that some pieces need together."""
-        return self._together(self.needs[piece] for piece in group).bit_count()
-
-    def grouped(self, longest: int) -> list[list[Piece | None]]:
-        """Beginning with the piece that needs the most, always the one that adds the least, while there is room."""
-        left = dict(self.needs)
-        groups = []
-        while left:
-            first = max(left, key=lambda piece: left[piece].bit_count())
-            held, group = left.pop(first), [first]
-            while left:
-                best = min(left, key=lambda piece, held=held: (left[piece] | held).bit_count())  # type: ignore[misc]
-                if (held | left[best]).bit_count() > longest:
-                    break
-                held |= left.pop(best)
-                group.append(best)
-            groups.append(group)
-        return groups
-
-    def part(self, group: Sequence[Piece | None]) -> Part:
-        """A kernel for some pieces."""
-        return part_of(self.program, self.narrow if None in group else (), [p for p in group if p is not None])
-
-
-def part_of(program: Program, narrow: Sequence[int], pieces: Sequence[Piece]) -> Part:
-    """A kernel that fills some outputs, and pieces of others."""
-    by_array: dict[int, list[int]] = {}
-    for piece in pieces:
-        by_array.setdefault(piece.array, []).append(piece.first)
-    outputs = tuple(sorted({*narrow, *by_array}))
-    own = replace(
-        program,
-        outputs=tuple(program.outputs[k] for k in outputs),
-        results=tuple(program.results[k] for k in outputs),
+def split(program: Program, longest: int) -> Parts:
+    """The parts of a program, each with so many instructions at most."""
+    made = [each for each in instructions(program) if each.op != "copy"]
+    kept = _kept(program, made)
+    given = {value for value, node in enumerate(program.nodes) if node[0] == "input"}
+    results = {value: k for k, value in enumerate(dict.fromkeys(kept.values()))}
+    found = [_Division(order, given, results, longest) for order in orders(made, given, list(kept.values()))]
+    best = min(found, key=lambda division: division.traffic)
+    tables = tuple(
+        tuple(results[kept[each]] if (each := operand(program, number)) in kept else -1 for number in row)
+        for row in program.results
     )
-    return Part(own, outputs, {outputs.index(k): tuple(sorted(starts)) for k, starts in by_array.items()})
+    return Parts(best.parts, best.places, len(results), tables, len(program.nodes) + len(kept))
+
+
+def _kept(program: Program, made: list[Instruction]) -> dict[Operand, int]:
+    """The value of each different number of the results but zero.
+
+    What no instruction computes becomes one: inputs, constants, numbers with their sign changed, truths.
+    """
+    computed = {value for each in made for value in each.writes}
+    numbers = dict.fromkeys(operand(program, number) for row in program.results for number in row)
+    found: dict[Operand, int] = {}
+    for each in numbers:
+        node = program.nodes[each.value]
+        if node == ("const", 0.0):
+            continue
+        found[each] = each.value
+        if each.negative or each.value not in computed or is_truth(node):
+            found[each] = len(program.nodes) + len(found) - 1
+            reads = () if node[0] == "const" else (each.value,)
+            made.append(Instruction("keep", (each,), (found[each],), reads))
+    return found
+
+
+class _Division:
+    """One way to divide a program: an order of its instructions, cut."""
+
+    def __init__(
+        self, order: Sequence[Instruction], given: set[int], results: Mapping[int, int], longest: int
+    ) -> None:
+        segments = [order[begin:end] for begin, end in _cuts(order, given, longest)]
+        place, self.places = _places(segments, results)
+        parts = []
+        known: set[int] = set()
+        for segment in segments:
+            reads = {value: place[value] for each in segment for value in each.reads if value in known}
+            own = [value for each in segment for value in each.writes]
+            parts.append(Part(tuple(segment), reads, {value: place[value] for value in own if value in place}))
+            known.update(own)
+        self.parts = tuple(parts)
+        self.traffic = sum(len(part.reads) + len(part.writes) for part in parts)
+
+
+def _cuts(order: Sequence[Instruction], given: set[int], longest: int) -> list[tuple[int, int]]:
+    """Where parts begin and end: about equally long, and where few values are alive."""
+    if not order:
+        return [(0, 0)]
+    last = {value: k for k, each in enumerate(order) for value in each.reads}
+    alive, now = [0], 0
+    for k, each in enumerate(order):
+        now += sum(1 for value in each.writes if value in last)
+        now -= sum(1 for value in each.reads if last[value] == k and value not in given)
+        alive.append(now)
+    cuts = [0]
+    while len(order) - cuts[-1] > longest:
+        left = len(order) - cuts[-1]
+        whole = min(longest, 1.1 * left / -(-left // longest))
+        window = range(cuts[-1] + int(_EVEN * whole), cuts[-1] + int(whole) + 1)
+        cuts.append(min(window, key=alive.__getitem__))
+    return list(zip(cuts, [*cuts[1:], len(order)], strict=True))
+
+
+def _places(segments: Sequence[Sequence[Instruction]], results: Mapping[int, int]) -> tuple[dict[int, int], int]:
+    """A place for each value that a later part or a result needs, and how many there are.
+
+    Results have the first ones, for good; others share theirs with what comes when they are no longer needed.
+    """
+    home = {value: k for k, segment in enumerate(segments) for each in segment for value in each.writes}
+    until = {
+        value: k for k, segment in enumerate(segments) for each in segment for value in each.reads if value in home
+    }
+    places, count = dict(results), len(results)
+    free: list[int] = []
+    ending: list[tuple[int, int]] = []
+    crossing = [value for value, k in until.items() if k > home[value] and value not in results]
+    for value in sorted(crossing, key=home.__getitem__):
+        while ending and ending[0][0] < home[value]:
+            free.append(heapq.heappop(ending)[1])
+        if not free:
+            free.append(count)
+            count += 1
+        places[value] = free.pop()
+        heapq.heappush(ending, (until[value], places[value]))
+    return places, count

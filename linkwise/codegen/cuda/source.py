@@ -63,10 +63,11 @@ class Kernel:
     threads: int
     shared_bytes: int
     in_place: bool  # an output may be the same array as an input
+    states: int = 0  # of a block; one for each thread if not given
 
     def blocks(self, count: int) -> int:
         """How many blocks of threads cover a batch."""
-        return -(-count // self.threads)
+        return -(-count // (self.states or self.threads))
 
 
 def batch_kernel(

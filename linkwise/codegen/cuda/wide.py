@@ -1,0 +1,179 @@
+"""The kernels of programs with wide results (:mod:`linkwise.codegen.cuda.parts`) but the last.
+
+As everywhere a thread has a state. Its inputs are brought to slots of shared memory, where values for which there is no
+register wait too. What another kernel needs is in memory between the kernels, 32 states side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+from linkwise.codegen.c.names import identifier
+from linkwise.codegen.cuda import layout as layouts
+from linkwise.codegen.cuda.angles import pure_angles
+from linkwise.codegen.cuda.assembly import Assembly, Place, declarations
+from linkwise.codegen.cuda.body import Constants
+from linkwise.codegen.cuda.instructions import instructions, is_truth
+from linkwise.codegen.cuda.layout import Kind, array_names
+from linkwise.codegen.cuda.memory import plan
+from linkwise.codegen.cuda.near import near
+from linkwise.codegen.cuda.order import ordered
+from linkwise.codegen.cuda.parts import Part, Parts
+from linkwise.codegen.cuda.source import LIMIT, Kernel, opening
+from linkwise.tracing.program import Program
+
+LONGEST = {32: 6800, 64: 4600}
+"""Instructions of a part. Each takes 16 bytes, with 64 bits many take two, and a multiprocessor keeps about 128 kB."""
+
+_WARPS = 8  # that share a multiprocessor: so many have all the registers that a thread can have
+
+
+def part_kernel(
+    program: Program, whole: Parts, part: Part, bits: int, kinds: Sequence[Kind], shared_bytes: int
+) -> Kernel:
+    """The kernel of a part.
+
+    Its parameters are the inputs, the memory between the kernels, ``count``, and which states it takes: from ``begin`` to
+    ``end``.
+
+    Args:
+        program: the whole.
+        whole: its division.
+        part: what this one computes.
+        bits: 64 or 32.
+        kinds: how each input comes.
+        shared_bytes: shared memory that a block may have.
+    """
+    return _Writer(program, whole, part, bits, kinds, shared_bytes).kernel()
+
+
+@cache
+def device_functions() -> str:
+    return Path(__file__).with_name("wide.cuh").read_text(encoding="utf-8")
+
+
+class _Writer:
+    """Writes one kernel."""
+
+    def __init__(
+        self, program: Program, whole: Parts, part: Part, bits: int, kinds: Sequence[Kind], shared_bytes: int
+    ) -> None:
+        self.program, self.whole, self.bits = program, whole, bits
+        self.name = f"linkwise_{identifier(program.name)}"
+        names = array_names(program)[: len(program.inputs)]
+        self.inputs = list(zip(names, program.inputs, kinds, strict=True))
+        self.given = self._given(part)
+        truths = [value for value, node in enumerate(program.nodes) if is_truth(node)]
+        slots = {slot for slot in self.given.values() if slot >= 0}
+        order = ordered(part.order, self.given.keys(), list(part.writes))
+        planned = plan(order, self.given, LIMIT[bits], reusable=slots, registers_only=truths)
+        slot_bytes = (layouts.LANES[0] + 1) * bits // 8
+        self.near = near(planned, shared_bytes // (_WARPS * slot_bytes))
+        self.shared_bytes = max(self.staged, self.near.slots) * slot_bytes
+        angles, safe = pure_angles(program, instructions(program))
+        tame = all(self.inputs[program.nodes[value][1]][2] != "one" for value in angles)
+        self.angles = sorted(angles & self.given.keys()) if tame else []
+        self.constants = Constants.of([program], bits)
+        pointers = {"own": "r", "between_row": "l"} | {name: "l" for name, _, kind in self.inputs if kind == "one"}
+        self.pointers = list(pointers)
+        leaves = {value: self._between(place) for value, place in part.writes.items()}
+        self.body = Assembly(
+            program, self.near.plan, self.constants, self._place, leaves, pointers, safe if tame else ()
+        )
+
+    def _given(self, part: Part) -> dict[int, int]:
+        """The slot of each input that is read; a negative one for what is read where it is."""
+        read = {value for each in part.order for value in each.reads}
+        nodes = self.program.nodes
+        wanted = {nodes[value][1] for value in read if nodes_input(self.program, value)}
+        self.first: dict[int, int] = {}  # slot of each input that is brought here
+        count = 0
+        for k in sorted(wanted):
+            _, spec, kind = self.inputs[k]
+            if kind != "one":
+                self.first[k] = count
+                count += spec.size
+        self.staged = count
+        given: dict[int, int] = {}
+        self.elsewhere: list[Place] = []
+        size = self.bits // 8
+        ones = [name for name, _, kind in self.inputs if kind == "one"]
+        for value in sorted(read):
+            if value in part.reads:
+                place = self._between(part.reads[value])
+            elif not nodes_input(self.program, value):
+                continue
+            elif nodes[value][1] in self.first:
+                given[value] = self.first[nodes[value][1]] + nodes[value][2]
+                continue
+            else:
+                array, number = nodes[value][1:]
+                place = ("global", f"%{2 + ones.index(self.inputs[array][0])}+{number * size}")
+            self.elsewhere.append(place)
+            given[value] = -len(self.elsewhere)
+        return given
+
+    def _between(self, place: int) -> Place:
+        return "global", f"%1+{place * layouts.LANES[0] * self.bits // 8}"
+
+    def _place(self, slot: int) -> Place:
+        size = self.bits // 8
+        if slot < 0:
+            return self.elsewhere[-1 - slot]
+        if slot >= self.near.slots:
+            return "local", f"lw_far+{(slot - self.near.slots) * size}"
+        return "shared", f"%0+{slot * (layouts.LANES[0] + 1) * size}"
+
+    def kernel(self) -> Kernel:
+        return Kernel(self.name, "\n".join(self._lines()), layouts.LANES[0], self.shared_bytes, in_place=False)
+
+    def _lines(self) -> Iterator[str]:
+        real = "float" if self.bits == 32 else "double"
+        threads = layouts.LANES[0]
+        yield f"// A part of {self.program.name}: one state per thread, {real}. Generated by linkwise."
+        yield f"// Launch with {threads} threads a block and {self.shared_bytes} bytes of shared memory."
+        yield from opening(self.bits, threads)
+        yield f"#define LW_BITS {self.bits}"
+        yield device_functions()
+        yield from self.constants.table()
+        parameters = [f"const REAL *{name}" for name, _, _ in self.inputs]
+        parameters += ["REAL *between", "const long long count", "const long long begin", "const long long end"]
+        yield f'extern "C" __global__ void __launch_bounds__({threads})'
+        yield f"{self.name}({', '.join(parameters)})"
+        yield "{"
+        yield from (f"    {line}" for line in self._inside())
+        yield "}"
+        yield ""
+
+    def _inside(self) -> Iterator[str]:
+        yield from declarations(self.whole.values, self.constants, self.near.far)
+        yield "extern __shared__ __align__(16) REAL slots[];"
+        yield "const int lane = lw_lane();"
+        yield "const long long first = begin + (long long)blockIdx.x * LW_LANES;"
+        yield "const int rows = end - first < LW_LANES ? (int)(end - first) : LW_LANES;"
+        yield "const lw_shared own = lw_address(slots + lane);"
+        yield f"REAL *const between_row = between + (long long)blockIdx.x * ({self.whole.places} * LW_LANES) + lane;"
+        for k, slot in self.first.items():
+            name, spec, kind = self.inputs[k]
+            if kind == "rows":
+                yield f"lw_rows_in<{spec.size}>(slots + {slot} * LW_PITCH, {name} + first * {spec.size}, rows);"
+            else:
+                inward = f"lw_numbers_in<{spec.size}>(slots + {slot} * LW_PITCH + lane, {name} + first + lane, count);"
+                yield f"if (lane < rows) {inward}"
+        yield "__syncwarp();"
+        if self.angles:
+            places = [f"slots[{self.given[value]} * LW_PITCH + lane]" for value in self.angles]
+            yield "lw_size largest = 0;"
+            yield from (f"largest = lw_larger(largest, lw_magnitude({place}));" for place in places)
+            yield "if (largest >= lw_magnitude(lw_angle_limit((REAL)0))) {"
+            yield from (f"    {place} = lw_within_a_turn({place});" for place in places)
+            yield "}"
+        yield "(void)count;"
+        yield from self.body.lines
+
+
+def nodes_input(program: Program, value: int) -> bool:
+    """Whether a value is an input."""
+    return value < len(program.nodes) and program.nodes[value][0] == "input"
