@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from linkwise.codegen.cuda import layout as layouts
+from linkwise.codegen.cuda.divided import device_program
 from linkwise.codegen.cuda.layout import Kind
 from linkwise.codegen.cuda.rolled_runtime import RolledDeviceProgram
-from linkwise.codegen.cuda.runtime import DeviceProgram, cupy
+from linkwise.codegen.cuda.runtime import cupy
 from linkwise.model.tree import Tree
 from linkwise.once import cached_property, once
 from linkwise.rolled.pairs import PairwiseForwardDynamics, step
@@ -53,7 +54,7 @@ class DeviceForwardDynamics(PairwiseForwardDynamics):
 
     def _do(self, name: str, *arrays: Array) -> tuple[Array, ...]:
         function = step(name)
-        program = once(function.device_programs, (_FLOAT64, None), lambda: DeviceProgram(function.program, _FLOAT64))
+        program = once(function.device_programs, (_FLOAT64, None), lambda: device_program(function.program, _FLOAT64))
         given = [cupy().ascontiguousarray(array) for array in arrays]
         outputs = tuple(cupy().empty((len(given[0]), spec.size), _FLOAT64) for spec in function.program.outputs)
         program.launch([*given, *outputs], _rows(len(given) + len(outputs)), len(given[0]))

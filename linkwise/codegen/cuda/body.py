@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from linkwise.codegen.c.ops import literal, rounded
-from linkwise.codegen.cuda.instructions import Instruction, Operand, Piece, instructions, is_truth, operand
+from linkwise.codegen.cuda.instructions import Instruction, Operand, instructions, is_truth, operand
 from linkwise.codegen.cuda.memory import Load, Plan, Store, plan
 from linkwise.codegen.cuda.ops import TABLE
 from linkwise.codegen.cuda.order import ordered
@@ -67,7 +67,6 @@ class Body:
         constants: how constants are written.
         slots: for each slot the place it stands for.
         output: writes a result: (array, element, value) to a line.
-        give: writes a piece of a wide result: (piece, values; None for zeros) to lines.
         safe_angles: values whose sin and cos need no guard.
     """
 
@@ -78,19 +77,15 @@ class Body:
         constants: Constants,
         slots: Callable[[int], str],
         output: Callable[[int, int, str], str],
-        give: Callable[[Piece, Sequence[str | None]], Sequence[str]],
         safe_angles: Collection[int] = (),
     ) -> None:
-        self.program, self.constants, self.slots, self.output, self.give = program, constants, slots, output, give
+        self.program, self.constants, self.slots, self.output = program, constants, slots, output
         self.safe_angles = safe_angles
         self.names: dict[int, str] = {}
         self.times: dict[int, int] = {}
         self.lines: list[str] = []
         self.wanted: dict[int, list[tuple[int, int, bool]]] = {}
-        given = {step.piece.array for step in plan.steps if isinstance(step, Instruction) and step.piece}
         for array, row in enumerate(program.results):
-            if array in given:
-                continue
             for element, number in enumerate(row):
                 base = operand(program, number)
                 self.wanted.setdefault(base.value, []).append((array, element, base.negative))
@@ -119,12 +114,6 @@ class Body:
 
     def _instruction(self, each: Instruction) -> None:
         operands = [self._text(o) for o in each.operands]
-        if each.piece is not None:
-            nodes = [self.program.nodes[o.value] for o in each.operands]
-            values = [f"(REAL){text}" if is_truth(node) else text for text, node in zip(operands, nodes, strict=True)]
-            zeros = [node == ("const", 0.0) for node in nodes]
-            self.lines += self.give(each.piece, [None if z else v for v, z in zip(values, zeros, strict=True)])
-            return
         if each.op == "sincos":
             sine, cosine = (f"t{n}" if n is not None else f"unused{len(self.lines)}" for n in each.results)
             self.names.update((n, f"t{n}") for n in each.writes)

@@ -261,26 +261,6 @@ template <int N, int PITCH, bool WATCH> struct lw_rows
     }
 };
 
-// A stretch of N numbers of each state, PITCH apart, to its place in rows of SIZE numbers. Lanes go along the stretch.
-// KNOWN has a bit for each number, 32 to a word: where it is not set the number is zero, and was not written.
-template <int N, int SIZE, int PITCH, unsigned... KNOWN> LW_INLINE void lw_give(REAL *rows, const REAL *waiting, int count)
-{
-    constexpr unsigned known[] = {KNOWN...};
-    constexpr int ROUNDS = (N + LW_LANES - 1) / LW_LANES;
-    constexpr int STATES = ROUNDS < 4 ? 4 / ROUNDS : 1;
-    __syncwarp(LW_MASK);
-#pragma unroll STATES
-    for (int k = 0; k < count; ++k) {
-#pragma unroll
-        for (int round = 0; round < ROUNDS; ++round) {
-            const int at = round * LW_LANES, e = at + lw_lane();
-            const bool written = known[at / 32] >> (at % 32 + lw_lane()) & 1u;
-            if (e < N) rows[k * SIZE + e] = written ? waiting[k * PITCH + e] : (REAL)0;
-        }
-    }
-    __syncwarp(LW_MASK);
-}
-
 // What this lane started to read has arrived.
 LW_INLINE void lw_arrive()
 {

@@ -8,12 +8,11 @@ which values really take up a register.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+from dataclasses import dataclass
 
+from linkwise.once import cached_property
 from linkwise.tracing.ops import OPS
-from linkwise.tracing.program import ArraySpec, Node, Program
+from linkwise.tracing.program import Node, Program
 
 
 @dataclass(frozen=True)
@@ -25,19 +24,10 @@ class Operand:
 
 
 @dataclass(frozen=True)
-class Piece:
-    """Numbers of a result that lie one behind the other: which array, from which number on."""
-
-    array: int
-    first: int
-
-
-@dataclass(frozen=True)
 class Instruction:
-    """An operation of :data:`~linkwise.tracing.ops.OPS`, or one of four more.
+    """An operation of :data:`~linkwise.tracing.ops.OPS`, or one of three more.
 
-    ``fma`` is a b + c; ``sincos`` has two results; ``copy`` has none, it only brings an input to the outputs; ``give``
-    has none either: it writes a piece of a wide result, all of whose numbers are its operands.
+    ``fma`` is a b + c; ``sincos`` has two results; ``copy`` has none, it only brings an input to the outputs.
     ``results`` are the nodes computed; None where one of two is not wanted.
     """
 
@@ -45,9 +35,8 @@ class Instruction:
     operands: tuple[Operand, ...]
     results: tuple[int | None, ...]
     reads: tuple[int, ...]  # values that must be in registers: operands without constants, each once
-    piece: Piece | None = None  # of a give
 
-    @property
+    @cached_property
     def writes(self) -> tuple[int, ...]:
         """The results that are wanted."""
         return tuple(result for result in self.results if result is not None)
@@ -71,32 +60,10 @@ def operand(program: Program, number: int) -> Operand:
     return Operand(number, negative)
 
 
-Pieces = Mapping[int, Sequence[int]]
-"""Outputs that are given piece by piece: the first number of each piece that is given."""
-
-LONGEST_PIECE = 32
-"""Numbers of a piece, at most."""
-
-
-def pieces_of(array: ArraySpec) -> tuple[int, ...]:
-    """Where the pieces of an array begin: its rows, cut evenly where they are longer than a piece."""
-    width = array.shape[-1]
-    if 2 * width < LONGEST_PIECE:
-        return tuple(range(0, array.size, LONGEST_PIECE))
-    cuts = -(-width // LONGEST_PIECE)
-    return tuple(row + width * k // cuts for row in range(0, array.size, width) for k in range(cuts))
-
-
-def numbers_of(program: Program, piece: Piece) -> tuple[int, ...]:
-    """The values of a piece."""
-    starts = (*pieces_of(program.outputs[piece.array]), program.outputs[piece.array].size)
-    return program.results[piece.array][piece.first : starts[starts.index(piece.first) + 1]]
-
-
-def instructions(program: Program, in_pieces: Pieces = MappingProxyType({})) -> list[Instruction]:
+def instructions(program: Program) -> list[Instruction]:
     """What the results need, in the order of the program."""
     nodes = program.nodes
-    live = _live(program, in_pieces)
+    live = _live(program)
     product_of = _fused(program, live)
     fused = set(product_of.values())
     made: list[Instruction] = []
@@ -115,16 +82,7 @@ def instructions(program: Program, in_pieces: Pieces = MappingProxyType({})) -> 
         else:
             operands = tuple(operand(program, a) for a in nodes[number][1:])
             made.append(_instruction(program, op, operands, (number,)))
-    return made + _copies(program, in_pieces) + _gives(program, in_pieces)
-
-
-def _gives(program: Program, in_pieces: Pieces) -> list[Instruction]:
-    """One for each piece."""
-    made = []
-    for piece in (Piece(array, first) for array, starts in in_pieces.items() for first in starts):
-        operands = tuple(operand(program, number) for number in numbers_of(program, piece))
-        made.append(replace(_instruction(program, "give", operands, ()), piece=piece))
-    return made
+    return made + _copies(program)
 
 
 def _pairs(program: Program, live: list[int]) -> dict[int, dict[str, int]]:
@@ -142,10 +100,9 @@ def _pairs(program: Program, live: list[int]) -> dict[int, dict[str, int]]:
     return found
 
 
-def _copies(program: Program, in_pieces: Pieces) -> list[Instruction]:
+def _copies(program: Program) -> list[Instruction]:
     """Results that are inputs: read like any other operand, since their slots may be used again."""
-    rows = [row for array, row in enumerate(program.results) if array not in in_pieces]
-    wanted = dict.fromkeys(operand(program, value).value for row in rows for value in row)
+    wanted = dict.fromkeys(operand(program, value).value for row in program.results for value in row)
     inputs = [value for value in wanted if program.nodes[value][0] == "input"]
     return [_instruction(program, "copy", (Operand(value),), ()) for value in inputs]
 
@@ -157,11 +114,9 @@ def _instruction(
     return Instruction(op, operands, results, tuple(reads))
 
 
-def _live(program: Program, in_pieces: Pieces) -> list[int]:
+def _live(program: Program) -> list[int]:
     """Nodes that a result depends on, in order."""
-    wanted = {value for array, row in enumerate(program.results) if array not in in_pieces for value in row}
-    for piece in (Piece(array, first) for array, starts in in_pieces.items() for first in starts):
-        wanted.update(numbers_of(program, piece))
+    wanted = {value for row in program.results for value in row}
     for number in range(len(program.nodes) - 1, -1, -1):
         if number in wanted:
             wanted.update(arguments(program.nodes[number]))

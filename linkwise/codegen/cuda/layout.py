@@ -8,7 +8,7 @@ and what serves all states, is read where it is.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -84,7 +84,6 @@ def lay_out(
     kinds: tuple[Kind, ...],
     most: int,
     same: Mapping[int, int] | None = None,
-    in_pieces: Collection[int] = (),
 ) -> Layout:
     """Stage what fits, small arrays first: they are read and written most often for their size.
 
@@ -94,7 +93,6 @@ def lay_out(
         kinds: how each array comes, inputs and then outputs.
         most: numbers for each lane.
         same: outputs that take the place of an input in the tile: output number to input number.
-        in_pieces: outputs that leave as soon as a piece of them is complete, and need no place.
     """
     cut = len(program.inputs)
     instead = {cut + output: given for output, given in (same or {}).items()}
@@ -107,7 +105,7 @@ def lay_out(
         _, spec, kind = arrays[k]
         wide = pitch(spec.size, bits)
         far = kind == "columns" and spec.size > WIDE  # neighbouring threads find such numbers side by side anyway
-        if kind == "one" or far or k in instead or k - cut in in_pieces:
+        if kind == "one" or far or k in instead:
             continue
         if spec.size and position + wide <= most:
             staged[k] = (wide, position)

@@ -9,7 +9,6 @@ its own, :mod:`linkwise.codegen.cuda.rolled`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from linkwise.codegen.c.ops import literal, rounded
 from linkwise.codegen.cuda.body import Body, Constants, planned_body
@@ -19,6 +18,8 @@ from linkwise.tracing.rolled_program import PARAMETERS, Angles, Loop, LoopBody, 
 
 class LoopingFunction:
     """A program with loops as a function of pointers."""
+
+    is_long = False  # its instructions are few, whatever the number of links
 
     def __init__(self, name: str, program: RolledProgram, constants: Constants, bits: int) -> None:
         self.name, self.program, self.constants, self.bits = name, program, constants, bits
@@ -107,7 +108,7 @@ class LoopingFunction:
         def kept(array: int, element: int, value: str) -> str:
             return f"const REAL lw_made{array}_{element} = {value};"
 
-        lines = Body(program, steps, self.constants, slot, kept, _no_pieces).lines
+        lines = Body(program, steps, self.constants, slot, kept).lines
         inputs = [f"const REAL *lw_in{k}" for k in range(len(program.inputs))]
         outputs = [f"REAL *lw_out{k}" for k in range(len(program.outputs))]
         yield f"LW_INLINE void {name}({', '.join([*inputs, *outputs])})"
@@ -122,7 +123,3 @@ class LoopingFunction:
 def _table(kind: str, name: str, values: Sequence[str]) -> Iterator[str]:
     if values:  # C knows no empty ones
         yield f"__device__ const {kind} {name}[] = {{{', '.join(values)}}};"
-
-
-def _no_pieces(piece: Any, values: Any) -> tuple[str, ...]:
-    return ()

@@ -1,8 +1,8 @@
 """Programs with wide results as several kernels, one after another.
 
-A multiprocessor keeps some thousand instructions at hand; a program that is longer waits for them more than it computes.
-So it is cut where few values are alive. These, and the results, go from kernel to kernel through memory between them,
-where every value has a place, and those of 32 states lie side by side. The last kernel spreads the results, each different
+A multiprocessor keeps some thousand instructions at hand; a longer program waits for them more than it computes. So it
+is cut where few values are alive. These, and the results, go from kernel to kernel through memory between them, where
+every value has a place, and those of 32 states lie side by side. The last kernel spreads the results, each different
 number once, to the rows of matrices where they belong (:mod:`linkwise.codegen.cuda.spread`).
 """
 
@@ -12,11 +12,13 @@ import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from linkwise.codegen.cuda.angles import pure_angles
 from linkwise.codegen.cuda.instructions import Instruction, Operand, instructions, is_truth, operand
 from linkwise.codegen.cuda.order import orders
 from linkwise.tracing.program import Program
 
 _EVEN = 0.75  # of the longest part, above which it is cut where fewest values are alive
+_SHARES = (0.75, 0.87, 1.0)  # of the length that is allowed, all of which are tried
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ class Parts:
         results: of these, the first ones, which the results take.
         tables: for each output and each of its numbers the place; -1 for zeros.
         values: how many values there are, with those that only results are.
+        angles: inputs that are nothing but angles.
+        safe: all values whose sin and cos are safe when these are within a turn.
     """
 
     parts: tuple[Part, ...]
@@ -51,21 +55,28 @@ class Parts:
     results: int
     tables: tuple[tuple[int, ...], ...]
     values: int
+    angles: frozenset[int]
+    safe: frozenset[int]
 
 
 def split(program: Program, longest: int) -> Parts:
     """The parts of a program, each with so many instructions at most."""
-    made = [each for each in instructions(program) if each.op != "copy"]
+    made = instructions(program)
+    angles, safe = pure_angles(program, made)
+    made = [each for each in made if each.op != "copy"]
     kept = _kept(program, made)
     given = {value for value, node in enumerate(program.nodes) if node[0] == "input"}
     results = {value: k for k, value in enumerate(dict.fromkeys(kept.values()))}
-    found = [_Division(order, given, results, longest) for order in orders(made, given, list(kept.values()))]
-    best = min(found, key=lambda division: division.traffic)
+    lengths = [max(1, int(share * longest)) for share in _SHARES]
+    found = orders(made, given, list(kept.values()))
+    divisions = [_Division(order, given, results, length) for length in lengths for order in found]
+    best = min(divisions, key=lambda division: division.traffic)
     tables = tuple(
         tuple(results[kept[each]] if (each := operand(program, number)) in kept else -1 for number in row)
         for row in program.results
     )
-    return Parts(best.parts, best.places, len(results), tables, len(program.nodes) + len(kept))
+    values = len(program.nodes) + len(kept)
+    return Parts(best.parts, best.places, len(results), tables, values, frozenset(angles), frozenset(safe))
 
 
 def _kept(program: Program, made: list[Instruction]) -> dict[Operand, int]:
@@ -91,9 +102,7 @@ def _kept(program: Program, made: list[Instruction]) -> dict[Operand, int]:
 class _Division:
     """One way to divide a program: an order of its instructions, cut."""
 
-    def __init__(
-        self, order: Sequence[Instruction], given: set[int], results: Mapping[int, int], longest: int
-    ) -> None:
+    def __init__(self, order: Sequence[Instruction], given: set[int], results: Mapping[int, int], longest: int) -> None:
         segments = [order[begin:end] for begin, end in _cuts(order, given, longest)]
         place, self.places = _places(segments, results)
         parts = []
@@ -121,7 +130,7 @@ def _cuts(order: Sequence[Instruction], given: set[int], longest: int) -> list[t
     while len(order) - cuts[-1] > longest:
         left = len(order) - cuts[-1]
         whole = min(longest, 1.1 * left / -(-left // longest))
-        window = range(cuts[-1] + int(_EVEN * whole), cuts[-1] + int(whole) + 1)
+        window = range(cuts[-1] + max(1, int(_EVEN * whole)), cuts[-1] + max(1, int(whole)) + 1)
         cuts.append(min(window, key=alive.__getitem__))
     return list(zip(cuts, [*cuts[1:], len(order)], strict=True))
 

@@ -198,7 +198,7 @@ class _Writer:
         """The arithmetic, from named inputs."""
         given, steps = planned_body(program)
         names = [inputs[program.nodes[value][1:]] for value in given]
-        return Body(program, steps, self.constants, names.__getitem__, output, lambda *_: ()).lines
+        return Body(program, steps, self.constants, names.__getitem__, output).lines
 
     # A loop over links.
     def _loop(self, step: LoopPlan, head: int) -> Iterator[str]:

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.codegen.cuda import layout as layouts
 from linkwise.codegen.cuda.layout import Kind
+from linkwise.codegen.cuda.lent import lent
 from linkwise.codegen.cuda.rolled import rolled_kernel
 from linkwise.codegen.cuda.rolled_plan import Tables, planned
 from linkwise.codegen.cuda.runtime import compiled_kernel, cupy
-from linkwise.errors import LinkwiseError
 from linkwise.once import cached_property
 from linkwise.tracing.rolled_program import RolledProgram
 
@@ -63,7 +62,8 @@ class RolledDeviceProgram:
             return
         launcher, table, numbers, most = self._on_device()
         lanes = self._kernel.threads
-        scratch, blocks = self._memory(min(-(-count // lanes), most))
+        name, tiles = self.program.name, min(-(-count // lanes), most)
+        scratch, blocks = lent(name, tiles, self._tables.size, self.dtype, SCRATCH_BYTES)
         sizes = [spec.size for spec in (*self.program.inputs, *self.program.outputs)]
         apart = [
             {"rows": (size, 1), "one": (0, 1), "columns": (1, count)}[k] for k, size in zip(kinds, sizes, strict=True)
@@ -84,21 +84,3 @@ class RolledDeviceProgram:
             most = _WARPS * int(device.attributes.get("MultiProcessorCount", 64))
             known = self._ready[device.id] = (launcher, table, numbers, most)
         return known
-
-    def _memory(self, blocks: int) -> tuple[Any, int]:
-        """Memory for as many blocks as there is room for, and how many."""
-        tile = max(1, self._tables.size) * layouts.LANES[0]
-        blocks = max(1, min(blocks, SCRATCH_BYTES // (tile * self.dtype.itemsize)))
-        while True:
-            try:
-                return cupy().empty(blocks * tile, self.dtype), blocks
-            except Exception as error:
-                if "OutOfMemory" not in type(error).__name__:
-                    raise
-                if blocks == 1:
-                    raise LinkwiseError(
-                        f"the GPU has no room for the memory that {self.program.name} works in",
-                        got=f"{tile * self.dtype.itemsize / 1e9:.2f} GB for {layouts.LANES[0]} states",
-                        do="free arrays that are no longer needed, or compute on the CPU",
-                    ) from error
-                blocks //= 2

@@ -1,5 +1,8 @@
 // What the statements of a routine do to the state of one thread. Its buffers are arrays of the thread's own.
 
+// Functions take pointers to whole buffers, so that numbers side by side are read and written four at a time.
+#define LW_ALIGNED(buffer) ((decltype(buffer))__builtin_assume_aligned(buffer, 16))
+
 template <int N> LW_INLINE void lw_copy(const REAL *from, REAL *to)
 {
 #pragma unroll
@@ -34,7 +37,7 @@ template <int N> LW_INLINE void lw_read(const REAL *series, long long stride, RE
     lw_copy<N>(series + (long long)index * stride, to);
 }
 
-template <int N> LW_INLINE void lw_record(REAL *record, long long stride, REAL index, REAL mask, const REAL *from)
+template <int N> LW_INLINE void lw_record(REAL *record, long long stride, REAL index, const REAL *from)
 {
-    if (mask != (REAL)0) lw_copy<N>(from, record + (long long)index * stride);
+    lw_copy<N>(from, record + (long long)index * stride);
 }

@@ -6,6 +6,10 @@ keeps the buffers in registers. In a long one programs are functions, and what t
 memory, behind the nearest cache: then all but the smallest are, so that no values wait in registers while another
 program wants them all (with only the longest as a function, the compiler had it spill eleven kilobytes, instead of
 none).
+
+The instructions of a long routine do not stay at hand on a multiprocessor, and warps that run apart would each wait for
+their own. So all warps there form a block, wait for each other before every function, and go through loops together, as
+the vectors of a CPU do: while any of their states has its flag up.
 """
 
 from __future__ import annotations
@@ -43,6 +47,8 @@ _WRITTEN_OUT = 5000  # instructions of all copies of a program, up to which it i
 _SMALL = 100  # instructions of a program that is written out in any case
 _LOCAL_BYTES = 64 * 1024  # of a thread's own memory: a card sets it aside for every thread it could run
 _FRAME_BYTES = 56 * 1024  # of shared memory for a tile, above which values wait in local memory instead
+_LONG = 5000  # instructions of all programs, above which warps stay together
+_WARPS = 8  # that do: so many have all the registers that a thread can have
 
 
 def routine_kernel(routine: Routine, bits: int) -> Kernel:
@@ -75,7 +81,12 @@ class _Function:
     outputs: int
     written_out: bool
     frame: int  # values that wait in memory
-    local_frame: bool  # which is the thread's own, not on the chip
+    apart: int  # numbers of shared memory from one warp's frame to the next one's; 0: the frame is the thread's own
+
+    @property
+    def is_long(self) -> bool:
+        """Whether warps that stay together should begin it together."""
+        return not self.written_out
 
     def lines(self) -> Iterator[str]:
         """Its definition."""
@@ -84,11 +95,13 @@ class _Function:
         how = "LW_INLINE" if self.written_out else "__device__ __noinline__"
         yield f"{how} void {self.name}({', '.join(names)})"
         yield "{"
-        if self.frame and self.local_frame:
+        for name in (*(f"lw_in{k}" for k in range(self.inputs)), *(f"lw_out{k}" for k in range(self.outputs))):
+            yield f"    {name} = LW_ALIGNED({name});"
+        if self.frame and not self.apart:
             yield f"    volatile REAL frame[{self.frame}];"
         elif self.frame:
             yield "    extern __shared__ __align__(16) REAL lw_memory[];"
-            yield "    volatile REAL *const frame = lw_memory + lw_lane();"
+            yield f"    volatile REAL *const frame = lw_memory + threadIdx.x / LW_LANES * {self.apart} + lw_lane();"
         yield from (f"    {line}" for line in self.body.lines)
         yield "}"
         yield ""
@@ -109,8 +122,12 @@ class _Writer:
         self.constants = Constants.of([*programs, *inner], bits)
         plans = [planned_body(program, LIMIT[bits]) for program in programs]
         frame = max((each.slots - each.given for _, each in plans), default=0)
-        self.local_frame = frame * self.lanes * bits // 8 > _FRAME_BYTES
-        self.shared_bytes = 0 if self.local_frame else frame * self.lanes * bits // 8
+        frame_bytes = frame * self.lanes * bits // 8
+        self.apart = 0 if frame_bytes > _FRAME_BYTES else frame * self.lanes
+        room = _WARPS if not self.apart else min(_WARPS, layouts.SHARED_BYTES // frame_bytes)
+        self.warps = room if sum(len(each.steps) for _, each in plans) > _LONG else 1
+        self.together = self.warps > 1
+        self.shared_bytes = self.warps * frame_bytes if self.apart else 0
         called = [id(statement.program) for statement in routine.walk() if isinstance(statement, Call)]
         calls = [called.count(id(program)) for program in programs]
         lengths = [len(each.steps) for _, each in plans]
@@ -148,26 +165,27 @@ class _Writer:
                 _, array, element = program.nodes[given[k]]
                 return f"lw_in{array}[{element}]"
             own = k - len(given)
-            return f"frame[{own}]" if self.local_frame else f"frame[LW_LANES * {own}]"
+            return f"frame[LW_LANES * {own}]" if self.apart else f"frame[{own}]"
 
-        body = Body(program, steps, self.constants, slot, _output, lambda piece, values: ())
+        body = Body(program, steps, self.constants, slot, _output)
         name, frame = f"lw_{number}_{identifier(program.name)}", steps.slots - steps.given
         arrays = len(program.inputs), len(program.outputs)
-        return _Function(name, body, *arrays, written_out, frame, self.local_frame)
+        return _Function(name, body, *arrays, written_out, frame, self.apart)
 
     def kernel(self) -> Kernel:
-        return Kernel(self.name, "\n".join(self._lines()), self.lanes, self.shared_bytes, True)
+        return Kernel(self.name, "\n".join(self._lines()), self.warps * self.lanes, self.shared_bytes, True)
 
     def _lines(self) -> Iterator[str]:
         routine, real = self.routine, "float" if self.bits == 32 else "double"
         yield f"// {routine.name}: one state per thread, {real}. Generated by linkwise."
-        yield f"// Launch with {self.lanes} threads a block and {self.shared_bytes} bytes of shared memory."
-        yield from opening(self.bits, self.lanes)
+        threads = self.warps * self.lanes
+        yield f"// Launch with {threads} threads a block and {self.shared_bytes} bytes of shared memory."
+        yield from opening(self.bits, self.lanes, self.warps)
         yield _routine_functions()
         yield from self.constants.table()
         for function in self.functions.values():
             yield from function.lines()
-        yield f'extern "C" __global__ void __launch_bounds__({self.lanes})'
+        yield f'extern "C" __global__ void __launch_bounds__({threads})'
         kinds = {
             "array": "REAL *",
             "apart": "const long long ",
@@ -177,10 +195,16 @@ class _Writer:
         given = [f"{kinds[kind]}{self._parameter(kind, name)}" for kind, name in parameters(routine)]
         yield f"{self.name}({', '.join([*given, 'const long long count'])})"
         yield "{"
-        yield "    const long long state = (long long)blockIdx.x * LW_LANES + threadIdx.x;"
-        yield "    if (state >= count) return;"
+        yield f"    const long long own = (long long)blockIdx.x * {threads} + threadIdx.x;"
+        if self.together:  # a thread without a state goes along with the last one's, and writes nothing
+            yield "    const bool inside = own < count;"
+            yield "    const long long state = inside ? own : count - 1;"
+        else:
+            yield "    if (own >= count) return;"
+            yield "    const bool inside = true;"
+            yield "    const long long state = own;"
         for buffer in routine.buffers:
-            yield f"    [[maybe_unused]] REAL {self.places[buffer.name]}[{max(1, buffer.size)}];"
+            yield f"    [[maybe_unused]] __align__(16) REAL {self.places[buffer.name]}[{max(1, buffer.size)}];"
         for buffer in routine.loads:
             if buffer.load and buffer.size:
                 row = f"{self.arrays[buffer.name]} + state * {buffer.size}"
@@ -189,7 +213,7 @@ class _Writer:
         for buffer in routine.loads:
             if buffer.store and buffer.size:
                 row = f"{self.arrays[buffer.name]} + state * {buffer.size}"
-                yield f"    lw_copy<{buffer.size}>({self.places[buffer.name]}, {row});"
+                yield f"    if (inside) lw_copy<{buffer.size}>({self.places[buffer.name]}, {row});"
         yield "}"
         yield ""
 
@@ -200,13 +224,21 @@ class _Writer:
         """Where this state's part of an array begins."""
         return f"{self.arrays[name]} + state * {self._parameter('apart', name)}"
 
+    def _any(self, flag: str) -> str:
+        """Whether a state has its flag up: this thread's, or any of those that stay together."""
+        own = f"{self.places[flag]}[0] != (REAL)0"
+        return f"__syncthreads_or(inside && {own})" if self.together else own
+
     def _statements(self, statements: Sequence[Statement], indent: str) -> Iterator[str]:
         at, sizes = self.places, self.routine.sizes
         for statement in statements:
             match statement:
                 case Call(program, inputs, outputs):
                     passed = ", ".join(at[name] for name in (*inputs, *outputs))
-                    yield f"{indent}{self.functions[id(program)].name}({passed});"
+                    function = self.functions[id(program)]
+                    if self.together and function.is_long:
+                        yield f"{indent}__syncthreads();"
+                    yield f"{indent}{function.name}({passed});"
                 case Copy(source, target) if sizes[source]:
                     yield f"{indent}lw_copy<{sizes[source]}>({at[source]}, {at[target]});"
                 case Lookup(table, index, target):
@@ -223,17 +255,18 @@ class _Writer:
                     )
                 case Record(record, value, index, mask) if sizes[value]:
                     stride = self._parameter("stride", record)
+                    wanted = f"inside && {at[mask]}[0] != (REAL)0"
                     yield (
-                        f"{indent}lw_record<{sizes[value]}>"
-                        f"({self._own(record)}, {stride}, {at[index]}[0], {at[mask]}[0], {at[value]});"
+                        f"{indent}if ({wanted}) lw_record<{sizes[value]}>"
+                        f"({self._own(record)}, {stride}, {at[index]}[0], {at[value]});"
                     )
                 case WhileAny(flag, body):
                     yield "#pragma unroll 1"
-                    yield f"{indent}while ({at[flag]}[0] != (REAL)0) {{"
+                    yield f"{indent}while ({self._any(flag)}) {{"
                     yield from self._statements(body, indent + "    ")
                     yield f"{indent}}}"
                 case IfAny(flag, body):
-                    yield f"{indent}if ({at[flag]}[0] != (REAL)0) {{"
+                    yield f"{indent}if ({self._any(flag)}) {{"
                     yield from self._statements(body, indent + "    ")
                     yield f"{indent}}}"
                 case Columns(unit, column, matrix, body):

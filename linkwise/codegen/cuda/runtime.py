@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.codegen.cuda.layout import Kind
-from linkwise.codegen.cuda.parts import Part, split
-from linkwise.codegen.cuda.source import Kernel, batch_kernel, rollout_kernel, wide_results
+from linkwise.codegen.cuda.source import Kernel, batch_kernel, rollout_kernel
 from linkwise.codegen.steps import Repetition
 from linkwise.errors import LinkwiseError, require_extra
 from linkwise.tracing.program import Program
@@ -48,42 +47,27 @@ class DeviceProgram:
         self.dtype = np.dtype(dtype)
         self.routine = routine
         self.rollout = None if routine is None else routine.rollout
-        self._texts: dict[tuple[Any, ...], list[tuple[Part, Kernel]]] = {}
         self._memory: dict[int, int] = {}
-        self._launchers: dict[tuple[Any, ...], list[tuple[Part, Kernel, Any]]] = {}
+        self._texts: dict[tuple[Any, ...], Kernel] = {}
+        self._launchers: dict[tuple[Any, ...], tuple[Kernel, Any]] = {}
 
-    def kernels(self, kinds: tuple[Kind, ...]) -> list[tuple[Part, Kernel]]:
-        """The texts for arrays that come in these ways, and for the current device: one, or those of several parts."""
-        available = self._shared_bytes()
-        made = self._texts.get((kinds, available))
+    def kernel(self, kinds: tuple[Kind, ...]) -> Kernel:
+        """The text for arrays that come in these ways, and for the current device."""
+        key = (kinds, shared_bytes(self._memory))
+        made = self._texts.get(key)
         if made is None:
-            made = self._texts[kinds, available] = self._written(kinds, available)
+            made = self._texts[key] = self._written(*key)
         return made
 
-    def _written(self, kinds: tuple[Kind, ...], available: int) -> list[tuple[Part, Kernel]]:
-        bits, cut = self.dtype.itemsize * 8, len(self.program.inputs)
+    def _written(self, kinds: tuple[Kind, ...], available: int) -> Kernel:
+        bits = self.dtype.itemsize * 8
         if self.routine is not None:
-            whole = Part(self.program, tuple(range(len(self.program.outputs))), {})
-            return [(whole, rollout_kernel(self.routine, bits, kinds, available))]
-        made = []
-        for part in split(self.program, wide_results(self.program, bits, kinds)):
-            own = (*kinds[:cut], *(kinds[cut + k] for k in part.outputs))
-            made.append((part, batch_kernel(part.program, bits, own, available, part.pieces)))
-        return made
+            return rollout_kernel(self.routine, bits, kinds, available)
+        return batch_kernel(self.program, bits, kinds, available)
 
     def in_place(self, kinds: tuple[Kind, ...]) -> bool:
         """Whether an output may be the same array as an input."""
-        made = self.kernels(kinds)
-        return len(made) == 1 and made[0][1].in_place
-
-    def _shared_bytes(self) -> int:
-        """Shared memory that a block may have on the current device; asked once, since asking is slow."""
-        device = cupy().cuda.Device()
-        known = self._memory.get(device.id)
-        if known is None:
-            known = int(device.attributes.get("MaxSharedMemoryPerBlockOptin", _PLAIN_SHARED))
-            self._memory[device.id] = known
-        return known
+        return self.kernel(kinds).in_place
 
     def launch(self, arrays: Sequence[Any], kinds: tuple[Kind, ...], count: int, steps: int | None = None) -> None:
         """Run on the current device and stream.
@@ -96,27 +80,39 @@ class DeviceProgram:
         """
         if count == 0:
             return
-        cut, last = len(self.program.inputs), () if steps is None else (np.int32(steps),)
-        for part, kernel, launcher in self._loaded(kinds):
-            own = (*arrays[:cut], *(arrays[cut + k] for k in part.outputs), np.int64(count), *last)
-            launcher((kernel.blocks(count),), (kernel.threads,), own, shared_mem=kernel.shared_bytes)
+        kernel, launcher = self._loaded(kinds)
+        last = () if steps is None else (np.int32(steps),)
+        own = (*arrays, np.int64(count), *last)
+        launcher((kernel.blocks(count),), (kernel.threads,), own, shared_mem=kernel.shared_bytes)
 
-    def _loaded(self, kinds: tuple[Kind, ...]) -> list[tuple[Part, Kernel, Any]]:
-        cp = cupy()
-        device = cp.cuda.Device().id
+    def _loaded(self, kinds: tuple[Kind, ...]) -> tuple[Kernel, Any]:
+        device = cupy().cuda.Device().id
         known = self._launchers.get((kinds, device))
         if known is None:
-            made = self.kernels(kinds)
-
-            def on_device(kernel: Kernel) -> Any:
-                with cp.cuda.Device(device):
-                    return compiled_kernel(cp, kernel)
-
-            with ThreadPoolExecutor(max(1, min(len(made), os.cpu_count() or 1))) as pool:
-                launchers = list(pool.map(on_device, [kernel for _, kernel in made]))
-            known = [(part, kernel, launcher) for (part, kernel), launcher in zip(made, launchers, strict=True)]
-            self._launchers[kinds, device] = known
+            kernel = self.kernel(kinds)
+            known = self._launchers[kinds, device] = (kernel, compiled_kernel(cupy(), kernel))
         return known
+
+
+def shared_bytes(known: dict[int, int]) -> int:
+    """Shared memory that a block may have on the current device; asked once for each, since asking is slow."""
+    device = cupy().cuda.Device()
+    if device.id not in known:
+        known[device.id] = int(device.attributes.get("MaxSharedMemoryPerBlockOptin", _PLAIN_SHARED))
+    return known[device.id]
+
+
+def compiled_kernels(kernels: Sequence[Kernel]) -> list[Any]:
+    """What launches each of some kernels, compiled side by side for the current device."""
+    cp = cupy()
+    device = cp.cuda.Device().id
+
+    def on_device(kernel: Kernel) -> Any:
+        with cp.cuda.Device(device):
+            return compiled_kernel(cp, kernel)
+
+    with ThreadPoolExecutor(max(1, min(len(kernels), os.cpu_count() or 1))) as pool:
+        return list(pool.map(on_device, kernels))
 
 
 def compiled_kernel(cp: Any, kernel: Kernel) -> Any:

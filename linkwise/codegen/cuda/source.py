@@ -1,15 +1,14 @@
 """The text of a kernel: a program for a batch of states, or a step of one for many steps.
 
 A warp takes a tile of 32 states. Their rows are staged in shared memory, each thread computes its state from there to
-there, and the results leave side by side. Wide results, matrices of derivatives say, leave piece by piece, as soon as a
-piece is complete: so many of them would not fit, or leave room for one warp alone. In a rollout the computation runs
-many times over the same tile, results taking the place of inputs, and nothing but what is recorded leaves the chip
-meanwhile.
+there, and the results leave side by side. In a rollout the computation runs many times over the same tile, results
+taking the place of inputs, and nothing but what is recorded leaves the chip meanwhile. Programs with wide results,
+matrices of derivatives say, run as several kernels (:mod:`linkwise.codegen.cuda.parts`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -19,17 +18,8 @@ from linkwise.codegen.cuda import layout as layouts
 from linkwise.codegen.cuda import staging
 from linkwise.codegen.cuda.angles import pure_angles
 from linkwise.codegen.cuda.body import Body, Constants
-from linkwise.codegen.cuda.instructions import (
-    Instruction,
-    Piece,
-    Pieces,
-    instructions,
-    is_truth,
-    operand,
-    pieces_of,
-)
+from linkwise.codegen.cuda.instructions import Instruction, instructions, is_truth, operand
 from linkwise.codegen.cuda.layout import Kind
-from linkwise.codegen.cuda.leaving import Stretch, gathered
 from linkwise.codegen.cuda.memory import Load, plan
 from linkwise.codegen.cuda.order import ordered
 from linkwise.codegen.steps import Repetition, Rollout
@@ -41,14 +31,6 @@ from linkwise.tracing.rolled_program import RolledProgram
 LIMIT = {32: 225, 64: 96}
 _PAIR_BYTES = 56 * 1024  # of shared memory, up to which two tiles share a block
 _WIDE_ROW = 128  # bytes of input for each state, above which rows are copied without passing through registers
-# Of a tile, for pieces of wide results that wait to leave together: the more, the longer the stretches, and the fewer
-# tiles are at work at a time. Measured on an H200; long programs need their tiles, and doubles gain nothing by more.
-_WAITING_BYTES = 15 * 1024
-_LONG_WAITING_BYTES = 60 * 1024
-_ROOMY_BYTES = 40 * 1024  # of a tile with all its rows, up to which there is room for several
-_TWO_TILES_BYTES = 112 * 1024
-_SHORT = 6000  # nodes of a program that one warp after another gets through in time
-_CROWDED_BYTES = 56 * 1024  # of shared memory for a tile, above which values wait in local memory instead
 
 
 @dataclass(frozen=True)
@@ -75,7 +57,6 @@ def batch_kernel(
     bits: int,
     kinds: tuple[Kind, ...] | None = None,
     shared_bytes: int = layouts.SHARED_BYTES,
-    pieces: Pieces | None = None,
 ) -> Kernel:
     """The kernel of a program.
 
@@ -84,24 +65,8 @@ def batch_kernel(
         bits: 64 or 32.
         kinds: how each array comes, inputs and then outputs; rows if not given.
         shared_bytes: shared memory that a block may have.
-        pieces: which pieces of wide results leave one by one; all of those that are wide, if not given.
     """
-    return _Writer(program, bits, kinds or all_rows(program), None, shared_bytes, pieces).kernel()
-
-
-def wide_results(program: Program, bits: int, kinds: Sequence[Kind]) -> Pieces:
-    """The results that leave in pieces, given how inputs and outputs come.
-
-    Memory takes whole tiles three times as fast as pieces. So pieces are for what is long in the making and needs many
-    warps beside each other, or would leave no room for two tiles.
-    """
-    arrays = [*program.inputs, *program.outputs]
-    rows = sum(spec.size for spec, kind in zip(arrays, kinds, strict=True) if kind == "rows")
-    tile = layouts.LANES[0] * rows * bits // 8
-    if tile <= _ROOMY_BYTES or (tile <= _TWO_TILES_BYTES and len(program.nodes) <= _SHORT):
-        return {}
-    outputs = enumerate(zip(program.outputs, kinds[len(program.inputs) :], strict=True))
-    return {k: pieces_of(spec) for k, (spec, kind) in outputs if kind == "rows" and spec.size > layouts.WIDE}
+    return _Writer(program, bits, kinds or all_rows(program), None, shared_bytes).kernel()
 
 
 def rollout_kernel(
@@ -163,24 +128,14 @@ class _Writer:
         kinds: tuple[Kind, ...],
         rollout: Rollout | None,
         shared_bytes: int,
-        pieces: Pieces | None = None,
     ) -> None:
         self.program, self.bits, self.rollout = program, bits, rollout
         self.name = f"linkwise_{identifier(program.name)}"
         nodes = program.nodes
-        self.in_pieces = pieces or {}
-        if pieces is None and rollout is None:
-            self.in_pieces = wide_results(program, bits, kinds)
-        made = instructions(program, self.in_pieces)
+        made = instructions(program)
         self.given = [value for value, node in enumerate(nodes) if node[0] == "input"]
-        rows = [row for k, row in enumerate(program.results) if k not in self.in_pieces]
-        wanted = [operand(program, value).value for row in rows for value in row]
+        wanted = [operand(program, value).value for row in program.results for value in row]
         self.order = ordered(made, set(self.given), wanted)
-        sizes = [(each.piece, len(each.operands)) for each in self.order if each.piece is not None]
-        waiting = _LONG_WAITING_BYTES if bits == 32 and len(made) <= _SHORT else _WAITING_BYTES
-        self.leaving = gathered(sizes, waiting * 8 // (bits * layouts.LANES[0]))
-        # Odd, so that neither those who write there nor those who read wait for the same bank.
-        self.pitch = self.leaving.size | 1 if self.in_pieces else 0
         self._fit(kinds, shared_bytes)
         # What comes between steps reads inputs too, so no input is only an angle there.
         angles, safe = (set(), set()) if rollout else pure_angles(program, made)
@@ -188,18 +143,12 @@ class _Writer:
             angles, safe = set(), set()
         self.angles: set[int] = angles
         self.constants = Constants.of([program], bits)
-        self.known: dict[Stretch, int] = {}  # which numbers of a stretch were written: the others are zero
-        self.body = Body(program, self.plan, self.constants, self._slot, self._output, self._give, safe)
+        self.body = Body(program, self.plan, self.constants, self._slot, self._output, safe)
 
     def _fit(self, kinds: tuple[Kind, ...], shared_bytes: int) -> None:
         """As many states to a tile as fit. With fewer than 32 some threads idle, but rows are read side by side."""
         size = self.bits // 8
-        self.local_frame = False
         self._lay_out(kinds, 1 << 30)
-        frame = self.plan.slots - self.plan.given
-        if self.in_pieces and layouts.LANES[0] * self.size * size > _CROWDED_BYTES:
-            self.local_frame = True
-            self.size -= frame
         fitting = [lanes for lanes in layouts.LANES if lanes * self.size * size <= shared_bytes]
         self.lanes = (fitting or layouts.LANES)[0]
         if not fitting:
@@ -222,7 +171,7 @@ class _Writer:
         # What is fed back should be written where it is read in the next step; where that does not work, it is copied.
         self.same = dict(self.rollout.feedback) if self.rollout else {}
         while True:
-            self.layout = layouts.lay_out(program, self.bits, kinds, most, self.same, self.in_pieces)
+            self.layout = layouts.lay_out(program, self.bits, kinds, most, self.same)
             place = {value: self.layout.inputs[program.nodes[value][1]] for value in self.given}
             slots = {value: k for k, value in enumerate(self.given)}
             held = self._held()
@@ -234,7 +183,7 @@ class _Writer:
                 break
             for output in too_early:
                 del self.same[output]
-        self.size = self.layout.size + self.pitch + (0 if self.local_frame else self.plan.slots - self.plan.given)
+        self.size = self.layout.size + self.plan.slots - self.plan.given
 
     def _held(self) -> set[int]:
         """Inputs that must not be overwritten: the same in every step, or written only by what is fed back."""
@@ -267,36 +216,15 @@ class _Writer:
         if slot < self.plan.given:
             _, array, number = self.program.nodes[self.given[slot]]
             return staging.element(self.layout.inputs[array], number)
-        own = slot - self.plan.given
-        return f"frame[{own}]" if self.local_frame else f"frame[LW_LANES * {own}]"
+        return f"frame[LW_LANES * {slot - self.plan.given}]"
 
     def _output(self, array: int, number: int, value: str) -> str:
         place = self.layout.outputs[array]
         store = f"{staging.element(place, number)} = {value};"
         return store if place.staged else f"if (inside) {store}"
 
-    def _give(self, piece: Piece, values: Sequence[str | None]) -> list[str]:
-        """A piece to the place where it waits; with the last piece of a stretch the whole of it to its rows."""
-        at = self.leaving.place(piece)
-        lines = [f"waiting_row[{at + k}] = {value};" for k, value in enumerate(values) if value is not None]
-        stretch = self.leaving.stretches[piece]
-        self.known[stretch] = self.known.get(stretch, 0) | sum(
-            1 << (at - stretch.place + k) for k, value in enumerate(values) if value is not None
-        )
-        if piece in self.leaving.last:
-            place, known = self.layout.outputs[piece.array], self.known[stretch]
-            masks = (f"{known >> k & 0xFFFFFFFF:#x}u" for k in range(0, stretch.size, 32))
-            numbers = ", ".join([f"{stretch.size}, {place.size}, {self.pitch}", *masks])
-            start = f"{place.name} + first * {place.size} + {stretch.first}"
-            lines.append(f"lw_give<{numbers}>({start}, waiting + {stretch.place}, rows);")
-        return lines
-
     def kernel(self) -> Kernel:
-        # What leaves in pieces leaves when every input of the tile has been read.
-        staged = [place.staged or not place.size for place in self.layout.places]
-        in_place = all(staged[: len(self.layout.inputs)]) and all(
-            fits or k in self.in_pieces for k, fits in enumerate(staged[len(self.layout.inputs) :])
-        )
+        in_place = all(place.staged or not place.size for place in self.layout.places)
         return Kernel(self.name, "\n".join(self._lines()), self.threads, self.shared_bytes, in_place)
 
     def _lines(self) -> Iterator[str]:
@@ -343,19 +271,10 @@ class _Writer:
         yield f"REAL *const tile = lw_memory + warp * (LW_LANES * {self.size});"
         moving = self.rollout.sequences if self.rollout else ()
         for number, place in enumerate(self.layout.places):
-            if number - len(self.layout.inputs) in self.in_pieces:
-                continue
             if place.staged or number not in moving:
                 yield from staging.pointers(place, volatile, number < len(self.layout.inputs))
-        position = self.layout.size
-        if self.in_pieces:
-            yield f"REAL *const waiting = tile + LW_LANES * {position};"
-            yield f"REAL *const waiting_row = waiting + {self.pitch} * lane;"
-            position += self.pitch
-        if self.plan.slots > self.plan.given and self.local_frame:
-            yield f"volatile REAL frame[{self.plan.slots - self.plan.given}];"
-        elif self.plan.slots > self.plan.given:
-            yield f"{volatile}REAL *const frame = tile + LW_LANES * {position} + lane;"
+        if self.plan.slots > self.plan.given:
+            yield f"{volatile}REAL *const frame = tile + LW_LANES * {self.layout.size} + lane;"
         yield "(void)here;"
         yield ""
         if self.rollout is None:

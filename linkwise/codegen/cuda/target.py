@@ -73,8 +73,8 @@ class Cuda(Target):
     ) -> list[Any]:
         """Evaluate on the device and the stream of the arrays."""
         from linkwise.codegen.cuda import exchange
+        from linkwise.codegen.cuda.divided import device_program
         from linkwise.codegen.cuda.rolled_runtime import RolledDeviceProgram
-        from linkwise.codegen.cuda.runtime import DeviceProgram
         from linkwise.codegen.cuda.source import straight
 
         # The number of steps is an argument of the kernel, so one kernel serves every number.
@@ -84,7 +84,7 @@ class Cuda(Target):
             if isinstance(program, RolledProgram) and routine is None:
                 made[key] = RolledDeviceProgram(program, key[0])
             else:
-                made[key] = DeviceProgram(straight(name, program), key[0], routine)
+                made[key] = device_program(straight(name, program), key[0], routine)
         return exchange.call(made[key], name, arrays, out, count)
 
     def home(self, arrays: Sequence[Any]) -> Home:

@@ -12,10 +12,9 @@ from pathlib import Path
 
 from linkwise.codegen.c.names import identifier
 from linkwise.codegen.cuda import layout as layouts
-from linkwise.codegen.cuda.angles import pure_angles
 from linkwise.codegen.cuda.assembly import Assembly, Place, declarations
 from linkwise.codegen.cuda.body import Constants
-from linkwise.codegen.cuda.instructions import instructions, is_truth
+from linkwise.codegen.cuda.instructions import is_truth
 from linkwise.codegen.cuda.layout import Kind, array_names
 from linkwise.codegen.cuda.memory import plan
 from linkwise.codegen.cuda.near import near
@@ -35,8 +34,8 @@ def part_kernel(
 ) -> Kernel:
     """The kernel of a part.
 
-    Its parameters are the inputs, the memory between the kernels, ``count``, and which states it takes: from ``begin`` to
-    ``end``.
+    Its parameters are the inputs, the memory between the kernels, ``count``, and which states it takes: from ``begin``
+    to ``end``.
 
     Args:
         program: the whole.
@@ -51,6 +50,7 @@ def part_kernel(
 
 @cache
 def device_functions() -> str:
+    """What these kernels use, and the last one."""
     return Path(__file__).with_name("wide.cuh").read_text(encoding="utf-8")
 
 
@@ -72,15 +72,14 @@ class _Writer:
         slot_bytes = (layouts.LANES[0] + 1) * bits // 8
         self.near = near(planned, shared_bytes // (_WARPS * slot_bytes))
         self.shared_bytes = max(self.staged, self.near.slots) * slot_bytes
-        angles, safe = pure_angles(program, instructions(program))
-        tame = all(self.inputs[program.nodes[value][1]][2] != "one" for value in angles)
-        self.angles = sorted(angles & self.given.keys()) if tame else []
+        tame = all(self.inputs[program.nodes[value][1]][2] != "one" for value in whole.angles)
+        self.angles = sorted(whole.angles & self.given.keys()) if tame else []
         self.constants = Constants.of([program], bits)
         pointers = {"own": "r", "between_row": "l"} | {name: "l" for name, _, kind in self.inputs if kind == "one"}
         self.pointers = list(pointers)
         leaves = {value: self._between(place) for value, place in part.writes.items()}
         self.body = Assembly(
-            program, self.near.plan, self.constants, self._place, leaves, pointers, safe if tame else ()
+            program, self.near.plan, self.constants, self._place, leaves, pointers, whole.safe if tame else ()
         )
 
     def _given(self, part: Part) -> dict[int, int]:
@@ -149,7 +148,8 @@ class _Writer:
 
     def _inside(self) -> Iterator[str]:
         yield from declarations(self.whole.values, self.constants, self.near.far)
-        yield "extern __shared__ __align__(16) REAL slots[];"
+        yield "extern __shared__ __align__(16) REAL lw_memory[];"
+        yield "REAL *const slots = lw_memory;"
         yield "const int lane = lw_lane();"
         yield "const long long first = begin + (long long)blockIdx.x * LW_LANES;"
         yield "const int rows = end - first < LW_LANES ? (int)(end - first) : LW_LANES;"

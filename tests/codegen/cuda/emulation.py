@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from linkwise.codegen.cuda.source import Kernel
+from tests.codegen.cuda.ptx import as_cpp
 
 LANES = 4
 
@@ -29,6 +30,7 @@ _BEFORE = """
 using std::nan;
 using std::nanf;
 #define LW_LANES 4
+#define LW_THREADS 4
 #define __device__
 #define __global__
 #define __shared__
@@ -48,6 +50,9 @@ static thread_local Index threadIdx, blockIdx, gridDim;
 static pthread_barrier_t warp_barrier; // warps run one after the other
 static int warp_vote[LW_LANES];
 static void __syncwarp(unsigned = 0) { pthread_barrier_wait(&warp_barrier); }
+static void __syncthreads() { __syncwarp(); } // a block that waits is one warp
+static bool __any_sync(unsigned, bool mine);
+static bool __syncthreads_or(bool mine) { return __any_sync(0, mine); }
 static bool __any_sync(unsigned, bool mine)
 {
     warp_vote[threadIdx.x % LW_LANES] = mine;
@@ -117,10 +122,10 @@ class Emulated:
         return made
 
     def _build(self, kernel: Kernel, parameters: int, folder: Path) -> None:
-        self.threads = kernel.threads
+        self.states = kernel.states or kernel.threads
         passed = ", ".join(f"given[{k}]" for k in range(parameters))
         source, library = folder / f"{kernel.name}.cpp", folder / f"{kernel.name}.so"
-        source.write_text(_BEFORE + kernel.text + _AFTER.replace("CALL", f"{kernel.name}({passed})"))
+        source.write_text(_BEFORE + as_cpp(kernel.text) + _AFTER.replace("CALL", f"{kernel.name}({passed})"))
         # Not contracted: the kernel says itself where it fuses, and so the results are those of the GPU.
         flags = ["-std=c++20", "-O0", "-ffp-contract=off", "-mfma", "-shared", "-fPIC", "-pthread", "-w"]
         assert compiler is not None
@@ -132,7 +137,7 @@ class Emulated:
     def __call__(self, arrays: Sequence[np.ndarray], count: int, *more: int) -> None:
         """Run on arrays that are exactly as a kernel gets them."""
         assert all(a.dtype == self.dtype for a in arrays)
-        self.launch([*(a.ctypes.data for a in arrays), count, *more], -(-count // self.threads))
+        self.launch([*(a.ctypes.data for a in arrays), count, *more], -(-count // self.states))
 
     def launch(self, given: Sequence[int], blocks: int) -> None:
         """Run so many blocks with these arguments, addresses and numbers."""

@@ -6,6 +6,7 @@ Kernels run by emulation, on the memory that the arrays claim to have on the dev
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import sys
 import tempfile
@@ -116,7 +117,10 @@ class _Launcher:
         numbers = [int(a) for a in arguments if isinstance(a, np.int64)]
         count = numbers[-1] if "const long long count)" in self.code else numbers[0]  # last, or before all others
         loops = "lw_records" in self.code  # which take turns
-        assert 1 <= grid[0] <= -(-count // block[0]) if loops else grid == (-(-count // block[0]),)
+        some = numbers[2] - numbers[1] if "const long long begin" in self.code else count
+        tile = re.search(r"#define LW_STATES (\d+)", self.code)
+        blocks = -(-some // (int(tile[1]) if tile else block[0]))
+        assert 1 <= grid[0] <= blocks if loops else grid == (blocks,)
         self.fake.launches.append((self.name, count, self.fake.cuda.Device.current, self.fake.cuda.stream))
         kernel = Kernel(self.name, self.code, block[0], shared_mem, True)
         key = hashlib.sha256(self.code.encode()).hexdigest()[:16]

@@ -141,15 +141,24 @@ def test_long_programs_are_functions(tmp_path: Path, monkeypatch: pytest.MonkeyP
     x, y = np.random.default_rng(0).normal(size=(2, 9, n))
     expected = {"x": x, "y": y.copy(), "z": np.empty((9, n))}
     HostedRoutine(routine).run(expected, {}, {}, 9)
-    for most, registers, local in ((10**6, 96, True), (1, 96, True), (1, 6, False), (1, 6, True)):
+    for most, registers, local, together in (
+        (10**6, 96, True, False),
+        (1, 96, True, False),
+        (1, 6, False, False),
+        (1, 6, True, False),
+        (1, 6, False, True),
+        (1, 6, True, True),
+    ):
+        monkeypatch.setattr("linkwise.codegen.cuda.routine._LONG", 0 if together else 5000)
         monkeypatch.setattr("linkwise.codegen.cuda.routine._WRITTEN_OUT", most)
         monkeypatch.setattr("linkwise.codegen.cuda.routine._SMALL", most)
         monkeypatch.setattr("linkwise.codegen.cuda.routine.LIMIT", {64: registers, 32: registers})
         monkeypatch.setattr("linkwise.codegen.cuda.routine._FRAME_BYTES", 0 if local else 1 << 20)
-        folder = tmp_path / f"{most}{registers}{local}"
+        folder = tmp_path / f"{most}{registers}{local}{together}"
         folder.mkdir()
         kernel = EmulatedRoutine(routine, float, folder)
         assert ("__noinline__ void lw_0_twice" in kernel.kernel.text) == (most == 1)
+        assert (kernel.kernel.threads > LANES) == together == ("__syncthreads();" in kernel.kernel.text)
         assert bool(kernel.kernel.shared_bytes) == (registers == 6 and not local)
         assert ("volatile REAL frame[" in kernel.kernel.text) == (registers == 6 and local)
         rows = {"x": x, "y": y.copy(), "z": np.empty((9, n))}
@@ -158,9 +167,13 @@ def test_long_programs_are_functions(tmp_path: Path, monkeypatch: pytest.MonkeyP
         np.testing.assert_allclose(rows["y"], expected["y"], rtol=1e-12)
 
 
+@pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize("record", [False, True])
-def test_many_steps_as_any_routine(record: bool, tmp_path: Path) -> None:
-    """A rollout has a kernel of its own shape, but it is a routine like any other."""
+def test_many_steps_as_any_routine(
+    record: bool, together: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rollout has a kernel of its own shape, but it is a routine like any other; also where warps stay together."""
+    monkeypatch.setattr("linkwise.codegen.cuda.routine._LONG", 0 if together else 5000)
     step = program(
         "step",
         lambda x, u, c: {"x_new": [x[0] + 0.1 * x[1], x[1] - c[0] * x[0] + u[0]], "out": x[0] * u[0]},
@@ -170,7 +183,9 @@ def test_many_steps_as_any_routine(record: bool, tmp_path: Path) -> None:
     count, steps = 7, 9
     u = np.random.default_rng(1).normal(size=(steps, count, 1))
     found = []
-    for kernel in (EmulatedRoutine(routine, float, tmp_path), HostedRoutine(routine)):
+    emulated = EmulatedRoutine(routine, float, tmp_path)
+    assert ("__syncthreads_or(" in emulated.kernel.text) == together
+    for kernel in (emulated, HostedRoutine(routine)):
         rows = {
             "given0": np.random.default_rng(0).normal(size=(count, 2)),
             "given2": np.arange(count)[:, None] * 0.01,
