@@ -61,7 +61,8 @@ def plan(
 
     Args:
         order: the instructions.
-        inputs: for each input value the slot it lies in.
+        inputs: for each input value the slot it lies in; a negative one is a place further away, from which it is read
+            when it is first needed.
         limit: values in registers.
         reusable: input slots that may be overwritten once nothing reads them any more.
         registers_only: values that cannot be stored (truth values).
@@ -128,12 +129,15 @@ class _Planner:
             if not away:
                 return
             # At equal distance, one that is in memory already: it need not be stored.
-            value = max(away, key=lambda v: (self._next_use(v, k + 1), v in self.slot, v))
+            value = max(away, key=lambda v: (self._next_use(v, k + 1), self._is_here(v), v))
             self.registers.discard(value)
-            if value not in self.slot:
+            if not self._is_here(value):
                 self.slot[value] = self._new_slot()
                 self.steps.append(Store(value, self.slot[value]))
                 self.stores += 1
+
+    def _is_here(self, value: int) -> bool:
+        return self.slot.get(value, -1) >= 0
 
     def _new_slot(self) -> int:
         if self.free:

@@ -7,10 +7,10 @@ There is room for so many near ones. When it is full, of the values that wait th
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from linkwise.codegen.cuda.memory import Load, Plan, Store
+from linkwise.codegen.cuda.memory import Load, Plan, Step, Store
 
 
 @dataclass(frozen=True)
@@ -34,19 +34,26 @@ class _Life:
 def near(plan: Plan, room: int) -> Near:
     """The same steps with slots numbered anew; there are ``room`` near ones, or more if inputs take more.
 
-    Inputs keep their slots.
+    Inputs keep their slots. What finds no near one and came from elsewhere is read there again.
     """
     inputs, lives = _lives(plan)
+    elsewhere = {step.value: step.slot for step in plan.steps if isinstance(step, Load) and step.slot < 0}
     slots = {life.value: slot for life, slot in inputs}
-    far = _scan(inputs, lives, slots, max(room, plan.given))
+    far = _scan(inputs, lives, slots, max(room, plan.given), elsewhere)
     count = max(plan.given, 1 + max((slot for value, slot in slots.items() if value not in far), default=-1))
-    behind = _behind([life for life in lives if life.value in far], slots, count)
-
-    def moved(step: Load | Store) -> Load | Store:
-        return step if step.slot < 0 else replace(step, slot=slots[step.value])
-
-    steps = tuple(moved(step) if isinstance(step, Load | Store) else step for step in plan.steps)
-    return Near(replace(plan, steps=steps, slots=count + behind), count, behind)
+    again = far & elsewhere.keys()
+    behind = _behind([life for life in lives if life.value in far - again], slots, count)
+    slots.update((value, elsewhere[value]) for value in again)
+    steps: list[Step] = []
+    for step in plan.steps:
+        if isinstance(step, Load) and step.slot >= 0:
+            steps.append(replace(step, slot=slots[step.value]))
+        elif not isinstance(step, Store):
+            steps.append(step)
+        elif step.value not in again:
+            steps.append(replace(step, slot=slots[step.value]))
+    stores = plan.stores - sum(isinstance(step, Store) and step.value in again for step in plan.steps)
+    return Near(replace(plan, steps=tuple(steps), slots=count + behind, stores=stores), count, behind)
 
 
 def _lives(plan: Plan) -> tuple[list[tuple[_Life, int]], list[_Life]]:
@@ -65,8 +72,14 @@ def _lives(plan: Plan) -> tuple[list[tuple[_Life, int]], list[_Life]]:
     return inputs, [_Life(value, k, end.get(value, k)) for value, k in begin.items()]
 
 
-def _scan(inputs: Sequence[tuple[_Life, int]], lives: Sequence[_Life], slots: dict[int, int], room: int) -> set[int]:
-    """Near slots into ``slots``, the first ones first; the values that find none."""
+def _scan(
+    inputs: Sequence[tuple[_Life, int]],
+    lives: Sequence[_Life],
+    slots: dict[int, int],
+    room: int,
+    elsewhere: Collection[int],
+) -> set[int]:
+    """Near slots into ``slots``, the first ones first; the values that find none, those from elsewhere before all."""
     free = sorted(set(range(room)) - {slot for _, slot in inputs})
     ending = [(life.end, life.value) for life, _ in inputs]
     heapq.heapify(ending)
@@ -79,7 +92,7 @@ def _scan(inputs: Sequence[tuple[_Life, int]], lives: Sequence[_Life], slots: di
                 heapq.heappush(free, slots[value])
                 waiting.pop(value, None)
         if not free:
-            longest = max((*waiting.values(), life), key=lambda each: each.end)
+            longest = max((*waiting.values(), life), key=lambda each: (each.value in elsewhere, each.end))
             far.add(longest.value)
             if longest is life:
                 continue

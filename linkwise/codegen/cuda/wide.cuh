@@ -23,13 +23,31 @@ LW_INLINE lw_shared lw_address(const REAL *slot) { return (char *)slot; }
 #define LW_PUT(name, value) asm volatile("mov.f64 " #name ", %0;" ::"d"(value))
 #endif
 
+// A number on its way to shared memory, where the chip can, without waiting for it; lw_arrived() waits for all.
+LW_INLINE void lw_bring(REAL *slot, const REAL *from)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(lw_address(slot)), "l"(from), "n"(sizeof(REAL)) : "memory");
+#else
+    *slot = *from;
+#endif
+}
+
+LW_INLINE void lw_arrived()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+    __syncwarp(LW_MASK);
+}
+
 // Rows of N numbers, one behind the other, into N slots.
 template <int N> LW_INLINE void lw_rows_in(REAL *slots, const REAL *rows, int count)
 {
 #pragma unroll 8
     for (int k = 0; k < N; ++k) {
         const int at = k * LW_LANES + lw_lane();
-        if (at < count * N) slots[at % N * LW_PITCH + at / N] = rows[at];
+        if (at < count * N) lw_bring(slots + at % N * LW_PITCH + at / N, rows + at);
     }
 }
 
@@ -37,7 +55,7 @@ template <int N> LW_INLINE void lw_rows_in(REAL *slots, const REAL *rows, int co
 template <int N> LW_INLINE void lw_numbers_in(REAL *slot, const REAL *column, long long count)
 {
 #pragma unroll 8
-    for (int k = 0; k < N; ++k) slot[k * LW_PITCH] = column[k * count];
+    for (int k = 0; k < N; ++k) lw_bring(slot + k * LW_PITCH, column + k * count);
 }
 
 #ifdef LW_STATES // the last kernel

@@ -162,7 +162,7 @@ class _Writer:
             else:
                 inward = f"lw_numbers_in<{spec.size}>(slots + {slot} * LW_PITCH + lane, {name} + first + lane, count);"
                 yield f"if (lane < rows) {inward}"
-        yield "__syncwarp();"
+        yield "lw_arrived();"
         if self.angles:
             places = [f"slots[{self.given[value]} * LW_PITCH + lane]" for value in self.angles]
             yield "lw_size largest = 0;"

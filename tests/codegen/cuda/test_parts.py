@@ -61,26 +61,28 @@ def test_parts_mean_the_program(program: Program, longest: int) -> None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(programs(), st.integers(4, 8), st.integers(0, 6))
-def test_near_and_far(program: Program, limit: int, room: int) -> None:
-    """Slots numbered anew hold what they held; inputs and as many others as there is room for are near."""
+@given(programs(), st.integers(4, 8), st.integers(0, 6), st.booleans())
+def test_near_and_far(program: Program, limit: int, room: int, elsewhere: bool) -> None:
+    """Slots numbered anew hold what they held; inputs and as many others as there is room for are near.
+
+    ``elsewhere``: inputs are no slots of ours, and are read again rather than kept far away.
+    """
     values = inputs_of(program)
-    slots = {value: k for k, value in enumerate(values)}
+    slots = {value: -1 - k if elsewhere else k for k, value in enumerate(values)}
     wanted = [operand(program, value).value for row in program.results for value in row]
     order = ordered(instructions(program), values.keys(), wanted)
-    planned = plan(order, slots, limit, reusable=set(slots.values()))
+    planned = plan(order, slots, limit, reusable={slot for slot in slots.values() if slot >= 0})
     found = near(planned, room)
     assert found.slots <= max(room, planned.given)
     store = {slots[value]: number for value, number in values.items()}
     known: dict[int, Any] = {}
-    for before, step in zip(planned.steps, found.plan.steps, strict=True):
+    for step in found.plan.steps:
         if isinstance(step, Instruction):
-            assert step is before
             execute(program, known, step)
         elif isinstance(step, Load):
             known[step.value] = store[step.slot]
         else:
-            assert step.slot < found.slots + found.far
+            assert 0 <= step.slot < found.slots + found.far
             store[step.slot] = known[step.value]
     for row, numbers in zip(program.results, expected(program), strict=True):
         for number, value in zip(row, numbers, strict=True):
@@ -88,7 +90,14 @@ def test_near_and_far(program: Program, limit: int, room: int) -> None:
             if base.value in known and program.nodes[base.value][0] not in ("const", "input"):
                 got = -known[base.value] if base.negative else known[base.value]
                 assert got == value or (np.isnan(got) and np.isnan(value))
-    assert sum(isinstance(step, Store) for step in found.plan.steps) == planned.stores
+    assert [s for s in planned.steps if isinstance(s, Instruction)] == [
+        s for s in found.plan.steps if isinstance(s, Instruction)
+    ]
+    assert sum(isinstance(step, Store) for step in found.plan.steps) == found.plan.stores <= planned.stores
+    assert not (
+        elsewhere
+        and any(isinstance(s, Store) and s.value in values and s.slot >= found.slots for s in found.plan.steps)
+    )
 
 
 def launch(program: Program, kinds: list[Kind], given: list[Any], dtype: type, folder: Path, turns: int = 1) -> Any:
