@@ -67,8 +67,9 @@ template <int PLACES> LW_INLINE void lw_gather(REAL *slots, const REAL *tile, in
 #pragma unroll 8
     for (int at = threadIdx.x; at < PLACES * LW_STATES; at += LW_THREADS) {
         const int k = at / LW_STATES, i = at % LW_STATES;
-        slots[k * (LW_STATES + 1) + i] = tile[k * LW_TILE + from + i];
+        lw_bring(slots + k * (LW_STATES + 1) + i, tile + k * LW_TILE + from + i);
     }
+    lw_arrived();
 }
 
 // From slots to rows of N numbers, one behind the other; the table says where each number is, and has -1 for zeros.

@@ -26,7 +26,7 @@ from linkwise.tracing.program import Program
 LONGEST = {32: 6800, 64: 4600}
 """Instructions of a part. Each takes 16 bytes, with 64 bits many take two, and a multiprocessor keeps about 128 kB."""
 
-_WARPS = 8  # that share a multiprocessor: so many have all the registers that a thread can have
+_WARPS = {32: 8, 64: 6}  # that share a multiprocessor: eight have all the registers that a thread can have
 
 
 def part_kernel(
@@ -70,7 +70,7 @@ class _Writer:
         order = ordered(part.order, self.given.keys(), list(part.writes))
         planned = plan(order, self.given, LIMIT[bits], reusable=slots, registers_only=truths)
         slot_bytes = (layouts.LANES[0] + 1) * bits // 8
-        self.near = near(planned, shared_bytes // (_WARPS * slot_bytes))
+        self.near = near(planned, shared_bytes // (_WARPS[bits] * slot_bytes))
         self.shared_bytes = max(self.staged, self.near.slots) * slot_bytes
         tame = all(self.inputs[program.nodes[value][1]][2] != "one" for value in whole.angles)
         self.angles = sorted(whole.angles & self.given.keys()) if tame else []

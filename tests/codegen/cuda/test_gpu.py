@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.codegen.cuda import rolled_runtime
+from linkwise.codegen.cuda import divided, rolled_runtime
+from linkwise.codegen.cuda.divided import DividedProgram, device_program
 from linkwise.codegen.cuda.runner import DeviceRoutine
 from linkwise.codegen.cuda.runtime import DeviceProgram
 from linkwise.codegen.cuda.target import TARGET
@@ -48,6 +49,25 @@ def test_functions(model: lw.Model, dtype: type, count: int) -> None:
     close(model.poses(on[0]), model.poses(wide[0]), dtype)
     close(model.kinetic_energy(*on[:2]), model.kinetic_energy(*wide[:2]), dtype)
     close(model.integrate(*on[:2]), model.integrate(*wide[:2]), dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", ["mass_matrix_inverse", "linearize_inverse", "linearize_forward"])
+def test_wide_results(model: lw.Model, name: str, dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several kernels, at once and in turns, by rows and by columns, and one row for all states."""
+    function = model.function(name)
+    assert isinstance(device_program(function.program, dtype), DividedProgram)
+    given = len(function.program.inputs)
+    for count, room in ((1, 4 << 30), (31, 4 << 30), (33, 4 << 30), (1000, 4 << 30), (1000, 1 << 20)):
+        monkeypatch.setattr(divided, "BETWEEN_BYTES", room)
+        arrays = [x.astype(dtype) for x in random_state(model, count)[:given]]
+        arrays[-1] = arrays[-1][0] if given > 1 else arrays[-1]
+        expected = function(*(x.astype(float) for x in arrays))
+        for order in "CF":
+            got = function(*(cp.asarray(x, order=order) for x in arrays))
+            pairs = zip(got, expected, strict=True) if isinstance(expected, tuple) else [(got, expected)]
+            for a, b in pairs:
+                close(a, b, dtype)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -306,6 +326,13 @@ def test_simulate_a_model_with_loops(model: lw.Model) -> None:
     here_and_there(model.with_sweeps("rolled"), q, 0.2 * v, method="rk4", dt=0.002, duration=0.02)
 
 
+@pytest.fixture(params=[False, True])
+def together(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Warps that run apart, as in short routines, and warps that stay together."""
+    monkeypatch.setattr("linkwise.codegen.cuda.routine._LONG", 0 if request.param else 1 << 30)
+
+
+@pytest.mark.usefixtures("together")
 @pytest.mark.parametrize("method", ["rk4", "dopri5"])
 def test_simulate_with_tables_and_samples(method: str) -> None:
     model = double_pendulum()
@@ -321,6 +348,7 @@ def test_simulate_with_tables_and_samples(method: str) -> None:
     here_and_there(model, q, 0.3 * v, method=method, control=control, **(FIXED if method == "rk4" else ADAPTIVE))
 
 
+@pytest.mark.usefixtures("together")
 @pytest.mark.parametrize("method", ["rk4", "dopri5"])
 def test_simulate_with_events_and_a_bad_state(method: str) -> None:
     model = pendulum()

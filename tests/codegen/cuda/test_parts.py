@@ -132,7 +132,7 @@ def launch(program: Program, kinds: list[Kind], given: list[Any], dtype: type, f
 def test_kernels(name: str, dtype: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With few registers and slots, so that values wait near and far, and in several parts and turns."""
     monkeypatch.setattr(wide, "LIMIT", {32: 60, 64: 60})
-    monkeypatch.setattr(wide, "_WARPS", 400)
+    monkeypatch.setattr(wide, "_WARPS", {32: 400, 64: 400})
     monkeypatch.setattr(divided, "LONGEST", {32: 2500, 64: 2500})
     model, count = every_joint(), 3 * LANES + 3
     function = model.function(name)
