@@ -27,8 +27,8 @@ def spread_kernel(
 ) -> Kernel:
     """The kernel.
 
-    Its parameters are the outputs, the memory between the kernels, ``count``, and which states it takes: from ``begin``
-    to ``end``; a block takes some of them.
+    Its parameters are the outputs, the memory between the kernels, ``count``, and which states it
+    takes: from ``lw_begin`` to ``lw_end``; a block takes some of them.
 
     Args:
         program: the whole.
@@ -80,26 +80,26 @@ def _lines(program: Program, parts: Parts, bits: int, kinds: Sequence[Kind], sta
     yield from (f"    {', '.join(map(str, places[k : k + 24]))}," for k in range(0, len(places), 24))
     yield "};"
     yield ""
-    parameters = [*(f"REAL *{name}" for name in names), "const REAL *between"]
-    parameters += ["const long long count", "const long long begin", "const long long end"]
+    parameters = [*(f"REAL *{name}" for name in names), "const REAL *lw_between"]
+    parameters += ["const long long count", "const long long lw_begin", "const long long lw_end"]
     yield f'extern "C" __global__ void __launch_bounds__({_THREADS})'
     yield f"linkwise_{identifier(program.name)}({', '.join(parameters)})"
     yield "{"
     yield "    extern __shared__ __align__(16) REAL lw_memory[];"
-    yield "    REAL *const slots = lw_memory;"
-    yield f"    LW_INDEX *const table = reinterpret_cast<LW_INDEX *>(slots + {parts.results * (states + 1)});"
-    yield "    const long long some = (long long)blockIdx.x * LW_STATES, first = begin + some;"
-    yield "    const int rows = end - first < LW_STATES ? (int)(end - first) : LW_STATES;"
-    yield f"    for (int k = threadIdx.x; k < {len(places)}; k += LW_THREADS) table[k] = lw_table[k];"
-    yield f"    const REAL *const tile = between + some / LW_TILE * ({parts.places} * LW_TILE);"
-    yield f"    lw_gather<{parts.results}>(slots, tile, (int)(some % LW_TILE));"
+    yield "    REAL *const lw_slots = lw_memory;"
+    yield f"    LW_INDEX *const lw_places = reinterpret_cast<LW_INDEX *>(lw_slots + {parts.results * (states + 1)});"
+    yield "    const long long lw_some = (long long)blockIdx.x * LW_STATES, first = lw_begin + lw_some;"
+    yield "    const int rows = lw_end - first < LW_STATES ? (int)(lw_end - first) : LW_STATES;"
+    yield f"    for (int k = threadIdx.x; k < {len(places)}; k += LW_THREADS) lw_places[k] = lw_table[k];"
+    yield f"    const REAL *const tile = lw_between + lw_some / LW_TILE * ({parts.places} * LW_TILE);"
+    yield f"    lw_gather<{parts.results}>(lw_slots, tile, (int)(lw_some % LW_TILE));"
     yield "    __syncthreads();"
     at = 0
     for name, spec, kind in zip(names, program.outputs, kinds, strict=True):
         if spec.size and kind == "rows":
-            yield f"    lw_spread<{spec.size}>({name} + first * {spec.size}, table + {at}, slots, rows);"
+            yield f"    lw_spread<{spec.size}>({name} + first * {spec.size}, lw_places + {at}, lw_slots, rows);"
         elif spec.size:
-            yield f"    lw_spread_apart<{spec.size}>({name} + first, table + {at}, slots, rows, count);"
+            yield f"    lw_spread_apart<{spec.size}>({name} + first, lw_places + {at}, lw_slots, rows, count);"
         at += spec.size
     yield "}"
     yield ""

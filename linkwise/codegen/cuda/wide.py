@@ -34,8 +34,8 @@ def part_kernel(
 ) -> Kernel:
     """The kernel of a part.
 
-    Its parameters are the inputs, the memory between the kernels, ``count``, and which states it takes: from ``begin``
-    to ``end``.
+    Its parameters are the inputs, the memory between the kernels, ``count``, and which states it
+    takes: from ``lw_begin`` to ``lw_end``.
 
     Args:
         program: the whole.
@@ -75,42 +75,35 @@ class _Writer:
         tame = all(self.inputs[program.nodes[value][1]][2] != "one" for value in whole.angles)
         self.angles = sorted(whole.angles & self.given.keys()) if tame else []
         self.constants = Constants.of([program], bits)
-        pointers = {"own": "r", "between_row": "l"} | {name: "l" for name, _, kind in self.inputs if kind == "one"}
-        self.pointers = list(pointers)
+        pointers = {"lw_own": "r", "lw_row": "l"} | {name: "l" for name, _, kind in self.inputs if kind == "one"}
         leaves = {value: self._between(place) for value, place in part.writes.items()}
         self.body = Assembly(
             program, self.near.plan, self.constants, self._place, leaves, pointers, whole.safe if tame else ()
         )
 
     def _given(self, part: Part) -> dict[int, int]:
-        """The slot of each input that is read; a negative one for what is read where it is."""
-        read = {value for each in part.order for value in each.reads}
+        """The slot of each value that is read and was given; a negative one for what is read where it is."""
         nodes = self.program.nodes
-        wanted = {nodes[value][1] for value in read if nodes_input(self.program, value)}
+        read = sorted({value for each in part.order for value in each.reads})
+        inputs = [value for value in read if value < len(nodes) and nodes[value][0] == "input"]
         self.first: dict[int, int] = {}  # slot of each input that is brought here
-        count = 0
-        for k in sorted(wanted):
-            _, spec, kind = self.inputs[k]
-            if kind != "one":
-                self.first[k] = count
-                count += spec.size
-        self.staged = count
-        given: dict[int, int] = {}
-        self.elsewhere: list[Place] = []
-        size = self.bits // 8
+        self.staged = 0
+        for k in sorted({nodes[value][1] for value in inputs}):
+            if self.inputs[k][2] != "one":
+                self.first[k] = self.staged
+                self.staged += self.inputs[k][1].size
+        near = [value for value in inputs if nodes[value][1] in self.first]
+        given = {value: self.first[nodes[value][1]] + nodes[value][2] for value in near}
         ones = [name for name, _, kind in self.inputs if kind == "one"]
-        for value in sorted(read):
+        self.elsewhere: list[Place] = []
+        for value in read:
             if value in part.reads:
-                place = self._between(part.reads[value])
-            elif not nodes_input(self.program, value):
-                continue
-            elif nodes[value][1] in self.first:
-                given[value] = self.first[nodes[value][1]] + nodes[value][2]
-                continue
+                self.elsewhere.append(self._between(part.reads[value]))
+            elif value in inputs and value not in given:
+                _, array, number = nodes[value]
+                self.elsewhere.append(("global", f"%{2 + ones.index(self.inputs[array][0])}+{number * self.bits // 8}"))
             else:
-                array, number = nodes[value][1:]
-                place = ("global", f"%{2 + ones.index(self.inputs[array][0])}+{number * size}")
-            self.elsewhere.append(place)
+                continue
             given[value] = -len(self.elsewhere)
         return given
 
@@ -138,7 +131,12 @@ class _Writer:
         yield device_functions()
         yield from self.constants.table()
         parameters = [f"const REAL *{name}" for name, _, _ in self.inputs]
-        parameters += ["REAL *between", "const long long count", "const long long begin", "const long long end"]
+        parameters += [
+            "REAL *lw_between",
+            "const long long count",
+            "const long long lw_begin",
+            "const long long lw_end",
+        ]
         yield f'extern "C" __global__ void __launch_bounds__({threads})'
         yield f"{self.name}({', '.join(parameters)})"
         yield "{"
@@ -149,22 +147,24 @@ class _Writer:
     def _inside(self) -> Iterator[str]:
         yield from declarations(self.whole.values, self.constants, self.near.far)
         yield "extern __shared__ __align__(16) REAL lw_memory[];"
-        yield "REAL *const slots = lw_memory;"
+        yield "REAL *const lw_slots = lw_memory;"
         yield "const int lane = lw_lane();"
-        yield "const long long first = begin + (long long)blockIdx.x * LW_LANES;"
-        yield "const int rows = end - first < LW_LANES ? (int)(end - first) : LW_LANES;"
-        yield "const lw_shared own = lw_address(slots + lane);"
-        yield f"REAL *const between_row = between + (long long)blockIdx.x * ({self.whole.places} * LW_LANES) + lane;"
+        yield "const long long first = lw_begin + (long long)blockIdx.x * LW_LANES;"
+        yield "const int rows = lw_end - first < LW_LANES ? (int)(lw_end - first) : LW_LANES;"
+        yield "const lw_shared lw_own = lw_address(lw_slots + lane);"
+        yield f"REAL *const lw_row = lw_between + (long long)blockIdx.x * ({self.whole.places} * LW_LANES) + lane;"
         for k, slot in self.first.items():
             name, spec, kind = self.inputs[k]
             if kind == "rows":
-                yield f"lw_rows_in<{spec.size}>(slots + {slot} * LW_PITCH, {name} + first * {spec.size}, rows);"
+                yield f"lw_rows_in<{spec.size}>(lw_slots + {slot} * LW_PITCH, {name} + first * {spec.size}, rows);"
             else:
-                inward = f"lw_numbers_in<{spec.size}>(slots + {slot} * LW_PITCH + lane, {name} + first + lane, count);"
+                inward = (
+                    f"lw_numbers_in<{spec.size}>(lw_slots + {slot} * LW_PITCH + lane, {name} + first + lane, count);"
+                )
                 yield f"if (lane < rows) {inward}"
         yield "lw_arrived();"
         if self.angles:
-            places = [f"slots[{self.given[value]} * LW_PITCH + lane]" for value in self.angles]
+            places = [f"lw_slots[{self.given[value]} * LW_PITCH + lane]" for value in self.angles]
             yield "lw_size largest = 0;"
             yield from (f"largest = lw_larger(largest, lw_magnitude({place}));" for place in places)
             yield "if (largest >= lw_magnitude(lw_angle_limit((REAL)0))) {"
@@ -172,8 +172,3 @@ class _Writer:
             yield "}"
         yield "(void)count;"
         yield from self.body.lines
-
-
-def nodes_input(program: Program, value: int) -> bool:
-    """Whether a value is an input."""
-    return value < len(program.nodes) and program.nodes[value][0] == "input"

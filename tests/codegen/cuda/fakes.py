@@ -117,7 +117,7 @@ class _Launcher:
         numbers = [int(a) for a in arguments if isinstance(a, np.int64)]
         count = numbers[-1] if "const long long count)" in self.code else numbers[0]  # last, or before all others
         loops = "lw_records" in self.code  # which take turns
-        some = numbers[2] - numbers[1] if "const long long begin" in self.code else count
+        some = numbers[2] - numbers[1] if "const long long lw_begin" in self.code else count
         tile = re.search(r"#define LW_STATES (\d+)", self.code)
         blocks = -(-some // (int(tile[1]) if tile else block[0]))
         assert 1 <= grid[0] <= blocks if loops else grid == (blocks,)

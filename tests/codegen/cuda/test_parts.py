@@ -210,3 +210,33 @@ def test_the_last_kernel_takes_as_many_states_as_find_room(monkeypatch: pytest.M
     few, many = (spread.spread_kernel(program, parts, 64, kinds, room) for room in (30_000, 200_000))
     assert few.shared_bytes <= 30_000 < many.shared_bytes <= 200_000
     assert few.states < many.states and kernels.Kernel.blocks(few, 100) == -(-100 // few.states)
+
+
+@needs_compiler
+def test_arrays_may_have_any_name(tmp_path: Path) -> None:
+    """Also those that a kernel uses itself."""
+    names = (
+        "begin",
+        "end",
+        "between",
+        "slots",
+        "own",
+        "row",
+        "table",
+        "tile",
+        "first",
+        "count",
+        "rows",
+        "t0",
+        "p",
+        "n0",
+    )
+    specs = tuple(ArraySpec(name, (1,)) for name in names)
+    nodes = [("input", k, 0) for k in range(len(names))]
+    nodes += [("add", k, (k + 1) % len(names)) for k in range(len(names))]  # type: ignore[misc]
+    results = tuple((len(names) + k,) for k in range(len(names)))
+    program = Program("state", tuple(nodes), specs, specs, results)
+    given = [np.arange(6.0)[:, None] + k for k in range(len(names))]
+    got = launch(program, ["rows"] * (2 * len(names)), given, np.float64, tmp_path)
+    for k, a in enumerate(got):
+        assert np.array_equal(a, given[k] + given[(k + 1) % len(names)])
