@@ -228,8 +228,6 @@ def test_arrays_may_have_any_name(tmp_path: Path) -> None:
         "count",
         "rows",
         "t0",
-        "p",
-        "n0",
     )
     specs = tuple(ArraySpec(name, (1,)) for name in names)
     nodes = [("input", k, 0) for k in range(len(names))]
