@@ -287,7 +287,9 @@ def _linearized_inverse(t: Trees, q: Flat, v: Flat, vdot: Flat, f_ext: Flat | No
     return _matrices(linearized_inverse.linearized_inverse(t.fast, q, v, vdot, t.link_forces(f_ext, t.fast)))
 
 
-def _linearized_forward(t: Trees, q: Flat, v: Flat, tau: Flat, f_ext: Flat | None) -> Any:
+def _linearized_forward(
+    t: Trees, q: Flat, v: Flat, tau: Flat, f_ext: Flat | None, time: Flat | None = None
+) -> Any:
     return _matrices(linearized_forward.linearized_forward(t.fast, q, v, tau, t.link_forces(f_ext, t.fast)))
 
 
@@ -304,7 +306,15 @@ def _perturbed_inverse(
 
 
 def _perturbed_forward(
-    t: Trees, q: Flat, v: Flat, tau: Flat, dq: Flat, dv: Flat, dtau: Flat, f_ext: Flat | None
+    t: Trees,
+    q: Flat,
+    v: Flat,
+    tau: Flat,
+    dq: Flat,
+    dv: Flat,
+    dtau: Flat,
+    f_ext: Flat | None,
+    time: Flat | None = None,
 ) -> Any:
     return perturbed.perturbed_forward(t.fast, q, v, tau, dq, dv, dtau, t.link_forces(f_ext, t.fast)).dvdot
 
@@ -327,6 +337,8 @@ def _point(point: Flat | None) -> Vec | None:
     return None if point is None else Vec.of(list(point))
 
 
+# Some take the time ``t`` as forward_dynamics does, though without closures it has no effect: it is checked like any
+# other array, and is part of the batch.
 CATALOGUE: dict[str, Text] = {
     "inverse_dynamics": Text(("q", "v", "vdot"), _id, ("f_ext",)),
     "forward_dynamics": Text(("q", "v", "tau"), _fd, ("f_ext", "t", "active")),
@@ -345,10 +357,10 @@ CATALOGUE: dict[str, Text] = {
     "linearize_forward": Text(
         ("q", "v", "tau"),
         _linearized_forward,
-        ("f_ext",),
+        ("f_ext", "t"),
         Columns(
             ("dq", "dv", "dtau"),
-            lambda t, q, v, vdot, f_ext, dq, dv, dtau: perturbed.perturbed_accelerations(
+            lambda t, q, v, vdot, f_ext, time, dq, dv, dtau: perturbed.perturbed_accelerations(
                 t.fast, q, v, vdot, dq, dv, dtau, t.link_forces(f_ext, t.fast)
             ),
             value=_fd,
@@ -358,7 +370,7 @@ CATALOGUE: dict[str, Text] = {
     ),
     "joint_wrenches": Text(("q", "v", "vdot"), _joint_wrenches, ("f_ext",), empty=(0, 6)),
     "perturb_inverse": Text(("q", "v", "vdot", "dq", "dv", "dvdot"), _perturbed_inverse, ("f_ext",)),
-    "perturb_forward": Text(("q", "v", "tau", "dq", "dv", "dtau"), _perturbed_forward, ("f_ext",)),
+    "perturb_forward": Text(("q", "v", "tau", "dq", "dv", "dtau"), _perturbed_forward, ("f_ext", "t")),
     "gravity_force": Text(("q",), lambda t, q: inverse_dynamics.gravity_force(t.fast, q)),
     "external_force": Text(
         ("q", "f_ext"),

@@ -55,7 +55,7 @@ class Linearization:
         """
         if order == 1:
             return self._run("linearize_inverse", q, v, vdot, f_ext=f_ext, p=p, out=out, threads=threads)
-        first, rates = second_order(self, "linearize_inverse", order, (q, v, vdot), f_ext, p, out, threads)
+        first, rates = second_order(self, "linearize_inverse", order, (q, v, vdot), f_ext, None, p, out, threads)
         along_q, along_v, along_vdot = rates
         return SecondOrderInverse._make((*first, along_q.dq, along_v.dq, along_v.dv, along_vdot.dq))
 
@@ -95,8 +95,8 @@ class Linearization:
                 target[...] = value
             return type(closed)._make(out)
         if order == 1:
-            return self._run("linearize_forward", q, v, tau, f_ext=f_ext, p=p, out=out, threads=threads)
-        first, rates = second_order(self, "linearize_forward", order, (q, v, tau), f_ext, p, out, threads)
+            return self._run("linearize_forward", q, v, tau, f_ext=f_ext, t=t, p=p, out=out, threads=threads)
+        first, rates = second_order(self, "linearize_forward", order, (q, v, tau), f_ext, t, p, out, threads)
         along_q, along_v, along_tau = rates
         return SecondOrderForward._make((*first, along_q.dq, along_v.dq, along_v.dv, along_tau.dq))
 
@@ -148,7 +148,8 @@ class Linearization:
             out[...] = along
             return out
         changes = (dq, dv, dtau)
-        result: Array = self._run("perturb_forward", q, v, tau, *changes, f_ext=f_ext, p=p, out=out, threads=threads)
+        given = {"f_ext": f_ext, "t": t, "p": p}
+        result: Array = self._run("perturb_forward", q, v, tau, *changes, **given, out=out, threads=threads)
         return result
 
     def _by_parameters(self, q: Array, v: Array, vdot: Array, p: Any) -> Array:

@@ -62,18 +62,22 @@ def second_order(
     order: object,
     state: tuple[ArrayLike, ArrayLike, ArrayLike],
     f_ext: ArrayLike | None,
+    t: ArrayLike | None,
     p: ArrayLike | None,
     out: object,
     threads: int | None,
 ) -> tuple[Any, list[Any]]:
     """The first-order result, and its change along every direction of q, v and the third argument."""
     check_second_order(name, order, out)
-    first = model._run(name, *state, f_ext=f_ext, p=p, threads=threads)
+    first = model._run(name, *state, f_ext=f_ext, t=t, p=p, threads=threads)
     arrays = [(np.asarray(x), 1) for x in state]
     optional = []
     if f_ext is not None:
         arrays.append((np.asarray(f_ext), 2))
         optional.append("f_ext")
+    if t is not None:
+        arrays.append((np.asarray(t), 0))
+        optional.append("t")
     if model._parameter_count:
         arrays.append((np.asarray(model.nominal_parameters if p is None else p), 1))
     lanes = [np.expand_dims(x, x.ndim - axes) for x, axes in arrays]  # every direction is a state of a batch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import mpmath
@@ -218,3 +219,22 @@ def test_copies_and_pickles_keep_the_solver(model: lw.Model) -> None:
     import pickle
 
     assert pickle.loads(pickle.dumps(model.with_closure_solver("kkt"))).closure_solver == "kkt"
+
+
+@pytest.mark.parametrize("sweeps", ["unrolled", "rolled"])
+def test_without_closures_time_is_checked_and_has_no_effect(sweeps: Any) -> None:
+    arm = models.planar_arm(2).with_sweeps(sweeps)
+    x = np.array([0.1, 0.2])
+    times = np.array([0.0, 0.3, np.nan])  # part of the batch, as in forward_dynamics
+    calls: dict[str, Callable[..., Any]] = {
+        "forward_dynamics": lambda **t: arm.forward_dynamics(x, x, x, **t),
+        "perturb_forward": lambda **t: arm.perturb_forward(x, x, x, x, x, x, **t),
+        "linearize_forward": lambda **t: arm.linearize_forward(x, x, x, **t).dq,
+        "linearize_forward, second order": lambda **t: arm.linearize_forward(x, x, x, order=2, **t).dqdq,
+    }
+    for name, call in calls.items():
+        with pytest.raises(lw.InputError, match="t of .* is not made of real numbers"):
+            call(t="abc")
+        expected = call()
+        np.testing.assert_array_equal(call(t=0.3), expected, err_msg=name)
+        np.testing.assert_array_equal(call(t=times), np.stack([expected] * 3), err_msg=name)
