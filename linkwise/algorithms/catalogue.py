@@ -253,7 +253,7 @@ def link_start(name: str) -> str:
     return others.get(name, _KIND.get(name, name))
 
 
-def _id(t: Trees, q: Flat, v: Flat, vdot: Flat, f_ext: Flat | None) -> Any:
+def _id(t: Trees, q: Flat, v: Flat, vdot: Flat, f_ext: Flat | None, time: Flat | None = None) -> Any:
     return inverse_dynamics.inverse_dynamics(t.fast, q, v, vdot, t.link_forces(f_ext, t.fast))
 
 
@@ -287,9 +287,7 @@ def _linearized_inverse(t: Trees, q: Flat, v: Flat, vdot: Flat, f_ext: Flat | No
     return _matrices(linearized_inverse.linearized_inverse(t.fast, q, v, vdot, t.link_forces(f_ext, t.fast)))
 
 
-def _linearized_forward(
-    t: Trees, q: Flat, v: Flat, tau: Flat, f_ext: Flat | None, time: Flat | None = None
-) -> Any:
+def _linearized_forward(t: Trees, q: Flat, v: Flat, tau: Flat, f_ext: Flat | None, time: Flat | None = None) -> Any:
     return _matrices(linearized_forward.linearized_forward(t.fast, q, v, tau, t.link_forces(f_ext, t.fast)))
 
 
@@ -340,7 +338,7 @@ def _point(point: Flat | None) -> Vec | None:
 # Some take the time ``t`` as forward_dynamics does, though without closures it has no effect: it is checked like any
 # other array, and is part of the batch.
 CATALOGUE: dict[str, Text] = {
-    "inverse_dynamics": Text(("q", "v", "vdot"), _id, ("f_ext",)),
+    "inverse_dynamics": Text(("q", "v", "vdot"), _id, ("f_ext", "t")),
     "forward_dynamics": Text(("q", "v", "tau"), _fd, ("f_ext", "t", "active")),
     "bias_force": Text(("q", "v"), _bias, ("f_ext",)),
     "linearize_inverse": Text(

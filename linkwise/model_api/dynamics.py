@@ -41,20 +41,20 @@ class Dynamics(Methods):
             vdot: acceleration (..., nv).
             f_ext: external forces (..., n_bodies, 6) = [moment, force] on each body at its origin, in its own frame.
             actuated: names of the joints that have motors; those of the tree if not given.
-            t: time (...), for closures that depend on it; with ``actuated`` only: no closure counts without.
+            t: time (...), for closures that depend on it, which count with ``actuated`` only: refused without.
             p: run-time parameters (..., np).
             out: array to fill.
             threads: threads to split a batch over.
         """
         if actuated is None:
-            if t is not None:
+            if t is not None and any(closure.type.time_dependent for closure in self.closures):
                 raise InputError(
                     "inverse_dynamics was given t, which counts for closures, and without actuated these count as open",
                     got=f"t={t!r}",
                     do='name the joints that have motors, actuated=["joint1", …], or leave t out',
                 )
-            return self._run("inverse_dynamics", q, v, vdot, f_ext=f_ext, p=p, out=out, threads=threads)
-        forces = self._run("inverse_dynamics", q, v, vdot, f_ext=f_ext, p=p, threads=threads)
+            return self._run("inverse_dynamics", q, v, vdot, f_ext=f_ext, t=t, p=p, out=out, threads=threads)
+        forces = self._run("inverse_dynamics", q, v, vdot, f_ext=f_ext, t=t, p=p, threads=threads)
         chosen: Array = self._actuated_forces(forces, np.asarray(q), np.asarray(v), np.asarray(vdot), actuated, t, p)
         if out is None:
             return chosen
@@ -212,4 +212,5 @@ class Dynamics(Methods):
         return self._run("coriolis_matrix", q, v, p=p, out=out, threads=threads)
 
     if TYPE_CHECKING:
+        closures: Any
         _actuated_forces: Any

@@ -190,7 +190,13 @@ def test_time_that_would_not_count_is_refused() -> None:
     with pytest.raises(lw.InputError, match="given t") as refused:
         driven.inverse_dynamics(q, v, vdot, t=0.3)
     assert "actuated=[" in str(refused.value)
-    assert np.isfinite(driven.inverse_dynamics(q, v, vdot, actuated=["main"], t=0.3)).all()
+    motor = driven.inverse_dynamics(q, v, vdot, actuated=["main"], t=0.3)
+    assert np.isfinite(motor).all()
+    both = driven.inverse_dynamics(q, v, vdot, actuated=["main"], t=np.array([0.3, 0.3]))
+    np.testing.assert_allclose(both, np.stack([motor, motor]), atol=1e-12)
+    # Closures that do not depend on it: without effect, as in forward_dynamics.
+    crank = models.slider_crank()
+    np.testing.assert_array_equal(crank.inverse_dynamics(q, v, vdot, t=0.3), crank.inverse_dynamics(q, v, vdot))
 
 
 def test_one_step_towards_closure_squares_the_error(model: lw.Model, states: tuple[Array, ...]) -> None:
@@ -224,16 +230,19 @@ def test_copies_and_pickles_keep_the_solver(model: lw.Model) -> None:
 @pytest.mark.parametrize("sweeps", ["unrolled", "rolled"])
 def test_without_closures_time_is_checked_and_has_no_effect(sweeps: Any) -> None:
     arm = models.planar_arm(2).with_sweeps(sweeps)
+    motors = [joint.name for joint in arm.joints]
     x = np.array([0.1, 0.2])
     times = np.array([0.0, 0.3, np.nan])  # part of the batch, as in forward_dynamics
     calls: dict[str, Callable[..., Any]] = {
         "forward_dynamics": lambda **t: arm.forward_dynamics(x, x, x, **t),
+        "inverse_dynamics": lambda **t: arm.inverse_dynamics(x, x, x, **t),
+        "inverse_dynamics, actuated": lambda **t: arm.inverse_dynamics(x, x, x, actuated=motors, **t),
         "perturb_forward": lambda **t: arm.perturb_forward(x, x, x, x, x, x, **t),
         "linearize_forward": lambda **t: arm.linearize_forward(x, x, x, **t).dq,
         "linearize_forward, second order": lambda **t: arm.linearize_forward(x, x, x, order=2, **t).dqdq,
     }
     for name, call in calls.items():
-        with pytest.raises(lw.InputError, match="t of .* is not made of real numbers"):
+        with pytest.raises(lw.InputError, match=r"t of .* is not made of real numbers"):
             call(t="abc")
         expected = call()
         np.testing.assert_array_equal(call(t=0.3), expected, err_msg=name)
