@@ -11,8 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.errors import InputError
+from linkwise.model_api.memory import Memory
 from linkwise.model_api.model import Model
+from linkwise.once import once
 from linkwise.sim.checks import checked_vector
+from linkwise.sim.limits import is_linear
 
 
 class States:
@@ -50,8 +53,8 @@ class States:
                 allowed="equal leading axes, or none where one value serves all",
             ) from None
         self.count = math.prod(self.shape)
-        # Quaternions of length one, once at the start: steps keep them so.
-        place = q if model.nq == model.nv else model.integrate(q, np.zeros(model.nv))
+        # Quaternions of length one, angles in a joint's own range, once at the start: steps keep them so.
+        place = q if only_adds(model) else model.integrate(q, np.zeros(model.nv))
         self.y = self._rows(place, v, x, np.asarray(switches, float))
         self.p = self._rows(given).astype(self.dtype, copy=False)  # a copy of p, which may change before it is asked
         alone = not self.shape  # in a batch only that state fails
@@ -78,6 +81,18 @@ class States:
         same = copy(self)
         same.dtype, same.y, same.p = np.dtype(np.float64), self.y.astype(float), self.p.astype(float)
         return same
+
+
+def only_adds(model: Model) -> bool:
+    """Whether moving is adding at every joint, so that a step of zero leaves any q as it is; kept with the model.
+
+    Not a matter of counting: a joint with as many numbers in q as in v may have an ``integrate`` of its own.
+    """
+    return once(
+        Memory.of(model).table("moving is adding"),
+        "all joints",
+        lambda: all(is_linear(joint.type) for joint in model.joints),
+    )
 
 
 def initial_states(elements: Any) -> list[float]:

@@ -80,6 +80,34 @@ def test_single_precision_in_single_precision_out():
     assert lw.simulate(model, q0.astype(np.float32), duration=0.1).q.dtype == np.float64  # adaptive: always
 
 
+class Dial(lw.Revolute):
+    """A hinge whose angle stays within half a turn of zero: as many numbers in q as in v, and an integrate."""
+
+    quasi_velocities = True
+
+    def integrate(self, q, dv):
+        angle = q[0] + dv[0]
+        return (lw.atan2(lw.sin(angle), lw.cos(angle)),)
+
+    def difference(self, q0, q1):
+        turn = q1[0] - q0[0]
+        return (lw.atan2(lw.sin(turn), lw.cos(turn)),)
+
+
+def test_a_start_is_brought_into_the_range_of_a_joint_of_ones_own(monkeypatch):
+    lw.check_joint(Dial(axis=(0, 0, 1)))
+    b = lw.ModelBuilder("dial")
+    b.add_body("hand", joint=Dial(axis=(0, 1, 0)), mass=1.0, com=(0, 0, -0.5))
+    model = b.build()
+    q0 = np.array([[7.0], [-4.0], [1.0]])
+    motion = lw.simulate(model, q0, duration=0.01)
+    np.testing.assert_allclose(motion.q[:, 0], [[7.0 - 2 * np.pi], [2 * np.pi - 4.0], [1.0]], rtol=0, atol=1e-14)
+    # Where moving is adding at every joint, an angle stays what it was, and nothing is computed for it.
+    plain = pendulum()
+    monkeypatch.setattr(type(plain), "integrate", None)
+    assert lw.simulate(plain, [7.0], duration=0.01).q[0] == [7.0]
+
+
 def test_quaternions_keep_length_one():
     model = mixed()
     q0, v0 = starts(model, 3)
