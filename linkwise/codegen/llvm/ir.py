@@ -161,8 +161,8 @@ class Function:
         if some:
             self.do(f"br label %{block}")
         else:
-            self.do(f"%some = icmp sgt i64 {count}, 0")
-            self.do(f"br i1 %some, label %{block}, label %{after}")
+            self.do(f"{index}.some = icmp sgt i64 {count}, 0")
+            self.do(f"br i1 {index}.some, label %{block}, label %{after}")
         self.label(block)
         self.do(f"{index} = phi i64 [ 0, %{before} ], [ {index}.next, %{again or block} ]")
         yield
