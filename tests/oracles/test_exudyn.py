@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from bench.flexible import exudyn_fall, our_fall
+from bench.flexible import exudyn_fall, our_fall, planar_arm
 
 
 def test_fall_of_a_flexible_arm():
@@ -14,5 +14,5 @@ def test_fall_of_a_flexible_arm():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # names that Exudyn will change
         theirs, _ = exudyn_fall(4, 4000)
-    ours, _ = our_fall(3, 1, method="dop853", rtol=1e-7)
+    ours, _ = our_fall(planar_arm(3, 1), method="dop853", rtol=1e-7)
     np.testing.assert_allclose(ours, theirs, atol=3e-5)

@@ -39,13 +39,13 @@ PTX: Mapping[str, str] = MappingProxyType(
         "not": "not.pred {out}, {0};",
         "select": "selp.{type} {out}, {1}, {2}, {0};",
         "keep": "mov.{type} {out}, {0};",  # a number of the results that is no value of its own
-        "keep truth": "selp.{type} {out}, 1.0, 0.0, {0};",
+        "keep truth": "selp.{type} {out}, {one}, {zero}, {0};",
     }
 )
 """How an instruction is written: ``{type}`` is f32 or f64. The others are functions of C++."""
 
 Place = tuple[str, str]
-"""Where a number is: which memory, and the address there."""
+"""Where a number is: which memory of PTX, and the address there; or "C++", and an expression."""
 
 _BLOCK = 1000  # lines of a statement: compilers have limits
 
@@ -90,8 +90,7 @@ class Assembly:
         self._block: list[str] = []
         for step in plan.steps:
             if isinstance(step, Load):
-                memory, address = place(step.slot)
-                self._block.append(f"ld.{memory}.{self.type} t{step.value}, [{address}];")
+                self._load(step.value, place(step.slot))
             elif isinstance(step, Store):
                 self._store(step.value, place(step.slot))
             else:
@@ -103,9 +102,29 @@ class Assembly:
                 self._close()
         self._close()
 
+    def _load(self, value: int, place: Place) -> None:
+        memory, address = place
+        if memory == "C++":
+            self._close()
+            self.lines.append(f"LW_PUT(t{value}, {address});")
+            return
+        name = self._name(value)
+        into = name if name.startswith("t") else "n0"
+        self._block.append(f"ld.{memory}.{self.type} {into}, [{address}];")
+        if into != name:
+            self._block.append(f"setp.ne.{self.type} {name}, n0, {self._number(0.0)};")
+
     def _store(self, value: int, place: Place) -> None:
         memory, address = place
-        self._block.append(f"st.{memory}.{self.type} [{address}], t{value};")
+        name = self._name(value)
+        if name.startswith("p"):
+            self._block.append(f"selp.{self.type} n0, {self._number(1.0)}, {self._number(0.0)}, {name};")
+            name = "n0"
+        self._block.append(f"st.{memory}.{self.type} [{address}], {name};")
+
+    def _number(self, value: float) -> str:
+        form, kind = (">f", "0f") if self.bits == 32 else (">d", "0d")
+        return kind + struct.pack(form, rounded(value, self.bits)).hex()
 
     def _close(self) -> None:
         """What was collected becomes one statement."""
@@ -123,7 +142,8 @@ class Assembly:
         (number,) = each.writes
         operands = [self._operand(o, k) for k, o in enumerate(each.operands)]
         op = "keep truth" if each.op == "keep" and operands[0].startswith("p") else each.op
-        self._block.append(PTX[op].format(*operands, out=self._name(number), type=self.type))
+        numbers = {"one": self._number(1.0), "zero": self._number(0.0)}
+        self._block.append(PTX[op].format(*operands, out=self._name(number), type=self.type, **numbers))
 
     def _name(self, value: int) -> str:
         nodes = self.program.nodes
@@ -142,8 +162,7 @@ class Assembly:
         """In the instruction, if it has room for it."""
         at = self.constants.places.get(abs(value))
         if at is None:
-            form, kind = (">f", "0f") if self.bits == 32 else (">d", "0d")
-            return kind + struct.pack(form, rounded(value, self.bits)).hex()
+            return self._number(value)
         self._block.append(f"ld.const.{self.type} n{place}, [lw_constant+{at * self.bits // 8}];")
         if value < 0:
             self._block.append(f"neg.{self.type} n{place}, n{place};")

@@ -11,13 +11,13 @@ import numpy as np
 from linkwise.codegen.cuda import layout as layouts
 from linkwise.codegen.cuda.layout import Kind
 from linkwise.codegen.cuda.lent import lent
-from linkwise.codegen.cuda.parts import Parts, split
+from linkwise.codegen.cuda.parts import Part, Parts, split
 from linkwise.codegen.cuda.runtime import DeviceProgram, compiled_kernels, cupy, shared_bytes
 from linkwise.codegen.cuda.source import Kernel
-from linkwise.codegen.cuda.spread import spread_bytes, spread_kernel
+from linkwise.codegen.cuda.spread import spread_kernel
 from linkwise.codegen.cuda.wide import LONGEST, part_kernel
 from linkwise.codegen.steps import Repetition
-from linkwise.once import cached_property
+from linkwise.once import cached_property, once
 from linkwise.tracing.program import Program
 
 BETWEEN_BYTES = 4 << 30
@@ -42,8 +42,7 @@ def is_wide(program: Program, bits: int) -> bool:
     tile = 32 * sum(spec.size for spec in arrays) * bits // 8
     if tile <= _ROOMY_BYTES or (tile <= _TWO_TILES_BYTES and len(program.nodes) <= _SHORT):
         return False
-    wide = any(spec.size > layouts.WIDE for spec in program.outputs)
-    return wide and spread_bytes(program, bits) <= layouts.SHARED_BYTES
+    return any(spec.size > layouts.WIDE for spec in program.outputs)
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class DividedProgram:
         self.program = program
         self.dtype = np.dtype(dtype)
         self._memory: dict[int, int] = {}
-        self._texts: dict[tuple[Any, ...], Divided] = {}
+        self._texts: dict[tuple[Any, ...], Kernel] = {}
         self._launchers: dict[tuple[Any, ...], list[tuple[Kernel, Any]]] = {}
 
     @cached_property
@@ -79,13 +78,19 @@ class DividedProgram:
 
     def kernels(self, kinds: tuple[Kind, ...], available: int) -> Divided:
         """The texts for arrays that come in these ways, for devices with so much shared memory."""
-        key = (kinds, available)
-        if key not in self._texts:
-            program, whole, bits = self.program, self.division, self.dtype.itemsize * 8
-            given, filled = kinds[: len(program.inputs)], kinds[len(program.inputs) :]
-            parts = tuple(part_kernel(program, whole, part, bits, given, available) for part in whole.parts)
-            self._texts[key] = Divided(parts, spread_kernel(program, whole, bits, filled, available))
-        return self._texts[key]
+        program, whole, bits = self.program, self.division, self.dtype.itemsize * 8
+        given, filled = kinds[: len(program.inputs)], kinds[len(program.inputs) :]
+
+        def of_part(part: Part) -> Kernel:
+            # Whatever way the others come, its text is the same.
+            own = tuple(given[number] for number in part.inputs(program))
+            key = (part, own, available)
+            return once(self._texts, key, lambda: part_kernel(program, whole, part, bits, given, available))
+
+        parts = tuple(of_part(part) for part in whole.parts)
+        key = (filled, available)
+        last = once(self._texts, key, lambda: spread_kernel(program, whole, bits, filled, available))
+        return Divided(parts, last)
 
     def in_place(self, kinds: tuple[Kind, ...]) -> bool:
         """Yes: all kernels but the last have read a state's inputs before its results are written."""

@@ -10,6 +10,8 @@ from linkwise.codegen.cuda import layout as layouts
 from linkwise.codegen.cuda.runtime import cupy
 from linkwise.errors import LinkwiseError
 
+_kept: list[Any] = []  # a graph that is captured works in it whenever it runs
+
 
 def lent(name: str, tiles: int, size: int, dtype: np.dtype[Any], most: int) -> tuple[Any, int]:
     """Memory for tiles of states, and for how many of them there is room.
@@ -25,7 +27,10 @@ def lent(name: str, tiles: int, size: int, dtype: np.dtype[Any], most: int) -> t
     tiles = max(1, min(tiles, most // (tile * dtype.itemsize)))
     while True:
         try:
-            return cupy().empty(tiles * tile, dtype), tiles
+            memory = cupy().empty(tiles * tile, dtype)
+            if _is_captured():
+                _kept.append(memory)
+            return memory, tiles
         except Exception as error:
             if "OutOfMemory" not in type(error).__name__:
                 raise
@@ -36,3 +41,9 @@ def lent(name: str, tiles: int, size: int, dtype: np.dtype[Any], most: int) -> t
                     do="free arrays that are no longer needed, or compute on the CPU",
                 ) from error
             tiles //= 2
+
+
+def _is_captured() -> bool:
+    """Whether calls become a graph that runs later."""
+    asked = getattr(cupy().cuda.get_current_stream(), "is_capturing", None)
+    return asked is not None and bool(asked())

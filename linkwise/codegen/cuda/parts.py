@@ -9,6 +9,7 @@ number once, to the rows of matrices where they belong (:mod:`linkwise.codegen.c
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -21,7 +22,7 @@ _EVEN = 0.75  # of the longest part, above which it is cut where fewest values a
 _SHARES = (0.75, 0.87, 1.0)  # of the length that is allowed, all of which are tried
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Part:
     """One kernel of several.
 
@@ -34,6 +35,12 @@ class Part:
     order: tuple[Instruction, ...] = field(repr=False)
     reads: Mapping[int, int]
     writes: Mapping[int, int]
+
+    def inputs(self, program: Program) -> list[int]:
+        """The program's inputs that it reads."""
+        nodes = program.nodes
+        read = {value for each in self.order for value in each.reads if value < len(nodes)}
+        return sorted({nodes[value][1] for value in read if nodes[value][0] == "input"})
 
 
 @dataclass(frozen=True)
@@ -89,7 +96,7 @@ def _kept(program: Program, made: list[Instruction]) -> dict[Operand, int]:
     found: dict[Operand, int] = {}
     for each in numbers:
         node = program.nodes[each.value]
-        if node == ("const", 0.0):
+        if node == ("const", 0.0) and math.copysign(1.0, node[1]) > 0 and not each.negative:
             continue
         found[each] = each.value
         if each.negative or each.value not in computed or is_truth(node):

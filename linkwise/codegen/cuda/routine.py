@@ -51,9 +51,12 @@ _LONG = 5000  # instructions of all programs, above which warps stay together
 _WARPS = 8  # that do: so many have all the registers that a thread can have
 
 
-def routine_kernel(routine: Routine, bits: int) -> Kernel:
-    """The kernel of a routine. Its parameters are those of :func:`parameters`, then ``count``."""
-    return _Writer(routine, bits).kernel()
+def routine_kernel(routine: Routine, bits: int, shared_bytes: int = layouts.SHARED_BYTES) -> Kernel:
+    """The kernel of a routine, where a block may have so much shared memory.
+
+    Its parameters are those of :func:`parameters`, then ``count``.
+    """
+    return _Writer(routine, bits, min(shared_bytes, layouts.SHARED_BYTES)).kernel()
 
 
 def parameters(routine: Routine) -> list[tuple[str, str]]:
@@ -110,7 +113,7 @@ class _Function:
 class _Writer:
     """Writes one kernel."""
 
-    def __init__(self, routine: Routine, bits: int) -> None:
+    def __init__(self, routine: Routine, bits: int, shared_bytes: int) -> None:
         self.routine, self.bits = routine, bits
         self.name = f"linkwise_{identifier(routine.name)}"
         programs = [program for program in routine.programs if isinstance(program, Program)]
@@ -123,8 +126,8 @@ class _Writer:
         plans = [planned_body(program, LIMIT[bits]) for program in programs]
         frame = max((each.slots - each.given for _, each in plans), default=0)
         frame_bytes = frame * self.lanes * bits // 8
-        self.apart = 0 if frame_bytes > _FRAME_BYTES else frame * self.lanes
-        room = _WARPS if not self.apart else min(_WARPS, layouts.SHARED_BYTES // frame_bytes)
+        self.apart = 0 if frame_bytes > min(_FRAME_BYTES, shared_bytes) else frame * self.lanes
+        room = _WARPS if not self.apart else min(_WARPS, shared_bytes // frame_bytes)
         self.warps = room if sum(len(each.steps) for _, each in plans) > _LONG else 1
         self.together = self.warps > 1
         self.shared_bytes = self.warps * frame_bytes if self.apart else 0

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from linkwise.codegen.cuda.routine import parameters, routine_kernel
-from linkwise.codegen.cuda.runtime import compiled_kernel, cupy
+from linkwise.codegen.cuda.runtime import compiled_kernel, cupy, shared_bytes
 from linkwise.codegen.cuda.source import Kernel
 from linkwise.codegen.routine import Routine, steps_between
-from linkwise.once import cached_property, once
+from linkwise.once import once
 
 
 class DeviceRoutine:
@@ -23,12 +23,15 @@ class DeviceRoutine:
 
     def __init__(self, routine: Routine, dtype: Any) -> None:
         self.routine, self.dtype = routine, np.dtype(dtype)
+        self._memory: dict[int, int] = {}
+        self._kernels: dict[int, Kernel] = {}
         self._launchers: dict[int, Any] = {}
 
-    @cached_property
+    @property
     def kernel(self) -> Kernel:
         """The text."""
-        return routine_kernel(self.routine, self.dtype.itemsize * 8)
+        available = shared_bytes(self._memory)
+        return once(self._kernels, available, lambda: routine_kernel(self.routine, self.dtype.itemsize * 8, available))
 
     def run(
         self,

@@ -37,7 +37,8 @@ _WIDE_ROW = 128  # bytes of input for each state, above which rows are copied wi
 class Kernel:
     """A kernel's text, and what is needed to launch it.
 
-    Its parameters are the inputs, the outputs, ``count``, and for a rollout ``steps``.
+    Its parameters are the inputs, the outputs, ``count``, and for a rollout ``steps``; of parts and routines, what the
+    functions say that write them.
     """
 
     name: str
@@ -148,7 +149,11 @@ class _Writer:
     def _fit(self, kinds: tuple[Kind, ...], shared_bytes: int) -> None:
         """As many states to a tile as fit. With fewer than 32 some threads idle, but rows are read side by side."""
         size = self.bits // 8
+        self.local_frame, self.size = False, 0
         self._lay_out(kinds, 1 << 30)
+        if self.rollout is None and layouts.LANES[0] * self.size * size > shared_bytes:
+            self.local_frame = True
+            self.size = self.layout.size
         fitting = [lanes for lanes in layouts.LANES if lanes * self.size * size <= shared_bytes]
         self.lanes = (fitting or layouts.LANES)[0]
         if not fitting:
@@ -162,7 +167,7 @@ class _Writer:
             extra = self.size - self.layout.size
             self._lay_out(kinds, max(0, shared_bytes // (self.lanes * size) - 2 * extra))
         whole = self.lanes == layouts.LANES[0]
-        self.warps = 2 if whole and 2 * self.lanes * self.size * size <= _PAIR_BYTES else 1
+        self.warps = 2 if whole and 2 * self.lanes * self.size * size <= min(_PAIR_BYTES, shared_bytes) else 1
         self.threads = self.warps * self.lanes
         self.shared_bytes = self.threads * self.size * size
 
@@ -183,7 +188,7 @@ class _Writer:
                 break
             for output in too_early:
                 del self.same[output]
-        self.size = self.layout.size + self.plan.slots - self.plan.given
+        self.size = self.layout.size + (0 if self.local_frame else self.plan.slots - self.plan.given)
 
     def _held(self) -> set[int]:
         """Inputs that must not be overwritten: the same in every step, or written only by what is fed back."""
@@ -216,7 +221,8 @@ class _Writer:
         if slot < self.plan.given:
             _, array, number = self.program.nodes[self.given[slot]]
             return staging.element(self.layout.inputs[array], number)
-        return f"frame[LW_LANES * {slot - self.plan.given}]"
+        own = slot - self.plan.given
+        return f"frame[{own}]" if self.local_frame else f"frame[LW_LANES * {own}]"
 
     def _output(self, array: int, number: int, value: str) -> str:
         place = self.layout.outputs[array]
@@ -273,7 +279,9 @@ class _Writer:
         for number, place in enumerate(self.layout.places):
             if place.staged or number not in moving:
                 yield from staging.pointers(place, volatile, number < len(self.layout.inputs))
-        if self.plan.slots > self.plan.given:
+        if self.plan.slots > self.plan.given and self.local_frame:
+            yield f"volatile REAL frame[{self.plan.slots - self.plan.given}];"
+        elif self.plan.slots > self.plan.given:
             yield f"{volatile}REAL *const frame = tile + LW_LANES * {self.layout.size} + lane;"
         yield "(void)here;"
         yield ""

@@ -26,6 +26,7 @@ from linkwise.tracing.program import Program
 LONGEST = {32: 6800, 64: 4600}
 """Instructions of a part. Each takes 16 bytes, with 64 bits many take two, and a multiprocessor keeps about 128 kB."""
 
+_FEW = 2  # warps that share a multiprocessor at least, however large inputs are
 _WARPS = {32: 8, 64: 6}  # that share a multiprocessor: eight have all the registers that a thread can have
 
 
@@ -64,16 +65,17 @@ class _Writer:
         self.name = f"linkwise_{identifier(program.name)}"
         names = array_names(program)[: len(program.inputs)]
         self.inputs = list(zip(names, program.inputs, kinds, strict=True))
-        self.given = self._given(part)
+        slot_bytes = (layouts.LANES[0] + 1) * bits // 8
+        self.given = self._given(part, shared_bytes // (_FEW * slot_bytes))
         truths = [value for value, node in enumerate(program.nodes) if is_truth(node)]
         slots = {slot for slot in self.given.values() if slot >= 0}
         order = ordered(part.order, self.given.keys(), list(part.writes))
         planned = plan(order, self.given, LIMIT[bits], reusable=slots, registers_only=truths)
-        slot_bytes = (layouts.LANES[0] + 1) * bits // 8
         self.near = near(planned, shared_bytes // (_WARPS[bits] * slot_bytes))
         self.shared_bytes = max(self.staged, self.near.slots) * slot_bytes
-        tame = all(self.inputs[program.nodes[value][1]][2] != "one" for value in whole.angles)
-        self.angles = sorted(whole.angles & self.given.keys()) if tame else []
+        angles = whole.angles & self.given.keys()
+        tame = all(self.given[value] >= 0 for value in angles)
+        self.angles = sorted(angles) if tame else []
         self.constants = Constants.of([program], bits)
         pointers = {"lw_own": "r", "lw_row": "l"} | {name: "l" for name, _, kind in self.inputs if kind == "one"}
         leaves = {value: self._between(place) for value, place in part.writes.items()}
@@ -81,31 +83,43 @@ class _Writer:
             program, self.near.plan, self.constants, self._place, leaves, pointers, whole.safe if tame else ()
         )
 
-    def _given(self, part: Part) -> dict[int, int]:
-        """The slot of each value that is read and was given; a negative one for what is read where it is."""
+    def _given(self, part: Part, room: int) -> dict[int, int]:
+        """The slot of each value that is read and was given; a negative one for what is read where it is.
+
+        Inputs are brought here, the small ones first, while there is room.
+        """
         nodes = self.program.nodes
         read = sorted({value for each in part.order for value in each.reads})
         inputs = [value for value in read if value < len(nodes) and nodes[value][0] == "input"]
         self.first: dict[int, int] = {}  # slot of each input that is brought here
         self.staged = 0
-        for k in sorted({nodes[value][1] for value in inputs}):
-            if self.inputs[k][2] != "one":
+        for k in sorted({nodes[value][1] for value in inputs}, key=lambda k: self.inputs[k][1].size):
+            if self.inputs[k][2] != "one" and self.staged + self.inputs[k][1].size <= room:
                 self.first[k] = self.staged
                 self.staged += self.inputs[k][1].size
         near = [value for value in inputs if nodes[value][1] in self.first]
         given = {value: self.first[nodes[value][1]] + nodes[value][2] for value in near}
-        ones = [name for name, _, kind in self.inputs if kind == "one"]
         self.elsewhere: list[Place] = []
         for value in read:
             if value in part.reads:
                 self.elsewhere.append(self._between(part.reads[value]))
             elif value in inputs and value not in given:
-                _, array, number = nodes[value]
-                self.elsewhere.append(("global", f"%{2 + ones.index(self.inputs[array][0])}+{number * self.bits // 8}"))
+                self.elsewhere.append(self._at_home(*nodes[value][1:]))
             else:
                 continue
             given[value] = -len(self.elsewhere)
         return given
+
+    def _at_home(self, array: int, number: int) -> Place:
+        """A number of an input that is read where it is."""
+        name, spec, kind = self.inputs[array]
+        if kind == "one":
+            ones = [other for other, _, kind in self.inputs if kind == "one"]
+            return "global", f"%{2 + ones.index(name)}+{number * self.bits // 8}"
+        return (
+            "C++",
+            f"{name}[lw_here * {spec.size} + {number}]" if kind == "rows" else f"{name}[{number} * count + lw_here]",
+        )
 
     def _between(self, place: int) -> Place:
         return "global", f"%1+{place * layouts.LANES[0] * self.bits // 8}"
@@ -151,6 +165,7 @@ class _Writer:
         yield "const int lane = lw_lane();"
         yield "const long long first = lw_begin + (long long)blockIdx.x * LW_LANES;"
         yield "const int rows = lw_end - first < LW_LANES ? (int)(lw_end - first) : LW_LANES;"
+        yield "const long long lw_here = first + (lane < rows ? lane : 0);"
         yield "const lw_shared lw_own = lw_address(lw_slots + lane);"
         yield f"REAL *const lw_row = lw_between + (long long)blockIdx.x * ({self.whole.places} * LW_LANES) + lane;"
         for k, slot in self.first.items():
@@ -170,5 +185,5 @@ class _Writer:
             yield "if (largest >= lw_magnitude(lw_angle_limit((REAL)0))) {"
             yield from (f"    {place} = lw_within_a_turn({place});" for place in places)
             yield "}"
-        yield "(void)count;"
+        yield "(void)count, (void)lw_here;"
         yield from self.body.lines

@@ -114,6 +114,7 @@ class _Launcher:
 
     def __call__(self, grid: Any, block: Any, arguments: Any, shared_mem: int) -> None:
         assert shared_mem <= max(48 * 1024, self.max_dynamic_shared_size_bytes)
+        assert shared_mem <= self.fake.shared_bytes
         numbers = [int(a) for a in arguments if isinstance(a, np.int64)]
         count = numbers[-1] if "const long long count)" in self.code else numbers[0]  # last, or before all others
         loops = "lw_records" in self.code  # which take turns

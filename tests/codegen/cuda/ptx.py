@@ -18,7 +18,7 @@ _EXPRESSIONS = {
     "or": "{0} || {1}",
     "not": "!{0}",
 }
-_COMPARED = {"lt": "<", "le": "<=", "gt": ">", "eq": "=="}
+_COMPARED = {"lt": "<", "le": "<=", "gt": ">", "eq": "==", "ne": "!="}
 
 
 def as_cpp(text: str) -> str:
@@ -32,10 +32,12 @@ def _registers(text: str) -> str:
     """Those that are used, as variables."""
     lines = re.findall(r'^ *"(?:.*)\\n"$|LW_GET\(.*|LW_PUT\(.*', text, re.MULTILINE)
     used = set(re.findall(r"\b[tp]\d+\b", "\n".join(lines)))
+    written = set(re.findall(r"(?:\.pred|\.f\d\d) ([tp]\d+),|LW_PUT\(([tp]\d+),", "\n".join(lines)))
+    assert used <= {name for both in written for name in both}, "a register is read and never written"
     reals = sorted(name for name in used if name.startswith("t"))
     truths = sorted(used - set(reals))
     return " ".join(
-        [f"REAL {name};" for name in (*reals, "n0", "n1", "n2")] + [f"bool {name};" for name in (*truths, "p")]
+        [f"REAL {name} = NAN;" for name in (*reals, "n0", "n1", "n2")] + [f"bool {name};" for name in (*truths, "p")]
     )
 
 
