@@ -118,9 +118,15 @@ class Tab:
         box.press("Enter")
 
     def on_screen(self, name: str, point: Sequence[float] = (0.0, 0.0, 0.0)) -> tuple[float, float]:
-        """Where a point of a node's frame is on the screen, in pixels."""
-        x, y = self.page.evaluate(_SCREEN, [name, *(float(each) for each in point)])
-        return float(x), float(y)
+        """Where a point of a node's frame is on the screen, in pixels, once neither it nor the camera moves any more."""
+        before = (np.nan, np.nan)
+        for _ in range(_PATIENCE // 200):
+            x, y = self.page.evaluate(_SCREEN, [name, *(float(each) for each in point)])
+            if abs(x - before[0]) < 0.1 and abs(y - before[1]) < 0.1:
+                return float(x), float(y)
+            before = (x, y)
+            self.page.wait_for_timeout(200)
+        raise AssertionError(f"{name} does not come to rest on the screen")
 
     @contextmanager
     def dragging(

@@ -40,6 +40,7 @@ def test_a_handle_moves_a_closed_mechanism(linkage_tab, linkage):
     tab.choose("Bodies")
     tab.page.get_by_role("button", name=linkage.model.bodies[COUPLER].name).click()
     tab.until("() => window.__viserMutable.nodeRefFromName['/handle'] != null")
+    tab.wait_for_pose("/handle", linkage.model.poses(linkage.q)[COUPLER, :3, 3])
     tab.until("() => window.__viserTestpoints.rendererInfo.render.calls > 10")
     size = linkage._handle_size(COUPLER)
     tip, far = (tab.on_screen("/handle", (share * size, 0.0, 0.0)) for share in (0.9, 2.0))
