@@ -118,7 +118,7 @@ class Tab:
         box.press("Enter")
 
     def on_screen(self, name: str, point: Sequence[float] = (0.0, 0.0, 0.0)) -> tuple[float, float]:
-        """Where a point of a node's frame is on the screen, in pixels, once neither it nor the camera moves any more."""
+        """Where a point of a node's frame is on the screen, in pixels, once neither it nor the camera moves."""
         before = (np.nan, np.nan)
         for _ in range(_PATIENCE // 200):
             x, y = self.page.evaluate(_SCREEN, [name, *(float(each) for each in point)])
