@@ -51,7 +51,7 @@ if hasattr(os, "register_at_fork"):
 def once(store: MutableMapping[Any, Any], key: Hashable, make: Callable[[], T]) -> T:
     """``store[key]``, made and kept there if it is missing; the same object for all who ask."""
     if (known := store.get(key, _MISSING)) is not _MISSING:
-        return known  # type: ignore[no-any-return]
+        return known  # type: ignore[no-any-return]  # a store has values of any type; a cast would cost a call
     place, mine = (id(store), key), _Making()
     try:
         while (value := store.get(key, _MISSING)) is _MISSING:

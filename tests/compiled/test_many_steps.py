@@ -111,7 +111,7 @@ def test_mistakes(model: Any, step: Any) -> None:
 
 def test_what_is_not_compiled_says_so() -> None:
     with pytest.raises(InputError, match="not a compiled function"):
-        lw.rollout(lambda q: q, 3)  # type: ignore[arg-type]
+        lw.rollout(lambda q: q, 3)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_one_sequence_by_name_and_inputs_by_name(step: Any) -> None:

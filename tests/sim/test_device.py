@@ -188,7 +188,7 @@ def test_closed_mechanisms(strict: Any) -> None:  # noqa: F811
 
 
 def test_what_is_found_on_the_host_goes_to_the_device_of_the_run(
-    strict: Any,  # noqa: F811
+    strict: Any,  # noqa: F811  # a fixture, imported by its name
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model = models.four_bar(1)

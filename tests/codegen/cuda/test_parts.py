@@ -232,8 +232,8 @@ def test_arrays_may_have_any_name(tmp_path: Path) -> None:
         "t0",
     )
     specs = tuple(ArraySpec(name, (1,)) for name in names)
-    nodes = [("input", k, 0) for k in range(len(names))]
-    nodes += [("add", k, (k + 1) % len(names)) for k in range(len(names))]  # type: ignore[misc]
+    nodes: list[Any] = [("input", k, 0) for k in range(len(names))]
+    nodes += [("add", k, (k + 1) % len(names)) for k in range(len(names))]
     results = tuple((len(names) + k,) for k in range(len(names)))
     program = Program("state", tuple(nodes), specs, specs, results)
     given = [np.arange(6.0)[:, None] + k for k in range(len(names))]
