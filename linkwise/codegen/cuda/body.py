@@ -12,6 +12,7 @@ from linkwise.codegen.cuda.ops import TABLE
 from linkwise.codegen.cuda.order import ordered
 from linkwise.tracing.program import Program
 
+_MOST = 8000  # constants of a table: 64 kB are all that a kernel can have
 _UNLIMITED = 1 << 30  # values in registers: what does not fit is left to the compiler, which knows them all
 
 
@@ -40,7 +41,7 @@ class Constants:
         nodes = (node for program in programs for node in program.nodes)
         values = dict.fromkeys(abs(node[1]) for node in nodes if node[0] == "const")
         table = [value for value in values if value not in (0.0, 0.5, 1.0, 2.0) and value == value]
-        return cls(bits, {value: k for k, value in enumerate(table)})
+        return cls(bits, {value: k for k, value in enumerate(table[:_MOST])})
 
     def table(self) -> list[str]:
         """Its definition."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from linkwise.codegen.cuda import divided, layout, spread, wide
 from linkwise.codegen.cuda import source as kernels
+from linkwise.codegen.cuda.body import Constants
 from linkwise.codegen.cuda.divided import DividedProgram, device_program, is_wide
 from linkwise.codegen.cuda.instructions import Instruction, instructions, operand
 from linkwise.codegen.cuda.layout import Kind
@@ -255,6 +257,17 @@ def test_no_kernel_asks_for_more_memory_than_there_is(available: int, monkeypatc
             assert max(kernel.shared_bytes for kernel in (*found.parts, found.last)) <= available
             alone = kernels.batch_kernel(program, made.dtype.itemsize * 8, shared_bytes=available)
             assert alone.shared_bytes <= available
+
+
+def test_a_table_has_no_more_constants_than_a_kernel_can_have() -> None:
+    """The others stand in the instructions."""
+    program = sums(3, 9000)
+    constants = Constants.of([program], 64)
+    assert 8 * len(constants.places) <= 64 * 1024
+    assert constants.text(1.5 + 8999, False) == "9000.5"
+    (part, *_) = DividedProgram(program, np.float64).kernels(("rows", "rows"), layout.SHARED_BYTES).parts
+    offsets = [int(offset) for offset in re.findall(r"lw_constant\+(\d+)", part.text)]
+    assert offsets and max(offsets) < 64 * 1024
 
 
 def sums(inputs: int, outputs: int) -> Program:
