@@ -29,14 +29,14 @@ from bench.robots import ROBOTS
 from bench.timing import Call, best_ns
 from linkwise.codegen.llvm import jit, kernel, machines, overlap, schedule, source
 from linkwise.codegen.llvm.kernel import BatchKernel, builtin_function
-from linkwise.tracing.program import Program
+from linkwise.tracing.block import Block
 
 BATCH = 8192
 
 
 def robot_programs(
     robots: Sequence[str] = ("panda", "g1"), quantities: Sequence[str] = ("inverse_dynamics", "forward_dynamics")
-) -> list[tuple[str, Program]]:
+) -> list[tuple[str, Block]]:
     import linkwise as lw
 
     found = []
@@ -53,14 +53,14 @@ def robot_programs(
     return found
 
 
-def synthetic() -> list[tuple[str, Program]]:
+def synthetic() -> list[tuple[str, Block]]:
     made = [
         make(n) for n in (7, 29) for make in (synthetic_programs.inverse_dynamics, synthetic_programs.forward_dynamics)
     ]
     return [(program.name, program) for program in made]
 
 
-def arrays(program: Program, dtype: Any, count: int = BATCH) -> tuple[list[Any], list[Any]]:
+def arrays(program: Block, dtype: Any, count: int = BATCH) -> tuple[list[Any], list[Any]]:
     rng = np.random.default_rng(0)
     inputs = [rng.normal(size=(count, array.size)).astype(dtype) for array in program.inputs]
     return inputs, [np.empty((count, array.size), dtype) for array in program.outputs]
@@ -71,7 +71,7 @@ def timed(function: Callable[[], Any]) -> tuple[Any, float]:
     return function(), time.perf_counter() - start
 
 
-def overview(programs: Sequence[tuple[str, Program]]) -> None:
+def overview(programs: Sequence[tuple[str, Block]]) -> None:
     print(
         f"{'':24} {'nodes':>6} {'f64':>7} {'2 thr.':>7} {'f32':>7} {'single':>7}  ns;  {'compile':>8} {'load':>8}  ms"
     )
@@ -99,7 +99,7 @@ def overview(programs: Sequence[tuple[str, Program]]) -> None:
         print(f"{name:24} {len(program.nodes):6} {figures}       {1e3 * compiling:8.1f} {1e3 * loading:8.1f}")
 
 
-def choices(programs: Sequence[tuple[str, Program]], dtype: Any = np.float64) -> None:
+def choices(programs: Sequence[tuple[str, Block]], dtype: Any = np.float64) -> None:
     machine = machines.host()
     for name, program in programs:
         calls, labels = [], []

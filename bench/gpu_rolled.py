@@ -18,13 +18,13 @@ from linkwise.codegen import targets
 from linkwise.codegen.cuda.instructions import instructions
 from linkwise.codegen.cuda.rolled_plan import LoopPlan, planned
 from linkwise.rolled.function import RolledFunction
-from linkwise.tracing.rolled_program import RolledProgram
+from linkwise.tracing.program import Program
 
 CHECKED = 64  # states compared with the CPU
 FUNCTIONS = ("inverse_dynamics", "forward_dynamics")
 
 
-def moved_and_issued(program: RolledProgram) -> tuple[int, int]:
+def moved_and_issued(program: Program) -> tuple[int, int]:
     """Numbers that one state's loops move between registers and memory, and the instructions of its arithmetic."""
     arrays = (*program.inputs, *program.outputs)
     moved, issued = 2 * sum(array.size for array in arrays), 0  # from rows to lanes, or back

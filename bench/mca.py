@@ -29,7 +29,7 @@ from linkwise.codegen.llvm import jit, source, transcendental
 from linkwise.codegen.llvm.lock import using_llvm
 from linkwise.codegen.llvm.machines import Machine
 from linkwise.codegen.llvm.plan import Group, make_plan
-from linkwise.tracing.program import Program
+from linkwise.tracing.block import Block
 
 _X86, _ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
 MACHINES = {
@@ -188,7 +188,7 @@ class Code:
     woven: bool
 
     @classmethod
-    def of(cls, program: Program, machine: Machine, bits: int) -> Code:
+    def of(cls, program: Block, machine: Machine, bits: int) -> Code:
         """Compiled for any machine, from any machine."""
         with using_llvm() as llvm:
             llvm.initialize_all_targets()
@@ -198,7 +198,7 @@ class Code:
         return cls(functions(text), woven="%next0" in module.text)
 
 
-def cost(program: Program, machine: Machine, bits: int = 64) -> Cost | None:
+def cost(program: Block, machine: Machine, bits: int = 64) -> Cost | None:
     """What a state costs; None if the analyser does not know the machine."""
     if not known(machine):
         return None
@@ -217,7 +217,7 @@ def cost(program: Program, machine: Machine, bits: int = 64) -> Cost | None:
     )
 
 
-def _rounds(program: Program, code: Code, lanes: int) -> dict[str, int]:
+def _rounds(program: Block, code: Code, lanes: int) -> dict[str, int]:
     """How often each loop outside the body is run for a block of states."""
     rounds: dict[str, int] = {}
     for piece in make_plan(program).pieces:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from linkwise.tracing.program import ArraySpec, Program
+from linkwise.tracing.block import ArraySpec, Block
 
 
 class Tape:
@@ -164,7 +164,7 @@ def _chain(n: int, tape: Tape) -> list[dict[str, Any]]:
     return links
 
 
-def _finish(name: str, tape: Tape, n: int, names: tuple[str, ...], results: list[list[Num]]) -> Program:
+def _finish(name: str, tape: Tape, n: int, names: tuple[str, ...], results: list[list[Num]]) -> Block:
     keep = sorted(_reach(tape.nodes, [r.i for row in results for r in row]))
     number = {old: new for new, old in enumerate(keep)}
     nodes = [
@@ -173,7 +173,7 @@ def _finish(name: str, tape: Tape, n: int, names: tuple[str, ...], results: list
         else (tape.nodes[i][0], *(number[a] for a in tape.nodes[i][1:]))
         for i in keep
     ]
-    return Program(
+    return Block(
         name,
         tuple(nodes),
         tuple(ArraySpec(x, (n,)) for x in names),
@@ -194,7 +194,7 @@ def _reach(nodes: list[tuple[Any, ...]], roots: list[int]) -> set[int]:
     return seen
 
 
-def inverse_dynamics(n: int) -> Program:
+def inverse_dynamics(n: int) -> Block:
     tape = Tape()
     links = _chain(n, tape)
     zero = tape.const(0)
@@ -228,7 +228,7 @@ def inverse_dynamics(n: int) -> Program:
     return _finish(f"id{n}", tape, n, ("q", "v", "vdot"), [tau])
 
 
-def forward_dynamics(n: int) -> Program:
+def forward_dynamics(n: int) -> Block:
     """Articulated-body algorithm; symmetric blocks stored once."""
     tape = Tape()
     links = _chain(n, tape)

@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from linkwise.codegen.routine import Routine
+from linkwise.tracing.program import Program
 
 
 class Runner(Protocol):
     """A routine that is ready to run."""
 
-    routine: Routine
+    routine: Program
 
     def run(
         self,
@@ -42,7 +42,7 @@ class Home(ABC):
     """The library of the arrays here: NumPy, or one with the same functions."""
 
     @abstractmethod
-    def runner(self, routine: Routine, dtype: np.dtype[Any], few: bool) -> Runner:
+    def runner(self, routine: Program, dtype: np.dtype[Any], few: bool) -> Runner:
         """The routine, compiled; ``few``: for one or two states, which need not wait for others."""
 
     @abstractmethod

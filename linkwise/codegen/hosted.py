@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 from linkwise.codegen import routine as routines
 from linkwise.codegen.llvm.kernel import BatchKernel
 from linkwise.codegen.llvm.rolled import RolledKernel
-from linkwise.tracing.rolled_program import RolledProgram
+from linkwise.tracing.program import Program
 
 Array = NDArray[Any]
 
@@ -23,7 +23,7 @@ Array = NDArray[Any]
 class HostedRoutine:
     """A routine that the interpreter steps through."""
 
-    def __init__(self, routine: routines.Routine, dtype: DTypeLike = np.float64) -> None:
+    def __init__(self, routine: routines.Program, dtype: DTypeLike = np.float64) -> None:
         self.routine = routine
         self.dtype = np.dtype(dtype)
         self._kernels: dict[int, BatchKernel | RolledKernel] = {}
@@ -104,7 +104,7 @@ class HostedRoutine:
     def _kernel(self, program: Any, count: int) -> BatchKernel | RolledKernel:
         kernel = self._kernels.get(id(program))
         if kernel is None:
-            if isinstance(program, RolledProgram):
+            if isinstance(program, Program):
                 kernel = RolledKernel.build(program, self.dtype, single=count < 3)
             else:
                 kernel = BatchKernel.build(program, self.dtype)

@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwise.codegen import recycled, targets
 from linkwise.codegen.home import Home, Runner
-from linkwise.codegen.routine import Routine
+from linkwise.tracing.program import Program
 
 
 class Processor(Home):
@@ -23,7 +23,7 @@ class Processor(Home):
         """There is one."""
         return "PROCESSOR"
 
-    def runner(self, routine: Routine, dtype: np.dtype[Any], few: bool) -> Runner:
+    def runner(self, routine: Program, dtype: np.dtype[Any], few: bool) -> Runner:
         """Compiled; stepped through by the interpreter where Python functions are called."""
         if routine.is_compilable:
             from linkwise.codegen.llvm.routine import RoutineKernel

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from linkwise.codegen.routine import Buffer, Call, Copy, Read, Record, Routine, Statement, WhileAny
-from linkwise.tracing.program import Program
-from linkwise.tracing.rolled_program import RolledProgram
+from linkwise.tracing.block import Block
+from linkwise.tracing.program import Buffer, Call, Copy, Program, Read, Record, Statement, WhileAny
 from linkwise.tracing.tracer import Tracer
 
 
@@ -26,7 +25,7 @@ class Rollout:
 
 
 @dataclass(frozen=True, eq=False)
-class Repetition(Routine):
+class Repetition(Program):
     """A routine that repeats one program.
 
     Its rows: :attr:`CLOCK`, numbers of the first step and behind the last; ``given``, the inputs that are no sequences,
@@ -34,7 +33,7 @@ class Repetition(Routine):
     sequences. Its records: the outputs, if recorded.
     """
 
-    step: Program | RolledProgram = field(kw_only=True)
+    step: Block | Program = field(kw_only=True)
     rollout: Rollout = field(kw_only=True)
 
     CLOCK = "clock"
@@ -50,7 +49,7 @@ class Repetition(Routine):
         return f"made{number}"
 
 
-def repeated(step: Program | RolledProgram, rollout: Rollout) -> Repetition:
+def repeated(step: Block | Program, rollout: Rollout) -> Repetition:
     """The routine of many steps."""
     fed = {given for _, given in rollout.feedback}
     inputs = [Repetition.given(k) for k in range(len(step.inputs))]
@@ -84,7 +83,7 @@ def repeated(step: Program | RolledProgram, rollout: Rollout) -> Repetition:
     )
 
 
-def _counting(name: str, first: bool) -> Program:
+def _counting(name: str, first: bool) -> Block:
     """The number of a step, and whether there is one."""
     tracer = Tracer()
     before = None if first else tracer.input("number", (1,))[0]

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from linkwise.errors import InputError, LinkwiseError
+from linkwise.tracing.block import Block
 from linkwise.tracing.program import Program
-from linkwise.tracing.rolled_program import RolledProgram
 
 if TYPE_CHECKING:
     from linkwise.codegen.home import Home
-    from linkwise.codegen.routine import Routine
     from linkwise.codegen.steps import Repetition
+    from linkwise.tracing.program import Program
 
 # What is in the memory of the processor for certain; anything else is shown to the targets with memory of their own.
 _ON_HOST = (np.ndarray, float, int, list, tuple)
@@ -51,10 +51,10 @@ class Target(ABC):
     """Whether few loops with large bodies are better than more with smaller ones: where there are registers enough."""
 
     @abstractmethod
-    def source(self, program: Program | RolledProgram, dtype: np.dtype[Any]) -> str:
+    def source(self, program: Block | Program, dtype: np.dtype[Any]) -> str:
         """The program as text, for float64 or float32; with loops only where ``loops`` says so."""
 
-    def emit(self, program: Program | RolledProgram, folder: Path, dtype: np.dtype[Any]) -> tuple[Path, ...]:
+    def emit(self, program: Block | Program, folder: Path, dtype: np.dtype[Any]) -> tuple[Path, ...]:
         """Write the files of a program into a folder that exists; their paths."""
         path = folder / (re.sub(r"\W", "_", program.name) + self.suffix)
         path.write_text(self.source(program, dtype), encoding="utf-8")
@@ -70,7 +70,7 @@ class Target(ABC):
 
     def call(
         self,
-        program: Program | RolledProgram,
+        program: Block | Program,
         made: dict[Any, Any],
         name: str,
         arrays: Sequence[Any],
@@ -93,7 +93,7 @@ class Target(ABC):
         """The place where arrays in this target's memory are, for runs that keep theirs there."""
         raise LinkwiseError(f"code of the target {self.name!r} is written, not run")
 
-    def routine_source(self, routine: Routine, dtype: np.dtype[Any]) -> str:
+    def routine_source(self, routine: Program, dtype: np.dtype[Any]) -> str:
         """A routine as text: a simulation's loop, many steps of a function."""
         raise InputError(f"the target {self.name!r} has no code for loops over time", allowed="cuda, llvm")
 

@@ -15,7 +15,7 @@ from linkwise.compiled.scalar_arrays import scalar_array
 from linkwise.compiled.symbols import taken_apart
 from linkwise.errors import InputError
 from linkwise.scalar_protocol import NumPyScalar
-from linkwise.tracing.program import ArraySpec
+from linkwise.tracing.block import ArraySpec
 
 _FLOAT64 = np.dtype(np.float64)
 _FLOAT32 = np.dtype(np.float32)

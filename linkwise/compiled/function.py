@@ -17,9 +17,9 @@ from linkwise.compiled.purity import checked_once
 from linkwise.compiled.scalar_arrays import scalar_array
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError
 from linkwise.once import cached_property, once
+from linkwise.tracing.block import Block
 from linkwise.tracing.counts import Counts, count
 from linkwise.tracing.program import Program
-from linkwise.tracing.rolled_program import RolledProgram
 from linkwise.tracing.tracer import Traced, Tracer
 
 if TYPE_CHECKING:
@@ -73,14 +73,14 @@ class CompiledFunction:
         self._quick: Callable[..., Any] | None = None
 
     @cached_property
-    def _traced(self) -> tuple[Program, type[Any] | None]:
+    def _traced(self) -> tuple[Block, type[Any] | None]:
         tracer = Tracer()
         arguments = [tracer.input(name, shape) for name, shape in self.inputs]
         outputs, result_type = _named_outputs(self.text(*arguments))
         return tracer.finish(self.name, outputs), result_type
 
     @property
-    def program(self) -> Program:
+    def program(self) -> Block:
         """The straight-line program of this function."""
         return self._traced[0]
 
@@ -109,7 +109,7 @@ class CompiledFunction:
         home.mkdir(parents=True, exist_ok=True)
         return chosen.emit(self._program_for(chosen), home, kind)
 
-    def _program_for(self, target: targets.Target) -> Program | RolledProgram:
+    def _program_for(self, target: targets.Target) -> Block | Program:
         """What a target writes."""
         return self.program
 

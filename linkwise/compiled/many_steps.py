@@ -1,6 +1,6 @@
 """Many steps of a compiled function in one call: results take the place of inputs, step after step.
 
-All steps are one :class:`~linkwise.codegen.routine.Routine`, as the loops of ``lw.simulate`` are: on the processor it
+All steps are one :class:`~linkwise.tracing.program.Program`, as the loops of ``lw.simulate`` are: on the processor it
 runs without leaving machine code, on a GPU it is one kernel and the state stays on the chip. For simulation with
 events, error control and outputs at given times there is ``lw.simulate``; this is for what needs only a step and its
 repetition, many thousand times side by side: sampling controllers, training, ensembles.

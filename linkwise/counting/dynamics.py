@@ -27,9 +27,9 @@ from linkwise.model.layout import lay_out
 from linkwise.model.mechanism import Mechanism
 from linkwise.model.placement import transform
 from linkwise.model.tree import Tree
+from linkwise.tracing.block import Block
 from linkwise.tracing.counts import Counts
 from linkwise.tracing.counts import count as count_program
-from linkwise.tracing.program import Program
 from linkwise.tracing.tracer import trace
 
 Frames = Literal["general", "dh", "regrouped"]
@@ -92,7 +92,7 @@ def check_name(name: str) -> None:
         raise UnknownNameError("algorithm", name, [*OWN, *ALGORITHMS])
 
 
-def _program(name: str, quantity: Kind, function: Callable[..., Any], tree: Tree) -> Program:
+def _program(name: str, quantity: Kind, function: Callable[..., Any], tree: Tree) -> Block:
     nq, nv = (tree.nq,), (tree.nv,)
     if quantity == "mass matrix":
         return trace(name, lambda q: [("out", (*nv, *nv), [x for row in function(tree, q) for x in row])], [("q", nq)])

@@ -14,11 +14,11 @@ from typing import Any
 
 from linkwise.algorithms.freedoms import Matrix
 from linkwise.algorithms.sparse_factor import factorize
-from linkwise.codegen.routine import Buffer, Call, Copy, Routine, Statement, WhileAny
 from linkwise.kinematics.goals import Flat
 from linkwise.kinematics.problem import Problem
 from linkwise.spatial.scalar import Scalar, is_zero, sqrt, where
-from linkwise.tracing.program import Program
+from linkwise.tracing.block import Block
+from linkwise.tracing.program import Buffer, Call, Copy, Program, Statement, WhileAny
 from linkwise.tracing.tracer import Tracer
 
 RUNNING, REACHED, STUCK = 0.0, 1.0, 2.0
@@ -34,7 +34,7 @@ _LONGEST = 1.0  # in one step, in units of the metric
 _ROUNDING = 1e-13  # of the trace: keeps redundant equations from dividing by zero
 
 
-def traced(name: str, function: Callable[..., dict[str, Any]], inputs: dict[str, int]) -> Program:
+def traced(name: str, function: Callable[..., dict[str, Any]], inputs: dict[str, int]) -> Block:
     """A function of flat vectors that returns named vectors and scalars, as a program."""
     tracer = Tracer()
     found = function(*(tracer.input(key, (size,)) for key, size in inputs.items()))
@@ -42,7 +42,7 @@ def traced(name: str, function: Callable[..., dict[str, Any]], inputs: dict[str,
     return tracer.finish(name, [(key, (len(values),), values) for key, values in outputs])
 
 
-def reaching(problem: Problem) -> Routine:
+def reaching(problem: Problem) -> Program:
     """From a guess to a solution, or to where it gets stuck.
 
     Rows: q, x (what is aimed at), tolerance (of lengths, angles, closures), control; ``errors`` (a length, an angle,
@@ -110,7 +110,7 @@ def reaching(problem: Problem) -> Routine:
     return loop("inverse_kinematics", kept, first, again, last)
 
 
-def loop(name: str, kept: Sequence[Buffer], first: Program, again: Program, last: Program | None = None) -> Routine:
+def loop(name: str, kept: Sequence[Buffer], first: Block, again: Block, last: Block | None = None) -> Program:
     """``first``, then ``again`` while any state runs; what ``again`` calls ``…_next`` takes the place of its inputs."""
     known = {buffer.name: buffer for buffer in kept}
     programs = [p for p in (first, again, last) if p is not None]
@@ -121,7 +121,7 @@ def loop(name: str, kept: Sequence[Buffer], first: Program, again: Program, last
         [Copy(a.name, a.name.removesuffix("_next")) for a in p.outputs if a.name.endswith("_next")] for p in programs
     ]
     statements: tuple[Statement, ...] = (calls[0], *copies[0], WhileAny("running", (calls[1], *copies[1])), *calls[2:])
-    return Routine(name, tuple(known.values()), statements)
+    return Program(name, tuple(known.values()), statements)
 
 
 def step(problem: Problem, q: Flat, e: Flat, J: Matrix, damping: Scalar, wish: Flat | None = None) -> list[Scalar]:

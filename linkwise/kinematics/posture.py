@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from linkwise.codegen.routine import Buffer, Routine
 from linkwise.kinematics.goals import Flat
 from linkwise.kinematics.levenberg import chosen, flat, is_running, loop, rows, square, step, traced
 from linkwise.kinematics.problem import Problem
 from linkwise.spatial.scalar import Scalar, where
+from linkwise.tracing.program import Buffer, Program
 
 RUNNING, SETTLED = 0.0, 1.0
 CONTROL = ("status", "share", "distance", "left")
@@ -25,7 +25,7 @@ _ASTRAY = 1e-5  # of |e|²
 _GAIN = 1e-13  # of the square of the distance: less is not worth a pass
 
 
-def settling(problem: Problem) -> Routine:
+def settling(problem: Problem) -> Program:
     """From a solution to the nearest one. Rows: q, x, rest (nq), control."""
     m, n = problem.rows, len(problem.active)
     sizes = {"q": problem.nq, "x": problem.aims, "rest": problem.nq, "e": m, "J": m * n, "control": len(CONTROL)}

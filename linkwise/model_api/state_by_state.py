@@ -14,7 +14,7 @@ from linkwise.algorithms.closed_system import ConstraintForces, Impulse
 from linkwise.compiled.arrays import Batch
 from linkwise.compiled.function import Chart, CompiledFunction
 from linkwise.model_api.null_space import NullSpace
-from linkwise.tracing.program import ArraySpec
+from linkwise.tracing.block import ArraySpec
 
 if TYPE_CHECKING:
     from linkwise.model_api.model import Model

@@ -19,8 +19,8 @@ from linkwise.rolled.long_chain import function_type
 from linkwise.rolled.tree import RolledTree, change_of
 from linkwise.rolled.vectors import DualVector, GlobalInput
 from linkwise.spatial.dual import Dual, new_level
-from linkwise.tracing.program import ArraySpec
-from linkwise.tracing.rolled_program import RolledProgram
+from linkwise.tracing.block import ArraySpec
+from linkwise.tracing.program import Program
 
 if TYPE_CHECKING:
     from linkwise.model_api.model import Model
@@ -113,7 +113,7 @@ def _rolling(
     whose rates are inputs too.
     """
 
-    def roll(name: str, far: bool = False) -> RolledProgram:
+    def roll(name: str, far: bool = False) -> Program:
         ground = Ground()
         handles = {n: GlobalInput(n, ArraySpec(n, shape), link_start(n), ground) for n, shape in inputs}
         rates = {n: GlobalInput(f"d{n}", handles[n].spec, handles[n].per_link, ground) for n in handles if n in moving}
@@ -136,7 +136,7 @@ def _rolling(
         if moving:
             result = change_of(result, level)
         outputs = result._asdict() if text.result else {"out": result}
-        program: RolledProgram = tree.finish(name, [*handles.values(), *rates.values()], outputs, far)
+        program: Program = tree.finish(name, [*handles.values(), *rates.values()], outputs, far)
         return program
 
     return roll

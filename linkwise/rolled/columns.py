@@ -15,8 +15,8 @@ from linkwise.errors import InputError
 from linkwise.once import once
 from linkwise.rolled.function import ManyLinksFunction, RolledFunction
 from linkwise.spatial.scalar import Scalar
+from linkwise.tracing.block import ArraySpec
 from linkwise.tracing.calls import CallingTracer
-from linkwise.tracing.program import ArraySpec
 
 _UNITS_BYTES = 1 << 25  # unit vectors are taken some at a time, so that their arrays stay this small
 

@@ -19,7 +19,7 @@ from linkwise.codegen.cuda.runtime import cupy
 from linkwise.model.tree import Tree
 from linkwise.once import cached_property, once
 from linkwise.rolled.pairs import PairwiseForwardDynamics, step
-from linkwise.tracing.rolled_program import RolledProgram
+from linkwise.tracing.program import Program
 
 SEGMENTS = 2048
 """How many there are, about. More would be shorter, but one level of joints more; and on segments of few links rounding
@@ -106,7 +106,7 @@ class LongChainProgram:
     rollout = None
     takes_addresses = False
 
-    def __init__(self, tree: Tree, program: RolledProgram, dtype: Any) -> None:
+    def __init__(self, tree: Tree, program: Program, dtype: Any) -> None:
         self.program, self.dtype = program, np.dtype(dtype)
         self._tree = tree
         self._from_link_to_link = RolledDeviceProgram(program, dtype)

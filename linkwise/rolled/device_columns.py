@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwise.codegen.cuda.layout import Kind
 from linkwise.codegen.cuda.runtime import cupy
-from linkwise.tracing.program import ArraySpec
+from linkwise.tracing.block import ArraySpec
 
 if TYPE_CHECKING:
     from linkwise.rolled.columns import ColumnsFunction

@@ -17,21 +17,26 @@ from linkwise.rolled.record import Recorded
 from linkwise.rolled.systems import Solved, needed
 from linkwise.rolled.vectors import FieldVector, GlobalInput
 from linkwise.spatial.scalar import Scalar
+from linkwise.tracing.block import ArraySpec
 from linkwise.tracing.passes import extract
-from linkwise.tracing.program import ArraySpec
-from linkwise.tracing.rolled_program import (
+from linkwise.tracing.program import (
     PARAMETERS,
     Angles,
-    Constant,
-    Loop,
-    LoopBody,
-    Once,
-    RolledProgram,
-    Step,
+    Buffer,
+    Call,
+    For,
+    Initial,
+    Program,
+    Statement,
     Stretch,
-    Tasks,
+    Switch,
+    choice,
+    input_buffer,
+    output_buffer,
 )
 from linkwise.tracing.tracer import Traced
+
+_LINKS = "links"  # the rows of the table that belong to links
 
 
 class Finisher:
@@ -49,6 +54,7 @@ class Finisher:
         self.column_of: dict[str, int] = {}
         self.spaces: dict[str, int] = {}
         self.rows: list[list[int]] = []
+        self.ranges = [(_LINKS, 0, len(tree.links))]
         vectors = {n: output for n, output in outputs.items() if isinstance(output, FieldVector)}
         results = {n: np.asarray(x, object) for n, x in outputs.items() if n not in vectors}
         for output_name, vector in vectors.items():
@@ -60,7 +66,7 @@ class Finisher:
         self.loops = [record for record in records if isinstance(record, Recorded)]
         self.written = [record for record in records if isinstance(record, Written)]
         self.solved = [record for record in records if isinstance(record, Solved)]
-        self.bodies_of: dict[Any, tuple[LoopBody, ...]] = {}
+        self.bodies_of: dict[Any, tuple[Call, ...]] = {}
         self.plan = joined(records, tree.kinds, far)
         self.stored_size = self._sizes()
         for item in inputs:
@@ -73,22 +79,24 @@ class Finisher:
             self._place_array(f"out:{output_name}", vector.per_link, vector.shape)
         shapes = {n: vector.shape for n, vector in vectors.items()} | {n: x.shape for n, x in results.items()}
         steps = self._steps()
-        self.program = RolledProgram(
+        self.program = Program(
             name,
-            tuple(i.spec for i in inputs),
-            tuple(ArraySpec(n, shapes[n]) for n in outputs),
-            self.kind_of,
-            self._offsets(),
-            self.parameters,
-            self.spaces,
-            tuple(self._constants()),
+            (
+                *(Buffer(space, size, open=True) for space, size in self.spaces.items()),
+                *(input_buffer(i.spec) for i in inputs),
+                *(output_buffer(ArraySpec(n, shapes[n])) for n in outputs),
+            ),
             steps,
+            rows=self._offsets(),
+            ranges=tuple(self.ranges),
+            parameters=self.parameters,
+            initial=tuple(self._constants()),
         )
 
-    def _steps(self) -> tuple[Step, ...]:
+    def _steps(self) -> tuple[Statement, ...]:
         """The loops and what happens between them; sines and cosines of what is known beforehand come first."""
         hoisted = self._hoisted()
-        angles: list[Step] = []
+        angles: list[Statement] = []
         if any(hoisted):
             self._angle_space(hoisted)
             kinds = self.tree.kinds
@@ -97,7 +105,7 @@ class Finisher:
                 self._loop_of(arguments, [{}] * len(hoisted), [{}] * len(hoisted), reverse=False),
                 Angles("angles", "sines", "cosines"),
             ]
-        steps: list[Step] = []
+        steps: list[Statement] = []
         for item in self.plan:
             if isinstance(item, JoinedLoop):
                 steps.append(self._loop_of(item.stores(), hoisted, item.found(self.tree.kinds), item.reverse))
@@ -107,7 +115,7 @@ class Finisher:
                 steps.append(self._once_of(item))
         first = 1 if COMPUTED in self.spaces else 0  # link constants are computed before their sines are taken
         whole = [*steps[:first], *angles, *steps[first:]]
-        return tuple(step for step in whole if not (isinstance(step, Loop) and not any(step.bodies)))
+        return tuple(step for step in whole if not _is_idle(step))
 
     def _place_array(self, name: str, per_link: str, shape: tuple[int, ...]) -> None:
         """Where each link's part of an input or an output begins."""
@@ -225,11 +233,11 @@ class Finisher:
             return self.stored_size[f"{spot.space}:to"] + spot.start
         return self.stored_size[spot.space] * spot.at + spot.start
 
-    def _constants(self) -> Iterator[Constant]:
+    def _constants(self) -> Iterator[Initial]:
         for spot, numbers in self.tree.constants:
             if spot.space in self.spaces:
                 start = self._offset(spot)
-                yield from (Constant(spot.space, start + i, x) for i, x in enumerate(numbers))
+                yield from (Initial(spot.space, start + i, x) for i, x in enumerate(numbers))
 
     def _hoisted(self) -> list[dict[int, tuple[str, int]]]:
         """For each kind: sines and cosines of what is known before any sweep, and where they will be found."""
@@ -285,12 +293,13 @@ class Finisher:
         hoisted: list[dict[int, tuple[str, int]]],
         found: Sequence[dict[int, int]],
         reverse: bool,
-    ) -> Loop:
+    ) -> For:
         bodies = []
         for kind, into, known, same in zip(self.tree.kinds, stores, hoisted, found, strict=True):
             outputs = [(space, values) for space, values in into.items() if values]
             bodies.append(self._body(kind, outputs, known, same) if outputs else None)
-        return Loop(tuple(bodies), reverse)
+        column = self._column("kind", self.kind_of) if len(bodies) > 1 else 0
+        return For(_LINKS, choice(bodies, column), reverse)
 
     def _body(
         self,
@@ -298,10 +307,10 @@ class Finisher:
         outputs: list[tuple[str, list[Scalar]]],
         known: dict[int, tuple[str, int]],
         same: dict[int, int],
-    ) -> LoopBody:
+    ) -> Call:
         results = [(space, [kind.tracer.number(v) for v in values]) for space, values in outputs]
         program = extract(f"kind{kind.index}", kind.tracer.nodes, kind.tracer.inputs, results, known, same)
-        return LoopBody(
+        return Call(
             program,
             tuple(self._stretch(spec.name) for spec in program.inputs),
             tuple(self._stretch(spec.name) for spec in program.outputs),
@@ -311,7 +320,7 @@ class Finisher:
         space = name.rsplit(":", 1)[0] if name.startswith("handed:") else name
         return Stretch(space, self.column_of[name])
 
-    def _once_of(self, written: Written) -> Once:
+    def _once_of(self, written: Written) -> For:
         ground = self.tree.ground
         stores = [(spot, leaves) for spot, leaves in written.stores if self._exists(spot)]
         results = [(spot.name, [ground.tracer.number(x) for x in leaves]) for spot, leaves in stores]
@@ -320,35 +329,55 @@ class Finisher:
         self.rows.append([self._offset(spot) for spot in spots])
         stretches = [Stretch(spot.space, column) for column, spot in enumerate(spots)]
         cut = len(program.inputs)
-        return Once(LoopBody(program, tuple(stretches[:cut]), tuple(stretches[cut:])), len(self.rows) - 1)
+        return For(self._range(1), (Call(program, tuple(stretches[:cut]), tuple(stretches[cut:])),))
 
-    def _tasks_of(self, item: Solved) -> Tasks:
+    def _tasks_of(self, item: Solved) -> For:
         """The tasks of a program with one list of them, in the spaces of this one."""
         program = item.program
-        (loop,) = program.steps
-        assert isinstance(loop, Loop)
+        (loop,) = program.statements
+        assert isinstance(loop, For)
+        bodies, kind_column = _bodies(loop)
         names = {name: spot.space for name, spot in item.arrays.items()}
         key = (id(program), *names.values())
         if key not in self.bodies_of:
 
             def there(stretches: Sequence[Stretch]) -> tuple[Stretch, ...]:
-                return tuple(replace(stretch, space=names[stretch.space]) for stretch in stretches)
+                return tuple(replace(stretch, buffer=names[stretch.buffer]) for stretch in stretches)
 
-            bodies = [body for body in loop.bodies if body is not None]
-            self.bodies_of[key] = tuple(LoopBody(b.program, there(b.inputs), there(b.outputs)) for b in bodies)
-        first, kind = len(self.rows), program.offsets.shape[1]
+            self.bodies_of[key] = tuple(Call(b.code, there(b.inputs), there(b.outputs)) for b in bodies)
         begin = {spot.space: self._offset(spot) for spot in item.arrays.values()}
-        for row, number in zip(program.offsets, program.kinds, strict=True):
-            body = self.bodies_of[key][int(number)]
+        for row in program.rows:
+            body = self.bodies_of[key][int(row[kind_column])]
             own = row.tolist()
             for stretch in {*body.inputs, *body.outputs}:
-                own[stretch.column] += begin[stretch.space]
-            self.rows.append([*own, int(number)])
-        return Tasks(self.bodies_of[key], first, len(program.kinds), kind)
+                own[stretch.column] += begin[stretch.buffer]
+            self.rows.append(own)
+        return For(self._range(len(program.rows)), choice(self.bodies_of[key], kind_column))
+
+    def _range(self, count: int) -> str:
+        """A name for the last rows of the table so far."""
+        name = f"rows{len(self.ranges)}"
+        self.ranges.append((name, len(self.tree.links) + len(self.rows) - count, count))
+        return name
 
     def _exists(self, spot: Spot) -> bool:
         """Whether anything reads the space."""
         return spot.space in self.spaces or spot.space.startswith("out:")
+
+
+def _bodies(loop: For) -> tuple[list[Call], int]:
+    """What a loop does for each kind of row, and the column of the kind."""
+    (statement,) = loop.body
+    if isinstance(statement, Switch):
+        return [one for case in statement.cases for one in case if isinstance(one, Call)], statement.column
+    assert isinstance(statement, Call)
+    return [statement], -1
+
+
+def _is_idle(statement: Statement) -> bool:
+    """Whether a loop does nothing for any kind of link."""
+    inner = statement.body[0] if isinstance(statement, For) else statement
+    return isinstance(inner, Switch) and not any(inner.cases)
 
 
 def outward_slots(parents: Any) -> tuple[Any, Any, int]:

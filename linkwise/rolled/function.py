@@ -15,16 +15,16 @@ from linkwise.errors import InputError
 from linkwise.once import cached_property
 from linkwise.spatial.dual import Dual, parts_of_level
 from linkwise.spatial.scalar import Scalar, is_zero
+from linkwise.tracing.block import Block
 from linkwise.tracing.calls import CallingTracer
 from linkwise.tracing.program import Program
-from linkwise.tracing.rolled_program import RolledProgram
 from linkwise.tracing.tracer import Traced
 
 
 class Rolling(Protocol):
     """Makes the program with loops, under a name."""
 
-    def __call__(self, name: str, far: bool = False) -> RolledProgram:
+    def __call__(self, name: str, far: bool = False) -> Program:
         """``far``: sweeps are joined as :func:`linkwise.rolled.joining.joined` says."""
 
 
@@ -126,15 +126,15 @@ class RolledFunction(ManyLinksFunction):
         self._changes: dict[tuple[str, ...], RolledFunction] = {}
 
     @cached_property
-    def rolled_program(self) -> RolledProgram:
+    def rolled_program(self) -> Program:
         """The program with loops."""
         return self._rolling(self.name)
 
     @cached_property
-    def _joined_far(self) -> RolledProgram:
+    def _joined_far(self) -> Program:
         return self._rolling(self.name, far=True)
 
-    def rolled_for(self, target: targets.Target) -> RolledProgram:
+    def rolled_for(self, target: targets.Target) -> Program:
         """The program with loops as a target runs it best."""
         return self._joined_far if target.joins_far else self.rolled_program
 
@@ -174,7 +174,7 @@ class RolledFunction(ManyLinksFunction):
         finished = batch.finish(results, out)
         return finished[0] if self._result is None else self._result._make(finished)
 
-    def _program_for(self, target: targets.Target) -> Program | RolledProgram:
+    def _program_for(self, target: targets.Target) -> Block | Program:
         """The program with loops where the target has them, else the unrolled one."""
         return self.rolled_for(target) if target.loops else self.program
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from linkwise.spatial.scalar import Scalar
-from linkwise.tracing.program import Node
+from linkwise.tracing.block import Node
 from linkwise.tracing.tracer import Traced, Tracer
 
 START, BASE = -2, -1

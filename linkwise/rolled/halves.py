@@ -25,8 +25,8 @@ from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.transforms import Rotation, Shift, Transform
 from linkwise.spatial.vectors import Force, Motion, Vec
-from linkwise.tracing.program import ArraySpec
-from linkwise.tracing.rolled_program import PARAMETERS, Constant, RolledProgram
+from linkwise.tracing.block import ArraySpec
+from linkwise.tracing.program import PARAMETERS, Initial, Program
 
 _MIRRORED = 128  # columns that are mirrored together: few enough for a block to stay in the cache
 
@@ -93,17 +93,16 @@ def is_halved(tree: Tree) -> bool:
     return not tree.has_modes and not tree.has_mimics
 
 
-def half_program(tree: Tree) -> tuple[RolledProgram, list[list[int]]]:
+def half_program(tree: Tree) -> tuple[Program, list[list[int]]]:
     """The sweep for a column, and the links whose constants it takes, kind by kind."""
     rolled = _StateTree(tree)
     x = GlobalInput("x", ArraySpec("x", (tree.nv,)), "v")
     program = rolled.finish("mass_matrix_half", [x], {"out": inboard_product(rolled, x)})
-    handed = [(space, size) for space, size in program.spaces.items() if space.startswith("handed:")]
+    handed = [buffer for buffer in program.buffers if buffer.name.startswith("handed:")]
     # A sweep may begin anywhere in a chain: what its first link finds must be nothing.
-    nothing = tuple(Constant(space, place, 0.0) for space, size in handed for place in range(size))
-    chain = _is_chain(tree)
-    constants = nothing if chain else program.constants
-    return replace(program, constants=constants, in_lanes=frozenset(("x",))), [kind.members for kind in rolled.kinds]
+    nothing = tuple(Initial(buffer.name, place, 0.0) for buffer in handed for place in range(buffer.size))
+    initial = nothing if _is_chain(tree) else program.initial
+    return replace(program.with_lanes("x"), initial=initial), [kind.members for kind in rolled.kinds]
 
 
 def _is_chain(tree: Tree) -> bool:
@@ -126,7 +125,7 @@ class HalvedFunction(ColumnsFunction):
         self._of_links, self._tree = of_links, tree
 
     @cached_property
-    def _half(self) -> tuple[RolledProgram, list[list[int]]]:
+    def _half(self) -> tuple[Program, list[list[int]]]:
         return half_program(self._tree)
 
     def _half_kernel(self, dtype: np.dtype[Any]) -> Any:

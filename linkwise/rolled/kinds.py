@@ -22,7 +22,7 @@ from linkwise.spatial.scalar import Scalar, is_zero
 from linkwise.spatial.structure import flatten, taken_apart
 from linkwise.spatial.transforms import Factor, Rotation, Shift, Transform, Turn
 from linkwise.spatial.vectors import Vec
-from linkwise.tracing.rolled_program import PARAMETERS
+from linkwise.tracing.program import PARAMETERS
 from linkwise.tracing.tracer import Traced, Tracer
 
 COMPUTED = "computed"

@@ -7,7 +7,6 @@ What links the segments is a chain again, of 6×6 systems at the cuts, swept fro
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,8 +24,8 @@ from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.structure import flatten
 from linkwise.spatial.vectors import Force, Vec
-from linkwise.tracing.program import ArraySpec
-from linkwise.tracing.rolled_program import RolledProgram
+from linkwise.tracing.block import ArraySpec
+from linkwise.tracing.program import Program
 
 _CONSTANTS = "in:constants"
 
@@ -61,7 +60,7 @@ class Chain:
         self.rows: Array = np.ascontiguousarray(kinds[0].rows)
         self.nq, self.nv = tree.links[0].joint.nq, tree.links[0].joint.nv
 
-    def program(self, length: int, what: str, far: bool = False) -> RolledProgram:
+    def program(self, length: int, what: str, far: bool = False) -> Program:
         """One of the three steps, for segments of this many links; sweeps joined from ``far``, where that pays."""
         tree = _SegmentTree(self.tree, length)
         constants = GlobalInput("constants", ArraySpec("constants", (length, max(1, self.rows.shape[1]))), "body")
@@ -82,7 +81,7 @@ class Chain:
             motion = RigidMotion(omega, Vec.of(at[3:6]), Vec.of(at[6:9]))
             vdot = accelerated(tree, q, v, tau, motion, Force.of(tree.whole(tree.ground, tip)))  # type: ignore[arg-type]
             inputs, outputs = [constants, q, v, tau, base, tip], {"vdot": vdot}
-        return replace(tree.finish(f"chain_{what}", inputs, outputs, far), in_lanes=frozenset(("constants",)))
+        return tree.finish(f"chain_{what}", inputs, outputs, far).with_lanes("constants")
 
 
 class ParallelForwardDynamics:
@@ -136,7 +135,7 @@ class ParallelForwardDynamics:
             tips[:-1], bases[1:, 3:] = cuts[0, :, :6], cuts[0, :, 6:]
         return bases, tips
 
-    def _cut_kernel(self, program: Callable[[Tree, int], RolledProgram], cuts: int) -> Any:
+    def _cut_kernel(self, program: Callable[[Tree, int], Program], cuts: int) -> Any:
         key = (program.__name__, cuts)
         kernel = self._kernels.get(key)
         if kernel is None:
@@ -213,7 +212,7 @@ class _CutTree(RolledTree):
         self.constants_are_inputs = True  # there are none
 
 
-def turn_program(tree: Tree, cuts: int) -> RolledProgram:
+def turn_program(tree: Tree, cuts: int) -> Program:
     """From how much each segment turns to the rate of turn (3) beyond each cut: ω' = R*ω + its own."""
     rolled = _CutTree(tree, cuts)
     turns = GlobalInput("turns", ArraySpec("turns", (cuts, TURNED)), "body")
@@ -227,7 +226,7 @@ def turn_program(tree: Tree, cuts: int) -> RolledProgram:
     return rolled.finish("chain_turned", [turns], {"omegas": out})
 
 
-def join_program(tree: Tree, cuts: int) -> RolledProgram:
+def join_program(tree: Tree, cuts: int) -> Program:
     """From how the segments answer to the acceleration beyond each cut and the force that crosses it.
 
     Inputs: the answers and tip motions of all segments but the last, the last one's P and z, the acceleration of the

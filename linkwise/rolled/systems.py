@@ -16,7 +16,7 @@ from linkwise.rolled.ground import Ground, Spot, Written, arrays_read
 from linkwise.rolled.record import Recorded
 from linkwise.spatial.dual import Dual, parts_of_level
 from linkwise.spatial.scalar import Scalar
-from linkwise.tracing.rolled_program import RolledProgram
+from linkwise.tracing.program import Program
 from linkwise.tracing.tiles import SymmetricSystem
 from linkwise.tracing.tracer import Traced
 
@@ -37,7 +37,7 @@ into steps from task to task, and the more there is to compile."""
 class Solved:
     """A list of tasks between two sweeps: which, and in which spaces, each from where on, its arrays lie."""
 
-    program: RolledProgram
+    program: Program
     arrays: dict[str, Spot]
     stores: tuple[()] = ()
     """Nothing that a sweep reads."""

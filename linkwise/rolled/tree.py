@@ -31,7 +31,7 @@ from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.structure import flatten
 from linkwise.spatial.value import Value
 from linkwise.spatial.vectors import Vec
-from linkwise.tracing.rolled_program import RolledProgram
+from linkwise.tracing.program import Program
 from linkwise.tracing.tracer import Traced
 
 
@@ -345,7 +345,7 @@ class RolledTree:
     # From records to a program.
     def finish(
         self, name: str, inputs: Sequence[GlobalInput], outputs: Mapping[str, Any], far: bool = False
-    ) -> RolledProgram:
+    ) -> Program:
         """The program with these inputs and outputs: vectors made by sweeps, or (nested lists of) numbers.
 
         ``far``: sweeps are joined as :func:`linkwise.rolled.joining.joined` says.

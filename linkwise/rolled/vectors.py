@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from linkwise.rolled.ground import Ground, Spot
 from linkwise.spatial.dual import Dual
 from linkwise.spatial.scalar import Scalar
-from linkwise.tracing.program import ArraySpec
+from linkwise.tracing.block import ArraySpec
 
 if TYPE_CHECKING:
     from linkwise.rolled.kinds import SymbolicLink

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from linkwise.codegen.routine import Copy, IfAny, Lookup, Routine, Seek, Statement, WhileAny
 from linkwise.sim.adaptive_output import at_times, each_step
 from linkwise.sim.first_step import first_step
 from linkwise.sim.motion import Flat
@@ -13,9 +12,10 @@ from linkwise.sim.stops import Stops, waits_for_python
 from linkwise.sim.tolerance import SPAN
 from linkwise.sim.work import RUNNING, WAITING, Step, Traceable, Work, crossing, flag, program
 from linkwise.spatial.scalar import Scalar, where
+from linkwise.tracing.program import Copy, IfAny, Lookup, Program, Seek, Statement, WhileAny
 
 
-def adaptive_loop(work: Work, step: Step, *, every_step: bool, events: Traceable | None = None) -> Routine:
+def adaptive_loop(work: Work, step: Step, *, every_step: bool, events: Traceable | None = None) -> Program:
     """Steps as long as the tolerance allows, each state with its own.
 
     Rows: y; p; control (see :data:`CONTROL`); span (see :data:`SPAN`); k0, the derivative at y, which is kept from one
@@ -32,7 +32,7 @@ def adaptive_loop(work: Work, step: Step, *, every_step: bool, events: Traceable
     loop = _AdaptiveLoop(work, step, every_step, events)
     one_pass = (*loop.attempt(), *loop.notice(), *loop.decide(), *loop.record(), *loop.go_on())
     opening = loop.opening()
-    return Routine(
+    return Program(
         "adaptive_steps",
         tuple(work.buffers.values()),
         (*opening, WhileAny("running", one_pass)),

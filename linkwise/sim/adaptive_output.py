@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from linkwise.codegen.routine import Copy, IfAny, Lookup, Record, Statement, WhileAny
 from linkwise.sim.motion import Flat
 from linkwise.sim.tolerance import SPAN
 from linkwise.sim.work import Step, Work, flag, program
 from linkwise.spatial.scalar import where
+from linkwise.tracing.program import Copy, IfAny, Lookup, Record, Statement, WhileAny
 
 
 def each_step(work: Work) -> list[Statement]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from linkwise.codegen.routine import Statement
 from linkwise.sim.interpolant import advanced, combination, interpolant
 from linkwise.sim.motion import Flat
 from linkwise.sim.tableaux import Row, Tableau
 from linkwise.sim.tolerance import SPAN, weighted_square
 from linkwise.sim.work import Step, Work, program
 from linkwise.spatial.scalar import sqrt, where
+from linkwise.tracing.program import Statement
 
 
 def runge_kutta(work: Work, tableau: Tableau) -> Step:

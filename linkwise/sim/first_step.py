@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from linkwise.codegen.routine import Copy, IfAny, Statement
 from linkwise.sim.motion import Flat
 from linkwise.sim.tolerance import SPAN, norm, scales
 from linkwise.sim.work import Step, Work, program
 from linkwise.spatial.scalar import exp, log, where
+from linkwise.tracing.program import Copy, IfAny, Statement
 
 
 def first_step(work: Work, step: Step, nc: int) -> list[Statement]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from linkwise.codegen.routine import Copy, IfAny, Record, Routine, Statement, WhileAny
 from linkwise.sim.motion import Flat
 from linkwise.sim.stops import Stops, waits_for_python
 from linkwise.sim.work import EVENT, RUNNING, WAITING, Step, Traceable, Work, crossing, flag, program
 from linkwise.spatial.scalar import where
+from linkwise.tracing.program import Copy, IfAny, Program, Record, Statement, WhileAny
 
 # Rows of the loop's own state.
 CLOCK = ("step", "stop", "countdown", "every", "next", "status", "t")
@@ -16,7 +16,7 @@ CLOCK = ("step", "stop", "countdown", "every", "next", "status", "t")
 START = ("t0", "h", "end", "slack")
 
 
-def one_step(work: Work, step: Step, events: Traceable) -> Routine:
+def one_step(work: Work, step: Step, events: Traceable) -> Program:
     """A single step, to look into it: rows y, p, t, h; y_new and the event functions g_new at its end are stored."""
     m = work.motion
     for name, size in (("y", m.ny), ("p", m.np), ("t", 1), ("h", 1)):
@@ -32,10 +32,10 @@ def one_step(work: Work, step: Step, events: Traceable) -> Routine:
         *work.call(later),
         *work.call(events, {"t": "t_new", "y": "y_new", "g": "g_new"}),
     )
-    return Routine("one_step", tuple(work.buffers.values()), statements, curves=work.curves)
+    return Program("one_step", tuple(work.buffers.values()), statements, curves=work.curves)
 
 
-def fixed_loop(work: Work, step: Step, events: Traceable | None = None) -> Routine:
+def fixed_loop(work: Work, step: Step, events: Traceable | None = None) -> Program:
     """Steps of equal size; every so many of them the state is recorded.
 
     Rows: y; p; start (see :data:`START`); clock (see :data:`CLOCK`): steps done and to do, steps until the next record
@@ -133,7 +133,7 @@ def fixed_loop(work: Work, step: Step, events: Traceable | None = None) -> Routi
     opening += stops.opening() if stops else ()
     if events is not None:
         opening += work.call(events)
-    return Routine(
+    return Program(
         "fixed_steps",
         tuple(work.buffers.values()),
         (*opening, WhileAny("running", tuple(body))),

@@ -29,7 +29,6 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.codegen.routine import Columns, Copy, IfAny, Seek, Statement, WhileAny
 from linkwise.model.parameters import Values
 from linkwise.sim.implicit import Matrix, factorized, solved
 from linkwise.sim.motion import Flat, Motion, objects
@@ -37,6 +36,7 @@ from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.work import Step, Work, flag, program
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Scalar, is_zero, where
+from linkwise.tracing.program import Copy, IfAny, Seek, Statement, WhileAny, columns
 from linkwise.tracing.tiles import TiledSystem
 
 _MOST = 20  # iterations with one matrix
@@ -268,7 +268,7 @@ def _exact(work: Work, texts: _Texts, sizes: dict[str, int]) -> tuple[_Statement
     still = program("still", lambda h: {"shift": 0.0}, {"h": 1})
     names = {"factors": "exact_factors"}
     factor: tuple[Statement, ...] = (
-        Columns("unit", "column", "matrix", column),
+        columns("unit", n, "column", n, "matrix", column),
         *work.call(still),
         *work.call(system.factor, names),
     )

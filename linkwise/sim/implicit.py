@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.codegen.routine import Columns, Copy, Statement
 from linkwise.sim.motion import Flat, Motion, objects
 from linkwise.sim.tableaux import RODAS4, Rosenbrock, Row
 from linkwise.sim.tolerance import SPAN, weighted_square
 from linkwise.sim.work import Step, Work, program
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Scalar, is_zero, sqrt
+from linkwise.tracing.program import Copy, Statement, columns
 from linkwise.tracing.tiles import TiledSystem
 
 Matrix = list[list[Scalar]]
@@ -233,7 +233,7 @@ def _in_tiles(work: Work, method: Rosenbrock) -> _System:
     work.buffer("matrix", nz * (nz + 1))
     work.buffer("slope", nz)
     factor: tuple[Statement, ...] = (
-        Columns("unit", "column", "matrix", column),
+        columns("unit", nz + 1, "column", nz, "matrix", column),
         Copy("column", "slope"),  # the last one, along t
         *work.call(shifting),
         *work.call(system.factor),

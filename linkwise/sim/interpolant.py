@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from linkwise.codegen.routine import Statement
 from linkwise.sim.motion import Flat, Motion
 from linkwise.sim.tableaux import Row, Tableau
 from linkwise.sim.work import Work, program
 from linkwise.spatial.scalar import Scalar
+from linkwise.tracing.program import Statement
 
 
 def combination(row: Row, k: Sequence[Flat], i: int) -> Scalar:

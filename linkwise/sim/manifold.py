@@ -19,8 +19,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from linkwise.codegen.routine import Copy, Statement
 from linkwise.sim.work import Step, Work, program
+from linkwise.tracing.program import Copy, Statement
 
 _NEWTON = 2  # steps for places: from the error of a step, say 1e-4, to rounding
 

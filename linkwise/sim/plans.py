@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from linkwise.codegen.home import Home
 from linkwise.codegen.processor import PROCESSOR
-from linkwise.codegen.routine import Routine
 from linkwise.compiled.purity import traced_alike
 from linkwise.errors import InputError
 from linkwise.model_api.memory import Memory
@@ -29,6 +28,7 @@ from linkwise.sim.motion import Flat, JointRules, Motion
 from linkwise.sim.stops import next_stop, waits_for_python
 from linkwise.sim.tableaux import TABLEAUX, GeneralizedAlpha, Tableau
 from linkwise.sim.work import Step, Work, program, settled
+from linkwise.tracing.program import Program
 
 Array = NDArray[Any]
 
@@ -153,7 +153,7 @@ class Plan:
         return rosenbrock(work)
 
     @cached_property
-    def routine(self) -> Routine:
+    def routine(self) -> Program:
         """The whole loop."""
         work, step = self._work()
         events = event_program(self.motion, self.events) if self.events else None
@@ -244,7 +244,7 @@ class Plan:
         return self._kernels[key]
 
     @cached_property
-    def _observing(self) -> Routine:
+    def _observing(self) -> Program:
         """(t, y, p, joint forces from Python) to v̇, τ, energy and, where elements push bodies, their forces."""
         m = self.motion
 
@@ -299,7 +299,7 @@ class Plan:
             return {name: home.handed(a[..., 0] if name == "energy" else a) for name, a in made.items()}
 
 
-def _built(routine: Routine) -> Any:
+def _built(routine: Program) -> Any:
     """On the processor, in double precision, for many states."""
     return PROCESSOR.runner(routine, np.dtype(np.float64), few=False)
 

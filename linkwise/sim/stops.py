@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from linkwise.codegen.routine import Copy, IfAny, Seek, Statement
 from linkwise.sim.motion import Flat, Motion
 from linkwise.sim.work import Work, flag, program
 from linkwise.spatial.scalar import Scalar, where
+from linkwise.tracing.program import Copy, IfAny, Seek, Statement
 
 
 def next_stop(m: Motion, y: Flat, p: Flat, after: Scalar) -> Scalar:

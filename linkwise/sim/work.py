@@ -8,27 +8,26 @@ routine only says what comes after what.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from linkwise.codegen.routine import Buffer, Call, Copy, Host, Routine, Seek, Statement
 from linkwise.once import cached_property
 from linkwise.sim.motion import Flat, Motion
 from linkwise.spatial.scalar import Scalar, where
-from linkwise.tracing.calls import CallingTracer, Composite
-from linkwise.tracing.program import Program
+from linkwise.tracing.block import Block
+from linkwise.tracing.calls import CallingTracer
+from linkwise.tracing.program import Buffer, Call, Copy, Host, Place, Program, Seek, Statement, buffer_of
 from linkwise.tracing.reroll import rerolled
-from linkwise.tracing.rolled_program import RolledProgram
 
 # Status of one state of a batch.
 RUNNING, DONE, EVENT, FAILED, EXHAUSTED, WAITING = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
 
 
-Traceable = Program | RolledProgram | Composite
+Traceable = Block | Program
 
 
-def program(name: str, function: Callable[..., dict[str, Any]], inputs: dict[str, int]) -> Program | Composite:
+def program(name: str, function: Callable[..., dict[str, Any]], inputs: dict[str, int]) -> Block | Program:
     """Trace a function of flat vectors; it returns named scalars and flat vectors.
 
     A program; where functions of a large model are called on the way, several of them with these calls in between.
@@ -58,7 +57,7 @@ class Work:
     host: Callable[..., Any] | None = None
     """Joint forces by a Python function of (t, y, p) rows, where the control could not be traced."""
     _origins: dict[str, Traceable] = field(default_factory=dict)
-    _looped: dict[int, tuple[Program, Program | RolledProgram]] = field(default_factory=dict)
+    _looped: dict[int, tuple[Block, Block | Program]] = field(default_factory=dict)
 
     def buffer(self, name: str, size: int, *, load: bool = False, store: bool = False) -> str:
         """Declare a buffer, or say more of it."""
@@ -73,19 +72,22 @@ class Work:
         names = dict(renamed or {})
         for spec in (*traced.inputs, *traced.outputs):
             self.buffer(names.setdefault(spec.name, spec.name), spec.size)
-        if not isinstance(traced, Composite):
+        if isinstance(traced, Block) or len(traced.rows):
             inputs, outputs = (tuple(names[spec.name] for spec in side) for side in (traced.inputs, traced.outputs))
             return (Call(self._with_loops(traced), inputs, outputs),)
-        for number, spec in enumerate(traced.own):  # nobody else looks at them, so all composites share them
-            names[spec.name] = self.buffer(f"own{number}:{spec.size}", spec.size)
-        return tuple(
-            Call(self._with_loops(p.program), tuple(names[n] for n in p.inputs), tuple(names[n] for n in p.outputs))
-            for p in traced.pieces
-        )
+        own = [buffer for buffer in traced.buffers if not (buffer.load or buffer.store)]
+        for number, buffer in enumerate(own):  # nobody else looks at them, so all programs of calls share them
+            names[buffer.name] = self.buffer(f"own{number}:{buffer.size}", buffer.size)
 
-    def _with_loops(self, straight: Program | RolledProgram) -> Program | RolledProgram:
+        def there(places: Sequence[Place]) -> tuple[Place, ...]:
+            return tuple(names[buffer_of(place)] for place in places)
+
+        calls = [statement for statement in traced.statements if isinstance(statement, Call)]
+        return tuple(Call(self._with_loops(call.code), there(call.inputs), there(call.outputs)) for call in calls)
+
+    def _with_loops(self, straight: Block | Program) -> Block | Program:
         """The same program; what large models repeat for each joint as a loop."""
-        if isinstance(straight, RolledProgram) or not self.motion.model.rolls:
+        if isinstance(straight, Program) or not self.motion.model.rolls:
             return straight
         if id(straight) not in self._looped:
             self._looped[id(straight)] = straight, rerolled(straight)
@@ -96,14 +98,14 @@ class Work:
         """The tables that a routine of this motion reads."""
         return tuple((curve.name, curve.width) for curve in self.motion.curves)
 
-    def routine(self, traced: Traceable) -> Routine:
+    def routine(self, traced: Traceable) -> Program:
         """One pass over rows of its inputs, which stores its outputs."""
         statements = self.call(traced)
         for spec in traced.inputs:
             self.buffer(spec.name, spec.size, load=True)
         for spec in traced.outputs:
             self.buffer(spec.name, spec.size, store=True)
-        return Routine(traced.name, tuple(self.buffers.values()), statements)
+        return Program(traced.name, tuple(self.buffers.values()), statements)
 
     @cached_property
     def rates(self) -> Callable[[str, str, str, str], list[Statement]]:

@@ -11,31 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from linkwise.tracing.block import ArraySpec
 from linkwise.tracing.ops import is_truth
 from linkwise.tracing.passes import extract
-from linkwise.tracing.program import ArraySpec, Program
-from linkwise.tracing.rolled_program import RolledProgram
+from linkwise.tracing.program import Buffer, Call, Program
 from linkwise.tracing.tracer import Number, Traced, Tracer
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A program to run, and the arrays that it reads and writes."""
-
-    program: Program | RolledProgram
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Composite:
-    """Programs that run one after the other on named arrays: inputs, outputs and some of their own."""
-
-    name: str
-    inputs: tuple[ArraySpec, ...]
-    outputs: tuple[ArraySpec, ...]
-    own: tuple[ArraySpec, ...]
-    pieces: tuple[Piece, ...]
 
 
 @dataclass
@@ -45,7 +25,7 @@ class _Called:
     Without a program the results are the arguments: a place to cut.
     """
 
-    program: RolledProgram | None
+    program: Program | None
     arguments: tuple[tuple[int, ...], ...]
     results: list[ArraySpec]
     round: int
@@ -61,7 +41,7 @@ class CallingTracer(Tracer):
         self._round_of_array: dict[int, int] = {}
         self._rounds: list[int] = []
 
-    def call(self, program: RolledProgram, arguments: Sequence[Sequence[Number]]) -> list[list[Traced]]:
+    def call(self, program: Program, arguments: Sequence[Sequence[Number]]) -> list[list[Traced]]:
         """The results of a program for these arguments, one flat list for each output."""
         return self._add(program, arguments, [(spec.name, spec.shape) for spec in program.outputs])
 
@@ -71,7 +51,7 @@ class CallingTracer(Tracer):
 
     def _add(
         self,
-        program: RolledProgram | None,
+        program: Program | None,
         arguments: Sequence[Sequence[Number]],
         results: Sequence[tuple[str, tuple[int, ...]]],
     ) -> list[list[Traced]]:
@@ -98,12 +78,15 @@ class CallingTracer(Tracer):
                 self._rounds.append(max(self._rounds[a] for a in node[1:]))
         return self._rounds
 
-    def composite(self, name: str, outputs: Sequence[tuple[str, tuple[int, ...], Iterable[Number]]]) -> Composite:
-        """All that is needed for these outputs, (name, shape, flat values) each."""
-        specs = tuple(ArraySpec(output, shape) for output, shape, _ in outputs)
+    def composite(self, name: str, outputs: Sequence[tuple[str, tuple[int, ...], Iterable[Number]]]) -> Program:
+        """All that is needed for these outputs, (name, shape, flat values) each: a program of calls alone."""
         cut = _Cutter(self, {output: tuple(self.number(x) for x in values) for output, _, values in outputs})
-        inputs = tuple(spec for k, spec in enumerate(self.inputs) if k not in self._round_of_array)
-        return Composite(name, inputs, specs, tuple(cut.own), tuple(cut.pieces))
+        inputs = [spec for k, spec in enumerate(self.inputs) if k not in self._round_of_array]
+        buffers = [Buffer(spec.name, spec.size, load=True, shape=spec.shape) for spec in inputs]
+        buffers += [Buffer(spec.name, spec.size) for spec in cut.own]
+        specs = [ArraySpec(output, shape) for output, shape, _ in outputs]
+        buffers += [Buffer(spec.name, spec.size, store=True, shape=spec.shape) for spec in specs]
+        return Program(name, tuple(buffers), tuple(cut.pieces))
 
 
 def stored(values: Sequence[Number]) -> Sequence[Number]:
@@ -119,8 +102,8 @@ class _Cutter:
         self.tracer, self.nodes = tracer, tracer.nodes
         live = self._live_calls(outputs)
         self.own = [spec for call in live for spec in call.results]
-        self.pieces: list[Piece] = []
-        stages: list[tuple[dict[str, tuple[int, ...]], list[Piece]]] = []
+        self.pieces: list[Call] = []
+        stages: list[tuple[dict[str, tuple[int, ...]], list[Call]]] = []
         for number in sorted({call.round for call in live}):
             stages.append(self._before_calls(number, [call for call in live if call.round == number]))
         stages.append((dict(outputs), []))
@@ -155,7 +138,7 @@ class _Cutter:
                 want(call.arguments)
         return [call for call in self.tracer.calls if id(call) in needed]
 
-    def _before_calls(self, number: int, calls: list[_Called]) -> tuple[dict[str, tuple[int, ...]], list[Piece]]:
+    def _before_calls(self, number: int, calls: list[_Called]) -> tuple[dict[str, tuple[int, ...]], list[Call]]:
         """The arrays that these calls read and nobody has made before, and the calls."""
         arrays: dict[str, tuple[int, ...]] = {}
         names: dict[tuple[int, ...], str] = {}
@@ -171,7 +154,7 @@ class _Cutter:
                         arrays[names[numbers]] = numbers
                         self.own.append(ArraySpec(names[numbers], (len(numbers),)))
             inputs = tuple(names[numbers] for numbers in call.arguments)
-            pieces.append(Piece(call.program, inputs, tuple(spec.name for spec in call.results)))
+            pieces.append(Call(call.program, inputs, tuple(spec.name for spec in call.results)))
         return arrays, pieces
 
     def _whole_array(self, numbers: tuple[int, ...]) -> str | None:
@@ -222,5 +205,5 @@ class _Cutter:
             made = extract(
                 f"piece{number}", self.nodes, self.tracer.inputs, list(outputs.items()), found, known_sizes=sizes
             )
-            self.pieces.append(Piece(made, tuple(spec.name for spec in made.inputs), tuple(outputs)))
+            self.pieces.append(Call(made, tuple(spec.name for spec in made.inputs), tuple(outputs)))
         found |= {x: places[x] for x in kept}

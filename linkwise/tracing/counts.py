@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from linkwise.tracing.program import Program
+from linkwise.tracing.block import Block
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Counts:
         return f"{self.mul} mul, {self.div} div, {self.add} add, {self.trig} sin/cos{rest}"
 
 
-def count(program: Program) -> Counts:
+def count(program: Block) -> Counts:
     """Count the operations of a program; sign changes are free (they fold into the neighbouring operation)."""
     tally = Counter(node[0] for node in program.nodes)
     for free in ("const", "input", "neg"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwise.tracing.program import Program
+from linkwise.tracing.block import Block
 from linkwise.tracing.replay import NUMBERS, Table, values
 from linkwise.tracing.rules import RULES, Choice
 from linkwise.tracing.tracer import Number
@@ -18,7 +18,7 @@ Tangent = dict[int, Number]
 
 
 def tangents(
-    program: Program,
+    program: Block,
     inputs: Sequence[Sequence[Number]],
     directions: Sequence[Sequence[Tangent]],
     table: Table = NUMBERS,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from linkwise.tracing.program import ArraySpec, Node, Program
+from linkwise.tracing.block import ArraySpec, Block, Node
 
 LONG = 8000
 """Nodes beyond which a program keeps the order in which it was traced."""
 
 
-def remove_dead(program: Program) -> Program:
+def remove_dead(program: Block) -> Block:
     """Keep only what the outputs need, in the order in which they come to need it.
 
     Walking back from the outputs depth first puts each value next to its first use, which keeps few values alive at a
@@ -43,10 +43,10 @@ def remove_dead(program: Program) -> Program:
             new_number[number] = len(kept)
             kept.append((node[0], *(new_number[a] for a in node[1:])))
     results = tuple(tuple(new_number[number] for number in result) for result in program.results)
-    return Program(program.name, tuple(kept), program.inputs, program.outputs, results)
+    return Block(program.name, tuple(kept), program.inputs, program.outputs, results)
 
 
-def _in_traced_order(program: Program) -> Program:
+def _in_traced_order(program: Block) -> Block:
     """Only what the outputs need, otherwise as it was."""
     live = [False] * len(program.nodes)
     for result in program.results:
@@ -65,7 +65,7 @@ def _in_traced_order(program: Program) -> Program:
             is_leaf = node[0] in ("const", "input")
             kept.append(node if is_leaf else (node[0], *(new_number[a] for a in node[1:])))
     results = tuple(tuple(new_number[number] for number in result) for result in program.results)
-    return Program(program.name, tuple(kept), program.inputs, program.outputs, results)
+    return Block(program.name, tuple(kept), program.inputs, program.outputs, results)
 
 
 def extract(
@@ -76,7 +76,7 @@ def extract(
     known: Mapping[int, tuple[str, int]],
     same: Mapping[int, int] | None = None,
     known_sizes: Mapping[str, int] | None = None,
-) -> Program:
+) -> Block:
     """The part of a trace that some of its values need, as a program of its own with only the inputs it reads.
 
     Args:
@@ -102,7 +102,7 @@ def extract(
         ]
         outputs = [(output, [number_of.get(n, n) for n in numbers]) for output, numbers in outputs]
     specs = tuple(ArraySpec(output, (len(numbers),)) for output, numbers in outputs)
-    whole = Program(name, tuple(replaced), tuple(every), specs, tuple(tuple(numbers) for _, numbers in outputs))
+    whole = Block(name, tuple(replaced), tuple(every), specs, tuple(tuple(numbers) for _, numbers in outputs))
     return remove_unused_inputs(remove_dead(whole))
 
 
@@ -116,10 +116,10 @@ def _followed(same: Mapping[int, int]) -> dict[int, int]:
     return ends
 
 
-def remove_unused_inputs(program: Program) -> Program:
+def remove_unused_inputs(program: Block) -> Block:
     """Drop the input arrays that no node reads."""
     used = sorted({node[1] for node in program.nodes if node[0] == "input"})
     new = {old: i for i, old in enumerate(used)}
     nodes = tuple(("input", new[node[1]], node[2]) if node[0] == "input" else node for node in program.nodes)
     inputs = tuple(program.inputs[i] for i in used)
-    return Program(program.name, nodes, inputs, program.outputs, program.results)
+    return Block(program.name, nodes, inputs, program.outputs, program.results)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from linkwise.tracing.program import Program
+from linkwise.tracing.block import Block
 
 
-def to_text(program: Program) -> str:
+def to_text(program: Block) -> str:
     """The program, one assignment a line."""
     lines = [f"program {program.name}({', '.join(f'{a.name}{list(a.shape)}' for a in program.inputs)})"]
     for number, (op, *arguments) in enumerate(program.nodes):

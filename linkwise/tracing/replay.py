@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from linkwise.tracing.block import Block
 from linkwise.tracing.ops import OPS
-from linkwise.tracing.program import Program
 from linkwise.tracing.tracer import Number, Traced, TracedBool, maximum, minimum
 
 Table = Mapping[str, Callable[..., Any]]
@@ -69,7 +69,7 @@ NUMBERS: Table = {
 }
 
 
-def values(program: Program, inputs: Sequence[Sequence[Number]], table: Table = NUMBERS) -> list[Any]:
+def values(program: Block, inputs: Sequence[Sequence[Number]], table: Table = NUMBERS) -> list[Any]:
     """The value of every node, for flat input arrays of any scalars."""
     found: list[Any] = []
     for op, *arguments in program.nodes:

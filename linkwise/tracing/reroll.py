@@ -14,10 +14,21 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.tracing.block import ArraySpec, Block, Node
 from linkwise.tracing.ops import OPS, is_truth
 from linkwise.tracing.passes import extract
-from linkwise.tracing.program import ArraySpec, Node, Program
-from linkwise.tracing.rolled_program import PARAMETERS, Loop, LoopBody, Once, RolledProgram, Stretch
+from linkwise.tracing.program import (
+    PARAMETERS,
+    Buffer,
+    Call,
+    For,
+    Program,
+    Statement,
+    Stretch,
+    choice,
+    input_buffer,
+    output_buffer,
+)
 
 _SMALL = 8  # numbers of an input that every piece may look at: times, step sizes, flags
 _MANY = 32  # uses of a value that make it shared
@@ -25,7 +36,7 @@ _SHARED = "shared"
 _SHORT = 200  # nodes of a program that is left as it is
 
 
-def rerolled(program: Program) -> Program | RolledProgram:
+def rerolled(program: Block) -> Block | Program:
     """The program with loops, or as it is where it does not repeat itself."""
     if len(program.nodes) < _SHORT:
         return program
@@ -60,7 +71,7 @@ class _Kind:
 class _Pieces:
     """A program taken apart."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Block) -> None:
         self.program, self.nodes = program, program.nodes
         self.operation = [node[0] not in ("const", "input") for node in self.nodes]
         early = self._early()
@@ -189,11 +200,15 @@ class _Pieces:
         return _SHARED, self.shared_place[number]
 
 
-def _looped(program: Program, found: _Pieces, kinds: Sequence[_Kind]) -> RolledProgram:
+def _looped(program: Block, found: _Pieces, kinds: Sequence[_Kind]) -> Program:
     rows: list[list[int]] = []
     parameters: list[float] = []
     bodies = [_body(f"form{k}", kind, rows, parameters) for k, kind in enumerate(kinds)]
-    steps: list[Once | Loop] = [Loop(tuple(bodies))]
+    members = len(rows)
+    kind_column = max(len(row) for row in rows)
+    statements: list[Statement] = [For("pieces", choice(bodies, kind_column))]
+    ranges = [("pieces", 0, members)]
+    own = []
     if found.shared:
         nodes = [*program.nodes, ("const", 1.0), ("const", 0.0)]
         yes, no = len(program.nodes), len(program.nodes) + 1
@@ -203,26 +218,24 @@ def _looped(program: Program, found: _Pieces, kinds: Sequence[_Kind]) -> RolledP
                 numbers[place] = len(nodes)
                 nodes.append(("select", number, yes, no))
         first = extract(_SHARED, nodes, program.inputs, [(_SHARED, numbers)], {})
-        inputs = tuple(Stretch(f"in:{spec.name}", k) for k, spec in enumerate(first.inputs))
-        rows.append([0] * (len(inputs) + 1))
-        steps.insert(0, Once(LoopBody(first, inputs, (Stretch(_SHARED, len(inputs)),)), 0))
-    offsets = np.zeros((len(rows), max(len(row) for row in rows)), np.int64)
-    for row, numbers in zip(offsets, rows, strict=True):
+        statements.insert(0, Call(first, tuple(f"in:{spec.name}" for spec in first.inputs), (_SHARED,)))
+        own.append(Buffer(_SHARED, len(found.shared), open=True))
+    table = np.zeros((members, kind_column + 1), np.int64)
+    for row, numbers in zip(table, rows, strict=True):
         row[: len(numbers)] = numbers
-    return RolledProgram(
+    table[:, kind_column] = np.repeat(np.arange(len(kinds)), [len(kind.members) for kind in kinds])
+    inputs, outputs = map(input_buffer, program.inputs), map(output_buffer, program.outputs)
+    return Program(
         program.name,
-        program.inputs,
-        program.outputs,
-        np.repeat(np.arange(len(kinds)), [len(kind.members) for kind in kinds]),
-        offsets,
-        np.array([*parameters, 0.0]),
-        {_SHARED: len(found.shared)} if found.shared else {},
-        (),
-        tuple(steps),
+        (*own, *inputs, *outputs),
+        tuple(statements),
+        rows=table,
+        ranges=tuple(ranges),
+        parameters=np.array([*parameters, 0.0]),
     )
 
 
-def _body(name: str, kind: _Kind, rows: list[list[int]], parameters: list[float]) -> LoopBody:
+def _body(name: str, kind: _Kind, rows: list[list[int]], parameters: list[float]) -> Call:
     """The body of a kind; appends a row of offsets for each member, and the constants in which they differ."""
     constants = np.array([member.constants for member in kind.members]).reshape(len(kind.members), -1)
     varying = np.flatnonzero((constants != constants[0]).any(axis=0))
@@ -252,9 +265,9 @@ def _body(name: str, kind: _Kind, rows: list[list[int]], parameters: list[float]
         results.append(kind.results[done : done + stretch.size])
         done += stretch.size
     made = [ArraySpec(f"y{k}", (stretch.size,)) for k, stretch in enumerate(outputs)]
-    program = Program(name, tuple(nodes), tuple(specs), tuple(made), tuple(results))
+    program = Block(name, tuple(nodes), tuple(specs), tuple(made), tuple(results))
     into = tuple(Stretch(stretch.space, len(inputs) + k) for k, stretch in enumerate(outputs))
-    return LoopBody(program, tuple(places), into)
+    return Call(program, tuple(places), into)
 
 
 @dataclass

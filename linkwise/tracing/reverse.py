@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from linkwise.tracing.block import Block
 from linkwise.tracing.forward import is_one, is_zero
-from linkwise.tracing.program import Program
 from linkwise.tracing.replay import NUMBERS, Table, values
 from linkwise.tracing.rules import RULES, Choice
 from linkwise.tracing.tracer import Number, TracedBool
@@ -54,7 +54,7 @@ class _Meaning:
 
 
 def cotangents(
-    program: Program,
+    program: Block,
     inputs: Sequence[Sequence[Number]],
     weights: Sequence[Sequence[Cotangent]],
     table: Table = NUMBERS,

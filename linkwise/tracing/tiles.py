@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.tracing.program import ArraySpec
-from linkwise.tracing.rolled_program import Loop, LoopBody, RolledProgram, Stretch
+from linkwise.tracing.block import ArraySpec
+from linkwise.tracing.program import Call, For, Program, Stretch, choice, input_buffer, output_buffer
 from linkwise.tracing.tracer import Number, trace
 
 TILE = 8
@@ -70,7 +70,7 @@ class TiledSystem:
         read = [*columns, ("in:shift", 0)] if (i, j) in self.given else []
         tasks.add(_loaded, (b[i], b[j], i == j, bool(read)), read, [b[i]] * b[j] + [1], self._at(i, j), b[i] * b[j])
 
-    def _factor(self) -> RolledProgram:
+    def _factor(self) -> Program:
         tasks = _Tasks()
         count = range(len(self.starts))
         b = self.sizes
@@ -98,7 +98,7 @@ class TiledSystem:
     def _at(self, i: int, j: int) -> Place:
         return "out:factors", self.place[i, j]
 
-    def _solve(self) -> RolledProgram:
+    def _solve(self) -> Program:
         tasks = _Tasks()
         count = range(len(self.starts))
         b = self.sizes
@@ -152,7 +152,7 @@ class _Tasks:
     """A list of tasks while it is written."""
 
     def __init__(self) -> None:
-        self.bodies: dict[Any, tuple[int, LoopBody]] = {}
+        self.bodies: dict[Any, tuple[int, Call]] = {}
         self.kinds: list[int] = []
         self.rows: list[list[int]] = []
 
@@ -177,19 +177,26 @@ class _Tasks:
             # What a task changes it reads from where it writes.
             columns = [len(read) if place == write else k for k, place in enumerate(read)]
             stretches = [Stretch(space, column) for (space, _), column in zip(read, columns, strict=True)]
-            body = LoopBody(trace(task.__name__, text, inputs), tuple(stretches), (Stretch(write[0], len(read)),))
+            body = Call(trace(task.__name__, text, inputs), tuple(stretches), (Stretch(write[0], len(read)),))
             self.bodies[key] = len(self.bodies), body
         self.kinds.append(self.bodies[key][0])
         self.rows.append([*(start for _, start in read), write[1]])
 
-    def program(self, name: str, inputs: Sequence[ArraySpec], output: ArraySpec) -> RolledProgram:
+    def program(self, name: str, inputs: Sequence[ArraySpec], output: ArraySpec) -> Program:
         """All of them, in the order in which they were added."""
-        offsets = np.zeros((len(self.rows), max(map(len, self.rows))), np.int64)
-        for row, numbers in zip(offsets, self.rows, strict=True):
+        kind_column = max(map(len, self.rows))
+        table = np.zeros((len(self.rows), kind_column + 1), np.int64)
+        for row, numbers in zip(table, self.rows, strict=True):
             row[: len(numbers)] = numbers
-        bodies = tuple(body for _, body in self.bodies.values())
-        kinds = np.array(self.kinds, np.int64)
-        return RolledProgram(name, tuple(inputs), (output,), kinds, offsets, np.zeros(1), {}, (), (Loop(bodies),))
+        table[:, kind_column] = self.kinds
+        bodies = [body for _, body in self.bodies.values()]
+        return Program(
+            name,
+            (*map(input_buffer, inputs), output_buffer(output)),
+            (For("tasks", choice(bodies, kind_column)),),
+            rows=table,
+            ranges=(("tasks", 0, len(table)),),
+        )
 
 
 # The tasks, on tiles of so many rows and columns, each row by row. On the diagonal L (with ones there) and U lie in one

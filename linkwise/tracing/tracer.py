@@ -14,9 +14,9 @@ from typing import Any
 
 from linkwise.errors import InputError
 from linkwise.scalar_protocol import NumPyScalar
+from linkwise.tracing.block import ArraySpec, Block, Node
 from linkwise.tracing.ops import OPS
 from linkwise.tracing.passes import remove_dead
-from linkwise.tracing.program import ArraySpec, Node, Program
 
 Number = Any  # float or Traced
 
@@ -56,13 +56,13 @@ class Tracer:
             return value.number
         return self.node(("const", float(value) + 0.0))  # + 0.0 turns -0.0 into 0.0: the two hash alike
 
-    def finish(self, name: str, outputs: Sequence[tuple[str, tuple[int, ...], Iterable[Number]]]) -> Program:
+    def finish(self, name: str, outputs: Sequence[tuple[str, tuple[int, ...], Iterable[Number]]]) -> Block:
         """The program that computes ``outputs``: (name, shape, flat values) each."""
         specs, results = [], []
         for output_name, shape, values in outputs:
             specs.append(ArraySpec(output_name, shape))
             results.append(tuple(self.number(value) for value in values))
-        return remove_dead(Program(name, tuple(self.nodes), tuple(self.inputs), tuple(specs), tuple(results)))
+        return remove_dead(Block(name, tuple(self.nodes), tuple(self.inputs), tuple(specs), tuple(results)))
 
 
 class Traced(NumPyScalar):
@@ -397,7 +397,7 @@ def trace(
     name: str,
     function: Callable[..., Sequence[tuple[str, tuple[int, ...], Iterable[Number]]]],
     inputs: Sequence[tuple[str, tuple[int, ...]]],
-) -> Program:
+) -> Block:
     """Run ``function`` once on traced inputs (flat lists) and return the program it describes."""
     tracer = Tracer()
     arguments = [tracer.input(input_name, shape) for input_name, shape in inputs]

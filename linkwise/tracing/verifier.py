@@ -1,31 +1,67 @@
-"""Checks that a program is well formed; run between passes and before code is emitted in tests and debug runs."""
+"""Checks that blocks and programs are well formed; run between passes and before code is emitted in tests and debug runs.
+
+The structure of a program (which buffers its statements name, and their sizes) is checked whenever one is made; what
+its tables say, row by row, only on demand.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from linkwise.tracing.block import Block
 from linkwise.tracing.ops import OPS
-from linkwise.tracing.program import Program
-from linkwise.tracing.rolled_program import PARAMETERS, Angles, Loop, LoopBody, RolledProgram, Tasks
+from linkwise.tracing.program import (
+    PARAMETERS,
+    Angles,
+    Call,
+    Copy,
+    For,
+    Host,
+    IfAny,
+    Lookup,
+    Place,
+    Program,
+    Read,
+    Record,
+    Seek,
+    Slice,
+    Statement,
+    Stretch,
+    Switch,
+    Unit,
+    WhileAny,
+    buffer_of,
+    copied,
+)
 
-_Piece = tuple[tuple[str, int], int]  # space and first value, how many
+_Piece = tuple[tuple[str, int], int]  # buffer and first value, how many
 
 
-def verify(program: Program) -> None:
-    """Raise ``ValueError`` naming the first node that breaks a rule."""
+def verify(code: Block | Program) -> None:
+    """Raise ``ValueError`` naming the first node, or the first access to memory, that breaks a rule."""
+    if isinstance(code, Block):
+        _verify_block(code)
+        return
+    for block in code.codes:
+        verify(block)
+    _Memory(code).run()
+
+
+def _verify_block(block: Block) -> None:
     kinds: list[str] = []
-    for number, (op, *arguments) in enumerate(program.nodes):
-        where = f"node %{number} {(op, *arguments)} of {program.name}"
+    for number, (op, *arguments) in enumerate(block.nodes):
+        where = f"node %{number} {(op, *arguments)} of {block.name}"
         if op == "const":
             if not isinstance(arguments[0], float) or math.isnan(arguments[0]):
                 raise ValueError(f"{where}: a constant is a float, not NaN")
             kinds.append("R")
         elif op == "input":
             array, element = arguments
-            if not (0 <= array < len(program.inputs) and 0 <= element < program.inputs[array].size):
-                raise ValueError(f"{where}: reads outside the inputs {program.inputs}")
+            if not (0 <= array < len(block.inputs) and 0 <= element < block.inputs[array].size):
+                raise ValueError(f"{where}: reads outside the inputs {block.inputs}")
             kinds.append("R")
         elif op in OPS:
             if len(arguments) != OPS[op].arity:
@@ -37,118 +73,226 @@ def verify(program: Program) -> None:
             kinds.append(OPS[op].result)
         else:
             raise ValueError(f"{where}: no such operation; there are {', '.join(OPS)}")
-    for spec, result in zip(program.outputs, program.results, strict=True):
+    for spec, result in zip(block.outputs, block.results, strict=True):
         if len(result) != spec.size:
-            raise ValueError(f"output {spec.name} of {program.name} has {len(result)} values, shape {spec.shape}")
+            raise ValueError(f"output {spec.name} of {block.name} has {len(result)} values, shape {spec.shape}")
         if not all(0 <= n < len(kinds) for n in result):
-            raise ValueError(f"output {spec.name} of {program.name} takes a value that is not there")
+            raise ValueError(f"output {spec.name} of {block.name} takes a value that is not there")
         if any(kinds[n] != "R" for n in result):
-            raise ValueError(f"output {spec.name} of {program.name} holds a truth value")
+            raise ValueError(f"output {spec.name} of {block.name} holds a truth value")
 
 
-def verify_rolled(program: RolledProgram) -> None:
-    """Raise ``ValueError`` unless every body reads and writes inside the spaces, and reads only what was written.
+def check_places(program: Program) -> None:
+    """Raise ``ValueError`` unless all buffers that statements name are there, of the right sizes, inside their loops."""
+    _check_statements(program, program.statements, over_rows=False, counted=False)
 
-    Places are data of the program (its table of offsets), so this is known for all links, and for what runs once
-    between two loops, before anything runs.
+
+def _check_statements(program: Program, statements: Sequence[Statement], over_rows: bool, counted: bool) -> None:
+    sizes, where = program.sizes, f"of {program.name}"
+    for statement in statements:
+        for place, size in _uses(statement):
+            name = buffer_of(place)
+            if name not in sizes:
+                raise ValueError(f"{statement} {where} uses the buffer {name!r}; there are {sorted(sizes)}")
+            if isinstance(place, str) and size is not None and sizes[name] != size:
+                raise ValueError(f"buffer {name!r} {where} has {sizes[name]} numbers where {size} are passed")
+            if isinstance(place, Stretch) and not (over_rows and 0 <= place.column < program.rows.shape[1]):
+                raise ValueError(f"{place} {where} is outside a loop over rows, or they have no such column")
+            if isinstance(place, Slice) and not counted:
+                raise ValueError(f"{place} {where} is outside a counted loop")
+        match statement:
+            case Call(code, inputs, outputs):
+                both = set(inputs) & set(outputs)
+                if any(not isinstance(place, Stretch) for place in both):
+                    raise ValueError(f"the call of {code.name} in {program.name} writes what it reads")
+            case Copy() if not any(isinstance(place, str) for place in (statement.source, statement.target)):
+                raise ValueError(f"{statement} {where} has no whole buffer")
+            case Unit() if not counted:
+                raise ValueError(f"{statement} {where} is outside a counted loop")
+            case Seek(curve, _, target, offset) if offset + dict(program.curves)[curve] > sizes[target]:
+                raise ValueError(f"a row of {curve!r} does not fit into {target!r} {where}")
+            case Read(series, _, target) if dict(program.series)[series] != sizes[target]:
+                raise ValueError(f"a row of {series!r} is not what {target!r} {where} takes")
+            case For(over, body):
+                if isinstance(over, str) and over not in program.range_of:
+                    raise ValueError(f"no range of rows {over!r} {where}; there are {sorted(program.range_of)}")
+                rows = isinstance(over, str)
+                _check_statements(program, body, over_rows or rows, counted or not rows)
+            case Switch(_, cases):
+                for case in cases:
+                    _check_statements(program, case, over_rows, counted)
+            case WhileAny(_, body) | IfAny(_, body):
+                _check_statements(program, body, over_rows, counted)
+            case _:
+                pass
+
+
+def _uses(statement: Statement) -> Iterator[tuple[Place, int | None]]:
+    """Places of one statement, with the size they must have where that is known."""
+    match statement:
+        case Call(code, inputs, outputs):
+            specs = (*code.inputs, *code.outputs)
+            for place, spec in zip((*inputs, *outputs), specs, strict=True):
+                yield place, spec.size
+        case Host(_, inputs, outputs):
+            yield from ((name, None) for name in (*inputs, *outputs))
+        case Copy(source, target):
+            yield from ((source, None), (target, None))
+        case Unit(target):
+            yield target, None
+        case Angles(arguments, sines, cosines):
+            yield from ((name, None) for name in (arguments, sines, cosines))
+        case Lookup(_, index, target):
+            yield from ((index, 1), (target, 1))
+        case Seek(_, at, target, _):
+            yield from ((at, 1), (target, None))
+        case Read(_, index, target):
+            yield from ((index, 1), (target, None))
+        case Record(_, value, index, mask):
+            yield from ((value, None), (index, 1), (mask, 1))
+        case WhileAny(flag, _) | IfAny(flag, _):
+            yield flag, 1
+        case For() | Switch():
+            pass
+
+
+class _Memory:
+    """Which values of each buffer have been written, while the statements are gone through row by row.
+
+    Places are data of the program, so all this is known before anything runs. The body of a loop that asks a flag is
+    gone through once, as that of a branch.
     """
-    _Spaces(program).run()
 
-
-class _Spaces:
-    """Which values of each space have been written, while the steps are gone through link by link."""
-
-    def __init__(self, program: RolledProgram) -> None:
+    def __init__(self, program: Program) -> None:
         self.program = program
-        self.written = {name: np.zeros(size, bool) for name, size in program.spaces.items()}
+        self.written = {b.name: np.full(b.size, b.load) for b in program.buffers}
         self.written[PARAMETERS] = np.ones(len(program.parameters), bool)
-        self.written |= {f"in:{spec.name}": np.ones(spec.size, bool) for spec in program.inputs}
-        self.written |= {f"out:{spec.name}": np.zeros(spec.size, bool) for spec in program.outputs}
-        self.read_only = {PARAMETERS, *(f"in:{spec.name}" for spec in program.inputs)}
+        self.read_only = {PARAMETERS, *(b.name for b in program.buffers if b.load and b.open and not b.store)}
+        self.row: int | None = None
+        self.pass_number = 0
 
     def run(self) -> None:
-        for constant in self.program.constants:
-            self._write(constant.space, constant.offset, 1, "a constant")
-        for step in self.program.steps:
-            if isinstance(step, Loop):
-                self._loop(step)
-            elif isinstance(step, Angles):
-                size = len(self.written[step.arguments])
-                self._read(step.arguments, 0, size, "the angles")
-                self._write(step.sines, 0, size, "the sines")
-                self._write(step.cosines, 0, size, "the cosines")
-            elif isinstance(step, Tasks):
-                for one in step.bodies:
-                    verify(one.program)
-                for body, row in self.program.tasks(step):
-                    self._link(row, body)
-            else:
-                verify(step.body.program)
-                self._link(len(self.program.kinds) + step.row, step.body)
-        for spec in self.program.outputs:
-            missing = np.flatnonzero(~self.written[f"out:{spec.name}"])
-            if len(missing):
-                raise ValueError(f"output {spec.name} of {self.program.name}: value {missing[0]} is never written")
+        for number in self.program.initial:
+            self._write(number.buffer, number.offset, 1, "an initial number")
+        self._all(self.program.statements)
+        for buffer in self.program.buffers:
+            missing = np.flatnonzero(~self.written[buffer.name])
+            if buffer.store and len(missing):
+                raise ValueError(f"output {buffer.label} of {self.program.name}: value {missing[0]} is never written")
 
-    def _loop(self, loop: Loop) -> None:
-        for one in filter(None, loop.bodies):
-            verify(one.program)
-        order = range(len(self.program.kinds))
-        for k in reversed(order) if loop.reverse else order:
-            kind = int(self.program.kinds[k])
-            if not 0 <= kind < len(loop.bodies):
-                raise ValueError(f"link {k} of {self.program.name} is of kind {kind}; there are {len(loop.bodies)}")
-            body = loop.bodies[kind]
-            if body is not None:
-                self._link(k, body)
+    def _all(self, statements: Sequence[Statement]) -> None:
+        for statement in statements:
+            self._one(statement)
 
-    def _link(self, k: int, body: LoopBody) -> None:
-        who = f"{body.program.name} of row {k}"
-        rows, columns = self.program.offsets.shape
-        stretches = (*body.inputs, *body.outputs)
-        if not (0 <= k < rows and all(0 <= stretch.column < columns for stretch in stretches)):
-            raise ValueError(f"{who} in {self.program.name} is not in the table of {rows} rows, {columns} columns")
-        starts = [int(self.program.offsets[k, stretch.column]) for stretch in stretches]
-        places = [(s.space, start) for s, start in zip(stretches, starts, strict=True)]
-        read = sorted({node[1:] for node in body.program.nodes if node[0] == "input"})
-        for array, element in read:
-            self._read(places[array][0], places[array][1] + element, 1, who)
-        written = list(zip(places[len(body.inputs) :], (spec.size for spec in body.program.outputs), strict=True))
-        for (space, start), size in written:
-            self._write(space, start, size, who)
-        self._apart(body, [((places[a][0], places[a][1] + e), 1) for a, e in read], written, who)
+    def _one(self, statement: Statement) -> None:
+        who = type(statement).__name__
+        match statement:
+            case Call(code, inputs, outputs):
+                self._call(code, inputs, outputs)
+            case Host(_, inputs, outputs):
+                self._whole(inputs, outputs, who)
+            case Copy(source, target):
+                size = copied(self.program, statement)
+                self._read(*self._at(source, who), size, who)
+                self._write(*self._at(target, who), size, who)
+            case Unit(target):
+                self._whole((), (target,), who)
+            case Angles(arguments, sines, cosines):
+                self._whole((arguments,), (sines, cosines), who)
+            case Lookup(_, index, target) | Read(_, index, target):
+                self._whole((index,), (target,), who)
+            case Seek(curve, at, target, offset):
+                self._whole((at,), (), who)
+                self._write(target, offset, dict(self.program.curves)[curve], who)
+            case Record(_, value, index, mask):
+                self._whole((value, index, mask), (), who)
+            case For():
+                self._repeat(statement)
+            case Switch(column, cases):
+                kind = int(self.program.rows[self.row or 0, column])
+                if not 0 <= kind < len(cases):
+                    raise ValueError(
+                        f"row {self.row} of {self.program.name} is of kind {kind}; there are {len(cases)} cases"
+                    )
+                self._all(cases[kind])
+            case WhileAny(flag, body) | IfAny(flag, body):
+                self._whole((flag,), (), who)
+                self._all(body)
 
-    def _apart(self, body: LoopBody, read: list[_Piece], written: list[_Piece], who: str) -> None:
-        """Bodies none of whose inputs is one of its outputs are compiled as if all of these lay apart."""
-        ends = [{(s.space, s.column) for s in side} for side in (body.inputs, body.outputs)]
-        if ends[0] & ends[1]:
-            return
-        taken: set[tuple[str, int]] = {place for place, _ in read}
-        for (space, start), size in written:
-            values = {(space, i) for i in range(start, start + size)}
+    def _repeat(self, loop: For) -> None:
+        around = self.row, self.pass_number
+        if isinstance(loop.over, int):
+            for self.pass_number in range(loop.over):
+                self._all(loop.body)
+        else:
+            first, count = self.program.range_of[loop.over]
+            if not 0 <= first <= first + count <= len(self.program.rows):
+                raise ValueError(
+                    f"the range {loop.over!r} of {self.program.name} is not in its table of {len(self.program.rows)} rows"
+                )
+            rows = range(first, first + count)
+            for self.row in reversed(rows) if loop.reverse else rows:
+                self._all(loop.body)
+        self.row, self.pass_number = around
+
+    def _whole(self, inputs: Sequence[str], outputs: Sequence[str], who: str) -> None:
+        for name in inputs:
+            self._read(name, 0, self.program.sizes[name], who)
+        for name in outputs:
+            self._write(name, 0, self.program.sizes[name], who)
+
+    def _at(self, place: Place, who: str) -> tuple[str, int]:
+        match place:
+            case Stretch(buffer, column):
+                if self.row is None:
+                    raise ValueError(f"{who} in {self.program.name} is outside a loop over rows")
+                return buffer, int(self.program.rows[self.row, column])
+            case Slice(buffer, stride):
+                return buffer, stride * self.pass_number
+            case _:
+                return place, 0
+
+    def _call(self, code: Block | Program, inputs: Sequence[Place], outputs: Sequence[Place]) -> None:
+        who = f"{code.name} of row {self.row}" if self.row is not None else code.name
+        given, made = ([self._at(place, who) for place in places] for places in (inputs, outputs))
+        if isinstance(code, Block):
+            read = [(array, element, 1) for array, element in sorted({n[1:] for n in code.nodes if n[0] == "input"})]
+        else:
+            read = [(array, 0, spec.size) for array, spec in enumerate(code.inputs)]
+        for array, element, size in read:
+            self._read(given[array][0], given[array][1] + element, size, who)
+        written = list(zip(made, (spec.size for spec in code.outputs), strict=True))
+        for (buffer, start), size in written:
+            self._write(buffer, start, size, who)
+        if not set(inputs) & set(outputs):
+            self._apart([((given[a][0], given[a][1] + e), n) for a, e, n in read], written, who)
+
+    def _apart(self, read: list[_Piece], written: list[_Piece], who: str) -> None:
+        """Blocks none of whose inputs is one of its outputs are compiled as if all of these lay apart."""
+        taken = {(buffer, i) for (buffer, start), size in read for i in range(start, start + size)}
+        for (buffer, start), size in written:
+            values = {(buffer, i) for i in range(start, start + size)}
             if values & taken:
                 raise ValueError(
-                    f"{who} in {self.program.name} writes {space}[{min(values & taken)[1]}], which it also reads or "
+                    f"{who} in {self.program.name} writes {buffer}[{min(values & taken)[1]}], which it also reads or "
                     "writes in another place"
                 )
             taken |= values
 
-    def _inside(self, space: str, start: int, size: int, who: str) -> None:
-        if space not in self.written:
-            raise ValueError(f"{who} in {self.program.name}: no such space {space!r}; there are {sorted(self.written)}")
-        room = len(self.written[space])
+    def _inside(self, buffer: str, start: int, size: int, who: str) -> None:
+        room = len(self.written[buffer])
         if size and not 0 <= start <= start + size <= room:
             raise ValueError(
-                f"{who} in {self.program.name}: {space}[{start}:{start + size}] is outside its {room} values"
+                f"{who} in {self.program.name}: {buffer}[{start}:{start + size}] is outside its {room} values"
             )
 
-    def _read(self, space: str, start: int, size: int, who: str) -> None:
-        self._inside(space, start, size, who)
-        if not self.written[space][start : start + size].all():
-            raise ValueError(f"{who} in {self.program.name} reads {space}[{start}] before it is written")
+    def _read(self, buffer: str, start: int, size: int, who: str) -> None:
+        self._inside(buffer, start, size, who)
+        if not self.written[buffer][start : start + size].all():
+            raise ValueError(f"{who} in {self.program.name} reads {buffer}[{start}] before it is written")
 
-    def _write(self, space: str, start: int, size: int, who: str) -> None:
-        self._inside(space, start, size, who)
-        if space in self.read_only:
-            raise ValueError(f"{who} in {self.program.name} writes to {space}, which is only for reading")
-        self.written[space][start : start + size] = True
+    def _write(self, buffer: str, start: int, size: int, who: str) -> None:
+        self._inside(buffer, start, size, who)
+        if buffer in self.read_only:
+            raise ValueError(f"{who} in {self.program.name} writes to {buffer}, which is only for reading")
+        self.written[buffer][start : start + size] = True

@@ -9,13 +9,13 @@ import pytest
 
 from linkwise import models
 from linkwise.codegen.llvm import bounds, checked, machines, rolled, source
-from linkwise.tracing.program import ArraySpec, Program
-from linkwise.tracing.rolled_program import Once
+from linkwise.tracing.block import ArraySpec, Block
+from linkwise.tracing.program import Once
 from tests.codegen.programs import interpret, lesser_machines, mixture
 from tests.random_trees import random_tree
 
 
-def ran(kernel: object, program: Program, count: int, dtype: str = "f8") -> list[np.ndarray]:
+def ran(kernel: object, program: Block, count: int, dtype: str = "f8") -> list[np.ndarray]:
     rng = np.random.default_rng(count)
     inputs = [rng.uniform(-1, 1, (count, a.size)).astype(dtype) for a in program.inputs]
     outputs = [np.empty((count, a.size), dtype) for a in program.outputs]
@@ -35,11 +35,11 @@ def test_batches_stay_inside(machine: machines.Machine, dtype: str) -> None:
         ran(kernel, program, count, dtype)
 
 
-def wide(columns: int) -> Program:
+def wide(columns: int) -> Block:
     """An output whose rows are put together in scratch memory, with columns that are always zero."""
     nodes = (("input", 0, 0), ("const", 0.0), ("neg", 0))
     results = tuple(1 if k % 40 > 20 else 2 for k in range(columns))
-    return Program("wide", nodes, (ArraySpec("x", (1,)),), (ArraySpec("y", (columns,)),), (results,))
+    return Block("wide", nodes, (ArraySpec("x", (1,)),), (ArraySpec("y", (columns,)),), (results,))
 
 
 def test_wide_outputs_stay_inside() -> None:

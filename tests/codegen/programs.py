@@ -8,20 +8,20 @@ import struct
 import numpy as np
 
 from linkwise.codegen.llvm import jit, kernel, machines, source
+from linkwise.tracing.block import ArraySpec, Block
 from linkwise.tracing.ops import OPS
-from linkwise.tracing.program import ArraySpec, Program
 
 
-def unary(op: str) -> Program:
-    return Program(op, (("input", 0, 0), (op, 0)), (ArraySpec("x", (1,)),), (ArraySpec("y", (1,)),), ((1,),))
+def unary(op: str) -> Block:
+    return Block(op, (("input", 0, 0), (op, 0)), (ArraySpec("x", (1,)),), (ArraySpec("y", (1,)),), ((1,),))
 
 
-def binary(op: str) -> Program:
+def binary(op: str) -> Block:
     nodes = (("input", 0, 0), ("input", 1, 0), (op, 0, 1))
-    return Program(op, nodes, (ArraySpec("a", (1,)), ArraySpec("b", (1,))), (ArraySpec("y", (1,)),), ((2,),))
+    return Block(op, nodes, (ArraySpec("a", (1,)), ArraySpec("b", (1,))), (ArraySpec("y", (1,)),), ((2,),))
 
 
-def mixture(sizes=(7, 3, 1), outputs=(5, 9)) -> Program:
+def mixture(sizes=(7, 3, 1), outputs=(5, 9)) -> Block:
     """Sums and products over several arrays, with sin and cos of some and of an intermediate."""
     nodes: list[tuple] = [("input", a, k) for a, n in enumerate(sizes) for k in range(n)]
     inputs = len(nodes)
@@ -36,7 +36,7 @@ def mixture(sizes=(7, 3, 1), outputs=(5, 9)) -> Program:
     results, n = [], len(nodes)
     for j, size in enumerate(outputs):
         results.append(tuple((n - 1 - 3 * k - j) % n for k in range(size)))
-    return Program(
+    return Block(
         "mixture",
         tuple(nodes),
         tuple(ArraySpec(f"x{a}", (size,)) for a, size in enumerate(sizes)),
@@ -45,7 +45,7 @@ def mixture(sizes=(7, 3, 1), outputs=(5, 9)) -> Program:
     )
 
 
-def interpret(program: Program, inputs) -> list[np.ndarray]:
+def interpret(program: Block, inputs) -> list[np.ndarray]:
     """What the ops' definitions say, state by state."""
     count = len(inputs[0])
     outputs = [np.empty((count, array.size)) for array in program.outputs]
@@ -63,7 +63,7 @@ def interpret(program: Program, inputs) -> list[np.ndarray]:
     return outputs
 
 
-def evaluate(program: Program, inputs, dtype=np.float64, threads=1) -> list[np.ndarray]:
+def evaluate(program: Block, inputs, dtype=np.float64, threads=1) -> list[np.ndarray]:
     built = kernel.BatchKernel.build(program, dtype)
     return _run(built, program, inputs, dtype, threads)
 
@@ -76,7 +76,7 @@ def _run(built, program, inputs, dtype, threads=1):
     return outputs
 
 
-def kernel_on(machine: machines.Machine, program: Program, dtype=np.float64) -> kernel.BatchKernel:
+def kernel_on(machine: machines.Machine, program: Block, dtype=np.float64) -> kernel.BatchKernel:
     """As compiled, never from the cache, for another machine that this one can stand in for."""
     module = source.batch_module(program, machine, np.dtype(dtype).itemsize * 8)
     made = jit.compile_text(module.text, machine, in_order=module.in_order)
@@ -84,7 +84,7 @@ def kernel_on(machine: machines.Machine, program: Program, dtype=np.float64) -> 
     return kernel.BatchKernel(program, dtype, library, machine.lanes(dtype))
 
 
-def evaluate_on(machine: machines.Machine, program: Program, inputs, dtype=np.float64) -> list[np.ndarray]:
+def evaluate_on(machine: machines.Machine, program: Block, inputs, dtype=np.float64) -> list[np.ndarray]:
     return _run(kernel_on(machine, program, dtype), program, inputs, dtype)
 
 

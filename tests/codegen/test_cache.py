@@ -13,7 +13,7 @@ import pytest
 from linkwise.codegen import cache
 from linkwise.codegen.llvm import jit
 from linkwise.codegen.llvm.kernel import BatchKernel
-from linkwise.tracing.program import ArraySpec, Program
+from linkwise.tracing.block import ArraySpec, Block
 from tests.codegen.programs import mixture
 
 
@@ -54,7 +54,7 @@ def test_keys_differ(home):
     base = (("input", 0, 0), ("const", 1.0), ("add", 0, 1))
     for nodes in (base, (base[0], ("const", 2.0), base[2]), (*base[:2], ("mul", 0, 1))):
         for dtype in (np.float64, np.float32):
-            program = Program("p", nodes, (ArraySpec("x", (1,)),), (ArraySpec("y", (1,)),), ((2,),))
+            program = Block("p", nodes, (ArraySpec("x", (1,)),), (ArraySpec("y", (1,)),), ((2,),))
             BatchKernel.build(program, dtype)
     assert len(files(home)) == 6
 

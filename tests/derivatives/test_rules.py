@@ -7,10 +7,10 @@ import itertools
 import numpy as np
 import pytest
 
+from linkwise.tracing.block import ArraySpec, Block
 from linkwise.tracing.forward import tangents
 from linkwise.tracing.interpreter import interpret
 from linkwise.tracing.ops import OPS
-from linkwise.tracing.program import ArraySpec, Program
 from linkwise.tracing.reverse import cotangents
 from linkwise.tracing.rules import RULES
 
@@ -19,7 +19,7 @@ POINTS = (-1.3, -0.4, 0.7, 2.1)
 POSITIVE = ("sqrt", "log")
 
 
-def _program(op: str) -> Program:
+def _program(op: str) -> Block:
     """One operation on the elements of one input; a truth value is made by a comparison."""
     nodes: list[tuple] = []
     arguments = []
@@ -32,7 +32,7 @@ def _program(op: str) -> Program:
         arguments.append(len(nodes) - 1)
     nodes.append((op, *arguments))
     n = OPS[op].arity
-    return Program(op, tuple(nodes), (ArraySpec("x", (n,)),), (ArraySpec("y", ()),), ((len(nodes) - 1,),))
+    return Block(op, tuple(nodes), (ArraySpec("x", (n,)),), (ArraySpec("y", ()),), ((len(nodes) - 1,),))
 
 
 def test_every_real_operation_has_a_rule_and_no_other() -> None:
@@ -58,7 +58,7 @@ def test_rule_is_the_derivative(op: str) -> None:
 def test_a_branch_that_is_not_taken_has_no_derivative() -> None:
     # where(x < 0, sqrt(x), x) at 1: the other way round would be 0 * inf.
     nodes = (("input", 0, 0), ("const", 0.0), ("lt", 0, 1), ("sqrt", 0), ("select", 2, 3, 0))
-    program = Program("branch", nodes, (ArraySpec("x", ()),), (ArraySpec("y", ()),), ((4,),))
+    program = Block("branch", nodes, (ArraySpec("x", ()),), (ArraySpec("y", ()),), ((4,),))
     assert tangents(program, [[0.5]], [[{0: 1.0}]])[0][0] == {0: 1.0}
 
 
@@ -82,7 +82,7 @@ def test_modes_agree_on_random_programs() -> None:
             if op == "exp":
                 nodes[-1] = ("exp", len(nodes) - 2)
         results = tuple(int(k) for k in rng.integers(len(nodes), size=3))
-        program = Program("random", tuple(nodes), (ArraySpec("x", (4,)),), (ArraySpec("y", (3,)),), (results,))
+        program = Block("random", tuple(nodes), (ArraySpec("x", (4,)),), (ArraySpec("y", (3,)),), (results,))
         x = rng.uniform(0.5, 1.5, size=4).tolist()
         forward = tangents(program, [x], [[{k: 1.0} for k in range(4)]])[0]
         back = cotangents(program, [x], [[{k: 1.0} for k in range(3)]])[0]

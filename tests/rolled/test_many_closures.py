@@ -10,7 +10,7 @@ import pytest
 import linkwise as lw
 from linkwise import models
 from linkwise.spatial.dual import Dual, new_level, parts_of_level
-from linkwise.tracing.rolled_program import Tasks, interpret_rolled
+from linkwise.tracing.program import Tasks, interpret_rolled
 from linkwise.tracing.verifier import verify_rolled
 from tests.closures.mechanisms import EagerModel
 

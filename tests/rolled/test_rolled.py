@@ -15,8 +15,8 @@ from linkwise.model.many_links import numbers_of
 from linkwise.rolled.finish import inward_slots, outward_slots
 from linkwise.rolled.tree import RolledTree
 from linkwise.rolled.vectors import GlobalInput
-from linkwise.tracing.program import ArraySpec
-from linkwise.tracing.rolled_program import interpret_rolled
+from linkwise.tracing.block import ArraySpec
+from linkwise.tracing.program import interpret_rolled
 from linkwise.tracing.verifier import verify_rolled
 from tests.random_trees import random_tree
 

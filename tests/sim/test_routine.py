@@ -5,9 +5,9 @@ import pytest
 
 from linkwise.codegen.hosted import HostedRoutine
 from linkwise.codegen.llvm.routine import RoutineKernel
-from linkwise.codegen.routine import Buffer, Call, Columns, Copy, Host, IfAny, Lookup, Record, Routine, WhileAny
 from linkwise.sim.work import flag, program
 from linkwise.spatial.scalar import where
+from linkwise.tracing.program import Buffer, Call, Columns, Copy, Host, IfAny, Lookup, Program, Record, WhileAny
 from linkwise.tracing.tiles import TILE, TiledSystem
 
 
@@ -54,7 +54,7 @@ def collatz(limit=60.0):
         Call(asking, ("x", "n"), ("running",)),
     )
     first = Call(asking, ("x", "n"), ("running",))
-    return Routine("collatz", buffers, (first, WhileAny("running", body)), ("parities",), (("path", 1),))
+    return Program("collatz", buffers, (first, WhileAny("running", body)), ("parities",), (("path", 1),))
 
 
 def run(kernel, starts, dtype, threads=1):
@@ -82,16 +82,16 @@ def test_what_does_not_fit_is_refused():
     double = program("double", lambda x: {"y": [2.0 * a for a in x]}, {"x": 2})
     buffers = (Buffer("a", 2), Buffer("b", 3))
     with pytest.raises(ValueError, match="3 numbers"):
-        Routine("wrong", buffers, (Call(double, ("a",), ("b",)),))
+        Program("wrong", buffers, (Call(double, ("a",), ("b",)),))
     with pytest.raises(ValueError, match="'c'"):
-        Routine("wrong", buffers, (Copy("a", "c"),))
+        Program("wrong", buffers, (Copy("a", "c"),))
     with pytest.raises(ValueError, match="writes what it reads"):
-        Routine("wrong", buffers, (Call(double, ("a",), ("a",)),))
+        Program("wrong", buffers, (Call(double, ("a",), ("a",)),))
 
 
 def test_python_functions_run_only_interpreted():
     buffers = (Buffer("a", 2, load=True, store=True), Buffer("b", 2))
-    routine = Routine("host", buffers, (Host(lambda a: (a + 1.0,), ("a",), ("b",)), Copy("b", "a")))
+    routine = Program("host", buffers, (Host(lambda a: (a + 1.0,), ("a",), ("b",)), Copy("b", "a")))
     rows = {"a": np.zeros((3, 2))}
     HostedRoutine(routine).run(rows, {}, {}, 3)
     np.testing.assert_array_equal(rows["a"], 1.0)
@@ -127,7 +127,7 @@ def test_matrices_by_columns_and_programs_with_loops(scalar, dtype):
         Call(system.factor, ("matrix", "shift"), ("factors",)),
         Call(system.solve, ("factors", "right"), ("x",)),
     )
-    routine = Routine("system", buffers, statements)
+    routine = Program("system", buffers, statements)
     rows = {"scale": np.arange(1.0, count + 1.0)[:, None], "shift": np.full((count, 1), 30.0)}
     rows = {name: np.ascontiguousarray(a, dtype) for name, a in rows.items()}
     rows["right"] = np.random.default_rng(1).normal(size=(count, n)).astype(dtype)
@@ -148,4 +148,4 @@ def test_matrices_by_columns_and_programs_with_loops(scalar, dtype):
 def test_columns_must_fit_their_matrix():
     buffers = (Buffer("unit", 2), Buffer("column", 3), Buffer("matrix", 5))
     with pytest.raises(ValueError, match="2 columns of 3 numbers"):
-        Routine("wrong", buffers, (Columns("unit", "column", "matrix", ()),))
+        Program("wrong", buffers, (Columns("unit", "column", "matrix", ()),))

@@ -12,7 +12,7 @@ import linkwise as lw
 from linkwise import models
 from linkwise.codegen.hosted import HostedRoutine
 from linkwise.codegen.llvm.routine import RoutineKernel
-from linkwise.codegen.routine import Buffer, Routine, Seek
+from linkwise.tracing.program import Buffer, Program, Seek
 from tests.sim.mechanisms import double_pendulum, pendulum, slider
 
 METHODS = ["dop853", "dopri5", "rk56", "cash_karp", "rodas4", "rk4", "variational", "generalized_alpha"]
@@ -210,7 +210,7 @@ def test_csv(tmp_path):
 def test_rows_are_found_alike_by_all_kernels(dtype, scalar, members):
     rng = np.random.default_rng(3)
     buffers = (Buffer("t", 1, load=True), Buffer("p", 9, load=True, store=True))
-    routine = Routine("look", buffers, (Seek("c", "t", "p", 2),), curves=(("c", 6),))
+    routine = Program("look", buffers, (Seek("c", "t", "p", 2),), curves=(("c", 6),))
     curve = np.concatenate(
         [lw.Table(np.sort(rng.uniform(0, 1, 9)), rng.normal(size=9)).rows() for _ in range(members)]
     ).astype(dtype)

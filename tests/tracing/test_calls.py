@@ -10,7 +10,7 @@ from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import where
 from linkwise.tracing.calls import CallingTracer, stored
 from linkwise.tracing.interpreter import interpret
-from linkwise.tracing.rolled_program import RolledProgram, interpret_rolled
+from linkwise.tracing.program import Program, interpret_rolled
 from linkwise.tracing.tracer import Tracer
 from linkwise.tracing.verifier import verify, verify_rolled
 from tests.sim.mechanisms import mixed
@@ -20,7 +20,7 @@ def run(composite, inputs):
     """The definition: one piece after the other."""
     memory = dict(zip((spec.name for spec in composite.inputs), inputs, strict=True))
     for piece in composite.pieces:
-        if isinstance(piece.program, RolledProgram):
+        if isinstance(piece.program, Program):
             verify_rolled(piece.program)
             found = interpret_rolled(piece.program, [memory[n] for n in piece.inputs])
         else:
@@ -79,7 +79,7 @@ TEXTS["external"] = lambda m, q, v, a: m.forward_dynamics(
 def test_functions_are_called_with_the_same_result(name):
     plain, called, composite = both(lambda m, q, v, a, dq, dv, da: TEXTS[name](m, q, v, a), SIZES, INPUTS)
     np.testing.assert_allclose(called, plain, rtol=1e-12, atol=1e-12)
-    assert any(isinstance(piece.program, RolledProgram) for piece in composite.pieces)
+    assert any(isinstance(piece.program, Program) for piece in composite.pieces)
 
 
 @pytest.mark.parametrize("name", TEXTS)

@@ -6,10 +6,10 @@ import pytest
 import linkwise as lw
 from linkwise.codegen.llvm.bounds import checked_rolled
 from linkwise.spatial.scalar import where
+from linkwise.tracing.block import Block
 from linkwise.tracing.interpreter import interpret
-from linkwise.tracing.program import Program
+from linkwise.tracing.program import Program, interpret_rolled
 from linkwise.tracing.reroll import rerolled
-from linkwise.tracing.rolled_program import RolledProgram, interpret_rolled
 from linkwise.tracing.tracer import trace
 from linkwise.tracing.verifier import verify_rolled
 
@@ -67,7 +67,7 @@ def inputs(seed):
 def test_the_same_numbers_from_less_code(text):
     straight = traced(text)
     looped = rerolled(straight)
-    assert isinstance(looped, RolledProgram)
+    assert isinstance(looped, Program)
     verify_rolled(looped)
     assert looped.operations < len(straight.nodes) / 2
     for seed in range(3):
@@ -99,4 +99,4 @@ def test_what_does_not_repeat_is_left_alone():
 
     program = trace("chain", text, [("x", (20,))])
     assert rerolled(program) is program
-    assert isinstance(rerolled(traced(lambda x, y, h: [*x[:3], 0.0])), Program)
+    assert isinstance(rerolled(traced(lambda x, y, h: [*x[:3], 0.0])), Block)

@@ -8,26 +8,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from linkwise.tracing.program import ArraySpec, Program
-from linkwise.tracing.rolled_program import Constant, Loop, LoopBody, Once, RolledProgram, Stretch, interpret_rolled
+from linkwise.tracing.block import ArraySpec, Block
+from linkwise.tracing.program import Constant, Loop, LoopBody, Once, Program, Stretch, interpret_rolled
 from linkwise.tracing.verifier import verify, verify_rolled
 from tests.random_trees import random_tree
 
-STEP = Program(
+STEP = Block(
     "step",
     (("input", 0, 0), ("input", 1, 0), ("add", 0, 1)),
     (ArraySpec("before", (1,)), ArraySpec("x", (1,))),
     (ArraySpec("after", (1,)),),
     ((2,),),
 )
-COPY = Program("copy", (("input", 0, 0),), (ArraySpec("last", (1,)),), (ArraySpec("result", (1,)),), ((0,),))
+COPY = Block("copy", (("input", 0, 0),), (ArraySpec("last", (1,)),), (ArraySpec("result", (1,)),), ((0,),))
 
 
-def running_sum(offsets: Any, **changes: Any) -> RolledProgram:
+def running_sum(offsets: Any, **changes: Any) -> Program:
     """sums[k + 1] = sums[k] + x[k]; the last is the output."""
     last = LoopBody(COPY, (Stretch("sums", 0),), (Stretch("out:y", 1),))
     body = LoopBody(STEP, (Stretch("sums", 0), Stretch("in:x", 1)), (Stretch("sums", 2),))
-    made = RolledProgram(
+    made = Program(
         "running_sum",
         (ArraySpec("x", (3,)),),
         (ArraySpec("y", (1,)),),
@@ -55,7 +55,7 @@ def test_good_programs_pass() -> None:
     assert any(isinstance(step, Once) for program in programs for step in program.steps)
 
 
-def once(*rows: list[int], row: int = 0) -> RolledProgram:
+def once(*rows: list[int], row: int = 0) -> Program:
     """The running sum with the table's rows after the links' given, and the row that the copy of the last takes."""
     good = running_sum(GOOD)
     copy = replace(good.steps[1], row=row)
@@ -86,7 +86,7 @@ def test_the_row_is_part_of_the_code() -> None:
         (running_sum(GOOD, constants=(Constant("nowhere", 0, 1.0),)), "no such space 'nowhere'"),
     ],
 )
-def test_bad_programs_are_named(program: RolledProgram, message: str) -> None:
+def test_bad_programs_are_named(program: Program, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         verify_rolled(program)
 

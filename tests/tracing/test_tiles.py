@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from linkwise.codegen.llvm.bounds import checked_rolled
-from linkwise.tracing.rolled_program import interpret_rolled
+from linkwise.tracing.program import interpret_rolled
 from linkwise.tracing.tiles import TILE, TiledSystem
 from linkwise.tracing.verifier import verify_rolled
 

@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linkwise as lw
+from linkwise.tracing.block import ArraySpec, Block
 from linkwise.tracing.counts import count
 from linkwise.tracing.interpreter import interpret
 from linkwise.tracing.passes import LONG, remove_dead
 from linkwise.tracing.printer import to_text
-from linkwise.tracing.program import ArraySpec, Program
 from linkwise.tracing.tracer import Traced, Tracer, maximum, minimum, trace
 from linkwise.tracing.verifier import verify
 
 
-def program_of(function: Callable[..., Any], n: int = 2) -> Program:
+def program_of(function: Callable[..., Any], n: int = 2) -> Block:
     """The program of a function of n scalars with one result."""
     program = trace("f", lambda x: [("y", (), [function(*x)])], [("x", (n,))])
     verify(program)
@@ -159,7 +159,7 @@ def test_long_programs_keep_their_order() -> None:
     program = trace("long", text, [("x", (1,))])
     verify(program)
     assert len(program.nodes) > LONG
-    short = Program(program.name, program.nodes[:50], program.inputs, (ArraySpec("y", ()),), ((40,),))
+    short = Block(program.name, program.nodes[:50], program.inputs, (ArraySpec("y", ()),), ((40,),))
     verify(remove_dead(short))
 
 

@@ -7,21 +7,21 @@ from typing import Any
 
 import pytest
 
+from linkwise.tracing.block import ArraySpec, Block
 from linkwise.tracing.ops import OPS
-from linkwise.tracing.program import ArraySpec, Program
 from linkwise.tracing.verifier import verify
 
 X = ("input", 0, 0)
 
 
-def program(nodes: list[Any], results: Any = ((0,),)) -> Program:
-    return Program("f", tuple(nodes), (ArraySpec("x", (2,)),), (ArraySpec("y", ()),), results)
+def program(nodes: list[Any], results: Any = ((0,),)) -> Block:
+    return Block("f", tuple(nodes), (ArraySpec("x", (2,)),), (ArraySpec("y", ()),), results)
 
 
 def test_good_programs_pass() -> None:
     verify(program([X]))
     verify(program([X, ("const", 1.0), ("lt", 0, 1), ("select", 2, 0, 1)], ((3,),)))
-    verify(Program("nothing", (), (), (), ()))
+    verify(Block("nothing", (), (), (), ()))
 
 
 @pytest.mark.parametrize(

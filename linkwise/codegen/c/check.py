@@ -11,20 +11,20 @@ from collections.abc import Sequence
 
 from linkwise.codegen.c.ops import literal, rounded
 from linkwise.codegen.c.source import array_names, function_name
+from linkwise.tracing.block import Block
 from linkwise.tracing.interpreter import interpret
-from linkwise.tracing.program import Program
 
 TOLERANCE = {64: 1e-12, 32: 2e-4}
 """Largest difference allowed, relative to the largest entry of an output (or to 1, where all are smaller)."""
 
 
-def random_states(program: Program, count: int, seed: int = 0) -> list[list[list[float]]]:
+def random_states(program: Block, count: int, seed: int = 0) -> list[list[list[float]]]:
     """Inputs between -1 and 1: any angle, and never a quaternion of length zero."""
     draw = random.Random(seed)
     return [[[draw.uniform(-1.0, 1.0) for _ in range(a.size)] for a in program.inputs] for _ in range(count)]
 
 
-def check_source(program: Program, bits: int, header: str, states: Sequence[Sequence[Sequence[float]]]) -> str:
+def check_source(program: Block, bits: int, header: str, states: Sequence[Sequence[Sequence[float]]]) -> str:
     """The text of the test program.
 
     Args:

@@ -10,20 +10,20 @@ from typing import Protocol
 from linkwise.codegen.c.check import check_source, random_states
 from linkwise.codegen.c.source import c_header, c_source, function_name
 from linkwise.errors import InputError
-from linkwise.tracing.program import Program
+from linkwise.tracing.block import Block
 
 
 class HasProgram(Protocol):
     """A compiled function, seen from here."""
 
     @property
-    def program(self) -> Program:
+    def program(self) -> Block:
         """What it computes."""
         ...
 
 
 def emit_c(
-    function: Program | HasProgram,
+    function: Block | HasProgram,
     folder: str | PathLike[str],
     *,
     bits: int = 64,
@@ -42,7 +42,7 @@ def emit_c(
     """
     if bits not in (64, 32):
         raise InputError("there is no such precision in C", got=f"{bits} bits", allowed="64 (double) or 32 (float)")
-    program = function if isinstance(function, Program) else function.program
+    program = function if isinstance(function, Block) else function.program
     name = function_name(program)
     given = random_states(program, states) if isinstance(states, int) else states
     for state in given:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwise.tracing.program import Node, Program
+from linkwise.tracing.block import Block, Node
 
 PIECE = 3000  # statements in one function
 
@@ -29,7 +29,7 @@ def arguments(node: Node) -> tuple[int, ...]:
     return () if node[0] in ("const", "input") else node[1:]
 
 
-def live_nodes(program: Program) -> list[int]:
+def live_nodes(program: Block) -> list[int]:
     """The operations that some result needs, in order."""
     wanted = {value for row in program.results for value in row}
     for number in range(len(program.nodes) - 1, -1, -1):
@@ -38,7 +38,7 @@ def live_nodes(program: Program) -> list[int]:
     return [n for n in sorted(wanted) if program.nodes[n][0] not in ("const", "input")]
 
 
-def cut(program: Program, piece: int = PIECE) -> Cut:
+def cut(program: Block, piece: int = PIECE) -> Cut:
     """Pieces of equal length. Results count as read by the last piece, which stores all of them."""
     order = live_nodes(program)
     count = max(1, -(-len(order) // piece))

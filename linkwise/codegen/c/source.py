@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from linkwise.codegen.c import pieces as cutting
 from linkwise.codegen.c.names import identifier, identifiers
 from linkwise.codegen.c.ops import TABLE, literal
+from linkwise.tracing.block import ArraySpec, Block
 from linkwise.tracing.ops import OPS
-from linkwise.tracing.program import ArraySpec, Program
 
 _WIDTH = 100
 
 
-def c_source(program: Program, bits: int = 64, *, include: str | None = None) -> str:
+def c_source(program: Block, bits: int = 64, *, include: str | None = None) -> str:
     """A complete C file.
 
     Args:
@@ -30,7 +30,7 @@ def c_source(program: Program, bits: int = 64, *, include: str | None = None) ->
     return _File(program, bits).text(include)
 
 
-def c_header(program: Program, bits: int = 64) -> str:
+def c_header(program: Block, bits: int = 64) -> str:
     """The header that declares the function."""
     file = _File(program, bits)
     guard = f"LINKWISE_{file.name.upper()}_H"
@@ -56,12 +56,12 @@ def c_header(program: Program, bits: int = 64) -> str:
     )
 
 
-def function_name(program: Program) -> str:
+def function_name(program: Block) -> str:
     """What the function is called."""
     return identifier(program.name)
 
 
-def array_names(program: Program) -> tuple[list[str], list[str]]:
+def array_names(program: Block) -> tuple[list[str], list[str]]:
     """What its input and output parameters are called."""
     names = identifiers([a.name for a in (*program.inputs, *program.outputs)], [function_name(program)])
     return names[: len(program.inputs)], names[len(program.inputs) :]
@@ -70,7 +70,7 @@ def array_names(program: Program) -> tuple[list[str], list[str]]:
 class _File:
     """Writes one program."""
 
-    def __init__(self, program: Program, bits: int, piece: int | None = None) -> None:
+    def __init__(self, program: Block, bits: int, piece: int | None = None) -> None:
         self.program, self.bits = program, bits
         self.real = "double" if bits == 64 else "float"
         self.suffix = "" if bits == 64 else "f"

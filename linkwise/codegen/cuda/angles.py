@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwise.codegen.cuda.instructions import Instruction, operand
-from linkwise.tracing.program import Program
+from linkwise.tracing.block import Block
 
 
-def pure_angles(program: Program, instructions: Sequence[Instruction]) -> tuple[set[int], set[int]]:
+def pure_angles(program: Block, instructions: Sequence[Instruction]) -> tuple[set[int], set[int]]:
     """Input values that are nothing but angles, and all values whose sin and cos are safe when these are tamed."""
     readers: dict[int, list[Instruction]] = {}
     for each in instructions:

@@ -19,7 +19,7 @@ from linkwise.codegen.cuda.body import Constants
 from linkwise.codegen.cuda.instructions import Instruction, Operand, is_truth
 from linkwise.codegen.cuda.memory import Load, Plan, Store
 from linkwise.codegen.cuda.ops import TABLE
-from linkwise.tracing.program import Program
+from linkwise.tracing.block import Block
 
 PTX: Mapping[str, str] = MappingProxyType(
     {
@@ -76,7 +76,7 @@ class Assembly:
 
     def __init__(
         self,
-        program: Program,
+        program: Block,
         plan: Plan,
         constants: Constants,
         place: Callable[[int], Place],

@@ -10,13 +10,13 @@ from linkwise.codegen.cuda.instructions import Instruction, Operand, instruction
 from linkwise.codegen.cuda.memory import Load, Plan, Store, plan
 from linkwise.codegen.cuda.ops import TABLE
 from linkwise.codegen.cuda.order import ordered
-from linkwise.tracing.program import Program
+from linkwise.tracing.block import Block
 
 _MOST = 8000  # constants of a table: 64 kB are all that a kernel can have
 _UNLIMITED = 1 << 30  # values in registers: what does not fit is left to the compiler, which knows them all
 
 
-def planned_body(program: Program, limit: int = _UNLIMITED) -> tuple[list[int], Plan]:
+def planned_body(program: Block, limit: int = _UNLIMITED) -> tuple[list[int], Plan]:
     """The inputs in the order of their slots, and the instructions with loads and stores."""
     given = [value for value, node in enumerate(program.nodes) if node[0] == "input"]
     wanted = [operand(program, value).value for row in program.results for value in row]
@@ -34,7 +34,7 @@ class Constants:
     places: Mapping[float, int]
 
     @classmethod
-    def of(cls, programs: Iterable[Program], bits: int) -> Constants:
+    def of(cls, programs: Iterable[Block], bits: int) -> Constants:
         """All constants of some programs."""
         if bits == 32:
             return cls(bits, {})
@@ -73,7 +73,7 @@ class Body:
 
     def __init__(
         self,
-        program: Program,
+        program: Block,
         plan: Plan,
         constants: Constants,
         slots: Callable[[int], str],

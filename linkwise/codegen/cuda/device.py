@@ -13,8 +13,8 @@ from linkwise.codegen.cuda.libraries import library_of
 from linkwise.codegen.cuda.runner import DeviceRoutine
 from linkwise.codegen.cuda.runtime import cupy
 from linkwise.codegen.home import Home, Runner
-from linkwise.codegen.routine import Routine
 from linkwise.errors import InputError, LinkwiseError
+from linkwise.tracing.program import Program
 
 # What a large card is known to do, and what a single thread does: operations take so long.
 _TOGETHER, _ALONE = 1e-13, 3e-9
@@ -39,7 +39,7 @@ class Device(Home):
             )
         (self.number,) = devices
 
-    def runner(self, routine: Routine, dtype: np.dtype[Any], few: bool) -> Runner:
+    def runner(self, routine: Program, dtype: np.dtype[Any], few: bool) -> Runner:
         """One state a thread, however few."""
         if not routine.is_compilable:
             raise InputError(

@@ -18,7 +18,7 @@ from linkwise.codegen.cuda.spread import spread_kernel
 from linkwise.codegen.cuda.wide import LONGEST, part_kernel
 from linkwise.codegen.steps import Repetition
 from linkwise.once import cached_property, once
-from linkwise.tracing.program import Program
+from linkwise.tracing.block import Block
 
 BETWEEN_BYTES = 4 << 30
 """Memory between the kernels of one call, at most (but for one tile's); a larger batch takes turns."""
@@ -29,14 +29,14 @@ _TWO_TILES_BYTES = 112 * 1024
 _SHORT = 6000  # nodes of a program
 
 
-def device_program(program: Program, dtype: Any, routine: Repetition | None = None) -> DeviceProgram | DividedProgram:
+def device_program(program: Block, dtype: Any, routine: Repetition | None = None) -> DeviceProgram | DividedProgram:
     """A program for GPUs: one kernel, or several if its results are wide."""
     if routine is None and is_wide(program, np.dtype(dtype).itemsize * 8):
         return DividedProgram(program, dtype)
     return DeviceProgram(program, dtype, routine)
 
 
-def is_wide(program: Program, bits: int) -> bool:
+def is_wide(program: Block, bits: int) -> bool:
     """Whether a program has results that one kernel should not keep on the chip together with its inputs."""
     arrays = (*program.inputs, *program.outputs)
     tile = 32 * sum(spec.size for spec in arrays) * bits // 8
@@ -64,7 +64,7 @@ class DividedProgram:
     rollout = None
     takes_addresses = True
 
-    def __init__(self, program: Program, dtype: Any) -> None:
+    def __init__(self, program: Block, dtype: Any) -> None:
         self.program = program
         self.dtype = np.dtype(dtype)
         self._memory: dict[int, int] = {}

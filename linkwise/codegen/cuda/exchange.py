@@ -16,7 +16,7 @@ from linkwise.codegen.cuda.quick import quick_call
 from linkwise.codegen.cuda.runtime import cupy
 from linkwise.codegen.steps import Rollout
 from linkwise.errors import InputError, LinkwiseError
-from linkwise.tracing.program import ArraySpec
+from linkwise.tracing.block import ArraySpec
 
 Shape = tuple[int, ...]
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from linkwise.once import cached_property
+from linkwise.tracing.block import Block, Node
 from linkwise.tracing.ops import OPS
-from linkwise.tracing.program import Node, Program
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def is_truth(node: Node) -> bool:
     return node[0] in OPS and OPS[node[0]].result == "B"
 
 
-def operand(program: Program, number: int) -> Operand:
+def operand(program: Block, number: int) -> Operand:
     """A value as an operand: changes of sign are taken off it."""
     negative = False
     while program.nodes[number][0] == "neg":
@@ -60,7 +60,7 @@ def operand(program: Program, number: int) -> Operand:
     return Operand(number, negative)
 
 
-def instructions(program: Program) -> list[Instruction]:
+def instructions(program: Block) -> list[Instruction]:
     """What the results need, in the order of the program."""
     nodes = program.nodes
     live = _live(program)
@@ -85,7 +85,7 @@ def instructions(program: Program) -> list[Instruction]:
     return made + _copies(program)
 
 
-def _pairs(program: Program, live: list[int]) -> dict[int, dict[str, int]]:
+def _pairs(program: Block, live: list[int]) -> dict[int, dict[str, int]]:
     """For each sin and cos the one or two nodes that one instruction computes."""
     open_pairs: dict[Operand, dict[str, int]] = {}
     found: dict[int, dict[str, int]] = {}
@@ -100,7 +100,7 @@ def _pairs(program: Program, live: list[int]) -> dict[int, dict[str, int]]:
     return found
 
 
-def _copies(program: Program) -> list[Instruction]:
+def _copies(program: Block) -> list[Instruction]:
     """Results that are inputs: read like any other operand, since their slots may be used again."""
     wanted = dict.fromkeys(operand(program, value).value for row in program.results for value in row)
     inputs = [value for value in wanted if program.nodes[value][0] == "input"]
@@ -108,13 +108,13 @@ def _copies(program: Program) -> list[Instruction]:
 
 
 def _instruction(
-    program: Program, op: str, operands: tuple[Operand, ...], results: tuple[int | None, ...]
+    program: Block, op: str, operands: tuple[Operand, ...], results: tuple[int | None, ...]
 ) -> Instruction:
     reads = dict.fromkeys(o.value for o in operands if program.nodes[o.value][0] != "const")
     return Instruction(op, operands, results, tuple(reads))
 
 
-def _live(program: Program) -> list[int]:
+def _live(program: Block) -> list[int]:
     """Nodes that a result depends on, in order."""
     wanted = {value for row in program.results for value in row}
     for number in range(len(program.nodes) - 1, -1, -1):
@@ -123,7 +123,7 @@ def _live(program: Program) -> list[int]:
     return sorted(wanted)
 
 
-def _fused(program: Program, live: list[int]) -> dict[int, int]:
+def _fused(program: Block, live: list[int]) -> dict[int, int]:
     """For each sum the product it takes in.
 
     A sum has room for one product, and a product vanishes only if every reader takes it in. Those with
@@ -149,7 +149,7 @@ def _fused(program: Program, live: list[int]) -> dict[int, int]:
     return taken
 
 
-def _multiply_add(program: Program, number: int, product: int) -> Instruction:
+def _multiply_add(program: Block, number: int, product: int) -> Instruction:
     """``a b + c``, with signs such that it equals the sum or difference."""
     op, left, right = program.nodes[number]
     a, b = (operand(program, n) for n in program.nodes[product][1:])

@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwise.codegen.cuda.layout import Kind
 from linkwise.codegen.steps import Rollout
-from linkwise.tracing.program import ArraySpec
+from linkwise.tracing.block import ArraySpec
 
 
 class Arrays(Protocol):

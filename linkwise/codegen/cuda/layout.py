@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from linkwise.codegen.c.names import identifier, identifiers
-from linkwise.tracing.program import ArraySpec, Program
+from linkwise.tracing.block import ArraySpec, Block
 
 LANES = (32, 16, 8, 4)
 """States of a tile: one for each thread of a warp, or fewer where the rows of so many do not fit the chip."""
@@ -64,7 +64,7 @@ class Layout:
         return (*self.inputs, *self.outputs)
 
 
-def array_names(program: Program) -> list[str]:
+def array_names(program: Block) -> list[str]:
     """C names of the parameters: inputs, then outputs, ``_out`` behind those that share an input's name."""
     taken = [identifier(program.name)]
     inputs = identifiers([a.name for a in program.inputs], taken)
@@ -79,7 +79,7 @@ def pitch(size: int, bits: int) -> int:
 
 
 def lay_out(
-    program: Program,
+    program: Block,
     bits: int,
     kinds: tuple[Kind, ...],
     most: int,

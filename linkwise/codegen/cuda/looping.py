@@ -1,6 +1,6 @@
 """Programs with loops, inside the kernel of a routine: functions whose working memory is the thread's own.
 
-The definition (:func:`linkwise.tracing.rolled_program.interpret_rolled`) word for word: each loop a loop, one body for
+The definition (:func:`linkwise.tracing.program.interpret_rolled`) word for word: each loop a loop, one body for
 each kind of link, and where its arrays lie is read from a table that is part of the text. This is for what a routine
 does besides (a linear system, say) and for mechanisms of moderate size; a batch of one large mechanism has kernels of
 its own, :mod:`linkwise.codegen.cuda.rolled`.
@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 
 from linkwise.codegen.c.ops import literal, rounded
 from linkwise.codegen.cuda.body import Body, Constants, planned_body
-from linkwise.tracing.program import Program
-from linkwise.tracing.rolled_program import PARAMETERS, Angles, Loop, LoopBody, Once, RolledProgram, Step
+from linkwise.tracing.block import Block
+from linkwise.tracing.program import PARAMETERS, Angles, Loop, LoopBody, Once, Program, Step
 
 
 class LoopingFunction:
@@ -21,7 +21,7 @@ class LoopingFunction:
 
     is_long = False  # its instructions are few, whatever the number of links
 
-    def __init__(self, name: str, program: RolledProgram, constants: Constants, bits: int) -> None:
+    def __init__(self, name: str, program: Program, constants: Constants, bits: int) -> None:
         self.name, self.program, self.constants, self.bits = name, program, constants, bits
         self.bodies = {id(body): f"{name}_{k}" for k, body in enumerate(program.bodies)}
         self.spaces = {space: f"s{k}" for k, space in enumerate(program.spaces)}
@@ -97,7 +97,7 @@ class LoopingFunction:
         places = [f"{self.spaces[s.space]} + at[{s.column}]" for s in (*body.inputs, *body.outputs)]
         return f"{self.bodies[id(body)]}({', '.join(places)});"
 
-    def _body(self, name: str, program: Program) -> Iterator[str]:
+    def _body(self, name: str, program: Block) -> Iterator[str]:
         """Its results are stored in the end: they may lie where its inputs do."""
         given, steps = planned_body(program)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from linkwise.codegen.cuda.angles import pure_angles
 from linkwise.codegen.cuda.instructions import Instruction, Operand, instructions, is_truth, operand
 from linkwise.codegen.cuda.order import orders
-from linkwise.tracing.program import Program
+from linkwise.tracing.block import Block
 
 _EVEN = 0.75  # of the longest part, above which it is cut where fewest values are alive
 _SHARES = (0.75, 0.87, 1.0)  # of the length that is allowed, all of which are tried
@@ -36,7 +36,7 @@ class Part:
     reads: Mapping[int, int]
     writes: Mapping[int, int]
 
-    def inputs(self, program: Program) -> list[int]:
+    def inputs(self, program: Block) -> list[int]:
         """The program's inputs that it reads."""
         nodes = program.nodes
         read = {value for each in self.order for value in each.reads if value < len(nodes)}
@@ -66,7 +66,7 @@ class Parts:
     safe: frozenset[int]
 
 
-def split(program: Program, longest: int) -> Parts:
+def split(program: Block, longest: int) -> Parts:
     """The parts of a program, each with so many instructions at most."""
     made = instructions(program)
     angles, safe = pure_angles(program, made)
@@ -86,7 +86,7 @@ def split(program: Program, longest: int) -> Parts:
     return Parts(best.parts, best.places, len(results), tables, values, frozenset(angles), frozenset(safe))
 
 
-def _kept(program: Program, made: list[Instruction]) -> dict[Operand, int]:
+def _kept(program: Block, made: list[Instruction]) -> dict[Operand, int]:
     """The value of each different number of the results but zero.
 
     What no instruction computes becomes one: inputs, constants, numbers with their sign changed, truths.

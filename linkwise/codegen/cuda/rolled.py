@@ -31,14 +31,14 @@ from linkwise.codegen.cuda.rolled_plan import (
     task_width,
 )
 from linkwise.codegen.cuda.source import Kernel, opening
-from linkwise.tracing.program import Program
-from linkwise.tracing.rolled_program import PARAMETERS, Angles, LoopBody, Once, RolledProgram, Stretch, Tasks
+from linkwise.tracing.block import Block
+from linkwise.tracing.program import PARAMETERS, Angles, LoopBody, Once, Program, Stretch, Tasks
 
 _STAGES = (4, 2, 1)  # links whose numbers are in shared memory or on their way there, as many as fit; powers of two
 _FETCHED_BYTES = 32 * 1024  # of shared memory for them
 
 
-def rolled_kernel(program: RolledProgram, bits: int) -> Kernel:
+def rolled_kernel(program: Program, bits: int) -> Kernel:
     """The kernel of a program with loops.
 
     Its parameters are the inputs, the outputs, ``scratch``, ``table``, ``numbers``, ``count``, and then for each array
@@ -53,7 +53,7 @@ def _rolled_functions() -> str:
 
 
 class _Writer:
-    def __init__(self, program: RolledProgram, bits: int) -> None:
+    def __init__(self, program: Program, bits: int) -> None:
         self.program, self.bits = program, bits
         self.name = f"linkwise_{identifier(program.name)}"
         self.steps = planned(program)
@@ -191,7 +191,7 @@ class _Writer:
 
     def _body(
         self,
-        program: Program,
+        program: Block,
         inputs: Mapping[tuple[int, int], str],
         output: Callable[[int, int, str], str],
     ) -> Sequence[str]:

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import InputError
-from linkwise.tracing.program import Program
-from linkwise.tracing.rolled_program import PARAMETERS, Angles, Loop, LoopBody, Once, RolledProgram, Stretch, Tasks
+from linkwise.tracing.block import Block
+from linkwise.tracing.program import PARAMETERS, Angles, Loop, LoopBody, Once, Program, Stretch, Tasks
 
 KIND_BITS = 16
 """The first number of a record is the link's kind; above that, two bits for each carried space: see FROM and TO."""
@@ -87,12 +87,12 @@ def task_width(tasks: Tasks) -> int:
     return 1 + max(len(body.inputs) + len(body.outputs) for body in tasks.bodies)
 
 
-def elements_read(program: Program) -> list[tuple[int, int]]:
+def elements_read(program: Block) -> list[tuple[int, int]]:
     """The numbers of its inputs that a program reads: (array, element)."""
     return sorted({(node[1], node[2]) for node in program.nodes if node[0] == "input"})
 
 
-def planned(program: RolledProgram) -> list[PlannedStep]:
+def planned(program: Program) -> list[PlannedStep]:
     """The steps; where a loop does nothing but find angles, their sines and cosines are taken at once.
 
     The angles themselves are not stored then, so nothing else may ask for them.
@@ -162,7 +162,7 @@ class Tables:
     there are and where their places and values are; for each step, its links and where its records are.
     """
 
-    program: RolledProgram
+    program: Program
     steps: Sequence[PlannedStep]
     head: list[int] = field(default_factory=list)
     integers: list[Any] = field(default_factory=list)
@@ -299,7 +299,7 @@ class Tables:
         return from_memory.astype(np.int64), to_memory.astype(np.int64)
 
 
-def head_size(program: RolledProgram, steps: Sequence[PlannedStep]) -> int:
+def head_size(program: Program, steps: Sequence[PlannedStep]) -> int:
     """Whole numbers of the head."""
     return 1 + 2 * len(_arrays(program)) + 3 + sum(step_size(step) for step in steps)
 
@@ -309,7 +309,7 @@ def step_size(step: PlannedStep) -> int:
     return {LoopPlan: 3, Angles: 4, Once: 1, Tasks: 2}[type(step)]
 
 
-def _arrays(program: RolledProgram) -> list[tuple[str, int]]:
+def _arrays(program: Program) -> list[tuple[str, int]]:
     """Inputs and outputs as spaces, with their sizes."""
     inputs = [(f"in:{a.name}", a.size) for a in program.inputs]
     return inputs + [(f"out:{a.name}", a.size) for a in program.outputs]

@@ -13,7 +13,7 @@ from linkwise.codegen.cuda.rolled import rolled_kernel
 from linkwise.codegen.cuda.rolled_plan import Tables, planned
 from linkwise.codegen.cuda.runtime import compiled_kernel, cupy
 from linkwise.once import cached_property
-from linkwise.tracing.rolled_program import RolledProgram
+from linkwise.tracing.program import Program
 
 SCRATCH_BYTES = 4 << 30
 """Memory that the loops of one call work in, at most (but for one tile's); a larger batch takes turns."""
@@ -32,7 +32,7 @@ class RolledDeviceProgram:
     rollout = None
     takes_addresses = True
 
-    def __init__(self, program: RolledProgram, dtype: Any) -> None:
+    def __init__(self, program: Program, dtype: Any) -> None:
         self.program = program
         self.dtype = np.dtype(dtype)
         self._ready: dict[int, tuple[Any, Any, Any, int]] = {}

@@ -25,23 +25,22 @@ from linkwise.codegen.cuda.body import Body, Constants, planned_body
 from linkwise.codegen.cuda.looping import LoopingFunction
 from linkwise.codegen.cuda.memory import Plan
 from linkwise.codegen.cuda.source import LIMIT, Kernel, opening
-from linkwise.codegen.routine import (
+from linkwise.errors import InputError
+from linkwise.tracing.block import Block
+from linkwise.tracing.program import (
     Call,
     Columns,
     Copy,
     Host,
     IfAny,
     Lookup,
+    Program,
     Read,
     Record,
-    Routine,
     Seek,
     Statement,
     WhileAny,
 )
-from linkwise.errors import InputError
-from linkwise.tracing.program import Program
-from linkwise.tracing.rolled_program import RolledProgram
 
 _WRITTEN_OUT = 5000  # instructions of all copies of a program, up to which it is written out wherever it is called
 _SMALL = 100  # instructions of a program that is written out in any case
@@ -51,7 +50,7 @@ _LONG = 5000  # instructions of all programs, above which warps stay together
 _WARPS = 8  # that do: so many have all the registers that a thread can have
 
 
-def routine_kernel(routine: Routine, bits: int, shared_bytes: int = layouts.SHARED_BYTES) -> Kernel:
+def routine_kernel(routine: Program, bits: int, shared_bytes: int = layouts.SHARED_BYTES) -> Kernel:
     """The kernel of a routine, where a block may have so much shared memory.
 
     Its parameters are those of :func:`parameters`, then ``count``.
@@ -59,7 +58,7 @@ def routine_kernel(routine: Routine, bits: int, shared_bytes: int = layouts.SHAR
     return _Writer(routine, bits, min(shared_bytes, layouts.SHARED_BYTES)).kernel()
 
 
-def parameters(routine: Routine) -> list[tuple[str, str]]:
+def parameters(routine: Program) -> list[tuple[str, str]]:
     """What a kernel is given, in this order: for each number or array its kind and the name of what it belongs to.
 
     ``array``: the first number of rows, a table, a record, a curve or a series. ``apart``: numbers from one state to
@@ -113,11 +112,11 @@ class _Function:
 class _Writer:
     """Writes one kernel."""
 
-    def __init__(self, routine: Routine, bits: int, shared_bytes: int) -> None:
+    def __init__(self, routine: Program, bits: int, shared_bytes: int) -> None:
         self.routine, self.bits = routine, bits
         self.name = f"linkwise_{identifier(routine.name)}"
-        programs = [program for program in routine.programs if isinstance(program, Program)]
-        looping = [program for program in routine.programs if isinstance(program, RolledProgram)]
+        programs = [program for program in routine.programs if isinstance(program, Block)]
+        looping = [program for program in routine.programs if isinstance(program, Program)]
         if not routine.is_compilable:
             raise ValueError(f"{routine.name} calls Python functions and cannot be compiled")
         self.lanes = layouts.LANES[0]
@@ -161,7 +160,7 @@ class _Writer:
             )
 
     def _function(
-        self, number: int, program: Program, given: Sequence[int], steps: Plan, written_out: bool
+        self, number: int, program: Block, given: Sequence[int], steps: Plan, written_out: bool
     ) -> _Function:
         def slot(k: int) -> str:
             if k < len(given):

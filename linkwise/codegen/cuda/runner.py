@@ -10,8 +10,8 @@ import numpy as np
 from linkwise.codegen.cuda.routine import parameters, routine_kernel
 from linkwise.codegen.cuda.runtime import compiled_kernel, cupy, shared_bytes
 from linkwise.codegen.cuda.source import Kernel
-from linkwise.codegen.routine import Routine, steps_between
 from linkwise.once import once
+from linkwise.tracing.program import Program, steps_between
 
 
 class DeviceRoutine:
@@ -21,7 +21,7 @@ class DeviceRoutine:
     that are stored come back, which waits for the kernel.
     """
 
-    def __init__(self, routine: Routine, dtype: Any) -> None:
+    def __init__(self, routine: Program, dtype: Any) -> None:
         self.routine, self.dtype = routine, np.dtype(dtype)
         self._memory: dict[int, int] = {}
         self._kernels: dict[int, Kernel] = {}

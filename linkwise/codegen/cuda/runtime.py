@@ -17,7 +17,7 @@ from linkwise.codegen.cuda.layout import Kind
 from linkwise.codegen.cuda.source import Kernel, batch_kernel, rollout_kernel
 from linkwise.codegen.steps import Repetition
 from linkwise.errors import LinkwiseError, require_extra
-from linkwise.tracing.program import Program
+from linkwise.tracing.block import Block
 
 # No contraction: the kernel's text says where multiply-adds are fused, and so results do not depend on the compiler.
 OPTIONS = ("--std=c++17", "--fmad=false")
@@ -42,7 +42,7 @@ class DeviceProgram:
     takes_addresses = True
     """Whether arrays may be given by their addresses alone."""
 
-    def __init__(self, program: Program, dtype: Any, routine: Repetition | None = None) -> None:
+    def __init__(self, program: Block, dtype: Any, routine: Repetition | None = None) -> None:
         self.program = program
         self.dtype = np.dtype(dtype)
         self.routine = routine

@@ -24,8 +24,8 @@ from linkwise.codegen.cuda.memory import Load, plan
 from linkwise.codegen.cuda.order import ordered
 from linkwise.codegen.steps import Repetition, Rollout
 from linkwise.errors import InputError
+from linkwise.tracing.block import Block
 from linkwise.tracing.program import Program
-from linkwise.tracing.rolled_program import RolledProgram
 
 # Values in registers: what a thread has, less addresses, and pairs of them for 64 bits.
 LIMIT = {32: 225, 64: 96}
@@ -54,7 +54,7 @@ class Kernel:
 
 
 def batch_kernel(
-    program: Program,
+    program: Block,
     bits: int,
     kinds: tuple[Kind, ...] | None = None,
     shared_bytes: int = layouts.SHARED_BYTES,
@@ -85,9 +85,9 @@ def rollout_kernel(
     return _Writer(program, bits, kinds or all_rows(program), routine.rollout, shared_bytes).kernel()
 
 
-def straight(name: str, program: Program | RolledProgram) -> Program:
+def straight(name: str, program: Block | Program) -> Block:
     """The program that a rollout repeats, which this kernel takes without loops; ``lw.compile`` makes no others."""
-    if isinstance(program, RolledProgram):
+    if isinstance(program, Program):
         raise InputError(
             f"{name} repeats a program with loops over the links, which rollouts on a GPU do not take",
             got=program.name,
@@ -97,7 +97,7 @@ def straight(name: str, program: Program | RolledProgram) -> Program:
     return program
 
 
-def all_rows(program: Program) -> tuple[Kind, ...]:
+def all_rows(program: Block) -> tuple[Kind, ...]:
     """Every array as rows."""
     return tuple[Kind, ...]("rows" for _ in (*program.inputs, *program.outputs))
 
@@ -124,7 +124,7 @@ class _Writer:
 
     def __init__(
         self,
-        program: Program,
+        program: Block,
         bits: int,
         kinds: tuple[Kind, ...],
         rollout: Rollout | None,

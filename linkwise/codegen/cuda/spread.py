@@ -15,7 +15,7 @@ from linkwise.codegen.cuda.layout import Kind, array_names
 from linkwise.codegen.cuda.parts import Parts
 from linkwise.codegen.cuda.source import Kernel, opening
 from linkwise.codegen.cuda.wide import device_functions
-from linkwise.tracing.program import Program
+from linkwise.tracing.block import Block
 
 _STATES = (32, 16, 8, 4, 2, 1)  # of a block: as many as find room
 _THREADS = 512
@@ -23,7 +23,7 @@ _BYTES = 104 * 1024  # of shared memory for a block, so that two find room on th
 
 
 def spread_kernel(
-    program: Program, parts: Parts, bits: int, kinds: Sequence[Kind], shared_bytes: int = layouts.SHARED_BYTES
+    program: Block, parts: Parts, bits: int, kinds: Sequence[Kind], shared_bytes: int = layouts.SHARED_BYTES
 ) -> Kernel:
     """The kernel.
 
@@ -58,7 +58,7 @@ def _index(results: int, states: int) -> tuple[str, int]:
     return ("short", 2) if results * (states + 1) < 1 << 15 else ("int", 4)
 
 
-def _lines(program: Program, parts: Parts, bits: int, kinds: Sequence[Kind], fitting: int | None) -> Iterator[str]:
+def _lines(program: Block, parts: Parts, bits: int, kinds: Sequence[Kind], fitting: int | None) -> Iterator[str]:
     """``fitting``: states for whose numbers there is room on the chip; None: they are read where they are."""
     states, apart = (fitting, fitting + 1) if fitting else (layouts.LANES[0], layouts.LANES[0])
     names = array_names(program)[len(program.inputs) :]

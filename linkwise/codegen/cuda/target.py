@@ -9,13 +9,13 @@ import numpy as np
 
 from linkwise.codegen.cuda.detect import on_device
 from linkwise.codegen.targets import Target
+from linkwise.tracing.block import Block
 from linkwise.tracing.program import Program
-from linkwise.tracing.rolled_program import RolledProgram
 
 if TYPE_CHECKING:
     from linkwise.codegen.home import Home
-    from linkwise.codegen.routine import Routine
     from linkwise.codegen.steps import Repetition
+    from linkwise.tracing.program import Program
 
 
 class Cuda(Target):
@@ -32,11 +32,11 @@ class Cuda(Target):
         from linkwise.codegen.cuda.rolled import rolled_kernel
         from linkwise.codegen.cuda.source import batch_kernel
 
-        if isinstance(program, RolledProgram):
+        if isinstance(program, Program):
             return rolled_kernel(program, dtype.itemsize * 8).text
         return batch_kernel(program, dtype.itemsize * 8).text
 
-    def routine_source(self, routine: Routine, dtype: np.dtype[Any]) -> str:
+    def routine_source(self, routine: Program, dtype: np.dtype[Any]) -> str:
         """The kernel that runs a loop over time, each state in one thread from the first step to the last."""
         from linkwise.codegen.steps import Repetition
 
@@ -64,7 +64,7 @@ class Cuda(Target):
 
     def call(
         self,
-        program: Program | RolledProgram,
+        program: Block | Program,
         made: dict[Any, Any],
         name: str,
         arrays: Sequence[Any],
@@ -81,7 +81,7 @@ class Cuda(Target):
         count, routine = steps or (None, None)
         key = (exchange.dtype_of(arrays), routine and routine.rollout)
         if key not in made:
-            if isinstance(program, RolledProgram) and routine is None:
+            if isinstance(program, Program) and routine is None:
                 made[key] = RolledDeviceProgram(program, key[0])
             else:
                 made[key] = device_program(straight(name, program), key[0], routine)

@@ -21,7 +21,7 @@ from linkwise.codegen.cuda.near import near
 from linkwise.codegen.cuda.order import ordered
 from linkwise.codegen.cuda.parts import Part, Parts
 from linkwise.codegen.cuda.source import LIMIT, Kernel, opening
-from linkwise.tracing.program import Program
+from linkwise.tracing.block import Block
 
 LONGEST = {32: 6800, 64: 4600}
 """Instructions of a part. Each takes 16 bytes, with 64 bits many take two, and a multiprocessor keeps about 128 kB."""
@@ -31,7 +31,7 @@ _WARPS = {32: 8, 64: 6}  # that share a multiprocessor: eight have all the regis
 
 
 def part_kernel(
-    program: Program, whole: Parts, part: Part, bits: int, kinds: Sequence[Kind], shared_bytes: int
+    program: Block, whole: Parts, part: Part, bits: int, kinds: Sequence[Kind], shared_bytes: int
 ) -> Kernel:
     """The kernel of a part.
 
@@ -59,7 +59,7 @@ class _Writer:
     """Writes one kernel."""
 
     def __init__(
-        self, program: Program, whole: Parts, part: Part, bits: int, kinds: Sequence[Kind], shared_bytes: int
+        self, program: Block, whole: Parts, part: Part, bits: int, kinds: Sequence[Kind], shared_bytes: int
     ) -> None:
         self.program, self.whole, self.bits = program, whole, bits
         self.name = f"linkwise_{identifier(program.name)}"

@@ -14,8 +14,8 @@ from linkwise.codegen.llvm import ops, transcendental
 from linkwise.codegen.llvm.ir import Function, Shape, masked_load
 from linkwise.codegen.llvm.overlap import Overlap
 from linkwise.codegen.llvm.plan import Group, Piece, Plan, arguments
+from linkwise.tracing.block import Block
 from linkwise.tracing.ops import is_truth
-from linkwise.tracing.program import Program
 
 
 class Body:
@@ -23,7 +23,7 @@ class Body:
 
     def __init__(
         self,
-        program: Program,
+        program: Block,
         plan: Plan,
         shape: Shape,
         vector: Shape,

@@ -30,8 +30,8 @@ from linkwise.codegen.llvm.body import Body
 from linkwise.codegen.llvm.ir import Function, Shape, module_text
 from linkwise.codegen.llvm.plan import make_plan
 from linkwise.codegen.llvm.rolled import RolledKernel
+from linkwise.tracing.block import Block
 from linkwise.tracing.program import Program
-from linkwise.tracing.rolled_program import RolledProgram
 from linkwise.tracing.verifier import verify, verify_rolled
 
 _TYPE = r"(<\d+ x \w+>|\w+)"
@@ -223,7 +223,7 @@ def _poison(address: int, size: int) -> None:
 
 
 def checked_batch(
-    program: Program, dtype: DTypeLike = np.float64, machine: machines.Machine | None = None
+    program: Block, dtype: DTypeLike = np.float64, machine: machines.Machine | None = None
 ) -> kernel.BatchKernel:
     """A batch kernel that watches itself."""
     machine = machine or machines.host()
@@ -239,7 +239,7 @@ def checked_batch(
     return made
 
 
-def checked_rolled(program: RolledProgram, dtype: DTypeLike = np.float64, *, single: bool = False) -> RolledKernel:
+def checked_rolled(program: Program, dtype: DTypeLike = np.float64, *, single: bool = False) -> RolledKernel:
     """A kernel with loops that watches itself."""
     machine, item = machines.host(), np.dtype(dtype).itemsize
     verify_rolled(program)
@@ -262,7 +262,7 @@ class CheckedState:
 
     _ENTRY = "linkwise_state"
 
-    def __init__(self, program: Program, machine: machines.Machine | None = None) -> None:
+    def __init__(self, program: Block, machine: machines.Machine | None = None) -> None:
         machine = machine or machines.host()
         self.program = program
         plan = make_plan(program)
@@ -290,7 +290,7 @@ class CheckedState:
         self._call(ins, outs, 1, frame + -frame % 64)
 
 
-def _rows(program: Program | RolledProgram, item: int) -> tuple[list[int], list[int]]:
+def _rows(program: Block | Program, item: int) -> tuple[list[int], list[int]]:
     """Bytes of one state in each input and output."""
     return [a.size * item for a in program.inputs], [a.size * item for a in program.outputs]
 

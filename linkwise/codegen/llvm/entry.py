@@ -15,7 +15,7 @@ from linkwise.codegen.llvm.ir import Function, Shape, module_text
 from linkwise.codegen.llvm.machines import Machine
 from linkwise.codegen.llvm.plan import make_plan
 from linkwise.codegen.llvm.source import attributes, entries_used
-from linkwise.tracing.program import ArraySpec, Program
+from linkwise.tracing.block import ArraySpec, Block
 
 ENTRY = "linkwise_single"
 
@@ -41,7 +41,7 @@ WORDS = {
 """What the emitted code finds in a slot: these for float64, and then the same for float32."""
 
 
-def entry_module(program: Program, machine: Machine, result: Result, *, one_state: bool) -> str:
+def entry_module(program: Block, machine: Machine, result: Result, *, one_state: bool) -> str:
     """The module's text: the function that Python calls and, if it is to serve single states, the body on scalars."""
     outside = [f"@{name} = external global i8" for name in _OBJECTS]
     others = [*outside, _dims(program), attributes(machine), *_WEIGHTS]
@@ -55,7 +55,7 @@ def entry_module(program: Program, machine: Machine, result: Result, *, one_stat
     return f"; {program.name}, one state\n" + module_text(made, others)
 
 
-def signature_of(program: Program) -> str:
+def signature_of(program: Block) -> str:
     """What a function that serves batches alone depends on."""
     return repr([[array.shape for array in arrays] for arrays in (program.inputs, program.outputs)])
 
@@ -66,7 +66,7 @@ _WEIGHTS = ('!0 = !{!"branch_weights", i32 2000, i32 1}', '!1 = !{!"branch_weigh
 _OBJECTS = ("lw_ndarray", "lw_float64", "lw_float32", "lw_int", "lw_none", "lw_out", "lw_threads")
 
 
-def _dims(program: Program) -> str:
+def _dims(program: Block) -> str:
     """Shapes of the outputs, as the allocator wants them, and bytes of a state in each array, as the crew does."""
     lines = []
     for k, array in enumerate(program.outputs):
@@ -82,7 +82,7 @@ def _dims(program: Program) -> str:
 class _Entry:
     """Writes the function that Python calls."""
 
-    def __init__(self, program: Program, result: Result) -> None:
+    def __init__(self, program: Block, result: Result) -> None:
         self.inputs, self.outputs, self.result = program.inputs, program.outputs, result
         self.descr, self.item = "@lw_float64", "8"  # the precision of the arrays, and bytes of a number
         self.f = Function(f"define ptr @{ENTRY}(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) #0")

@@ -17,7 +17,7 @@ from typing import Any
 
 from linkwise.codegen.llvm import jit, layouts
 from linkwise.codegen.llvm.entry import ENTRY, SLOW, WORDS, Result
-from linkwise.tracing.program import Program
+from linkwise.tracing.block import Block
 
 # A program beyond this many nodes takes so long that a call's overhead does not show, and much stack.
 LARGEST = 50_000
@@ -31,7 +31,7 @@ def identity() -> str:
     return f"ndarray at {' '.join(map(str, offsets))}, tuple at {layouts.ITEMS}"
 
 
-def result_of(program: Program, make_result: Callable[..., Any] | None) -> Result:
+def result_of(program: Block, make_result: Callable[..., Any] | None) -> Result:
     """What a function of this program returns."""
     if make_result is None:
         return "array" if len(program.outputs) == 1 else "tuple"

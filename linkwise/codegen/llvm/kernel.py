@@ -19,8 +19,8 @@ from linkwise.codegen import cache
 from linkwise.codegen import threads as split
 from linkwise.codegen.llvm import checked, entry, fastcall, jit, layouts, machines, source, transcendental
 from linkwise.codegen.llvm import crew as native
+from linkwise.tracing.block import Block
 from linkwise.tracing.program import Program
-from linkwise.tracing.rolled_program import RolledProgram
 
 # Part of every cache key: raise it whenever the same program would be compiled to something else.
 CODEGEN_VERSION = 13
@@ -57,7 +57,7 @@ _WAKING_NODES = 5_000_000
 _LONGEST_NODES = 20_000_000_000
 
 
-def cache_key(what: Program | RolledProgram | str, kind: str, dtype: str, machine: machines.Machine) -> str:
+def cache_key(what: Block | Program | str, kind: str, dtype: str, machine: machines.Machine) -> str:
     """What an object in the cache was made from (a program, or its fingerprint), by what, and for which machine."""
     import llvmlite
 
@@ -82,7 +82,7 @@ def imports() -> dict[str, int]:
 class BatchKernel:
     """A program compiled for batches of states in one precision."""
 
-    def __init__(self, program: Program, dtype: DTypeLike, library: jit.Library, lanes: int) -> None:
+    def __init__(self, program: Block, dtype: DTypeLike, library: jit.Library, lanes: int) -> None:
         self.program = program
         self.dtype = np.dtype(dtype)
         self.lanes = lanes
@@ -99,7 +99,7 @@ class BatchKernel:
         self._out_type = ctypes.c_void_p * len(program.outputs)
 
     @classmethod
-    def build(cls, program: Program, dtype: DTypeLike = np.float64) -> BatchKernel:
+    def build(cls, program: Block, dtype: DTypeLike = np.float64) -> BatchKernel:
         """From the cache or compiled, for the machine this runs on; in debug runs one that checks every access."""
         if checked.wanted():
             from linkwise.codegen.llvm import bounds
@@ -189,7 +189,7 @@ class BatchKernel:
 
 
 def builtin_function(
-    program: Program,
+    program: Block,
     slow: Callable[..., Any],
     name: str,
     doc: str = "",

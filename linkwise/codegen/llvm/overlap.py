@@ -15,7 +15,7 @@ from functools import partial
 from linkwise.codegen.llvm.ir import Function, Shape, masked_load, masked_store
 from linkwise.codegen.llvm.machines import Machine
 from linkwise.codegen.llvm.transpose import exchanged, joined
-from linkwise.tracing.program import Program
+from linkwise.tracing.block import Block
 
 # Fewer operations than this for each fragment, and the weave would be more transpose than program.
 _SPACING = 10
@@ -30,7 +30,7 @@ class Overlap:
     inward: tuple[Callable[[Function], None], ...]
 
 
-def overlap(program: Program, machine: Machine, shape: Shape) -> Overlap | None:
+def overlap(program: Block, machine: Machine, shape: Shape) -> Overlap | None:
     """The fragments for a program, or None where weaving does not pay."""
     if not machine.masked or shape.lanes < 4:
         return None

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from linkwise.codegen.llvm import schedule
 from linkwise.codegen.llvm.transcendental import ENTRY_OF
-from linkwise.tracing.program import Node, Program
+from linkwise.tracing.block import Block, Node
 
 # LLVM's time per node doubles at some ten thousand nodes in one function: up to here a program stays whole, above it
 # is cut into pieces small enough to be cheap. 120 000 nodes then take five seconds, uncut they take fourteen.
@@ -66,7 +66,7 @@ def _position(nodes: Sequence[Node], number: int) -> tuple[int, ...]:
     return (0, node[1], node[2]) if node[0] == "input" else (1, number)
 
 
-def _live(program: Program) -> list[bool]:
+def _live(program: Block) -> list[bool]:
     """Nodes that a result depends on; a program may still carry others."""
     live = [False] * len(program.nodes)
     for row in program.results:
@@ -79,7 +79,7 @@ def _live(program: Program) -> list[bool]:
     return live
 
 
-def _sequence(program: Program) -> tuple[list[int | Group], dict[int, tuple[Group, int, int]]]:
+def _sequence(program: Block) -> tuple[list[int | Group], dict[int, tuple[Group, int, int]]]:
     nodes = program.nodes
     live, depths = _live(program), _depths(nodes)
     waiting: dict[int, list[int]] = {}
@@ -125,7 +125,7 @@ def _sequence(program: Program) -> tuple[list[int | Group], dict[int, tuple[Grou
     return steps, item_of
 
 
-def make_plan(program: Program, piece: int | None = None) -> Plan:
+def make_plan(program: Block, piece: int | None = None) -> Plan:
     """Groups and pieces (of at most ``piece`` nodes, if given) for one program."""
     nodes = program.nodes
     steps, item_of = _sequence(program)

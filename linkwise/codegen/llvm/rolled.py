@@ -17,7 +17,7 @@ from linkwise.codegen import threads as split
 from linkwise.codegen.llvm import checked, jit, kernel, machines
 from linkwise.codegen.llvm.rolled_source import ENTRY, FRAME_ENTRY, rolled_module
 from linkwise.codegen.llvm.rolled_table import Table, Word
-from linkwise.tracing.rolled_program import RolledProgram
+from linkwise.tracing.program import Program
 
 _KEPT_BYTES = 1 << 26  # a thread keeps its scratch memory up to this size, and gives larger ones back
 _kept = threading.local()
@@ -37,7 +37,7 @@ def _lent(size: int) -> Iterator[int]:
 class RolledKernel:
     """A program with loops, compiled; runs batches, or states one at a time."""
 
-    def __init__(self, program: RolledProgram, dtype: DTypeLike, library: jit.Library, lanes: int, vector: int) -> None:
+    def __init__(self, program: Program, dtype: DTypeLike, library: jit.Library, lanes: int, vector: int) -> None:
         self.program, self.dtype, self.lanes = program, np.dtype(dtype), lanes
         self._library = library
         self._call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, ctypes.c_int64, *[ctypes.c_void_p] * 2)(
@@ -51,7 +51,7 @@ class RolledKernel:
         self._out_strides = [array.size * item for array in program.outputs]
 
     @classmethod
-    def build(cls, program: RolledProgram, dtype: DTypeLike = np.float64, *, single: bool = False) -> RolledKernel:
+    def build(cls, program: Program, dtype: DTypeLike = np.float64, *, single: bool = False) -> RolledKernel:
         """From the cache or compiled; in debug runs one that checks every access."""
         if checked.wanted():
             from linkwise.codegen.llvm import bounds

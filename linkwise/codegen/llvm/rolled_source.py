@@ -8,7 +8,7 @@ from linkwise.codegen.llvm.machines import Machine
 from linkwise.codegen.llvm.rolled_table import Word
 from linkwise.codegen.llvm.source import attributes
 from linkwise.codegen.llvm.sweeps import Sweeps
-from linkwise.tracing.rolled_program import RolledProgram
+from linkwise.tracing.program import Program
 
 ENTRY = "linkwise_rolled"
 FRAME_ENTRY = "linkwise_frame_bytes"
@@ -91,6 +91,6 @@ class _Module(Sweeps):
             self.space_base(f, bases, space, "%scratch")
 
 
-def rolled_module(program: RolledProgram, machine: Machine, bits: int, *, single: bool) -> str:
+def rolled_module(program: Program, machine: Machine, bits: int, *, single: bool) -> str:
     """The module's text, for one state at a time or for as many as a vector holds."""
     return _Module(program, machine, bits, 1 if single else machine.vector_bytes * 8 // bits).text()

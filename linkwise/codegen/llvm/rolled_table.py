@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.tracing.rolled_program import RolledProgram
+from linkwise.tracing.program import Program
 
 
 class Word:
@@ -34,7 +34,7 @@ class Table:
         arrays: whether the scratch memory also holds inputs and outputs in lanes.
     """
 
-    def __init__(self, program: RolledProgram, dtype: np.dtype[Any], lanes: int, vector: int, arrays: bool) -> None:
+    def __init__(self, program: Program, dtype: np.dtype[Any], lanes: int, vector: int, arrays: bool) -> None:
         pad = vector if lanes == 1 else 1
         starts, position = [], 0
         for size in program.spaces.values():

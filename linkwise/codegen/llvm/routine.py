@@ -27,7 +27,7 @@ from linkwise.codegen.llvm.plan import make_plan
 from linkwise.codegen.llvm.rolled_table import Table
 from linkwise.codegen.llvm.source import attributes, entries_used
 from linkwise.codegen.llvm.sweeps import Sweeps
-from linkwise.tracing.rolled_program import RolledProgram
+from linkwise.tracing.program import Program
 
 # Part of every cache key, with that of the kernels: raise it when the same routine would be compiled to something else.
 ROUTINE_VERSION = 4
@@ -42,20 +42,20 @@ _NUMBER = ctypes.CFUNCTYPE(ctypes.c_int64)
 class RoutineKernel:
     """A routine compiled for one precision, for many states (in lanes) or for few (``scalar``)."""
 
-    def __init__(self, routine: routines.Routine, dtype: DTypeLike, library: jit.Library, lanes: int) -> None:
+    def __init__(self, routine: routines.Program, dtype: DTypeLike, library: jit.Library, lanes: int) -> None:
         self.routine = routine
         self.dtype = np.dtype(dtype)
         self.lanes = lanes
         self._library = library  # holds the code
         self._call = _SIGNATURE(library[ENTRY])
         vector = machines.host().lanes(dtype)
-        with_loops = [program for program in routine.programs if isinstance(program, RolledProgram)]
+        with_loops = [program for program in routine.programs if isinstance(program, Program)]
         self._tables = [Table(program, self.dtype, lanes, vector, arrays=False) for program in with_loops]
         spaces = max((table.frame for table in self._tables), default=0)
         self._scratch_bytes = int(_NUMBER(library[SCRATCH_ENTRY])()) + spaces
 
     @classmethod
-    def build(cls, routine: routines.Routine, dtype: DTypeLike = np.float64, *, scalar: bool = False) -> RoutineKernel:
+    def build(cls, routine: routines.Program, dtype: DTypeLike = np.float64, *, scalar: bool = False) -> RoutineKernel:
         """From the cache or compiled, for the machine this runs on."""
         machine, bits = machines.host(), np.dtype(dtype).itemsize * 8
         lanes = 1 if scalar else machine.lanes(dtype)
@@ -125,7 +125,7 @@ class RoutineKernel:
         return lambda: split.run(work, count, threads, 2 * self.lanes, self.lanes, keeping=(rows, tables, records))
 
 
-def routine_module(routine: routines.Routine, machine: Machine, bits: int, lanes: int) -> str:
+def routine_module(routine: routines.Program, machine: Machine, bits: int, lanes: int) -> str:
     """The module's text."""
     return _Module(routine, machine, bits, lanes).text()
 
@@ -133,7 +133,7 @@ def routine_module(routine: routines.Routine, machine: Machine, bits: int, lanes
 class _Module:
     """Emits one routine for one shape of value."""
 
-    def __init__(self, routine: routines.Routine, machine: Machine, bits: int, lanes: int) -> None:
+    def __init__(self, routine: routines.Program, machine: Machine, bits: int, lanes: int) -> None:
         if not routine.is_compilable:
             raise ValueError(f"{routine.name} calls Python functions and cannot be compiled")
         self.routine, self.machine = routine, machine
@@ -144,7 +144,7 @@ class _Module:
         entries: set[str] = set()
         made: list[Function] = []
         for number, program in enumerate(routine.programs):
-            if isinstance(program, RolledProgram):
+            if isinstance(program, Program):
                 sweeps = self.sweeps[id(program)] = Sweeps(program, machine, bits, lanes, name=f"rolled{number}_")
                 made += [*sweeps.write(), sweeps.call()]
                 entries.update(sweeps.entries)
@@ -245,7 +245,7 @@ class _Module:
             match statement:
                 case routines.Call(program, inputs, outputs):
                     places = [*(at[n] for n in (*inputs, *outputs)), self.frame_pointer]
-                    if isinstance(program, RolledProgram):
+                    if isinstance(program, Program):
                         name, more = f"{self.sweeps[id(program)].name}call", [self.spaces, self.tables[id(program)]]
                     else:
                         name, more = self.bodies[id(program)].name, []

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from linkwise.tracing.program import Node
+from linkwise.tracing.block import Node
 
 _LATENCY = 4  # cycles from the start of an operation to its result
 _PER_CYCLE = 2  # vector operations that start in a cycle

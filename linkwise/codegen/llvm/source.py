@@ -19,7 +19,7 @@ from linkwise.codegen.llvm.ir import Function, Shape, module_text
 from linkwise.codegen.llvm.machines import Machine
 from linkwise.codegen.llvm.overlap import overlap
 from linkwise.codegen.llvm.plan import Group, Plan, make_plan
-from linkwise.tracing.program import ArraySpec, Program
+from linkwise.tracing.block import ArraySpec, Block
 
 BATCH_ENTRY = "linkwise_batch"
 SCRATCH_ENTRY = "linkwise_scratch_bytes"
@@ -37,7 +37,7 @@ class Layout:
     frame: int
 
     @classmethod
-    def of(cls, program: Program, lanes: int, double: bool = False, wide: Iterable[int] = ()) -> Layout:
+    def of(cls, program: Block, lanes: int, double: bool = False, wide: Iterable[int] = ()) -> Layout:
         """All arrays one behind the other."""
         position = 0
 
@@ -84,7 +84,7 @@ class Module(NamedTuple):
     in_order: bool
 
 
-def batch_module(program: Program, machine: Machine, bits: int) -> Module:
+def batch_module(program: Block, machine: Machine, bits: int) -> Module:
     """The module for a program in one precision."""
     shape = Shape(bits, machine.vector_bytes * 8 // bits)
     plan = make_plan(program)
@@ -109,7 +109,7 @@ class _Entry:
     """Writes the loop over blocks."""
 
     def __init__(
-        self, program: Program, shape: Shape, layout: Layout, wide: Mapping[int, streaming.Runs] = MappingProxyType({})
+        self, program: Block, shape: Shape, layout: Layout, wide: Mapping[int, streaming.Runs] = MappingProxyType({})
     ) -> None:
         self.shape, self.layout, self.wide = shape, layout, wide
         self.f = f = Function(f"define void @{BATCH_ENTRY}(ptr %in, ptr %out, i64 %count, ptr noalias %scratch) #0")

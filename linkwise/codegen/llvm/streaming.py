@@ -15,7 +15,7 @@ from __future__ import annotations
 from linkwise.codegen.llvm.ir import Function, Shape
 from linkwise.codegen.llvm.machines import Machine
 from linkwise.codegen.llvm.transpose import part
-from linkwise.tracing.program import Program
+from linkwise.tracing.block import Block
 
 FAR_BYTES = 4 * 1024 * 1024
 """Results of one call, in bytes, beyond which they go past the caches."""
@@ -27,7 +27,7 @@ Runs = tuple[tuple[int, int], ...]
 """Columns that are computed: from, to; in whole groups of as many columns as a vector has lanes."""
 
 
-def wide_outputs(program: Program, shape: Shape) -> dict[int, Runs]:
+def wide_outputs(program: Block, shape: Shape) -> dict[int, Runs]:
     """The outputs with wide rows, and which of their columns are not always zero."""
     found: dict[int, Runs] = {}
     for array, spec in enumerate(program.outputs):
@@ -47,7 +47,7 @@ def wide_outputs(program: Program, shape: Shape) -> dict[int, Runs]:
     return found
 
 
-def skipped(program: Program, wide: dict[int, Runs]) -> frozenset[tuple[int, int]]:
+def skipped(program: Block, wide: dict[int, Runs]) -> frozenset[tuple[int, int]]:
     """Array and element of the results that nobody stores, since they are zero in scratch memory already."""
     computed = {array: {e for first, last in runs for e in range(first, last)} for array, runs in wide.items()}
     return frozenset(

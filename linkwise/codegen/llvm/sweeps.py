@@ -15,7 +15,7 @@ from linkwise.codegen.llvm.machines import Machine
 from linkwise.codegen.llvm.plan import make_plan
 from linkwise.codegen.llvm.rolled_table import Word
 from linkwise.codegen.llvm.source import entries_used
-from linkwise.tracing.rolled_program import PARAMETERS, Angles, Loop, LoopBody, Once, RolledProgram, Step, Tasks
+from linkwise.tracing.program import PARAMETERS, Angles, Loop, LoopBody, Once, Program, Step, Tasks
 
 
 class Sweeps:
@@ -25,7 +25,7 @@ class Sweeps:
     stands before the names of all functions.
     """
 
-    def __init__(self, program: RolledProgram, machine: Machine, bits: int, lanes: int, name: str = "") -> None:
+    def __init__(self, program: Program, machine: Machine, bits: int, lanes: int, name: str = "") -> None:
         self.program, self.machine, self.bits, self.name = program, machine, bits, name
         self.vector = Shape(bits, machine.vector_bytes * 8 // bits)
         self.shape = Shape(bits, lanes)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwise.codegen.targets import Target
-from linkwise.tracing.rolled_program import RolledProgram
+from linkwise.tracing.program import Program
 
 if TYPE_CHECKING:
-    from linkwise.codegen.routine import Routine
+    from linkwise.tracing.program import Program
 
 
 class LLVM(Target):
@@ -26,11 +26,11 @@ class LLVM(Target):
         from linkwise.codegen.llvm import machines, rolled_source, source
 
         bits = dtype.itemsize * 8
-        if isinstance(program, RolledProgram):
+        if isinstance(program, Program):
             return rolled_source.rolled_module(program, machines.host(), bits, single=False)
         return source.batch_module(program, machines.host(), bits).text
 
-    def routine_source(self, routine: Routine, dtype: np.dtype[Any]) -> str:
+    def routine_source(self, routine: Program, dtype: np.dtype[Any]) -> str:
         """The module of a loop over time, as many states at a time as a vector has lanes."""
         from linkwise.codegen.llvm import machines
         from linkwise.codegen.llvm.routine import routine_module

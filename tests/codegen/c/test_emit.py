@@ -20,9 +20,9 @@ from linkwise.codegen.c.names import identifier, identifiers
 from linkwise.codegen.c.ops import TABLE, literal
 from linkwise.codegen.c.source import array_names, function_name
 from linkwise.errors import InputError
+from linkwise.tracing.block import ArraySpec, Block
 from linkwise.tracing.interpreter import interpret
 from linkwise.tracing.ops import OPS
-from linkwise.tracing.program import ArraySpec, Program
 from tests.codegen.cuda.models import binary, every_joint, random_state, unary
 from tests.codegen.cuda.random_programs import programs
 
@@ -41,7 +41,7 @@ def built(compiler: str, sources: Sequence[Path], target: Path, *options: str) -
 class Library:
     """An emitted function, called from Python."""
 
-    def __init__(self, program: Program, folder: Path, bits: int = 64) -> None:
+    def __init__(self, program: Block, folder: Path, bits: int = 64) -> None:
         self.program, self.kind = program, ctypes.c_double if bits == 64 else ctypes.c_float
         source = folder / "function.c"
         source.write_text(c_source(program, bits))
@@ -85,7 +85,7 @@ def test_binary(op: str, tmp_path: Path) -> None:
 @needs_compiler
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(programs())
-def test_random_programs(tmp_path_factory: pytest.TempPathFactory, program: Program) -> None:
+def test_random_programs(tmp_path_factory: pytest.TempPathFactory, program: Block) -> None:
     """To the bit, however the program is cut into functions."""
     rng = np.random.default_rng(0)
     for piece in (3, 10_000):
@@ -135,7 +135,7 @@ def test_agrees_with_the_kernel(tmp_path: Path) -> None:
 @needs_compiler
 def test_an_output_may_be_an_input(tmp_path: Path) -> None:
     nodes = (("input", 0, 0), ("input", 0, 1), ("add", 0, 1))
-    program = Program("swap", nodes, (ArraySpec("x", (2,)),), (ArraySpec("y", (3,)),), ((1, 0, 2),))
+    program = Block("swap", nodes, (ArraySpec("x", (2,)),), (ArraySpec("y", (3,)),), ((1, 0, 2),))
     function = Library(program, tmp_path)
     memory = (ctypes.c_double * 3)(2.0, 5.0, 0.0)
     function.function(memory, memory)
@@ -144,7 +144,7 @@ def test_an_output_may_be_an_input(tmp_path: Path) -> None:
 
 @needs_compiler
 def test_empty_arrays_constants_and_unread_inputs(tmp_path: Path) -> None:
-    program = Program(
+    program = Block(
         "c", (("const", 2.5), ("const", math.inf), ("const", math.nan)), (ArraySpec("x", (0,)), ArraySpec("y", (2,))),
         (ArraySpec("u", (3,)), ArraySpec("v", (0, 3))), ((0, 1, 2), ()),
     )  # fmt: skip
@@ -187,7 +187,7 @@ def test_names() -> None:
     for taken in ("double", "sin", "sinf", "class", "t12", "w", "y0", "abs", "main"):
         assert identifier(taken) != taken
     assert identifiers(["q", "q", "f ext"]) == ["q", "q_", "f_ext"]
-    program = Program("q", (("input", 0, 0),), (ArraySpec("q", (1,)),), (ArraySpec("q", (1,)),), ((0,),))
+    program = Block("q", (("input", 0, 0),), (ArraySpec("q", (1,)),), (ArraySpec("q", (1,)),), ((0,),))
     given_names, filled = array_names(program)
     assert len({function_name(program), *given_names, *filled}) == 3
 

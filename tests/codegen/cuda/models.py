@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import linkwise as lw
-from linkwise.tracing.program import ArraySpec, Program
+from linkwise.tracing.block import ArraySpec, Block
 
 
 def every_joint() -> lw.Model:
@@ -58,23 +58,23 @@ def random_state(model: lw.Model, count: int, seed: int = 0) -> tuple[np.ndarray
     return q, rng.normal(size=(count, model.nv)), rng.normal(size=(count, model.nv))
 
 
-def unary(op: str) -> Program:
-    return Program(op, (("input", 0, 0), (op, 0)), (ArraySpec("x", (1,)),), (ArraySpec("y", (1,)),), ((1,),))
+def unary(op: str) -> Block:
+    return Block(op, (("input", 0, 0), (op, 0)), (ArraySpec("x", (1,)),), (ArraySpec("y", (1,)),), ((1,),))
 
 
-def binary(op: str) -> Program:
+def binary(op: str) -> Block:
     nodes = (("input", 0, 0), ("input", 1, 0), (op, 0, 1))
-    return Program(op, nodes, (ArraySpec("a", (1,)), ArraySpec("b", (1,))), (ArraySpec("y", (1,)),), ((2,),))
+    return Block(op, nodes, (ArraySpec("a", (1,)), ArraySpec("b", (1,))), (ArraySpec("y", (1,)),), ((2,),))
 
 
-def sum_of_squares(size: int, outputs: int) -> Program:
+def sum_of_squares(size: int, outputs: int) -> Block:
     """Arrays of any size: output k is x_k² + sin(x_0), round and round."""
     nodes: list[tuple] = [("input", 0, k) for k in range(size)] + [("sin", 0)]
     results = []
     for k in range(outputs):
         nodes += [("mul", k % size, k % size), ("add", len(nodes), size)]
         results.append(len(nodes) - 1)
-    return Program(
+    return Block(
         "squares", tuple(nodes), (ArraySpec("x", (size,)),), (ArraySpec("y", (outputs,)),), (tuple(results),)
     )
 

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from linkwise.codegen.cuda.instructions import Instruction, Operand
+from linkwise.tracing.block import ArraySpec, Block
 from linkwise.tracing.ops import OPS
-from linkwise.tracing.program import ArraySpec, Program
 
 _ARITHMETIC = [
     "add",
@@ -32,7 +32,7 @@ _LOGIC = ["and", "or", "not", "select"]
 
 
 @st.composite
-def programs(draw: Any, most: int = 60) -> Program:
+def programs(draw: Any, most: int = 60) -> Block:
     """Two inputs, two outputs, all operations that are the same on every machine, results repeated and negated."""
     sizes = draw(st.tuples(st.integers(1, 4), st.integers(0, 3)))
     nodes: list[tuple] = [("input", a, k) for a, n in enumerate(sizes) for k in range(n)]
@@ -46,19 +46,19 @@ def programs(draw: Any, most: int = 60) -> Program:
         (truth if OPS[op].result == "B" else real).append(len(nodes))
         nodes.append((op, *chosen))
     results = [draw(st.lists(st.sampled_from(real + truth), min_size=1, max_size=6)) for _ in range(2)]
-    return Program(
+    return Block(
         "chance", tuple(nodes), tuple(ArraySpec(f"x{a}", (n,)) for a, n in enumerate(sizes)),
         tuple(ArraySpec(f"y{j}", (len(row),)) for j, row in enumerate(results)), tuple(map(tuple, results)),
     )  # fmt: skip
 
 
-def value_of(program: Program, values: dict[int, Any], each: Operand) -> Any:
+def value_of(program: Block, values: dict[int, Any], each: Operand) -> Any:
     node = program.nodes[each.value]
     value = node[1] if node[0] == "const" else values[each.value]
     return -value if each.negative else value
 
 
-def execute(program: Program, values: dict[int, Any], each: Instruction) -> None:
+def execute(program: Block, values: dict[int, Any], each: Instruction) -> None:
     """One instruction, by the definitions of the operations."""
     operands = [value_of(program, values, o) for o in each.operands]
     if each.op == "fma":

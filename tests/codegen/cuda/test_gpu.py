@@ -14,7 +14,7 @@ from linkwise.codegen.cuda.runner import DeviceRoutine
 from linkwise.codegen.cuda.runtime import DeviceProgram
 from linkwise.codegen.cuda.target import TARGET
 from linkwise.rolled import device_chain, long_chain
-from linkwise.tracing.program import Program
+from linkwise.tracing.block import Block
 from tests.codegen.cuda.models import binary, branches, every_joint, random_state, sum_of_squares, ulps, unary
 from tests.rolled.test_long_chain import CUT, chain, state
 from tests.sim.mechanisms import double_pendulum, pendulum
@@ -91,7 +91,7 @@ def test_sizes_and_alignments(size: int, outputs: int, dtype: type) -> None:
     assert cp.allclose(out, expected[:1], rtol=1e-5, atol=1e-6)
 
 
-def run(program: Program, dtype: type, *inputs: np.ndarray) -> np.ndarray:
+def run(program: Block, dtype: type, *inputs: np.ndarray) -> np.ndarray:
     arrays = [cp.asarray(np.reshape(x, (-1, 1)), dtype) for x in inputs]
     out = cp.empty((len(inputs[0]), 1), dtype)
     DeviceProgram(program, dtype).launch([*arrays, out], ("rows",) * (len(arrays) + 1), len(inputs[0]))

@@ -17,9 +17,9 @@ from linkwise.codegen.cuda import layout, ops
 from linkwise.codegen.cuda import source as kernels
 from linkwise.codegen.cuda.source import batch_kernel, rollout_kernel
 from linkwise.codegen.steps import Rollout, repeated
+from linkwise.tracing.block import ArraySpec, Block
 from linkwise.tracing.interpreter import interpret
 from linkwise.tracing.ops import OPS
-from linkwise.tracing.program import ArraySpec, Program
 from tests.codegen.cuda.emulation import LANES, Emulated, needs_compiler
 from tests.codegen.cuda.models import binary, every_joint, random_state, sum_of_squares, unary
 from tests.codegen.cuda.random_programs import programs
@@ -34,7 +34,7 @@ def _few_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(
-    program: Program, folder: Path, arrays: list[np.ndarray], dtype: type = np.float64, **options: Any
+    program: Block, folder: Path, arrays: list[np.ndarray], dtype: type = np.float64, **options: Any
 ) -> list[np.ndarray]:
     """All outputs for the rows of the inputs."""
     kernel = batch_kernel(program, np.dtype(dtype).itemsize * 8, **options)
@@ -80,7 +80,7 @@ def test_sin_and_cos(op: str, dtype: type, tmp_path: Path) -> None:
 
 def test_computed_angles_are_guarded(tmp_path: Path) -> None:
     nodes = (("input", 0, 0), ("mul", 0, 0), ("sin", 1))
-    program = Program("s", nodes, (ArraySpec("x", (1,)),), (ArraySpec("y", (1,)),), ((2,),))
+    program = Block("s", nodes, (ArraySpec("x", (1,)),), (ArraySpec("y", (1,)),), ((2,),))
     got = run(program, tmp_path, [np.array([[2.0], [1e4], [1e9]])])[0][:, 0]
     assert got[:2] == pytest.approx(np.sin([4.0, 1e8]), abs=1e-15)
     assert math.isnan(got[2])
@@ -88,7 +88,7 @@ def test_computed_angles_are_guarded(tmp_path: Path) -> None:
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(programs(), st.integers(1, 11), st.sampled_from([5, 100]))
-def test_random_programs(tmp_path_factory: Any, program: Program, count: int, limit: int) -> None:
+def test_random_programs(tmp_path_factory: Any, program: Block, count: int, limit: int) -> None:
     rng = np.random.default_rng(count)
     arrays = [rng.uniform(-2, 2, (count, a.size)) for a in program.inputs]
     with pytest.MonkeyPatch.context() as patch:
@@ -157,7 +157,7 @@ def test_rollout_in_place_or_not(record: bool, tmp_path: Path) -> None:
         ("add", 4, 2),
         ("mul", 5, 1),
     )
-    program = Program(
+    program = Block(
         "walk", nodes, (ArraySpec("x", (1,)), ArraySpec("y", (1,))),
         (ArraySpec("x", (1,)), ArraySpec("y", (1,)), ArraySpec("z", (1,))), ((2,), (4,), (6,)),
     )  # fmt: skip

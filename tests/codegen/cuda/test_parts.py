@@ -23,7 +23,7 @@ from linkwise.codegen.cuda.order import ordered
 from linkwise.codegen.cuda.parts import Parts, split
 from linkwise.codegen.cuda.runtime import DeviceProgram
 from linkwise.models import planar_arm
-from linkwise.tracing.program import ArraySpec, Program
+from linkwise.tracing.block import ArraySpec, Block
 from tests.codegen.cuda.emulation import LANES, Emulated, needs_compiler
 from tests.codegen.cuda.models import every_joint, random_state
 from tests.codegen.cuda.random_programs import execute, programs
@@ -35,7 +35,7 @@ def _few_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "LANES", (LANES,))
 
 
-def run(program: Program, parts: Parts, values: dict[int, float]) -> list[list[float]]:
+def run(program: Block, parts: Parts, values: dict[int, float]) -> list[list[float]]:
     """All parts after each other, by a machine that forgets everything between them but what they leave."""
     between: dict[int, float] = {}
     for part in parts.parts:
@@ -55,7 +55,7 @@ def run(program: Program, parts: Parts, values: dict[int, float]) -> list[list[f
 
 @settings(max_examples=150, deadline=None)
 @given(programs(), st.integers(1, 12))
-def test_parts_mean_the_program(program: Program, longest: int) -> None:
+def test_parts_mean_the_program(program: Block, longest: int) -> None:
     parts = split(program, longest)
     assert all(len(part.order) <= longest for part in parts.parts)
     for got, wanted in zip(run(program, parts, inputs_of(program)), expected(program), strict=True):
@@ -64,7 +64,7 @@ def test_parts_mean_the_program(program: Program, longest: int) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(programs(), st.integers(4, 8), st.integers(0, 6), st.booleans())
-def test_near_and_far(program: Program, limit: int, room: int, elsewhere: bool) -> None:
+def test_near_and_far(program: Block, limit: int, room: int, elsewhere: bool) -> None:
     """Slots numbered anew hold what they held; inputs and as many others as there is room for are near.
 
     ``elsewhere``: inputs are no slots of ours, and are read again rather than kept far away.
@@ -102,7 +102,7 @@ def test_near_and_far(program: Program, limit: int, room: int, elsewhere: bool) 
     )
 
 
-def launch(program: Program, kinds: list[Kind], given: list[Any], dtype: type, folder: Path, turns: int = 1) -> Any:
+def launch(program: Block, kinds: list[Kind], given: list[Any], dtype: type, folder: Path, turns: int = 1) -> Any:
     """Results of all kernels, by emulation; the batch in some turns."""
     made = DividedProgram(program, dtype)
     whole = made.kernels(tuple(kinds), layout.SHARED_BYTES)
@@ -178,7 +178,7 @@ def test_results_of_every_kind(longest: int, dtype: type, tmp_path: Path, monkey
     )  # fmt: skip
     results = tuple(range(len(nodes)))
     specs = ArraySpec("x", (2,)), ArraySpec("angle", (1,))
-    program = Program("all", nodes, specs, (ArraySpec("y", (len(nodes),)),), (results,))
+    program = Block("all", nodes, specs, (ArraySpec("y", (len(nodes),)),), (results,))
     x = np.array([[0.5, -1.5], [2.0, 3.0], [-1.0, -1.0], [0.0, 7.0], [4.0, 4.0]])
     huge = 1e12 if dtype is np.float64 else 1e5
     angle = np.array([[0.1], [huge], [-3.0], [100.0], [0.01 * huge]]).astype(dtype).astype(float)
@@ -237,7 +237,7 @@ def test_arrays_may_have_any_name(tmp_path: Path) -> None:
     nodes: list[Any] = [("input", k, 0) for k in range(len(names))]
     nodes += [("add", k, (k + 1) % len(names)) for k in range(len(names))]
     results = tuple((len(names) + k,) for k in range(len(names)))
-    program = Program("state", tuple(nodes), specs, specs, results)
+    program = Block("state", tuple(nodes), specs, specs, results)
     given = [np.arange(6.0)[:, None] + k for k in range(len(names))]
     got = launch(program, ["rows"] * (2 * len(names)), given, np.float64, tmp_path)
     for k, a in enumerate(got):
@@ -270,7 +270,7 @@ def test_a_table_has_no_more_constants_than_a_kernel_can_have() -> None:
     assert offsets and max(offsets) < 64 * 1024
 
 
-def sums(inputs: int, outputs: int) -> Program:
+def sums(inputs: int, outputs: int) -> Block:
     """Sums of neighbours, each output with a number of its own."""
     nodes: list[Any] = [("input", 0, k) for k in range(inputs)]
     results = []
@@ -278,7 +278,7 @@ def sums(inputs: int, outputs: int) -> Program:
         nodes += [("const", 1.5 + k), ("add", k % inputs, (k + 1) % inputs), ("mul", len(nodes), len(nodes) + 1)]
         results.append(len(nodes) - 1)
     specs = (ArraySpec("x", (inputs,)),), (ArraySpec("y", (outputs // 10, 10)),)
-    return Program("sums", tuple(nodes), *specs, (tuple(results),))
+    return Block("sums", tuple(nodes), *specs, (tuple(results),))
 
 
 @needs_compiler

@@ -14,16 +14,16 @@ from linkwise.codegen.cuda.angles import pure_angles
 from linkwise.codegen.cuda.instructions import Instruction, instructions, is_truth, operand
 from linkwise.codegen.cuda.memory import Load, Store
 from linkwise.codegen.cuda.order import most_alive, ordered
+from linkwise.tracing.block import ArraySpec, Block
 from linkwise.tracing.interpreter import interpret
-from linkwise.tracing.program import ArraySpec, Program
 from tests.codegen.cuda.random_programs import execute, programs, value_of
 
 
-def inputs_of(program: Program) -> dict[int, float]:
+def inputs_of(program: Block) -> dict[int, float]:
     return {k: 0.3 + 0.7 * node[1] - 0.45 * node[2] for k, node in enumerate(program.nodes) if node[0] == "input"}
 
 
-def expected(program: Program) -> list[list[float]]:
+def expected(program: Block) -> list[list[float]]:
     given_values = inputs_of(program)
     arrays = [[0.0] * a.size for a in program.inputs]
     for k, value in given_values.items():
@@ -31,20 +31,20 @@ def expected(program: Program) -> list[list[float]]:
     return interpret(program, arrays)
 
 
-def check(program: Program, values: dict[int, Any]) -> None:
+def check(program: Block, values: dict[int, Any]) -> None:
     for row, wanted in zip(program.results, expected(program), strict=True):
         for number, value in zip(row, wanted, strict=True):
             got = value_of(program, values, operand(program, number))
             assert got == value or (math.isnan(got) and math.isnan(value)), (number, got, value)
 
 
-def wanted_values(program: Program) -> list[int]:
+def wanted_values(program: Block) -> list[int]:
     return [operand(program, value).value for row in program.results for value in row]
 
 
 @settings(max_examples=150, deadline=None)
 @given(programs())
-def test_instructions_mean_the_program(program: Program) -> None:
+def test_instructions_mean_the_program(program: Block) -> None:
     values = inputs_of(program)
     for each in instructions(program):
         assert set(each.reads) <= values.keys()
@@ -54,7 +54,7 @@ def test_instructions_mean_the_program(program: Program) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(programs())
-def test_order_is_valid(program: Program) -> None:
+def test_order_is_valid(program: Block) -> None:
     made = instructions(program)
     given_values = inputs_of(program)
     order = ordered(made, given_values.keys(), wanted_values(program))
@@ -69,7 +69,7 @@ def test_order_is_valid(program: Program) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(programs(), st.integers(4, 12), st.booleans())
-def test_plan_keeps_to_the_limit(program: Program, limit: int, reuse: bool) -> None:
+def test_plan_keeps_to_the_limit(program: Block, limit: int, reuse: bool) -> None:
     """Run with a machine that has few registers and forgets everything else."""
     given_values = inputs_of(program)
     slots = {value: k for k, value in enumerate(given_values)}
@@ -103,13 +103,13 @@ def test_products_go_into_sums() -> None:
         ("input", 0, 0), ("input", 0, 1), ("mul", 0, 1), ("add", 2, 0), ("sub", 2, 1), ("mul", 0, 0), ("sub", 1, 5),
         ("mul", 1, 1), ("neg", 7),
     )  # fmt: skip
-    program = Program("p", nodes, (ArraySpec("x", (2,)),), (ArraySpec("y", (4,)),), ((3, 4, 6, 8),))
+    program = Block("p", nodes, (ArraySpec("x", (2,)),), (ArraySpec("y", (4,)),), ((3, 4, 6, 8),))
     assert [each.op for each in instructions(program)] == ["fma", "fma", "fma", "mul"]
 
 
 def test_sin_and_cos_are_one() -> None:
     nodes = (("input", 0, 0), ("sin", 0), ("cos", 0), ("add", 1, 2))
-    program = Program("p", nodes, (ArraySpec("x", (1,)),), (ArraySpec("y", (1,)),), ((3,),))
+    program = Block("p", nodes, (ArraySpec("x", (1,)),), (ArraySpec("y", (1,)),), ((3,),))
     assert [each.op for each in instructions(program)] == ["sincos", "add"]
 
 
@@ -125,5 +125,5 @@ def test_sin_and_cos_are_one() -> None:
     ],
 )
 def test_pure_angles(nodes: tuple, results: tuple, pure: set) -> None:
-    program = Program("p", nodes, (ArraySpec("x", (1,)),), (ArraySpec("y", (len(results),)),), (results,))
+    program = Block("p", nodes, (ArraySpec("x", (1,)),), (ArraySpec("y", (len(results),)),), (results,))
     assert pure_angles(program, instructions(program))[0] == pure

@@ -15,7 +15,7 @@ from linkwise.codegen.cuda import rolled, rolled_runtime
 from linkwise.codegen.cuda.rolled_plan import LoopPlan, Tables, planned
 from linkwise.codegen.cuda.target import TARGET
 from linkwise.errors import LinkwiseError
-from linkwise.tracing.rolled_program import Loop, Stretch, Tasks, interpret_rolled
+from linkwise.tracing.program import Loop, Stretch, Tasks, interpret_rolled
 from tests.codegen.cuda.emulation import needs_compiler
 from tests.codegen.cuda.fakes import CupyArray, Fakes, Tensor, fakes  # noqa: F401
 from tests.codegen.cuda.models import every_joint, random_state

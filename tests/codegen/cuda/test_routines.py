@@ -13,10 +13,10 @@ from linkwise.codegen.cuda import layout
 from linkwise.codegen.cuda.routine import parameters, routine_kernel
 from linkwise.codegen.cuda.source import rollout_kernel
 from linkwise.codegen.hosted import HostedRoutine
-from linkwise.codegen.routine import Buffer, Call, Columns, Copy, Host, Read, Record, Routine, Seek, steps_between
 from linkwise.codegen.steps import Rollout, repeated
 from linkwise.errors import InputError
 from linkwise.sim.work import program
+from linkwise.tracing.program import Buffer, Call, Columns, Copy, Host, Program, Read, Record, Seek, steps_between
 from linkwise.tracing.tiles import TILE, TiledSystem
 from tests.codegen.cuda.emulation import LANES, Emulated, needs_compiler
 from tests.sim.test_routine import collatz, run
@@ -32,7 +32,7 @@ def small_warps(monkeypatch: pytest.MonkeyPatch) -> None:
 class EmulatedRoutine:
     """A routine's kernel on arrays of NumPy."""
 
-    def __init__(self, routine: Routine, dtype: Any, folder: Path) -> None:
+    def __init__(self, routine: Program, dtype: Any, folder: Path) -> None:
         self.routine, bits = routine, np.dtype(dtype).itemsize * 8
         self.kernel = routine_kernel(routine, bits)
         self.emulated = Emulated.of(self.kernel, len(parameters(routine)) + 1, folder)
@@ -87,7 +87,7 @@ def test_curves_and_series(members: int, tmp_path: Path) -> None:
         Call(add, ("p", "x"), ("sum",)),
         Record("kept", "sum", "place", "one"),
     )
-    routine = Routine(
+    routine = Program(
         "mixed", buffers, statements, records=(("kept", 2),), curves=(("curve", 3),), series=(("given", 2),)
     )
     count = 6
@@ -118,7 +118,7 @@ def test_matrices_by_columns(tmp_path: Path) -> None:
     )  # fmt: skip
     buffers = (Buffer("unit", 4), Buffer("s", 1, load=True), Buffer("column", 3), Buffer("matrix", 12, store=True))
     body = (Call(product, ("unit", "s"), ("column",)),)
-    routine = Routine("by_columns", buffers, (Columns("unit", "column", "matrix", body),))
+    routine = Program("by_columns", buffers, (Columns("unit", "column", "matrix", body),))
     rows = {"s": np.arange(1.0, 6.0)[:, None], "matrix": np.empty((5, 12))}
     EmulatedRoutine(routine, float, tmp_path).run(rows, {}, {}, 5)
     for k in range(5):
@@ -135,7 +135,7 @@ def test_long_programs_are_functions(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     twice = program("twice", text, {"x": n, "y": n})
     buffers = (Buffer("x", n, load=True), Buffer("y", n, load=True, store=True), Buffer("z", n, store=True))
-    routine = Routine(
+    routine = Program(
         "twice", buffers, (Call(twice, ("x", "y"), ("z",)), Copy("z", "y"), Call(twice, ("x", "y"), ("z",)))
     )
     x, y = np.random.default_rng(0).normal(size=(2, 9, n))
@@ -221,7 +221,7 @@ def test_programs_with_loops(dtype: Any, tmp_path: Path) -> None:
         "right": np.random.default_rng(1).normal(size=(count, n)).astype(dtype),
     }
     found = []
-    routine = Routine("system", buffers, calls)
+    routine = Program("system", buffers, calls)
     for kernel in (EmulatedRoutine(routine, dtype, tmp_path), HostedRoutine(routine, dtype)):
         rows["x"] = np.full((count, n), np.nan, dtype)
         kernel.run(rows, {}, {}, count)
@@ -232,9 +232,9 @@ def test_programs_with_loops(dtype: Any, tmp_path: Path) -> None:
 def test_what_no_kernel_can_do_is_refused() -> None:
     buffers = (Buffer("a", 2, load=True, store=True), Buffer("b", 2))
     with pytest.raises(ValueError, match="Python functions"):
-        routine_kernel(Routine("host", buffers, (Host(lambda a: (a,), ("a",), ("b",)),)), 64)
+        routine_kernel(Program("host", buffers, (Host(lambda a: (a,), ("a",), ("b",)),)), 64)
     with pytest.raises(InputError, match=r"more memory than a thread[\s\S]*64 kB"):
-        routine_kernel(Routine("large", (Buffer("a", 10_000),), ()), 64)
+        routine_kernel(Program("large", (Buffer("a", 10_000),), ()), 64)
     n = TILE + 3
     step = TiledSystem(np.ones((n, n), bool), n).factor
     with pytest.raises(InputError, match=r"loops over the links[\s\S]*with_sweeps"):

@@ -12,7 +12,7 @@ import pytest
 
 from linkwise.codegen.llvm import fastcall, layouts
 from linkwise.codegen.llvm.kernel import builtin_function
-from linkwise.tracing.program import ArraySpec, Program
+from linkwise.tracing.block import ArraySpec, Block
 from tests.codegen.programs import interpret, mixture
 
 pytestmark = pytest.mark.skipif(not layouts.available(), reason="this interpreter has its ordinary path only")
@@ -39,7 +39,7 @@ def shaped(*shape, outputs=((),)):
     size = int(np.prod(shape))
     nodes = (*(("input", 0, k) for k in range(size)), ("add", 0, size - 1))
     specs = tuple(ArraySpec(f"y{j}", s) for j, s in enumerate(outputs))
-    return Program("s", nodes, (ArraySpec("x", shape),), specs, tuple((size,) * s.size for s in specs))
+    return Block("s", nodes, (ArraySpec("x", shape),), specs, tuple((size,) * s.size for s in specs))
 
 
 def test_values():
@@ -61,7 +61,7 @@ def test_values():
 def test_many_angles(count):
     """However many sines are taken together, each is right, also far out."""
     nodes = tuple(("input", 0, k) for k in range(count)) + tuple(("sin", k) for k in range(count))
-    program = Program(
+    program = Block(
         "s", nodes, (ArraySpec("q", (count,)),), (ArraySpec("y", (count,)),), (tuple(range(count, 2 * count)),)
     )
     f = builtin_function(program, slow=slow, name="s")

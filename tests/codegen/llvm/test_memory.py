@@ -8,7 +8,7 @@ import pytest
 
 from linkwise.codegen.llvm import machines, overlap
 from linkwise.codegen.llvm.kernel import BatchKernel
-from linkwise.tracing.program import ArraySpec, Program
+from linkwise.tracing.block import ArraySpec, Block
 from tests.codegen.programs import evaluate, interpret, kernel_on, mixture
 
 PAGE = mmap.PAGESIZE
@@ -88,7 +88,7 @@ def test_canaries(dtype):
     """Columns of every width from 1 to 19: what lies before and behind the result stays."""
     for width in range(1, 20):
         nodes = tuple(("input", 0, k) for k in range(width)) + tuple(("neg", k) for k in range(width))
-        program = Program(
+        program = Block(
             f"w{width}",
             nodes,
             (ArraySpec("x", (width,)),),
@@ -134,7 +134,7 @@ def test_a_state_does_not_depend_on_its_place():
 def test_in_place(spacing, monkeypatch):
     monkeypatch.setattr(overlap, "_SPACING", spacing)
     nodes = tuple(("input", 0, k) for k in range(7)) + tuple(("mul", k, 6 - k) for k in range(7))
-    program = Program("p", nodes, (ArraySpec("x", (7,)),), (ArraySpec("y", (7,)),), (tuple(range(7, 14)),))
+    program = Block("p", nodes, (ArraySpec("x", (7,)),), (ArraySpec("y", (7,)),), (tuple(range(7, 14)),))
     x = np.random.default_rng(0).normal(size=(53, 7))
     expected = x * x[:, ::-1]
     kernel_on(machines.host(), program).run([x], [x], 53)

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkwise.codegen.llvm import ops, plan, source, transcendental
+from linkwise.tracing.block import ArraySpec, Block
 from linkwise.tracing.ops import OPS
-from linkwise.tracing.program import ArraySpec, Program
 from tests.codegen.programs import binary, bits, evaluate, evaluate_on, interpret, lesser_machines, mixture, unary
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 3.0, 1e300, -1e300, 5e-324, -2.5e-310, math.inf, -math.inf, math.nan, 1e-8]
@@ -45,7 +45,7 @@ def test_truth_values():
     nodes += [("lt", 0, 1), ("le", 1, 2), ("eq", 0, 2)]
     nodes += [("and", 3, 4), ("or", 4, 5), ("not", 6), ("and", 7, 8), ("or", 9, 5)]
     nodes += [("select", k, 0, 1) for k in range(3, 11)]
-    program = Program("truth", tuple(nodes), (ArraySpec("x", (3,)),), (ArraySpec("y", (8,)),), (tuple(range(11, 19)),))
+    program = Block("truth", tuple(nodes), (ArraySpec("x", (3,)),), (ArraySpec("y", (8,)),), (tuple(range(11, 19)),))
     x = np.array(list(itertools.product([0.0, 1.0, 2.0, math.nan], repeat=3)))
     assert bits(evaluate(program, [x])) == bits(interpret(program, [x]))
 
@@ -69,7 +69,7 @@ def exact_programs(draw):
         size.append(bound)
         (truth if OPS[op].result == "B" else real).append(len(nodes) - 1)
     results = draw(st.lists(st.sampled_from(real), min_size=1, max_size=9))
-    return Program(
+    return Block(
         "random", tuple(nodes), (ArraySpec("x", (3,)),), (ArraySpec("y", (len(results),)),), (tuple(results),)
     )
 
@@ -108,7 +108,7 @@ def test_pieces_agree(monkeypatch, piece):
     n = len(nodes)
     nodes += [("select", n - 2, 4, n - 1), ("select", n - 3, n, 5)]
     results = (program.results[0], (*program.results[1][:-2], n, n + 1))
-    program = Program("cut", tuple(nodes), program.inputs, program.outputs, results)
+    program = Block("cut", tuple(nodes), program.inputs, program.outputs, results)
     x = [np.random.default_rng(1).uniform(-1, 1, (11, array.size)) for array in program.inputs]
     machine = lesser_machines()[0]
     whole = evaluate_on(machine, program, x)
@@ -120,7 +120,7 @@ def test_pieces_agree(monkeypatch, piece):
 
 
 def test_no_inputs_and_empty_outputs():
-    program = Program(
+    program = Block(
         "c", (("const", 2.5),), (ArraySpec("x", (0,)),), (ArraySpec("y", (2,)), ArraySpec("z", (0, 3))), ((0, 0), ())
     )
     y, z = evaluate(program, [np.empty((5, 0))])

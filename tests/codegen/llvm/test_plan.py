@@ -4,7 +4,7 @@ import pytest
 
 from bench import synthetic_programs
 from linkwise.codegen.llvm.plan import Group, arguments, make_plan
-from linkwise.tracing.program import ArraySpec, Program
+from linkwise.tracing.block import ArraySpec, Block
 from tests.codegen.programs import mixture
 
 
@@ -40,14 +40,14 @@ def test_sines_and_cosines_of_the_joints_are_one_call():
 
 def test_neighbours_in_an_input_come_in_order():
     nodes = (("input", 0, 2), ("input", 0, 0), ("input", 0, 1), ("sin", 0), ("sin", 1), ("cos", 2))
-    program = Program("p", nodes, (ArraySpec("q", (3,)),), (ArraySpec("y", (3,)),), ((3, 4, 5),))
+    program = Block("p", nodes, (ArraySpec("q", (3,)),), (ArraySpec("y", (3,)),), ((3, 4, 5),))
     (group,) = make_plan(program).pieces[0].steps
     assert [nodes[a][2] for (a,) in group.members] == [0, 1, 2]
 
 
 def test_dead_nodes_are_left_out():
     nodes = (("input", 0, 0), ("sin", 0), ("add", 0, 0), ("mul", 0, 1))
-    program = Program("p", nodes, (ArraySpec("q", (1,)),), (ArraySpec("y", (1,)),), ((2,),))
+    program = Block("p", nodes, (ArraySpec("q", (1,)),), (ArraySpec("y", (1,)),), ((2,),))
     assert make_plan(program).pieces[0].steps == (2,)
 
 

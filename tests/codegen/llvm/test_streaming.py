@@ -9,13 +9,13 @@ from linkwise.codegen.llvm import overlap, streaming
 from linkwise.codegen.llvm.ir import Shape
 from linkwise.codegen.llvm.kernel import BatchKernel
 from linkwise.codegen.llvm.target import TARGET
+from linkwise.tracing.block import ArraySpec, Block
 from linkwise.tracing.interpreter import interpret
-from linkwise.tracing.program import ArraySpec, Program
 
 N_IN = 5
 
 
-def _program(size: int, seed: int) -> Program:
+def _program(size: int, seed: int) -> Block:
     """Outputs of a wide row with long and short runs of zeros, and a narrow one."""
     rng = np.random.default_rng(seed)
     nodes: list[tuple] = [("input", 0, k) for k in range(N_IN)] + [("const", 0.0), ("const", 2.5)]
@@ -28,10 +28,10 @@ def _program(size: int, seed: int) -> Program:
     wide[20] = 6
     narrow = [int(k) for k in rng.integers(0, len(nodes), size=3)]
     arrays = (ArraySpec("wide", (size,)), ArraySpec("narrow", (3,)))
-    return Program("wide", tuple(nodes), (ArraySpec("x", (N_IN,)),), arrays, (tuple(wide), tuple(narrow)))
+    return Block("wide", tuple(nodes), (ArraySpec("x", (N_IN,)),), arrays, (tuple(wide), tuple(narrow)))
 
 
-def _streaming_kernel(program: Program, dtype: type, far: bool, monkeypatch: pytest.MonkeyPatch) -> BatchKernel:
+def _streaming_kernel(program: Block, dtype: type, far: bool, monkeypatch: pytest.MonkeyPatch) -> BatchKernel:
     monkeypatch.setattr(streaming, "FAR_BYTES", 0 if far else 1 << 40)
     monkeypatch.setattr(overlap, "_SPACING", 10**9)  # what is woven into the arithmetic is not staged
     monkeypatch.setenv("LINKWISE_CACHE", "0")

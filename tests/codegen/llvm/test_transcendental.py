@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from linkwise.tracing.program import ArraySpec, Program
+from linkwise.tracing.block import ArraySpec, Block
 from tests.codegen.programs import binary, bits, evaluate, evaluate_on, lesser_machines, unary
 
 RNG = np.random.default_rng(0)
@@ -72,7 +72,7 @@ def test_sin_of_huge_and_special_arguments(dtype):
 
 def test_sin_and_cos_share_one_evaluation():
     nodes = (("input", 0, 0), ("input", 0, 1), ("sin", 0), ("cos", 0), ("cos", 1), ("sin", 1))
-    program = Program("sc", nodes, (ArraySpec("x", (2,)),), (ArraySpec("y", (4,)),), ((2, 3, 4, 5),))
+    program = Block("sc", nodes, (ArraySpec("x", (2,)),), (ArraySpec("y", (4,)),), ((2, 3, 4, 5),))
     x = RNG.uniform(-3, 3, (30, 2))
     expected = np.column_stack([np.sin(x[:, 0]), np.cos(x[:, 0]), np.cos(x[:, 1]), np.sin(x[:, 1])])
     assert np.allclose(evaluate(program, [x])[0], expected, rtol=1e-15, atol=1e-16)

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from linkwise.tracing.program import ArraySpec, Program
+from linkwise.tracing.block import ArraySpec, Block
 from tests.codegen.programs import kernel_on, lesser_machines
 
 
-def _tripled(size: int) -> Program:
+def _tripled(size: int) -> Block:
     nodes = [("input", 0, k) for k in range(size)]
     nodes += [("add", k, k) for k in range(size)] + [("add", size + k, k) for k in range(size)]
     rows = (ArraySpec("x", (size,)),), (ArraySpec("y", (size,)),)
-    return Program("tripled", tuple(nodes), *rows, (tuple(range(2 * size, 3 * size)),))
+    return Block("tripled", tuple(nodes), *rows, (tuple(range(2 * size, 3 * size)),))
 
 
 @pytest.mark.parametrize("machine", lesser_machines(), ids=lambda m: f"{m.vector_bytes}-{m.cpu}")
