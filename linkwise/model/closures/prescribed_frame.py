@@ -64,9 +64,6 @@ class PrescribedFrame(Closure):
         V = V - Motion(X.R.transpose_times(omega), X.R.transpose_times(carried))
         return self.closure.rate_residual(X.seen_from(A), V, t)
 
-    def is_proper(self, X: RelativePose, t: float = 0.0) -> bool:
-        return self.closure.is_proper(X.seen_from(self._at(t)), t)
-
     def _at(self, t: Scalar) -> RelativePose:
         try:
             place = self.pose(t)
