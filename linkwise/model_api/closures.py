@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.algorithms.closed_system import ConstraintForces, Impulse
+from linkwise.codegen.targets import check_on_host
 from linkwise.errors import ClosureError, InputError, ModelWarning
 from linkwise.model_api.base import Methods
 from linkwise.model_api.roots import nearest_root
@@ -207,6 +208,7 @@ class Closures(Methods):
         """
         if not tol > 0.0:
             raise InputError("tol of assemble is not a positive number", got=repr(tol), allowed="e.g. 1e-12")
+        check_on_host("assemble runs", q, t, p)
         guess = np.asarray(self._run("integrate", q, np.zeros(self.nv)), float)  # checked, quaternions made unit
         self._check_parameters("assemble", p)
         if not self.closures:
@@ -283,6 +285,7 @@ class Closures(Methods):
             p: run-time parameters (..., np).
         """
         self._check_parameters("check_closures", p)
+        check_on_host("check_closures runs", q, v, t, p)
         if not self.closures:
             return
         self._refuse(
@@ -386,4 +389,3 @@ class Closures(Methods):
 
         def freedoms(self, q: ArrayLike, t: ArrayLike | None = None, *, tol: float = 1e-6, p: Any = None) -> Freedoms:
             """Count them."""
-

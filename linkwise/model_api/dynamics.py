@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwise.codegen.targets import check_on_host
 from linkwise.errors import InputError
 from linkwise.model_api.base import Methods
 
@@ -54,6 +55,7 @@ class Dynamics(Methods):
                     do='name the joints that have motors, actuated=["joint1", …], or leave t out',
                 )
             return self._run("inverse_dynamics", q, v, vdot, f_ext=f_ext, t=t, p=p, out=out, threads=threads)
+        check_on_host("inverse_dynamics with actuated= runs", q, v, vdot, f_ext, t, p)
         forces = self._run("inverse_dynamics", q, v, vdot, f_ext=f_ext, t=t, p=p, threads=threads)
         chosen: Array = self._actuated_forces(forces, np.asarray(q), np.asarray(v), np.asarray(vdot), actuated, t, p)
         if out is None:

@@ -48,7 +48,7 @@ class Dual(NumPyScalar):
     def _led(self, other: Scalar, reflected: str, operation: Callable[[Scalar, Scalar], Scalar]) -> Scalar:
         """An operation with a dual of a higher level, or with each of several numbers.
 
-        Of a dual the reflected method is asked for by name: Python itself does not, where both operands are of one type.
+        Of a dual the reflected method is asked for by name: Python itself does not, where both are of one type.
         """
         if isinstance(other, Dual):
             return getattr(other, reflected)(self)
