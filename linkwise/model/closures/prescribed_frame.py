@@ -11,6 +11,7 @@ from linkwise.model.closures.base import Closure, RelativePose
 from linkwise.model.closures.from_joint import closure_of
 from linkwise.model.closures.functions import checked_function
 from linkwise.model.joints import Joint
+from linkwise.scalar_protocol import is_several
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar
@@ -67,7 +68,7 @@ class PrescribedFrame(Closure):
     def _at(self, t: Scalar) -> RelativePose:
         try:
             place = self.pose(t)
-            if len(place) == 3:
+            if len(place) == 3 and not is_several(place[0]):
                 return RelativePose(Mat3.identity(), Vec.of(list(place)))
             return RelativePose.from_matrix(place)
         except (TypeError, AttributeError, IndexError) as error:
