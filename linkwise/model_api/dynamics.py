@@ -41,6 +41,7 @@ class Dynamics(Methods):
             v: velocity (..., nv).
             vdot: acceleration (..., nv).
             f_ext: external forces (..., n_bodies, 6) = [moment, force] on each body at its origin, in its own frame.
+                Of a flexible body that is its root, where no force reaches the modes; :meth:`force_at` takes nodes.
             actuated: names of the joints that have motors; those of the tree if not given.
             t: time (...), for closures that depend on it, which count with ``actuated`` only: refused without.
             p: run-time parameters (..., np).
@@ -91,6 +92,7 @@ class Dynamics(Methods):
             v: velocity (..., nv).
             tau: joint forces (..., nv), N m and N.
             f_ext: external forces (..., n_bodies, 6) = [moment, force] on each body at its origin, in its own frame.
+                Of a flexible body that is its root, where no force reaches the modes; :meth:`force_at` takes nodes.
             t: time (...), s, for closures that depend on it; zero if left out.
             p: run-time parameters (..., np).
             out: array to fill.
