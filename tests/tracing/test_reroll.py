@@ -83,7 +83,7 @@ def test_compiled_inside_its_memory(text, single):
     kernel = checked_rolled(looped, single=single)
     states = [np.ascontiguousarray(np.stack([inputs(seed)[k] for seed in range(3)])) for k in range(3)]
     found = [np.empty((3, spec.size)) for spec in looped.outputs]
-    kernel.run(states, found, 3)
+    kernel.evaluate(states, found, 3)
     for state in range(3):
         expected = interpret(straight, [x[state].tolist() for x in states])
         for a, b in zip(found, expected, strict=True):

@@ -37,8 +37,8 @@ def test_compiled(single):
     factor, solve = (checked_rolled(program, single=single) for program in (made.factor, made.solve))
     factors, x = np.empty((count, made.total)), np.empty((count, n))
     shifts = shift * np.arange(1.0, count + 1.0)
-    factor.run([np.tile(J.T.ravel(), (count, 1)), shifts[:, None].copy()], [factors], count)
-    solve.run([factors, np.tile(right, (count, 1))], [x], count)
+    factor.evaluate([np.tile(J.T.ravel(), (count, 1)), shifts[:, None].copy()], [factors], count)
+    solve.evaluate([factors, np.tile(right, (count, 1))], [x], count)
     for k in range(count):
         np.testing.assert_allclose(x[k], np.linalg.solve(shifts[k] * np.eye(n) - J, right), rtol=1e-12)
 
