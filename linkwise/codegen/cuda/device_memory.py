@@ -236,9 +236,13 @@ class DeviceKernel(ProgramKernel):
             yield "}"
             return
         k, row = f"k{scope.depth}", f"row{scope.depth}"
-        yield "#pragma unroll 1"
-        yield f"for (int {k} = 0; {k} < {count}; ++{k}) {{"
-        yield f"    [[maybe_unused]] const int *const {row} = table + {records} + {k} * {plan.integers};"
+        if scope.program.range_of[str(loop.over)][1] == 1:
+            yield "{"
+            yield f"    [[maybe_unused]] const int *const {row} = table + {records};"
+        else:
+            yield "#pragma unroll 1"
+            yield f"for (int {k} = 0; {k} < {count}; ++{k}) {{"
+            yield f"    [[maybe_unused]] const int *const {row} = table + {records} + {k} * {plan.integers};"
         inner = replace(scope, row=row, loop=plan, depth=scope.depth + 1)
         yield from indented(self.statements(loop.body, inner))
         yield "}"

@@ -147,10 +147,10 @@ class LoopPlans:
     def __post_init__(self) -> None:
         statements = list(self.program.walk())
         asked = Counter(s.arguments for s in statements if isinstance(s, Angles))
-        written = Counter(name for s in statements for name in {buffer_of(place) for place in _written(s)})
+        self._writers = Counter(name for s in statements for name in {buffer_of(place) for place in _written(s)})
         read = {buffer_of(place) for s in statements for place in _read(s)}
         own = {b.name for b in self.program.buffers if not (b.load or b.store)}
-        self._passing = {n for n in own - read if asked[n] == 1 and written[n] == 1}
+        self._passing = {name for name in own - read if asked[name] == 1}
         self._sequence(self.program.statements)
 
     @property
@@ -159,7 +159,7 @@ class LoopPlans:
         return {each.angles.arguments for each in self.loops.values() if isinstance(each, LinkLoop) and each.angles}
 
     def _sequence(self, statements: Sequence[Statement]) -> None:
-        for statement, following in zip(statements, (*statements[1:], None), strict=True):
+        for statement, following in zip(statements, (*statements[1:], None), strict=False):
             if isinstance(statement, For) and isinstance(statement.over, str):
                 plan = self.loops[id(statement)] = self._planned(statement, following)
                 if isinstance(plan, LinkLoop):
@@ -173,8 +173,10 @@ class LoopPlans:
         calls = self._calls_of_links(loop)
         if calls is not None:
             written = {buffer_of(place) for call in calls.values() for place in call.outputs}
-            fused = isinstance(following, Angles) and written == {following.arguments} and written <= self._passing
-            return _link_loop(loop, calls, following if fused and isinstance(following, Angles) else None)
+            if isinstance(following, Angles) and written == {following.arguments} and written <= self._passing:
+                alone = self._writers[following.arguments] == len(calls)
+                return _link_loop(loop, calls, following if alone else None)
+            return _link_loop(loop, calls, None)
         found = list(_of_this_loop(loop.body))
         columns = [statement.column for statement in found if isinstance(statement, Switch)]
         places = [p for s in found for p in (*_read(s), *_written(s)) if isinstance(p, Stretch)]

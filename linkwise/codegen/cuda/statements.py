@@ -118,7 +118,8 @@ class ProgramKernel(ABC):
         self.copied = copied_arguments(program)
         self.constants = Constants.of(program.blocks, bits)
         given = list(dict.fromkeys((a.role, a.name) for a in arguments_of(program)))
-        self._arrays = dict(zip(given, identifiers([f"{role}_{name}" for role, name in given]), strict=True))
+        names = [f"{role}_{name.removeprefix(f'{role}:')}" for role, name in given]
+        self._arrays = dict(zip(given, identifiers(names), strict=True))
         self.functions = {
             id(each): f"lw_program{k}_{identifier(each.name)}" for k, each in enumerate(self.programs[1:])
         }

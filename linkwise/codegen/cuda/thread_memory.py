@@ -276,11 +276,12 @@ class ThreadKernel(ProgramKernel):
     def over_rows(self, loop: For, scope: Scope) -> Iterator[str]:
         k, row = f"k{scope.depth}", f"row{scope.depth}"
         first, count = scope.program.range_of[str(loop.over)]
-        up, down = f"int {k} = {first}; {k} < {first + count}; ++{k}", f"int {k} = {first + count - 1}; {k} >= {first}; --{k}"
-        if not count:
+        last = first + count - 1
+        order = f"int {k} = {last}; {k} >= {first}; --{k}" if loop.reverse else f"int {k} = {first}; {k} <= {last}; ++{k}"
+        if not count:  # there may be no table
             return
         yield "#pragma unroll 1"
-        yield f"for ({down if loop.reverse else up}) {{"
+        yield f"for ({order}) {{"
         table = self._table(scope.program, "rows")
         yield f"    [[maybe_unused]] const int *const {row} = {table} + {k} * {scope.program.rows.shape[1]};"
         yield from indented(self.statements(loop.body, replace(scope, row=row, depth=scope.depth + 1)))
