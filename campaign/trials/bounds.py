@@ -33,7 +33,7 @@ def check(seed: int, number: int) -> None:
     if isinstance(function, RolledFunction):
         program, single = function.rolled_program, bool(rng.random() < 0.3)
         usual = ProgramKernel.build(program, dtype, single=single)
-        watched = bounds.checked_rolled(program, dtype, single=single)
+        watched = bounds.checked_program(program, dtype, single=single)
     else:
         program = function.program
         machines = lesser_machines()

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from linkwise import models
-from linkwise.codegen.llvm import bounds, checked, machines, rolled, source
+from linkwise.codegen.llvm import bounds, checked, machines, program_kernel, source
 from linkwise.tracing.block import ArraySpec, Block
-from linkwise.tracing.program import Once
 from tests.codegen.programs import interpret, lesser_machines, mixture
 from tests.random_trees import random_tree
 
@@ -76,17 +75,17 @@ def test_what_runs_once_between_loops_stays_inside(single: bool, monkeypatch: py
     """Its places are a row of the table behind the links'; one beyond its space must be found as it runs."""
     model = random_tree(3, 9, branching=0.5).with_sweeps("rolled")
     program = model.function("momentum").rolled_program
-    assert any(isinstance(step, Once) for step in program.steps)
-    kernel = bounds.checked_rolled(program, single=single)
-    beyond = kernel.scratch_bytes // 8  # values: outside, but in memory that is there
+    (once,) = [first for name, first, count in program.ranges if count == 1]
+    kernel = bounds.checked_program(program, single=single)
+    beyond = kernel.memory.bytes // 8  # values: outside, but in memory that is there
     q, v, out = (np.zeros((5 + beyond, size))[:5] for size in (model.nq, model.nv, 6))
     q[...] = [model.random_configuration(np.random.default_rng(k)) for k in range(5)]
     v[...] = np.random.default_rng(0).normal(size=v.shape)
     kernel.evaluate([q, v], [out], 5)
     assert np.allclose(out, model.with_sweeps("unrolled").momentum(q, v), rtol=1e-9, atol=1e-9)
-    kernel._table._offsets[len(program.kinds) :] += beyond
-    monkeypatch.setattr(rolled._kept, "buffer", np.zeros(20 * kernel.scratch_bytes, np.uint8), raising=False)
-    with pytest.raises(bounds.BoundsError, match=r"out of bounds.*@once\d+"):
+    kernel.memory._rows[once:] += beyond
+    monkeypatch.setattr(program_kernel._kept, "buffer", np.zeros(20 * kernel.memory.bytes, np.uint8), raising=False)
+    with pytest.raises(bounds.BoundsError, match=r"out of bounds.*@block\d+"):
         kernel.evaluate([q, v], [out], 5)
 
 
@@ -95,7 +94,7 @@ def test_loops_stay_inside(single: bool) -> None:
     model = random_tree(3, 9, branching=0.5).with_sweeps("rolled")
     unrolled = model.with_sweeps("unrolled")
     program = model.function("inverse_dynamics").rolled_program
-    kernel = bounds.checked_rolled(program, single=single)
+    kernel = bounds.checked_program(program, single=single)
     rng = np.random.default_rng(0)
     for count in (1, 3, 8, 19):
         q = np.array([model.random_configuration(rng) for _ in range(count)])

@@ -7,7 +7,7 @@ from linkwise.codegen.hosted import HostedProgram
 from linkwise.codegen.llvm.program_kernel import ProgramKernel
 from linkwise.sim.work import flag, program
 from linkwise.spatial.scalar import where
-from linkwise.tracing.program import Buffer, Call, Columns, Copy, Host, IfAny, Lookup, Program, Record, WhileAny
+from linkwise.tracing.program import Buffer, Call, Copy, Host, IfAny, Lookup, Program, Record, WhileAny, columns
 from linkwise.tracing.tiles import TILE, TiledSystem
 
 
@@ -123,7 +123,7 @@ def test_matrices_by_columns_and_programs_with_loops(scalar, dtype):
         *(Buffer(name, size) for name, size in others.items()),
     )
     statements = (
-        Columns("unit", "column", "matrix", (Call(multiplying, ("unit", "scale"), ("column",)),)),
+        columns("unit", n, "column", n, "matrix", (Call(multiplying, ("unit", "scale"), ("column",)),)),
         Call(system.factor, ("matrix", "shift"), ("factors",)),
         Call(system.solve, ("factors", "right"), ("x",)),
     )
@@ -147,5 +147,5 @@ def test_matrices_by_columns_and_programs_with_loops(scalar, dtype):
 
 def test_columns_must_fit_their_matrix():
     buffers = (Buffer("unit", 2), Buffer("column", 3), Buffer("matrix", 5))
-    with pytest.raises(ValueError, match="2 columns of 3 numbers"):
-        Program("wrong", buffers, (Columns("unit", "column", "matrix", ()),))
+    with pytest.raises(ValueError, match="2 passes of 3 numbers"):
+        Program("wrong", buffers, (columns("unit", 2, "column", 3, "matrix", ()),))
