@@ -84,7 +84,9 @@ class At:
 
     def of(self, start: str) -> At:
         """Those from a number on."""
-        return At(f"{self.pointer} + {start}" if self.apart == "1" else f"{self.pointer} + {start} * {self.apart}", self.apart)
+        return At(
+            f"{self.pointer} + {start}" if self.apart == "1" else f"{self.pointer} + {start} * {self.apart}", self.apart
+        )
 
 
 @dataclass(frozen=True)

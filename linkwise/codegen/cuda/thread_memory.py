@@ -103,7 +103,9 @@ class ThreadKernel(ProgramKernel):
         self.lanes = layouts.LANES[0]
         calls = [s for each in self.programs for s in each.walk() if isinstance(s, Call)]
         top = [call for call in program.walk() if isinstance(call, Call)]
-        apart = {id(call.code) for call in calls if call not in top or not all(isinstance(p, str) for p in _places(call))}
+        apart = {
+            id(call.code) for call in calls if call not in top or not all(isinstance(p, str) for p in _places(call))
+        }
         blocks = list({id(call.code): call.code for call in calls if isinstance(call.code, Block)}.values())
         whole = [block for block in blocks if id(block) not in apart]
         plans = [planned_body(block, LIMIT[bits]) for block in whole]
@@ -277,7 +279,9 @@ class ThreadKernel(ProgramKernel):
         k, row = f"k{scope.depth}", f"row{scope.depth}"
         first, count = scope.program.range_of[str(loop.over)]
         last = first + count - 1
-        order = f"int {k} = {last}; {k} >= {first}; --{k}" if loop.reverse else f"int {k} = {first}; {k} <= {last}; ++{k}"
+        order = (
+            f"int {k} = {last}; {k} >= {first}; --{k}" if loop.reverse else f"int {k} = {first}; {k} <= {last}; ++{k}"
+        )
         if not count:  # there may be no table
             return
         yield "#pragma unroll 1"
