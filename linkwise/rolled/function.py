@@ -188,5 +188,6 @@ def _calling_tracer(batch: Batch) -> CallingTracer | None:
             while isinstance(x, Dual):
                 x = x.value
             if isinstance(x, Traced):
-                return x.tracer if isinstance(x.tracer, CallingTracer) else None
+                called = isinstance(x.tracer, CallingTracer) and x.tracer.large_models
+                return x.tracer if called else None
     return None
