@@ -52,7 +52,7 @@ _CONTEXT = {  # what functions are given besides
 
 
 class DeviceKernel(ProgramKernel):
-    """The kernel of a program in device memory. Its last parameters are ``scratch``, ``table``, ``numbers``, ``count``."""
+    """The kernel of a program in device memory; its last parameters: ``scratch``, ``table``, ``numbers``, ``count``."""
 
     def __init__(self, program: Program, bits: int) -> None:
         super().__init__(program, bits)
@@ -69,6 +69,7 @@ class DeviceKernel(ProgramKernel):
         self.ring = 2 * self.stages  # records: those of the stages, and one that is put there meanwhile
 
     def kernel(self) -> Kernel:
+        """The whole."""
         square = self.lanes * (self.lanes + 1)
         numbers = square + self.ring * self.reals + self.stages * self.early * self.lanes
         shared = numbers * self.bits // 8 + self.ring * self.integers * 4
@@ -95,6 +96,7 @@ class DeviceKernel(ProgramKernel):
         yield ""
 
     def passed_on(self) -> Sequence[str]:
+        """Memory and tables."""
         return tuple(_CONTEXT)
 
     def _inside_kernel(self) -> Iterator[str]:
@@ -146,15 +148,18 @@ class DeviceKernel(ProgramKernel):
         return f"(long long){self._head((id(program or self.program), name), 1)}"
 
     def begin(self, program: Program) -> Iterator[str]:
+        """The initial numbers; buffers are in the memory of the tile."""
         if program.initial:
             count, places, values = (self._head((id(program), "initial"), k) for k in range(3))
             yield f"for (int k = 0; k < {count}; ++k)"
             yield f"    own[(long long)table[{places} + k] * LW_LANES] = numbers[{values} + k];"
 
     def passed(self, pointer: str) -> At:
+        """Neighbouring states are side by side."""
         return At(pointer, _LANES)
 
     def at(self, place: Place, scope: Scope) -> At:
+        """By a record, or by the head of the table."""
         name, program = buffer_of(place), scope.program
         if isinstance(place, Stretch) and scope.loop is not None:  # a record's places are from the memory's beginning
             return self._stretch(place, scope.row, scope.loop.number(place), scope)
@@ -184,14 +189,17 @@ class DeviceKernel(ProgramKernel):
         return start.of(f"(long long){row}[{number}]")
 
     def size(self, name: str, scope: Scope | None = None) -> str:
+        """In the head of the table, where it is data."""
         program = scope.program if scope else self.program
         is_data = any(buffer.name == name and buffer.open for buffer in program.buffers)
         return self._head((id(program), name)) if is_data else str(program.sizes[name])
 
     def any(self, flag: str, scope: Scope) -> str:
+        """The states of a tile stay together."""
         return f"__any_sync(LW_MASK, {flag} != (REAL)0)"
 
     def column(self, number: int, scope: Scope) -> str:
+        """In the record."""
         assert scope.loop is not None
         return f"{scope.row}[{scope.loop.columns.index(number)}]"
 
@@ -228,8 +236,9 @@ class DeviceKernel(ProgramKernel):
 
     # Loops over rows.
     def over_rows(self, loop: For, scope: Scope) -> Iterator[str]:
+        """In the order of the records."""
         plan = self.plans[id(scope.program)].loops[id(loop)]
-        count, records, constants = (self._head((id(loop), "loop"), k) for k in range(3))
+        count, records, constants = (self._head((id(scope.program), f"loop {id(loop)}"), k) for k in range(3))
         if isinstance(plan, LinkLoop):
             yield "{"
             yield from indented(self._links(plan, count, records, constants, scope))

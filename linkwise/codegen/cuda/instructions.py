@@ -8,6 +8,7 @@ which values really take up a register.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linkwise.once import cached_property

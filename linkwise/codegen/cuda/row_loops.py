@@ -3,8 +3,9 @@
 What a row says is a **record** of the loop: the kind of a row, and where its stretches of memory begin. Where all rows
 are of one sort (links: a column belongs to one buffer, whatever the kind), more is known beforehand, and time is saved.
 What is the same for all states, its constants too, is brought to the chip by the whole warp. What others left for a row
-can be fetched before its turn comes: **early**. What the loop itself writes is read when the turn has come, from memory;
-but what a row hands to the very next one is **carried** in registers, and goes through memory only where a tree branches.
+can be fetched before its turn comes: **early**. What the loop itself writes is read when the turn has come, from
+memory; but what a row hands to the very next one is **carried** in registers, and goes through memory only where a tree
+branches.
 
 A list of different tasks (tiles of a matrix, say) has columns that mean something else for each. It is run as it is
 written: what it could fetch early are whole tiles, which would leave the loops over links no room on the chip.
@@ -330,7 +331,7 @@ class Tables:
         self.copied = copied_arguments(program)
         self.starts, self.size = self._places()
         self.head_at: dict[tuple[int, str], int] = {}
-        """Where in the head something of a program or a statement (by its id) begins."""
+        """Where in the head something of a program begins: a buffer, its parameters, its initial numbers, a loop."""
         self.head: list[int] = [self.size]
         self.integers: list[Any] = []
         self.reals: list[Any] = []
@@ -346,7 +347,7 @@ class Tables:
             self._add((owner, PARAMETERS), [self.starts[owner, PARAMETERS]])
             self._add((owner, "initial"), [len(places), self._add_integers(places), values])
             for loop in each.loops.values():
-                self._add((id(loop.loop), "loop"), self._records(each.program, loop))
+                self._add((owner, f"loop {id(loop.loop)}"), self._records(each.program, loop))
 
     def _head_size(self) -> int:
         return 1 + sum(2 * len(each.program.buffers) + 4 + 3 * len(each.loops) for each in self.plans)
@@ -398,7 +399,6 @@ class Tables:
         """How many rows, and where the two halves of their records begin; in the order in which they are passed."""
         first, count = program.range_of[str(plan.loop.over)]
         chosen = np.arange(first, first + count)
-        links = isinstance(plan, LinkLoop)
         if isinstance(plan, LinkLoop) and plan.columns[0] >= 0:
             chosen = chosen[np.isin(program.rows[chosen, plan.columns[0]], list(plan.calls))]
         if plan.loop.reverse:
@@ -410,7 +410,7 @@ class Tables:
         for number, stretch in enumerate(plan.places, len(plan.columns)):
             records[:, number] = rows[:, stretch.column] + self.starts.get((id(program), stretch.buffer), 0)
         reals = np.zeros((len(rows), 0))
-        if links and isinstance(plan, LinkLoop):
+        if isinstance(plan, LinkLoop):
             kinds = records[:, 0].copy()
             records[:, 0] |= _flags(plan, kinds, rows) << KIND_BITS
             reals = np.zeros((len(rows), plan.reals))

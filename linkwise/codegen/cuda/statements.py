@@ -44,9 +44,9 @@ class Argument:
     """A parameter of a kernel: an array, or a number that says how one lies.
 
     Args:
-        kind: ``array``: the first number of a caller's array. ``apart``: numbers from one state to the next, 0 where one
-            serves all. ``stride``: from one number of a state to the next, or from one row to the next of records and
-            series. ``rows``: of a curve.
+        kind: ``array``: the first number of a caller's array. ``apart``: numbers from one state to the next, 0 where
+            one serves all. ``stride``: from one number of a state to the next, or from one row to the next of records
+            and series. ``rows``: of a curve.
         role: of the array: ``in`` and ``out`` for rows that are loaded and stored, else ``given``.
         name: of the buffer, the table, the record, the curve or the series.
     """
@@ -258,6 +258,8 @@ class ProgramKernel(ABC):
         if set(call.inputs) & set(call.outputs):
             raise ValueError(f"the call of {code.name} in {scope.program.name} writes what it reads")
         passed = [self.at(place, scope).pointer for place in (*call.inputs, *call.outputs)]
+        given = zip(_passed(code)[0], call.inputs, strict=True)
+        passed += [self.at(place, scope).apart for name, place in given if (id(code), name) in self.copied]
         return f"{self.functions[id(code)]}({', '.join([*passed, *self.passed_on()])});"
 
     def passed_on(self) -> Sequence[str]:
@@ -270,12 +272,14 @@ class ProgramKernel(ABC):
         outputs = [f"REAL *lw_out{k}" for k in range(len(program.outputs))]
         scope = Scope(program)
         loaded, stored = _passed(program)
+        copied_in = {name: pointer for name, pointer in loaded.items() if (id(program), name) in self.copied}
+        more = (*(f"const long long {pointer}_apart" for pointer in copied_in.values()), *more)
         yield f"__device__ __noinline__ void {self.functions[id(program)]}({', '.join([*inputs, *outputs, *more])})"
         yield "{"
         yield from indented(self.begin(program))
-        for name, pointer in loaded.items():
-            if (id(program), name) in self.copied:
-                yield from indented(self.copy(self.passed(pointer), self.at(name, scope), self.size(name, scope)))
+        for name, pointer in copied_in.items():
+            given = At(pointer, f"{pointer}_apart")
+            yield from indented(self.copy(given, self.at(name, scope), self.size(name, scope)))
         yield from indented(self.statements(program.statements, scope))
         for name, pointer in stored.items():
             if (id(program), name) in self.copied:

@@ -2,8 +2,8 @@
 
 With one state a thread, a loop that goes on while *any* state has its flag up is a plain loop. In a short program all
 blocks are written out in place: all indexes are known, and the compiler keeps the buffers in registers. In a long one
-blocks are functions, and what they work on lies in the thread's local memory, behind the nearest cache: then all but the
-smallest are, so that no values wait in registers while another block wants them all (with only the longest as a
+blocks are functions, and what they work on lies in the thread's local memory, behind the nearest cache: then all but
+the smallest are, so that no values wait in registers while another block wants them all (with only the longest as a
 function, the compiler had it spill eleven kilobytes, instead of none).
 
 The instructions of a long program do not stay at hand on a multiprocessor, and warps that run apart would each wait for
@@ -174,6 +174,7 @@ class ThreadKernel(ProgramKernel):
         return _Function(name, block, body, times == 1 or times * len(steps.steps) <= _WRITTEN_OUT, False)
 
     def kernel(self) -> Kernel:
+        """The whole."""
         return Kernel(self.name, "\n".join(self._lines()), self.warps * self.lanes, self.shared_bytes, True)
 
     def _lines(self) -> Iterator[str]:
@@ -235,6 +236,7 @@ class ThreadKernel(ProgramKernel):
         return f"{self.functions.get(id(program), self.name)}_{what}"
 
     def begin(self, program: Program) -> Iterator[str]:
+        """Arrays of the thread."""
         scope = Scope(program)
         for buffer in program.buffers:
             if self.alias(buffer.name, scope) is None:
@@ -245,9 +247,11 @@ class ThreadKernel(ProgramKernel):
             yield f"{self.at(number.buffer, scope).element(number.offset)} = {value};"
 
     def passed(self, pointer: str) -> At:
+        """Numbers of a thread are side by side."""
         return At(pointer)
 
     def at(self, place: Place, scope: Scope) -> At:
+        """In an array of the thread, or a table of the text."""
         name = buffer_of(place)
         alias = self.alias(name, scope)
         if name == PARAMETERS:
@@ -266,16 +270,20 @@ class ThreadKernel(ProgramKernel):
                 return begin
 
     def size(self, name: str, scope: Scope) -> str:
+        """Part of the text."""
         return str(scope.sizes[name])
 
     def any(self, flag: str, scope: Scope) -> str:
+        """This thread's, or those of all warps that stay together."""
         own = f"{flag} != (REAL)0"
         return f"__syncthreads_or(inside && {own})" if self.together and scope.program is self.program else own
 
     def column(self, number: int, scope: Scope) -> str:
+        """In the table of the text."""
         return f"{scope.row}[{number}]"
 
     def over_rows(self, loop: For, scope: Scope) -> Iterator[str]:
+        """Row by row of the table in the text."""
         k, row = f"k{scope.depth}", f"row{scope.depth}"
         first, count = scope.program.range_of[str(loop.over)]
         last = first + count - 1
@@ -292,6 +300,7 @@ class ThreadKernel(ProgramKernel):
         yield "}"
 
     def block(self, block: Block, call: Call, scope: Scope) -> Iterator[str]:
+        """A function, which long ones begin together."""
         function = self.blocks[id(block)]
         if self.together and scope.program is self.program and not function.written_out:
             yield "__syncthreads();"
