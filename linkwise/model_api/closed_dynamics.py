@@ -122,10 +122,10 @@ class ClosedDynamics:
     ) -> Equilibrium:
         """A configuration near the guess q at which joint forces ``tau`` (zero if left out) hold the mechanism at rest.
 
-        c(q, 0) = τ + passive_force(q, 0) + J_c*λ with all closures closed, by Levenberg's steps: the springs of the model
-        pull as they do in ``simulate``, and so does ``control``. Dry friction is smooth and holds nothing at rest; joint
-        limits are not looked at. Whether it is stable is not asked. External forces keep their components in body
-        frames.
+        c(q, 0) = τ + passive_force(q, 0) + J_c*λ with all closures closed, by Levenberg's steps: the springs of the
+        model pull as they do in ``simulate``, and so does ``control``. Dry friction is smooth and holds nothing at
+        rest; joint limits are not looked at. Whether it is stable is not asked. External forces keep their components
+        in body frames.
 
         Args:
             q: the guess (nq).

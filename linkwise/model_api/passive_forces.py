@@ -307,7 +307,7 @@ class Passive(Methods):
         return found
 
     def _acting(self, control: Any, rules: JointRules | None, t: Any, p: Any) -> Acting | None:
-        """What acts besides τ in a simulation with this control and these rules, but for joint limits; None: nothing."""
+        """All that acts besides τ in a simulation with this control and these rules but joint limits; None: nothing."""
         model: Model = self  # type: ignore[assignment]  # the whole that this is a part of
         if control is not None:
             above = import_module("linkwise.sim.acting")  # what elements are is known in a layer above

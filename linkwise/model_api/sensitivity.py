@@ -56,8 +56,8 @@ class Sensitivities(TangentSpace):
         The linearised model is integrated along the trajectory: each step of the classical Runge–Kutta method is
         differentiated exactly, so the result is the derivative of the trajectory that is returned.
 
-        The forces are those of ``simulate``: springs, dampers and (smoothed) dry friction of the model act beside τ, and
-        so does ``control``; joint limits do not.
+        The forces are those of ``simulate``: springs, dampers and (smoothed) dry friction of the model act beside τ,
+        and so does ``control``; joint limits do not.
 
         Of a model with closures (which must not depend on time), the derivative of the motion to the same order. The
         start obeys the closures; a change of it, or of p, is taken to the nearest one that does, in the norm of kinetic

@@ -17,7 +17,7 @@ import numpy as np
 from linkwise.algorithms.tangent import structure_constants
 from linkwise.compiled.scalar_arrays import scalar_array
 from linkwise.errors import InputError
-from linkwise.model.flexible_link import force_on_body
+from linkwise.model.flexible_link import force_on_body, internal_damping
 from linkwise.model.joints import Joint
 from linkwise.model.parameters import Values
 from linkwise.model_api.model import Model
@@ -70,6 +70,18 @@ class JointRules:
         check_not_negative("limit_loss", self.limit_loss)
 
 
+class Works(Element):
+    """The works of all causes, integrated along with a motion; the first of its elements, if it has one."""
+
+    nx = len(CAUSES)
+    is_actuator = False
+
+    @property
+    def signature(self) -> str:
+        """One for all: there is nothing to choose."""
+        return "works"
+
+
 def objects(values: Flat) -> Any:
     """Scalars in an object array, as the model's functions take them."""
     return scalar_array(values)
@@ -108,6 +120,16 @@ class Motion:
         self._curves = curves_of(self.elements, n_parameters)
         self.np = n_parameters + sum(curve.width for curve in self.curves)
         self._model_parameters = sum(parameter.slice.stop - parameter.slice.start for parameter in model.parameters)
+
+    @property
+    def works(self) -> int:
+        """Numbers at the beginning of x that are works and no element's."""
+        return Works.nx if self.elements and isinstance(self.elements[0], Works) else 0
+
+    @property
+    def own_x(self) -> slice:
+        """Where a state y has the elements' own states: between works and switches."""
+        return slice(self.nq + self.nv + self.works, self.ny - self.switches)
 
     @property
     def ny(self) -> int:
@@ -432,11 +454,37 @@ class Motion:
                 total[i] = total[i] + J * square
         return total
 
-    def element_rates(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat) -> list[Scalar]:
+    def explained_forces(
+        self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, vdot: Flat, hosted: Flat | None = None
+    ) -> dict[str, list[Scalar]]:
+        """Those of :meth:`forces_by_cause` and, of closures, what else the accelerations need."""
+        found = self.forces_by_cause(t, q, v, x, p, hosted)
+        if self.model.closures:
+            own = self.model_parameters(p)
+            needed = self.model._run("inverse_dynamics", objects(q), objects(v), objects(vdot), p=own)
+            found["closures"] = [a - sum(parts) for a, *parts in zip(needed, *found.values(), strict=True)]
+        return found
+
+    def _powers(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None) -> list[Scalar]:
+        """Of each cause; damping with that inside flexible bodies."""
+        vdot = self.acceleration(t, q, v, x, p, hosted)[0]
+        forces = self.explained_forces(t, q, v, x, p, vdot, hosted)
+        powers = {
+            cause: sum((f * rate for f, rate in zip(own, v, strict=True)), 0.0 * v[0]) for cause, own in forces.items()
+        }
+        values = Values(self.model, self.model_parameters(p))
+        for body in self.model.bodies:
+            if body.flexible is not None:
+                rates, loss = v[body.v_slice], values.elasticity(body)[1]
+                for f, rate in zip(internal_damping(body.flexible, rates, loss), rates, strict=True):
+                    powers["damping"] = powers["damping"] + f * rate
+        return [powers.get(cause, 0.0 * v[0]) for cause in CAUSES]
+
+    def element_rates(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None = None) -> list[Scalar]:
         """Ẋ of the states that flow."""
-        out: list[Scalar] = []
+        out: list[Scalar] = self._powers(t, q, v, x, p, hosted) if self.works else []
         for element, own in zip(self.elements, self._element_states(x, t, p), strict=True):
-            if element.nx:
+            if element.nx and not isinstance(element, Works):
                 out.extend(element.rate(t, objects(q), objects(v), own, self.given(p)))
         return out
 
@@ -477,7 +525,7 @@ class Motion:
             # Where stages leave the closures, constraints that are redundant contradict each other.
             q, v, x = self.parts(self.obeying(t, self.closer(t, [*q, *v, *x], p), p))
         vdot, _ = self.acceleration(t, q, v, x, p, hosted)
-        return [*self.chart_rate(u, v), *vdot, *self.element_rates(t, q, v, x, p)]
+        return [*self.chart_rate(u, v), *vdot, *self.element_rates(t, q, v, x, p, hosted)]
 
     def energy(self, q: Flat, v: Flat, x: Flat, p: Flat) -> Scalar:
         """Kinetic and potential energy and what springs hold, in J."""
