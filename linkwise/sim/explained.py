@@ -47,7 +47,7 @@ class Forces(NamedTuple):
 
 
 class EnergyAccount(NamedTuple):
-    """Energy gained since the first sample and the work of each cause, (..., T) in J: gains are the sum of all works."""
+    """Energy gained since the first sample and the work of each cause, (..., T) in J; works add up to gains."""
 
     kinetic: Any
     """Gain of kinetic energy."""

@@ -246,7 +246,7 @@ class Plan:
 
     @cached_property
     def _observing(self) -> Routine:
-        """(t, y, p, joint forces from Python) to v̇, τ, energy, forces by cause and, where elements push bodies, theirs."""
+        """(t, y, p, joint forces from Python) to v̇, τ, energy, forces by cause and, where there are some, on bodies."""
         m = self.motion
 
         def text(t: Flat, y: Flat, p: Flat, hosted: Flat) -> dict[str, Any]:
