@@ -153,8 +153,8 @@ class ClosedDynamics:
 
         def lacking(at: Array) -> Array:
             """The joint forces that are missing for rest, before the closures'."""
-            needed = self._run("bias_force", at, still, f_ext=f_ext, p=p) - force
-            return needed if acting is None else needed - acting.force(at, still)
+            needed: Array = self._run("bias_force", at, still, f_ext=f_ext, p=p) - force
+            return needed if acting is None else needed - np.asarray(acting.force(at, still))
 
         scale = max(1.0, float(np.abs(self._run("bias_force", x, still, f_ext=f_ext, p=p)).max(initial=0.0)))
 

@@ -196,8 +196,8 @@ class Acting:
         self.inputs = [(name, shape) for name, shape in sizes.items() if shape != (0,)]
 
         def run(*flat: Flat) -> Any:
-            given = dict.fromkeys(sizes, ()) | dict(zip((name for name, _ in self.inputs), flat, strict=True))
-            found = text(given["q"], given["v"], given["x"], given["t"][0], given["p"])
+            given = dict(zip((name for name, _ in self.inputs), flat, strict=True))
+            found = text(given["q"], given["v"], given.get("x", ()), given["t"][0], given.get("p", ()))
             return found if self.nx else found.force
 
         self.function = CompiledFunction("acting_forces", run, self.inputs, charts={"q": model.chart})

@@ -123,14 +123,15 @@ class Explained:
         if self.home is not PROCESSOR:
             here = self.on_host().energy_account()
             works = {cause: self._brought(work) for cause, work in here.work.items()}
-            return EnergyAccount(*(self._brought(a) for a in here[:2]), works, self._brought(here.events))
+            kinetic, potential, events = (self._brought(a) for a in (here.kinetic, here.potential, here.events))
+            return EnergyAccount(kinetic, potential, works, events)
         model: Model = self._with_model("energy_account")
         p, work = self.model_parameters, np.asarray(self._value("work"), float)
         q, v = np.asarray(self.q, float), np.asarray(self.v, float)
         kinetic, potential = np.asarray(model.kinetic_energy(q, v, p=p)), np.asarray(model.potential_energy(q, p=p))
-        gains = (energy - energy[..., :1] for energy in (kinetic, potential))
-        done = work - work[..., :1, :]
-        return EnergyAccount(*gains, dict(zip(CAUSES, np.moveaxis(done, -1, 0), strict=True)), self._at_events(model))
+        kinetic, potential = (energy - energy[..., :1] for energy in (kinetic, potential))
+        done = np.moveaxis(work - work[..., :1, :], -1, 0)
+        return EnergyAccount(kinetic, potential, dict(zip(CAUSES, done, strict=True)), self._at_events(model))
 
     def _at_events(self, model: Model) -> Array:
         """The gain of energy at events until each sample (..., T)."""

@@ -148,7 +148,7 @@ def simulate(
         A run that cannot reach its end returns what there is, with the status ``"failed"`` or ``"max_steps"``; an
         :class:`IntegrationWarning` and ``Trajectory.note`` say at which time, and what to do.
     """
-    if account and isinstance(model, Model) and model.nv:
+    if account and getattr(model, "nv", None):  # whether it is a model is looked at below
         control = (Works(), *as_elements(control))
         x0 = None if x0 is None else np.concatenate([np.zeros((*np.shape(x0)[:-1], Works.nx)), x0], axis=-1)
     setup = Setup.of(model, method, control, f_ext, events, rules, limits, stabilization, released)

@@ -124,6 +124,19 @@ def test_what_a_spring_does_to_the_forces_in_a_four_bar() -> None:
     assert np.abs(account.work["closures"]).max() < 1e-9
 
 
+def test_a_prescribed_motion_does_work() -> None:
+    """A crank that is kept at its speed against a damper and a spring: the drive pays for it all."""
+    b = lw.ModelBuilder("crank")
+    b.add_body("crank", joint=HINGE, joint_name="main", com=(0, 0, -0.5), damping=0.3, **ROD)
+    model = b.build().with_coupling("drive", lw.Prescribed("main", lambda t: 4.0 * t))
+    motion = lw.simulate(model, [0.0], [4.0], duration=0.7, account=True)
+    lost = 0.3 * 16.0 * motion.t
+    account = motion.energy_account()
+    np.testing.assert_allclose(account.work["closures"], lost + 9.81 * 0.5 * (1 - np.cos(4.0 * motion.t)), atol=1e-8)
+    torque = 0.3 * 4.0 + 9.81 * 0.5 * np.sin(4.0 * motion.t)
+    np.testing.assert_allclose(motion.constraint_forces().multipliers[:, 0], torque, atol=1e-7)
+
+
 def test_released_closures_hold_nothing() -> None:
     model = four_bar(stiffness=60.0)
     q = model.assemble([0.3, -0.3, 0.3])
