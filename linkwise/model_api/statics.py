@@ -52,9 +52,8 @@ class Statics(Methods):
             >>> bool(abs(tau - arm.gravity_force([0.0])).max() < 1e-12)
             True
         """
-        tau = self._run("gravity_force", q, p=p)
-        passive: Array = self.passive_force(q, np.zeros(self.nv), p=p)
-        tau = np.asarray(tau - passive)
+        weight = self._run("gravity_force", q, p=p)
+        tau: Array = weight - self.passive_force(q, weight * 0.0, p=p)  # at rest, in the precision and place of q
         for body, load in (loads or {}).items():
             f = np.asarray(load, float)
             if f.shape[-1:] not in ((3,), (6,)):
@@ -62,7 +61,7 @@ class Statics(Methods):
                     f"the load on {body!r} has the wrong shape", got=str(f.shape), allowed="(..., 3) or (..., 6)"
                 )
             J = self._run("jacobian", q, p=p, **self._at(body, None))[..., -f.shape[-1] :, :]
-            tau = np.asarray(tau - np.einsum("...ij,...i->...j", J, f))
+            tau = tau - np.einsum("...ij,...i->...j", J, f)
         return tau
 
     def support_margin(self, q: ArrayLike, points: ArrayLike) -> Array:

@@ -223,6 +223,7 @@ def test_equilibria_and_holding_forces_know_the_springs() -> None:
     controlled = model.static_equilibrium([0.3], control=lw.PD(model, [1.0], kp=20.0, kd=1.0)).q
     assert 50 * (controlled[0] - 0.4) + 9.81 * 0.5 * np.sin(controlled[0]) == pytest.approx(20 * (1 - controlled[0]))
     held = model.static_force([[0.1], [0.9]])
+    assert model.static_force(np.ones((2, 1), np.float32)).dtype == np.float32
     still = lw.simulate(model, [[0.1], [0.9]], duration=0.2, control=lambda t, q, v, p: p, p=held)
     np.testing.assert_allclose(still.q[:, -1], [[0.1], [0.9]], atol=1e-9)
 
