@@ -35,6 +35,7 @@ from linkwise.model_api.linearization import Linearization
 from linkwise.model_api.making import install, made
 from linkwise.model_api.memory import Memory
 from linkwise.model_api.operational import Operational
+from linkwise.model_api.passive_forces import Passive
 from linkwise.model_api.sensitivity import Sensitivities
 from linkwise.model_api.state_space import StateSpaces
 from linkwise.model_api.statics import Statics
@@ -83,6 +84,7 @@ class Model(
     Sensitivities,
     Editing,
     Statics,
+    Passive,
     Files,
     Mechanism,
 ):

@@ -80,6 +80,11 @@ class Element(metaclass=_Finished):
     is_actuator: bool = True
     """Whether the model's effort limits hold for its joint forces; not for springs and other passive parts."""
 
+    @property
+    def cause(self) -> str:
+        """Where ``Trajectory.forces`` counts it: ``"control"``, ``"external"``, or ``"springs"`` with their dampers."""
+        return "control" if self.is_actuator else "external"
+
     def initial(self) -> Sequence[float]:
         """The own states at the start, nx + nh numbers."""
         return [0.0] * (self.nx + self.nh)

@@ -29,6 +29,7 @@ from linkwise.sim.motion import Flat, JointRules, Motion
 from linkwise.sim.stops import next_stop, waits_for_python
 from linkwise.sim.tableaux import TABLEAUX, GeneralizedAlpha, Tableau
 from linkwise.sim.work import Step, Work, program, settled
+from linkwise.spatial.scalar import is_zero
 
 Array = NDArray[Any]
 
@@ -245,13 +246,18 @@ class Plan:
 
     @cached_property
     def _observing(self) -> Routine:
-        """(t, y, p, joint forces from Python) to v̇, τ, energy and, where elements push bodies, their forces."""
+        """(t, y, p, joint forces from Python) to v̇, τ, energy, forces by cause and, where there are some, on bodies."""
         m = self.motion
 
         def text(t: Flat, y: Flat, p: Flat, hosted: Flat) -> dict[str, Any]:
             q, v, x = m.parts(y)
             vdot, tau = m.acceleration(t[0], q, v, x, p, hosted if self.hosted else None)
             found = {"vdot": vdot, "tau": tau, "energy": m.energy(q, v, x, p)}
+            forces = m.explained_forces(t[0], q, v, x, p, vdot, hosted if self.hosted else None)
+            acting = {cause: own for cause, own in forces.items() if cause == "control" or not all(map(is_zero, own))}
+            found |= {f"force:{cause}": own for cause, own in acting.items()}
+            if m.works:
+                found["work"] = x[: m.works]
             if m.switches:
                 found["active"] = x[m.nx - m.switches :]
             outside = m.body_forces(t[0], q, v, x, p)

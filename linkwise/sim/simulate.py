@@ -23,8 +23,9 @@ from linkwise.sim.checks import (
     checked_atol,
     checked_times,
 )
+from linkwise.sim.elements import as_elements
 from linkwise.sim.fixed_run import FixedRun
-from linkwise.sim.motion import JointRules
+from linkwise.sim.motion import JointRules, Works
 from linkwise.sim.progress import Progress
 from linkwise.sim.run import IntegrationWarning, Run
 from linkwise.sim.setup import Setup
@@ -69,6 +70,7 @@ def simulate(
     max_steps: int = 1_000_000,
     out: Trajectory | None = None,
     threads: int | None = None,
+    account: bool = False,
 ) -> Trajectory:
     """Simulate a mechanism from one state, or from a batch of them, in one compiled kernel.
 
@@ -139,12 +141,17 @@ def simulate(
         out: an earlier result with the same batch, times and model, whose memory is used again (the earlier one
             is then no longer valid). Saves the allocation of memory where many runs are large.
         threads: threads to split a batch over.
+        account: whether to integrate the work of each cause along with the motion, for
+            :meth:`Trajectory.energy_account`.
 
     Returns:
         The motion. Ctrl-C ends a run early and returns what was computed so far, with the status ``"interrupted"``.
         A run that cannot reach its end returns what there is, with the status ``"failed"`` or ``"max_steps"``; an
         :class:`IntegrationWarning` and ``Trajectory.note`` say at which time, and what to do.
     """
+    if account and getattr(model, "nv", None):  # whether it is a model is looked at below
+        control = (Works(), *as_elements(control))
+        x0 = None if x0 is None else np.concatenate([np.zeros((*np.shape(x0)[:-1], Works.nx)), x0], axis=-1)
     setup = Setup.of(model, method, control, f_ext, events, rules, limits, stabilization, released)
     adaptive = setup.is_adaptive
     check_positive("duration", duration)

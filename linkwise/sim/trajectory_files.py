@@ -56,13 +56,17 @@ def _save_npz(trajectory: Trajectory, target: Path) -> None:
     arrays: dict[str, Any] = {"t": trajectory.t, **tabled(trajectory)}
     arrays["status"] = np.asarray(trajectory.status, dtype=np.str_)
     known = trajectory.values()
-    if "f_ext" in known:
-        arrays["f_ext"] = known["f_ext"]
+    arrays |= {name: array for name, array in known.items() if _is_explanation(name)}
     if trajectory.p is not None:
         arrays["p"] = trajectory.p
     if trajectory.jumps is not None:
         arrays |= trajectory.jumps.arrays()
     np.savez_compressed(target, about=np.array(json.dumps(about)), **arrays)
+
+
+def _is_explanation(name: str) -> bool:
+    """Whether values are forces or works that tables have no columns for."""
+    return name in ("f_ext", "work") or name.startswith("force:")
 
 
 def _read_npz(source: Path) -> dict[str, Any]:
@@ -77,7 +81,7 @@ def _read_npz(source: Path) -> dict[str, Any]:
         **{name: arrays[name] for name in ("t", "q", "v", "x")},
         "p": arrays.get("p"),
         "jumps": Jumps.from_arrays(arrays),
-        "derived": {name: arrays[name] for name in (*DERIVED, "f_ext") if name in arrays},
+        "derived": {name: a for name, a in arrays.items() if name in DERIVED or _is_explanation(name)},
         "status": str(status) if status.ndim == 0 else status,
         "note": about["note"],
         "method": about["method"],
