@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.compiled.frozen import FrozenFunction
 from linkwise.errors import InputError
+from linkwise.sim.elements import identity
 from linkwise.sim.limits import Limit
 from linkwise.sim.motion import Flat, Motion, objects
 from linkwise.sim.work import Traceable, program
@@ -62,6 +64,13 @@ class Event:
                 got=repr(self.direction),
                 allowed="1 (minus to plus), -1 (plus to minus), 0 (both)",
             )
+
+    @property
+    def signature(self) -> Hashable:
+        """Events of equal signature are one event; a function counts by its formula, where that is known."""
+        function = self.function if isinstance(self.function, FrozenFunction) else identity(self.function)
+        facts = self.direction, self.terminal, self.name, self.attach, self.release
+        return (function, None if self.action is None else identity(self.action), *facts)
 
     @property
     def changes(self) -> bool:

@@ -169,6 +169,7 @@ def simulate(
     if adaptive and times is None and states.shape:
         times = t0 + duration * np.arange(_BATCH_SAMPLES) / (_BATCH_SAMPLES - 1.0)
         times[-1] = t0 + duration
+    setup = setup.frozen(states)
     plan = setup.plan(states, every_step)
     plan.check_home(home)
     if plan.note:

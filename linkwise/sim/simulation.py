@@ -110,6 +110,8 @@ class Simulation:
                 do="pass NumPy arrays, or simulate() or rollout() on the device in one go",
             )
         self._states = self._setup.states(q0, v0, p, x0)
+        if self._states.y.shape[1]:
+            self._setup = self._setup.frozen(self._states)
         self._plan = self._planned(self._setup)
         if self._plan is not None and self._plan.note:
             warnings.warn(self._plan.note, SlowControlWarning, stacklevel=2)
