@@ -40,7 +40,7 @@ class FrozenFunction:
     """The formulas of a function of scalars and of flat vectors; equal to another where the formulas are.
 
     Args:
-        program: from the arguments, by name, to all numbers of the result.
+        program: from the arguments, by name, to all numbers of the result; with all that was computed on the way.
         structure: of the result: a number, parts in lists or dicts, or None.
         called: programs with loops that the function calls on its way, by fingerprint, and with which values.
         original: the function, asked again where it calls any: such formulas can be compared, and not run.
@@ -49,12 +49,17 @@ class FrozenFunction:
     program: Program
     structure: Structure
     called: tuple[Any, ...] = ()
-    original: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
+    original: Callable[..., Any] | None = field(default=None, compare=False)
+    __name__: str = field(default="", compare=False)
 
     @property
     def runs(self) -> bool:
         """Whether its formulas run on other scalars; if not, the function is asked for them again."""
         return self.original is None
+
+    @cached_property
+    def _needed(self) -> Program:
+        return remove_dead(self.program)
 
     @cached_property
     def _hash(self) -> int:
@@ -63,9 +68,12 @@ class FrozenFunction:
     def __hash__(self) -> int:
         return self._hash
 
+    def __repr__(self) -> str:
+        return f"<the formulas of {self.__name__}>"
+
     def __getstate__(self) -> dict[str, Any]:
-        """Without the hash, which is another in another process."""
-        return {name: value for name, value in vars(self).items() if name != "_hash"}
+        """Without what follows from it; a hash is another in another process."""
+        return {name: value for name, value in vars(self).items() if name not in ("_hash", "_needed")}
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -77,9 +85,9 @@ class FrozenFunction:
         """The result for scalars of any kind; vectors as lists."""
         if self.original is not None:
             return self.original(*arguments)
-        flat = [list(given) if _has_parts(given) else (given,) for given in arguments]
-        found = values(self.program, flat, _ANY)
-        return _put([found[number] for number in self.program.results[0]], self.structure)
+        inputs = self.program.inputs
+        flat = [list(given) if spec.shape else (given,) for spec, given in zip(inputs, arguments, strict=True)]
+        return _put(run_again(self._needed, flat)[0], self.structure)
 
 
 def freeze(function: Callable[..., Any], sizes: Mapping[str, int | None]) -> FrozenFunction:
@@ -90,7 +98,7 @@ def freeze(function: Callable[..., Any], sizes: Mapping[str, int | None]) -> Fro
     tracer = CallingTracer()
     arguments = []
     for name, size in sizes.items():
-        flat = tracer.input(name, (1 if size is None else size,))
+        flat = tracer.input(name, () if size is None else (size,))
         arguments.append(flat[0] if size is None else scalar_array(flat))
     given = tuple(tracer.inputs)
     numbers: list[int] = []
@@ -99,9 +107,21 @@ def freeze(function: Callable[..., Any], sizes: Mapping[str, int | None]) -> Fro
     outputs = (ArraySpec("result", (len(numbers),)),)
     program = Program("frozen", tuple(tracer.nodes), given, outputs, (tuple(numbers),))
     if not tracer.calls:
-        return FrozenFunction(remove_dead(program), structure)
+        return FrozenFunction(program, structure, __name__=name_of(function))
     called = tuple((call.program and call.program.fingerprint, call.arguments) for call in tracer.calls)
-    return FrozenFunction(program, structure, called, function)
+    return FrozenFunction(program, structure, called, function, name_of(function))
+
+
+def name_of(thing: Any) -> str:
+    """The name of a function, or whatever else says what this is; the same in every process."""
+    own = type(thing).__repr__ is not object.__repr__
+    return str(getattr(thing, "__name__", "") or (repr(thing) if own else type(thing).__name__))
+
+
+def run_again(program: Program, arguments: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """The outputs of a program, flat, for flat vectors of any scalars."""
+    found = values(program, arguments, _ANY)
+    return [[found[number] for number in result] for result in program.results]
 
 
 def _taken(result: Any, tracer: CallingTracer, numbers: list[int]) -> Structure:

@@ -11,7 +11,7 @@ import random
 import sys
 import types
 from collections import deque
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ def frozen_alike(
     sizes: Mapping[str, int | None],
     do: str,
     whose: Callable[..., Any] | None = None,
-    known: Callable[[FrozenFunction], bool] = lambda frozen: False,
+    known: Collection[FrozenFunction] = (),
 ) -> tuple[FrozenFunction | None, str]:
     """The formulas of a function of (t, q, v, …, p); or None, and why it cannot be traced, in a line.
 
@@ -42,14 +42,17 @@ def frozen_alike(
         sizes: of its arguments by name; None for a scalar.
         do: what to write instead, if it does more than compute.
         whose: the function whose surroundings are watched, if another than the one that is traced.
-        known: whether two traces have been compared before, where the first gave these formulas.
+        known: formulas that this function has had before, when it was looked at with care; it is then traced once.
 
     Raises:
         InputError: it has effects, or draws random numbers.
     """
-    before = _remembered(whose or function)
+    before = None if known else _remembered(whose or function)
     first, reason = _trace(function, sizes)
-    second = first if first is None or known(first) else _trace(function, sizes)[0]
+    if first in known:
+        return first, ""
+    before = before or _remembered(whose or function)
+    second = None if first is None else _trace(function, sizes)[0]
     after = _remembered(whose or function)
     kept = _KEPT in reason  # it was traced before, and has kept something of that
     _refuse_changes(what, before, after, do, alike=not kept and first == second)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from linkwise.compiled.frozen import FrozenFunction, freeze
+from linkwise.compiled.frozen import FrozenFunction, freeze, name_of
 from linkwise.compiled.purity import frozen_alike
 from linkwise.errors import InputError
 from linkwise.model_api.memory import Memory
@@ -36,7 +36,7 @@ class FrozenElement(Element):
     def __init__(self, element: Element, formulas: Mapping[str, FrozenFunction]) -> None:
         self.nx, self.nh, self.tables = element.nx, element.nh, element.tables
         self.in_python, self.is_actuator = element.in_python, element.is_actuator
-        self.start, self.name = tuple(element.initial()), repr(element)
+        self.start, self.name = tuple(element.initial()), name_of(element)
         self.formulas = dict(formulas)
         self.asked = element if element.in_python else None
 
@@ -62,11 +62,6 @@ class FrozenElement(Element):
         tables = tuple((table.size, table.degree, table.is_smooth) for table in self.tables)
         asked = None if self.asked is None else identity(self.asked)
         return (*self.formulas.items(), self.nx, self.nh, self.is_actuator, self.in_python, tables, asked)
-
-    @property
-    def runs(self) -> bool:
-        """Whether its formulas are all that is needed, now and later."""
-        return all(formula.runs for formula in self.formulas.values())
 
     def __repr__(self) -> str:
         return self.name
@@ -151,15 +146,19 @@ def _without_effects(
 
     That is looked for once, as long as the same function gives the same formulas.
     """
-    memory, who = Memory.of(model), identity(function)
-    known = memory.table(_PURE)
-    formula, reason = frozen_alike(text, what, sizes, _ADVICE, function, lambda found: (who, found) in known)
+    known: _Known = Memory.of(model).recent("known functions", identity(function), lambda: _Known(function), _KEPT)
+    formula, reason = frozen_alike(text, what, sizes, _ADVICE, function, known.formulas)
     if formula is not None:
-        memory.recent(_PURE, (who, formula), lambda: function, most=_KEPT)
+        known.formulas = {formula}
     return formula, reason
 
 
-_PURE = "functions without effects"
+class _Known:
+    """A function, and the formulas that it had when it was last found to have no effects."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function  # kept, so that no other takes its identity
+        self.formulas: set[FrozenFunction] = set()
 
 
 def _asks_the_user(element: Element) -> bool:
