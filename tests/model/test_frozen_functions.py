@@ -100,8 +100,8 @@ def said(model):
     q, v, tau = model.random_configuration(rng), rng.normal(size=model.nv), rng.normal(size=model.nv)
     timed = {"t": 0.3} if any(closure.type.time_dependent for closure in model.closures) else {}
     if model.closures:
-        yield model.closure_error(q, **timed)
         yield model.constraint_forces(q, v, tau, **timed).multipliers
+        yield model.closure_error(q, **timed)
     else:
         yield model.mass_matrix(q)
         yield model.pose(q, model.bodies[0].name)
