@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -114,8 +115,15 @@ def freeze(function: Callable[..., Any], sizes: Mapping[str, int | None]) -> Fro
 
 def name_of(thing: Any) -> str:
     """The name of a function, or whatever else says what this is; the same in every process."""
-    own = type(thing).__repr__ is not object.__repr__
+    own = any("__repr__" in vars(base) for base in type(thing).__mro__[:-1])  # that of object tells an address
     return str(getattr(thing, "__name__", "") or (repr(thing) if own else type(thing).__name__))
+
+
+@cache
+def is_of_the_user(kind: Hashable) -> bool:
+    """Whether a class, or one that it is made from, is not the library's."""
+    bases: tuple[type, ...] = getattr(kind, "__mro__", ())
+    return any(base.__module__.partition(".")[0] not in ("linkwise", "builtins", "abc") for base in bases)
 
 
 def run_again(program: Program, arguments: Sequence[Sequence[Any]]) -> list[list[Any]]:

@@ -95,8 +95,9 @@ class Batch:
 class Study:
     """Everything that decides the results of an ensemble; the arguments are those of :func:`linkwise.ensemble`.
 
-    Frozen, with the formulas of its controls, forces and events, and pickled to wherever members run. Nothing in it depends on where that is or on how members are grouped:
-    a member's result is the same to the last bit, alone or in any batch, on machines of one kind.
+    Frozen, with the formulas of its controls, forces and events, and pickled to wherever members run. Nothing in it
+    depends on where that is or on how members are grouped: a member's result is the same to the last bit, alone or in
+    any batch, on machines of one kind.
 
     Attributes:
         model: the mechanism.

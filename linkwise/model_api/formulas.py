@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwise.compiled.frozen import FrozenFunction, freeze, name_of
+from linkwise.compiled.frozen import FrozenFunction, freeze, is_of_the_user, name_of
 from linkwise.errors import ModelError
 from linkwise.model.closures.base import Closure, Relation, RelativePose
 from linkwise.model.joints import Joint
@@ -90,7 +89,7 @@ def check_classes(mechanism: Any) -> None:
     """Refuse a mechanism in which a joint or a closure of a class of the user's says something else than it did."""
     for what, instances in (("joint", mechanism.joints), ("closure", mechanism.closures)):
         for instance in instances:
-            if not _is_foreign(type(instance.type)):
+            if not is_of_the_user(instance.type.__class__):
                 continue
             text, sizes = _text(mechanism, instance)
             said = freeze(_of_lists(text), sizes)
@@ -102,11 +101,6 @@ def check_classes(mechanism: Any) -> None:
                     allowed="a class whose methods depend on their arguments and on constants only",
                     do="build the model again, or make what changes a run-time parameter",
                 )
-
-
-@cache
-def _is_foreign(kind: type[Any]) -> bool:
-    return any(base.__module__.partition(".")[0] not in ("linkwise", "builtins", "abc") for base in kind.__mro__)
 
 
 def _text(mechanism: Any, instance: Any) -> tuple[Callable[..., Any], Sizes]:

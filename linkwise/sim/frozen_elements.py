@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
-from linkwise.compiled.frozen import FrozenFunction, freeze, name_of
+from linkwise.compiled.frozen import FrozenFunction, freeze, is_of_the_user, name_of
 from linkwise.compiled.purity import frozen_alike
 from linkwise.errors import InputError
 from linkwise.model_api.memory import Memory
@@ -163,13 +162,7 @@ class _Known:
 
 def _asks_the_user(element: Element) -> bool:
     """Whether a function or a class of the user's has a part in what an element says."""
-    return _is_foreign(type(element)) or any(_is_function(value, element) for value in vars(element).values())
-
-
-@cache
-def _is_foreign(kind: type[Any]) -> bool:
-    own = [base for base in kind.__mro__ if base is not object]
-    return any(base.__module__.partition(".")[0] != "linkwise" for base in own)
+    return is_of_the_user(type(element)) or any(_is_function(value, element) for value in vars(element).values())
 
 
 def _is_function(value: Any, element: Element) -> bool:

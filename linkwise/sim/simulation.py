@@ -39,7 +39,8 @@ class Simulation:
 
     What a controller remembers, samples that are due, tables and the clock go on from piece to piece as they would in
     one :func:`simulate`. After the first piece nothing is compiled or checked again: a short piece of a robot arm takes
-    a few microseconds.
+    a few microseconds. Functions are traced when it is made; what changes later of the values that they read makes no
+    difference to it, nor to its copies.
 
     Args:
         model: the mechanism.

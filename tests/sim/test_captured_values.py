@@ -314,10 +314,12 @@ def test_effects_are_refused_where_the_formulas_are_known():
 
 def test_a_compiled_function_is_what_it_was_when_it_was_compiled():
     cell = [2.0]
-    f = lw.compile(lambda m, q, v: {"a": cell[0] * q, "b": m.kinetic_energy(q, v) * cell[0]}, MODEL, {"q": "q", "v": "v"})
+    f = lw.compile(
+        lambda m, q, v: {"a": cell[0] * q, "b": m.kinetic_energy(q, v) * cell[0]}, MODEL, {"q": "q", "v": "v"}
+    )
     q, v = np.array([0.5]), np.array([2.0])
     cell[0] = 5.0
-    within = lw.compile(lambda m, q, v: f(q, v).a + f(q, v).b, MODEL, {"q": "q", "v": "v"})
+    within = lw.compile(lambda m, q, v: f(q, v).a + f(q, v).b, MODEL, inputs)
     assert f(q, v).a == 1.0
     assert f(q, v).b == pytest.approx(4.0)
     assert within(q, v) == pytest.approx([5.0])
