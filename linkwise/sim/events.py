@@ -132,20 +132,8 @@ def event_program(motion: Motion, events: Sequence[Event]) -> Traceable:
 
     def text(t: Flat, y: Flat, p: Flat) -> dict[str, Any]:
         q, v, _ = motion.parts(y)
-        values = []
-        for event in events:
-            try:
-                value = event.function(t[0], objects(q), objects(v), motion.given(p))
-                if np.ndim(value) != 0 and np.size(value) != 1:
-                    raise TypeError(f"it returns {np.size(value)} numbers, not one")
-                values.append(np.asarray(value, dtype=object).reshape(-1)[0])
-            except (TypeError, AttributeError, IndexError) as error:
-                raise InputError(
-                    f"the event {event.name!r} cannot be compiled",
-                    got=str(error),
-                    allowed="a function of (t, q, v, p) that does not branch on values",
-                    do="use lw.where, lw.sin and NumPy arithmetic instead of `if` and math.*",
-                ) from error
+        given = t[0], objects(q), objects(v), motion.given(p)
+        values = [np.asarray(event.function(*given), dtype=object).reshape(-1)[0] for event in events]
         return {"g": values, "directions": [float(event.direction) for event in events]}
 
     return program("events", text, {"t": 1, "y": motion.ny, "p": motion.np})

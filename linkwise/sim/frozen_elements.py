@@ -42,18 +42,19 @@ class FrozenElement(Element):
     @classmethod
     def of(cls, element: Element, model: Model, n_parameters: int) -> FrozenElement:
         """An element with all that it says traced."""
-        own = element.nx + element.nh
-        sizes = _sizes(model, n_parameters, own + sum(table.size for table in element.tables))
-        texts = {"force": sizes, "wrench": sizes}
-        texts["energy"] = {"q": model.nq, "x": own, "p": n_parameters}
+        states = element.nx + element.nh
+        sizes = _sizes(model, n_parameters, states + sum(table.size for table in element.tables))
+        sizes_of = {"force": sizes, "wrench": sizes}
+        sizes_of["energy"] = {"q": model.nq, "x": states, "p": n_parameters}
         if element.nx:
-            texts["rate"] = sizes
+            sizes_of["rate"] = sizes
         if element.nh:
-            texts["next_sample"] = {"x": own}
+            sizes_of["next_sample"] = {"x": states}
             if not element.in_python:
-                texts["sample"] = sizes
-        said = [name for name in texts if getattr(type(element), name) is not getattr(Element, name)]
-        return cls(element, {name: freeze(getattr(element, name), texts[name]) for name in said})
+                sizes_of["sample"] = sizes
+        texts = {name: getattr(element, name) for name in sizes_of}  # of its class, or given to it alone
+        said = [name for name, text in texts.items() if getattr(text, "__func__", None) is not vars(Element)[name]]
+        return cls(element, {name: freeze(texts[name], sizes_of[name]) for name in said})
 
     @property
     def signature(self) -> Hashable:

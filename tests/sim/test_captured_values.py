@@ -298,6 +298,15 @@ def test_controls_that_call_functions_of_a_large_model_are_traced_again_too():
         np.testing.assert_allclose(motion.tau, expected.tau, rtol=1e-9, atol=1e-9)
 
 
+def test_a_method_that_an_element_has_of_its_own_is_asked():
+    class Given(lw.Element):
+        def __init__(self, force):
+            self.force = force
+
+    motion = lw.simulate(MODEL, [0.0], duration=1.0, control=Given(lambda t, q, v, x, p: [0.6]), **HOW)
+    assert motion.q[-1, 0] == pytest.approx(0.3)
+
+
 def test_effects_are_refused_where_the_formulas_are_known():
     log = []
 
@@ -314,9 +323,8 @@ def test_effects_are_refused_where_the_formulas_are_known():
 
 def test_a_compiled_function_is_what_it_was_when_it_was_compiled():
     cell = [2.0]
-    f = lw.compile(
-        lambda m, q, v: {"a": cell[0] * q, "b": m.kinetic_energy(q, v) * cell[0]}, MODEL, {"q": "q", "v": "v"}
-    )
+    inputs = {"q": "q", "v": "v"}
+    f = lw.compile(lambda m, q, v: {"a": cell[0] * q, "b": m.kinetic_energy(q, v) * cell[0]}, MODEL, inputs)
     q, v = np.array([0.5]), np.array([2.0])
     cell[0] = 5.0
     within = lw.compile(lambda m, q, v: f(q, v).a + f(q, v).b, MODEL, inputs)
