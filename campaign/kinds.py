@@ -5,6 +5,7 @@ from __future__ import annotations
 from campaign.trial import Trial
 from campaign.trials.bounds import Bounds
 from campaign.trials.calls import Calls
+from campaign.trials.captures import Captures
 from campaign.trials.collections import Collections
 from campaign.trials.device import Device
 from campaign.trials.files import Files
@@ -23,6 +24,7 @@ KINDS: dict[str, Trial] = {
         Interrupts(),
         Forks(),
         Collections(),
+        Captures(),
         Files(),
         States(),
         Memory(),

@@ -110,9 +110,11 @@ class BodyForces(Element):
 
 
 def as_loads(model: Model, f_ext: Any) -> tuple[Element, ...]:
-    """The argument f_ext of a simulation as elements."""
+    """The argument f_ext of a simulation as elements; those are taken as they are."""
     if f_ext is None:
         return ()
+    if isinstance(f_ext, tuple) and all(isinstance(load, Element) for load in f_ext):
+        return f_ext
     if isinstance(f_ext, Mapping):
         return tuple(BodyForce(model, body, wrench) for body, wrench in f_ext.items())
     return (BodyForces(model, f_ext),)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from abc import ABCMeta
 from collections.abc import Callable, Hashable, Sequence
-from types import MappingProxyType
+from types import MappingProxyType, MethodType
 from typing import Any
 
 import numpy as np
@@ -125,10 +125,13 @@ class Element(metaclass=_Finished):
 
 
 class Function(Element):
-    """A plain ``control(t, q, v, p)`` that returns joint forces (nv)."""
+    """A plain ``control(t, q, v, p)`` that returns joint forces (nv).
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
+    ``why_hosted``: why it runs in Python, where it cannot be traced.
+    """
+
+    def __init__(self, function: Callable[..., Any], why_hosted: str = "") -> None:
+        self.function, self.why_hosted = function, why_hosted
 
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         """Whatever the function says."""
@@ -136,11 +139,18 @@ class Function(Element):
 
     @property
     def signature(self) -> Hashable:
-        """The function's own."""
-        return self.function
+        """Which function it is; its own idea of being equal to another does not count."""
+        return identity(self.function)
 
     def __repr__(self) -> str:
         return f"the control {getattr(self.function, '__name__', repr(self.function))}"
+
+
+def identity(function: Any) -> Hashable:
+    """Which function this is, as long as it is kept: of a method, which one of which object."""
+    if isinstance(function, MethodType):
+        return id(function.__func__), id(function.__self__)
+    return id(function)
 
 
 def _frozen(value: Any) -> Any:

@@ -109,10 +109,11 @@ def simulate(
         rtol: relative tolerance of an adaptive method.
         atol: absolute tolerance, SI units; rtol/100 if not given.
         control: ``control(t, q, v, p) -> tau`` (nv), an element such as :class:`PD`, or a list of these. It is traced
-            once and becomes part of the kernel; what it computes may depend on t, q, v and p only. A function that
-            cannot be traced (it branches on values, calls other libraries) is called in Python, which is some thousand
-            times slower: a warning and ``Trajectory.note`` say why; :class:`Sampled` calls it at a rate. Controls with
-            states, samples, delays and tables: :class:`Controller`, :class:`Sampled`, :class:`PID`, :class:`Torque`.
+            at each call and becomes part of the kernel: what else it reads is a constant, as it is at the call.
+            What changes often is better in p: other constants are compiled anew. A function that cannot be traced
+            (it branches on values, calls other libraries) is called in Python, which is some thousand times slower: a
+            warning and ``Trajectory.note`` say why; :class:`Sampled` calls it at a rate. Controls with states, samples,
+            delays and tables: :class:`Controller`, :class:`Sampled`, :class:`PID`, :class:`Torque`.
         output_times: times (T) of the samples, increasing, from t0 to t0 + duration. If not given: every
             ``save_every``-th step of a fixed-step method, every step of an adaptive one, 101 evenly spaced samples
             for a batch with an adaptive one.
@@ -177,6 +178,7 @@ def simulate(
     if adaptive and times is None and states.shape:
         times = t0 + duration * np.arange(_BATCH_SAMPLES) / (_BATCH_SAMPLES - 1.0)
         times[-1] = t0 + duration
+    setup = setup.frozen(states)
     plan = setup.plan(states, every_step)
     plan.check_home(home)
     if plan.note:

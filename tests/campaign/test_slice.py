@@ -16,6 +16,7 @@ SLICE = {
     "interrupts": 60,
     "forks": 2,
     "collections": 6,
+    "captures": 8,
     "files": 2000,
     "states": 2 * 16_384,
     "memory": 20,
