@@ -1,0 +1,527 @@
+"""Expressions of a file to their values, without Python's own evaluation.
+
+A file may come from anyone, and no filter on ``eval`` is safe. So an expression is read into Python's syntax tree,
+which runs nothing, and the tree is walked here: numbers, strings, lists, tuples and dicts, arithmetic, comparisons,
+``and``, ``or``, ``not``, ``a if b else c``, indices, names, and calls of the functions in the tables below. Everything
+else is refused by name. A value is plain data, never an object with attributes: ``a.b`` is a member of a namespace or
+an entry of a dict, ``a.b(...)`` a function of a table.
+
+Cost is bounded too: steps are counted (:class:`Allowance`), and texts, lists and whole numbers have a largest size,
+which is checked before what would exceed it is computed.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+from typing import NoReturn, TypeAlias, cast
+
+from linkwise.errors import ModelFileError
+
+__all__ = ["Allowance", "Function", "Names", "Namespace", "Value", "builtin_names", "evaluate", "shown_value"]
+
+Value: TypeAlias = "bool | int | float | str | list[Value] | tuple[Value, ...] | dict[Value, Value] | None"
+"""Data: all that an expression can give."""
+
+_LONGEST = 4_000
+"""Characters of an expression. Those of robots have at most a few hundred."""
+_DEEPEST = 100
+_BRACKETS = 40
+_LONGEST_TEXT = 100_000
+_MOST_ITEMS = 100_000
+_MOST_BITS = 4096
+_LARGEST_FACTORIAL = 500
+_GRAMMAR = "numbers, strings, lists, dicts, arithmetic, comparisons, conditions, indices, properties, functions of math"
+
+
+class Names(ABC):
+    """Names that have a meaning: a scope of properties, or a namespace."""
+
+    @abstractmethod
+    def find(self, name: str) -> object:
+        """The value, :class:`Function` or :class:`Names` of a name; KeyError where there is none."""
+
+
+@dataclass(frozen=True)
+class Namespace(Names):
+    """Functions and constants under names."""
+
+    members: Mapping[str, object]
+
+    def find(self, name: str) -> object:
+        """The member of this name."""
+        return self.members[name]
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function that expressions may call.
+
+    Args:
+        call: takes and gives plain data, at a cost that grows no faster than its arguments.
+        named: whether it takes arguments by name.
+    """
+
+    call: Callable[..., Value]
+    named: bool = False
+
+
+@dataclass
+class Allowance:
+    """Steps that are left for all expressions of a file together."""
+
+    left: int = 3_000_000
+
+    def spend(self, steps: int = 1) -> None:
+        """Count some steps, and refuse to go on where none are left."""
+        self.left -= steps
+        if self.left < 0:
+            raise ModelFileError(
+                "the file takes too many steps to expand",
+                allowed="some million steps",
+                do="expand it with the program xacro, if you trust it: xacro a.urdf.xacro > a.urdf",
+            )
+
+    def weigh(self, value: object) -> int:
+        """Count the items of a value, with all in them; lists within lists cannot grow beyond measure."""
+        weight, stack = 0, [value]
+        while stack:
+            each = stack.pop()
+            weight += 1
+            if isinstance(each, str):
+                weight += len(each) // 4
+            elif isinstance(each, (list, tuple)):
+                stack.extend(each)
+            elif isinstance(each, dict):
+                stack.extend(each)
+                stack.extend(each.values())
+            if weight + len(stack) > _MOST_ITEMS:
+                _too_large("a list or text is too large", f"more than {_MOST_ITEMS} items", f"{_MOST_ITEMS} items")
+        self.spend(weight)
+        return weight
+
+
+def evaluate(text: str, names: Names, allowance: Allowance) -> Value:
+    """The value of an expression.
+
+    Raises:
+        ModelFileError: it is no expression, uses something that is refused, or costs too much. The error has no place;
+            the caller knows it.
+    """
+    try:
+        return _Evaluation(names, allowance).value(_parsed(text.strip()))
+    except ModelFileError as error:
+        if error.got is None:
+            raise ModelFileError(
+                error.what, got=repr(_shortened(text)), allowed=error.allowed or _GRAMMAR, do=error.do
+            ) from None
+        raise
+
+
+def shown_value(value: Value, allowance: Allowance) -> str:
+    """The text of a value, as it stands in the expanded file."""
+    allowance.weigh(value)
+    return _checked_text(str(value))
+
+
+@lru_cache(1024)
+def _parsed(text: str) -> ast.expr:
+    if len(text) > _LONGEST or _nesting(text) > _BRACKETS:
+        raise ModelFileError("the expression is too long or too deep", allowed=f"{_LONGEST} characters")
+    try:
+        tree = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ModelFileError("this is not an expression", do="check its brackets and quotes") from None
+    level: list[ast.AST] = [tree]
+    for _ in range(_DEEPEST):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if not level:
+            return tree
+    raise ModelFileError("the expression is too long or too deep", allowed=f"{_DEEPEST} levels")
+
+
+def _nesting(text: str) -> int:
+    """The largest number of brackets that are open, before Python's parser meets them."""
+    depth = deepest = 0
+    for char in text:
+        if char in "([{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif char in ")]}":
+            depth -= 1
+    return deepest
+
+
+class _Evaluation:
+    """A walk over the tree of one expression."""
+
+    def __init__(self, names: Names, allowance: Allowance) -> None:
+        self.names, self.allowance = names, allowance
+
+    def value(self, node: ast.expr) -> Value:
+        """The data that a node stands for."""
+        self.allowance.spend()
+        match node:
+            case ast.Constant(value=None | bool() | int() | float() | str() as constant):
+                return self.checked(constant)
+            case ast.Name() | ast.Attribute():
+                found = self.found(node)
+                if isinstance(found, (Function, Names)):
+                    raise ModelFileError(f"{ast.unparse(node)!r} is a function or a namespace, not a value")
+                return _plain(found)
+            case ast.List(elts=items):
+                return self.checked([self.value(item) for item in items])
+            case ast.Tuple(elts=items):
+                return self.checked(tuple(self.value(item) for item in items))
+            case ast.Dict(keys=keys, values=values):
+                return self.checked({self.key(key): self.value(item) for key, item in zip(keys, values, strict=True)})
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.arithmetic(op, self.value(left), self.value(right))
+            case ast.UnaryOp(op=sign, operand=operand):
+                return self.called(_UNARY[type(sign)], self.value(operand))
+            case ast.BoolOp(op=joint, values=parts):
+                for part in parts[:-1]:
+                    first = self.value(part)
+                    if bool(first) is isinstance(joint, ast.Or):
+                        return first
+                return self.value(parts[-1])
+            case ast.Compare(left=left, ops=comparisons, comparators=others):
+                return self.compared(self.value(left), comparisons, others)
+            case ast.IfExp(test=test, body=body, orelse=other):
+                return self.value(body if self.value(test) else other)
+            case ast.Subscript(value=whole, slice=ast.Slice(lower=lower, upper=upper, step=step)):
+                ends = [None if end is None else self.value(end) for end in (lower, upper, step)]
+                return self.called(operator.getitem, self.value(whole), slice(*ends))
+            case ast.Subscript(value=whole, slice=index):
+                return self.called(operator.getitem, self.value(whole), self.value(index), weighed=False)
+            case ast.Call(func=function, args=arguments, keywords=keywords):
+                return self.call(function, arguments, keywords)
+        return _refuse(_CALLED.get(type(node)) or type(node).__name__)
+
+    def found(self, node: ast.expr) -> object:
+        """A value, function or namespace, by its name."""
+        if isinstance(node, ast.Name):
+            try:
+                return self.names.find(node.id)
+            except KeyError:
+                raise ModelFileError(
+                    f"an expression uses the name {node.id!r}, which has no meaning here",
+                    do=f'define it before: <xacro:property name="{node.id}" value="..."/>',
+                ) from None
+        if not isinstance(node, ast.Attribute):
+            return self.value(node)
+        if node.attr.startswith("_"):
+            _refuse(f"the attribute {node.attr!r}")
+        whole = self.found(node.value)
+        try:
+            if isinstance(whole, Names):
+                return whole.find(node.attr)
+            if isinstance(whole, dict):
+                return whole[node.attr]
+        except KeyError:
+            raise ModelFileError(f"{ast.unparse(node.value)!r} has no entry {node.attr!r}") from None
+        return _refuse(f"the attribute {node.attr!r}")
+
+    def key(self, node: ast.expr | None) -> Value:
+        if node is None:
+            return _refuse("** in a dict")
+        key = self.value(node)
+        return _refuse("a key that is a list or a dict") if isinstance(key, (list, dict)) else key
+
+    def call(self, function: ast.expr, arguments: list[ast.expr], keywords: list[ast.keyword]) -> Value:
+        """The result of one of our functions, or of a method of plain data."""
+        whole = self.found(function.value) if isinstance(function, ast.Attribute) else self.names
+        if not isinstance(whole, (Names, Function)):
+            assert isinstance(function, ast.Attribute)  # or it were the names
+            method = _METHODS.get((type(whole), function.attr))
+            if method is None:
+                _refuse(f"the method {function.attr!r}")
+            known, first = method, [_plain(whole)]
+        else:
+            found = self.found(function) if isinstance(function, (ast.Name, ast.Attribute)) else None
+            if not isinstance(found, Function):
+                _refuse(f"the call of {_shortened(ast.unparse(function))!r}")
+            known, first = found, []
+        if keywords and not (known.named and all(each.arg for each in keywords)):
+            _refuse("an argument by name")
+        if known is _MAP:
+            return self.mapped(arguments)
+        given = [*first, *(self.value(each) for each in arguments)]
+        return self.called(known.call, *given, named={str(each.arg): self.value(each.value) for each in keywords})
+
+    def mapped(self, arguments: list[ast.expr]) -> Value:
+        function = self.found(arguments[0]) if arguments else None
+        if not isinstance(function, Function) or function is _MAP:
+            _refuse("map of anything but a function of the tables")
+        lists = [self.called(list, self.value(each)) for each in arguments[1:]]
+        return self.checked([self.called(function.call, *items) for items in zip(*lists, strict=False)])
+
+    def arithmetic(self, op: ast.operator, left: Value, right: Value) -> Value:
+        if isinstance(op, ast.Mod) and isinstance(left, str):
+            _refuse("the formatting of a text with %")
+        if isinstance(op, ast.Mult):
+            for many, times in ((left, right), (right, left)):
+                if isinstance(many, (str, list, tuple)) and isinstance(times, int):
+                    self.repeated(many, times)
+        function = _ARITHMETIC.get(type(op))
+        return _refuse(f"the operator {type(op).__name__}") if function is None else self.called(function, left, right)
+
+    def repeated(self, many: str | list[Value] | tuple[Value, ...], times: int) -> None:
+        most = _LONGEST_TEXT if isinstance(many, str) else _MOST_ITEMS
+        if times > 0 and times * max(self.allowance.weigh(many), len(many)) > most:
+            _too_large("a list or text is too large", f"{len(many)} items, {times} times", f"{most} items")
+
+    def compared(self, left: Value, comparisons: list[ast.cmpop], others: list[ast.expr]) -> Value:
+        for op, node in zip(comparisons, others, strict=True):
+            right = self.value(node)
+            if not self.called(_COMPARISONS[type(op)], left, right):
+                return False
+            left = right
+        return True
+
+    def called(
+        self,
+        function: Callable[..., object],
+        *arguments: object,
+        named: Mapping[str, Value] | None = None,
+        weighed: bool = True,
+    ) -> Value:
+        """The result of a function of a table, its arguments weighed and its complaints in our words."""
+        for argument in arguments if weighed else ():
+            if isinstance(argument, (str, list, tuple, dict)):
+                self.allowance.weigh(argument)
+        try:
+            result = function(*arguments, **(named or {}))
+        except (TypeError, ValueError, ArithmeticError, LookupError) as error:
+            said = f"there is no entry {error}" if isinstance(error, KeyError) else str(error)
+            raise ModelFileError(f"the expression has no value: {_shortened(said)}") from None
+        return self.checked(result) if weighed else _plain(result)
+
+    def checked(self, value: object) -> Value:
+        """A new value, if it is plain data and of a sensible size."""
+        _bounded(value)
+        if isinstance(value, str):
+            _checked_text(value)
+        elif isinstance(value, (list, tuple, dict)):
+            self.allowance.weigh(value)
+        return _plain(value)
+
+
+def _plain(value: object) -> Value:
+    if value is None or isinstance(value, (bool, int, float, str, list, tuple, dict)):
+        return value
+    return _refuse(f"a value of the type {type(value).__name__}")
+
+
+def _refuse(what: str) -> NoReturn:
+    raise ModelFileError(
+        f"an expression uses {what}, which is refused",
+        allowed=_GRAMMAR,
+        do="write the value out, or expand the file with the program xacro, if you trust it",
+    )
+
+
+def _too_large(what: str, got: object, allowed: object) -> NoReturn:
+    raise ModelFileError(what, got=got, allowed=f"at most {allowed}")
+
+
+def _checked_text(text: str) -> str:
+    if len(text) > _LONGEST_TEXT:
+        _too_large("a list or text is too large", f"{len(text)} characters", f"{_LONGEST_TEXT} characters")
+    return text
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 200 else text[:197] + "..."
+
+
+def _power(base: float, exponent: float) -> object:
+    whole = isinstance(base, int) and isinstance(exponent, int)
+    if whole and abs(base) > 1 and int(base).bit_length() * exponent > 2 * _MOST_BITS:
+        _too_large("a whole number is too large", f"{base} ** {exponent}"[:80], f"{_MOST_BITS} bits")
+    result: object = base**exponent
+    if isinstance(result, complex):
+        raise ValueError("a root of a negative number")
+    return result
+
+
+def _range(*ends: int) -> list[Value]:
+    found = range(*ends)
+    if abs(found.stop - found.start) // abs(found.step) > _MOST_ITEMS:
+        _too_large("a range is too long", f"range{ends}", f"{_MOST_ITEMS} items")
+    return list(found)
+
+
+def _round(number: float, digits: int | None = None) -> float:
+    if digits is not None and abs(digits) > 400:
+        _too_large("too many digits to round to", digits, "400")
+    return round(number, digits)
+
+
+def _numbers(items: Iterable[Value]) -> list[float]:
+    found = list(items)
+    if not all(isinstance(item, (int, float)) for item in found):
+        raise TypeError("only numbers have a sum or a product")
+    return cast("list[float]", found)
+
+
+def _sum(items: Iterable[Value], start: Value = 0) -> float:
+    return sum(_numbers((start, *items)))
+
+
+def _product(items: Iterable[Value]) -> float:
+    product: int | float = 1
+    for number in _numbers(items):
+        product *= number
+        _bounded(product)
+    return product
+
+
+def _bounded(number: object) -> None:
+    if isinstance(number, int) and number.bit_length() > _MOST_BITS:
+        _too_large("a whole number is too large", f"more than {_MOST_BITS} bits", f"{_MOST_BITS} bits")
+
+
+def _least_common(left: int, right: int) -> int:
+    result = math.lcm(left, right)
+    _bounded(result)
+    return result
+
+
+def _counted(function: Callable[..., int], most: int) -> Callable[..., int]:
+    """A function of combinatorics, whose cost grows with its argument and not with the digits of that."""
+
+    def bounded(*arguments: int) -> int:
+        if any(abs(argument) > most for argument in arguments):
+            _too_large("a whole number is too large for this function", arguments, most)
+        return function(*arguments)
+
+    return bounded
+
+
+def _replace(text: str, old: str, new: str) -> str:
+    if text.count(old) * len(new) > _LONGEST_TEXT:
+        _too_large("a list or text is too large", f"{text.count(old)} times {len(new)} characters", _LONGEST_TEXT)
+    return text.replace(old, new)
+
+
+def _join(separator: str, parts: Iterable[str]) -> str:
+    found = list(parts)
+    if len(found) * len(separator) > _LONGEST_TEXT:
+        _too_large("a list or text is too large", f"{len(found)} parts", f"{_LONGEST_TEXT} characters")
+    return separator.join(found)
+
+
+_ARITHMETIC: dict[type[ast.operator], Callable[..., object]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: _power,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+}
+_UNARY: dict[type[ast.unaryop], Callable[..., object]] = {
+    ast.UAdd: operator.pos,
+    ast.USub: operator.neg,
+    ast.Not: operator.not_,
+    ast.Invert: operator.invert,
+}
+_COMPARISONS: dict[type[ast.cmpop], Callable[..., object]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.In: lambda item, whole: item in whole,
+    ast.NotIn: lambda item, whole: item not in whole,
+}
+_CALLED: dict[type[ast.expr], str] = {
+    ast.Lambda: "a lambda",
+    ast.ListComp: "a comprehension",
+    ast.SetComp: "a comprehension",
+    ast.DictComp: "a comprehension",
+    ast.GeneratorExp: "a comprehension",
+    ast.NamedExpr: "an assignment (:=)",
+    ast.JoinedStr: "an f-string",
+    ast.Set: "a set",
+    ast.Starred: "a starred argument",
+    ast.Constant: "a constant that is no number and no text",
+    ast.Await: "await",
+    ast.Yield: "yield",
+    ast.YieldFrom: "yield",
+}
+_MATH = (
+    "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh degrees dist erf erfc exp exp2 expm1 fabs floor"
+    " fmod frexp fsum gamma gcd hypot isclose isfinite isinf isnan isqrt ldexp lgamma log log10 log1p log2 modf"
+    " nextafter pow radians remainder sin sinh sqrt tan tanh trunc ulp"
+)
+_MAP = Function(lambda: None)
+"""Recognised by itself: its first argument is a function, which is no value."""
+_PLAIN: dict[str, Callable[..., Value]] = {
+    "abs": abs,
+    "all": all,
+    "any": any,
+    "bool": bool,
+    "divmod": divmod,
+    "enumerate": lambda *items: list(enumerate(*items)),
+    "float": float,
+    "int": int,
+    "len": len,
+    "list": list,
+    "max": max,
+    "min": min,
+    "range": _range,
+    "reversed": lambda items: list(reversed(items)),
+    "round": _round,
+    "sorted": sorted,
+    "str": str,
+    "sum": _sum,
+    "tuple": tuple,
+    "zip": lambda *lists: list(zip(*lists, strict=False)),
+}
+_METHODS: dict[tuple[type, str], Function] = {
+    **{
+        (str, name): Function(getattr(str, name))
+        for name in ("capitalize", "count", "endswith", "find", "lower", "lstrip", "rstrip", "split", "startswith")
+    },
+    (str, "strip"): Function(str.strip),
+    (str, "title"): Function(str.title),
+    (str, "upper"): Function(str.upper),
+    (str, "replace"): Function(_replace),
+    (str, "join"): Function(_join),
+    (dict, "get"): Function(dict.get),
+    (dict, "keys"): Function(lambda whole: list(whole)),
+    (dict, "values"): Function(lambda whole: list(whole.values())),
+    (dict, "items"): Function(lambda whole: list(whole.items())),
+    (list, "count"): Function(list.count),
+    (list, "index"): Function(list.index),
+}
+
+
+def builtin_names() -> dict[str, object]:
+    """The functions and constants that every expression knows: those of `math`, and a few of Python's."""
+    numbers: dict[str, object] = {name: Function(getattr(math, name)) for name in _MATH.split()}
+    numbers |= {name: getattr(math, name) for name in ("e", "inf", "nan", "pi", "tau")}
+    numbers |= {
+        "comb": Function(_counted(math.comb, _MOST_BITS)),
+        "factorial": Function(_counted(math.factorial, _LARGEST_FACTORIAL)),
+        "lcm": Function(lambda *whole: reduce(_least_common, whole, 1)),
+        "perm": Function(_counted(math.perm, _LARGEST_FACTORIAL)),
+        "prod": Function(_product),
+    }
+    plain: dict[str, object] = {name: Function(call) for name, call in _PLAIN.items()}
+    plain |= {"dict": Function(dict, named=True), "map": _MAP}
+    words = {"true": True, "false": False}
+    return {**words, **numbers, **plain, "math": Namespace(numbers), "python": Namespace(plain)}
