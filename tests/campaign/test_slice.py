@@ -17,6 +17,7 @@ SLICE = {
     "forks": 2,
     "collections": 6,
     "files": 2000,
+    "xacro": 200,
     "states": 2 * 16_384,
     "memory": 20,
     "device": 1,
