@@ -25,7 +25,7 @@ from pathlib import Path
 from linkwise.errors import InputError, ModelFileError, ModelWarning
 from linkwise.formats.files import read_bytes
 from linkwise.formats.resources import SearchPath, exists
-from linkwise.formats.xacro_expressions import Namespace
+from linkwise.formats.xacro_functions import Namespace
 from linkwise.formats.xacro_texts import Scope, Texts, boolean
 from linkwise.formats.xml import DEEPEST, Element, parse
 

@@ -13,62 +13,36 @@ which is checked before what would exceed it is computed.
 from __future__ import annotations
 
 import ast
-import math
 import operator
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, reduce
-from typing import NoReturn, TypeAlias, cast
+from functools import lru_cache
 
 from linkwise.errors import ModelFileError
+from linkwise.formats.xacro_functions import (
+    GRAMMAR,
+    LONGEST_TEXT,
+    MAP,
+    METHODS,
+    MOST_ITEMS,
+    Function,
+    Names,
+    Value,
+    bounded,
+    checked_text,
+    plain,
+    power,
+    refuse,
+    shortened,
+    too_large,
+)
 
-__all__ = ["Allowance", "Function", "Names", "Namespace", "Value", "builtin_names", "evaluate", "shown_value"]
-
-Value: TypeAlias = "bool | int | float | str | list[Value] | tuple[Value, ...] | dict[Value, Value] | None"
-"""Data: all that an expression can give."""
+__all__ = ["Allowance", "evaluate", "shown_value"]
 
 _LONGEST = 4_000
 """Characters of an expression. Those of robots have at most a few hundred."""
 _DEEPEST = 100
 _BRACKETS = 40
-_LONGEST_TEXT = 100_000
-_MOST_ITEMS = 100_000
-_MOST_BITS = 4096
-_LARGEST_FACTORIAL = 500
-_GRAMMAR = "numbers, strings, lists, dicts, arithmetic, comparisons, conditions, indices, properties, functions of math"
-
-
-class Names(ABC):
-    """Names that have a meaning: a scope of properties, or a namespace."""
-
-    @abstractmethod
-    def find(self, name: str) -> object:
-        """The value, :class:`Function` or :class:`Names` of a name; KeyError where there is none."""
-
-
-@dataclass(frozen=True)
-class Namespace(Names):
-    """Functions and constants under names."""
-
-    members: Mapping[str, object]
-
-    def find(self, name: str) -> object:
-        """The member of this name."""
-        return self.members[name]
-
-
-@dataclass(frozen=True)
-class Function:
-    """A function that expressions may call.
-
-    Args:
-        call: takes and gives plain data, at a cost that grows no faster than its arguments.
-        named: whether it takes arguments by name.
-    """
-
-    call: Callable[..., Value]
-    named: bool = False
 
 
 @dataclass
@@ -100,8 +74,8 @@ class Allowance:
             elif isinstance(each, dict):
                 stack.extend(each)
                 stack.extend(each.values())
-            if weight + len(stack) > _MOST_ITEMS:
-                _too_large("a list or text is too large", f"more than {_MOST_ITEMS} items", f"{_MOST_ITEMS} items")
+            if weight + len(stack) > MOST_ITEMS:
+                too_large("a list or text is too large", f"more than {MOST_ITEMS} items", f"{MOST_ITEMS} items")
         self.spend(weight)
         return weight
 
@@ -118,7 +92,7 @@ def evaluate(text: str, names: Names, allowance: Allowance) -> Value:
     except ModelFileError as error:
         if error.got is None:
             raise ModelFileError(
-                error.what, got=repr(_shortened(text)), allowed=error.allowed or _GRAMMAR, do=error.do
+                error.what, got=repr(shortened(text)), allowed=error.allowed or GRAMMAR, do=error.do
             ) from None
         raise
 
@@ -126,7 +100,7 @@ def evaluate(text: str, names: Names, allowance: Allowance) -> Value:
 def shown_value(value: Value, allowance: Allowance) -> str:
     """The text of a value, as it stands in the expanded file."""
     allowance.weigh(value)
-    return _checked_text(str(value))
+    return checked_text(str(value))
 
 
 @lru_cache(1024)
@@ -173,7 +147,7 @@ class _Evaluation:
                 found = self.found(node)
                 if isinstance(found, (Function, Names)):
                     raise ModelFileError(f"{ast.unparse(node)!r} is a function or a namespace, not a value")
-                return _plain(found)
+                return plain(found)
             case ast.List(elts=items):
                 return self.checked([self.value(item) for item in items])
             case ast.Tuple(elts=items):
@@ -201,7 +175,7 @@ class _Evaluation:
                 return self.called(operator.getitem, self.value(whole), self.value(index), weighed=False)
             case ast.Call(func=function, args=arguments, keywords=keywords):
                 return self.call(function, arguments, keywords)
-        return _refuse(_CALLED.get(type(node)) or type(node).__name__)
+        return refuse(_CALLED.get(type(node)) or type(node).__name__)
 
     def found(self, node: ast.expr) -> object:
         """A value, function or namespace, by its name."""
@@ -216,7 +190,7 @@ class _Evaluation:
         if not isinstance(node, ast.Attribute):
             return self.value(node)
         if node.attr.startswith("_"):
-            _refuse(f"the attribute {node.attr!r}")
+            refuse(f"the attribute {node.attr!r}")
         whole = self.found(node.value)
         try:
             if isinstance(whole, Names):
@@ -225,56 +199,56 @@ class _Evaluation:
                 return whole[node.attr]
         except KeyError:
             raise ModelFileError(f"{ast.unparse(node.value)!r} has no entry {node.attr!r}") from None
-        return _refuse(f"the attribute {node.attr!r}")
+        return refuse(f"the attribute {node.attr!r}")
 
     def key(self, node: ast.expr | None) -> Value:
         if node is None:
-            return _refuse("** in a dict")
+            return refuse("** in a dict")
         key = self.value(node)
-        return _refuse("a key that is a list or a dict") if isinstance(key, (list, dict)) else key
+        return refuse("a key that is a list or a dict") if isinstance(key, (list, dict)) else key
 
     def call(self, function: ast.expr, arguments: list[ast.expr], keywords: list[ast.keyword]) -> Value:
         """The result of one of our functions, or of a method of plain data."""
         whole = self.found(function.value) if isinstance(function, ast.Attribute) else self.names
         if not isinstance(whole, (Names, Function)):
             assert isinstance(function, ast.Attribute)  # or it were the names
-            method = _METHODS.get((type(whole), function.attr))
+            method = METHODS.get((type(whole), function.attr))
             if method is None:
-                _refuse(f"the method {function.attr!r}")
-            known, first = method, [_plain(whole)]
+                refuse(f"the method {function.attr!r}")
+            known, first = method, [plain(whole)]
         else:
             found = self.found(function) if isinstance(function, (ast.Name, ast.Attribute)) else None
             if not isinstance(found, Function):
-                _refuse(f"the call of {_shortened(ast.unparse(function))!r}")
+                refuse(f"the call of {shortened(ast.unparse(function))!r}")
             known, first = found, []
         if keywords and not (known.named and all(each.arg for each in keywords)):
-            _refuse("an argument by name")
-        if known is _MAP:
+            refuse("an argument by name")
+        if known is MAP:
             return self.mapped(arguments)
         given = [*first, *(self.value(each) for each in arguments)]
         return self.called(known.call, *given, named={str(each.arg): self.value(each.value) for each in keywords})
 
     def mapped(self, arguments: list[ast.expr]) -> Value:
         function = self.found(arguments[0]) if arguments else None
-        if not isinstance(function, Function) or function is _MAP:
-            _refuse("map of anything but a function of the tables")
+        if not isinstance(function, Function) or function is MAP:
+            refuse("map of anything but a function of the tables")
         lists = [self.called(list, self.value(each)) for each in arguments[1:]]
         return self.checked([self.called(function.call, *items) for items in zip(*lists, strict=False)])
 
     def arithmetic(self, op: ast.operator, left: Value, right: Value) -> Value:
         if isinstance(op, ast.Mod) and isinstance(left, str):
-            _refuse("the formatting of a text with %")
+            refuse("the formatting of a text with %")
         if isinstance(op, ast.Mult):
             for many, times in ((left, right), (right, left)):
                 if isinstance(many, (str, list, tuple)) and isinstance(times, int):
                     self.repeated(many, times)
         function = _ARITHMETIC.get(type(op))
-        return _refuse(f"the operator {type(op).__name__}") if function is None else self.called(function, left, right)
+        return refuse(f"the operator {type(op).__name__}") if function is None else self.called(function, left, right)
 
     def repeated(self, many: str | list[Value] | tuple[Value, ...], times: int) -> None:
-        most = _LONGEST_TEXT if isinstance(many, str) else _MOST_ITEMS
+        most = LONGEST_TEXT if isinstance(many, str) else MOST_ITEMS
         if times > 0 and times * max(self.allowance.weigh(many), len(many)) > most:
-            _too_large("a list or text is too large", f"{len(many)} items, {times} times", f"{most} items")
+            too_large("a list or text is too large", f"{len(many)} items, {times} times", f"{most} items")
 
     def compared(self, left: Value, comparisons: list[ast.cmpop], others: list[ast.expr]) -> Value:
         for op, node in zip(comparisons, others, strict=True):
@@ -299,122 +273,17 @@ class _Evaluation:
             result = function(*arguments, **(named or {}))
         except (TypeError, ValueError, ArithmeticError, LookupError) as error:
             said = f"there is no entry {error}" if isinstance(error, KeyError) else str(error)
-            raise ModelFileError(f"the expression has no value: {_shortened(said)}") from None
-        return self.checked(result) if weighed else _plain(result)
+            raise ModelFileError(f"the expression has no value: {shortened(said)}") from None
+        return self.checked(result) if weighed else plain(result)
 
     def checked(self, value: object) -> Value:
         """A new value, if it is plain data and of a sensible size."""
-        _bounded(value)
+        bounded(value)
         if isinstance(value, str):
-            _checked_text(value)
+            checked_text(value)
         elif isinstance(value, (list, tuple, dict)):
             self.allowance.weigh(value)
-        return _plain(value)
-
-
-def _plain(value: object) -> Value:
-    if value is None or isinstance(value, (bool, int, float, str, list, tuple, dict)):
-        return value
-    return _refuse(f"a value of the type {type(value).__name__}")
-
-
-def _refuse(what: str) -> NoReturn:
-    raise ModelFileError(
-        f"an expression uses {what}, which is refused",
-        allowed=_GRAMMAR,
-        do="write the value out, or expand the file with the program xacro, if you trust it",
-    )
-
-
-def _too_large(what: str, got: object, allowed: object) -> NoReturn:
-    raise ModelFileError(what, got=got, allowed=f"at most {allowed}")
-
-
-def _checked_text(text: str) -> str:
-    if len(text) > _LONGEST_TEXT:
-        _too_large("a list or text is too large", f"{len(text)} characters", f"{_LONGEST_TEXT} characters")
-    return text
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= 200 else text[:197] + "..."
-
-
-def _power(base: float, exponent: float) -> object:
-    whole = isinstance(base, int) and isinstance(exponent, int)
-    if whole and abs(base) > 1 and int(base).bit_length() * exponent > 2 * _MOST_BITS:
-        _too_large("a whole number is too large", f"{base} ** {exponent}"[:80], f"{_MOST_BITS} bits")
-    result: object = base**exponent
-    if isinstance(result, complex):
-        raise ValueError("a root of a negative number")
-    return result
-
-
-def _range(*ends: int) -> list[Value]:
-    found = range(*ends)
-    if abs(found.stop - found.start) // abs(found.step) > _MOST_ITEMS:
-        _too_large("a range is too long", f"range{ends}", f"{_MOST_ITEMS} items")
-    return list(found)
-
-
-def _round(number: float, digits: int | None = None) -> float:
-    if digits is not None and abs(digits) > 400:
-        _too_large("too many digits to round to", digits, "400")
-    return round(number, digits)
-
-
-def _numbers(items: Iterable[Value]) -> list[float]:
-    found = list(items)
-    if not all(isinstance(item, (int, float)) for item in found):
-        raise TypeError("only numbers have a sum or a product")
-    return cast("list[float]", found)
-
-
-def _sum(items: Iterable[Value], start: Value = 0) -> float:
-    return sum(_numbers((start, *items)))
-
-
-def _product(items: Iterable[Value]) -> float:
-    product: int | float = 1
-    for number in _numbers(items):
-        product *= number
-        _bounded(product)
-    return product
-
-
-def _bounded(number: object) -> None:
-    if isinstance(number, int) and number.bit_length() > _MOST_BITS:
-        _too_large("a whole number is too large", f"more than {_MOST_BITS} bits", f"{_MOST_BITS} bits")
-
-
-def _least_common(left: int, right: int) -> int:
-    result = math.lcm(left, right)
-    _bounded(result)
-    return result
-
-
-def _counted(function: Callable[..., int], most: int) -> Callable[..., int]:
-    """A function of combinatorics, whose cost grows with its argument and not with the digits of that."""
-
-    def bounded(*arguments: int) -> int:
-        if any(abs(argument) > most for argument in arguments):
-            _too_large("a whole number is too large for this function", arguments, most)
-        return function(*arguments)
-
-    return bounded
-
-
-def _replace(text: str, old: str, new: str) -> str:
-    if text.count(old) * len(new) > _LONGEST_TEXT:
-        _too_large("a list or text is too large", f"{text.count(old)} times {len(new)} characters", _LONGEST_TEXT)
-    return text.replace(old, new)
-
-
-def _join(separator: str, parts: Iterable[str]) -> str:
-    found = list(parts)
-    if len(found) * len(separator) > _LONGEST_TEXT:
-        _too_large("a list or text is too large", f"{len(found)} parts", f"{_LONGEST_TEXT} characters")
-    return separator.join(found)
+        return plain(value)
 
 
 _ARITHMETIC: dict[type[ast.operator], Callable[..., object]] = {
@@ -424,7 +293,7 @@ _ARITHMETIC: dict[type[ast.operator], Callable[..., object]] = {
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
-    ast.Pow: _power,
+    ast.Pow: power,
     ast.BitAnd: operator.and_,
     ast.BitOr: operator.or_,
     ast.BitXor: operator.xor,
@@ -462,66 +331,3 @@ _CALLED: dict[type[ast.expr], str] = {
     ast.Yield: "yield",
     ast.YieldFrom: "yield",
 }
-_MATH = (
-    "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh degrees dist erf erfc exp exp2 expm1 fabs floor"
-    " fmod frexp fsum gamma gcd hypot isclose isfinite isinf isnan isqrt ldexp lgamma log log10 log1p log2 modf"
-    " nextafter pow radians remainder sin sinh sqrt tan tanh trunc ulp"
-)
-_MAP = Function(lambda: None)
-"""Recognised by itself: its first argument is a function, which is no value."""
-_PLAIN: dict[str, Callable[..., Value]] = {
-    "abs": abs,
-    "all": all,
-    "any": any,
-    "bool": bool,
-    "divmod": divmod,
-    "enumerate": lambda *items: list(enumerate(*items)),
-    "float": float,
-    "int": int,
-    "len": len,
-    "list": list,
-    "max": max,
-    "min": min,
-    "range": _range,
-    "reversed": lambda items: list(reversed(items)),
-    "round": _round,
-    "sorted": sorted,
-    "str": str,
-    "sum": _sum,
-    "tuple": tuple,
-    "zip": lambda *lists: list(zip(*lists, strict=False)),
-}
-_METHODS: dict[tuple[type, str], Function] = {
-    **{
-        (str, name): Function(getattr(str, name))
-        for name in ("capitalize", "count", "endswith", "find", "lower", "lstrip", "rstrip", "split", "startswith")
-    },
-    (str, "strip"): Function(str.strip),
-    (str, "title"): Function(str.title),
-    (str, "upper"): Function(str.upper),
-    (str, "replace"): Function(_replace),
-    (str, "join"): Function(_join),
-    (dict, "get"): Function(dict.get),
-    (dict, "keys"): Function(lambda whole: list(whole)),
-    (dict, "values"): Function(lambda whole: list(whole.values())),
-    (dict, "items"): Function(lambda whole: list(whole.items())),
-    (list, "count"): Function(list.count),
-    (list, "index"): Function(list.index),
-}
-
-
-def builtin_names() -> dict[str, object]:
-    """The functions and constants that every expression knows: those of `math`, and a few of Python's."""
-    numbers: dict[str, object] = {name: Function(getattr(math, name)) for name in _MATH.split()}
-    numbers |= {name: getattr(math, name) for name in ("e", "inf", "nan", "pi", "tau")}
-    numbers |= {
-        "comb": Function(_counted(math.comb, _MOST_BITS)),
-        "factorial": Function(_counted(math.factorial, _LARGEST_FACTORIAL)),
-        "lcm": Function(lambda *whole: reduce(_least_common, whole, 1)),
-        "perm": Function(_counted(math.perm, _LARGEST_FACTORIAL)),
-        "prod": Function(_product),
-    }
-    plain: dict[str, object] = {name: Function(call) for name, call in _PLAIN.items()}
-    plain |= {"dict": Function(dict, named=True), "map": _MAP}
-    words = {"true": True, "false": False}
-    return {**words, **numbers, **plain, "math": Namespace(numbers), "python": Namespace(plain)}

@@ -15,16 +15,8 @@ from typing import NoReturn
 from linkwise.errors import ModelFileError, ModelWarning, UnknownNameError
 from linkwise.formats.files import read_bytes
 from linkwise.formats.resources import SearchPath, exists
-from linkwise.formats.xacro_expressions import (
-    Allowance,
-    Function,
-    Names,
-    Namespace,
-    Value,
-    builtin_names,
-    evaluate,
-    shown_value,
-)
+from linkwise.formats.xacro_expressions import Allowance, evaluate, shown_value
+from linkwise.formats.xacro_functions import Function, Names, Namespace, Value, builtin_names
 from linkwise.formats.yaml import Node, parse_yaml
 
 __all__ = ["Scope", "Texts", "boolean"]

@@ -123,8 +123,8 @@ def _events(arrays: Mapping[str, Array]) -> list[Occurrence]:
             str(arrays["event_name"][k]),
             float(arrays["event_t"][k]),
             tuple(arrays["event_state"][k].tolist()),
-            *(arrays[f"event_{side}"][k] for side in _SIDES),
-            None if counts[k] < 0 else arrays["event_impulses"][ends[k] - counts[k] : ends[k]],
+            **{side: arrays[f"event_{side}"][k] for side in _SIDES},
+            impulses=None if counts[k] < 0 else arrays["event_impulses"][ends[k] - counts[k] : ends[k]],
         )
         for k in range(len(counts))
     ]

@@ -130,7 +130,7 @@ def _guarded(infra: Any) -> Iterator[None]:
     class Guarded(infra.WebsockServer):  # type: ignore[misc]  # viser is imported where it is used
         def start(self) -> None:
             self.token = secrets.token_urlsafe(16)
-            self._http_server_root = _Pages(self._http_server_root, self.token)
+            self._http_server_root: Any = _Pages(self._http_server_root, self.token)
             self._client_connect_cb.insert(0, self.check)
             super().start()
 

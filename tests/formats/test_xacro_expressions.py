@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import linkwise as lw
-from linkwise.formats.xacro_expressions import Allowance, Namespace, builtin_names, evaluate
+from linkwise.formats.xacro_expressions import Allowance, evaluate
+from linkwise.formats.xacro_functions import Namespace, builtin_names
 
 HEAD = '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">'
 PROPERTIES = {"n": 3, "x": 0.25, "name": "arm", "rows": [1, [2.5, "a"]], "d": {"k": {"z": 4}, "items": 5}, "none": None}
