@@ -2,9 +2,9 @@
 
 A file may come from anyone, and no filter on ``eval`` is safe. So an expression is read into Python's syntax tree,
 which runs nothing, and the tree is walked here: numbers, strings, lists, tuples and dicts, arithmetic, comparisons,
-``and``, ``or``, ``not``, ``a if b else c``, indices, names, and calls of the functions in the tables below. Everything
-else is refused by name. A value is plain data, never an object with attributes: ``a.b`` is a member of a namespace or
-an entry of a dict, ``a.b(...)`` a function of a table.
+``and``, ``or``, ``not``, ``a if b else c``, indices, names, and calls of the functions in the tables of
+:mod:`linkwise.formats.xacro_functions`. Everything else is refused by name. A value is plain data, never an object with
+attributes: ``a.b`` is a member of a namespace or an entry of a dict, ``a.b(...)`` a function of a table.
 
 Cost is bounded too: steps are counted (:class:`Allowance`), and texts, lists and whole numbers have a largest size,
 which is checked before what would exceed it is computed.
@@ -87,10 +87,11 @@ def evaluate(text: str, names: Names, allowance: Allowance) -> Value:
         ModelFileError: it is no expression, uses something that is refused, or costs too much. The error has no place;
             the caller knows it.
     """
+    allowance.spend(len(text) // 2)
     try:
         return _Evaluation(names, allowance).value(_parsed(text.strip()))
     except ModelFileError as error:
-        if error.got is None:
+        if error.got is None and error.file is None:
             raise ModelFileError(
                 error.what, got=repr(shortened(text)), allowed=error.allowed or GRAMMAR, do=error.do
             ) from None

@@ -217,7 +217,7 @@ def builtin_names() -> dict[str, object]:
     numbers: dict[str, object] = {name: Function(getattr(math, name)) for name in _MATH.split()}
     numbers |= {name: getattr(math, name) for name in ("e", "inf", "nan", "pi", "tau")}
     numbers |= {
-        "comb": Function(_counted(math.comb, MOST_BITS)),
+        "comb": Function(_counted(math.comb, _LARGEST_FACTORIAL)),
         "factorial": Function(_counted(math.factorial, _LARGEST_FACTORIAL)),
         "lcm": Function(lambda *whole: reduce(_least_common, whole, 1)),
         "perm": Function(_counted(math.perm, _LARGEST_FACTORIAL)),

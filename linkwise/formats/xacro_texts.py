@@ -158,6 +158,8 @@ class Texts:
 
     def text(self, text: str, scope: Names) -> str:
         """The same, as it stands in the expanded file."""
+        if "$" not in text:
+            return str(self.value(text, scope))
         found = shown_value(self.value(text, scope), self.allowance)
         if _NO_TEXT.search(found):
             raise ModelFileError("a text has characters that no file can have", got=ascii(found[:80]))
