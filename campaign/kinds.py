@@ -14,6 +14,7 @@ from campaign.trials.interrupts import Interrupts
 from campaign.trials.memory import Memory
 from campaign.trials.sanitizers import Sanitizers
 from campaign.trials.states import States
+from campaign.trials.xacro import Xacro
 
 KINDS: dict[str, Trial] = {
     trial.name: trial
@@ -26,6 +27,7 @@ KINDS: dict[str, Trial] = {
         Collections(),
         Captures(),
         Files(),
+        Xacro(),
         States(),
         Memory(),
         Device(),

@@ -18,6 +18,7 @@ SLICE = {
     "collections": 6,
     "captures": 8,
     "files": 2000,
+    "xacro": 200,
     "states": 2 * 16_384,
     "memory": 20,
     "device": 1,
