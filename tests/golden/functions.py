@@ -22,7 +22,6 @@ from linkwise.codegen import targets
 from linkwise.codegen.llvm import source
 from linkwise.codegen.llvm.machines import Machine
 from linkwise.codegen.llvm.program_kernel import program_module
-from linkwise.sim.plans import plan_for
 from linkwise.tracing.counts import count
 from linkwise.tracing.program import Program
 
