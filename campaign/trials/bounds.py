@@ -13,7 +13,7 @@ from campaign.surface import methods
 from campaign.trial import Log, Trial, said
 from linkwise.codegen.llvm import bounds
 from linkwise.codegen.llvm.kernel import BatchKernel
-from linkwise.codegen.llvm.rolled import RolledKernel
+from linkwise.codegen.llvm.program_kernel import ProgramKernel
 from linkwise.rolled.function import RolledFunction
 from tests.codegen.programs import kernel_on, lesser_machines
 
@@ -32,8 +32,8 @@ def check(seed: int, number: int) -> None:
     dtype = np.dtype(rng.choice(["f8", "f8", "f4"]))
     if isinstance(function, RolledFunction):
         program, single = function.rolled_program, bool(rng.random() < 0.3)
-        usual = RolledKernel.build(program, dtype, single=single)
-        watched = bounds.checked_rolled(program, dtype, single=single)
+        usual = ProgramKernel.build(program, dtype, single=single)
+        watched = bounds.checked_program(program, dtype, single=single)
     else:
         program = function.program
         machines = lesser_machines()
@@ -47,7 +47,7 @@ def check(seed: int, number: int) -> None:
         results = []
         for kernel in (usual, watched):
             outputs = [np.full((count, a.size), 7.0, dtype) for a in program.outputs]
-            kernel.run(inputs, outputs, count)
+            kernel.evaluate(inputs, outputs, count)
             results.append(outputs)
         for got, right in zip(results[1], results[0], strict=True):
             same = np.array_equal(got, right, equal_nan=True)

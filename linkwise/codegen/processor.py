@@ -26,12 +26,12 @@ class Processor(Home):
     def runner(self, routine: Program, dtype: np.dtype[Any], few: bool) -> Runner:
         """Compiled; stepped through by the interpreter where Python functions are called."""
         if routine.is_compilable:
-            from linkwise.codegen.llvm.routine import RoutineKernel
+            from linkwise.codegen.llvm.program_kernel import ProgramKernel
 
-            return RoutineKernel.build(routine, dtype, scalar=few)
-        from linkwise.codegen.hosted import HostedRoutine
+            return ProgramKernel.build(routine, dtype, single=few)
+        from linkwise.codegen.hosted import HostedProgram
 
-        return HostedRoutine(routine, dtype)
+        return HostedProgram(routine, dtype)
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """Memory that was used before, where it is large."""

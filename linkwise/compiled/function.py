@@ -209,7 +209,7 @@ class CompiledFunction:
             return nothing[0] if result_type is None else result_type._make(nothing)
         results = batch.outputs(program.outputs, out)
         kernel = self.kernel(batch.dtype)
-        kernel.run(batch.flat_inputs(), [flat for flat, _ in results], batch.size, split)
+        kernel.evaluate(batch.flat_inputs(), [flat for flat, _ in results], batch.size, split)
         values = batch.finish(results, out)
         return values[0] if result_type is None else result_type._make(values)
 

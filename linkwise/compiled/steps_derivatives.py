@@ -196,7 +196,7 @@ class StepsBackward(_StepsDerivative):
             for i, k in self.fed.items():
                 own[k] = own[k] + carried[i]
             found = [np.empty((count, gradients[k].shape[-1]), dtype) for k in self.carried]
-            back.run([*inputs, *(np.ascontiguousarray(w) for w in own)], found, count, threads)
+            back.evaluate([*inputs, *(np.ascontiguousarray(w) for w in own)], found, count, threads)
             for k, value in zip(self.carried, found, strict=True):
                 if k in self.fed:
                     carried[k] = value

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.codegen.llvm.routine import RoutineKernel
+from linkwise.codegen.llvm.program_kernel import ProgramKernel
 from linkwise.kinematics.levenberg import CONTROL, FIRST_DAMPING, REACHED, RUNNING, reaching
 from linkwise.kinematics.posture import FIRST_SHARE, settling
 from linkwise.kinematics.problem import Problem
@@ -49,21 +49,21 @@ class Solver:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self._settlers: dict[bool, RoutineKernel] = {}
+        self._settlers: dict[bool, ProgramKernel] = {}
 
     @cached_property
     def _routine(self) -> Any:
         return reaching(self.problem)
 
     @cached_property
-    def one(self) -> RoutineKernel:
+    def one(self) -> ProgramKernel:
         """For few states."""
-        return RoutineKernel.build(self._routine, scalar=True)
+        return ProgramKernel.build(self._routine, single=True)
 
     @cached_property
-    def many(self) -> RoutineKernel:
+    def many(self) -> ProgramKernel:
         """For many states, in lanes."""
-        return RoutineKernel.build(self._routine)
+        return ProgramKernel.build(self._routine)
 
     def solve(
         self,
@@ -125,8 +125,8 @@ class Solver:
         best.errors[own] = rows["errors"][good]
         best.passes[which] += (iterations - control[:, 3]).astype(int)
 
-    def _settling(self, scalar: bool) -> RoutineKernel:
-        return once(self._settlers, scalar, lambda: RoutineKernel.build(settling(self.problem), scalar=scalar))
+    def _settling(self, scalar: bool) -> ProgramKernel:
+        return once(self._settlers, scalar, lambda: ProgramKernel.build(settling(self.problem), single=scalar))
 
     def _from(
         self,

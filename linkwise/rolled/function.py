@@ -156,9 +156,9 @@ class RolledFunction(ManyLinksFunction):
         key: Any = (dtype, single)
         kernel = self._kernels.get(key)
         if kernel is None:
-            from linkwise.codegen.llvm.rolled import RolledKernel
+            from linkwise.codegen.llvm.program_kernel import ProgramKernel
 
-            kernel = self._kernels[key] = RolledKernel.build(self.rolled_program, dtype, single=single)
+            kernel = self._kernels[key] = ProgramKernel.build(self.rolled_program, dtype, single=single)
         return kernel
 
     def _on_device(self, place: targets.Target, arrays: Sequence[Any], out: Any) -> Any:
@@ -170,7 +170,7 @@ class RolledFunction(ManyLinksFunction):
     def _evaluate(self, batch: Batch, out: Any, threads: int) -> Any:
         kernel = self._rolled_kernel(batch.dtype, single=batch.size < 4)
         results = batch.outputs(self.rolled_program.outputs, out)
-        kernel.run(batch.flat_inputs(), [flat for flat, _ in results], batch.size, threads)
+        kernel.evaluate(batch.flat_inputs(), [flat for flat, _ in results], batch.size, threads)
         finished = batch.finish(results, out)
         return finished[0] if self._result is None else self._result._make(finished)
 

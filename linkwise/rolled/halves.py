@@ -129,9 +129,9 @@ class HalvedFunction(ColumnsFunction):
         return half_program(self._tree)
 
     def _half_kernel(self, dtype: np.dtype[Any]) -> Any:
-        from linkwise.codegen.llvm.rolled import RolledKernel
+        from linkwise.codegen.llvm.program_kernel import ProgramKernel
 
-        return once(self._kernels, (dtype, "half"), lambda: RolledKernel.build(self._half[0], dtype))
+        return once(self._kernels, (dtype, "half"), lambda: ProgramKernel.build(self._half[0], dtype))
 
     def _one(self, state: list[Any], into: list[Any], threads: int) -> None:
         (matrix,) = into

@@ -118,7 +118,7 @@ class ParallelForwardDynamics:
         omegas = np.zeros((len(turns), 3))
         if len(turns) > 1:
             kernel = self._cut_kernel(turn_program, len(turns) - 1)
-            kernel.run([turns[:-1].reshape(1, -1)], [omegas[1:].reshape(1, -1)], 1)
+            kernel.evaluate([turns[:-1].reshape(1, -1)], [omegas[1:].reshape(1, -1)], 1)
         return omegas
 
     def _joined(self, answers: Array, moved: Array, omegas: Array) -> tuple[Array, Array]:
@@ -131,7 +131,7 @@ class ParallelForwardDynamics:
             last = np.concatenate((joining.upper(inertia_rows(answers[-1])), answers[-1, 21:27]))
             cuts = np.empty((1, count - 1, 12))
             inputs = [answers[:-1].reshape(1, -1), moved[:-1].reshape(1, -1), last[None], bases[:1, 3:].copy()]
-            self._cut_kernel(join_program, count - 1).run([np.ascontiguousarray(x) for x in inputs], [cuts], 1)
+            self._cut_kernel(join_program, count - 1).evaluate([np.ascontiguousarray(x) for x in inputs], [cuts], 1)
             tips[:-1], bases[1:, 3:] = cuts[0, :, :6], cuts[0, :, 6:]
         return bases, tips
 
@@ -139,9 +139,9 @@ class ParallelForwardDynamics:
         key = (program.__name__, cuts)
         kernel = self._kernels.get(key)
         if kernel is None:
-            from linkwise.codegen.llvm.rolled import RolledKernel
+            from linkwise.codegen.llvm.program_kernel import ProgramKernel
 
-            kernel = self._kernels[key] = RolledKernel.build(program(self.chain.tree, cuts), single=True)
+            kernel = self._kernels[key] = ProgramKernel.build(program(self.chain.tree, cuts), single=True)
         return kernel
 
     def _each(
@@ -157,7 +157,7 @@ class ParallelForwardDynamics:
             rows += [self._part(x, w, first, length, count) for x, w in zip(states, widths, strict=False)]
             rows += [np.ascontiguousarray(end[done : done + count]) for end in ends]
             outs = [np.empty((count, length * self.chain.nv if size is None else size)) for size in sizes]
-            kernel.run(rows, outs, count, threads)
+            kernel.evaluate(rows, outs, count, threads)
             done += count
             for collected, out in zip(found, outs, strict=True):
                 collected.append(out)
@@ -186,9 +186,9 @@ class ParallelForwardDynamics:
     def _kernel(self, what: str, length: int, single: bool) -> Any:
         kernel = self._kernels.get((what, length))
         if kernel is None:
-            from linkwise.codegen.llvm.rolled import RolledKernel
+            from linkwise.codegen.llvm.program_kernel import ProgramKernel
 
-            kernel = RolledKernel.build(self.chain.program(length, what), single=single)
+            kernel = ProgramKernel.build(self.chain.program(length, what), single=single)
             self._kernels[what, length] = kernel
         return kernel
 

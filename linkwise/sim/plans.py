@@ -293,7 +293,7 @@ class Plan:
                 rows["p"] = flat(home.xp, home.brought(p[..., None, :]), m.n_given)
             rows["hosted"] = self.host_forces(*rows.values())[0] if self.hosted else home.xp.zeros((count, m.nv))
             found = {
-                spec.name: home.empty((count, spec.size), np.float64) for spec in kernel.routine.buffers if spec.store
+                spec.name: home.empty((count, spec.size), np.float64) for spec in kernel.program.buffers if spec.store
             }
             kernel.run({**rows, **found}, {}, {}, count, threads)
             made = {name: values.reshape(*shape, values.shape[-1]) for name, values in found.items()}

@@ -44,17 +44,21 @@ Evaluate = Callable[[Block | Program, Sequence[Numbers], Sequence[Numbers], int]
 """``evaluate(code, inputs, outputs, count)`` fills outputs, both ``(count, size)`` arrays."""
 
 
-def interpret(block: Block, inputs: Sequence[Sequence[float]]) -> list[list[float]]:
-    """Run a block on flat input arrays; flat output arrays."""
+def interpret(code: Block | Program, inputs: Sequence[Sequence[float]]) -> list[list[float]]:
+    """Run a block, or a program that needs nothing but inputs, on flat arrays of one state; flat output arrays."""
+    if isinstance(code, Program):
+        outputs = [np.full((1, spec.size), np.nan) for spec in code.outputs]
+        evaluate_in_python(code, [np.array([values], float) for values in inputs], outputs, 1)
+        return [array[0].tolist() for array in outputs]
     values: list[Any] = []
-    for op, *arguments in block.nodes:
+    for op, *arguments in code.nodes:
         if op == "const":
             values.append(arguments[0])
         elif op == "input":
             values.append(float(inputs[arguments[0]][arguments[1]]))
         else:
             values.append(OPS[op].define(*(values[a] for a in arguments)))
-    return [[values[number] for number in result] for result in block.results]
+    return [[values[number] for number in result] for result in code.results]
 
 
 def evaluate_in_python(
@@ -62,15 +66,15 @@ def evaluate_in_python(
 ) -> None:
     """The definition, state by state; of a called program, statement by statement."""
     if isinstance(code, Program):
-        loaded = [buffer.name for buffer in code.buffers if buffer.load]
-        stored = [buffer.name for buffer in code.buffers if buffer.store]
-        rows = {**dict(zip(loaded, inputs, strict=True)), **dict(zip(stored, outputs, strict=True))}
-        Interpreter(code, outputs[0].dtype if outputs else np.float64).run(rows, {}, {}, count)
+        given, filled = iter(inputs), iter(outputs)
+        rows = {b.name: next(given) for b in code.buffers if b.load}
+        rows |= {b.name: next(filled) for b in code.buffers if b.store}
+        Interpreter(code, np.float64).run(rows, {}, {}, count)
         return
     for state in range(count):
         results = interpret(code, [array[state].tolist() for array in inputs])
-        for array, values in zip(outputs, results, strict=True):
-            array[state] = values
+        for array, made in zip(outputs, results, strict=True):
+            array[state] = made
 
 
 class Interpreter:

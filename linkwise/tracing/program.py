@@ -344,6 +344,11 @@ class Program:
         return tuple(found.values())
 
     @cached_property
+    def written(self) -> frozenset[str]:
+        """The buffers that statements write to."""
+        return frozenset(name for statement in self.walk() for name in _written(statement))
+
+    @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """All that there is to compile, those of called programs too."""
         return tuple(b for code in self.codes for b in ((code,) if isinstance(code, Block) else code.blocks))
@@ -376,6 +381,18 @@ class Program:
         for text in lines_of(self.statements, lambda code: str(numbers[id(code)])):
             digest.update(text.encode() + b"\n")
         return digest.hexdigest()
+
+
+def _written(statement: Statement) -> Iterator[str]:
+    match statement:
+        case Call(_, _, outputs) | Host(_, _, outputs):
+            yield from map(buffer_of, outputs)
+        case Copy(_, target) | Lookup(_, _, target) | Read(_, _, target) | Seek(_, _, target, _) | Unit(target):
+            yield buffer_of(target)
+        case Angles(_, sines, cosines):
+            yield from (sines, cosines)
+        case _:
+            pass
 
 
 def _length(program: Program, statements: Sequence[Statement], rows: NDArray[np.int64]) -> int:

@@ -84,10 +84,11 @@ def _verify_block(block: Block) -> None:
 
 def check_places(program: Program) -> None:
     """Raise ``ValueError`` unless all buffers that statements name are there, of the right sizes, inside their loops."""
-    _check_statements(program, program.statements, over_rows=False, counted=False)
+    _check_statements(program, program.statements, over_rows=False, passes=0)
 
 
-def _check_statements(program: Program, statements: Sequence[Statement], over_rows: bool, counted: bool) -> None:
+def _check_statements(program: Program, statements: Sequence[Statement], over_rows: bool, passes: int) -> None:
+    """``passes``: of the nearest counted loop, 0 outside of one."""
     sizes, where = program.sizes, f"of {program.name}"
     for statement in statements:
         for place, size in _uses(statement):
@@ -98,8 +99,12 @@ def _check_statements(program: Program, statements: Sequence[Statement], over_ro
                 raise ValueError(f"buffer {name!r} {where} has {sizes[name]} numbers where {size} are passed")
             if isinstance(place, Stretch) and not (over_rows and 0 <= place.column < program.rows.shape[1]):
                 raise ValueError(f"{place} {where} is outside a loop over rows, or they have no such column")
-            if isinstance(place, Slice) and not counted:
-                raise ValueError(f"{place} {where} is outside a counted loop")
+            if isinstance(place, Slice):
+                size = copied(program, statement) if isinstance(statement, Copy) else size or 0
+                if not passes or (passes - 1) * place.stride + size > sizes[name]:
+                    raise ValueError(
+                        f"{passes} passes of {size} numbers, {place.stride} apart, are not in the {sizes[name]} of {name!r} {where}"
+                    )
         match statement:
             case Call(code, inputs, outputs):
                 both = set(inputs) & set(outputs)
@@ -107,8 +112,8 @@ def _check_statements(program: Program, statements: Sequence[Statement], over_ro
                     raise ValueError(f"the call of {code.name} in {program.name} writes what it reads")
             case Copy() if not any(isinstance(place, str) for place in (statement.source, statement.target)):
                 raise ValueError(f"{statement} {where} has no whole buffer")
-            case Unit() if not counted:
-                raise ValueError(f"{statement} {where} is outside a counted loop")
+            case Unit(target) if passes > sizes[target] or not passes:
+                raise ValueError(f"{statement} {where} is outside a counted loop, or has too few numbers for it")
             case Seek(curve, _, target, offset) if offset + dict(program.curves)[curve] > sizes[target]:
                 raise ValueError(f"a row of {curve!r} does not fit into {target!r} {where}")
             case Read(series, _, target) if dict(program.series)[series] != sizes[target]:
@@ -116,13 +121,17 @@ def _check_statements(program: Program, statements: Sequence[Statement], over_ro
             case For(over, body):
                 if isinstance(over, str) and over not in program.range_of:
                     raise ValueError(f"no range of rows {over!r} {where}; there are {sorted(program.range_of)}")
-                rows = isinstance(over, str)
-                _check_statements(program, body, over_rows or rows, counted or not rows)
-            case Switch(_, cases):
+                if isinstance(over, str):
+                    _check_statements(program, body, True, passes)
+                elif over:
+                    _check_statements(program, body, over_rows, over)
+            case Switch(column, cases):
+                if not (over_rows and 0 <= column < program.rows.shape[1]):
+                    raise ValueError(f"the table {where} has no column {column}, or it is asked for outside a loop over it")
                 for case in cases:
-                    _check_statements(program, case, over_rows, counted)
+                    _check_statements(program, case, over_rows, passes)
             case WhileAny(_, body) | IfAny(_, body):
-                _check_statements(program, body, over_rows, counted)
+                _check_statements(program, body, over_rows, passes)
             case _:
                 pass
 
@@ -280,6 +289,8 @@ class _Memory:
             taken |= values
 
     def _inside(self, buffer: str, start: int, size: int, who: str) -> None:
+        if buffer not in self.written:
+            raise ValueError(f"{who} in {self.program.name}: no such buffer {buffer!r}; there are {sorted(self.written)}")
         room = len(self.written[buffer])
         if size and not 0 <= start <= start + size <= room:
             raise ValueError(

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from linkwise import models
-from linkwise.codegen.llvm import bounds, checked, machines, rolled, source
+from linkwise.codegen.llvm import bounds, checked, machines, program_kernel, source
 from linkwise.tracing.block import ArraySpec, Block
-from linkwise.tracing.program import Once
 from tests.codegen.programs import interpret, lesser_machines, mixture
 from tests.random_trees import random_tree
 
@@ -19,7 +18,7 @@ def ran(kernel: object, program: Block, count: int, dtype: str = "f8") -> list[n
     rng = np.random.default_rng(count)
     inputs = [rng.uniform(-1, 1, (count, a.size)).astype(dtype) for a in program.inputs]
     outputs = [np.empty((count, a.size), dtype) for a in program.outputs]
-    kernel.run(inputs, outputs, count)  # type: ignore[attr-defined]
+    kernel.evaluate(inputs, outputs, count)  # type: ignore[attr-defined]
     tolerance = 1e-12 if dtype == "f8" else 1e-3
     for got, expected in zip(outputs, interpret(program, inputs), strict=True):
         assert np.allclose(got, expected, rtol=tolerance, atol=tolerance)
@@ -57,7 +56,7 @@ def test_wide_outputs_at_any_place_in_a_line(shift: int) -> None:
     x = np.random.default_rng(0).normal(size=(count, 1))
     raw = np.zeros(count * 300 * 8 + 128, np.uint8)
     out = raw[-raw.ctypes.data % 64 + shift :][: count * 300 * 8].view("f8").reshape(count, 300)
-    kernel.run([x], [out], count)
+    kernel.evaluate([x], [out], count)
     assert np.array_equal(out[:, 0], -x[:, 0])
 
 
@@ -76,18 +75,18 @@ def test_what_runs_once_between_loops_stays_inside(single: bool, monkeypatch: py
     """Its places are a row of the table behind the links'; one beyond its space must be found as it runs."""
     model = random_tree(3, 9, branching=0.5).with_sweeps("rolled")
     program = model.function("momentum").rolled_program
-    assert any(isinstance(step, Once) for step in program.steps)
-    kernel = bounds.checked_rolled(program, single=single)
-    beyond = kernel.scratch_bytes // 8  # values: outside, but in memory that is there
+    (once,) = [first for name, first, count in program.ranges if count == 1]
+    kernel = bounds.checked_program(program, single=single)
+    beyond = kernel.memory.bytes // 8  # values: outside, but in memory that is there
     q, v, out = (np.zeros((5 + beyond, size))[:5] for size in (model.nq, model.nv, 6))
     q[...] = [model.random_configuration(np.random.default_rng(k)) for k in range(5)]
     v[...] = np.random.default_rng(0).normal(size=v.shape)
-    kernel.run([q, v], [out], 5)
+    kernel.evaluate([q, v], [out], 5)
     assert np.allclose(out, model.with_sweeps("unrolled").momentum(q, v), rtol=1e-9, atol=1e-9)
-    kernel._table._offsets[len(program.kinds) :] += beyond
-    monkeypatch.setattr(rolled._kept, "buffer", np.zeros(20 * kernel.scratch_bytes, np.uint8), raising=False)
-    with pytest.raises(bounds.BoundsError, match=r"out of bounds.*@once\d+"):
-        kernel.run([q, v], [out], 5)
+    kernel.memory._rows[once:] += beyond
+    monkeypatch.setattr(program_kernel._kept, "buffer", np.zeros(20 * kernel.memory.bytes, np.uint8), raising=False)
+    with pytest.raises(bounds.BoundsError, match=r"out of bounds.*@block\d+"):
+        kernel.evaluate([q, v], [out], 5)
 
 
 @pytest.mark.parametrize("single", [False, True])
@@ -95,13 +94,13 @@ def test_loops_stay_inside(single: bool) -> None:
     model = random_tree(3, 9, branching=0.5).with_sweeps("rolled")
     unrolled = model.with_sweeps("unrolled")
     program = model.function("inverse_dynamics").rolled_program
-    kernel = bounds.checked_rolled(program, single=single)
+    kernel = bounds.checked_program(program, single=single)
     rng = np.random.default_rng(0)
     for count in (1, 3, 8, 19):
         q = np.array([model.random_configuration(rng) for _ in range(count)])
         v, vdot = rng.normal(size=(2, count, model.nv))
         out = np.empty((count, model.nv))
-        kernel.run([q, v, vdot], [out], count)
+        kernel.evaluate([q, v, vdot], [out], count)
         assert np.allclose(out, unrolled.inverse_dynamics(q, v, vdot), rtol=1e-9, atol=1e-9)
 
 
@@ -129,7 +128,7 @@ def test_what_leaves_an_array_is_found(pattern: str, change: str, monkeypatch: p
         np.zeros((64, a.size)) for a in (*program.inputs, *program.outputs)
     ]  # what is beyond is there, but not ours
     with pytest.raises(bounds.BoundsError, match=r"out of bounds.*(load|store).*@\w+"):
-        kernel.run([room[0][:16]], [room[1][:16]], 16)
+        kernel.evaluate([room[0][:16]], [room[1][:16]], 16)
 
 
 def test_what_leaves_its_place_in_the_scratch_memory_is_found() -> None:
@@ -148,7 +147,7 @@ def test_an_input_that_is_written_to_is_found(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(bounds.BoundsError, match="store"):
         # The output is not in the table: all that may be written to is elsewhere.
         monkeypatch.setattr(bounds.Watch, "allow", _all_read_only(bounds.Watch.allow))
-        kernel.run([both], [both.copy()], 9)
+        kernel.evaluate([both], [both.copy()], 9)
 
 
 def _all_read_only(allow: object) -> object:

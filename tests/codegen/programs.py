@@ -72,7 +72,7 @@ def _run(built, program, inputs, dtype, threads=1):
     inputs = [np.ascontiguousarray(array, dtype) for array in inputs]
     count = len(inputs[0])
     outputs = [np.full((count, array.size), -777.0, dtype) for array in program.outputs]
-    built.run(inputs, outputs, count, threads)
+    built.evaluate(inputs, outputs, count, threads)
     return outputs
 
 

@@ -47,7 +47,7 @@ def test_kernel_is_not_compiled_twice(home, monkeypatch):
     kernel = BatchKernel.build(mixture())
     assert time.perf_counter() - start < 0.1  # some two milliseconds; the limit allows for a busy machine
     y = [np.empty((1, a.size)) for a in kernel.program.outputs]
-    kernel.run([np.ones((1, a.size)) for a in kernel.program.inputs], y, 1)
+    kernel.evaluate([np.ones((1, a.size)) for a in kernel.program.inputs], y, 1)
 
 
 def test_keys_differ(home):
@@ -78,7 +78,7 @@ def test_damage_is_repaired(home, damage):
     file.write_bytes(damage(good))
     x = [np.ones((3, a.size)) for a in mixture().inputs]
     y = [np.empty((3, a.size)) for a in mixture().outputs]
-    BatchKernel.build(mixture()).run(x, y, 3)
+    BatchKernel.build(mixture()).evaluate(x, y, 3)
     assert files(home)[0].read_bytes() == good
 
 

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 import linkwise as lw
 from bench.robots import ROBOTS
-from linkwise.codegen.hosted import HostedRoutine
+from linkwise.codegen.hosted import HostedProgram
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.kinematics.levenberg import reaching
 from linkwise.models import four_bar, planar_arm, stewart_platform
@@ -97,10 +97,10 @@ def test_the_compiled_loop_does_what_its_definition_says(panda: lw.Model) -> Non
         "errors": np.zeros((5, 3)),
     }
     other = {name: row.copy() for name, row in rows.items()}
-    HostedRoutine(routine).run(rows, {}, {}, 5)
-    from linkwise.codegen.llvm.routine import RoutineKernel
+    HostedProgram(routine).run(rows, {}, {}, 5)
+    from linkwise.codegen.llvm.program_kernel import ProgramKernel
 
-    RoutineKernel.build(routine).run(other, {}, {}, 5)
+    ProgramKernel.build(routine).run(other, {}, {}, 5)
     for name in ("q", "control", "errors"):
         assert np.allclose(rows[name], other[name], rtol=1e-6, atol=1e-9)
 

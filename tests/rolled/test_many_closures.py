@@ -10,8 +10,9 @@ import pytest
 import linkwise as lw
 from linkwise import models
 from linkwise.spatial.dual import Dual, new_level, parts_of_level
-from linkwise.tracing.program import Tasks, interpret_rolled
-from linkwise.tracing.verifier import verify_rolled
+from linkwise.tracing.interpreter import interpret
+from linkwise.tracing.program import Call, For, Program, inside
+from linkwise.tracing.verifier import verify
 from tests.closures.mechanisms import EagerModel
 
 Array = Any
@@ -43,6 +44,12 @@ def _state(model: lw.Model, q: Array, count: int) -> tuple[Array, Array, Array]:
     return q, np.array([_written_out(model).project_velocity(*one) for one in zip(q, v, strict=True)]), tau
 
 
+def _tasks(program: Program) -> list[For]:
+    """The lists of tasks between sweeps: loops over rows that are no links'."""
+    loops = [s for s in program.statements if isinstance(s, For) and s.over != "links"]
+    return [loop for loop in loops if program.range_of[loop.over][1] > 1]
+
+
 def _written_out(model: lw.Model) -> EagerModel:
     """Sweeps from link to link, elimination row by row, on plain floats."""
     return EagerModel.of(model.with_sweeps("unrolled"))
@@ -59,14 +66,14 @@ def test_the_same_numbers_as_written_out(closures: int, joint: Any) -> None:
     model, q = ladder(26, closures, joint)
     written_out = _written_out(model)
     program = model.function("forward_dynamics").rolled_program
-    assert any(isinstance(step, Tasks) for step in program.steps)
-    verify_rolled(program)
+    assert _tasks(program)
+    verify(program)
     q, v, tau = _state(model, q, 5)
     one = q[3], v[3], tau[3]
     expected = written_out.forward_dynamics(*one)
     _near(model.forward_dynamics(*one), expected, 1e-10)
     _near(model.forward_dynamics(q, v, tau)[3], expected, 1e-10)
-    (interpreted,) = interpret_rolled(program, [x.tolist() for x in one])
+    (interpreted,) = interpret(program, [x.tolist() for x in one])
     _near(np.array(interpreted), expected, 1e-10)
     _near(model.constraint_forces(*one), written_out.constraint_forces(*one), 1e-8)
     _near(model.constraint_jacobian(q[3]), written_out.constraint_jacobian(q[3]), 1e-12)
@@ -77,9 +84,9 @@ def test_changes_through_the_loops() -> None:
     model, q = ladder(30, 7)
     (q,), (v,), (tau,) = _state(model, q, 1)
     program = model.function("forward_dynamics").along(("q", "v", "tau")).rolled_program  # type: ignore[attr-defined]
-    assert any(isinstance(step, Tasks) for step in program.steps)
+    assert _tasks(program)
     d = np.random.default_rng(1).normal(size=(3, model.nv))
-    (found,) = interpret_rolled(program, [x.tolist() for x in (q, v, tau, *d)])
+    (found,) = interpret(program, [x.tolist() for x in (q, v, tau, *d)])
     text = _written_out(model).function("forward_dynamics").text
     level = new_level()
     duals = [
@@ -100,15 +107,16 @@ def test_couplings_and_joints_that_follow() -> None:
 
 def test_what_there_is_to_compile_hardly_grows() -> None:
     few, many = (ladder(80, k)[0].function("forward_dynamics").rolled_program for k in (8, 24))
-    assert set(few.kinds) == set(many.kinds) == {0}, "no link has code of its own"
+    first = [program.statements[0].body[0] for program in (few, many)]
+    assert all(isinstance(statement, Call) for statement in first), "no link has code of its own"
     assert many.operations < 4 * few.operations  # three times the closures; the elimination alone would be 27 times
-    pieces = [sum(len(b.program.nodes) for s in p.steps if isinstance(s, Tasks) for b in s.bodies) for p in (few, many)]
+    pieces = [sum(len(c.code.nodes) for s in _tasks(p) for i in s.body for c in inside(i)) for p in (few, many)]
     assert pieces[0] == pieces[1], "the elimination is the same code"
 
 
 def test_few_unknowns_are_written_out() -> None:
     model, _ = ladder(20, 2)
-    assert not any(isinstance(s, Tasks) for s in model.function("forward_dynamics").rolled_program.steps)
+    assert not _tasks(model.function("forward_dynamics").rolled_program)
 
 
 def test_which_models_roll() -> None:

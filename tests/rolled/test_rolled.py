@@ -16,8 +16,8 @@ from linkwise.rolled.finish import inward_slots, outward_slots
 from linkwise.rolled.tree import RolledTree
 from linkwise.rolled.vectors import GlobalInput
 from linkwise.tracing.block import ArraySpec
-from linkwise.tracing.program import interpret_rolled
-from linkwise.tracing.verifier import verify_rolled
+from linkwise.tracing.interpreter import interpret
+from linkwise.tracing.verifier import verify
 from tests.random_trees import random_tree
 
 
@@ -49,7 +49,7 @@ def test_the_loops_mean_what_the_text_says(seed: int, text: object) -> None:
     ]
     program = rolled.finish("f", inputs, {"out": text(rolled, *inputs)})  # type: ignore[operator]
     expected = text(tree, q.tolist(), v.tolist(), x.tolist())  # type: ignore[operator]
-    np.testing.assert_allclose(interpret_rolled(program, [q, v, x])[0], expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(interpret(program, [q, v, x])[0], expected, rtol=1e-12, atol=1e-12)
 
 
 FUNCTIONS = [
@@ -148,7 +148,7 @@ def test_a_long_chain_rolls_by_itself_and_its_code_does_not_grow() -> None:
     assert programs[0].operations == programs[1].operations
     assert programs[0].fingerprint == programs[1].fingerprint
     # memory linear in n
-    sizes = [sum(p.spaces.values()) for p in programs]
+    sizes = [sum(b.size for b in p.buffers if not (b.load or b.store)) for p in programs]
     assert sizes[1] < 10.5 * sizes[0]
     q, v, x = rng.normal(size=(3, 700)) * 0.3
     vdot = long.forward_dynamics(q, v, x)
@@ -177,10 +177,10 @@ def test_sweeps_joined_from_far_do_the_same(seed: int) -> None:
     v, tau = rng.normal(size=(2, model.nv))
     function = model.function("forward_dynamics")
     near, far = function.rolled_program, function.rolled_for(TARGET)  # type: ignore[attr-defined]
-    assert len(far.steps) <= len(near.steps)
-    found = [interpret_rolled(program, [list(q), list(v), list(tau)])[0] for program in (near, far)]
+    assert len(far.statements) <= len(near.statements)
+    found = [interpret(program, [list(q), list(v), list(tau)])[0] for program in (near, far)]
     np.testing.assert_allclose(found[1], found[0], rtol=0, atol=1e-12 * np.abs(found[0]).max())
-    verify_rolled(far)
+    verify(far)
 
 
 def test_a_place_without_loops_is_refused_with_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:

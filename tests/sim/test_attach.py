@@ -106,16 +106,16 @@ def test_each_state_of_a_batch_has_its_own() -> None:
 
 
 def test_nothing_is_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    from linkwise.codegen.llvm.routine import RoutineKernel
+    from linkwise.codegen.llvm.program_kernel import ProgramKernel
 
     built: list[str] = []
-    build = RoutineKernel.build.__func__  # type: ignore[attr-defined]
+    build = ProgramKernel.build.__func__  # type: ignore[attr-defined]
 
     def counted(cls: Any, routine: Any, *args: Any, **keywords: Any) -> Any:
         built.append(routine.name)
         return build(cls, routine, *args, **keywords)
 
-    monkeypatch.setattr(RoutineKernel, "build", classmethod(counted))
+    monkeypatch.setattr(ProgramKernel, "build", classmethod(counted))
     model = wagons(1.0, 1.0)
     on = lw.Event(lambda t, q, v, p: lw.sin(8.0 * t), direction=1, name="on", action=_together, attach="coupler")
     off = lw.Event(lambda t, q, v, p: lw.sin(8.0 * t), direction=-1, name="off", release="coupler")

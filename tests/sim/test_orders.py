@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.codegen.llvm.routine import RoutineKernel
+from linkwise.codegen.llvm.program_kernel import ProgramKernel
 from linkwise.sim.elements import as_elements
 from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
 from linkwise.sim.fixed_loop import fixed_loop
@@ -25,7 +25,7 @@ def stepper(model, make):
     """Run equal steps of any step: adaptive methods without their control."""
     work = Work(Motion(model, as_elements(push), JointRules(limits="ignore"), 0))
     step = make(work)
-    kernel = RoutineKernel.build(fixed_loop(work, step))
+    kernel = ProgramKernel.build(fixed_loop(work, step))
 
     def run(steps, duration, q0, v0):
         count = len(q0)

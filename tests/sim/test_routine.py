@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from linkwise.codegen.hosted import HostedRoutine
-from linkwise.codegen.llvm.routine import RoutineKernel
+from linkwise.codegen.hosted import HostedProgram
+from linkwise.codegen.llvm.program_kernel import ProgramKernel
 from linkwise.sim.work import flag, program
 from linkwise.spatial.scalar import where
-from linkwise.tracing.program import Buffer, Call, Columns, Copy, Host, IfAny, Lookup, Program, Record, WhileAny
+from linkwise.tracing.program import Buffer, Call, Copy, Host, IfAny, Lookup, Program, Record, WhileAny, columns
 from linkwise.tracing.tiles import TILE, TiledSystem
 
 
@@ -71,8 +71,8 @@ def run(kernel, starts, dtype, threads=1):
 def test_compiled_and_interpreted_agree(dtype, scalar, count):
     starts = np.random.default_rng(0).integers(1, 12, count)
     routine = collatz()
-    expected = run(HostedRoutine(routine, dtype), starts, dtype)
-    found = run(RoutineKernel.build(routine, dtype, scalar=scalar), starts, dtype, threads=2)
+    expected = run(HostedProgram(routine, dtype), starts, dtype)
+    found = run(ProgramKernel.build(routine, dtype, single=scalar), starts, dtype, threads=2)
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_array_equal(a, b)
     assert (found[0] == 1.0).all()
@@ -93,10 +93,10 @@ def test_python_functions_run_only_interpreted():
     buffers = (Buffer("a", 2, load=True, store=True), Buffer("b", 2))
     routine = Program("host", buffers, (Host(lambda a: (a + 1.0,), ("a",), ("b",)), Copy("b", "a")))
     rows = {"a": np.zeros((3, 2))}
-    HostedRoutine(routine).run(rows, {}, {}, 3)
+    HostedProgram(routine).run(rows, {}, {}, 3)
     np.testing.assert_array_equal(rows["a"], 1.0)
     with pytest.raises(ValueError, match="cannot be compiled"):
-        RoutineKernel.build(routine)
+        ProgramKernel.build(routine)
 
 
 def test_the_fingerprint_sees_every_change():
@@ -123,7 +123,7 @@ def test_matrices_by_columns_and_programs_with_loops(scalar, dtype):
         *(Buffer(name, size) for name, size in others.items()),
     )
     statements = (
-        Columns("unit", "column", "matrix", (Call(multiplying, ("unit", "scale"), ("column",)),)),
+        columns("unit", n, "column", n, "matrix", (Call(multiplying, ("unit", "scale"), ("column",)),)),
         Call(system.factor, ("matrix", "shift"), ("factors",)),
         Call(system.solve, ("factors", "right"), ("x",)),
     )
@@ -132,7 +132,7 @@ def test_matrices_by_columns_and_programs_with_loops(scalar, dtype):
     rows = {name: np.ascontiguousarray(a, dtype) for name, a in rows.items()}
     rows["right"] = np.random.default_rng(1).normal(size=(count, n)).astype(dtype)
     found = []
-    for kernel in (RoutineKernel.build(routine, dtype, scalar=scalar), HostedRoutine(routine, dtype)):
+    for kernel in (ProgramKernel.build(routine, dtype, single=scalar), HostedProgram(routine, dtype)):
         rows["x"] = np.empty((count, n), dtype)
         kernel.run(rows, {}, {}, count)
         found.append(rows["x"])
@@ -147,5 +147,5 @@ def test_matrices_by_columns_and_programs_with_loops(scalar, dtype):
 
 def test_columns_must_fit_their_matrix():
     buffers = (Buffer("unit", 2), Buffer("column", 3), Buffer("matrix", 5))
-    with pytest.raises(ValueError, match="2 columns of 3 numbers"):
-        Program("wrong", buffers, (Columns("unit", "column", "matrix", ()),))
+    with pytest.raises(ValueError, match="2 passes of 3 numbers"):
+        Program("wrong", buffers, (columns("unit", 2, "column", 3, "matrix", ()),))

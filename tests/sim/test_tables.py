@@ -10,8 +10,8 @@ from scipy.integrate import solve_ivp
 
 import linkwise as lw
 from linkwise import models
-from linkwise.codegen.hosted import HostedRoutine
-from linkwise.codegen.llvm.routine import RoutineKernel
+from linkwise.codegen.hosted import HostedProgram
+from linkwise.codegen.llvm.program_kernel import ProgramKernel
 from linkwise.tracing.program import Buffer, Program, Seek
 from tests.sim.mechanisms import double_pendulum, pendulum, slider
 
@@ -217,7 +217,7 @@ def test_rows_are_found_alike_by_all_kernels(dtype, scalar, members):
     t = rng.uniform(-0.2, 1.2, (11, 1)).astype(dtype)
     t[3] = np.nan
     found = []
-    for kernel in (HostedRoutine(routine, dtype), RoutineKernel.build(routine, dtype, scalar=scalar)):
+    for kernel in (HostedProgram(routine, dtype), ProgramKernel.build(routine, dtype, single=scalar)):
         p = np.zeros((11, 9), dtype)
         kernel.run({"t": t, "p": p}, {"c": curve}, {}, 11)
         found.append(p.copy())

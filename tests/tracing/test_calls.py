@@ -10,26 +10,16 @@ from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import where
 from linkwise.tracing.calls import CallingTracer, stored
 from linkwise.tracing.interpreter import interpret
-from linkwise.tracing.program import Program, interpret_rolled
+from linkwise.tracing.program import Program
 from linkwise.tracing.tracer import Tracer
-from linkwise.tracing.verifier import verify, verify_rolled
+from linkwise.tracing.verifier import verify
 from tests.sim.mechanisms import mixed
 
 
 def run(composite, inputs):
-    """The definition: one piece after the other."""
-    memory = dict(zip((spec.name for spec in composite.inputs), inputs, strict=True))
-    for piece in composite.pieces:
-        if isinstance(piece.program, Program):
-            verify_rolled(piece.program)
-            found = interpret_rolled(piece.program, [memory[n] for n in piece.inputs])
-        else:
-            verify(piece.program)
-            found = interpret(piece.program, [memory[n] for n in piece.inputs])
-        for spec, name, values in zip(piece.program.outputs, piece.outputs, found, strict=True):
-            assert spec.size == len(values)
-            memory[name] = list(values)
-    return [memory[spec.name] for spec in composite.outputs]
+    """The definition: one call after the other."""
+    verify(composite)
+    return interpret(composite, inputs)
 
 
 def both(text, sizes, inputs):
@@ -79,7 +69,7 @@ TEXTS["external"] = lambda m, q, v, a: m.forward_dynamics(
 def test_functions_are_called_with_the_same_result(name):
     plain, called, composite = both(lambda m, q, v, a, dq, dv, da: TEXTS[name](m, q, v, a), SIZES, INPUTS)
     np.testing.assert_allclose(called, plain, rtol=1e-12, atol=1e-12)
-    assert any(isinstance(piece.program, Program) for piece in composite.pieces)
+    assert any(isinstance(code, Program) for code in composite.codes)
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -121,5 +111,5 @@ def test_values_cross_from_piece_to_piece():
 
     plain, called, composite = both(text, SIZES, INPUTS)
     np.testing.assert_allclose(called, plain, rtol=1e-12)
-    names = [piece.program.name for piece in composite.pieces]
+    names = [call.code.name for call in composite.statements]
     assert "gravity_force" not in names and names.count("mass_product") == 1

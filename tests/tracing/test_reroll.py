@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.codegen.llvm.bounds import checked_rolled
+from linkwise.codegen.llvm.bounds import checked_program
 from linkwise.spatial.scalar import where
 from linkwise.tracing.block import Block
 from linkwise.tracing.interpreter import interpret
-from linkwise.tracing.program import Program, interpret_rolled
+from linkwise.tracing.program import Program
 from linkwise.tracing.reroll import rerolled
 from linkwise.tracing.tracer import trace
-from linkwise.tracing.verifier import verify_rolled
+from linkwise.tracing.verifier import verify
 
 N = 40
 
@@ -68,11 +68,11 @@ def test_the_same_numbers_from_less_code(text):
     straight = traced(text)
     looped = rerolled(straight)
     assert isinstance(looped, Program)
-    verify_rolled(looped)
+    verify(looped)
     assert looped.operations < len(straight.nodes) / 2
     for seed in range(3):
         given = [x.tolist() for x in inputs(seed)]
-        assert interpret_rolled(looped, given) == interpret(straight, given)  # to the last bit
+        assert interpret(looped, given) == interpret(straight, given)  # to the last bit
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -80,10 +80,10 @@ def test_the_same_numbers_from_less_code(text):
 def test_compiled_inside_its_memory(text, single):
     straight = traced(text)
     looped = rerolled(straight)
-    kernel = checked_rolled(looped, single=single)
+    kernel = checked_program(looped, single=single)
     states = [np.ascontiguousarray(np.stack([inputs(seed)[k] for seed in range(3)])) for k in range(3)]
     found = [np.empty((3, spec.size)) for spec in looped.outputs]
-    kernel.run(states, found, 3)
+    kernel.evaluate(states, found, 3)
     for state in range(3):
         expected = interpret(straight, [x[state].tolist() for x in states])
         for a, b in zip(found, expected, strict=True):

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from linkwise.codegen.llvm.bounds import checked_rolled
-from linkwise.tracing.program import interpret_rolled
+from linkwise.codegen.llvm.bounds import checked_program
+from linkwise.tracing.interpreter import interpret
 from linkwise.tracing.tiles import TILE, TiledSystem
-from linkwise.tracing.verifier import verify_rolled
+from linkwise.tracing.verifier import verify
 
 
 def system(n, seed, sparse):
@@ -21,11 +21,11 @@ def system(n, seed, sparse):
 def test_solutions(n, sparse):
     pattern, J, shift, right = system(n, n, sparse)
     made = TiledSystem(pattern, n + 1)
-    verify_rolled(made.factor)
-    verify_rolled(made.solve)
+    verify(made.factor)
+    verify(made.solve)
     matrix = [*J.T.ravel(), *range(n)]  # a column more, which is not part of it
-    factors = interpret_rolled(made.factor, [matrix, [shift]])[0]
-    x = interpret_rolled(made.solve, [factors, right.tolist()])[0]
+    factors = interpret(made.factor, [matrix, [shift]])[0]
+    x = interpret(made.solve, [factors, right.tolist()])[0]
     np.testing.assert_allclose(x, np.linalg.solve(shift * np.eye(n) - J, right), rtol=1e-12)
 
 
@@ -34,11 +34,11 @@ def test_compiled(single):
     n, count = 2 * TILE + 3, 3
     pattern, J, shift, right = system(n, 0, sparse=True)
     made = TiledSystem(pattern, n)
-    factor, solve = (checked_rolled(program, single=single) for program in (made.factor, made.solve))
+    factor, solve = (checked_program(program, single=single) for program in (made.factor, made.solve))
     factors, x = np.empty((count, made.total)), np.empty((count, n))
     shifts = shift * np.arange(1.0, count + 1.0)
-    factor.run([np.tile(J.T.ravel(), (count, 1)), shifts[:, None].copy()], [factors], count)
-    solve.run([factors, np.tile(right, (count, 1))], [x], count)
+    factor.evaluate([np.tile(J.T.ravel(), (count, 1)), shifts[:, None].copy()], [factors], count)
+    solve.evaluate([factors, np.tile(right, (count, 1))], [x], count)
     for k in range(count):
         np.testing.assert_allclose(x[k], np.linalg.solve(shifts[k] * np.eye(n) - J, right), rtol=1e-12)
 

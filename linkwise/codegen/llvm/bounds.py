@@ -8,7 +8,7 @@ names. The scratch memory is filled with NaNs before each call, so that a value 
 result.
 
     kernel = checked_batch(program)          # runs like a BatchKernel, some fifty times slower
-    kernel.run(inputs, outputs, count)
+    kernel.evaluate(inputs, outputs, count)
 
 Where in the scratch memory an instruction of a straight-line body may reach is known before anything runs:
 :func:`verify_scratch` finds it in the text.
@@ -25,14 +25,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from linkwise.codegen.llvm import jit, kernel, machines, rolled_source, source, transcendental
+from linkwise.codegen.llvm import jit, kernel, machines, program_kernel, source, transcendental
 from linkwise.codegen.llvm.body import Body
 from linkwise.codegen.llvm.ir import Function, Shape, module_text
 from linkwise.codegen.llvm.plan import make_plan
-from linkwise.codegen.llvm.rolled import RolledKernel
+from linkwise.codegen.llvm.program_kernel import ProgramKernel
 from linkwise.tracing.block import Block
 from linkwise.tracing.program import Program
-from linkwise.tracing.verifier import verify, verify_rolled
+from linkwise.tracing.verifier import verify
 
 _TYPE = r"(<\d+ x \w+>|\w+)"
 _LOAD = re.compile(rf"^\s*%[\w.]+ = load {_TYPE}, ptr ([%@][\w.]+)(?:, align (\d+))?")
@@ -207,6 +207,16 @@ class Watch:
             self._ranges[3 * k + 1 : 3 * k + 4] = [begin, begin + size, int(writable)]
         self._fault[0] = 0
 
+    def call(
+        self, ranges: Sequence[tuple[int, int, bool]], scratch: int, scratch_bytes: int, inside: Callable[[], None]
+    ) -> None:
+        """Run something that may touch these ranges, in scratch memory full of NaNs."""
+        with self.lock:
+            self.allow(ranges)
+            _poison(scratch, scratch_bytes)
+            inside()
+            self.judge()
+
     def judge(self) -> None:
         """Raise if the call touched anything else."""
         site, address, size = self._fault
@@ -239,18 +249,29 @@ def checked_batch(
     return made
 
 
-def checked_rolled(program: Program, dtype: DTypeLike = np.float64, *, single: bool = False) -> RolledKernel:
-    """A kernel with loops that watches itself."""
+def checked_program(program: Program, dtype: DTypeLike = np.float64, *, single: bool = False) -> ProgramKernel:
+    """A kernel with loops that watches itself; for programs that need nothing of the caller's but rows."""
     machine, item = machines.host(), np.dtype(dtype).itemsize
-    verify_rolled(program)
-    text = rolled_source.rolled_module(program, machine, item * 8, single=single)
+    verify(program)
+    vector = machine.lanes(dtype)
+    lanes = 1 if single else vector
+    text = program_kernel.program_module(program, machine, item * 8, lanes)
     watch = Watch(text)
     obj = bytes(jit.compile_text(instrumented(text), machine))
-    library = jit.Library(obj, (rolled_source.ENTRY, rolled_source.FRAME_ENTRY), watch.imports)
-    vector = machine.lanes(dtype)
-    made = RolledKernel(program, dtype, library, 1 if single else vector, vector)
-    fixed = [(int(table.ctypes.data), table.nbytes, False) for table in made._table.parts]
-    made._call = _watched(made._call, watch, _rows(program, item), made.scratch_bytes, fixed)
+    library = jit.Library(obj, (program_kernel.ENTRY, program_kernel.FRAME_ENTRY), watch.imports)
+    made = ProgramKernel(program, dtype, library, lanes, vector)
+    call, size = made._call, made.memory.bytes
+    fixed = [(int(part.ctypes.data), part.nbytes, False) for part in made.memory.parts]
+
+    def run(arrays: Any, first: int, count: int, scratch: int, table: int) -> None:
+        ranges = [*fixed, (scratch, size, True), (table, made.memory.table.nbytes, False)]
+        ranges.append((ctypes.addressof(arrays), ctypes.sizeof(arrays), False))
+        for place, buffer in zip(arrays, program.kept, strict=False):
+            row = buffer.size * item
+            ranges.append((int(place or 0) + first * row, count * row, buffer.store))
+        watch.call(ranges, scratch, size, lambda: call(arrays, first, count, scratch, table))
+
+    made._call = run
     return made
 
 
@@ -290,7 +311,7 @@ class CheckedState:
         self._call(ins, outs, 1, frame + -frame % 64)
 
 
-def _rows(program: Block | Program, item: int) -> tuple[list[int], list[int]]:
+def _rows(program: Block, item: int) -> tuple[list[int], list[int]]:
     """Bytes of one state in each input and output."""
     return [a.size * item for a in program.inputs], [a.size * item for a in program.outputs]
 
@@ -300,20 +321,15 @@ def _watched(
     watch: Watch,
     rows: tuple[list[int], list[int]],
     scratch_bytes: int,
-    fixed: Sequence[tuple[int, int, bool]] = (),
 ) -> Any:
     """The way into compiled code, with the table filled before and looked at after."""
 
-    def run(ins: Any, outs: Any, count: int, scratch: int, *more: Any) -> None:
-        ranges = [*fixed, (scratch, scratch_bytes, True)]
+    def run(ins: Any, outs: Any, count: int, scratch: int) -> None:
+        ranges = [(scratch, scratch_bytes, True)]
         for pointers, sizes, writable in ((ins, rows[0], False), (outs, rows[1], True)):
             ranges.append((ctypes.addressof(pointers), ctypes.sizeof(pointers), False))
             ranges += [(int(place or 0), count * size, writable) for place, size in zip(pointers, sizes, strict=True)]
-        with watch.lock:
-            watch.allow(ranges)
-            _poison(scratch, scratch_bytes)
-            call(ins, outs, count, scratch, *more)
-            watch.judge()
+        watch.call(ranges, scratch, scratch_bytes, lambda: call(ins, outs, count, scratch))
 
     return run
 

@@ -134,7 +134,7 @@ class BatchKernel:
         )
         self._slot = slot
 
-    def run(
+    def evaluate(
         self,
         inputs: Sequence[NDArray[Any]],
         outputs: Sequence[NDArray[Any]],

@@ -23,20 +23,17 @@ class LLVM(Target):
 
     def source(self, program: Any, dtype: np.dtype[Any]) -> str:
         """The module of the batch kernel."""
-        from linkwise.codegen.llvm import machines, rolled_source, source
+        from linkwise.codegen.llvm import machines, source
+        from linkwise.codegen.llvm.program_kernel import program_module
 
-        bits = dtype.itemsize * 8
+        machine, bits = machines.host(), dtype.itemsize * 8
         if isinstance(program, Program):
-            return rolled_source.rolled_module(program, machines.host(), bits, single=False)
-        return source.batch_module(program, machines.host(), bits).text
+            return program_module(program, machine, bits, machine.lanes(dtype))
+        return source.batch_module(program, machine, bits).text
 
     def routine_source(self, routine: Program, dtype: np.dtype[Any]) -> str:
         """The module of a loop over time, as many states at a time as a vector has lanes."""
-        from linkwise.codegen.llvm import machines
-        from linkwise.codegen.llvm.routine import routine_module
-
-        machine = machines.host()
-        return routine_module(routine, machine, dtype.itemsize * 8, machine.lanes(dtype))
+        return self.source(routine, dtype)
 
     def available(self) -> bool:
         """Always: llvmlite comes with every installation."""

@@ -12,7 +12,7 @@ import linkwise as lw
 from linkwise.codegen.cuda import layout
 from linkwise.codegen.cuda.routine import parameters, routine_kernel
 from linkwise.codegen.cuda.source import rollout_kernel
-from linkwise.codegen.hosted import HostedRoutine
+from linkwise.codegen.hosted import HostedProgram
 from linkwise.codegen.steps import Rollout, repeated
 from linkwise.errors import InputError
 from linkwise.sim.work import program
@@ -61,7 +61,7 @@ def test_loops_tables_and_records(dtype: Any, tmp_path: Path) -> None:
     kernel = EmulatedRoutine(routine, dtype, tmp_path)
     for count in (1, 3, LANES, 21):
         starts = np.random.default_rng(0).integers(1, 12, count)
-        for a, b in zip(run(kernel, starts, dtype), run(HostedRoutine(routine, dtype), starts, dtype), strict=True):
+        for a, b in zip(run(kernel, starts, dtype), run(HostedProgram(routine, dtype), starts, dtype), strict=True):
             np.testing.assert_array_equal(a, b)
 
 
@@ -93,7 +93,7 @@ def test_curves_and_series(members: int, tmp_path: Path) -> None:
     count = 6
     given = np.random.default_rng(1).normal(size=(5, members, 2))
     found = []
-    for kernel in (EmulatedRoutine(routine, float, tmp_path), HostedRoutine(routine)):
+    for kernel in (EmulatedRoutine(routine, float, tmp_path), HostedProgram(routine)):
         own = {
             "t": np.array([-1.0, 0.0, 0.3, 0.5, 3.0, 2.0])[:, None],
             "p": np.full((count, 4), 7.0),
@@ -140,7 +140,7 @@ def test_long_programs_are_functions(tmp_path: Path, monkeypatch: pytest.MonkeyP
     )
     x, y = np.random.default_rng(0).normal(size=(2, 9, n))
     expected = {"x": x, "y": y.copy(), "z": np.empty((9, n))}
-    HostedRoutine(routine).run(expected, {}, {}, 9)
+    HostedProgram(routine).run(expected, {}, {}, 9)
     for most, registers, local, together in (
         (10**6, 96, True, False),
         (1, 96, True, False),
@@ -185,7 +185,7 @@ def test_many_steps_as_any_routine(
     found = []
     emulated = EmulatedRoutine(routine, float, tmp_path)
     assert ("__syncthreads_or(" in emulated.kernel.text) == together
-    for kernel in (emulated, HostedRoutine(routine)):
+    for kernel in (emulated, HostedProgram(routine)):
         rows = {
             "given0": np.random.default_rng(0).normal(size=(count, 2)),
             "given2": np.arange(count)[:, None] * 0.01,
@@ -222,7 +222,7 @@ def test_programs_with_loops(dtype: Any, tmp_path: Path) -> None:
     }
     found = []
     routine = Program("system", buffers, calls)
-    for kernel in (EmulatedRoutine(routine, dtype, tmp_path), HostedRoutine(routine, dtype)):
+    for kernel in (EmulatedRoutine(routine, dtype, tmp_path), HostedProgram(routine, dtype)):
         rows["x"] = np.full((count, n), np.nan, dtype)
         kernel.run(rows, {}, {}, count)
         found.append(rows["x"])

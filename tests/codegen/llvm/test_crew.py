@@ -29,7 +29,7 @@ def batch(count, seed=0):
 
 def run(kernel, inputs, threads):
     outputs = [np.full((len(inputs[0]), a.size), np.nan) for a in mixture().outputs]
-    kernel.run(inputs, outputs, len(inputs[0]), threads)
+    kernel.evaluate(inputs, outputs, len(inputs[0]), threads)
     return outputs
 
 

@@ -48,7 +48,7 @@ def test_fences(dtype, at_end):
         inputs, outputs = [f.array for f in fenced[:3]], [f.array for f in fenced[3:]]
         for array in inputs:
             array[...] = rng.uniform(-1, 1, array.shape)
-        kernel.run(inputs, outputs, count)
+        kernel.evaluate(inputs, outputs, count)
         if count in (1, 9, 40):
             tolerance = 1e-12 if dtype is np.float64 else 1e-3
             for got, expected in zip(outputs, interpret(program, inputs), strict=True):
@@ -74,7 +74,7 @@ def test_transposes_woven_or_apart(dtype, spacing, monkeypatch):
                 inputs, results = arrays[: len(sizes)], arrays[len(sizes) :]
                 for array in inputs:
                     array[...] = rng.uniform(-1, 1, array.shape)
-                kernel.run(inputs, results, count)
+                kernel.evaluate(inputs, results, count)
                 if at_end:
                     tolerance = 1e-12 if dtype is np.float64 else 1e-3
                     for got, expected in zip(results, interpret(program, inputs), strict=True):
@@ -99,7 +99,7 @@ def test_canaries(dtype):
         for count in (0, 1, 3, 7, 8, 9, 16, 17, 33):
             x = np.random.default_rng(count).normal(size=(count, width)).astype(dtype)
             room = np.full((count + 6, width), 123.0, dtype)
-            kernel.run([x], [room[3 : count + 3]], count)
+            kernel.evaluate([x], [room[3 : count + 3]], count)
             assert np.array_equal(room[3 : count + 3], -x)
             assert (room[:3] == 123).all()
             assert (room[count + 3 :] == 123).all()
@@ -137,7 +137,7 @@ def test_in_place(spacing, monkeypatch):
     program = Block("p", nodes, (ArraySpec("x", (7,)),), (ArraySpec("y", (7,)),), (tuple(range(7, 14)),))
     x = np.random.default_rng(0).normal(size=(53, 7))
     expected = x * x[:, ::-1]
-    kernel_on(machines.host(), program).run([x], [x], 53)
+    kernel_on(machines.host(), program).evaluate([x], [x], 53)
     assert np.array_equal(x, expected)
 
 

@@ -52,7 +52,7 @@ def test_wide_outputs(dtype: type, size: int, far: bool, monkeypatch: pytest.Mon
             room = np.full(count * size + shift + 8, np.nan, dtype)
             wide = room[shift : shift + count * size].reshape(count, size)
             narrow = np.full((count, 3), np.nan, dtype)
-            kernel.run([x], [wide, narrow], count)
+            kernel.evaluate([x], [wide, narrow], count)
             assert np.isnan(room[:shift]).all()
             assert np.isnan(room[shift + count * size :]).all()
             expected = [interpret(program, [row.tolist()]) for row in x.astype(float)]
@@ -81,11 +81,11 @@ def test_results_at_odd_addresses(dtype: type, far: bool, monkeypatch: pytest.Mo
     for count in (1, 16, 19):
         x = np.random.default_rng(count).uniform(-1, 1, size=(count, N_IN)).astype(dtype)
         expected, narrow = np.empty((count, size), dtype), np.empty((count, 3), dtype)
-        kernel.run([x], [expected, narrow], count)
+        kernel.evaluate([x], [expected, narrow], count)
         for shift in range(64):
             room = np.full(expected.nbytes + 192, 0xAB, np.uint8)
             wide = room[64 + shift :][: expected.nbytes].view(dtype).reshape(count, size)
-            kernel.run([x], [wide, narrow], count)
+            kernel.evaluate([x], [wide, narrow], count)
             assert np.array_equal(wide, expected)
             assert (room[: 64 + shift] == 0xAB).all()
             assert (room[64 + shift + expected.nbytes :] == 0xAB).all()

@@ -21,9 +21,9 @@ def test_rows_of_any_length_also_in_place(machine, size):
     kernel = kernel_on(machine, _tripled(size))
     x = np.random.default_rng(size).integers(-99, 100, (21, size)).astype(float)
     around = np.full((23, size), np.nan)
-    kernel.run([x], [around[1:22]], 21)
+    kernel.evaluate([x], [around[1:22]], 21)
     np.testing.assert_array_equal(around[1:22], 3 * x)
     assert np.isnan(around[[0, 22]]).all()  # nothing is written before the first row and behind the last
     expected = 3 * x
-    kernel.run([x], [x], 21)
+    kernel.evaluate([x], [x], 21)
     np.testing.assert_array_equal(x, expected)
