@@ -159,7 +159,9 @@ class _Piece:
     def public(self) -> tuple[Buffer, ...]:
         """The buffers of the caller."""
         sizes = {**dict.fromkeys(self.kept, 1), **self.state, **self.memory}
-        found = [Buffer(f"in:{each}", size, load=True, store=True, shape=self._shape(each)) for each, size in sizes.items()]
+        found = [
+            Buffer(f"in:{each}", size, load=True, store=True, shape=self._shape(each)) for each, size in sizes.items()
+        ]
         sizes = {**self.given, **dict.fromkeys((*self.steering, "duration"), 1)}
         found += [Buffer(f"in:{each}", size, load=True, shape=self._shape(each)) for each, size in sizes.items()]
         return (*found, Buffer("out:status", 1, store=True, shape=()))
@@ -175,7 +177,9 @@ class _Piece:
         statements += self._call("unite", self._united, {**self.state, **self.given, **self.memory})
         if m.samplers:
             limits, slack = self.limits
-            moment = program("moment", lambda t, own: {"t_seek": t[0] + own[slack]}, {"t": 1, "own": self._size(limits)})
+            moment = program(
+                "moment", lambda t, own: {"t_seek": t[0] + own[slack]}, {"t": 1, "own": self._size(limits)}
+            )
             statements += self.work.call(moment, {"t": "in:t", "own": limits})
             statements += seeking(m, "t_seek")
 
@@ -204,10 +208,12 @@ class _Piece:
     def _call(self, name: str, text: Text, sizes: dict[str, int]) -> list[Statement]:
         """A text on what is kept and given."""
         traced = program(name, lambda *given: text(dict(zip(sizes, given, strict=True))), sizes)
-        return list(self.work.call(traced, {each: f"in:{each}" for each in sizes} | {"memory_own": "memory", "p_own": "p"}))
+        return list(
+            self.work.call(traced, {each: f"in:{each}" for each in sizes} | {"memory_own": "memory", "p_own": "p"})
+        )
 
     def _united(self, given: dict[str, Flat]) -> dict[str, Any]:
-        """The state in one row, the parameters with room for the rows of tables, and what is still known of the past."""
+        """The state in one row, the parameters with room for the rows of tables, what is still known of the past."""
         m = self.motion
         found: dict[str, Any] = {"y": [x for each in self.state for x in given[each]]}
         if m.np:
@@ -268,7 +274,15 @@ class _FixedPiece(_Piece):
         steps = where(duration > 0.0, below + 1.0, 0.0)
         h = duration / (below + 1.0)
         slack = where(slack < 1e-9 * h, 1e-9 * h, slack)
-        clock = {"step": 0.0, "stop": steps, "countdown": _NEVER, "every": _NEVER, "next": 0.0, "status": RUNNING, "t": t}
+        clock = {
+            "step": 0.0,
+            "stop": steps,
+            "countdown": _NEVER,
+            "every": _NEVER,
+            "next": 0.0,
+            "status": RUNNING,
+            "t": t,
+        }
         start = {"t0": t, "h": h, "end": end, "slack": slack}
         return {"clock": [clock[each] for each in CLOCK], "start": [start[each] for each in START]}
 

@@ -78,7 +78,9 @@ def _function_files(program: Block | Program, bits: int, states: States | int) -
     if isinstance(program, Program) and (program.tables or program.records or program.curves or program.series):
         raise InputError(
             f"{name} takes arrays of any number of rows, for which there is no test program",
-            got=", ".join([*program.tables, *(each for each, _ in (*program.records, *program.curves, *program.series))]),
+            got=", ".join(
+                [*program.tables, *(each for each, _ in (*program.records, *program.curves, *program.series))]
+            ),
             do='take the text alone, .source("c")',
         )
     given = random_states(program, states) if isinstance(states, int) else states

@@ -58,8 +58,10 @@ class _File:
             self.parameters = block.parameters(sized=True)
         else:
             self.writer = many = ProgramWriter(program, bits)
-            described, kind = list(many.described()), f"{many.name}_workspace"
-            last = "Outputs and workspace must not overlap each other, nor the inputs. Nothing need be in the workspace."
+            described, kind = many.described(), f"{many.name}_workspace"
+            last = (
+                "Outputs and workspace must not overlap each other, nor the inputs. Nothing need be in the workspace."
+            )
             self.workspace = [f"typedef struct {{ {many.real} memory[{max(1, many.workspace)}]; }} {kind};", ""]
             self.parameters = [*many.parameters(sized=True), f"{kind} *workspace"]
         self.comment = comment(program.name, self.writer.real, described, last)

@@ -55,7 +55,11 @@ class ProgramWriter:
     """
 
     def __init__(
-        self, program: Program, bits: int, name: str | None = None, functions: dict[object, tuple[str, int]] | None = None
+        self,
+        program: Program,
+        bits: int,
+        name: str | None = None,
+        functions: dict[object, tuple[str, int]] | None = None,
     ) -> None:
         if not all(_compilable(code) for code in (program, *program.codes)):
             raise InputError(
@@ -84,7 +88,9 @@ class ProgramWriter:
 
         self.names = {buffer.name: named(buffer.label) for buffer in program.buffers}
         self.names[PARAMETERS] = f"{self.name}_parameters"
-        self.arrays = {each: named(each) for each, _ in _arrays(program)} | {each: named(each) for each in program.tables}
+        self.arrays = {each: named(each) for each, _ in _arrays(program)} | {
+            each: named(each) for each in program.tables
+        }
         self.counts = {each: named(f"{self.arrays[each]}_rows") for each, _ in (*program.records, *program.curves)}
         written = {name for statement in program.walk() for name in _written(statement)}
         self.own = [b for b in program.buffers if not b.store and (not b.load or b.name in written)]
@@ -110,7 +116,7 @@ class ProgramWriter:
         """Numbers that the function and all that it calls need besides the caller's arrays."""
         return self.size + self._beyond
 
-    def described(self) -> list[tuple[str, Sequence[tuple[str, str]]]]:
+    def described(self) -> list[tuple[str, list[tuple[str, str]]]]:
         """The caller's arrays by titles, with a word on the size of each."""
         sizes = dict(_arrays(self.program))
         taken = [(name, shape_of(b.spec) + (", changed" if b.store else "")) for name, b in self.inputs]
@@ -289,7 +295,7 @@ class ProgramWriter:
         yield "}"
 
     def _seek(self, curve: str, time: str, target: str, offset: int) -> Iterator[str]:
-        """The row is looked for only where the part does not hold the right one; the last that begins before the time."""
+        """The last row that begins before the time; looked for only where the part does not hold it already."""
         width = dict(self.program.curves)[curve]
         t, rows, part = f"{self._use(time)}[0]", self._array(curve), self._use(target)
         yield f"if (!({part}[{offset}] <= {t} && {t} < {part}[{offset + 1}])) {{"

@@ -30,9 +30,5 @@ class C(Target):
         """The function, its header, and a test program."""
         return emit_c(program, folder, bits=dtype.itemsize * 8)
 
-    def routine_source(self, routine: Program, dtype: np.dtype[Any]) -> str:
-        """A loop over time, for one state: many steps of a function."""
-        return c_source(routine, dtype.itemsize * 8)
-
 
 TARGET = C()

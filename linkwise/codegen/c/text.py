@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from linkwise.codegen.c.ops import literal
@@ -20,7 +20,7 @@ def wrapped(head: str, parts: Sequence[str], tail: str, none: str = "void") -> l
     return [head, *(f"    {part}," for part in parts[:-1]), f"    {parts[-1]}{tail}"]
 
 
-def literals(values: Sequence[Any], bits: int) -> list[str]:
+def literals(values: Iterable[Any], bits: int) -> list[str]:
     """Numbers for an initialiser."""
     return [literal(float(value), bits).strip("()") for value in values]
 

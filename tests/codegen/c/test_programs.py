@@ -68,8 +68,7 @@ class InC:
 
 
 @needs_compiler
-@pytest.mark.parametrize("bits", [64, 32])
-@pytest.mark.parametrize("name", ["forward_dynamics", "inverse_dynamics", "center_of_mass"])
+@pytest.mark.parametrize(("name", "bits"), [("forward_dynamics", 64), ("inverse_dynamics", 32), ("center_of_mass", 64)])
 def test_functions_of_many_links_build_and_pass_their_test(name: str, bits: int, tmp_path: Path) -> None:
     function = chain(70).function(name)
     assert isinstance(function.program_for(TARGET), Program)
@@ -94,7 +93,9 @@ def test_many_links_agree_with_the_kernel(tmp_path: Path) -> None:
 def test_size_of_the_text_is_that_of_tables() -> None:
     """Twice the links are twice the numbers, and no more code."""
     texts = [chain(links).function("forward_dynamics").source("c") for links in (80, 160)]
-    code = [[line for line in text.splitlines() if not line.lstrip(" -").startswith(tuple("0123456789"))] for text in texts]
+    code = [
+        [line for line in text.splitlines() if not line.lstrip(" -").startswith(tuple("0123456789"))] for text in texts
+    ]
     assert len(code[0]) == len(code[1])
     assert len(texts[1]) < 2 * len(texts[0])
 
@@ -155,14 +156,16 @@ def test_simulators_move_as_the_simulation_does(case: str, tmp_path: Path) -> No
 def test_one_piece_is_a_whole_simulation(method: str, tmp_path: Path) -> None:
     simulation = arm(method=method, rtol=1e-8, dt=1e-3)
     there = InC(simulation, tmp_path)
-    motion = lw.simulate(models.planar_arm(), simulation.q, simulation.v, 1.0, 1e-3 if method == "rk4" else None, method, 1e-8)
+    motion = lw.simulate(
+        models.planar_arm(), simulation.q, simulation.v, 1.0, 1e-3 if method == "rk4" else None, method, 1e-8
+    )
     assert there.advance(1.0) == 0
     assert np.abs(np.array(there.now.q) - motion.q[-1]).max() <= 1e-11
     assert np.abs(np.array(there.now.v) - motion.v[-1]).max() <= 1e-11
 
 
 @needs_compiler
-@pytest.mark.parametrize("case", ["rk4", "dopri5", "samples, table", "generalized_alpha", "four-bar rk4"])
+@pytest.mark.parametrize("case", ["rk4", "dopri5", "samples, table"])
 def test_the_files_of_a_simulator_pass_their_test(case: str, tmp_path: Path) -> None:
     simulation = CASES[case]()
     passes(emit_c(simulation, tmp_path), *SANITIZERS)
