@@ -16,9 +16,10 @@ import linkwise as lw
 from bench.scale import from_arrays
 from linkwise.codegen import targets
 from linkwise.codegen.cuda.instructions import instructions
-from linkwise.codegen.cuda.rolled_plan import LoopPlan, planned
+from linkwise.codegen.cuda.row_loops import LinkLoop, LoopPlans
 from linkwise.rolled.function import RolledFunction
-from linkwise.tracing.program import Program
+from linkwise.tracing.block import Block
+from linkwise.tracing.program import Program, Stretch
 
 CHECKED = 64  # states compared with the CPU
 FUNCTIONS = ("inverse_dynamics", "forward_dynamics")
@@ -28,15 +29,18 @@ def moved_and_issued(program: Program) -> tuple[int, int]:
     """Numbers that one state's loops move between registers and memory, and the instructions of its arithmetic."""
     arrays = (*program.inputs, *program.outputs)
     moved, issued = 2 * sum(array.size for array in arrays), 0  # from rows to lanes, or back
-    members = np.bincount(program.kinds)
-    for plan in (step for step in planned(program) if isinstance(step, LoopPlan)):
-        carried = {(each.space, each.target) for each in plan.carried}
-        for kind, body in plan.bodies.items():
-            outputs = zip(body.outputs, body.program.outputs, strict=True)
-            stored = sum(spec.size for s, spec in outputs if (s.space, s.column) not in carried)
+    for plan in (loop for loop in LoopPlans(program).loops.values() if isinstance(loop, LinkLoop)):
+        first, count = program.range_of[str(plan.loop.over)]
+        rows, (column,) = program.rows[first : first + count], plan.columns
+        members = np.bincount(rows[:, column], minlength=len(plan.calls)) if column >= 0 else [count]
+        carried = {Stretch(each.buffer, each.target) for each in plan.carried}
+        for kind, call in plan.calls.items():
+            outputs = zip(call.outputs, call.code.outputs, strict=True)
+            stored = sum(spec.size for place, spec in outputs if place not in carried)
             stored *= 1 if plan.angles is None else 2  # a sine and a cosine
             moved += int(members[kind]) * (len(plan.early[kind]) + stored)
-            issued += int(members[kind]) * len(instructions(body.program))
+            assert isinstance(call.code, Block)
+            issued += int(members[kind]) * len(instructions(call.code))
     return moved, issued
 
 

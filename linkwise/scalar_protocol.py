@@ -12,6 +12,16 @@ from typing import Any
 HANDLERS: dict[str, Callable[..., Any]] = {}
 
 
+def is_several(value: Any) -> bool:
+    """Whether an operand is several numbers, as NumPy's scalars see it: an array, a list or a tuple."""
+    return isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) > 0
+
+
+def of_each(operation: Callable[[Any], Any], values: Any) -> Any:
+    """An operation on each of several numbers; NotImplemented for anything else, whose own operators then lead."""
+    return HANDLERS["each"](operation, (values,)) if is_several(values) else NotImplemented
+
+
 class NumPyScalar:
     """The base of scalars that stand for numbers without being floats."""
 

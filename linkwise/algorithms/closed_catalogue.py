@@ -77,11 +77,6 @@ def _held(t: Trees, q: Flat, v: Flat, vdot: Flat, multipliers: Flat, time: Flat 
     return closed_system.held(t.fast, q, v, vdot, multipliers, t.constraints(t.fast), instant(time))
 
 
-def _relative_poses(t: Trees, q: Flat) -> Any:
-    poses = closed_system.relative_poses(t.fast, q, t.constraints(t.fast))
-    return poses or np.empty((0, 4, 4), object)
-
-
 def _wrenches(t: Trees, q: Flat, v: Flat, multipliers: Flat, time: Flat | None) -> Any:
     closures, _ = equations(t.fast, q, v, t.constraints(t.fast), instant(time))
     return closed_system.wrenches(closures, multipliers)
@@ -104,7 +99,6 @@ CLOSED: dict[str, Text] = {
     "constraint_push": Text(("q", "multipliers"), _constraint_push, ("t", "active")),
     "correction": Text(("q", "multipliers"), _correction, ("t", "active")),
     "held": Text(("q", "v", "vdot", "multipliers"), _held, ("t",), result=closed_system.Held),
-    "closure_poses": Text(("q",), _relative_poses),
     "closure_wrenches": Text(("q", "v", "multipliers"), _wrenches, ("t",)),
 }
 """Functions of models that have closures."""

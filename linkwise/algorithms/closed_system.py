@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 from linkwise.algorithms.closure_solver import ClosureSolver
 from linkwise.algorithms.configuration import integrate
 from linkwise.algorithms.equations import Between, Constraint, Equations, equations, joints_of
-from linkwise.algorithms.freedoms import Matrix
 from linkwise.algorithms.inverse_dynamics import Forces, external_force, needed_forces
-from linkwise.algorithms.kinematics import Placed, placed
+from linkwise.algorithms.kinematics import placed
 from linkwise.algorithms.sweeps import each, elementwise, generalized, only_at
 from linkwise.model.closures.base import Closure, Relation, RelativePose
 from linkwise.model.tree import Tree
@@ -58,18 +57,6 @@ def closure_error(tree: Tree, q: Flat, constraints: Sequence[Constraint], t: Sca
             own = [x for _, joint in joints_of(tree, constraint) for x in joint.coordinates(q)]
             errors += constraint.type.residual(own, t)
     return errors
-
-
-def relative_poses(tree: Tree, q: Flat, constraints: Sequence[Constraint]) -> list[Matrix]:
-    """Where frame b of each closure is, seen from its frame a (4×4); of those between frames only. O(n)."""
-    frames = placed(tree, q)
-    found = []
-    for c in constraints:
-        if isinstance(c, Between):
-            a, b = c.a.within(frames, q), c.b.within(frames, q)
-            X = RelativePose(b.R, b.p).seen_from(RelativePose(a.R, a.p))
-            found.append(Placed(X.R, X.p).matrix())
-    return found
 
 
 def closure_rate(tree: Tree, q: Flat, v: Flat, constraints: Sequence[Constraint], t: Scalar) -> list[Scalar]:

@@ -67,7 +67,8 @@ def equations(
 ) -> tuple[list[Equations], Pulls]:
     """The equations of each constraint, and the pulls of all of them together.
 
-    ``closed``: of equations that join two origins, only what accelerations obey is asked for: no residual, no rate.
+    ``closed``: only what accelerations obey in a closed state is asked for: turns are told by their sines, and of
+    equations that join two origins there is no residual and no rate.
     """
     motions = LinkMotions(tree, q, v)
     each = [
@@ -110,8 +111,8 @@ def _pulls(tree: Tree, each: Sequence[Equations]) -> Pulls:
 def _between(motions: LinkMotions, closure: Between, t: Scalar, closed: bool) -> Equations:
     joined = closed and closure.type.joins_origins
     X = relative_motion(motions.of(closure.a), motions.of(closure.b), joined=joined)
-    residual, rate, bias = _in_time(closure.type, X, t)
-    on_b, on_a = _rows(closure.type, X, t)
+    residual, rate, bias = _in_time(closure.type, X, t, closed)
+    on_b, on_a = _rows(closure.type, X, t, closed)
     made = Equations(residual, rate, bias, wrenches=on_b)
     for place, own in ((closure.b, on_b), (closure.a, on_a)):
         if place.link is not None:
@@ -120,11 +121,13 @@ def _between(motions: LinkMotions, closure: Between, t: Scalar, closed: bool) ->
     return made
 
 
-def _in_time(closure: Closure, X: RelativeMotion, t: Scalar) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+def _in_time(
+    closure: Closure, X: RelativeMotion, t: Scalar, closed: bool
+) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
     """e; ė and the rates' residuals; ë and their rates: along the motion with v̇ = 0."""
     first, second = new_level(), new_level()
     R, p, V, s = X.in_time(first, second)
-    pose = RelativePose(R, p)
+    pose = RelativePose(R, p, closed=closed)
     value, slope = parts_of_level(closure.residual(pose, t + s), second)
     e, e_dot = parts_of_level(value, first)
     _, e_ddot = parts_of_level(slope, first)
@@ -134,17 +137,18 @@ def _in_time(closure: Closure, X: RelativeMotion, t: Scalar) -> tuple[list[Scala
     return e, [*e_dot, *rates], [*e_ddot, *rates_dot]
 
 
-def _rows(closure: Closure, X: RelativeMotion, t: Scalar) -> tuple[list[Force], list[Force]]:
+def _rows(closure: Closure, X: RelativeMotion, t: Scalar, closed: bool) -> tuple[list[Force], list[Force]]:
     """For each equation the forces on b and on a, at their origins and in their axes, whose power is its rate.
 
     Equations between places speak in a's axes, those between rates in b's: there most of a row's numbers are constant.
     """
     places: list[list[Scalar]] = []
     rates: list[list[Scalar]] = []
-    still = RelativePose(X.R, X.p)
+    still = RelativePose(X.R, X.p, closed=closed)
     for i in range(6):
         level = new_level()
-        places.append(parts_of_level(closure.residual(RelativePose(*X.displaced(i, level)), t), level)[1])
+        displaced = RelativePose(*X.displaced(i, level), closed=closed)
+        places.append(parts_of_level(closure.residual(displaced, t), level)[1])
         level = new_level()
         V = Motion.of([Dual(x, 1.0 if i == j else 0.0, level) for j, x in enumerate(X.V)])
         rates.append(parts_of_level(closure.rate_residual(still, V, t), level)[1])

@@ -129,6 +129,19 @@ def place_of(arrays: Sequence[Any]) -> Target | None:
     return None
 
 
+def check_on_host(what: str, *arrays: Any) -> None:
+    """Raise InputError where something that computes with NumPy is given arrays in the memory of a device."""
+    place = place_of(arrays)
+    if place is not None:
+        held = next(array for array in arrays if type(array) not in _ON_HOST and place.holds(array))
+        raise InputError(
+            f"{what} on the host only",
+            got=f"an array on a device: {type(held).__module__}.{type(held).__name__}",
+            allowed="NumPy arrays",
+            do="copy them to the host first, x.get() with CuPy or x.cpu().numpy() with PyTorch, and the results back",
+        )
+
+
 def real(dtype: Any) -> np.dtype[Any]:
     """A precision that there is code for."""
     try:

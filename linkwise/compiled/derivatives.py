@@ -16,9 +16,10 @@ from typing import Any, Literal, NamedTuple
 from linkwise.compiled.function import Chart, CompiledFunction
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.spatial import scalar
-from linkwise.tracing.forward import Tangent, tangents
-from linkwise.tracing.replay import NUMBERS, Table, values
-from linkwise.tracing.reverse import Cotangent, cotangents
+from linkwise.tracing.forward import Tangent
+from linkwise.tracing.program_derivatives import called, has_reverse, program_cotangents, program_tangents
+from linkwise.tracing.replay import NUMBERS, Table
+from linkwise.tracing.reverse import Cotangent
 
 Flat = Sequence[Any]
 Mode = Literal["forward", "reverse"]
@@ -61,12 +62,12 @@ def jacobian(f: CompiledFunction, name: str, mode: Mode | None = None) -> Compil
     columns = _size(shape)
     outputs = f.program.outputs
     rows = sum(array.size for array in outputs)
-    chosen = mode or ("reverse" if rows < columns else "forward")
+    chosen = mode or ("reverse" if rows < columns and has_reverse(f.program) else "forward")
     if chosen not in ("forward", "reverse"):
         raise InputError("no such mode of differentiation", got=repr(mode), allowed='"forward", "reverse" or None')
 
     def forward(*flat: Flat) -> Any:
-        moved = tangents(f.program, flat, _unit_directions(f, flat, name), ANY_SCALAR)
+        moved = program_tangents(f.program, flat, _unit_directions(f, flat, name), ANY_SCALAR)
         return [[[x.get(k, 0.0) for k in range(columns)] for x in array] for array in moved]
 
     def reverse(*flat: Flat) -> Any:
@@ -75,7 +76,7 @@ def jacobian(f: CompiledFunction, name: str, mode: Mode | None = None) -> Compil
         for array in outputs:
             weights.append([{row + i: 1.0} for i in range(array.size)])
             row += array.size
-        back = cotangents(f.program, flat, weights, ANY_SCALAR)
+        back = program_cotangents(f.program, flat, weights, ANY_SCALAR)
         position = _position(f, name)
         by_row = [_pulled(f, name, flat, [x.get(k, 0.0) for x in back[position]]) for k in range(rows)]
         starts = [sum(array.size for array in outputs[:i]) for i in range(len(outputs))]
@@ -128,7 +129,7 @@ def jvp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
         for (name, _), own in zip(f.inputs, flat, strict=False):
             rate = _pushed(f, name, own, given[name]) if name in given else [0.0] * len(own)
             directions.append([{0: x} for x in rate])
-        moved = tangents(f.program, flat[:cut], directions, ANY_SCALAR)
+        moved = program_tangents(f.program, flat[:cut], directions, ANY_SCALAR)
         return _result(
             f,
             [
@@ -150,7 +151,7 @@ def vjp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
 
     def text(*flat: Flat) -> Any:
         weights: list[list[Cotangent]] = [[{0: x} for x in array] for array in flat[cut:]]
-        back = cotangents(f.program, flat[:cut], weights, ANY_SCALAR)
+        back = program_cotangents(f.program, flat[:cut], weights, ANY_SCALAR)
         results = []
         for name in names:
             position = _position(f, name)
@@ -184,14 +185,13 @@ def value_and_gradient(f: CompiledFunction, names: Sequence[str]) -> CompiledFun
     kind: Any = ValueAndGradient if len(names) == 1 else tuple_of(("value", *(f"d_{name}" for name in names)))
 
     def text(*flat: Flat) -> Any:
-        found = values(f.program, flat, ANY_SCALAR)
-        back = cotangents(f.program, flat, [[{0: 1.0}]], ANY_SCALAR)
+        ((number,),) = called(f.program, flat, ANY_SCALAR)
+        back = program_cotangents(f.program, flat, [[{0: 1.0}]], ANY_SCALAR)
         gradients = []
         for name in names:
             own = [x.get(0, 0.0) for x in back[_position(f, name)]]
             gradients.append(_shaped(_pulled(f, name, flat, own), _tangent_shape(f, name)))
-        (number,) = f.program.results[0]
-        return kind(_shaped([found[number]], f.program.outputs[0].shape), *gradients)
+        return kind(_shaped([number], f.program.outputs[0].shape), *gradients)
 
     doc = _doc("The value and the gradient", f, ", ".join(names))
     return CompiledFunction(f"{f.name}_value_and_gradient_{'_'.join(names)}", text, f.inputs, doc, f.charts)

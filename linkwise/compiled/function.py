@@ -18,9 +18,10 @@ from linkwise.compiled.scalar_arrays import scalar_array
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError
 from linkwise.once import cached_property, once
 from linkwise.tracing.block import Block
+from linkwise.tracing.calls import CallingTracer
 from linkwise.tracing.counts import Counts, count
 from linkwise.tracing.program import Program
-from linkwise.tracing.tracer import Traced, Tracer
+from linkwise.tracing.tracer import Traced
 
 if TYPE_CHECKING:
     from linkwise.model_api.model import Model
@@ -73,15 +74,16 @@ class CompiledFunction:
         self._quick: Callable[..., Any] | None = None
 
     @cached_property
-    def _traced(self) -> tuple[Block, type[Any] | None]:
-        tracer = Tracer()
+    def _traced(self) -> tuple[Block | Program, type[Any] | None]:
+        tracer = CallingTracer(large_models=False)
         arguments = [tracer.input(name, shape) for name, shape in self.inputs]
         outputs, result_type = _named_outputs(self.text(*arguments))
-        return tracer.finish(self.name, outputs), result_type
+        made = tracer.composite(self.name, outputs) if tracer.calls else tracer.finish(self.name, outputs)
+        return made, result_type
 
     @property
-    def program(self) -> Block:
-        """The straight-line program of this function."""
+    def program(self) -> Block | Program:
+        """What this function computes: a straight-line block, or a program with the loops of its text."""
         return self._traced[0]
 
     @property
@@ -121,6 +123,10 @@ class CompiledFunction:
     def _built(self, dtype: np.dtype[Any]) -> Any:
         from linkwise.codegen.llvm.kernel import BatchKernel
 
+        if isinstance(self.program, Program):
+            from linkwise.codegen.llvm.program_kernel import ProgramKernel
+
+            return ProgramKernel.build(self.program, dtype)
         kernel = BatchKernel.build(self.program, dtype)
         kernel.offer(self._slot)
         return kernel
@@ -142,6 +148,8 @@ class CompiledFunction:
         from linkwise.codegen.llvm.kernel import builtin_function
 
         program, result = self._traced
+        if isinstance(program, Program):
+            return None
         make = None if result is None else result._make
         doc = self.__doc__ or self.name
         return builtin_function(program, slow, name, doc, make, signature, self._slot, one_state)

@@ -271,4 +271,4 @@ def call_function(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) ->
         raise _refused(name, error) from None
 
 
-HANDLERS.update(ufunc=call_ufunc, function=call_function)
+HANDLERS.update(ufunc=call_ufunc, function=call_function, each=_elementwise)

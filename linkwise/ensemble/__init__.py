@@ -12,7 +12,7 @@ from types import ModuleType
 from linkwise.ensemble.descent import descend
 from linkwise.ensemble.designs import grid
 from linkwise.ensemble.outcomes import STATUS
-from linkwise.ensemble.places import ClusterError
+from linkwise.ensemble.places import ClusterError, WorkerError
 from linkwise.ensemble.results import Failure, Moments, Results
 from linkwise.ensemble.results import open_results as open
 from linkwise.ensemble.rollouts import Rollouts
@@ -36,6 +36,7 @@ __all__ = [
     "StoreError",
     "StoreWarning",
     "Study",
+    "WorkerError",
     "descend",
     "ensemble",
     "grid",

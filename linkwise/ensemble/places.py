@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import multiprocessing
+import os
 import pickle
 import queue
+import sys
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections import deque
@@ -25,10 +29,15 @@ from linkwise.errors import InputError, LinkwiseError, require_extra
 _PATIENCE = 20.0  # s without a scheduler
 _ASK_EVERY = 2.0  # s between questions how many workers there are
 _KEPT = 4  # studies that a worker process remembers
+_GUARDED = '    if __name__ == "__main__":\n        found = lw.ensemble(..., workers=2)'
 
 
 class ClusterError(LinkwiseError):
     """The cluster that was running an ensemble is gone."""
+
+
+class WorkerError(LinkwiseError):
+    """No process could run members of an ensemble."""
 
 
 class Place(ABC):
@@ -76,6 +85,9 @@ class Pool(Place):
 
     def __init__(self, study: Study, workers: int) -> None:
         self._payload, self._key = packed(study), study.hash
+        # Not forked: threads of this process may hold locks that no one would ever open again in the copy.
+        self._context = multiprocessing.get_context("spawn")
+        self._came_up = self._context.Event()
         self.capacity = 2 * workers
         self._workers = workers
         self._tasks: dict[Future[Block], Task] = {}
@@ -83,10 +95,9 @@ class Pool(Place):
         self._executor = self._new()
 
     def _new(self) -> ProcessPoolExecutor:
-        import multiprocessing
-
-        # Not forked: threads of this process may hold locks that no one would ever open again in the copy.
-        return ProcessPoolExecutor(self._workers, mp_context=multiprocessing.get_context("spawn"))
+        return ProcessPoolExecutor(
+            self._workers, mp_context=self._context, initializer=_begin_worker, initargs=(self._came_up,)
+        )
 
     def submit(self, task: Task) -> None:
         """See :meth:`Place.submit`."""
@@ -96,7 +107,7 @@ class Pool(Place):
         try:
             self._tasks[self._executor.submit(run_remote, self._key, self._payload, task)] = task
         except BrokenProcessPool:
-            self._suspects.append(task)
+            self._suspects.append(self._begun(task))
 
     def next(self) -> tuple[Task, Block | None]:
         """See :meth:`Place.next`."""
@@ -109,7 +120,19 @@ class Pool(Place):
                 try:
                     return task, future.result()
                 except BrokenProcessPool:
-                    self._suspects.append(task)
+                    self._suspects.append(self._begun(task))
+
+    def _begun(self, task: Task) -> Task:
+        """A task that was lost with its process; an error where no process has ever begun, and no task is to blame."""
+        if self._came_up.is_set():
+            return task
+        script = getattr(sys.modules.get("__main__"), "__file__", None) or "no file: a session, or a script from stdin"
+        raise WorkerError(
+            "the worker processes of ensemble(workers=…) end before they begin: each of them imports this script first",
+            got=f"{script}; stderr says what they met with",
+            allowed=f"a file that only defines things when it is imported\n{_GUARDED}",
+            do="put what runs under the guard, or leave workers= out: threads of this process need none",
+        ) from None
 
     def _alone(self, task: Task) -> tuple[Task, Block | None]:
         self._executor.shutdown(wait=True, cancel_futures=True)
@@ -119,7 +142,7 @@ class Pool(Place):
         except BrokenProcessPool:
             if not self._suspects:
                 self._executor = self._new()
-            return task, None
+            return self._begun(task), None
 
     def close(self) -> None:
         """See :meth:`Place.close`."""
@@ -224,6 +247,30 @@ class Dask(Place):
                 self.client.cancel(list(self._tasks), force=True)
             if self._own:
                 self.client.close(timeout=5)
+
+
+def _begin_worker(came_up: Any) -> None:
+    """Say that this worker process is there, and end it when its parent is gone, however that ended."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, name="linkwise-parent", daemon=True).start()
+    came_up.set()
+
+
+def refuse_inside_import() -> None:
+    """Raise in a process that is only importing the script of its parent, on the way to its own work."""
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise WorkerError(
+            "ensemble(workers=…) is called again by a worker process, which imports the script of its parent",
+            got=str(sys.argv[0]),
+            allowed=f"a file that only defines things when it is imported\n{_GUARDED}",
+            do="put what runs under the guard",
+        )
 
 
 def packed(study: Study) -> bytes:

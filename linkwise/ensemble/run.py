@@ -15,7 +15,8 @@ from linkwise.ensemble.blocks import SECONDS_HERE, SECONDS_THERE, Template, pilo
 from linkwise.ensemble.driving import Members, drive, missing
 from linkwise.ensemble.machine import this_machine, versions
 from linkwise.ensemble.memory import Memory
-from linkwise.ensemble.places import Dask, Here, Place, Pool
+from linkwise.ensemble.outcomes import ERROR, STATUS
+from linkwise.ensemble.places import Dask, Here, Place, Pool, WorkerError, refuse_inside_import
 from linkwise.ensemble.results import Results
 from linkwise.ensemble.store import AnyStore, Store, StoreError
 from linkwise.ensemble.study import Run, Study, is_count
@@ -79,7 +80,8 @@ def ensemble(
         store: a folder for results; in memory if not given. Written as blocks come in.
         resume: go on with a store that holds part of this very study; blocks that were damaged are run again.
         client: a Dask client, a cluster or an address: where to run.
-        workers: so many processes on this machine instead.
+        workers: so many processes on this machine instead. They import the script that calls: it runs under
+            ``if __name__ == "__main__":``.
         threads: threads of this process; as many as there are processors if not given.
         batch: members that run together, a block; chosen by time and memory if not given. Results do not depend on it.
         progress: a bar on stderr; None: only on a terminal. A function is called with the fraction done.
@@ -112,6 +114,8 @@ def run_study(
     """Run a study; the arguments are those of :func:`ensemble`."""
     if client is not None and workers is not None:
         raise InputError("client and workers are two places to run at", do="give one of them")
+    if workers is not None:
+        refuse_inside_import()
     here = client is None and workers is None
     split = (os.cpu_count() or 1) if threads is None and here else checked_threads(threads)
     if batch is not None and not is_count(batch):
@@ -131,7 +135,20 @@ def run_study(
             bar.close()
     finally:
         place.close()
-    return Results(goal, study)
+    return _with_results(Results(goal, study))
+
+
+def _with_results(results: Results) -> Results:
+    """The results, if there are any: where no member could be run, something is wrong with all of them."""
+    ends = results.counts
+    if ends and set(ends) <= set(STATUS[ERROR:]):
+        first = results.failures[0]
+        raise WorkerError(
+            "no member of the ensemble could be run",
+            got=f"{', '.join(f'{n} {how}' for how, n in ends.items())}; member {first.member}: {first.reason}",
+            do="run one here: without workers= and client=, members=1, batch=1; then begin with an empty store",
+        )
+    return results
 
 
 def _members(goal: AnyStore, blocks: list[int]) -> int:

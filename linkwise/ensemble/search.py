@@ -180,6 +180,12 @@ def search(
     finally:
         bar.close()
     best.evaluations = costs.evaluations
+    if rounds and best.cost >= _LOST / costs.count:
+        raise InputError(
+            "no candidate of the search has a cost",
+            got=f"{costs.evaluations} simulations, of each candidate at least one without a result",
+            do="run lw.ensemble with values inside the bounds, and look at its failures",
+        )
     return best
 
 

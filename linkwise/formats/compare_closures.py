@@ -51,7 +51,6 @@ class _Condition:
     """The residuals there."""
     rates: Callable[[Any, Array, float], Array]
     """Those between rates, for a velocity there."""
-    is_proper: Callable[[Any, float], bool]
     frames: dict[int, Array] = field(default_factory=dict)
     """Of a closure, where its frame on each body is, in that body's frame of the first model."""
 
@@ -151,7 +150,7 @@ def _allowed(c: _Condition, seed: int) -> Iterator[tuple[Any, Array, float]]:
     rng = np.random.default_rng(seed)
     for t in _TIMES if c.instance.type.time_dependent else _TIMES[:1]:
         tried = (_closed(c, c.start(rng), t) for _ in range(10 * _SAMPLES))
-        for place in islice((x for x in tried if x is not None and c.is_proper(x, t)), _SAMPLES):
+        for place in islice((x for x in tried if x is not None), _SAMPLES):
             yield place, _obeying(c, place, rng.normal(size=c.size), t), t
 
 
@@ -221,7 +220,6 @@ def _of_closure(bodies: Correspondence, model: Model, instance: ClosureInstance)
         lambda T, w: T @ _small(w),
         lambda T, t: np.array(closure.residual(pose(T), t), float),
         rates,
-        lambda T, t: closure.is_proper(pose(T), t),
         {a: P_a, b: P_b},
     )
 
@@ -259,7 +257,6 @@ def _of_relation(bodies: Correspondence, model: Model, instance: Any) -> _Condit
         moved,
         lambda x, t: np.array(instance.type.residual(parts(x, nq), t), float),
         lambda x, w, t: np.array(instance.type.rate_residual(parts(x, nq), parts(w, nv), t), float),
-        lambda x, t: True,
     )
 
 

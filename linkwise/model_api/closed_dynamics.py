@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwise.codegen.targets import check_on_host
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError
 from linkwise.model_api.null_space import RANK
 from linkwise.model_api.rank import basis_of, independent_rows
@@ -231,6 +232,7 @@ class ClosedDynamics:
     # What is behind it.
     def _one(self, q: ArrayLike) -> Array:
         """One configuration, checked."""
+        check_on_host("freedoms and equilibria are found", q)
         x = np.asarray(self._run("integrate", q, np.zeros(self.nv)), float)
         if x.ndim != 1:
             raise InputError(

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.algorithms.linearized_forward import LinearizedForward
+from linkwise.codegen.targets import check_on_host
 from linkwise.errors import InputError
 from linkwise.model_api.null_space import RANK, NullSpace
 from linkwise.model_api.rank import basis_of
@@ -42,6 +43,7 @@ def in_double(*arrays: Any) -> tuple[type[np.floating[Any]], list[Any]]:
 
     The rank of J_c is not to be seen in single precision.
     """
+    check_on_host("derivatives of a closed model are computed", *arrays)
     single = all(getattr(a, "dtype", None) == np.float32 for a in arrays if a is not None)
     given = [a.astype(float) if single and a is not None else a for a in arrays]
     return np.float32 if single else np.float64, given
@@ -111,6 +113,7 @@ class ClosedLinearization:
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, t: Any, p: Any, dt: float | None
     ) -> tuple[Array, Array]:
         """A and B in the independent freedoms: δq = N_q ξ and δv = N w + Gξ, where G keeps the rates obeyed."""
+        check_on_host("the state space of a closed model is computed", q, v, tau, t, p)
         x, v, tau = self._one(q), np.asarray(v, float), np.asarray(tau, float)
         self.check_closures(x, v, t, p=p)
         J_c = self.constraint_jacobian(x, t, v=v, p=p)

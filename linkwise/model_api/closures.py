@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,9 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.algorithms.closed_system import ConstraintForces, Impulse
+from linkwise.codegen.targets import check_on_host
 from linkwise.errors import ClosureError, InputError, ModelWarning
-from linkwise.model.closures.base import Closure, RelativePose
-from linkwise.model.closures.instances import ClosureInstance
 from linkwise.model_api.base import Methods
 from linkwise.model_api.roots import nearest_root
 
@@ -23,6 +23,11 @@ Array = NDArray[Any]
 
 _ATTEMPTS = 12
 """Guesses that are tried: the user's own first, then others around it, further and further away."""
+
+_TURNS = ("turn ", "tilt ")
+"""The first words of equations that together are 2 sin(θ/2) n of a turn."""
+_MUCH = 0.1
+"""The sine of half an angle from which on a message says it in degrees."""
 
 
 class Closures(Methods):
@@ -46,7 +51,11 @@ class Closures(Methods):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """e(q, t): the residuals of all equations between places, in m or pure numbers; zero where all is closed."""
+        """e(q, t): the residuals of all equations between places, in m or pure numbers; zero where all is closed.
+
+        The equations ``turn …`` and ``tilt …`` of a closure are the parts of 2 sin(θ/2) n, where frames or axes that
+        should agree are turned by θ about n: θ n while it is small, of length 2 at half a turn, and zero nowhere else.
+        """
         return self._run("closure_error", q, t=t, p=p, out=out, threads=threads)
 
     def closure_rate(
@@ -199,6 +208,7 @@ class Closures(Methods):
         """
         if not tol > 0.0:
             raise InputError("tol of assemble is not a positive number", got=repr(tol), allowed="e.g. 1e-12")
+        check_on_host("assemble runs", q, t, p)
         guess = np.asarray(self._run("integrate", q, np.zeros(self.nv)), float)  # checked, quaternions made unit
         self._check_parameters("assemble", p)
         if not self.closures:
@@ -229,7 +239,7 @@ class Closures(Methods):
         found, errors = nearest_root(residual, jacobian, moved, start, tol)
         rng = np.random.default_rng(0)
         for attempt in range(1, _ATTEMPTS):
-            open_ = np.flatnonzero(self._is_open(found, errors, times, values, tol))
+            open_ = np.flatnonzero(~(np.abs(errors).max(-1, initial=0.0) <= tol))
             if not len(open_):
                 break
             away = rng.normal(size=(len(open_), self.nv)) * (0.02 * 1.6**attempt)
@@ -241,12 +251,15 @@ class Closures(Methods):
                 around,
                 tol,
             )
-            closer = (e**2).sum(-1) < (errors[open_] ** 2).sum(-1)
-            own_times, own_values = (None if x is None else x[open_] for x in (times, values))
-            closes = ~self._is_open(again, e, own_times, own_values, tol)
-            taken = closes | (closer & (np.abs(errors[open_]).max(-1) > tol))
-            found[open_[taken]], errors[open_[taken]] = again[taken], e[taken]
-        self._refuse_open(found, errors, times, values, tol, batch)
+            closer = (e**2).sum(-1) < np.nan_to_num((errors[open_] ** 2).sum(-1), nan=np.inf)
+            found[open_[closer]], errors[open_[closer]] = again[closer], e[closer]
+        self._refuse(
+            "cannot be closed from this guess",
+            errors.reshape(*batch, -1),
+            self._place_labels,
+            tol,
+            "give a guess that is nearer, or check the lengths and the frames of the closure",
+        )
         self._warn_if_rigid(found[:1], None if values is None else values[:1])
         return found.reshape(*batch, self.nq)
 
@@ -272,6 +285,7 @@ class Closures(Methods):
             p: run-time parameters (..., np).
         """
         self._check_parameters("check_closures", p)
+        check_on_host("check_closures runs", q, v, t, p)
         if not self.closures:
             return
         self._refuse(
@@ -318,51 +332,6 @@ class Closures(Methods):
             for is_place in [True] * len(c.type.equations) + [False] * len(c.type.rate_equations)
         ]
 
-    def _is_open(self, q: Array, errors: Array, times: Array | None, p: Array | None, tol: float) -> Array:
-        """Whether states (k) are open, or closed at a false root."""
-        is_open: Array = ~(np.abs(errors).max(-1, initial=0.0) <= tol)
-        for false in self._false_closures(q, times, p).values():
-            is_open |= false
-        return is_open
-
-    def _false_closures(self, q: Array, times: Array | None, p: Array | None) -> dict[str, Array]:
-        """For closures whose equations have false roots, whether states (k) are nearer to one of those."""
-        between = [c for c in self.closures if isinstance(c, ClosureInstance)]
-        if not any(_has_false_roots(c.type) for c in between):
-            return {}
-        poses = self._run("closure_poses", q, p=p)
-        instants = np.zeros(len(q)) if times is None else times
-        found = {}
-        for k, c in enumerate(between):
-            if not _has_false_roots(c.type):
-                continue
-            proper = [
-                c.type.is_proper(RelativePose.from_matrix(x), t)
-                for x, t in zip(poses[:, k].tolist(), instants, strict=True)
-            ]
-            found[c.name] = ~np.array(proper, bool)
-        return found
-
-    def _refuse_open(
-        self, q: Array, errors: Array, times: Array | None, p: Array | None, tol: float, batch: tuple[int, ...]
-    ) -> None:
-        self._refuse(
-            "cannot be closed from this guess",
-            errors.reshape(*batch, -1),
-            self._place_labels,
-            tol,
-            "give a guess that is nearer, or check the lengths and the frames of the closure",
-        )
-        for name, false in self._false_closures(q, times, p).items():
-            if false.any():
-                raise ClosureError(
-                    f"closure {name!r} closes the wrong way round from this guess",
-                    closure=name,
-                    residual=float(np.abs(errors[false]).max()),
-                    got="its equations hold, with an axis or a frame turned by half a turn",
-                    do="give a guess within a quarter turn of the place that is meant",
-                )
-
     def _refuse(self, what: str, errors: Array, labels: Sequence[tuple[str, str]], tol: float, do: str) -> None:
         """Name the closure that is furthest off, and by how much."""
         size = np.where(np.isfinite(errors), np.abs(errors), np.inf)
@@ -372,7 +341,7 @@ class Closures(Methods):
         name = labels[equation][0]
         own = [i for i, (closure, _) in enumerate(labels) if closure == name]
         row = errors[tuple(state)]
-        listed = ", ".join(f"{labels[i][1]}: {row[i]:.3g}" for i in own)
+        listed = ", ".join(f"{labels[i][1]}: {row[i]:.3g}" for i in own) + self._turned(name, row, labels)
         others = sorted({labels[i][0] for i in range(len(labels)) if size[(*state, i)] > tol} - {name})
         where = f" in state {tuple(state)}" if state else ""
         raise ClosureError(
@@ -384,6 +353,14 @@ class Closures(Methods):
             allowed=f"residuals up to {tol:g}",
             do=do,
         )
+
+    def _turned(self, name: str, row: Array, labels: Sequence[tuple[str, str]]) -> str:
+        """By which angle a closure is turned, in words, where that is much; of residuals between places."""
+        if labels != self._place_labels:
+            return ""
+        turns = [x for x, (closure, e) in zip(row, labels, strict=True) if closure == name and e[:5] in _TURNS]
+        half = min(1.0, float(np.linalg.norm(turns)) / 2.0)
+        return f": turned by {math.degrees(2.0 * math.asin(half)):.3g}°" if half > _MUCH else ""
 
     def _warn_if_rigid(self, q: Array, p: Array | None) -> None:
         """Say so where the closures leave nothing that can move, unless motions are prescribed."""
@@ -412,7 +389,3 @@ class Closures(Methods):
 
         def freedoms(self, q: ArrayLike, t: ArrayLike | None = None, *, tol: float = 1e-6, p: Any = None) -> Freedoms:
             """Count them."""
-
-
-def _has_false_roots(closure: Closure) -> bool:
-    return type(closure).is_proper is not Closure.is_proper

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwise.codegen.targets import check_on_host
 from linkwise.errors import InputError
 from linkwise.model_api.base import Methods
 
@@ -40,6 +41,7 @@ class Dynamics(Methods):
             v: velocity (..., nv).
             vdot: acceleration (..., nv).
             f_ext: external forces (..., n_bodies, 6) = [moment, force] on each body at its origin, in its own frame.
+                Of a flexible body that is its root, where no force reaches the modes; :meth:`force_at` takes nodes.
             actuated: names of the joints that have motors; those of the tree if not given.
             t: time (...), for closures that depend on it, which count with ``actuated`` only: refused without.
             p: run-time parameters (..., np).
@@ -54,6 +56,7 @@ class Dynamics(Methods):
                     do='name the joints that have motors, actuated=["joint1", …], or leave t out',
                 )
             return self._run("inverse_dynamics", q, v, vdot, f_ext=f_ext, t=t, p=p, out=out, threads=threads)
+        check_on_host("inverse_dynamics with actuated= runs", q, v, vdot, f_ext, t, p)
         forces = self._run("inverse_dynamics", q, v, vdot, f_ext=f_ext, t=t, p=p, threads=threads)
         chosen: Array = self._actuated_forces(forces, np.asarray(q), np.asarray(v), np.asarray(vdot), actuated, t, p)
         if out is None:
@@ -89,6 +92,7 @@ class Dynamics(Methods):
             v: velocity (..., nv).
             tau: joint forces (..., nv), N m and N.
             f_ext: external forces (..., n_bodies, 6) = [moment, force] on each body at its origin, in its own frame.
+                Of a flexible body that is its root, where no force reaches the modes; :meth:`force_at` takes nodes.
             t: time (...), s, for closures that depend on it; zero if left out.
             p: run-time parameters (..., np).
             out: array to fill.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwise.codegen.targets import check_on_host
 from linkwise.compiled.function import checked_threads
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.kinematics.goals import Goal, Reach, side_by_side
@@ -134,6 +135,7 @@ def _starts(model: Model, seed: int, count: int) -> Array:
 
 
 def _configurations(model: Model, name: str, value: ArrayLike) -> Array:
+    check_on_host("inverse kinematics runs", value)
     array = np.asarray(value, float)
     if array.shape[-1:] != (model.nq,):
         raise InputError(f"{name} has the wrong shape", got=str(array.shape), allowed=f"(..., {model.nq})")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwise.codegen.targets import check_on_host
 from linkwise.errors import InputError
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def second_order(
 ) -> tuple[Any, list[Any]]:
     """The first-order result, and its change along every direction of q, v and the third argument."""
     check_second_order(name, order, out)
+    check_on_host("derivatives of second order are computed", *state, f_ext, t, p)
     first = model._run(name, *state, f_ext=f_ext, t=t, p=p, threads=threads)
     arrays = [(np.asarray(x), 1) for x in state]
     optional = []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwise.codegen.targets import check_on_host
 from linkwise.errors import InputError
 from linkwise.model_api.closed_sensitivity import ClosedMotion
 from linkwise.model_api.state_space import checked_dt
@@ -63,6 +64,7 @@ class Sensitivities(TangentSpace):
             threads: threads to split a batch over.
         """
         dt = checked_dt(dt)
+        check_on_host("sensitivity runs", q0, v0, tau, p)
         forces = np.asarray(tau, float)
         if forces.ndim < 2 or forces.shape[-1] != self.nv:
             raise InputError(

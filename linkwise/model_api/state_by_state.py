@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwise.algorithms.closed_system import ConstraintForces, Impulse
+from linkwise.codegen.targets import check_on_host
 from linkwise.compiled.arrays import Batch
 from linkwise.compiled.function import Chart, CompiledFunction
 from linkwise.model_api.null_space import NullSpace
@@ -41,6 +42,7 @@ class SolvedByNumbers(CompiledFunction):
 
     def general(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
         """A batch at a time."""
+        check_on_host(f"{self.name} with a solver that tests ranks runs", *arrays)
         batch = Batch(self.name, self.inputs, arrays)
         if batch.is_symbolic:
             return super().general(*arrays, out=out, threads=threads)

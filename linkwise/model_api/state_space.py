@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwise.codegen.targets import check_on_host
 from linkwise.errors import InputError
 from linkwise.model_api.held_motion import held_motion
 from linkwise.model_api.tangent_space import TangentSpace
@@ -62,6 +63,7 @@ class StateSpaces(TangentSpace):
             return StateSpace(whole.A, whole.B @ self.actuation_matrix(actuated))
         if self.closures:
             return StateSpace(*self._closed_state_space(q, v, tau, t, p, None if dt is None else checked_dt(dt)))
+        check_on_host("state_space is computed", q, v, tau, p)
         q, v, tau = (np.asarray(x, float) for x in (q, v, tau))
         if dt is not None:
             return self._held(q, v, tau, checked_dt(dt), p, threads)

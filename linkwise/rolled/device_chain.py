@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from linkwise.codegen.cuda import layout as layouts
-from linkwise.codegen.cuda.divided import device_program
+from linkwise.codegen.cuda.launching import DeviceProgram, device_block
 from linkwise.codegen.cuda.layout import Kind
-from linkwise.codegen.cuda.rolled_runtime import RolledDeviceProgram
 from linkwise.codegen.cuda.runtime import cupy
 from linkwise.model.tree import Tree
 from linkwise.once import cached_property, once
@@ -44,7 +43,7 @@ class DeviceForwardDynamics(PairwiseForwardDynamics):
 
     def __init__(self, tree: Tree) -> None:
         super().__init__(tree, max(1, len(tree.links) // segment_length(len(tree.links))))
-        self._programs: dict[tuple[str, int], RolledDeviceProgram] = {}
+        self._programs: dict[tuple[str, int], DeviceProgram] = {}
         self._constants_there: dict[tuple[int, int], Array] = {}
 
     @property
@@ -54,7 +53,7 @@ class DeviceForwardDynamics(PairwiseForwardDynamics):
 
     def _do(self, name: str, *arrays: Array) -> tuple[Array, ...]:
         function = step(name)
-        program = once(function.device_programs, (_FLOAT64, None), lambda: device_program(function.program, _FLOAT64))
+        program = once(function.device_programs, (_FLOAT64, None), lambda: device_block(function.program, _FLOAT64))
         given = [cupy().ascontiguousarray(array) for array in arrays]
         outputs = tuple(cupy().empty((len(given[0]), spec.size), _FLOAT64) for spec in function.program.outputs)
         program.launch([*given, *outputs], _rows(len(given) + len(outputs)), len(given[0]))
@@ -80,11 +79,11 @@ class DeviceForwardDynamics(PairwiseForwardDynamics):
         together = [[o.reshape(-1) if s is None else o for o in f] for f, s in zip(found, sizes, strict=True)]
         return [parts[0] if len(parts) == 1 else cp.concatenate(parts) for parts in together]
 
-    def _program(self, what: str, length: int) -> RolledDeviceProgram:
+    def _program(self, what: str, length: int) -> DeviceProgram:
         return once(
             self._programs,
             (what, length),
-            lambda: RolledDeviceProgram(self.chain.program(length, what, far=True), _FLOAT64),
+            lambda: DeviceProgram(self.chain.program(length, what, far=True), _FLOAT64),
         )
 
     def _there(self, first: int, length: int, count: int) -> Array:
@@ -109,7 +108,7 @@ class LongChainProgram:
     def __init__(self, tree: Tree, program: Program, dtype: Any) -> None:
         self.program, self.dtype = program, np.dtype(dtype)
         self._tree = tree
-        self._from_link_to_link = RolledDeviceProgram(program, dtype)
+        self._from_link_to_link = DeviceProgram(program, dtype)
 
     @cached_property
     def _by_segments(self) -> DeviceForwardDynamics:

@@ -188,5 +188,6 @@ def _calling_tracer(batch: Batch) -> CallingTracer | None:
             while isinstance(x, Dual):
                 x = x.value
             if isinstance(x, Traced):
-                return x.tracer if isinstance(x.tracer, CallingTracer) else None
+                tracer = x.tracer
+                return tracer if isinstance(tracer, CallingTracer) and tracer.large_models else None
     return None

@@ -36,7 +36,7 @@ def _checked(load: Load, size: int, what: str) -> Load:
 
 
 class BodyForce(Element):
-    """A force and a moment on a body, from outside.
+    """A force and a moment on a body, from outside; of a flexible body, on its root, where they reach no mode.
 
     Args:
         model: the mechanism.

@@ -104,7 +104,9 @@ class Element(metaclass=_Finished):
     def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector] | None:
         """For each place [moment, force] (6) at its origin and in its own axes; None for none.
 
-        A place is the name of a body or frame, or (body, node) for a node of a flexible body.
+        A place is the name of a body or frame, or (body, node) for a node of a flexible body. Modes are moved by what
+        acts at nodes: the origin of a flexible body is its root, and a wrench there, as the sum of a field of forces
+        over the body would be, reaches none.
         """
         return None
 

@@ -120,7 +120,8 @@ def simulate(
         f_ext: forces from outside, [moment, force] in N m and N at the bodies' origins in their own axes:
             (n_bodies, 6), with leading axes for a batch; a :class:`Table` of 6 n_bodies numbers; a function
             ``(t, q, v, p)``; or ``{body: wrench}`` with any of these for single bodies. See also :class:`BodyForce`
-            and :class:`Disturbance`, which go with ``control``.
+            and :class:`Disturbance`, which go with ``control``. At the origin of a flexible body none of them reaches
+            its modes; what an element's ``wrench`` puts on nodes does.
         t0: time at the start, s.
         x0: states of the actuators at the start (..., nx); their own choice if not given.
         save_every: steps between samples of a fixed-step method.

@@ -6,12 +6,15 @@ derivatives apart: a number of a lower level is a constant to a higher one.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from itertools import count
+from typing import Any
 
-from linkwise.scalar_protocol import NumPyScalar
+from linkwise.scalar_protocol import NumPyScalar, is_several, of_each
 from linkwise.spatial import scalar
 from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.value import Value
 
 _levels = count(1)
 
@@ -32,16 +35,24 @@ class Dual(NumPyScalar):
         return Dual(x, 0.0, like.level)
 
     def _pair(self, other: Scalar) -> tuple[Scalar, Scalar] | None:
-        """Value and tangent of the other operand at this level; None when the other level must lead.
-
-        Then its reflected method is asked for by name: Python itself does not, where both operands are of one type.
-        """
+        """Value and tangent of the other operand at this level; None when it must lead (see :meth:`_led`)."""
         if isinstance(other, Dual):
             if other.level == self.level:
                 return other.value, other.tangent
             if other.level > self.level:
                 return None
+        elif other.__class__ is not float and (is_several(other) or isinstance(other, Value)):
+            return None
         return other, 0.0
+
+    def _led(self, other: Scalar, reflected: str, operation: Callable[[Scalar, Scalar], Scalar]) -> Scalar:
+        """An operation with a dual of a higher level, or with each of several numbers.
+
+        Of a dual the reflected method is asked for by name: Python itself does not, where both are of one type.
+        """
+        if isinstance(other, Dual):
+            return getattr(other, reflected)(self)
+        return of_each(lambda x: operation(self, x), other)
 
     def _chain(self, value: Scalar, slope: Scalar) -> Dual:
         return Dual(value, slope * self.tangent, self.level)
@@ -49,7 +60,7 @@ class Dual(NumPyScalar):
     def __add__(self, other: Scalar) -> Scalar:
         pair = self._pair(other)
         if pair is None:
-            return other.__radd__(self)
+            return self._led(other, "__radd__", operator.add)
         return Dual(self.value + pair[0], self.tangent + pair[1], self.level)
 
     __radd__ = __add__
@@ -57,7 +68,7 @@ class Dual(NumPyScalar):
     def __sub__(self, other: Scalar) -> Scalar:
         pair = self._pair(other)
         if pair is None:
-            return other.__rsub__(self)
+            return self._led(other, "__rsub__", operator.sub)
         return Dual(self.value - pair[0], self.tangent - pair[1], self.level)
 
     def __rsub__(self, other: Scalar) -> Scalar:
@@ -66,7 +77,7 @@ class Dual(NumPyScalar):
     def __mul__(self, other: Scalar) -> Scalar:
         pair = self._pair(other)
         if pair is None:
-            return other.__rmul__(self)
+            return self._led(other, "__rmul__", operator.mul)
         return Dual(self.value * pair[0], self.tangent * pair[0] + self.value * pair[1], self.level)
 
     __rmul__ = __mul__
@@ -74,11 +85,13 @@ class Dual(NumPyScalar):
     def __truediv__(self, other: Scalar) -> Scalar:
         pair = self._pair(other)
         if pair is None:
-            return other.__rtruediv__(self)
+            return self._led(other, "__rtruediv__", operator.truediv)
         quotient = self.value / pair[0]
         return Dual(quotient, (self.tangent - quotient * pair[1]) / pair[0], self.level)
 
     def __rtruediv__(self, other: Scalar) -> Scalar:
+        if self._pair(other) is None:
+            return of_each(lambda x: x / self, other)
         return Dual.lift(other, self) / self
 
     def __neg__(self) -> Dual:
@@ -91,6 +104,8 @@ class Dual(NumPyScalar):
         return scalar.where(self.value < 0.0, -self, self)
 
     def __pow__(self, exponent: Scalar) -> Scalar:
+        if is_several(exponent):
+            return of_each(lambda x: self**x, exponent)
         if not isinstance(exponent, (float, int)):
             return scalar.exp(scalar.log(self) * exponent)
         if exponent == 0:
@@ -98,6 +113,8 @@ class Dual(NumPyScalar):
         return self._chain(self.value**exponent, exponent * self.value ** (exponent - 1))
 
     def __rpow__(self, base: Scalar) -> Scalar:
+        if is_several(base):
+            return of_each(lambda x: x**self, base)
         return scalar.exp(self * scalar.log(base))
 
     def sin(self) -> Dual:
@@ -154,32 +171,34 @@ class Dual(NumPyScalar):
         )
         return Dual(scalar.where(condition, av, bv), scalar.where(condition, at, bt), self.level)
 
+    def _compared(self, other: Any, compare: Callable[[Any, Any], Any]) -> Any:
+        """The answer of the values' own library; of each of several numbers."""
+        if is_several(other):
+            return of_each(lambda x: compare(self, x), other)
+        return compare(self.value, other.value if isinstance(other, Dual) else other)
+
     def __lt__(self, other: Scalar) -> Scalar:
-        return self.value < _value(other)
+        return self._compared(other, operator.lt)
 
     def __le__(self, other: Scalar) -> Scalar:
-        return self.value <= _value(other)
+        return self._compared(other, operator.le)
 
     def __gt__(self, other: Scalar) -> Scalar:
-        return self.value > _value(other)
+        return self._compared(other, operator.gt)
 
     def __ge__(self, other: Scalar) -> Scalar:
-        return self.value >= _value(other)
+        return self._compared(other, operator.ge)
 
-    def __eq__(self, other: object) -> Scalar:  # what the values' own library says
-        return self.value == _value(other)
+    def __eq__(self, other: object) -> Scalar:
+        return self._compared(other, operator.eq)
 
     def __ne__(self, other: object) -> Scalar:
-        return self.value != _value(other)
+        return self._compared(other, operator.ne)
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"Dual({self.value!r}, {self.tangent!r})"
-
-
-def _value(x: Scalar) -> Scalar:
-    return x.value if isinstance(x, Dual) else x
 
 
 def new_level() -> int:

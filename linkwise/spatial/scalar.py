@@ -10,6 +10,8 @@ import math
 import sys
 from typing import Any
 
+from linkwise.scalar_protocol import HANDLERS, NumPyScalar, is_several
+
 Scalar = Any  # float, traced scalar, dual, casadi.SX, sympy expression, JAX tracer, mpmath.mpf, ...
 
 _ARCS = {"arctan2": "atan2", "arcsin": "asin", "arccos": "acos", "arctan": "atan"}
@@ -162,6 +164,8 @@ def where(condition: Any, a: Scalar, b: Scalar) -> Scalar:
     """``a`` where the condition holds, else ``b``; the only branch that traced code can take."""
     if isinstance(condition, bool):
         return a if condition else b
+    if isinstance(condition, NumPyScalar) and (is_several(a) or is_several(b)):
+        return HANDLERS["each"](where, (condition, a, b))
     leader = max(a, b, key=_level)
     if hasattr(leader, "blend"):  # a dual number: both of its parts branch alike
         return leader.blend(condition, a, b)

@@ -8,10 +8,10 @@ calls of one round need is one piece, so a text with one call becomes a piece, t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from linkwise.tracing.block import ArraySpec
+from linkwise.tracing.block import ArraySpec, Block
 from linkwise.tracing.ops import is_truth
 from linkwise.tracing.passes import extract
 from linkwise.tracing.program import Buffer, Call, Program
@@ -32,11 +32,17 @@ class _Called:
 
 
 class CallingTracer(Tracer):
-    """A tracer whose trace may call programs with loops."""
+    """A tracer whose trace may call programs with loops.
 
-    def __init__(self) -> None:
+    Args:
+        large_models: whether functions of large models become calls; if not, only loops in the text itself do.
+    """
+
+    def __init__(self, large_models: bool = True) -> None:
         super().__init__()
+        self.large_models = large_models
         self.calls: list[_Called] = []
+        self._loop_arrays: set[int] = set()
         self._same: dict[Any, list[list[Traced]]] = {}
         self._round_of_array: dict[int, int] = {}
         self._rounds: list[int] = []
@@ -80,13 +86,89 @@ class CallingTracer(Tracer):
 
     def composite(self, name: str, outputs: Sequence[tuple[str, tuple[int, ...], Iterable[Number]]]) -> Program:
         """All that is needed for these outputs, (name, shape, flat values) each: a program of calls alone."""
-        cut = _Cutter(self, {output: tuple(self.number(x) for x in values) for output, _, values in outputs})
-        inputs = [spec for k, spec in enumerate(self.inputs) if k not in self._round_of_array]
+        hidden = {*self._round_of_array, *self._loop_arrays}
+        inputs = [spec for k, spec in enumerate(self.inputs) if k not in hidden]
+        specs = [ArraySpec(output, shape) for output, shape, _ in outputs]
+        numbers = [tuple(self.number(x) for x in values) for _, _, values in outputs]
+        return self._composite(name, inputs, specs, numbers, {})
+
+    def _composite(
+        self,
+        name: str,
+        inputs: Sequence[ArraySpec],
+        outputs: Sequence[ArraySpec],
+        numbers: Sequence[tuple[int, ...]],
+        given: Mapping[int, tuple[str, int]],
+    ) -> Program:
+        taken = {spec.name for spec in inputs}
+        names = [f"out:{spec.name}" if spec.name in taken else spec.name for spec in outputs]
+        cut = _Cutter(self, dict(zip(names, numbers, strict=True)), given, {spec.name: spec.size for spec in inputs})
         buffers = [Buffer(spec.name, spec.size, load=True, shape=spec.shape) for spec in inputs]
         buffers += [Buffer(spec.name, spec.size) for spec in cut.own]
-        specs = [ArraySpec(output, shape) for output, shape, _ in outputs]
-        buffers += [Buffer(spec.name, spec.size, store=True, shape=spec.shape) for spec in specs]
+        for buffer, spec in zip(names, outputs, strict=True):
+            buffers.append(Buffer(buffer, spec.size, store=True, shape=spec.shape))
         return Program(name, tuple(buffers), tuple(cut.pieces))
+
+    # Loops in the text.
+    def loop_input(self, name: str, size: int) -> list[Traced]:
+        """Numbers that the body of a loop begins a pass with."""
+        self._loop_arrays.add(len(self.inputs))
+        return self.input(f"loop{len(self.inputs)}:{name}", (size,))
+
+    def part(
+        self,
+        name: str,
+        state: Sequence[Traced],
+        outputs: Sequence[tuple[str, Sequence[Number]]],
+        known: Sequence[Traced] | None = None,
+    ) -> tuple[Block | Program, list[Traced]]:
+        """The code that leads from the input of a loop to some values, and what it needs of the trace around.
+
+        It takes arrays ``state`` and ``captured``; the latter may be ``known``, all that is needed and perhaps more.
+        """
+        array = self.nodes[state[0].number][1] if state else -1
+        numbers = [tuple(self.number(x) for x in values) for _, values in outputs]
+        captured = self._captured(array, numbers) if known is None else [x.number for x in known]
+        own, size = (self.inputs[array].name if state else "state"), len(state)
+        given = {number: ("captured", k) for k, number in enumerate(captured)}
+        specs = [ArraySpec(output, (len(values),)) for output, values in outputs]
+        inputs = [ArraySpec(own, (size,)), ArraySpec("captured", (len(captured),))]
+        whole = self._composite(name, inputs, specs, numbers, given)
+        only = whole.statements[0]
+        alone = len(whole.statements) == 1 and isinstance(only, Call) and isinstance(only.code, Block)
+        code = _taking(only.code, inputs) if alone else whole
+        return code, [Traced(self, number) for number in captured]
+
+    def _captured(self, array: int, outputs: Sequence[tuple[int, ...]]) -> list[int]:
+        """Values that do not depend on an input array, of which values that do, or outputs, are made directly."""
+        depends = [False] * len(self.nodes)
+        caller = {spec.name: call for call in self.calls for spec in call.results}
+        calls_depend: dict[int, bool] = {}
+        for number, node in enumerate(self.nodes):
+            if node[0] == "input":
+                call = caller.get(self.inputs[node[1]].name)
+                if call is not None and id(call) not in calls_depend:  # its arguments are all nodes before
+                    calls_depend[id(call)] = any(depends[x] for values in call.arguments for x in values)
+                depends[number] = node[1] == array or (call is not None and calls_depend[id(call)])
+            elif node[0] != "const":
+                depends[number] = any(depends[a] for a in node[1:])
+        found: dict[int, None] = {}
+        seen: set[int] = set()
+        todo = [x for numbers in outputs for x in numbers]
+        while todo:
+            number = todo.pop()
+            node = self.nodes[number]
+            if number in seen or node[0] == "const":
+                continue
+            seen.add(number)
+            call = caller.get(self.inputs[node[1]].name) if node[0] == "input" else None
+            if not depends[number] and not is_truth(node):  # truths are found again: memory holds numbers
+                found[number] = None
+            elif call is not None:
+                todo.extend(x for values in call.arguments for x in values)
+            elif node[0] != "input":
+                todo.extend(node[1:])
+        return sorted(found)
 
 
 def stored(values: Sequence[Number]) -> Sequence[Number]:
@@ -95,11 +177,32 @@ def stored(values: Sequence[Number]) -> Sequence[Number]:
     return tracer.stored(values) if isinstance(tracer, CallingTracer) else values
 
 
-class _Cutter:
-    """Cuts a trace into pieces: one before each round of calls, one for the results."""
+def _taking(block: Block, inputs: Sequence[ArraySpec]) -> Block:
+    """The same block with just these input arrays, read or not."""
+    place = {spec.name: k for k, spec in enumerate(inputs)}
+    new = [place[spec.name] for spec in block.inputs]
+    nodes = tuple(("input", new[node[1]], node[2]) if node[0] == "input" else node for node in block.nodes)
+    return replace(block, nodes=nodes, inputs=tuple(inputs))
 
-    def __init__(self, tracer: CallingTracer, outputs: Mapping[str, tuple[int, ...]]) -> None:
-        self.tracer, self.nodes = tracer, tracer.nodes
+
+class _Cutter:
+    """Cuts a trace into pieces: one before each round of calls, one for the results.
+
+    Args:
+        tracer: the whole trace.
+        outputs: numbers of the values that are wanted, by the array they go to.
+        given: values that are found in an array, and not computed.
+        sizes: of the arrays that are there.
+    """
+
+    def __init__(
+        self,
+        tracer: CallingTracer,
+        outputs: Mapping[str, tuple[int, ...]],
+        given: Mapping[int, tuple[str, int]],
+        sizes: Mapping[str, int],
+    ) -> None:
+        self.tracer, self.nodes, self.given, self.sizes = tracer, tracer.nodes, given, sizes
         live = self._live_calls(outputs)
         self.own = [spec for call in live for spec in call.results]
         self.pieces: list[Call] = []
@@ -108,7 +211,7 @@ class _Cutter:
             stages.append(self._before_calls(number, [call for call in live if call.round == number]))
         stages.append((dict(outputs), []))
         kept = self._kept([arrays for arrays, _ in stages])
-        found: dict[int, tuple[str, int]] = {}
+        found = dict(given)
         for number, (arrays, calls) in enumerate(stages):
             self._piece(number, arrays, kept[number], found)
             self.pieces += calls
@@ -127,7 +230,7 @@ class _Cutter:
         want(outputs.values())
         for number in reversed(range(len(self.nodes))):
             node = self.nodes[number]
-            if not live[number] or node[0] == "const":
+            if not live[number] or node[0] == "const" or number in self.given:
                 continue
             if node[0] != "input":
                 want([node[1:]])
@@ -160,7 +263,7 @@ class _Cutter:
     def _whole_array(self, numbers: tuple[int, ...]) -> str | None:
         """The array that these values are, from its first to its last."""
         first = self.nodes[numbers[0]] if numbers else ("const",)
-        if first[0] != "input":
+        if first[0] != "input" or any(number in self.given for number in numbers):
             return None
         spec = self.tracer.inputs[first[1]]
         whole = [("input", first[1], i) for i in range(spec.size)]
@@ -176,7 +279,7 @@ class _Cutter:
             while todo:
                 number = todo.pop()
                 node = self.nodes[number]
-                if node[0] in ("const", "input"):
+                if node[0] in ("const", "input") or number in self.given:
                     continue
                 if is_truth(node):  # found again from the numbers it compares: memory holds numbers
                     if number not in truths:
@@ -201,7 +304,7 @@ class _Cutter:
             places |= {x: (f"kept{number}", i) for i, x in enumerate(others)}
             self.own.append(ArraySpec(f"kept{number}", (len(others),)))
         if outputs:
-            sizes = {spec.name: spec.size for spec in self.own}
+            sizes = {**self.sizes, **{spec.name: spec.size for spec in self.own}}
             made = extract(
                 f"piece{number}", self.nodes, self.tracer.inputs, list(outputs.items()), found, known_sizes=sizes
             )

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from linkwise.tracing.block import Block
+from linkwise.tracing.program import Program
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,17 @@ class Counts:
         return f"{self.mul} mul, {self.div} div, {self.add} add, {self.trig} sin/cos{rest}"
 
 
-def count(program: Block) -> Counts:
-    """Count the operations of a program; sign changes are free (they fold into the neighbouring operation)."""
-    tally = Counter(node[0] for node in program.nodes)
+def count(code: Block | Program) -> Counts:
+    """Count the operations of a block or a program; sign changes are free (they fold into the neighbouring operation).
+
+    Loops count as often as they pass; those that ask a flag, one pass.
+    """
+    tally: Counter[str] = Counter()
+    if isinstance(code, Block):
+        tally.update(node[0] for node in code.nodes)
+    else:
+        for block, times in code.times:
+            tally.update({op: n * times for op, n in Counter(node[0] for node in block.nodes).items()})
     for free in ("const", "input", "neg"):
         tally.pop(free, None)
     return Counts(

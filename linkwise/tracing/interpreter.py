@@ -68,13 +68,18 @@ def evaluate_in_python(
     if isinstance(code, Program):
         given, filled = iter(inputs), iter(outputs)
         rows = {b.name: next(given) for b in code.buffers if b.load}
-        rows |= {b.name: next(filled) for b in code.buffers if b.store}
+        for buffer in code.buffers:
+            if buffer.store:
+                made = next(filled)
+                if buffer.load:  # overwritten where the results are wanted
+                    made[...] = rows[buffer.name]
+                rows[buffer.name] = made
         Interpreter(code, np.float64).run(rows, {}, {}, count)
         return
     for state in range(count):
         results = interpret(code, [array[state].tolist() for array in inputs])
-        for array, made in zip(outputs, results, strict=True):
-            array[state] = made
+        for array, values in zip(outputs, results, strict=True):
+            array[state] = values
 
 
 class Interpreter:

@@ -17,6 +17,7 @@ arithmetic is in the blocks; a program only says what runs after what, and where
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -359,9 +360,16 @@ class Program:
         return sum(len(block.nodes) for block in self.blocks)
 
     @cached_property
+    def times(self) -> list[tuple[Block, int]]:
+        """How often one evaluation runs each block; of loops that ask a flag, one pass."""
+        found: Counter[int] = Counter()
+        _count_passes(self, self.statements, np.zeros(0, np.int64), 1, found)
+        return [(block, found[key]) for key, block in {id(block): block for block in self.blocks}.items()]
+
+    @property
     def length(self) -> int:
         """Nodes that one evaluation passes through; of loops that ask a flag, one pass."""
-        return _length(self, self.statements, np.zeros(0, np.int64))
+        return sum(len(block.nodes) * times for block, times in self.times)
 
     @cached_property
     def is_compilable(self) -> bool:
@@ -395,30 +403,31 @@ def _written(statement: Statement) -> Iterator[str]:
             pass
 
 
-def _length(program: Program, statements: Sequence[Statement], rows: NDArray[np.int64]) -> int:
-    """Nodes that all passes of some statements pass through, for these rows of the loop around them."""
-    total, passes = 0, max(1, len(rows))
+def _count_passes(
+    program: Program, statements: Sequence[Statement], rows: NDArray[np.int64], times: int, found: Counter[int]
+) -> None:
+    """Add how often blocks run in so many passes of some statements, or one pass for each row of the loop around."""
+    passes = times * max(1, len(rows))
     for statement in statements:
         match statement:
             case Call(code):
-                total += passes * code.length
-            case For(over, body):
-                if isinstance(over, int):
-                    total += passes * over * _length(program, body, rows[:0])
-                else:
-                    first, count = program.range_of[over]
-                    inner = np.arange(first, first + count)
-                    total += passes * _length(program, body, inner) if count else 0
+                for block, n in [(code, 1)] if isinstance(code, Block) else code.times:
+                    found[id(block)] += n * passes
+            case For(int(over), body):
+                _count_passes(program, body, rows[:0], passes * over, found)
+            case For(str(over), body):
+                first, count = program.range_of[over]
+                if count:
+                    _count_passes(program, body, np.arange(first, first + count), passes, found)
             case Switch(column, cases):
                 kinds = program.rows[rows, column]
                 for number, case in enumerate(cases):
-                    chosen = rows[kinds == number]
-                    total += _length(program, case, chosen) if len(chosen) else 0
+                    if len(chosen := rows[kinds == number]):
+                        _count_passes(program, case, chosen, times, found)
             case WhileAny(_, body) | IfAny(_, body):
-                total += _length(program, body, rows)
+                _count_passes(program, body, rows, times, found)
             case _:
                 pass
-    return total
 
 
 def lines_of(statements: Sequence[Statement], name_of: Callable[[Block | Program], str], depth: int = 0) -> Iterator[str]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from linkwise.errors import InputError
-from linkwise.scalar_protocol import NumPyScalar
+from linkwise.scalar_protocol import NumPyScalar, is_several, of_each
 from linkwise.tracing.block import ArraySpec, Block, Node
 from linkwise.tracing.ops import OPS
 from linkwise.tracing.passes import remove_dead
@@ -90,7 +90,7 @@ class Traced(NumPyScalar):
             if a[0] == "neg":
                 return _emit(self.tracer, "sub", other.number, a[1])
         elif _is_foreign(other):
-            return _each(other, lambda x: self + x)
+            return of_each(lambda x: self + x, other)
         elif other == 0.0:
             return self
         return _emit(self.tracer, "add", self.number, self.tracer.number(other))
@@ -109,14 +109,14 @@ class Traced(NumPyScalar):
             if a[0] == "neg":
                 return -(Traced(self.tracer, a[1]) + other)
         elif _is_foreign(other):
-            return _each(other, lambda x: self - x)
+            return of_each(lambda x: self - x, other)
         elif other == 0.0:
             return self
         return _emit(self.tracer, "sub", self.number, self.tracer.number(other))
 
     def __rsub__(self, other: Number) -> Number:
         if _is_foreign(other):
-            return _each(other, lambda x: x - self)
+            return of_each(lambda x: x - self, other)
         if other == 0.0:
             return -self
         node = self.tracer.nodes[self.number]
@@ -132,7 +132,7 @@ class Traced(NumPyScalar):
             if b[0] == "neg":
                 return -(self * Traced(self.tracer, b[1]))
         elif _is_foreign(other):
-            return _each(other, lambda x: self * x)
+            return of_each(lambda x: self * x, other)
         elif other == 0.0:
             return 0.0
         elif other == 1.0:
@@ -147,7 +147,7 @@ class Traced(NumPyScalar):
 
     def __truediv__(self, other: Number) -> Number:
         if _is_foreign(other):
-            return _each(other, lambda x: self / x)
+            return of_each(lambda x: self / x, other)
         a = self.tracer.nodes[self.number]
         if a[0] == "neg":
             return -(Traced(self.tracer, a[1]) / other)
@@ -165,7 +165,7 @@ class Traced(NumPyScalar):
 
     def __rtruediv__(self, other: Number) -> Number:
         if _is_foreign(other):
-            return _each(other, lambda x: x / self)
+            return of_each(lambda x: x / self, other)
         if other == 0.0:
             return 0.0
         node = self.tracer.nodes[self.number]
@@ -194,12 +194,12 @@ class Traced(NumPyScalar):
             if float(exponent).is_integer():
                 return _power(self, int(exponent))
         elif _is_foreign(exponent):
-            return _each(exponent, lambda x: self**x)
+            return of_each(lambda x: self**x, exponent)
         return (self.log() * exponent).exp()
 
     def __rpow__(self, base: Number) -> Number:
         if _is_foreign(base):
-            return _each(base, lambda x: x**self)
+            return of_each(lambda x: x**self, base)
         return 1.0 if base == 1.0 else (self * math.log(base)).exp()
 
     # Functions, under the names NumPy looks for in object arrays.
@@ -303,12 +303,12 @@ class TracedBool(NumPyScalar):
     def __and__(self, other: TracedBool | bool) -> TracedBool | bool:
         if isinstance(other, TracedBool):
             return TracedBool(self.tracer, self.tracer.node(("and", *sorted((self.number, other.number)))))
-        return self if other else False
+        return of_each(lambda x: self & x, other) if is_several(other) else self if other else False
 
     def __or__(self, other: TracedBool | bool) -> TracedBool | bool:
         if isinstance(other, TracedBool):
             return TracedBool(self.tracer, self.tracer.node(("or", *sorted((self.number, other.number)))))
-        return True if other else self
+        return of_each(lambda x: self | x, other) if is_several(other) else True if other else self
 
     __rand__ = __and__
     __ror__ = __or__
@@ -360,7 +360,7 @@ def _emit(tracer: Tracer, op: str, *arguments: int) -> Traced:
 def _compare(tracer: Tracer, op: str, a: Number, b: Number) -> Any:
     for x, compare in ((a, lambda x: _compare(tracer, op, x, b)), (b, lambda x: _compare(tracer, op, a, x))):
         if not isinstance(x, Traced) and _is_foreign(x):
-            return _each(x, compare)
+            return of_each(compare, x)
     return TracedBool(tracer, tracer.node((op, tracer.number(a), tracer.number(b))))
 
 
@@ -369,16 +369,6 @@ def _is_foreign(value: Any) -> bool:
     if value.__class__ is float:
         return False
     return getattr(value, "ndim", 0) > 0 or not hasattr(value, "__float__")
-
-
-def _each(array: Any, operation: Callable[[Any], Any]) -> Any:
-    """An operation on every element of an array; NotImplemented for anything else, whose own operators then lead."""
-    if getattr(array, "ndim", 0) == 0:
-        return NotImplemented
-    results = array.astype(object)
-    for index, element in enumerate(results.flat):
-        results.flat[index] = operation(element)
-    return results
 
 
 def _power(base: Number, exponent: int) -> Number:

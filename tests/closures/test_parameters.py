@@ -63,8 +63,8 @@ def test_the_places_of_a_closure() -> None:
         free.forward_dynamics(q, v, np.ones(3), p=p), fixed.forward_dynamics(q, v, np.ones(3)), rtol=1e-10
     )
     over = p.copy()
-    over[6] = np.pi  # the axis turned over: its equations hold, and it is not what is meant
-    with pytest.raises(errors.ClosureError, match="wrong way round"):
+    over[6] = np.pi  # the axis turned over
+    with pytest.raises(errors.ClosureError, match="turned by 180°"):
         free.assemble([0.5, -0.6, 0.0], p=over)
 
 

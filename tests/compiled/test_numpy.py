@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import operator
+
 import mpmath
 import numpy as np
 import pytest
 
 import linkwise as lw
 from linkwise import models
-from linkwise.spatial.dual import derivative
+from linkwise.spatial.dual import Dual, derivative, new_level
 from linkwise.tracing.interpreter import interpret
 
 ARM = models.planar_arm(3)
@@ -18,12 +20,13 @@ RNG = np.random.default_rng(0)
 STATES = RNG.uniform(-0.95, 0.95, (20, 2, 3))
 
 
-def agrees(fn, tol=1e-13):
+def agrees(fn, tol=1e-13, reference=None):
     """The compiled function on states, one by one and in a batch, against NumPy itself."""
+    reference = reference or fn
     compiled = lw.compile(fn, ARM, inputs=INPUTS)
     batch = np.asarray(compiled(STATES[:, 0], STATES[:, 1]), float)
     for k, (q, v) in enumerate(STATES):
-        expected = np.asarray(fn(ARM, q, v), float)
+        expected = np.asarray(reference(ARM, q, v), float)
         np.testing.assert_allclose(batch[k], expected, rtol=tol, atol=tol)
         np.testing.assert_allclose(np.asarray(compiled(q, v), float), expected, rtol=tol, atol=tol)
 
@@ -207,3 +210,60 @@ def test_what_cannot_be_drawn():
     traj = lw.simulate(ARM, np.zeros(3), duration=0.01)
     with pytest.raises(lw.UnknownNameError, match="quantity to draw"):
         traj.plot(what=("foo",))
+
+
+OPERATORS = (
+    operator.add, operator.sub, operator.mul, operator.truediv, operator.pow,
+    operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("several", [np.array([0.5, 2.0]), [0.5, 2.0], (0.5, 2.0), np.array([[0.5], [2.0]])])
+@pytest.mark.parametrize("apply", OPERATORS)
+def test_a_scalar_and_several_numbers(apply, several):
+    """In either order, for every kind of scalar: as a number and an array of NumPy's, also for lists and tuples."""
+    numbers = np.asarray(several)
+    first, second = np.asarray(apply(2.0, numbers), float), np.asarray(apply(numbers, 2.0), float)
+
+    level = new_level()
+    inner = Dual(2.0, 1.0, level)
+    for dual in (inner, Dual(inner, 1.0, new_level()), Dual(2.0, inner, new_level())):
+        for found, expected in ((apply(dual, several), first), (apply(several, dual), second)):
+            assert isinstance(found, np.ndarray)
+            values = [_value(x) for x in found.reshape(-1)]
+            np.testing.assert_allclose(np.reshape(values, found.shape).astype(float), expected)
+
+    def number(values):
+        return np.where(values, 1.0, 0.0) if apply in OPERATORS[5:] else values
+
+    def behind(of):
+        return lambda m, q, v: number(apply(abs(q[0]) + 0.1, of))
+
+    def before(of):
+        return lambda m, q, v: number(apply(of, abs(q[0]) + 0.1))
+
+    agrees(behind(several), reference=behind(numbers))
+    agrees(before(several), reference=before(numbers))
+
+
+def _value(x):
+    while isinstance(x, Dual):
+        x = x.value
+    return x
+
+
+def test_slopes_of_a_scalar_times_several_numbers():
+    x = Dual(2.0, 1.0, new_level())
+    for found, slopes in (
+        (x * np.array([3.0, 4.0]), (3.0, 4.0)),
+        ([3.0, 4.0] / x, (-0.75, -1.0)),
+        (x ** np.array([2.0, 3.0]), (4.0, 12.0)),
+        (np.array([3.0, 4.0]) - x, (-1.0, -1.0)),
+    ):
+        np.testing.assert_allclose([each.tangent for each in found], slopes)
+
+
+def test_choices_between_vectors():
+    agrees(lambda m, q, v: lw.where(q[0] > 0.0, [1.0, q[1]], np.array([3.0, 4.0])))
+    agrees(lambda m, q, v: np.where((q[0] > 0.0) & np.array([True, False]), q[1] * np.ones(2), 0.0))
+    agrees(lambda m, q, v: np.where(np.array([True, False]) | (q[0] > 0.0), 1.0, 0.0))

@@ -61,7 +61,6 @@ def test_loops_are_counted_and_closed(file: Path) -> None:
         )
         X = b.seen_from(a)
         assert np.abs(closure.type.residual(X, 0.0)).max() < 1e-13
-        assert closure.type.is_proper(X)
 
 
 @pytest.mark.slow

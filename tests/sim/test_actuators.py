@@ -174,3 +174,33 @@ def test_implicit_steps_take_controllers_with_states():
         for method in ("dop853", "rodas4")
     ]
     np.testing.assert_allclose(runs[0].q[-1], runs[1].q[-1], atol=1e-6)
+
+
+class Coupled(lw.Element):
+    """A spring and a damper along one direction in the space of two joints, written as numbers times vectors."""
+
+    def __init__(self, k, along):
+        self.k, self.along = k, along
+
+    def force(self, t, q, v, x, p):
+        stretch, rate = q @ np.array([1.0, 2.0]), v @ np.array([1.0, 2.0])
+        return -self.k * stretch * self.along - rate * (0.1, 0.2) - [0.05, 0.1] * rate
+
+    def energy(self, q, x, p):
+        return 0.5 * self.k * (q @ np.array([1.0, 2.0])) ** 2
+
+
+@pytest.mark.parametrize("method", ["rk4", "dopri5", "dop853", "rodas4", "generalized_alpha", "variational"])
+def test_numbers_times_vectors_with_every_method(method):
+    model = double_pendulum()
+    steps = {"dt": 1e-3} if method in ("rk4", "generalized_alpha", "variational") else {"rtol": 1e-9}
+    control = Coupled(3.0, np.array([1.0, 2.0]))
+
+    def by_hand(t, q, v, p):
+        stretch, rate = q[0] + 2.0 * q[1], v[0] + 2.0 * v[1]
+        return [-3.0 * stretch - 0.15 * rate, -6.0 * stretch - 0.3 * rate]
+
+    found, due = (
+        lw.simulate(model, [0.3, 0.2], [0.1, -0.2], 0.3, method=method, control=c, **steps) for c in (control, by_hand)
+    )
+    np.testing.assert_allclose(found.q[-1], due.q[-1], rtol=1e-9)

@@ -316,3 +316,40 @@ def test_interrupted(strict: Any) -> None:  # noqa: F811
 def test_simulations_in_pieces_are_refused(strict: Any) -> None:  # noqa: F811
     with pytest.raises(InputError, match="on the processor"):
         lw.Simulation(pendulum(), DeviceArray(np.zeros((3, 1))))
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda m, q, v, tau: m.linearize_forward(q, v, tau),
+        lambda m, q, v, tau: m.linearize_forward(q, v, tau, order=2),
+        lambda m, q, v, tau: m.perturb_forward(q, v, tau, v, v, tau),
+        lambda m, q, v, tau: m.state_space(q, v, tau),
+        lambda m, q, v, tau: m.inverse_dynamics(q, v, v, actuated=[m.joints[0].name]),
+        lambda m, q, v, tau: m.assemble(q),
+        lambda m, q, v, tau: m.check_closures(q, v),
+        lambda m, q, v, tau: m.freedoms(q),
+        lambda m, q, v, tau: m.sensitivity(q, v, tau, 0.01),
+        lambda m, q, v, tau: m.with_closure_solver("nullspace").forward_dynamics(q, v, tau),
+    ],
+)
+def test_what_needs_the_host_says_so(strict: Any, ask: Any) -> None:  # noqa: F811
+    """Where a function of a closed model computes with NumPy, all four parts of a message."""
+    model = models.four_bar()
+    q = model.assemble(model.neutral())
+    with pytest.raises(InputError) as found:
+        ask(model, *(DeviceArray(x) for x in (q, np.zeros(model.nv), np.zeros(model.nv))))
+    assert "on the host only" in found.value.what
+    assert found.value.got == "an array on a device: cupy.DeviceArray"
+    assert found.value.allowed == "NumPy arrays"
+    assert "x.get() with CuPy" in str(found.value.do)
+
+
+def test_second_derivatives_of_a_tree_need_the_host(strict: Any) -> None:  # noqa: F811
+    model = double_pendulum()
+    x = [DeviceArray(np.zeros(2)) for _ in range(3)]
+    for name in ("linearize_forward", "linearize_inverse"):
+        with pytest.raises(InputError, match="second order are computed on the host only"):
+            getattr(model, name)(*x, order=2)
+    with pytest.raises(InputError, match="state_space is computed on the host only"):
+        model.state_space(*x)

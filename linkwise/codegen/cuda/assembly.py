@@ -12,38 +12,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Collection, Mapping
-from types import MappingProxyType
 
 from linkwise.codegen.c.ops import rounded
 from linkwise.codegen.cuda.body import Constants
 from linkwise.codegen.cuda.instructions import Instruction, Operand, is_truth
 from linkwise.codegen.cuda.memory import Load, Plan, Store
-from linkwise.codegen.cuda.ops import TABLE
+from linkwise.codegen.cuda.ops import KEEP, KEEP_TRUTH, TABLE
 from linkwise.tracing.block import Block
-
-PTX: Mapping[str, str] = MappingProxyType(
-    {
-        # With their rounding, so that the assembler fuses nothing.
-        "add": "add.rn.{type} {out}, {0}, {1};",
-        "sub": "sub.rn.{type} {out}, {0}, {1};",
-        "mul": "mul.rn.{type} {out}, {0}, {1};",
-        "fma": "fma.rn.{type} {out}, {0}, {1}, {2};",
-        "abs": "abs.{type} {out}, {0};",
-        "sqrt": "sqrt.rn.{type} {out}, {0};",
-        "min": "setp.lt.{type} p, {0}, {1}; selp.{type} {out}, {0}, {1}, p;",
-        "max": "setp.gt.{type} p, {0}, {1}; selp.{type} {out}, {0}, {1}, p;",
-        "lt": "setp.lt.{type} {out}, {0}, {1};",
-        "le": "setp.le.{type} {out}, {0}, {1};",
-        "eq": "setp.eq.{type} {out}, {0}, {1};",
-        "and": "and.pred {out}, {0}, {1};",
-        "or": "or.pred {out}, {0}, {1};",
-        "not": "not.pred {out}, {0};",
-        "select": "selp.{type} {out}, {1}, {2}, {0};",
-        "keep": "mov.{type} {out}, {0};",  # a number of the results that is no value of its own
-        "keep truth": "selp.{type} {out}, {one}, {zero}, {0};",
-    }
-)
-"""How an instruction is written: ``{type}`` is f32 or f64. The others are functions of C++."""
 
 Place = tuple[str, str]
 """Where a number is: which memory of PTX, and the address there; or "C++", and an expression."""
@@ -136,15 +111,17 @@ class Assembly:
             self._block = []
 
     def _instruction(self, each: Instruction) -> None:
-        if each.op not in PTX:
+        text = KEEP if each.op == "keep" else TABLE[each.op].ptx if each.op in TABLE else None
+        if text is None:
             self._close()
             self._function(each)
             return
         (number,) = each.writes
         operands = [self._operand(o, k) for k, o in enumerate(each.operands)]
-        op = "keep truth" if each.op == "keep" and operands[0].startswith("p") else each.op
+        if each.op == "keep" and operands[0].startswith("p"):
+            text = KEEP_TRUTH
         numbers = {"one": self._number(1.0), "zero": self._number(0.0)}
-        self._block.append(PTX[op].format(*operands, out=self._name(number), type=self.type, **numbers))
+        self._block.append(text.format(*operands, out=self._name(number), type=self.type, **numbers))
 
     def _name(self, value: int) -> str:
         nodes = self.program.nodes
@@ -184,7 +161,7 @@ class Assembly:
             lines.append(f"REAL sine, cosine; lw_sincos{guard}({texts[0]}, sine, cosine);")
             results = dict(zip(("sine", "cosine"), each.results, strict=True))
         else:
-            lines.append(f"const REAL y = {TABLE[each.op].format(*texts)};")
+            lines.append(f"const REAL y = {TABLE[each.op].cpp.format(*texts)};")
             results = {"y": each.results[0]}
         lines += [f"LW_PUT(t{value}, {name});" for name, value in results.items() if value is not None]
         self.lines.append(f"{{ {' '.join(lines)} }}")

@@ -124,7 +124,7 @@ class Body:
         elif each.op != "copy":
             (number,) = each.writes
             kind = "bool" if is_truth(self.program.nodes[number]) else "REAL"
-            self.lines.append(f"const {kind} {self._name(number)} = {TABLE[each.op].format(*operands)};")
+            self.lines.append(f"const {kind} {self._name(number)} = {TABLE[each.op].cpp.format(*operands)};")
         for value in each.writes or each.reads:
             self._outputs(value)
 

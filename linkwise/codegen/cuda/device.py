@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.codegen.cuda.detect import on_device
+from linkwise.codegen.cuda.launching import DeviceProgram
 from linkwise.codegen.cuda.libraries import library_of
-from linkwise.codegen.cuda.runner import DeviceRoutine
 from linkwise.codegen.cuda.runtime import cupy
+from linkwise.codegen.cuda.target import on_device
 from linkwise.codegen.home import Home, Runner
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.tracing.program import Program
@@ -48,7 +48,7 @@ class Device(Home):
                 do="rewrite it; or lw.Sampled(model, control, rate, python=True), which asks Python between the steps; "
                 "or pass NumPy arrays",
             )
-        return DeviceRoutine(routine, dtype)
+        return DeviceProgram(routine, dtype)
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """A new array, or an error that says how large it would be."""

@@ -3,7 +3,7 @@
 A multiprocessor keeps some thousand instructions at hand; a longer program waits for them more than it computes. So it
 is cut where few values are alive. These, and the results, go from kernel to kernel through memory between them, where
 every value has a place, and those of 32 states lie side by side. The last kernel spreads the results, each different
-number once, to the rows of matrices where they belong (:mod:`linkwise.codegen.cuda.spread`).
+number once, to the rows of matrices where they belong (:func:`linkwise.codegen.cuda.wide.last_kernel`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from linkwise.codegen.cuda.angles import pure_angles
-from linkwise.codegen.cuda.instructions import Instruction, Operand, instructions, is_truth, operand
+from linkwise.codegen.cuda.instructions import Instruction, Operand, instructions, is_truth, operand, pure_angles
 from linkwise.codegen.cuda.order import orders
 from linkwise.tracing.block import Block
 

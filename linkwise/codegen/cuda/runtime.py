@@ -1,4 +1,4 @@
-"""Kernels compiled and launched, through CuPy.
+"""CuPy as far as kernels need it: they are compiled, and given memory to work in.
 
 CuPy brings NVRTC, so nothing but the driver is needed on the user's machine, and keeps what it compiled on disk.
 It is imported here and in :mod:`linkwise.codegen.cuda.exchange`, when a kernel is first wanted.
@@ -13,85 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.codegen.cuda.layout import Kind
-from linkwise.codegen.cuda.source import Kernel, batch_kernel, rollout_kernel
-from linkwise.codegen.steps import Repetition
+from linkwise.codegen.cuda import layout as layouts
+from linkwise.codegen.cuda.source import Kernel
 from linkwise.errors import LinkwiseError, require_extra
-from linkwise.tracing.block import Block
 
 # No contraction: the kernel's text says where multiply-adds are fused, and so results do not depend on the compiler.
 OPTIONS = ("--std=c++17", "--fmad=false")
 
 _PLAIN_SHARED = 48 * 1024  # beyond this a kernel must ask
+_kept: list[Any] = []  # memory that a captured graph works in whenever it runs
 
 
 def cupy() -> Any:
     """CuPy, or an error that names the extra."""
     return require_extra("cupy", "cuda")
-
-
-class DeviceProgram:
-    """A program for GPUs in one precision: a kernel for each way its arrays can lie, compiled when first needed.
-
-    Args:
-        program: what is computed.
-        dtype: float64 or float32.
-        routine: for many steps of it in one launch.
-    """
-
-    takes_addresses = True
-    """Whether arrays may be given by their addresses alone."""
-
-    def __init__(self, program: Block, dtype: Any, routine: Repetition | None = None) -> None:
-        self.program = program
-        self.dtype = np.dtype(dtype)
-        self.routine = routine
-        self.rollout = None if routine is None else routine.rollout
-        self._memory: dict[int, int] = {}
-        self._texts: dict[tuple[Any, ...], Kernel] = {}
-        self._launchers: dict[tuple[Any, ...], tuple[Kernel, Any]] = {}
-
-    def kernel(self, kinds: tuple[Kind, ...]) -> Kernel:
-        """The text for arrays that come in these ways, and for the current device."""
-        key = (kinds, shared_bytes(self._memory))
-        made = self._texts.get(key)
-        if made is None:
-            made = self._texts[key] = self._written(*key)
-        return made
-
-    def _written(self, kinds: tuple[Kind, ...], available: int) -> Kernel:
-        bits = self.dtype.itemsize * 8
-        if self.routine is not None:
-            return rollout_kernel(self.routine, bits, kinds, available)
-        return batch_kernel(self.program, bits, kinds, available)
-
-    def in_place(self, kinds: tuple[Kind, ...]) -> bool:
-        """Whether an output may be the same array as an input."""
-        return self.kernel(kinds).in_place
-
-    def launch(self, arrays: Sequence[Any], kinds: tuple[Kind, ...], count: int, steps: int | None = None) -> None:
-        """Run on the current device and stream.
-
-        Args:
-            arrays: inputs then outputs, laid out as ``kinds`` says: CuPy's, or addresses as ``numpy.uint64``.
-            kinds: how each array comes.
-            count: states.
-            steps: for a rollout.
-        """
-        if count == 0:
-            return
-        kernel, launcher = self._loaded(kinds)
-        last = () if steps is None else (np.int32(steps),)
-        own = (*arrays, np.int64(count), *last)
-        launcher((kernel.blocks(count),), (kernel.threads,), own, shared_mem=kernel.shared_bytes)
-
-    def _loaded(self, kinds: tuple[Kind, ...]) -> tuple[Kernel, Any]:
-        device = cupy().cuda.Device().id
-        known = self._launchers.get((kinds, device))
-        if known is None:
-            kernel = self.kernel(kinds)
-            known = self._launchers[kinds, device] = (kernel, compiled_kernel(cupy(), kernel))
-        return known
 
 
 def shared_bytes(known: dict[int, int]) -> int:
@@ -130,3 +65,39 @@ def compiled_kernel(cp: Any, kernel: Kernel) -> Any:
     if kernel.shared_bytes > _PLAIN_SHARED:
         launcher.max_dynamic_shared_size_bytes = kernel.shared_bytes
     return launcher
+
+
+def working_memory(name: str, tiles: int, size: int, dtype: np.dtype[Any], most: int) -> tuple[Any, int]:
+    """Memory of the device for tiles of states, which a call works in, and for how many of them there is room.
+
+    Args:
+        name: of the program that works in it.
+        tiles: wanted.
+        size: numbers for each state.
+        dtype: of these.
+        most: bytes, but for one tile.
+    """
+    tile = max(1, size) * layouts.LANES[0]
+    tiles = max(1, min(tiles, most // (tile * dtype.itemsize)))
+    while True:
+        try:
+            memory = cupy().empty(tiles * tile, dtype)
+            if _is_captured():
+                _kept.append(memory)
+            return memory, tiles
+        except Exception as error:
+            if "OutOfMemory" not in type(error).__name__:
+                raise
+            if tiles == 1:
+                raise LinkwiseError(
+                    f"the GPU has no room for the memory that {name} works in",
+                    got=f"{tile * dtype.itemsize / 1e9:.2f} GB for {layouts.LANES[0]} states",
+                    do="free arrays that are no longer needed, or compute on the CPU",
+                ) from error
+            tiles //= 2
+
+
+def _is_captured() -> bool:
+    """Whether calls become a graph that runs later."""
+    asked = getattr(cupy().cuda.get_current_stream(), "is_capturing", None)
+    return asked is not None and bool(asked())

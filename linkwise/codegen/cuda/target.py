@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwise.codegen.cuda.detect import on_device
 from linkwise.codegen.targets import Target
 from linkwise.tracing.block import Block
 from linkwise.tracing.program import Program
@@ -15,7 +14,27 @@ from linkwise.tracing.program import Program
 if TYPE_CHECKING:
     from linkwise.codegen.home import Home
     from linkwise.codegen.steps import Repetition
-    from linkwise.tracing.program import Program
+
+_CUDA, _MANAGED = 2, 13  # DLPack's numbers for memory of CUDA devices
+
+
+def on_device(array: Any) -> bool:
+    """Whether an argument is an array on a CUDA device. Imports nothing."""
+    kind = type(array)
+    library = kind.__module__.partition(".")[0]
+    if library in ("numpy", "builtins"):
+        return False
+    if library == "cupy":
+        return True
+    if library == "torch":
+        return bool(getattr(array, "is_cuda", False))
+    try:
+        where = getattr(array, "__dlpack_device__", None)
+        if where is not None:
+            return int(where()[0]) in (_CUDA, _MANAGED)
+    except Exception:  # traced arrays without a place, objects that refuse to say
+        return False
+    return hasattr(kind, "__cuda_array_interface__")
 
 
 class Cuda(Target):
@@ -28,26 +47,22 @@ class Cuda(Target):
     joins_far = True
 
     def source(self, program: Any, dtype: np.dtype[Any]) -> str:
-        """The kernel for a batch: of states in rows, where it has no loops."""
-        from linkwise.codegen.cuda.rolled import rolled_kernel
+        """The kernel for a batch; of a block, for states in rows."""
+        from linkwise.codegen.cuda.launching import kernel_writer
         from linkwise.codegen.cuda.source import batch_kernel
 
         if isinstance(program, Program):
-            return rolled_kernel(program, dtype.itemsize * 8).text
+            return kernel_writer(program, dtype.itemsize * 8).kernel().text
         return batch_kernel(program, dtype.itemsize * 8).text
 
     def routine_source(self, routine: Program, dtype: np.dtype[Any]) -> str:
         """The kernel that runs a loop over time, each state in one thread from the first step to the last."""
+        from linkwise.codegen.cuda.source import rollout_kernel
         from linkwise.codegen.steps import Repetition
 
-        bits = dtype.itemsize * 8
         if isinstance(routine, Repetition):
-            from linkwise.codegen.cuda.source import rollout_kernel
-
-            return rollout_kernel(routine, bits).text
-        from linkwise.codegen.cuda.routine import routine_kernel
-
-        return routine_kernel(routine, bits).text
+            return rollout_kernel(routine, dtype.itemsize * 8).text
+        return self.source(routine, dtype)
 
     def available(self) -> bool:
         """Whether CuPy is installed and finds a device."""
@@ -73,8 +88,7 @@ class Cuda(Target):
     ) -> list[Any]:
         """Evaluate on the device and the stream of the arrays."""
         from linkwise.codegen.cuda import exchange
-        from linkwise.codegen.cuda.divided import device_program
-        from linkwise.codegen.cuda.rolled_runtime import RolledDeviceProgram
+        from linkwise.codegen.cuda.launching import DeviceProgram, device_block
         from linkwise.codegen.cuda.source import straight
 
         # The number of steps is an argument of the kernel, so one kernel serves every number.
@@ -82,9 +96,9 @@ class Cuda(Target):
         key = (exchange.dtype_of(arrays), routine and routine.rollout)
         if key not in made:
             if isinstance(program, Program) and routine is None:
-                made[key] = RolledDeviceProgram(program, key[0])
+                made[key] = DeviceProgram(program, key[0])
             else:
-                made[key] = device_program(straight(name, program), key[0], routine)
+                made[key] = device_block(straight(name, program), key[0], routine)
         return exchange.call(made[key], name, arrays, out, count)
 
     def home(self, arrays: Sequence[Any]) -> Home:

@@ -11,11 +11,12 @@ calls:
 =============================================  =======================================================================
 
 Each returns a list with one number for each name in ``equations`` (or ``rate_equations``), zero where the constraint
-holds. Nothing is written about derivatives: J_c v, J_c and the part of ë without v̇ come from dual numbers run
-through these texts. So a text is smooth, branches on no value, and uses only arithmetic and the functions of
-:mod:`linkwise.spatial.scalar`. Equations in metres come first, then pure numbers. The equations of a closure that
-are named after an axis measure along or about that axis of frame a, with slope one where the closure holds: the
-multiplier of such an equation is the force or moment on b along or about it, at b's origin; a bears the opposite.
+holds and nowhere else: for turns see :func:`linkwise.model.closures.directions.half_angle`. Nothing is written about
+derivatives: J_c v, J_c and the part of ë without v̇ come from dual numbers run through these texts. So a text is
+smooth near where it holds, and uses only arithmetic and the functions of :mod:`linkwise.spatial.scalar`. Equations in
+metres come first, then pure numbers. The equations of a closure that are named after an axis measure along or about
+that axis of frame a, with slope one where the closure holds: the multiplier of such an equation is the force or moment
+on b along or about it, at b's origin; a bears the opposite.
 
 A rate equation is one that no equation between places could stand for (rolling, a skate). It need not be linear in
 the rates: its rows are its derivatives by them.
@@ -39,13 +40,18 @@ from linkwise.spatial.vectors import Motion, Vec
 
 
 class RelativePose(Value):
-    """Where frame b is, seen from frame a: R takes b's axes to a's, p is b's origin in a."""
+    """Where frame b is, seen from frame a: R takes b's axes to a's, p is b's origin in a.
 
-    __slots__ = ("R", "p")
+    ``closed``: the pose is known to close, and its rates alone are asked for. A text may then say the same more
+    cheaply, if it agrees to second order there.
+    """
 
-    def __init__(self, R: Mat3, p: Vec) -> None:
+    __slots__ = ("R", "closed", "p")
+
+    def __init__(self, R: Mat3, p: Vec, *, closed: bool = False) -> None:
         self.R = R
         self.p = p
+        self.closed = closed
 
     @classmethod
     def from_matrix(cls, rows: Sequence[Sequence[Any]]) -> RelativePose:
@@ -59,7 +65,7 @@ class RelativePose(Value):
 
     def seen_from(self, a: RelativePose) -> RelativePose:
         """a⁻¹ b, where both poses are given in one frame."""
-        return RelativePose(a.R.T.times(self.R), a.R.transpose_times(self.p - a.p))
+        return RelativePose(a.R.T.times(self.R), a.R.transpose_times(self.p - a.p), closed=self.closed)
 
     def __repr__(self) -> str:
         return f"RelativePose(R={self.R.m!r}, p={self.p!r})"
@@ -119,14 +125,6 @@ class Closure(WithNumbers, ABC):
     def rate_residual(self, X: RelativePose, V: Motion, t: Scalar) -> list[Scalar]:
         """One number for each of ``rate_equations``; V is the twist of b relative to a, in b's frame."""
         return []
-
-    def is_proper(self, X: RelativePose, t: float = 0.0) -> bool:
-        """Whether a root of the residual, on floats, is the place that is meant and not its false twin.
-
-        Smooth equations for an axis or an orientation cannot tell it from the one turned by half a turn. Starting
-        within a quarter turn of the right one, and moving on from there, the false ones are not met.
-        """
-        return True
 
 
 class Relation(WithNumbers):

@@ -11,7 +11,7 @@ from linkwise.spatial.scalar import Scalar
 
 @dataclass(frozen=True)
 class CylindricalClosure(Closure):
-    """A line through each origin, along the axis, is one line. False root: the axis turned over.
+    """A line through each origin, along the axis, is one line.
 
     Args:
         axis: direction of the line in both frames, of length one.
@@ -26,7 +26,4 @@ class CylindricalClosure(Closure):
 
     def residual(self, X: RelativePose, t: Scalar) -> list[Scalar]:
         line = directions(self.axis)
-        return [*line.off(X.p), *line.tilt(X.R)]
-
-    def is_proper(self, X: RelativePose, t: float = 0.0) -> bool:
-        return directions(self.axis).is_upright(X.R)
+        return [*line.off(X.p), *line.tilt(X)]

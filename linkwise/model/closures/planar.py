@@ -11,7 +11,7 @@ from linkwise.spatial.scalar import Scalar
 
 @dataclass(frozen=True)
 class PlanarClosure(Closure):
-    """A plane through each origin, at right angles to the normal, is one plane. False root: the plane turned over.
+    """A plane through each origin, at right angles to the normal, is one plane.
 
     Args:
         normal: of the plane in both frames, of length one.
@@ -27,7 +27,4 @@ class PlanarClosure(Closure):
 
     def residual(self, X: RelativePose, t: Scalar) -> list[Scalar]:
         plane = directions(self.normal)
-        return [plane.along(X.p), *plane.tilt(X.R)]
-
-    def is_proper(self, X: RelativePose, t: float = 0.0) -> bool:
-        return directions(self.normal).is_upright(X.R)
+        return [plane.along(X.p), *plane.tilt(X)]

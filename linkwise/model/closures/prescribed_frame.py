@@ -11,6 +11,7 @@ from linkwise.model.closures.base import Closure, RelativePose
 from linkwise.model.closures.from_joint import closure_of
 from linkwise.model.closures.functions import checked_function
 from linkwise.model.joints import Joint
+from linkwise.scalar_protocol import is_several
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar
@@ -64,13 +65,10 @@ class PrescribedFrame(Closure):
         V = V - Motion(X.R.transpose_times(omega), X.R.transpose_times(carried))
         return self.closure.rate_residual(X.seen_from(A), V, t)
 
-    def is_proper(self, X: RelativePose, t: float = 0.0) -> bool:
-        return self.closure.is_proper(X.seen_from(self._at(t)), t)
-
     def _at(self, t: Scalar) -> RelativePose:
         try:
             place = self.pose(t)
-            if len(place) == 3:
+            if len(place) == 3 and not is_several(place[0]):
                 return RelativePose(Mat3.identity(), Vec.of(list(place)))
             return RelativePose.from_matrix(place)
         except (TypeError, AttributeError, IndexError) as error:

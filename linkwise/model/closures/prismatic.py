@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from linkwise.model.closures.base import Closure, RelativePose
-from linkwise.model.closures.directions import directions, is_near, turn
+from linkwise.model.closures.directions import directions, turn
 from linkwise.spatial.scalar import Scalar
 
 
 @dataclass(frozen=True)
 class PrismaticClosure(Closure):
-    """The axes of the frames are parallel, and b's origin is on a line through a's. False roots: R any half turn.
+    """The axes of the frames are parallel, and b's origin is on a line through a's.
 
     Args:
         axis: direction of the slide, of length one.
@@ -24,7 +24,4 @@ class PrismaticClosure(Closure):
         return (*directions(self.axis).across_names, "turn x", "turn y", "turn z")
 
     def residual(self, X: RelativePose, t: Scalar) -> list[Scalar]:
-        return [*directions(self.axis).off(X.p), *turn(X.R)]
-
-    def is_proper(self, X: RelativePose, t: float = 0.0) -> bool:
-        return is_near(X.R)
+        return [*directions(self.axis).off(X.p), *turn(X)]

@@ -12,7 +12,7 @@ from linkwise.spatial.scalar import Scalar
 
 @dataclass(frozen=True)
 class RevoluteClosure(Closure):
-    """The origins coincide, and so does an axis given in both frames. False root: the axis turned over.
+    """The origins coincide, and so does an axis given in both frames.
 
     Args:
         axis: direction of the hinge, of length one.
@@ -28,7 +28,4 @@ class RevoluteClosure(Closure):
         return ("x", "y", "z", f"tilt {first}", f"tilt {second}")
 
     def residual(self, X: RelativePose, t: Scalar) -> list[Scalar]:
-        return [*X.p, *directions(self.axis).tilt(X.R)]
-
-    def is_proper(self, X: RelativePose, t: float = 0.0) -> bool:
-        return directions(self.axis).is_upright(X.R)
+        return [*X.p, *directions(self.axis).tilt(X)]

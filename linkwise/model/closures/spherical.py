@@ -11,7 +11,7 @@ from linkwise.spatial.scalar import Scalar
 
 @dataclass(frozen=True)
 class SphericalClosure(Closure):
-    """The origins coincide. No false roots."""
+    """The origins coincide."""
 
     joins_origins: ClassVar[bool] = True
     equations = ("x", "y", "z")

@@ -6,19 +6,16 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from linkwise.model.closures.base import Closure, RelativePose
-from linkwise.model.closures.directions import is_near, turn
+from linkwise.model.closures.directions import turn
 from linkwise.spatial.scalar import Scalar
 
 
 @dataclass(frozen=True)
 class WeldClosure(Closure):
-    """The two frames coincide. False roots: R any half turn."""
+    """The two frames coincide."""
 
     joins_origins: ClassVar[bool] = True
     equations = ("x", "y", "z", "turn x", "turn y", "turn z")
 
     def residual(self, X: RelativePose, t: Scalar) -> list[Scalar]:
-        return [*X.p, *turn(X.R)]
-
-    def is_proper(self, X: RelativePose, t: float = 0.0) -> bool:
-        return is_near(X.R)
+        return [*X.p, *turn(X)]

@@ -74,9 +74,7 @@ def sum_of_squares(size: int, outputs: int) -> Block:
     for k in range(outputs):
         nodes += [("mul", k % size, k % size), ("add", len(nodes), size)]
         results.append(len(nodes) - 1)
-    return Block(
-        "squares", tuple(nodes), (ArraySpec("x", (size,)),), (ArraySpec("y", (outputs,)),), (tuple(results),)
-    )
+    return Block("squares", tuple(nodes), (ArraySpec("x", (size,)),), (ArraySpec("y", (outputs,)),), (tuple(results),))
 
 
 def ulps(got: np.ndarray, exact: list, dtype: type) -> np.ndarray:

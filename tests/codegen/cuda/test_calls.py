@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.codegen.cuda.detect import on_device
+from linkwise.codegen.cuda.target import on_device
 from linkwise.errors import InputError, LinkwiseError, MissingExtraError
 from tests.codegen.cuda.emulation import needs_compiler
 from tests.codegen.cuda.fakes import CupyArray, Fakes, JaxArray, Tensor, fakes  # noqa: F401

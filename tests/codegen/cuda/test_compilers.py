@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.codegen.cuda.rolled import rolled_kernel
-from linkwise.codegen.cuda.routine import routine_kernel
+from linkwise.codegen.cuda.launching import kernel_writer
 from linkwise.codegen.cuda.runtime import OPTIONS
 from linkwise.codegen.cuda.source import batch_kernel, rollout_kernel
 from linkwise.codegen.cuda.target import TARGET
@@ -93,7 +92,7 @@ def test_loops_over_time_compile(method: str, bits: int, arch: str, tmp_path: Pa
     ]
     event = lw.Event(lambda t, q, v, p: q[0])
     plan = plan_for(model, control, lw.JointRules(), 0, method, False, (event,), as_closing("projection"), False)
-    report = compiled(routine_kernel(plan.routine, bits).text, tmp_path, arch)
+    report = compiled(kernel_writer(plan.routine, bits).kernel().text, tmp_path, arch)
     assert spilled_bytes(report) <= (128 if method in ("rk4", "dopri5") else 2048)
 
 
@@ -101,5 +100,5 @@ def test_loops_over_time_compile(method: str, bits: int, arch: str, tmp_path: Pa
 def test_loops_compile(bits: int, tmp_path: Path) -> None:
     """One body for each kind of link: the same text for any number of them, and nothing spilled."""
     program = chain(5).with_sweeps("rolled").function("forward_dynamics").rolled_for(TARGET)  # type: ignore[attr-defined]
-    assert spilled_bytes(compiled(rolled_kernel(program, bits).text, tmp_path, "sm_90")) == 0
-    compiled(rolled_kernel(program, bits).text, tmp_path, "sm_75")
+    assert spilled_bytes(compiled(kernel_writer(program, bits).kernel().text, tmp_path, "sm_90")) == 0
+    compiled(kernel_writer(program, bits).kernel().text, tmp_path, "sm_75")

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.codegen.cuda import divided, rolled_runtime
-from linkwise.codegen.cuda.divided import DividedProgram, device_program
-from linkwise.codegen.cuda.runner import DeviceRoutine
-from linkwise.codegen.cuda.runtime import DeviceProgram
+from linkwise.codegen.cuda import launching
+from linkwise.codegen.cuda.launching import DeviceBlock, DeviceProgram, DividedBlock, device_block
 from linkwise.codegen.cuda.target import TARGET
 from linkwise.rolled import device_chain, long_chain
 from linkwise.tracing.block import Block
@@ -56,10 +54,10 @@ def test_functions(model: lw.Model, dtype: type, count: int) -> None:
 def test_wide_results(model: lw.Model, name: str, dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
     """Several kernels, at once and in turns, by rows and by columns, and one row for all states."""
     function = model.function(name)
-    assert isinstance(device_program(function.program, dtype), DividedProgram)
+    assert isinstance(device_block(function.program, dtype), DividedBlock)
     given = len(function.program.inputs)
     for count, room in ((1, 4 << 30), (31, 4 << 30), (33, 4 << 30), (1000, 4 << 30), (1000, 1 << 20)):
-        monkeypatch.setattr(divided, "BETWEEN_BYTES", room)
+        monkeypatch.setattr(launching, "BETWEEN_BYTES", room)
         arrays = [x.astype(dtype) for x in random_state(model, count)[:given]]
         arrays[-1] = arrays[-1][0] if given > 1 else arrays[-1]
         expected = function(*(x.astype(float) for x in arrays))
@@ -76,7 +74,7 @@ def test_wide_results(model: lw.Model, name: str, dtype: type, monkeypatch: pyte
 )
 def test_sizes_and_alignments(size: int, outputs: int, dtype: type) -> None:
     """Rows with and without bank conflicts, arrays too large to stage, and rows that begin anywhere."""
-    program = DeviceProgram(sum_of_squares(size, outputs), dtype)
+    program = DeviceBlock(sum_of_squares(size, outputs), dtype)
     x = cp.asarray(np.random.default_rng(0).uniform(-1, 1, (70, size)), dtype)
     expected = cp.stack([x[:, k % size] ** 2 + cp.sin(x[:, 0]) for k in range(outputs)], 1)
     for start, stop in ((0, 64), (0, 70), (1, 65), (3, 40)):
@@ -94,7 +92,7 @@ def test_sizes_and_alignments(size: int, outputs: int, dtype: type) -> None:
 def run(program: Block, dtype: type, *inputs: np.ndarray) -> np.ndarray:
     arrays = [cp.asarray(np.reshape(x, (-1, 1)), dtype) for x in inputs]
     out = cp.empty((len(inputs[0]), 1), dtype)
-    DeviceProgram(program, dtype).launch([*arrays, out], ("rows",) * (len(arrays) + 1), len(inputs[0]))
+    DeviceBlock(program, dtype).launch([*arrays, out], ("rows",) * (len(arrays) + 1), len(inputs[0]))
     return cp.asnumpy(out)[:, 0]
 
 
@@ -260,7 +258,7 @@ def test_loops_every_way_of_calling(monkeypatch: pytest.MonkeyPatch) -> None:
         late = model.inverse_dynamics(*(cp.asarray(x) for x in (q, v, a)))
         stream.synchronize()
     close(late, expected, np.float64)
-    monkeypatch.setattr(rolled_runtime, "SCRATCH_BYTES", 1 << 21)  # room for a few tiles: the batch takes turns
+    monkeypatch.setattr(launching, "SCRATCH_BYTES", 1 << 21)  # room for a few tiles: the batch takes turns
     close(model.inverse_dynamics(*on), expected, np.float64)
     assert model.inverse_dynamics(*on, out=on[2]) is on[2]
     close(on[2], expected, np.float64)
@@ -329,7 +327,7 @@ def test_simulate_a_model_with_loops(model: lw.Model) -> None:
 @pytest.fixture(params=[False, True])
 def together(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Warps that run apart, as in short routines, and warps that stay together."""
-    monkeypatch.setattr("linkwise.codegen.cuda.routine._LONG", 0 if request.param else 1 << 30)
+    monkeypatch.setattr("linkwise.codegen.cuda.thread_memory._LONG", 0 if request.param else 1 << 30)
 
 
 @pytest.mark.usefixtures("together")
@@ -405,6 +403,6 @@ def test_rollout_as_any_routine() -> None:
     rows = {routine.given(k): x.copy() for k, x in enumerate(arrays)}
     rows |= {routine.made(k): cp.empty((200, 2)) for k in range(2)}
     rows[routine.CLOCK] = cp.asarray(np.tile([0.0, 50.0], (200, 1)))
-    DeviceRoutine(routine, np.float64).run(rows, {}, {}, 200)
+    DeviceProgram(routine, np.float64).run(rows, {}, {}, 200)
     for k, name in enumerate(("q", "v")):
         assert cp.allclose(rows[routine.made(k)], getattr(expected, name), rtol=1e-11, atol=1e-12)

@@ -11,17 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linkwise.codegen.cuda import divided, layout, spread, wide
+from linkwise.codegen.cuda import launching, layout, wide
 from linkwise.codegen.cuda import source as kernels
 from linkwise.codegen.cuda.body import Constants
-from linkwise.codegen.cuda.divided import DividedProgram, device_program, is_wide
 from linkwise.codegen.cuda.instructions import Instruction, instructions, operand
+from linkwise.codegen.cuda.launching import DeviceBlock, DividedBlock, device_block, is_wide
 from linkwise.codegen.cuda.layout import Kind
-from linkwise.codegen.cuda.memory import Load, Store, plan
-from linkwise.codegen.cuda.near import near
+from linkwise.codegen.cuda.memory import Load, Store, plan, with_near_slots
 from linkwise.codegen.cuda.order import ordered
 from linkwise.codegen.cuda.parts import Parts, split
-from linkwise.codegen.cuda.runtime import DeviceProgram
 from linkwise.models import planar_arm
 from linkwise.tracing.block import ArraySpec, Block
 from tests.codegen.cuda.emulation import LANES, Emulated, needs_compiler
@@ -74,7 +72,7 @@ def test_near_and_far(program: Block, limit: int, room: int, elsewhere: bool) ->
     wanted = [operand(program, value).value for row in program.results for value in row]
     order = ordered(instructions(program), values.keys(), wanted)
     planned = plan(order, slots, limit, reusable={slot for slot in slots.values() if slot >= 0})
-    found = near(planned, room)
+    found = with_near_slots(planned, room)
     assert found.slots <= max(room, planned.given)
     store = {slots[value]: number for value, number in values.items()}
     known: dict[int, Any] = {}
@@ -104,7 +102,7 @@ def test_near_and_far(program: Block, limit: int, room: int, elsewhere: bool) ->
 
 def launch(program: Block, kinds: list[Kind], given: list[Any], dtype: type, folder: Path, turns: int = 1) -> Any:
     """Results of all kernels, by emulation; the batch in some turns."""
-    made = DividedProgram(program, dtype)
+    made = DividedBlock(program, dtype)
     whole = made.kernels(tuple(kinds), layout.SHARED_BYTES)
     count = max(len(a) if kind == "rows" else a.shape[-1] for a, kind in zip(given, kinds, strict=False))
     filled = kinds[len(given) :]
@@ -115,10 +113,10 @@ def launch(program: Block, kinds: list[Kind], given: list[Any], dtype: type, fol
     step = -(-count // (turns * LANES)) * LANES
     between = np.full(made.division.places * step, np.nan, dtype)
     emulated = []
-    for number, kernel in enumerate([*whole.parts, whole.last]):
+    for number, kernel in enumerate(whole):
         home = folder / str(number)
         home.mkdir()
-        arrays = outputs if kernel is whole.last else given
+        arrays = outputs if kernel is whole[-1] else given
         emulated.append((Emulated.of(kernel, len(arrays) + 4, home), arrays))
     for begin in range(0, count, step):
         end = min(count, begin + step)
@@ -135,17 +133,17 @@ def test_kernels(name: str, dtype: type, tmp_path: Path, monkeypatch: pytest.Mon
     """With few registers and slots, so that values wait near and far, and in several parts and turns."""
     monkeypatch.setattr(wide, "LIMIT", {32: 60, 64: 60})
     monkeypatch.setattr(wide, "_WARPS", {32: 400, 64: 400})
-    monkeypatch.setattr(divided, "LONGEST", {32: 2500, 64: 2500})
+    monkeypatch.setattr(launching, "LONGEST", {32: 2500, 64: 2500})
     model, count = every_joint(), 3 * LANES + 3
     function = model.function(name)
     program = function.program
     given = [np.ascontiguousarray(a, dtype) for a in random_state(model, count)[: len(program.inputs)]]
-    division = DividedProgram(program, dtype).division
+    division = DividedBlock(program, dtype).division
     assert len(division.parts) > 1 and any(part.reads for part in division.parts)
     kinds: list[Kind] = ["rows"] * (len(given) + len(program.outputs))
     got = launch(program, kinds, given, dtype, tmp_path, turns=2)
-    texts = DividedProgram(program, dtype).kernels(tuple(kinds), layout.SHARED_BYTES)
-    assert any("lw_far" in kernel.text for kernel in texts.parts)
+    texts = DividedBlock(program, dtype).kernels(tuple(kinds), layout.SHARED_BYTES)
+    assert any("lw_far" in kernel.text for kernel in texts[:-1])
     expected = function(*(a.astype(float) for a in given))
     for a, wanted in zip(got, expected if isinstance(expected, tuple) else (expected,), strict=True):
         flat = wanted.reshape(count, -1)
@@ -170,7 +168,7 @@ def test_columns_and_one_for_all(tmp_path: Path) -> None:
 @pytest.mark.parametrize("longest", [3, 7, 5000])
 def test_results_of_every_kind(longest: int, dtype: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Inputs, constants, zeros, signs changed, truths, the same number twice; huge angles; also from part to part."""
-    monkeypatch.setattr(divided, "LONGEST", {32: longest, 64: longest})
+    monkeypatch.setattr(launching, "LONGEST", {32: longest, 64: longest})
     nodes = (
         ("input", 0, 0), ("input", 0, 1), ("const", 0.0), ("const", 2.5), ("mul", 0, 1), ("neg", 4), ("lt", 0, 1),
         ("input", 1, 0), ("sin", 7), ("neg", 0), ("div", 8, 3), ("select", 6, 0, 3), ("min", 0, 1), ("max", 1, 0),
@@ -200,9 +198,9 @@ def test_which_programs_are_divided(monkeypatch: pytest.MonkeyPatch) -> None:
     model = every_joint()
     program = model.function("linearize_inverse").program
     assert is_wide(program, 64) and is_wide(program, 32)
-    assert isinstance(device_program(program, np.float64), DividedProgram)
+    assert isinstance(device_block(program, np.float64), DividedBlock)
     for short in (model.function("jacobian", body="world"), model.function("inverse_dynamics")):
-        assert isinstance(device_program(short.program, np.float64), DeviceProgram)
+        assert isinstance(device_block(short.program, np.float64), DeviceBlock)
     assert not is_wide(model.function("mass_matrix").program, 32)
 
 
@@ -211,7 +209,7 @@ def test_the_last_kernel_takes_as_many_states_as_find_room(monkeypatch: pytest.M
     program = every_joint().function("linearize_inverse").program
     parts = split(program, 5000)
     kinds: list[Kind] = ["rows"] * len(program.outputs)
-    few, many = (spread.spread_kernel(program, parts, 64, kinds, room) for room in (30_000, 200_000))
+    few, many = (wide.last_kernel(program, parts, 64, kinds, room) for room in (30_000, 200_000))
     assert few.shared_bytes <= 30_000 < many.shared_bytes <= 200_000
     assert few.states < many.states and kernels.Kernel.blocks(few, 100) == -(-100 // few.states)
 
@@ -251,10 +249,10 @@ def test_no_kernel_asks_for_more_memory_than_there_is(available: int, monkeypatc
     wide_inputs = sums(900, 70)
     for program in (planar_arm(12).function("linearize_inverse").program, wide_inputs, sums(3, 9000)):
         for dtype in (np.float64, np.float32):
-            made = DividedProgram(program, dtype)
+            made = DividedBlock(program, dtype)
             arrays: int = len(program.inputs) + len(program.outputs)
             found = made.kernels(("rows",) * arrays, available)
-            assert max(kernel.shared_bytes for kernel in (*found.parts, found.last)) <= available
+            assert max(kernel.shared_bytes for kernel in found) <= available
             alone = kernels.batch_kernel(program, made.dtype.itemsize * 8, shared_bytes=available)
             assert alone.shared_bytes <= available
 
@@ -265,7 +263,7 @@ def test_a_table_has_no_more_constants_than_a_kernel_can_have() -> None:
     constants = Constants.of([program], 64)
     assert 8 * len(constants.places) <= 64 * 1024
     assert constants.text(1.5 + 8999, False) == "9000.5"
-    (part, *_) = DividedProgram(program, np.float64).kernels(("rows", "rows"), layout.SHARED_BYTES).parts
+    (part, *_) = DividedBlock(program, np.float64).kernels(("rows", "rows"), layout.SHARED_BYTES)
     offsets = [int(offset) for offset in re.findall(r"lw_constant\+(\d+)", part.text)]
     assert offsets and max(offsets) < 64 * 1024
 
@@ -295,11 +293,11 @@ def test_arrays_that_find_no_room(kind: Kind, tmp_path: Path, monkeypatch: pytes
 
 def test_texts_are_written_once_for_what_a_part_reads() -> None:
     program = planar_arm(8).function("linearize_inverse").program
-    made = DividedProgram(program, np.float64)
+    made = DividedBlock(program, np.float64)
     object.__setattr__(made, "division", split(program, 300))
     first = made.kernels(("rows",) * 7, layout.SHARED_BYTES)
     again = made.kernels(("rows", "rows", "one", *("rows",) * 4), layout.SHARED_BYTES)
     read = [2 in part.inputs(program) for part in made.division.parts]
     assert any(read) and not all(read)
-    assert [a is not b for a, b in zip(first.parts, again.parts, strict=True)] == read
-    assert first.last is again.last
+    assert [a is not b for a, b in zip(first[:-1], again[:-1], strict=True)] == read
+    assert first[-1] is again[-1]

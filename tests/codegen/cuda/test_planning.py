@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkwise.codegen.cuda import memory
-from linkwise.codegen.cuda.angles import pure_angles
-from linkwise.codegen.cuda.instructions import Instruction, instructions, is_truth, operand
+from linkwise.codegen.cuda.instructions import Instruction, instructions, is_truth, operand, pure_angles
 from linkwise.codegen.cuda.memory import Load, Store
 from linkwise.codegen.cuda.order import most_alive, ordered
 from linkwise.tracing.block import ArraySpec, Block

@@ -11,11 +11,12 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms.catalogue import CATALOGUE
-from linkwise.codegen.cuda import rolled, rolled_runtime
-from linkwise.codegen.cuda.rolled_plan import LoopPlan, Tables, planned
+from linkwise.codegen.cuda import device_memory, launching
+from linkwise.codegen.cuda.row_loops import LinkLoop, LoopPlans, RowLoop, Tables, through_memory
 from linkwise.codegen.cuda.target import TARGET
 from linkwise.errors import LinkwiseError
-from linkwise.tracing.program import Loop, Stretch, Tasks, interpret_rolled
+from linkwise.tracing.interpreter import interpret
+from linkwise.tracing.program import Angles, Buffer, Call, For, Stretch
 from tests.codegen.cuda.emulation import needs_compiler
 from tests.codegen.cuda.fakes import CupyArray, Fakes, Tensor, fakes  # noqa: F401
 from tests.codegen.cuda.models import every_joint, random_state
@@ -69,7 +70,9 @@ def test_every_function_of_a_tree(fakes: Fakes, tree: lw.Model, dtype: type) -> 
 def test_the_multipliers_of_many_closures(fakes: Fakes) -> None:  # noqa: F811
     """A list of tasks between two loops."""
     model, q = ladder(30, 7)
-    assert any(isinstance(step, Tasks) for step in planned(model.function("forward_dynamics").rolled_program))
+    program = model.function("forward_dynamics").rolled_program
+    plain = [loop for loop in LoopPlans(program).loops.values() if type(loop) is RowLoop]
+    assert any(program.range_of[loop.loop.over][1] > 1 for loop in plain)
     v, tau = np.random.default_rng(0).normal(size=(2, 6, 30))
     expected = model.forward_dynamics(q, v, tau)
     got = model.forward_dynamics(*(fakes.array(x, np.float64) for x in (np.tile(q, (6, 1)), v, tau)))
@@ -86,34 +89,38 @@ def test_a_chain_is_carried_in_registers(fakes: Fakes, dtype: type) -> None:  # 
         expected = getattr(model, name)(q, v, a)
         assert np.abs(np.asarray(getattr(model, name)(*on)) - expected).max() <= bound * np.abs(expected).max()
     program = model.function("forward_dynamics").rolled_for(TARGET)
-    steps = planned(program)
-    assert len(steps) == 4, "angles, motions, articulated inertias with their forces, accelerations"
-    tables = Tables(program, steps)
-    for plan in (step for step in steps if isinstance(step, LoopPlan)):
+    loops = list(LoopPlans(program).loops.values())
+    assert len(loops) == 4, "angles, motions, articulated inertias with their forces, accelerations"
+    for plan in loops:
+        assert isinstance(plan, LinkLoop)
         for each in plan.carried:
-            links = np.arange(23)[:: -1 if plan.loop.reverse else 1]
-            from_memory, to_memory = tables._through_memory(plan, each, links)
+            rows = program.rows[:23][:: -1 if plan.loop.reverse else 1]
+            from_memory, to_memory = through_memory(plan, each, np.zeros(23, int), rows)
             assert from_memory.tolist() == [1] + [0] * 22, "the first link reads what the loop begins with"
             assert to_memory[-2:].all() and not to_memory[:-3].any(), "only the last of each place goes to memory"
-    assert sum(len(step.carried) for step in steps if isinstance(step, LoopPlan)) == 4
+    assert sum(len(loop.carried) for loop in loops if isinstance(loop, LinkLoop)) == 4
 
 
 def test_angles_that_are_read_again_are_stored() -> None:
     program = chain(5).function("forward_dynamics").rolled_for(TARGET)
-    find, *others = planned(program)
-    assert isinstance(find, LoopPlan) and find.angles is not None
-    (finder,) = find.bodies.values()
+    plans = LoopPlans(program)
+    find, *others = plans.loops.values()
+    assert isinstance(find, LinkLoop) and find.angles is not None and find.angles in program.statements
+    assert plans.taken == {id(find.angles)} and plans.spared == {find.angles.arguments}
+    (finder,) = find.calls.values()
     (angle,) = finder.outputs
-    reader = replace(finder, inputs=(angle, *finder.inputs[1:]), outputs=(Stretch("elsewhere", angle.column),))
+    assert isinstance(angle, Stretch)
+    reader = Call(finder.code, (angle, *finder.inputs[1:]), (Stretch("elsewhere", angle.column),))
     again = replace(
         program,
-        steps=(*program.steps, Loop((reader,), reverse=False)),
-        spaces={**program.spaces, "elsewhere": program.spaces[angle.space]},
+        buffers=(*program.buffers, Buffer("elsewhere", program.sizes[angle.buffer], open=True)),
+        statements=(*program.statements, For("links", (reader,))),
     )
-    steps = planned(again)
-    assert isinstance(steps[0], LoopPlan) and steps[0].angles is None and steps[1] == find.angles
-    assert len(steps) == len(others) + 3
-    assert angle.space in Tables(again, steps).starts
+    plans = LoopPlans(again)
+    first, *rest = plans.loops.values()
+    assert isinstance(first, LinkLoop) and first.angles is None and not plans.taken
+    assert len(rest) == len(others) + 1 and any(isinstance(s, Angles) for s in again.statements)
+    assert (id(again), angle.buffer) in Tables(again, [plans]).starts
 
 
 @pytest.mark.parametrize("room", [64, 1000])
@@ -122,7 +129,7 @@ def test_less_is_fetched_ahead_where_there_is_little_room(
     room: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(rolled, "_FETCHED_BYTES", room)
+    monkeypatch.setattr(device_memory, "_FETCHED_BYTES", room)
     model = chain(11)
     q, v, a = random_state(model, 5)
     source = model.function("forward_dynamics").source("cuda")
@@ -135,7 +142,7 @@ def test_less_is_fetched_ahead_where_there_is_little_room(
 def test_the_definition(fakes: Fakes, tree: lw.Model) -> None:  # noqa: F811
     q, v, a = random_state(tree, 3)
     program = tree.function("forward_dynamics").rolled_for(TARGET)
-    wanted = [interpret_rolled(program, [list(q[k]), list(v[k]), list(a[k])])[0] for k in range(3)]
+    wanted = [interpret(program, [list(q[k]), list(v[k]), list(a[k])])[0] for k in range(3)]
     got = tree.forward_dynamics(*(fakes.array(x) for x in (q, v, a)))
     assert np.abs(np.asarray(got) - wanted).max() <= 1e-13 * np.abs(wanted).max()
 
@@ -167,9 +174,9 @@ def test_large_batches_take_turns(fakes: Fakes, tree: lw.Model, monkeypatch: pyt
     q, v, a = random_state(tree, 21)
     expected = tree.forward_dynamics(q, v, a)
     on = [fakes.array(x) for x in (q, v, a)]
-    monkeypatch.setattr(rolled_runtime, "SCRATCH_BYTES", 100_000)  # room for two tiles or three, not for six
+    monkeypatch.setattr(launching, "SCRATCH_BYTES", 100_000)  # room for two tiles or three, not for six
     assert np.allclose(tree.forward_dynamics(*on), expected, rtol=1e-12)
-    monkeypatch.setattr(rolled_runtime, "SCRATCH_BYTES", 1 << 30)
+    monkeypatch.setattr(launching, "SCRATCH_BYTES", 1 << 30)
     fakes.cupy.most_bytes = 60_000  # the same where the device says no
     assert np.allclose(tree.forward_dynamics(*on), expected, rtol=1e-12)
     fakes.cupy.most_bytes = 21 * tree.nv * 8

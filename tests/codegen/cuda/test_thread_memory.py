@@ -10,13 +10,15 @@ import pytest
 
 import linkwise as lw
 from linkwise.codegen.cuda import layout
-from linkwise.codegen.cuda.routine import parameters, routine_kernel
+from linkwise.codegen.cuda.launching import distances, kernel_writer
 from linkwise.codegen.cuda.source import rollout_kernel
+from linkwise.codegen.cuda.statements import arguments_of
+from linkwise.codegen.cuda.thread_memory import ThreadKernel
 from linkwise.codegen.hosted import HostedProgram
 from linkwise.codegen.steps import Rollout, repeated
 from linkwise.errors import InputError
 from linkwise.sim.work import program
-from linkwise.tracing.program import Buffer, Call, Columns, Copy, Host, Program, Read, Record, Seek, steps_between
+from linkwise.tracing.program import Buffer, Call, Copy, Host, Program, Read, Record, Seek, columns
 from linkwise.tracing.tiles import TILE, TiledSystem
 from tests.codegen.cuda.emulation import LANES, Emulated, needs_compiler
 from tests.sim.test_routine import collatz, run
@@ -29,28 +31,20 @@ def small_warps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "LANES", (LANES,))
 
 
-class EmulatedRoutine:
-    """A routine's kernel on arrays of NumPy."""
+class EmulatedProgram:
+    """A program's kernel on arrays of NumPy."""
 
-    def __init__(self, routine: Program, dtype: Any, folder: Path) -> None:
-        self.routine, bits = routine, np.dtype(dtype).itemsize * 8
-        self.kernel = routine_kernel(routine, bits)
-        self.emulated = Emulated.of(self.kernel, len(parameters(routine)) + 1, folder)
+    def __init__(self, program: Program, dtype: Any, folder: Path) -> None:
+        self.program, bits = program, np.dtype(dtype).itemsize * 8
+        self.kernel = kernel_writer(program, bits).kernel()
+        self.emulated = Emulated.of(self.kernel, len(arguments_of(program)) + 1, folder)
 
     def run(self, rows: Any, tables: Any, records: Any, count: int, threads: int = 1) -> None:
         given = {**rows, **tables, **records}
-        numbers: dict[tuple[str, str], int] = {}
-        for name, size in self.routine.records:
-            numbers["apart", name], numbers["stride", name] = steps_between(name, records[name], count, size)
-        for name, size in self.routine.series:
-            apart = steps_between(name, tables[name], count, size, shared=True)
-            numbers["apart", name], numbers["stride", name] = apart
-        for name, width in self.routine.curves:
-            members, length, _ = tables[name].shape
-            numbers["apart", name], numbers["rows", name] = 0 if members == 1 else length * width, length
+        numbers = distances(self.program, given, count)
         passed = [
-            given[name].ctypes.data if kind == "array" else numbers[kind, name]
-            for kind, name in parameters(self.routine)
+            given[each.name].ctypes.data if each.kind == "array" else numbers[each.kind, each.name]
+            for each in arguments_of(self.program)
         ]
         self.emulated.launch([*passed, count], self.kernel.blocks(count))
 
@@ -58,7 +52,7 @@ class EmulatedRoutine:
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_loops_tables_and_records(dtype: Any, tmp_path: Path) -> None:
     routine = collatz()
-    kernel = EmulatedRoutine(routine, dtype, tmp_path)
+    kernel = EmulatedProgram(routine, dtype, tmp_path)
     for count in (1, 3, LANES, 21):
         starts = np.random.default_rng(0).integers(1, 12, count)
         for a, b in zip(run(kernel, starts, dtype), run(HostedProgram(routine, dtype), starts, dtype), strict=True):
@@ -93,7 +87,7 @@ def test_curves_and_series(members: int, tmp_path: Path) -> None:
     count = 6
     given = np.random.default_rng(1).normal(size=(5, members, 2))
     found = []
-    for kernel in (EmulatedRoutine(routine, float, tmp_path), HostedProgram(routine)):
+    for kernel in (EmulatedProgram(routine, float, tmp_path), HostedProgram(routine)):
         own = {
             "t": np.array([-1.0, 0.0, 0.3, 0.5, 3.0, 2.0])[:, None],
             "p": np.full((count, 4), 7.0),
@@ -118,9 +112,9 @@ def test_matrices_by_columns(tmp_path: Path) -> None:
     )  # fmt: skip
     buffers = (Buffer("unit", 4), Buffer("s", 1, load=True), Buffer("column", 3), Buffer("matrix", 12, store=True))
     body = (Call(product, ("unit", "s"), ("column",)),)
-    routine = Program("by_columns", buffers, (Columns("unit", "column", "matrix", body),))
+    routine = Program("by_columns", buffers, (columns("unit", 4, "column", 3, "matrix", body),))
     rows = {"s": np.arange(1.0, 6.0)[:, None], "matrix": np.empty((5, 12))}
-    EmulatedRoutine(routine, float, tmp_path).run(rows, {}, {}, 5)
+    EmulatedProgram(routine, float, tmp_path).run(rows, {}, {}, 5)
     for k in range(5):
         np.testing.assert_allclose(rows["matrix"][k].reshape(4, 3).T, (k + 1) * J, rtol=1e-15)
 
@@ -149,14 +143,14 @@ def test_long_programs_are_functions(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (1, 6, False, True),
         (1, 6, True, True),
     ):
-        monkeypatch.setattr("linkwise.codegen.cuda.routine._LONG", 0 if together else 5000)
-        monkeypatch.setattr("linkwise.codegen.cuda.routine._WRITTEN_OUT", most)
-        monkeypatch.setattr("linkwise.codegen.cuda.routine._SMALL", most)
-        monkeypatch.setattr("linkwise.codegen.cuda.routine.LIMIT", {64: registers, 32: registers})
-        monkeypatch.setattr("linkwise.codegen.cuda.routine._FRAME_BYTES", 0 if local else 1 << 20)
+        monkeypatch.setattr("linkwise.codegen.cuda.thread_memory._LONG", 0 if together else 5000)
+        monkeypatch.setattr("linkwise.codegen.cuda.thread_memory._WRITTEN_OUT", most)
+        monkeypatch.setattr("linkwise.codegen.cuda.thread_memory._SMALL", most)
+        monkeypatch.setattr("linkwise.codegen.cuda.thread_memory.LIMIT", {64: registers, 32: registers})
+        monkeypatch.setattr("linkwise.codegen.cuda.thread_memory._FRAME_BYTES", 0 if local else 1 << 20)
         folder = tmp_path / f"{most}{registers}{local}{together}"
         folder.mkdir()
-        kernel = EmulatedRoutine(routine, float, folder)
+        kernel = EmulatedProgram(routine, float, folder)
         assert ("__noinline__ void lw_0_twice" in kernel.kernel.text) == (most == 1)
         assert (kernel.kernel.threads > LANES) == together == ("__syncthreads();" in kernel.kernel.text)
         assert bool(kernel.kernel.shared_bytes) == (registers == 6 and not local)
@@ -173,7 +167,7 @@ def test_many_steps_as_any_routine(
     record: bool, together: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A rollout has a kernel of its own shape, but it is a routine like any other; also where warps stay together."""
-    monkeypatch.setattr("linkwise.codegen.cuda.routine._LONG", 0 if together else 5000)
+    monkeypatch.setattr("linkwise.codegen.cuda.thread_memory._LONG", 0 if together else 5000)
     step = program(
         "step",
         lambda x, u, c: {"x_new": [x[0] + 0.1 * x[1], x[1] - c[0] * x[0] + u[0]], "out": x[0] * u[0]},
@@ -183,7 +177,7 @@ def test_many_steps_as_any_routine(
     count, steps = 7, 9
     u = np.random.default_rng(1).normal(size=(steps, count, 1))
     found = []
-    emulated = EmulatedRoutine(routine, float, tmp_path)
+    emulated = EmulatedProgram(routine, float, tmp_path)
     assert ("__syncthreads_or(" in emulated.kernel.text) == together
     for kernel in (emulated, HostedProgram(routine)):
         rows = {
@@ -222,7 +216,7 @@ def test_programs_with_loops(dtype: Any, tmp_path: Path) -> None:
     }
     found = []
     routine = Program("system", buffers, calls)
-    for kernel in (EmulatedRoutine(routine, dtype, tmp_path), HostedProgram(routine, dtype)):
+    for kernel in (EmulatedProgram(routine, dtype, tmp_path), HostedProgram(routine, dtype)):
         rows["x"] = np.full((count, n), np.nan, dtype)
         kernel.run(rows, {}, {}, count)
         found.append(rows["x"])
@@ -232,9 +226,9 @@ def test_programs_with_loops(dtype: Any, tmp_path: Path) -> None:
 def test_what_no_kernel_can_do_is_refused() -> None:
     buffers = (Buffer("a", 2, load=True, store=True), Buffer("b", 2))
     with pytest.raises(ValueError, match="Python functions"):
-        routine_kernel(Program("host", buffers, (Host(lambda a: (a,), ("a",), ("b",)),)), 64)
+        ThreadKernel(Program("host", buffers, (Host(lambda a: (a,), ("a",), ("b",)),)), 64)
     with pytest.raises(InputError, match=r"more memory than a thread[\s\S]*64 kB"):
-        routine_kernel(Program("large", (Buffer("a", 10_000),), ()), 64)
+        ThreadKernel(Program("large", (Buffer("a", 10_000),), ()), 64)
     n = TILE + 3
     step = TiledSystem(np.ones((n, n), bool), n).factor
     with pytest.raises(InputError, match=r"loops over the links[\s\S]*with_sweeps"):

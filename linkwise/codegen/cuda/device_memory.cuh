@@ -1,4 +1,4 @@
-// Device functions of kernels with loops over the links, after those of device.cuh.
+// Device functions of programs that work in device memory, after those of device.cuh and statements.cuh.
 //
 // The memory of a tile of LW_LANES states is laid out with neighbouring states side by side: number e of lane i is at
 // e * LW_LANES + i.
@@ -143,17 +143,4 @@ LW_INLINE void lw_arrived()
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_group %0;" ::"n"(LW_AHEAD) : "memory");
 #endif
-}
-
-// Angles that are in memory, with their sines and cosines.
-LW_INLINE void lw_all_angles(const REAL *angles, REAL *sines, REAL *cosines, int count)
-{
-#pragma unroll 2
-    for (int e = 0; e < count; ++e) {
-        const long long at = (long long)e * LW_LANES;
-        REAL sine, cosine;
-        lw_sincos(lw_within_a_turn(angles[at]), sine, cosine);
-        sines[at] = sine;
-        cosines[at] = cosine;
-    }
 }
