@@ -261,3 +261,19 @@ def test_many_steps_of_a_function(tmp_path: Path) -> None:
     function(*passed, ctypes.c_void_p(workspace.ctypes.data))
     for name, array in made.items():
         assert np.abs(array - records[name][0]).max() <= 1e-14
+
+
+def summed(m: Any, x: Any) -> Any:
+    return lw.loop(3, lambda i, s: lw.loop(4, lambda j, t: 0.5 * t + lw.cos(t * x) + i * j, s + i), x)
+
+
+def root(m: Any, x: Any) -> Any:
+    return lw.while_loop(lambda s: s * s - x > 1e-13 * x, lambda s: 0.5 * (s + x / s), x + 1.0)
+
+
+@needs_compiler
+@pytest.mark.parametrize("text", [summed, root])
+def test_loops_of_users(text: Any, tmp_path: Path) -> None:
+    f = lw.compile(text, models.planar_arm(), inputs={"x": "scalar"})
+    assert isinstance(f.program_for(TARGET), Program)
+    passes(emit_c(f, tmp_path, states=[[[0.5]], [[2.0]]]), *SANITIZERS)
