@@ -46,7 +46,7 @@ class Target(ABC):
     summary: ClassVar[str]
     """What it is for, in a few words, for the command line's help."""
     loops: ClassVar[bool] = False
-    """Whether it also writes programs with loops over the links."""
+    """Whether it also writes programs with loops: over the links, over time."""
     joins_far: ClassVar[bool] = False
     """Whether few loops with large bodies are better than more with smaller ones: where there are registers enough."""
 
@@ -95,7 +95,10 @@ class Target(ABC):
 
     def routine_source(self, routine: Program, dtype: np.dtype[Any]) -> str:
         """A routine as text: a simulation's loop, many steps of a function."""
-        raise InputError(f"the target {self.name!r} has no code for loops over time", allowed="cuda, llvm")
+        if self.loops:
+            return self.source(routine, dtype)
+        able = ", ".join(name for name, each in targets().items() if each.loops)
+        raise InputError(f"the target {self.name!r} has no code for loops over time", allowed=able)
 
 
 def target(name: object) -> Target:

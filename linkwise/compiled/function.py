@@ -101,7 +101,7 @@ class CompiledFunction:
     def source(self, target: str = "llvm", dtype: Any = np.float64) -> str:
         """The generated code for a target, as text: "llvm", "c", "cuda", or "program" for the program itself."""
         chosen = targets.target(target)
-        return chosen.source(self._program_for(chosen), targets.real(dtype))
+        return chosen.source(self.program_for(chosen), targets.real(dtype))
 
     def emit(self, folder: str | PathLike[str], target: str = "c", dtype: Any = np.float64) -> tuple[Path, ...]:
         """Write the generated code into a folder, made if need be; the paths of the files.
@@ -111,9 +111,9 @@ class CompiledFunction:
         chosen, kind = targets.target(target), targets.real(dtype)
         home = Path(folder)
         home.mkdir(parents=True, exist_ok=True)
-        return chosen.emit(self._program_for(chosen), home, kind)
+        return chosen.emit(self.program_for(chosen), home, kind)
 
-    def _program_for(self, target: targets.Target) -> Block | Program:
+    def program_for(self, target: targets.Target) -> Block | Program:
         """What a target writes."""
         return self.program
 

@@ -174,7 +174,7 @@ class RolledFunction(ManyLinksFunction):
         finished = batch.finish(results, out)
         return finished[0] if self._result is None else self._result._make(finished)
 
-    def _program_for(self, target: targets.Target) -> Block | Program:
+    def program_for(self, target: targets.Target) -> Block | Program:
         """The program with loops where the target has them, else the unrolled one."""
         return self.rolled_for(target) if target.loops else self.program
 

@@ -128,7 +128,8 @@ class Plan:
                 "or pass NumPy arrays",
             )
 
-    def _work(self) -> tuple[Work, Step]:
+    def work(self) -> tuple[Work, Step]:
+        """A routine that is to be written, and the step that it makes again and again."""
         work = Work(self.motion, host=self.host_forces if self.hosted else None)
         step = settled(work, self._step(work))
         if not self.motion.projects:
@@ -157,7 +158,7 @@ class Plan:
     @cached_property
     def routine(self) -> Program:
         """The whole loop."""
-        work, step = self._work()
+        work, step = self.work()
         events = event_program(self.motion, self.events) if self.events else None
         if self.is_adaptive:
             return adaptive_loop(work, step, every_step=self.every_step, events=events)
@@ -189,7 +190,7 @@ class Plan:
     @cached_property
     def locator(self) -> Locator:
         """What finds events inside a step."""
-        work, step = self._work()
+        work, step = self.work()
         values = event_program(self.motion, self.events)
         routine = one_step(work, step, values)
         now = Work(self.motion).routine(values)

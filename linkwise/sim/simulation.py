@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +28,9 @@ from linkwise.sim.setup import Setup
 from linkwise.sim.simulate import SlowControlWarning
 from linkwise.sim.states import States
 from linkwise.sim.tableaux import GeneralizedAlpha
+
+if TYPE_CHECKING:
+    from linkwise.codegen.c.simulator import Simulator
 
 Array = NDArray[Any]
 
@@ -384,6 +387,26 @@ class Simulation:
         found[self._ended if self._run is None else self._run.ended] = "event"
         found[~np.isfinite(self._y).all(axis=1)] = "failed"
         return found.reshape(self._states.shape)
+
+    def simulator(self, bits: int = 64) -> Simulator:
+        """The same simulation as a program that runs by itself from where this stands: see :func:`linkwise.emit_c`.
+
+        Args:
+            bits: 64 for double; 32 for float, of fixed-step methods.
+        """
+        from linkwise.sim.simulator import simulator_of
+
+        if self._states.shape or self._plan is None:
+            raise InputError(
+                "a simulator that runs by itself has one state, which moves",
+                got=f"a batch {self._states.shape}" if self._states.shape else "no freedoms",
+                do="make a Simulation of one state; in C, each simulator is a struct of its own",
+            )
+        rtol, atol, max_step, min_step, max_steps = self._tolerances
+        h = float(self._run.control[0, 1]) if isinstance(self._run, AdaptiveRun) else 0.0
+        start = {"t": self._t, "y": self._y[0], "p": self._states.p[0], "dt": self._dt, "h": h, "rtol": rtol}
+        start |= {"atol": atol, "max_step": max_step, "min_step": min_step, "max_steps": max_steps}
+        return simulator_of(self._plan, start, self._setup.curves(self._plan, self._states).arrays, bits)
 
     # What follows from it.
     @property

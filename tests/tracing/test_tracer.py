@@ -17,6 +17,7 @@ from linkwise.tracing.counts import count
 from linkwise.tracing.interpreter import interpret
 from linkwise.tracing.passes import LONG, remove_dead
 from linkwise.tracing.printer import to_text
+from linkwise.tracing.program import Buffer, Call, Copy, For, Program
 from linkwise.tracing.tracer import Traced, Tracer, maximum, minimum, trace
 from linkwise.tracing.verifier import verify
 
@@ -183,6 +184,26 @@ def test_text() -> None:
         "  %2 = mul %0, %1",
         "  %3 = sin %2",
         "  y[] = %3",
+    ]
+
+
+def test_text_of_a_program() -> None:
+    """Its statements, then each block that it calls, under names of their own."""
+    double, half = program_of(lambda x: 2.0 * x, 1), program_of(lambda x: 0.5 * x, 1)
+    buffers = (Buffer("in:a", 1, load=True), Buffer("b", 1), Buffer("out:c", 1, store=True))
+    calls = (Call(double, ("in:a",), ("b",)), For(3, (Call(half, ("b",), ("out:c",)), Copy("out:c", "b"))))
+    assert to_text(Program("twice", buffers, calls)).splitlines() == [
+        "program twice(a[1]) -> c[1]",
+        "  memory b[1]",
+        "  b = f(in:a)",
+        "  for 3:",
+        "    out:c = f#2(b)",
+        "    b = out:c",
+        "",
+        *to_text(double).splitlines(),
+        "",
+        "program f#2(x[1])",
+        *to_text(half).splitlines()[1:],
     ]
 
 

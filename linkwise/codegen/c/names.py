@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from linkwise.tracing.block import Block
+from linkwise.tracing.program import Program
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -50,3 +53,15 @@ def identifiers(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
     for name in names:
         found.append(identifier(name, [*taken, *found]))
     return found
+
+
+def function_name(program: Block | Program) -> str:
+    """What the function of a program is called."""
+    return identifier(program.name)
+
+
+def array_names(program: Block | Program, function: str | None = None) -> tuple[list[str], list[str]]:
+    """What the input and output parameters of a function are called."""
+    taken = function_name(program) if function is None else function
+    names = identifiers([a.name for a in (*program.inputs, *program.outputs)], [taken])
+    return names[: len(program.inputs)], names[len(program.inputs) :]

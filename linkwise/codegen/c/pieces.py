@@ -38,10 +38,10 @@ def live_nodes(program: Block) -> list[int]:
     return [n for n in sorted(wanted) if program.nodes[n][0] not in ("const", "input")]
 
 
-def cut(program: Block, piece: int = PIECE) -> Cut:
+def cut(program: Block) -> Cut:
     """Pieces of equal length. Results count as read by the last piece, which stores all of them."""
     order = live_nodes(program)
-    count = max(1, -(-len(order) // piece))
+    count = max(1, -(-len(order) // PIECE))
     length = max(1, -(-len(order) // count))
     pieces = tuple(tuple(order[k * length : (k + 1) * length]) for k in range(count))
     home = {number: k for k, part in enumerate(pieces) for number in part}

@@ -10,6 +10,8 @@ import numpy as np
 from linkwise.codegen.c.files import emit_c
 from linkwise.codegen.c.source import c_source
 from linkwise.codegen.targets import Target
+from linkwise.tracing.block import Block
+from linkwise.tracing.program import Program
 
 
 class C(Target):
@@ -18,12 +20,13 @@ class C(Target):
     name = "c"
     suffix = ".c"
     summary = "C99, with a header and a test"
+    loops = True
 
-    def source(self, program: Any, dtype: np.dtype[Any]) -> str:
+    def source(self, program: Block | Program, dtype: np.dtype[Any]) -> str:
         """The function alone, in one file."""
         return c_source(program, dtype.itemsize * 8)
 
-    def emit(self, program: Any, folder: Path, dtype: np.dtype[Any]) -> tuple[Path, ...]:
+    def emit(self, program: Block | Program, folder: Path, dtype: np.dtype[Any]) -> tuple[Path, ...]:
         """The function, its header, and a test program."""
         return emit_c(program, folder, bits=dtype.itemsize * 8)
 

@@ -1,4 +1,4 @@
-"""The operations of a program as a target: ``source("program")``."""
+"""The operations and statements of a program as a target: ``source("program")``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from linkwise.codegen.targets import Target
+from linkwise.tracing.block import Block
 from linkwise.tracing.printer import to_text
+from linkwise.tracing.program import Program
 
 
 class Listing(Target):
@@ -16,9 +18,10 @@ class Listing(Target):
     name = "program"
     suffix = ".txt"
     summary = "the operations themselves"
+    loops = True
 
-    def source(self, program: Any, dtype: np.dtype[Any]) -> str:
-        """One line for each operation; the same in every precision."""
+    def source(self, program: Block | Program, dtype: np.dtype[Any]) -> str:
+        """One line for each operation and each statement; the same in every precision."""
         return to_text(program)
 
 

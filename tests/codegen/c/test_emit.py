@@ -16,9 +16,8 @@ from hypothesis import HealthCheck, given, settings
 
 import linkwise as lw
 from linkwise.codegen.c import c_source, emit_c, pieces
-from linkwise.codegen.c.names import identifier, identifiers
+from linkwise.codegen.c.names import array_names, function_name, identifier, identifiers
 from linkwise.codegen.c.ops import TABLE, literal
-from linkwise.codegen.c.source import array_names, function_name
 from linkwise.errors import InputError
 from linkwise.tracing.block import ArraySpec, Block
 from linkwise.tracing.interpreter import interpret
