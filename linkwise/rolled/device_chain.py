@@ -18,6 +18,7 @@ from linkwise.codegen.cuda.runtime import cupy
 from linkwise.model.tree import Tree
 from linkwise.once import cached_property, once
 from linkwise.rolled.pairs import PairwiseForwardDynamics, step
+from linkwise.tracing.block import Block
 from linkwise.tracing.program import Program
 
 SEGMENTS = 2048
@@ -53,9 +54,11 @@ class DeviceForwardDynamics(PairwiseForwardDynamics):
 
     def _do(self, name: str, *arrays: Array) -> tuple[Array, ...]:
         function = step(name)
-        program = once(function.device_programs, (_FLOAT64, None), lambda: device_block(function.program, _FLOAT64))
+        block = function.program
+        assert isinstance(block, Block)
+        program = once(function.device_programs, (_FLOAT64, None), lambda: device_block(block, _FLOAT64))
         given = [cupy().ascontiguousarray(array) for array in arrays]
-        outputs = tuple(cupy().empty((len(given[0]), spec.size), _FLOAT64) for spec in function.program.outputs)
+        outputs = tuple(cupy().empty((len(given[0]), spec.size), _FLOAT64) for spec in block.outputs)
         program.launch([*given, *outputs], _rows(len(given) + len(outputs)), len(given[0]))
         return outputs
 
