@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from linkwise.codegen.c.files import emit_c
     from linkwise.compiled.function import CompiledFunction, compile
+    from linkwise.compiled.loops import loop, while_loop
     from linkwise.compiled.many_steps import rollout
     from linkwise.compiled.small_matrices import cholesky, solve
     from linkwise.ensemble.run import ensemble
@@ -137,7 +138,7 @@ __all__ = [  # noqa: RUF022  # in groups
     # deformable bodies
     "FlexibleBody",
     # compiled functions, and scalar functions to write them with
-    "compile", "CompiledFunction", "rollout", "emit_c", "as_torch", "as_jax",
+    "compile", "CompiledFunction", "loop", "while_loop", "rollout", "emit_c", "as_torch", "as_jax",
     "abs", "acos", "asin", "atan", "atan2", "clip", "cos", "cosh", "exp", "log", "maximum", "minimum", "sign", "sin",
     "sinh", "sqrt", "tan", "tanh", "where", "solve", "cholesky",
     # simulation: what acts, what measures, what comes out
@@ -160,6 +161,7 @@ __all__ = [  # noqa: RUF022  # in groups
 _MODULES = {
     "linkwise.codegen.c.files": ("emit_c",),
     "linkwise.compiled.function": ("compile", "CompiledFunction"),
+    "linkwise.compiled.loops": ("loop", "while_loop"),
     "linkwise.compiled.many_steps": ("rollout",),
     "linkwise.compiled.small_matrices": ("cholesky", "solve"),
     "linkwise.errors": (

@@ -15,7 +15,7 @@ from linkwise.tracing.program import Program
 class Runner(Protocol):
     """A routine that is ready to run."""
 
-    routine: Program
+    program: Program
 
     def run(
         self,

@@ -18,9 +18,9 @@ from linkwise.compiled.scalar_arrays import scalar_array
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError
 from linkwise.once import cached_property, once
 from linkwise.tracing.block import Block
+from linkwise.tracing.calls import CallingTracer
 from linkwise.tracing.counts import Counts, count
 from linkwise.tracing.program import Program
-from linkwise.tracing.calls import CallingTracer
 from linkwise.tracing.tracer import Traced
 
 if TYPE_CHECKING:

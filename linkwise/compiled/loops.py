@@ -40,7 +40,7 @@ def loop(count: int, body: Callable[[Any, State], State], state: State) -> State
         >>> lw.loop(5, lambda i, x: x + i * i, 0.0)  # 0 + 1 + 4 + 9 + 16
         30.0
     """
-    if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 0:
+    if not _is_whole(count) or count < 0:
         raise InputError(
             "a loop needs a number of passes that is known beforehand",
             got=repr(count),
@@ -90,7 +90,7 @@ def while_loop(
         >>> lw.while_loop(lambda x: x > 1.0, lambda x: x / 2.0, 48.0)
         0.75
     """
-    if isinstance(limit, bool) or not isinstance(limit, (int, np.integer)) or limit < 1:
+    if not _is_whole(limit) or limit < 1:
         raise InputError("limit is not a number of passes", got=repr(limit), allowed="1, 2, 3, …")
     goes_on = condition(state)
     tracer = _tracer_of(state) or _tracer_of(goes_on) or _tracer_of(body(state))
@@ -118,6 +118,10 @@ def while_loop(
     return again([where(late, float("nan"), x) for x in parts])
 
 
+def _is_whole(number: object) -> bool:
+    return isinstance(number, (int, np.integer)) and not isinstance(number, bool)
+
+
 def _plain_while(
     condition: Callable[[State], Any], body: Callable[[State], State], state: State, limit: int, goes_on: Any
 ) -> State:
@@ -134,7 +138,7 @@ def _plain_while(
 def _known(truth: Any) -> bool:
     try:
         return bool(truth)
-    except TypeError as error:
+    except Exception as error:  # every library of symbols has an error of its own for this
         raise InputError(
             "lw.while_loop does not know its condition here",
             got=repr(truth),

@@ -19,8 +19,8 @@ from linkwise.compiled.function import CompiledFunction, checked_threads
 from linkwise.compiled.many_steps import RolloutFunction, one_step_of
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.once import cached_property
-from linkwise.tracing.forward import Tangent, tangents
-from linkwise.tracing.replay import values
+from linkwise.tracing.forward import Tangent
+from linkwise.tracing.program_derivatives import called, program_tangents
 
 _KEPT_NUMBERS = 1 << 22  # of states between steps, for the states that go back together
 
@@ -84,11 +84,11 @@ class StepsForward(_StepsDerivative):
             directions: list[list[Tangent]] = [[{} for _ in array] for array in there]
             for k, d in zip(carried, flat[len(inputs) :], strict=True):
                 directions[k] = [{0: x} for x in d]
-            found = values(program, there, ANY_SCALAR)
-            moved = tangents(program, there, directions, ANY_SCALAR)
+            found = called(program, there, ANY_SCALAR)
+            moved = program_tangents(program, there, directions, ANY_SCALAR)
             results: dict[str, Any] = {}
-            for name, spec, numbers in zip(outputs, program.outputs, program.results, strict=True):
-                results[name] = np.array([found[n] for n in numbers], object).reshape(spec.shape)
+            for name, spec, numbers in zip(outputs, program.outputs, found, strict=True):
+                results[name] = np.array(numbers, object).reshape(spec.shape)
             for name, spec, array in zip(outputs, program.outputs, moved, strict=True):
                 results[f"d_{name}"] = np.array([x.get(0, 0.0) for x in array], object).reshape(spec.shape)
             return results
@@ -177,7 +177,7 @@ class StepsBackward(_StepsDerivative):
             for k, numbers in series.items():
                 inputs[k] = one_step_of(numbers, step, part)
             found = [np.empty((count, a.shape[-1]), dtype) for a in outputs]
-            forth.run(inputs, found, count, threads)
+            forth.evaluate(inputs, found, count, threads)
             for i, k in self.fed.items():
                 inputs[i] = found[k]
             if record or step == steps - 1:

@@ -26,6 +26,7 @@ from linkwise.tracing.program import (
     Call,
     For,
     Initial,
+    Place,
     Program,
     Statement,
     Stretch,
@@ -341,16 +342,17 @@ class Finisher:
         key = (id(program), *names.values())
         if key not in self.bodies_of:
 
-            def there(stretches: Sequence[Stretch]) -> tuple[Stretch, ...]:
-                return tuple(replace(stretch, buffer=names[stretch.buffer]) for stretch in stretches)
+            def there(places: Sequence[Place]) -> tuple[Place, ...]:
+                return tuple(replace(p, buffer=names[p.buffer]) for p in places if isinstance(p, Stretch))
 
             self.bodies_of[key] = tuple(Call(b.code, there(b.inputs), there(b.outputs)) for b in bodies)
         begin = {spot.space: self._offset(spot) for spot in item.arrays.values()}
         for row in program.rows:
             body = self.bodies_of[key][int(row[kind_column])]
             own = row.tolist()
-            for stretch in {*body.inputs, *body.outputs}:
-                own[stretch.column] += begin[stretch.buffer]
+            for place in {*body.inputs, *body.outputs}:
+                if isinstance(place, Stretch):
+                    own[place.column] += begin[place.buffer]
             self.rows.append(own)
         return For(self._range(len(program.rows)), choice(self.bodies_of[key], kind_column))
 

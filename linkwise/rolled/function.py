@@ -188,6 +188,6 @@ def _calling_tracer(batch: Batch) -> CallingTracer | None:
             while isinstance(x, Dual):
                 x = x.value
             if isinstance(x, Traced):
-                called = isinstance(x.tracer, CallingTracer) and x.tracer.large_models
-                return x.tracer if called else None
+                tracer = x.tracer
+                return tracer if isinstance(tracer, CallingTracer) and tracer.large_models else None
     return None

@@ -133,11 +133,11 @@ class CallingTracer(Tracer):
         given = {number: ("captured", k) for k, number in enumerate(captured)}
         specs = [ArraySpec(output, (len(values),)) for output, values in outputs]
         inputs = [ArraySpec(own, (size,)), ArraySpec("captured", (len(captured),))]
-        made: Block | Program = self._composite(name, inputs, specs, numbers, given)
-        calls = made.statements
-        if len(calls) == 1 and isinstance(calls[0], Call) and isinstance(calls[0].code, Block):
-            made = _taking(calls[0].code, inputs)
-        return made, [Traced(self, number) for number in captured]
+        whole = self._composite(name, inputs, specs, numbers, given)
+        only = whole.statements[0]
+        alone = len(whole.statements) == 1 and isinstance(only, Call) and isinstance(only.code, Block)
+        code = _taking(only.code, inputs) if alone else whole
+        return code, [Traced(self, number) for number in captured]
 
     def _captured(self, array: int, outputs: Sequence[tuple[int, ...]]) -> list[int]:
         """Values that do not depend on an input array, of which values that do, or outputs, are made directly."""
