@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -204,21 +205,7 @@ class DeviceProgram(Launched[Program]):
     def __init__(self, program: Program, dtype: Any) -> None:
         super().__init__(program, dtype)
         self.routine = program
-        self._texts: dict[int, tuple[ProgramKernel, Kernel]] = {}
-        self._ready: dict[int, tuple[Any, tuple[Any, ...], int]] = {}
-
-    @property
-    def kernel(self) -> Kernel:
-        """The text for the current device."""
-        return self._written()[1]
-
-    def _written(self) -> tuple[ProgramKernel, Kernel]:
-        def write() -> tuple[ProgramKernel, Kernel]:
-            writer = kernel_writer(self.program, self.dtype.itemsize * 8, available)
-            return writer, writer.kernel()
-
-        available = shared_bytes(self._memory)
-        return once(self._texts, available, write)
+        self._ready: dict[int, _Ready] = {}
 
     def launch(self, arrays: Sequence[Any], kinds: tuple[Kind, ...], count: int, steps: int | None = None) -> None:
         """One launch, of a batch that takes turns where there is not enough memory."""
@@ -257,28 +244,48 @@ class DeviceProgram(Launched[Program]):
     def _launch(self, own: Sequence[Any], count: int) -> None:
         if count == 0:
             return
-        writer, kernel = self._written()
-        launcher, tables, most = self._loaded(writer, kernel)
-        blocks = kernel.blocks(count)
-        if isinstance(writer, DeviceKernel):
-            tiles = min(blocks, most)
-            scratch, blocks = working_memory(self.program.name, tiles, writer.tables.size, self.dtype, SCRATCH_BYTES)
-            own = (*own, scratch, *tables)
-        launcher((blocks,), (kernel.threads,), (*own, np.int64(count)), shared_mem=kernel.shared_bytes)
+        ready = self.ready()
+        kernel, blocks = ready.kernel, ready.kernel.blocks(count)
+        if ready.tables:
+            name, tiles = self.program.name, min(blocks, ready.most)
+            scratch, blocks = working_memory(name, tiles, ready.memory, self.dtype, SCRATCH_BYTES)
+            own = (*own, scratch, *ready.tables)
+        ready.launcher((blocks,), (kernel.threads,), (*own, np.int64(count)), shared_mem=kernel.shared_bytes)
 
-    def _loaded(self, writer: ProgramKernel, kernel: Kernel) -> tuple[Any, tuple[Any, ...], int]:
-        """What a launch needs on the current device: the kernel, its tables, and how many tiles run at a time."""
+    def ready(self) -> _Ready:
+        """What a launch needs on the current device."""
         cp = cupy()
         device = cp.cuda.Device()
         known = self._ready.get(device.id)
         if known is None:
-            launcher, tables = compiled_kernel(cp, kernel), ()
+            writer = kernel_writer(self.program, self.dtype.itemsize * 8, shared_bytes(self._memory))
+            kernel = writer.kernel()
+            tables, memory = (), 0
             if isinstance(writer, DeviceKernel):
                 given = (writer.tables.whole_numbers, writer.tables.numbers(self.dtype))
-                tables = tuple(cp.asarray(array) for array in given)
+                tables, memory = tuple(cp.asarray(array) for array in given), writer.tables.size
             most = _TILES * int(device.attributes.get("MultiProcessorCount", 64))
-            known = self._ready[device.id] = (launcher, tables, most)
+            known = self._ready[device.id] = _Ready(kernel, compiled_kernel(cp, kernel), tables, memory, most)
         return known
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A program on one device.
+
+    Args:
+        kernel: its text.
+        launcher: the kernel, compiled.
+        tables: where its buffers are in device memory, what steers it.
+        memory: and the numbers of a state there.
+        most: tiles that run at a time.
+    """
+
+    kernel: Kernel
+    launcher: Any
+    tables: tuple[Any, ...]
+    memory: int
+    most: int
 
 
 def kernel_writer(program: Program, bits: int, available: int = layouts.SHARED_BYTES) -> ProgramKernel:
