@@ -5,6 +5,7 @@ from __future__ import annotations
 from campaign.trial import Trial
 from campaign.trials.bounds import Bounds
 from campaign.trials.calls import Calls
+from campaign.trials.captures import Captures
 from campaign.trials.collections import Collections
 from campaign.trials.device import Device
 from campaign.trials.files import Files
@@ -13,6 +14,7 @@ from campaign.trials.interrupts import Interrupts
 from campaign.trials.memory import Memory
 from campaign.trials.sanitizers import Sanitizers
 from campaign.trials.states import States
+from campaign.trials.xacro import Xacro
 
 KINDS: dict[str, Trial] = {
     trial.name: trial
@@ -23,7 +25,9 @@ KINDS: dict[str, Trial] = {
         Interrupts(),
         Forks(),
         Collections(),
+        Captures(),
         Files(),
+        Xacro(),
         States(),
         Memory(),
         Device(),

@@ -37,6 +37,8 @@ STATIC = {
     "order": "order",
     "actuated": "joints; left alone",
     "node": "of flexible bodies; left alone",
+    "control": "what acts besides; left alone",
+    "rules": "which passive forces act; left alone",
 }
 """Arguments that are not arrays of a state."""
 OPTIONS = ("p", "out", "threads")

@@ -1,6 +1,7 @@
 """A linear-quadratic regulator for a cart with a pole, which has one motor for two freedoms.
 
-The linear model comes from `linearize_forward`, exact to rounding; the regulator is then tried on the full equations.
+The linear model comes from `state_space`, exact to rounding, with the friction in the wheels and in the hinge; the
+regulator is then tried on the full equations, which have it too.
 """
 
 import warnings
@@ -13,19 +14,16 @@ import linkwise as lw
 
 def make() -> lw.Model:
     b = lw.ModelBuilder("cart and pole")
-    b.add_body("cart", joint=lw.Prismatic(axis=(1, 0, 0)), mass=1.0)
-    b.add_body(
-        "pole", "cart", lw.Revolute(axis=(0, 1, 0)), mass=0.3, com=(0, 0, 0.5), inertia=np.diag([0.025, 0.025, 0])
-    )
+    b.add_body("cart", joint=lw.Prismatic(axis=(1, 0, 0)), joint_name="rail", mass=1.0, damping=0.5)
+    rod = np.diag([0.025, 0.025, 0])
+    b.add_body("pole", "cart", lw.Revolute(axis=(0, 1, 0)), mass=0.3, com=(0, 0, 0.5), inertia=rod, damping=0.01)
     return b.build()
 
 
 def regulator(model: lw.Model) -> np.ndarray:
     """Gains K of the force -K [q; v] on the cart, about the upright pole."""
     zero = np.zeros(2)
-    lin = model.linearize_forward(zero, zero, model.gravity_force(zero))
-    A = np.block([[np.zeros((2, 2)), np.eye(2)], [lin.dq, lin.dv]])
-    B = np.vstack([np.zeros((2, 1)), lin.dtau[:, :1]])  # only the cart is driven
+    A, B = model.state_space(zero, zero, model.static_force(zero), actuated=["rail"])  # only the cart is driven
     Q, R = np.diag([1.0, 10.0, 1.0, 1.0]), np.array([[0.1]])
     return np.linalg.solve(R, B.T @ solve_continuous_are(A, B, Q, R))[0]
 

@@ -38,9 +38,10 @@ def _efforts(t: Trees, q: Flat, time: Flat | None, v: Flat | None, multipliers: 
     return closed_system.constraint_efforts(t.fast, q, _still(t, v), constraints, instant(time), multipliers)
 
 
-def _forces(t: Trees, q: Flat, v: Flat, tau: Flat, f_ext: Flat | None, time: Flat | None) -> Any:
+def _forces(t: Trees, q: Flat, v: Flat, tau: Flat, f_ext: Flat | None, time: Flat | None, active: Flat | None) -> Any:
     forces = t.link_forces(f_ext, t.fast)
-    found = closed_system.constraint_forces(t.closed(q, v, time, closed=True), t.fast, q, v, tau, forces)
+    by = t.closed(q, v, time, active=active, closed=True)
+    found = closed_system.constraint_forces(by, t.fast, q, v, tau, forces)
     return found if found.wrenches else found._replace(wrenches=np.empty((0, 6), object))
 
 
@@ -87,7 +88,9 @@ CLOSED: dict[str, Text] = {
     "closure_rate": Text(("q", "v"), _rate, ("t", "active")),
     "constraint_bias": Text(("q", "v"), _bias, ("t",)),
     "constraint_jacobian": Text(("q",), _jacobian, ("t", "v"), Columns(("multipliers",), _efforts, rows=True)),
-    "constraint_forces": Text(("q", "v", "tau"), _forces, ("f_ext", "t"), result=closed_system.ConstraintForces),
+    "constraint_forces": Text(
+        ("q", "v", "tau"), _forces, ("f_ext", "t", "active"), result=closed_system.ConstraintForces
+    ),
     "project_velocity": Text(
         ("q", "v"), lambda t, q, v, time, active: _impulse(t, q, v, time, active).v, ("t", "active")
     ),

@@ -52,6 +52,7 @@ def load_options(options: Namespace) -> dict[str, Any]:
         "search": getattr(options, "search", ()),
         "loops": getattr(options, "loops", None),
         "arguments": _arguments(options),
+        "environment": getattr(options, "env", ()),
     }
 
 

@@ -80,6 +80,10 @@ def _command(commands: Any, name: str, summary: str, examples: str, *, model: bo
             help="run a xacro file with this argument ('' for none); it is a program, and is not run without",
         )  # fmt: skip
         group.add_argument(
+            "--env", action="append", default=[], metavar="NAME",
+            help="a variable of the environment that a xacro file may read; may be repeated",
+        )  # fmt: skip
+        group.add_argument(
             "--allow-unphysical", action="store_true", help="keep inertias that no body can have, with a warning"
         )
     return parser

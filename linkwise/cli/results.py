@@ -87,6 +87,5 @@ def _summary(motion: Trajectory) -> str:
     ]
     head = f"{len(motion)} instants from {motion.t[0]:g} to {motion.t[-1]:g} s"
     if motion.method:
-        drift = np.ptp(motion.energy)
-        head += f"; {motion.method}, {int(motion.steps)} steps; energy varies by {drift:.3g} J"
+        head += f"; {motion.method}, {int(motion.steps)} steps\n{motion.energy_account()}"
     return head + "\n" + table(["joint", "least v", "most v", "peak force", "rms force"], rows)

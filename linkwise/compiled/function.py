@@ -13,10 +13,12 @@ import numpy as np
 
 from linkwise.codegen import targets
 from linkwise.compiled.arrays import Batch, is_one_state, is_plain_batch, results_like
+from linkwise.compiled.frozen import run_again
 from linkwise.compiled.purity import checked_once
 from linkwise.compiled.scalar_arrays import scalar_array
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError
 from linkwise.once import cached_property, once
+from linkwise.spatial.scalar import is_exact
 from linkwise.tracing.block import Block
 from linkwise.tracing.calls import CallingTracer
 from linkwise.tracing.counts import Counts, count
@@ -338,6 +340,9 @@ def compile(
 ) -> CompiledFunction:
     """Compile any Python function of a model and vectors.
 
+    It is traced here, once, and is a formula from then on: what changes later of the values that ``fn`` reads (a
+    global, an array, an attribute) makes no difference to it. Make such a value an input, or compile again.
+
     Args:
         fn: called once as ``fn(model, *vectors)`` with NumPy object arrays of traced scalars; may call any method of
             the model, use ``lw.sin`` and the like or NumPy arithmetic, and return a scalar, an array, or a tuple or
@@ -380,7 +385,11 @@ def compile(
             )
 
     def text(*flat: Sequence[Any]) -> Any:
-        return fn(model, *(scalar_array(values, shape) for (_, shape), values in zip(shapes, flat, strict=True)))
+        if "_traced" not in vars(made) or model.rolls or any(is_exact(x) for array in flat for x in array):
+            return fn(model, *(scalar_array(values, shape) for (_, shape), values in zip(shapes, flat, strict=True)))
+        outputs = run_again(made.program, flat)  # what it computes was settled when it was traced
+        arrays = [results_like(spec.shape, array) for spec, array in zip(made.program.outputs, outputs, strict=True)]
+        return arrays[0] if made.result_type is None else made.result_type._make(arrays)
 
     charts = {argument: model.chart for argument, kind in inputs.items() if kind == "q"}
     made = CompiledFunction(title, text, shapes, charts=charts)

@@ -1,8 +1,8 @@
 """Functions that do more than compute: noticed when they are traced, and refused.
 
-What is traced runs once, and is a formula from then on. A function that counts its calls, appends to a list or draws
-random numbers would do so while it is traced and never again. So it is traced twice: both traces must be alike, and
-what it refers to must be as it was.
+What is traced runs once for a simulation, and is a formula from then on. A function that counts its calls, appends to a
+list or draws random numbers would do so while it is traced and never again. So it is traced twice: both traces must be
+alike, and what it refers to must be as it was.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ import random
 import sys
 import types
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Any
 
 import numpy as np
 
-from linkwise.compiled.scalar_arrays import scalar_array
+from linkwise.compiled.frozen import FrozenFunction, freeze
 from linkwise.errors import InputError
-from linkwise.tracing.calls import CallingTracer
 from linkwise.tracing.tracer import Traced
 
 _DEPTH = 3
@@ -27,28 +26,37 @@ _KEPT = "of one program was used in another"  # what the tracer says
 _LARGE = 4096  # numbers in an array above which only some are compared
 
 
-def traced_alike(
-    function: Callable[..., Any], what: str, sizes: dict[str, int], do: str, whose: Callable[..., Any] | None = None
-) -> str:
-    """Why a function of (t, q, v, …, p) cannot be traced, in a line; empty if it can.
+def frozen_alike(
+    function: Callable[..., Any],
+    what: str,
+    sizes: Mapping[str, int | None],
+    do: str,
+    whose: Callable[..., Any] | None = None,
+    known: Collection[FrozenFunction] = (),
+) -> tuple[FrozenFunction | None, str]:
+    """The formulas of a function of (t, q, v, …, p); or None, and why it cannot be traced, in a line.
 
     Args:
-        function: takes vectors of these sizes; those of size 1 named ``t`` as a scalar.
+        function: takes vectors of these sizes.
         what: its name, for messages.
-        sizes: of its arguments by name.
+        sizes: of its arguments by name; None for a scalar.
         do: what to write instead, if it does more than compute.
         whose: the function whose surroundings are watched, if another than the one that is traced.
+        known: formulas that this function has had before, when it was looked at with care; it is then traced once.
 
     Raises:
         InputError: it has effects, or draws random numbers.
     """
-    before = _remembered(whose or function)
+    before = None if known else _remembered(whose or function)
     first, reason = _trace(function, sizes)
-    second, _ = _trace(function, sizes)
+    if first in known:
+        return first, ""
+    before = before or _remembered(whose or function)
+    second = None if first is None else _trace(function, sizes)[0]
     after = _remembered(whose or function)
     kept = _KEPT in reason  # it was traced before, and has kept something of that
-    _refuse_changes(what, before, after, do, alike=not kept and (bool(reason) or first == second))
-    return reason
+    _refuse_changes(what, before, after, do, alike=not kept and first == second)
+    return first, reason
 
 
 def checked_once(function: Callable[..., Any], what: str, call: Callable[[], Any]) -> None:
@@ -65,39 +73,23 @@ def _refuse_changes(
     if changed or not alike:
         got = f"calling it changes {', '.join(changed)}" if changed else "two calls give two results"
         raise InputError(
-            f"{what} does more than compute: it is traced once, and its effects would happen then and never again",
+            f"{what} does more than compute: it is traced, and its effects would happen then and never again",
             got=got,
             allowed="a function whose result depends on its arguments only",
             do=do,
         )
 
 
-def _trace(function: Callable[..., Any], sizes: dict[str, int]) -> tuple[Any, str]:
-    """What the function computes, as something to compare; why it cannot be traced, if it cannot."""
-    tracer = CallingTracer()
-    arguments = []
-    for name, size in sizes.items():
-        flat = tracer.input(name, (size,))
-        arguments.append(flat[0] if name == "t" else scalar_array(flat))
+def _trace(function: Callable[..., Any], sizes: Mapping[str, int | None]) -> tuple[FrozenFunction | None, str]:
+    """The formulas of a function; why it cannot be traced, if it cannot."""
     try:
-        numbers = [_number(tracer, value) for value in _flat(function(*arguments))]
+        return freeze(function, sizes), ""
     except InputError as error:
         if _KEPT not in str(error):
             raise
         return None, str(error).splitlines()[0]
     except Exception as error:  # whatever a user's function raises
         return None, f"{type(error).__name__}: {error}".splitlines()[0][:300]
-    return (tracer.nodes, numbers), ""
-
-
-def _number(tracer: CallingTracer, value: Any) -> int:
-    return tracer.number(value)
-
-
-def _flat(result: Any) -> list[Any]:
-    if isinstance(result, (tuple, list)):
-        return [value for part in result for value in _flat(part)]
-    return list(np.asarray(result, dtype=object).reshape(-1))
 
 
 def _remembered(function: Any) -> dict[str, Hashable]:

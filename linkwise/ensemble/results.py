@@ -265,7 +265,7 @@ class Results:
                 do="resume the study: they are run again",
             )
         if isinstance(self.store, Store):
-            data = xarray.open_zarr(self.store.folder / "data.zarr", consolidated=False)
+            data = xarray.open_zarr(self.store.folder / "data.zarr", consolidated=False, zarr_format=3)
             return data.assign_attrs(manifest=str(self.store.folder / "manifest.json"))
         rows = {}
         for name in (*self.inputs, *self.outcomes, "status"):

@@ -67,7 +67,6 @@ class Rollouts:
         return self.device == "gpu" or (self.device == "auto" and targets.target("cuda").available())
 
     def _compiled(self, batch: Batch, size: int) -> CompiledFunction:
-        def make() -> CompiledFunction:
-            return compile(self.step, batch.model, {"q": "q", "v": "v", "p": size}, name="step")
-
-        return Memory.of(batch.model).recent("ensemble steps", (self.step, size), make, most=4)
+        """The step as it is now; that of before, with all that was compiled of it, where its formulas are the same."""
+        now = compile(self.step, batch.model, {"q": "q", "v": "v", "p": size}, name="step")
+        return Memory.of(batch.model).recent("ensemble steps", now.program.fingerprint, lambda: now, most=4)

@@ -91,7 +91,9 @@ class Store(Blocks):
             (home / _RECORDS).mkdir()
             members, size = int(manifest["members"]), int(manifest["batch"])
             zarr = require_extra("zarr", "ensemble")
-            group = zarr.create_group(home / _DATA, attributes={"title": FORMAT, "study": manifest["study"]})
+            group = zarr.create_group(
+                home / _DATA, zarr_format=3, attributes={"title": FORMAT, "study": manifest["study"]}
+            )
             shapes: dict[str, tuple[tuple[int, ...], Any, str]] = {
                 name: ((width,), np.dtype(float), "input") for name, width in inputs.items()
             }
@@ -110,7 +112,8 @@ class Store(Blocks):
     def _opened(self, mode: str) -> Any:
         zarr = require_extra("zarr", "ensemble")
         try:
-            return zarr.open_group(self.folder / _DATA, mode=mode)
+            # Format 2 can ask for codecs that unpickle; ours has none of these.
+            return zarr.open_group(self.folder / _DATA, mode=mode, zarr_format=3)
         except Exception as error:  # a damaged file shows itself in many ways
             raise StoreError("the store's data cannot be opened", got=f"{self.folder / _DATA}: {error}") from error
 

@@ -17,8 +17,10 @@ from linkwise.ensemble.outcomes import Keep, as_keep
 from linkwise.errors import InputError
 from linkwise.model_api.model import Model
 from linkwise.once import cached_property
+from linkwise.sim.disturbances import as_loads
 from linkwise.sim.elements import as_elements
 from linkwise.sim.events import as_events
+from linkwise.sim.frozen_elements import frozen_element, frozen_event
 from linkwise.sim.simulate import simulate
 from linkwise.sim.trajectory import Trajectory
 
@@ -93,8 +95,9 @@ class Batch:
 class Study:
     """Everything that decides the results of an ensemble; the arguments are those of :func:`linkwise.ensemble`.
 
-    Frozen, and pickled to wherever members run. Nothing in it depends on where that is or on how members are grouped:
-    a member's result is the same to the last bit, alone or in any batch, on machines of one kind.
+    Frozen, with the formulas of its controls, forces and events, and pickled to wherever members run. Nothing in it
+    depends on where that is or on how members are grouped: a member's result is the same to the last bit, alone or in
+    any batch, on machines of one kind.
 
     Attributes:
         model: the mechanism.
@@ -139,12 +142,28 @@ class Study:
         if settings.get("limits") == "stop":
             events = (*events, *_limit_names(model))
         self.keep: Keep = as_keep(keep, reduce, failure, events)
-        self.settings = dict(settings)
+        self.settings = {**settings, **self._formulas(settings)}
         self._choose_samples()
         self.design  # noqa: B018  # what does not fit is said now
         for name in (*self.keep.measures, *self.keep.reduced, "failure", "status"):
             if name in given:
                 raise InputError(f"{name!r} is an input and an outcome", do="give one of them another name")
+
+    def _formulas(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Controls, forces and events with the formulas that they have now: the same wherever and whenever they run."""
+        p = self.inputs.parameters({part.name: np.zeros((1, part.size)) for part in self.inputs.parts}, 1)
+        given = self.model, len(self.model.nominal_parameters) if p is None else p.shape[-1]
+        found: dict[str, Any] = {}
+        for name, parts in (
+            ("control", as_elements(settings.get("control"))),
+            ("f_ext", as_loads(self.model, settings.get("f_ext"))),
+        ):
+            frozen = tuple(frozen_element(part, *given) for part in parts)
+            if any(a is not b for a, b in zip(parts, frozen, strict=True)):
+                found[name] = frozen
+        if settings.get("events") is not None:
+            found["events"] = tuple(frozen_event(event, *given) for event in as_events(settings["events"]))
+        return found
 
     def _choose_samples(self) -> None:
         """No more samples than are looked at: the last one, or a hundred."""

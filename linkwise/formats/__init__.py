@@ -15,7 +15,9 @@
 ``build``                 the bodies to calls on a builder
 ``equipment``             actuators, sensors, springs and named configurations, likewise
 ``resources``             where the files are that a file names: meshes, included models
-``xacro``                 files that are programs, to the text they expand to
+``xacro``                 files that are programs, to the elements they expand to
+``xacro_texts``           their texts with all expressions replaced, ``xacro_expressions`` the values of these,
+                          ``xacro_functions`` the functions that they may call
 ``load``                  the public functions
 ========================  ===========================================================================
 """

@@ -48,6 +48,7 @@ def load(
     search: Iterable[str | os.PathLike[str]] = (),
     loops: str | os.PathLike[str] | None = None,
     arguments: Mapping[str, object] | None = None,
+    environment: Iterable[str] | Mapping[str, str] = (),
 ) -> Model:
     """Read a mechanism from a URDF, SDF, MJCF or native file, or from a xacro file.
 
@@ -81,6 +82,8 @@ def load(
             is not.
         arguments: of a xacro file, values for its ``<xacro:arg>``. Such a file is a program, and is run only where this
             is given, ``{}`` if there is nothing to say; :mod:`linkwise.formats.xacro` has what it can do and what not.
+        environment: variables of the environment that a xacro file may read by ``$(env NAME)``: their names, or a dict
+            of values to take instead. No others can be read.
 
     Raises:
         ModelFileError: the file cannot be read as a mechanism; the message has the line.
@@ -93,20 +96,25 @@ def load(
     content = read_bytes(path, suffixes=_SUFFIXES)
     file = os.fspath(path)
     places = SearchPath.of(file, search)
+    said: list[ModelWarning] = []
     if file.lower().endswith(".xacro"):
         from linkwise.formats.xacro import expand
 
-        content = expand(file, arguments, places)
-    elif arguments is not None:
-        raise InputError("arguments are for xacro files", got=file, allowed="a file whose name ends in .xacro")
-    if is_native(content):
+        root, said = expand(content, file, arguments, places, environment)
+    elif arguments is not None or environment:
+        raise InputError(
+            "arguments and environment are for xacro files", got=file, allowed="a file whose name ends in .xacro"
+        )
+    elif is_native(content):
         return _native(content, file, places, gravity, name, floating, locked, frames, loops, mimic)
-    description, notes = _describe(content, file, angle_snap, places)
+    else:
+        root = _parsed(content, file)
+    description, notes = _describe(root, file, angle_snap, places)
     if loops is not None:
         side = read_bytes(loops, suffixes=(".yaml", ".json"), largest=_LARGEST_SIDE_FILE)
         description = _with_loops(description, side, os.fspath(loops))
     model, more = _model(description, places, floating, locked, gravity, name, frames, mimic, allow_unphysical)
-    for note in (*notes, *more):
+    for note in (*said, *notes, *more):
         warnings.warn(note, stacklevel=2)
     return model
 
@@ -141,7 +149,7 @@ def loads(
             "this is not the text of a model", file="<string>", do="use linkwise.load(path) for a file"
         )
     places = SearchPath.of(None, search)
-    description, notes = _describe(content, "<string>", angle_snap, places)
+    description, notes = _describe(_parsed(content, "<string>"), "<string>", angle_snap, places)
     if loops is not None:
         side = read_bytes(loops, suffixes=(".yaml", ".json"), largest=_LARGEST_SIDE_FILE)
         description = _with_loops(description, side, os.fspath(loops))
@@ -186,16 +194,19 @@ def _with_loops(description: Description, side: bytes, file: str) -> Description
     return with_loops(description, side, file)
 
 
+def _parsed(content: bytes, file: str) -> Element:
+    suffix = Path(file).suffix.lower()
+    if suffix in _NOT_TEXT:
+        raise _not_supported(_NOT_TEXT[suffix], file, None)
+    return parse(content, file)
+
+
 def _describe(
-    content: bytes, file: str, angle_snap: float, places: SearchPath
+    root: Element, file: str, angle_snap: float, places: SearchPath
 ) -> tuple[Description, list[ModelWarning]]:
     """What the file says, read by the reader of its format."""
     if not 0.0 <= angle_snap < math.pi / 4:
         raise InputError("angle_snap is out of range", got=angle_snap, allowed="0 <= angle_snap < pi/4, in rad")
-    suffix = Path(file).suffix.lower()
-    if suffix in _NOT_TEXT:
-        raise _not_supported(_NOT_TEXT[suffix], file, None)
-    root = parse(content, file)
     if root.tag in ("mujoco", "mujocoinclude"):
         from linkwise.formats.mjcf import read_mjcf
 

@@ -29,7 +29,7 @@ from pathlib import Path
 from linkwise.errors import InputError, ModelFileError
 from linkwise.model.description import Geometry, Source
 
-__all__ = ["MODEL_PATH", "SearchPath", "mesh_file"]
+__all__ = ["MODEL_PATH", "SearchPath", "exists", "mesh_file"]
 
 MODEL_PATH = "LINKWISE_MODEL_PATH"
 """The environment variable of linkwise's own with folders to search, separated as in PATH."""
@@ -118,7 +118,7 @@ class SearchPath:
                     allowed=_listed(folders),
                     do=f"load(..., search=[{str(path.parent)!r}]) if you trust the file",
                 )
-            if _exists(path):
+            if exists(path):
                 return path
             looked.append(path)
         raise ModelFileError(
@@ -215,7 +215,8 @@ def _is_package(folder: Path, name: str) -> bool:
     return written is not None and written[1] == name.encode()
 
 
-def _exists(path: Path) -> bool:
+def exists(path: Path) -> bool:
+    """Whether there is such a file; a name that none can have has none."""
     try:
         return path.exists()
     except (OSError, ValueError):

@@ -45,9 +45,15 @@ class Element:
             stack.extend(reversed(element.children))
 
 
-def parse(content: bytes, file: str) -> Element:
-    """The root element of an XML document; `file` is its name in the messages."""
-    reader = _Reader(file)
+def parse(content: bytes, file: str, *, mixed: bool = False) -> Element:
+    """The root element of an XML document.
+
+    Args:
+        content: the document.
+        file: its name in the messages.
+        mixed: keep the order of texts and elements: each text is a child too, an element without a tag.
+    """
+    reader = _Reader(file, mixed)
     parser = expat.ParserCreate()
     parser.buffer_text = True
     parser.StartElementHandler = reader.start
@@ -79,8 +85,8 @@ class _Reader:
 
     parser: expat.XMLParserType
 
-    def __init__(self, file: str) -> None:
-        self.file = file
+    def __init__(self, file: str, mixed: bool) -> None:
+        self.file, self.mixed = file, mixed
         self.root: Element | None = None
         self.open: list[tuple[Element, list[str]]] = []
         self.count = 0
@@ -103,7 +109,9 @@ class _Reader:
         element.text = "".join(pieces).strip()
 
     def characters(self, text: str) -> None:
-        if self.open:
+        if self.open and self.mixed:
+            self.open[-1][0].children.append(Element("", {}, self.parser.CurrentLineNumber, [], text))
+        elif self.open:
             self.open[-1][1].append(text)
 
     def refuse_doctype(self, name: str, system_id: str | None, public_id: str | None, has_subset: bool) -> None:

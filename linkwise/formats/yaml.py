@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -31,9 +32,15 @@ class Node:
     line: int
 
 
-def parse_yaml(content: bytes, file: str) -> Node:
-    """The one document of a file; `file` is its name in the messages."""
-    return _Reader(decoded(content, file), file).document()
+def parse_yaml(content: bytes, file: str, plain: Callable[[str], str | float | bool | None] | None = None) -> Node:
+    """The one document of a file.
+
+    Args:
+        content: the document.
+        file: its name in the messages.
+        plain: a reader of values without quotes, where other rules hold: gives a value, or the word where it has none.
+    """
+    return _Reader(decoded(content, file), file, plain).document()
 
 
 @dataclass(slots=True)
@@ -46,8 +53,8 @@ class _Line:
 class _Reader:
     """Blocks by the indentation of lines; what is between brackets character by character."""
 
-    def __init__(self, text: str, file: str) -> None:
-        self.file = file
+    def __init__(self, text: str, file: str, plain: Callable[[str], str | float | bool | None] | None) -> None:
+        self.file, self.plain = file, plain
         self.lines: list[_Line] = []
         for number, raw in enumerate(text.splitlines(), 1):
             body = raw.lstrip(" ")
@@ -120,7 +127,7 @@ class _Reader:
             found = self.split(line) if line.indent == indent else None
             if found is None:
                 break
-            key = self.scalar(found[0], line.number)
+            key = self.scalar(found[0], line.number, key=True)
             if not isinstance(key, str):
                 self.fail("a key is not a name", line.number, got=repr(key))
             if key in entries:
@@ -165,13 +172,15 @@ class _Reader:
             self.fail("something follows the closing bracket", flow.line, got=repr(flow.rest().strip()[:60]))
         return node
 
-    def scalar(self, text: str, line: int) -> str | float | bool | None:
+    def scalar(self, text: str, line: int, *, key: bool = False) -> str | float | bool | None:
         """A string, number, true, false or null."""
         text = text.strip()
         if not text:
             self.fail("a name is missing", line)
         if text[0] in "\"'":
             return self.quoted(text, line)
+        if self.plain is not None and not key and (value := self.plain(text)) != text:
+            return value
         if text[0] in "&*!|>%@`":
             self.fail(
                 "this part of YAML is not read",
@@ -244,7 +253,7 @@ class _Flow:
         found: dict[str, Node] = {}
         while self.skip() != "}":
             line = self.line
-            key = self.reader.scalar(self.word(key=True), line)
+            key = self.reader.scalar(self.word(key=True), line, key=True)
             if not isinstance(key, str) or key in found:
                 self.reader.fail("a key comes twice, or is not a name", line, got=repr(key))
             if self.skip() != ":":

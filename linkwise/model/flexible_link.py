@@ -192,6 +192,11 @@ def force_on_body(body: Body, frame: Frame, q: Flat, f: Flat) -> tuple[list[Scal
     return [*on_root.ang, *on_root.lin], list(on_root.tail)  # type: ignore[attr-defined]  # a node's force has one
 
 
+def internal_damping(body: FlexibleBody, rates: Flat, loss: Scalar) -> list[Scalar]:
+    """-Dη̇ on the modes of a flexible body, with a factor on D."""
+    return [-f for f in _deformation(body).elastic([0.0] * body.modes, rates, 0.0, loss)]
+
+
 def _deformation(body: FlexibleBody) -> Deformation:
     found = _known.get(body)
     if found is None:

@@ -108,7 +108,8 @@ class JointInstance:
 
     ``armature`` (rotor inertia seen at the joint, kg m² or kg) enters every dynamics function. ``damping``,
     ``friction``, springs (``stiffness``, relaxed at ``rest``) and ``limits`` do not: the equations of motion are those
-    of the ideal joint. Simulation uses them all; ``random_configuration`` uses the position limits.
+    of the ideal joint. Simulation uses them all, and but for limits so does what linearises, balances or explains a
+    motion; ``random_configuration`` uses the position limits.
     """
 
     name: str

@@ -20,6 +20,7 @@ from linkwise.model_api.roots import nearest_root
 
 if TYPE_CHECKING:
     from linkwise.compiled.function import CompiledFunction
+    from linkwise.sim.motion import JointRules
 
 Array = NDArray[Any]
 
@@ -117,11 +118,15 @@ class ClosedDynamics:
         *,
         tol: float = 1e-10,
         p: ArrayLike | None = None,
+        control: Any = None,
+        rules: JointRules | None = None,
     ) -> Equilibrium:
         """A configuration near the guess q at which joint forces ``tau`` (zero if left out) hold the mechanism at rest.
 
-        c(q, 0) = τ + J_c*λ with all closures closed, by Levenberg's steps. Whether it is stable is not asked. External
-        forces keep their components in body frames.
+        c(q, 0) = τ + passive_force(q, 0) + J_c*λ with all closures closed, by Levenberg's steps: the springs of the
+        model pull as they do in ``simulate``, and so does ``control``. Dry friction is smooth and holds nothing at
+        rest; joint limits are not looked at. Whether it is stable is not asked. External forces keep their components
+        in body frames.
 
         Args:
             q: the guess (nq).
@@ -130,8 +135,14 @@ class ClosedDynamics:
             t: time.
             tol: the largest force (relative to the largest of gravity's) and residual that may be left.
             p: run-time parameters (np).
+            control: what acts besides, as for ``simulate``, without states of its own; p has the model's parameters
+                first.
+            rules: which of the model's passive forces act, as for ``simulate``.
         """
         x = self._one(q)
+        acting, p = self._acting(control, rules, t, p), self._own(control, p)
+        if acting is not None and acting.nx:
+            acting.refuse_memory("static_equilibrium")
         n, m = self.nv, len(self._labels)
         force = np.zeros(n) if tau is None else np.asarray(tau, float)
         if force.shape != (n,):
@@ -140,6 +151,12 @@ class ClosedDynamics:
         still = np.zeros(n)
         if self.closures:
             x = self.assemble(x, t, p=p)
+
+        def lacking(at: Array) -> Array:
+            """The joint forces that are missing for rest, before the closures'."""
+            needed: Array = self._run("bias_force", at, still, f_ext=f_ext, p=p) - force
+            return needed if acting is None else needed - np.asarray(acting.force(at, still))
+
         scale = max(1.0, float(np.abs(self._run("bias_force", x, still, f_ext=f_ext, p=p)).max(initial=0.0)))
 
         def parts(state: Array) -> tuple[Array, Array]:
@@ -149,7 +166,7 @@ class ClosedDynamics:
 
         def residual(states: Array, _: Array) -> Array:
             at, multipliers = parts(states[0])
-            e: Array = self._run("bias_force", at, still, f_ext=f_ext, p=p) - force
+            e = lacking(at)
             if not m:
                 return e[None] / scale
             J_c = self.constraint_jacobian(at, t, p=p)
@@ -158,6 +175,8 @@ class ClosedDynamics:
         def jacobian(states: Array, _: Array) -> Array:
             at, multipliers = parts(states[0])
             by_q: Array = self._run("linearize_inverse", at, still, still, f_ext=f_ext, p=p).dq
+            if acting is not None:
+                by_q = by_q - acting.by("q", at, still)[0]
             if not m:
                 return by_q[None] / scale
             J_c = self.constraint_jacobian(at, t, p=p)
@@ -175,8 +194,7 @@ class ClosedDynamics:
         balance = np.zeros(0)
         if m:
             J_c = self.constraint_jacobian(x, t, p=p)[rows]
-            needed = self._run("bias_force", x, still, f_ext=f_ext, p=p) - force
-            balance = np.linalg.lstsq(J_c.T, needed / scale, rcond=RANK)[0]
+            balance = np.linalg.lstsq(J_c.T, lacking(x) / scale, rcond=RANK)[0]
         states, errors = nearest_root(residual, jacobian, moved, np.concatenate([x, balance])[None], tol)
         at, multipliers = parts(states[0])
         if np.abs(errors).max(initial=0.0) > tol:
@@ -261,7 +279,9 @@ class ClosedDynamics:
         joints: Any
         parameter_names: Any
         nominal_parameters: Any
+        _acting: Any
         _derivative: Any
+        _own: Any
         _labels: Any
         _place_rows: Any
         _run: Any

@@ -19,6 +19,7 @@ from linkwise.model_api.rank import basis_of
 
 if TYPE_CHECKING:
     from linkwise.compiled.function import CompiledFunction
+    from linkwise.model_api.passive_forces import Acting
 
 Array = NDArray[Any]
 
@@ -110,16 +111,18 @@ class ClosedLinearization:
         return ClosedChanges(vdot, multipliers, system, *system.solve(f, gamma))
 
     def _closed_state_space(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, t: Any, p: Any, dt: float | None
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, t: Any, p: Any, dt: float | None, acting: Acting | None
     ) -> tuple[Array, Array]:
         """A and B in the independent freedoms: δq = N_q ξ and δv = N w + Gξ, where G keeps the rates obeyed."""
         check_on_host("the state space of a closed model is computed", q, v, tau, t, p)
         x, v, tau = self._one(q), np.asarray(v, float), np.asarray(tau, float)
+        tau = tau if acting is None else tau + acting.force(x, v)
         self.check_closures(x, v, t, p=p)
         J_c = self.constraint_jacobian(x, t, v=v, p=p)
         N_q, of_q = basis_of(J_c[self._place_rows])
         N, of_v = basis_of(J_c)
         lin = self._linearized_closed(x, v, tau, None, t, p, None)
+        lin = lin if acting is None else acting.added(lin, x, v)
         turning = self._derivative("closure_rate", "q", x, v, t=t, p=p) @ N_q
         # G: its rows at the independent freedoms are zero, and J_c G = -∂ė/∂q N_q.
         chosen = np.zeros((len(of_v), self.nv))
@@ -130,6 +133,12 @@ class ClosedLinearization:
         lower = np.concatenate([lin.dq @ N_q + lin.dv @ G, lin.dv @ N], axis=1)[list(of_v)]
         B = np.concatenate([np.zeros((len(of_q), self.nv)), lin.dtau[list(of_v)]])
         A = np.concatenate([upper, lower])
+        if acting is not None and acting.nx:
+            by_q, by_v, by_x = (acting.by(name, x, v) for name in ("q", "v", "x"))
+            last = np.concatenate([by_q[1] @ N_q + by_v[1] @ G, by_v[1] @ N, by_x[1]], axis=1)
+            right = np.concatenate([np.zeros((len(of_q), acting.nx)), (lin.dtau @ by_x[0])[list(of_v)]])
+            A = np.concatenate([np.concatenate([A, right], axis=1), last])
+            B = np.concatenate([B, np.zeros((acting.nx, self.nv))])
         if dt is None:
             return A, B
         if (np.abs(v).max(initial=0.0) + np.abs(lin.vdot).max(initial=0.0) * dt) * dt > 1e-12:

@@ -23,21 +23,22 @@ from linkwise.spatial.runge_kutta import RK4
 
 if TYPE_CHECKING:
     from linkwise.model_api.model import Model
+    from linkwise.model_api.passive_forces import Acting
 
 Array = NDArray[Any]
 
 
 class ClosedMotion:
-    """A model with closures, run-time parameters p and joint forces that are held for a step."""
+    """A model with closures, run-time parameters p, joint forces that are held for a step, and what acts besides."""
 
-    def __init__(self, model: Model, p: Any, threads: int | None) -> None:
+    def __init__(self, model: Model, p: Any, threads: int | None, acting: Acting | None = None) -> None:
         if any(c.type.time_dependent for c in model.closures):
             raise InputError(
                 "sensitivity is for closures that do not depend on time",
                 got=", ".join(repr(c.name) for c in model.closures if c.type.time_dependent),
                 do="leave the prescribed motion out, or take differences of simulations",
             )
-        self.model, self.n = model, model.nv
+        self.model, self.n, self.acting = model, model.nv, acting
         self.given = {"p": p, "threads": threads}
         self.p = model.nominal_parameters if p is None else p
 
@@ -82,12 +83,16 @@ class ClosedMotion:
 
     def _rates(self, q: Array, v: Array, tau: Array) -> tuple[Array, Array]:
         """A (..., 2 nv, 2 nv), and what a change of p adds to the rates (..., 2 nv, np)."""
-        n, model = self.n, self.model
-        lin, by_p = model._linearized_with_parameters(q, v, tau, **self.given)
-        A = np.zeros((*v.shape[:-1], 2 * n, 2 * n))
-        A[..., :n, :n], A[..., :n, n:] = -model._ad(v), np.eye(n)
-        A[..., n:, :n], A[..., n:, n:] = lin.dq, lin.dv
+        model, acting = self.model, self.acting
+        lin, by_p = model._linearized_with_parameters(q, v, self._forces(q, v, tau), **self.given)
+        if acting is not None:
+            lin = acting.added(lin, q, v)
+            by_p = by_p + lin.dtau @ acting.by_parameters(q, v) if by_p.shape[-1] else by_p
+        A, _ = model._rates(lin, v)
         return A, np.concatenate([np.zeros_like(by_p), by_p], axis=-2)
+
+    def _forces(self, q: Array, v: Array, tau: Array) -> Array:
+        return tau if self.acting is None else tau + self.acting.force(q, v)
 
     def _moved(self, q: Array, v: Array, tau: Array, dt: float) -> tuple[Array, Array]:
         """One step of the motion, in the tangent space at its start."""
@@ -97,7 +102,8 @@ class ClosedMotion:
         def rates(z: Array) -> Array:
             here, speed = self.closed(model.integrate(q, z[..., :n]), z[..., n:])
             turned, _ = model._tangent_rate(z[..., :n], nothing, speed, nothing)
-            return np.concatenate([turned, model.forward_dynamics(here, speed, tau, **self.given)], axis=-1)
+            vdot = model.forward_dynamics(here, speed, self._forces(here, speed, tau), **self.given)
+            return np.concatenate([turned, vdot], axis=-1)
 
         z = RK4.step(rates, np.concatenate([np.zeros_like(v), v], axis=-1), dt)
         return self.closed(model.integrate(q, z[..., :n]), z[..., n:])

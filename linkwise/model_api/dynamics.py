@@ -90,7 +90,8 @@ class Dynamics(Methods):
         Args:
             q: configuration (..., nq).
             v: velocity (..., nv).
-            tau: joint forces (..., nv), N m and N.
+            tau: all joint forces (..., nv), N m and N: springs, dampers and friction of the model, which ``simulate``
+                adds, are not added here; :meth:`passive_force` has them.
             f_ext: external forces (..., n_bodies, 6) = [moment, force] on each body at its origin, in its own frame.
                 Of a flexible body that is its root, where no force reaches the modes; :meth:`force_at` takes nodes.
             t: time (...), s, for closures that depend on it; zero if left out.

@@ -75,7 +75,8 @@ class Linearization:
         """The derivatives of :meth:`forward_dynamics`: ``vdot, dq, dv, dtau``, the last the inverse of the mass matrix.
 
         Arguments as in :meth:`linearize_inverse`; of second order, a
-        :class:`~linkwise.model_api.second_order.SecondOrderForward`.
+        :class:`~linkwise.model_api.second_order.SecondOrderForward`. ``tau`` are all joint forces: springs, dampers and
+        friction of the model are in :meth:`state_space`, not here.
 
         Of a model with closures, the derivatives of the constrained accelerations, right at any rank of J_c along
         changes that keep the closures closed (``dq @ N`` with N of :meth:`freedoms`). What a redundant equation would

@@ -14,6 +14,7 @@ from linkwise.algorithms.closure_solvers import BY_NUMBERS
 from linkwise.compiled.arrays import is_one_state, is_plain_batch
 from linkwise.compiled.function import CompiledFunction
 from linkwise.errors import UnknownNameError
+from linkwise.model_api.formulas import check_classes
 from linkwise.model_api.memory import Memory, shadow
 from linkwise.spatial.scalar import is_exact
 
@@ -32,6 +33,7 @@ def made(model: Model, name: str, optional: tuple[str, ...], static: dict[str, A
     names = (*text.inputs, *(n for n in text.optional if n in optional), *(("p",) if model.parameter_names else ()))
 
     def run(*flat: Sequence[Any]) -> Any:
+        check_classes(model)
         given = dict(zip(names, flat, strict=True))
         exact = any(is_exact(x) for array in flat for x in array)
         plain = model._exact_trees if exact else model._trees

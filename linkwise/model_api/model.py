@@ -21,6 +21,7 @@ from linkwise.model.closures.reach import share_of_work
 from linkwise.model.dh import add_dh_chain
 from linkwise.model.mechanism import Mechanism
 from linkwise.model.parameters import Parameter, check_names, parameters
+from linkwise.model.pieces import Named
 from linkwise.model_api.closed_dynamics import ClosedDynamics
 from linkwise.model_api.closed_linearization import ClosedLinearization
 from linkwise.model_api.closures import Closures
@@ -29,12 +30,14 @@ from linkwise.model_api.dynamics import Dynamics
 from linkwise.model_api.editing import Editing
 from linkwise.model_api.energy import Energies
 from linkwise.model_api.files import Files
+from linkwise.model_api.formulas import with_formulas
 from linkwise.model_api.inverse_kinematics import InverseKinematics
 from linkwise.model_api.kinematics import Kinematics
 from linkwise.model_api.linearization import Linearization
 from linkwise.model_api.making import install, made
 from linkwise.model_api.memory import Memory
 from linkwise.model_api.operational import Operational
+from linkwise.model_api.passive_forces import Passive
 from linkwise.model_api.sensitivity import Sensitivities
 from linkwise.model_api.state_space import StateSpaces
 from linkwise.model_api.statics import Statics
@@ -83,6 +86,7 @@ class Model(
     Sensitivities,
     Editing,
     Statics,
+    Passive,
     Files,
     Mechanism,
 ):
@@ -97,6 +101,11 @@ class Model(
     """
 
     sweeps: Literal["auto", "rolled", "unrolled"] = "auto"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, instances in with_formulas(self).items():
+            object.__setattr__(self, name, Named(instances))
 
     @cached_property
     def inertial_parameters(self) -> Array:

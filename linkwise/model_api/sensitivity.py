@@ -10,9 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from linkwise.codegen.targets import check_on_host
 from linkwise.errors import InputError
 from linkwise.model_api.closed_sensitivity import ClosedMotion
+from linkwise.model_api.passive_forces import Acting
 from linkwise.model_api.state_space import checked_dt
 from linkwise.model_api.tangent_space import TangentSpace
 from linkwise.spatial.runge_kutta import RK4
+
+if TYPE_CHECKING:
+    from linkwise.sim.motion import JointRules
 
 Array = NDArray[Any]
 
@@ -45,11 +49,16 @@ class Sensitivities(TangentSpace):
         *,
         p: ArrayLike | None = None,
         threads: int | None = None,
+        control: Any = None,
+        rules: JointRules | None = None,
     ) -> Sensitivity:
         """How a whole trajectory depends on where it starts, on the forces and on run-time parameters (001 §1).
 
         The linearised model is integrated along the trajectory: each step of the classical Runge–Kutta method is
         differentiated exactly, so the result is the derivative of the trajectory that is returned.
+
+        The forces are those of ``simulate``: springs, dampers and (smoothed) dry friction of the model act beside τ,
+        and so does ``control``; joint limits do not.
 
         Of a model with closures (which must not depend on time), the derivative of the motion to the same order. The
         start obeys the closures; a change of it, or of p, is taken to the nearest one that does, in the norm of kinetic
@@ -62,9 +71,14 @@ class Sensitivities(TangentSpace):
             dt: time step in s.
             p: run-time parameters (..., np).
             threads: threads to split a batch over.
+            control: what acts besides, as for ``simulate``, from q, v and p alone; p has the model's parameters first.
+            rules: which of the model's passive forces act, as for ``simulate``.
         """
         dt = checked_dt(dt)
         check_on_host("sensitivity runs", q0, v0, tau, p)
+        acting, p = self._acting(control, rules, None, p), self._own(control, p)
+        if acting is not None:
+            acting.refuse_memory("sensitivity")
         forces = np.asarray(tau, float)
         if forces.ndim < 2 or forces.shape[-1] != self.nv:
             raise InputError(
@@ -78,7 +92,7 @@ class Sensitivities(TangentSpace):
         whole[..., : 2 * n] = np.eye(2 * n)
         motion: ClosedMotion | None = None
         if self.closures:
-            motion = ClosedMotion(self, p, threads)  # type: ignore[arg-type]
+            motion = ClosedMotion(self, p, threads, acting)  # type: ignore[arg-type]
             self.check_closures(q, v, p=p)
             q, v = motion.closed(q, v)
             whole = motion.closed_change(q, v, whole)
@@ -88,7 +102,7 @@ class Sensitivities(TangentSpace):
             if motion is not None:
                 q, v, whole = motion.step(q, v, held, dt, whole)
             else:
-                q, v, step = self._step(q, v, held, dt, p, threads)
+                q, v, step = self._step(q, v, held, dt, p, threads, acting)
                 whole = step[..., : 2 * n] @ whole
                 whole[..., 2 * n :] += step[..., 3 * n :]
             qs.append(q)
@@ -100,7 +114,7 @@ class Sensitivities(TangentSpace):
 
     # One step of the classical Runge–Kutta method in the tangent space at its start (Munthe-Kaas), and its derivative.
     def _step(
-        self, q: Array, v: Array, tau: Array, dt: float, p: Any, threads: int | None
+        self, q: Array, v: Array, tau: Array, dt: float, p: Any, threads: int | None, acting: Acting | None
     ) -> tuple[Array, Array, Array]:
         """q and v after one step, and their change (..., 2 nv, 3 nv + np) with q, v, τ and p.
 
@@ -119,10 +133,13 @@ class Sensitivities(TangentSpace):
         def rates(z: Array) -> Array:
             theta, d_theta, speed, d_speed = parts(z)
             here, d_here = self._moved(q, d_q, theta, d_theta)
-            lin = self.linearize_forward(here, speed, tau, p=p, threads=threads)
+            lin = self._linearized_acting(here, speed, tau, acting, p, threads)
             d_vdot = lin.dq @ d_here + lin.dv @ d_speed + lin.dtau @ eye[2 * n : 3 * n]
             if n_p:
-                d_vdot[..., 3 * n :] -= lin.dtau @ self._by_parameters(here, speed, lin.vdot, p)
+                needed = self._by_parameters(here, speed, lin.vdot, p)
+                d_vdot[..., 3 * n :] += lin.dtau @ (
+                    -needed if acting is None else acting.by_parameters(here, speed) - needed
+                )
             return joined(*self._tangent_rate(theta, d_theta, speed, d_speed), lin.vdot, d_vdot)
 
         def joined(theta: Array, d_theta: Array, speed: Array, d_speed: Array) -> Array:
@@ -138,6 +155,8 @@ class Sensitivities(TangentSpace):
     if TYPE_CHECKING:
         closures: Any
         check_closures: Any
-        linearize_forward: Any
+        _acting: Any
         _by_parameters: Any
+        _linearized_acting: Any
+        _own: Any
         _parameter_count: Any

@@ -33,9 +33,10 @@ class Statics(Methods):
     def static_force(
         self, q: ArrayLike, loads: Mapping[str, ArrayLike] | None = None, *, p: ArrayLike | None = None
     ) -> Array:
-        """Joint forces (..., nv) that hold the model still against gravity and loads: τ = g(q) - Σ J*f.
+        """Joint forces (..., nv) that hold the model still against gravity, its springs and loads.
 
-        Without loads it is :meth:`gravity_force`: gravity compensation. What is needed at a joint without a motor, the
+        τ = g(q) - passive_force(q, 0) - Σ J*f. Without springs and loads it is :meth:`gravity_force`: gravity
+        compensation. What is needed at a joint without a motor, the
         six of a floating base say, must come from elsewhere.
 
         Args:
@@ -51,7 +52,8 @@ class Statics(Methods):
             >>> bool(abs(tau - arm.gravity_force([0.0])).max() < 1e-12)
             True
         """
-        tau = self._run("gravity_force", q, p=p)
+        weight = self._run("gravity_force", q, p=p)
+        tau: Array = weight - self.passive_force(q, weight * 0.0, p=p)  # at rest, in the precision and place of q
         for body, load in (loads or {}).items():
             f = np.asarray(load, float)
             if f.shape[-1:] not in ((3,), (6,)):
@@ -179,6 +181,7 @@ class Statics(Methods):
         bodies: Any
         closures: Any
         nv: int
+        passive_force: Any
         random_configuration: Any
         assemble: Any
         _places_in_v: Any

@@ -167,6 +167,7 @@ class JointSprings(Element):
     """
 
     is_actuator = False
+    cause = "springs"
 
     def __init__(self, model: Model, stiffness: Any, damping: Any = 0.0, rest: Any = None) -> None:
         self.model = model

@@ -35,6 +35,7 @@ class Bushing(Element):
     """
 
     is_actuator = False
+    cause = "springs"
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.compiled.purity import traced_alike
+from linkwise.compiled.purity import frozen_alike
 from linkwise.compiled.scalar_arrays import scalar_array
 from linkwise.errors import InputError
 from linkwise.model_api.model import Model
@@ -85,9 +85,9 @@ class Controller(Element):
             self.nh = 3 + n + model.nv * (1 + self.pending)
         self.in_python = bool(python)
         if not python:
-            sizes = {"t": 1, "q": model.nq, "v": model.nv, "x": n + sum(table.size for table in self.tables)}
-            sizes["p"] = _MOST_PARAMETERS
-            reason = traced_alike(self._checked_law, self._name(), sizes, _ADVICE, whose=self._watched)
+            tables = sum(table.size for table in self.tables)
+            sizes = {"t": None, "q": model.nq, "v": model.nv, "x": n + tables, "p": _MOST_PARAMETERS}
+            _, reason = frozen_alike(self._checked_law, self._name(), sizes, _ADVICE, whose=self._watched)
             if reason and (python is False or self.period is None):
                 raise InputError(
                     f"{self._name()} cannot be traced",

@@ -13,7 +13,7 @@ from linkwise.sim.checks import check_choice
 from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers
 from linkwise.sim.motion import objects
 from linkwise.sim.tables import Table
-from linkwise.sim.targets import tables_in, vector
+from linkwise.sim.targets import own_parameters, tables_in, vector
 
 Load = Any  # numbers, a Table, or a function (t, q, v, p)
 
@@ -68,15 +68,11 @@ class BodyForce(Element):
         six = vector(given, 6, "the wrench")
         moment, force = six[:3], six[3:]
         if self.frame == "world":
-            R = self.model.pose(objects(list(q)), self.body, p=self._own(p))[:3, :3]
+            R = self.model.pose(objects(list(q)), self.body, p=own_parameters(self.model, p))[:3, :3]
             moment, force = list(R.T @ objects(moment)), list(R.T @ objects(force))
         a, f = self.point, force
         arm = [a[1] * f[2] - a[2] * f[1], a[2] * f[0] - a[0] * f[2], a[0] * f[1] - a[1] * f[0]]
         return {self.body: [*(m + c for m, c in zip(moment, arm, strict=True)), *force]}
-
-    def _own(self, p: Vector) -> Any:
-        size = len(self.model.nominal_parameters)
-        return objects(list(p[:size])) if size else None
 
 
 class BodyForces(Element):
@@ -114,9 +110,11 @@ class BodyForces(Element):
 
 
 def as_loads(model: Model, f_ext: Any) -> tuple[Element, ...]:
-    """The argument f_ext of a simulation as elements."""
+    """The argument f_ext of a simulation as elements; those are taken as they are."""
     if f_ext is None:
         return ()
+    if isinstance(f_ext, tuple) and all(isinstance(load, Element) for load in f_ext):
+        return f_ext
     if isinstance(f_ext, Mapping):
         return tuple(BodyForce(model, body, wrench) for body, wrench in f_ext.items())
     return (BodyForces(model, f_ext),)

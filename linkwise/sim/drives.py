@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.model.actuation import Actuator
 from linkwise.model_api.model import Model
+from linkwise.model_api.transmissions import add_pulled, joint_forces, length, speed, wrenches
 from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers
-from linkwise.sim.transmissions import add_pulled, joint_forces, length, speed, wrenches
+from linkwise.sim.targets import own_parameters
 from linkwise.spatial.scalar import where
 
 __all__ = ["Actuators"]
@@ -88,7 +89,7 @@ class Actuators(Element):
             if actuator.activation is not None:
                 a = _within(x[state], actuator.activation.range)
                 state += 1
-            f = self._affine(actuator, actuator.gain, q, v) * a + self._affine(actuator, actuator.bias, q, v)
+            f = self._affine(actuator, actuator.gain, q, v, p) * a + self._affine(actuator, actuator.bias, q, v, p)
             found.append(_within(f, actuator.force_range))
         return found
 
@@ -101,7 +102,9 @@ class Actuators(Element):
 
     def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector] | None:
         """What bodies feel of actuators at frames."""
-        felt = [wrenches(self.model, actuator.transmission, q) for actuator in self.actuators]
+        felt = [
+            wrenches(self.model, actuator.transmission, q, own_parameters(self.model, p)) for actuator in self.actuators
+        ]
         if not any(felt):
             return None
         found: dict[str, Any] = {}
@@ -126,13 +129,14 @@ class Actuators(Element):
             found.append(rate)
         return found
 
-    def _affine(self, actuator: Actuator, numbers: Sequence[float], q: Vector, v: Vector) -> Scalar:
+    def _affine(self, actuator: Actuator, numbers: Sequence[float], q: Vector, v: Vector, p: Vector) -> Scalar:
         constant, per_length, per_speed = numbers
+        own = own_parameters(self.model, p)
         total: Scalar = constant
         if per_length:
-            total = total + length(self.model, actuator.transmission, q) * per_length
+            total = total + length(self.model, actuator.transmission, q, own) * per_length
         if per_speed:
-            total = total + speed(self.model, actuator.transmission, q, v) * per_speed
+            total = total + speed(self.model, actuator.transmission, q, v, own) * per_speed
         return total
 
     def _looked_up(self, t: Scalar) -> list[Scalar]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from abc import ABCMeta
 from collections.abc import Callable, Hashable, Sequence
-from types import MappingProxyType
+from types import MappingProxyType, MethodType
 from typing import Any
 
 import numpy as np
@@ -80,6 +80,11 @@ class Element(metaclass=_Finished):
     is_actuator: bool = True
     """Whether the model's effort limits hold for its joint forces; not for springs and other passive parts."""
 
+    @property
+    def cause(self) -> str:
+        """Where ``Trajectory.forces`` counts it: ``"control"``, ``"external"``, or ``"springs"`` with their dampers."""
+        return "control" if self.is_actuator else "external"
+
     def initial(self) -> Sequence[float]:
         """The own states at the start, nx + nh numbers."""
         return [0.0] * (self.nx + self.nh)
@@ -120,10 +125,13 @@ class Element(metaclass=_Finished):
 
 
 class Function(Element):
-    """A plain ``control(t, q, v, p)`` that returns joint forces (nv)."""
+    """A plain ``control(t, q, v, p)`` that returns joint forces (nv).
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
+    ``why_hosted``: why it runs in Python, where it cannot be traced.
+    """
+
+    def __init__(self, function: Callable[..., Any], why_hosted: str = "") -> None:
+        self.function, self.why_hosted = function, why_hosted
 
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         """Whatever the function says."""
@@ -131,11 +139,18 @@ class Function(Element):
 
     @property
     def signature(self) -> Hashable:
-        """The function's own."""
-        return self.function
+        """Which function it is; its own idea of being equal to another does not count."""
+        return identity(self.function)
 
     def __repr__(self) -> str:
         return f"the control {getattr(self.function, '__name__', repr(self.function))}"
+
+
+def identity(function: Any) -> Hashable:
+    """Which function this is, as long as it is kept: of a method, which one of which object."""
+    if isinstance(function, MethodType):
+        return id(function.__func__), id(function.__self__)
+    return id(function)
 
 
 def _frozen(value: Any) -> Any:

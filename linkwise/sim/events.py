@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.compiled.frozen import FrozenFunction
 from linkwise.errors import InputError
+from linkwise.sim.elements import identity
 from linkwise.sim.limits import Limit
 from linkwise.sim.motion import Flat, Motion, objects
 from linkwise.sim.work import Traceable, program
@@ -62,6 +64,13 @@ class Event:
                 got=repr(self.direction),
                 allowed="1 (minus to plus), -1 (plus to minus), 0 (both)",
             )
+
+    @property
+    def signature(self) -> Hashable:
+        """Events of equal signature are one event; a function counts by its formula, where that is known."""
+        function = self.function if isinstance(self.function, FrozenFunction) else identity(self.function)
+        facts = self.direction, self.terminal, self.name, self.attach, self.release
+        return (function, None if self.action is None else identity(self.action), *facts)
 
     @property
     def changes(self) -> bool:
@@ -123,20 +132,8 @@ def event_program(motion: Motion, events: Sequence[Event]) -> Traceable:
 
     def text(t: Flat, y: Flat, p: Flat) -> dict[str, Any]:
         q, v, _ = motion.parts(y)
-        values = []
-        for event in events:
-            try:
-                value = event.function(t[0], objects(q), objects(v), motion.given(p))
-                if np.ndim(value) != 0 and np.size(value) != 1:
-                    raise TypeError(f"it returns {np.size(value)} numbers, not one")
-                values.append(np.asarray(value, dtype=object).reshape(-1)[0])
-            except (TypeError, AttributeError, IndexError) as error:
-                raise InputError(
-                    f"the event {event.name!r} cannot be compiled",
-                    got=str(error),
-                    allowed="a function of (t, q, v, p) that does not branch on values",
-                    do="use lw.where, lw.sin and NumPy arithmetic instead of `if` and math.*",
-                ) from error
+        given = t[0], objects(q), objects(v), motion.given(p)
+        values = [np.asarray(event.function(*given), dtype=object).reshape(-1)[0] for event in events]
         return {"g": values, "directions": [float(event.direction) for event in events]}
 
     return program("events", text, {"t": 1, "y": motion.ny, "p": motion.np})

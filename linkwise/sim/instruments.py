@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from linkwise.errors import InputError
 from linkwise.model.actuation import Sensor
+from linkwise.model_api.transmissions import length, speed
 from linkwise.once import cached_property
 from linkwise.sim.drives import Actuators
 from linkwise.sim.sensors import Seed, gravity_of, model_of, noisy
+from linkwise.sim.targets import own_parameters
 from linkwise.sim.trajectory import Trajectory
-from linkwise.sim.transmissions import length, speed
 
 __all__ = ["Sensors"]
 
@@ -235,11 +236,12 @@ def _subtree(run: _Run, sensor: Sensor) -> tuple[Array, Array, Array]:
 
 
 def _drive(run: _Run, sensor: Sensor, what: str) -> Array:
-    actuator = run.model.actuators[sensor.target]
+    actuator, model = run.model.actuators[sensor.target], run.model
+    way = actuator.transmission
     if what == "position":
-        return run.by_sample(lambda t, q, v, x, p: float(length(run.model, actuator.transmission, q)))
+        return run.by_sample(lambda t, q, v, x, p: float(length(model, way, q, own_parameters(model, p))))
     if what == "velocity":
-        return run.by_sample(lambda t, q, v, x, p: float(speed(run.model, actuator.transmission, q, v)))
+        return run.by_sample(lambda t, q, v, x, p: float(speed(model, way, q, v, own_parameters(model, p))))
     if run.drives is None or actuator not in run.drives.actuators:
         raise InputError(
             f"the sensor {sensor.name!r} reads the force of an actuator, which depends on its control",

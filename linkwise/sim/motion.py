@@ -17,22 +17,26 @@ import numpy as np
 from linkwise.algorithms.tangent import structure_constants
 from linkwise.compiled.scalar_arrays import scalar_array
 from linkwise.errors import InputError
-from linkwise.model.flexible_link import force_on_body
+from linkwise.model.flexible_link import force_on_body, internal_damping
 from linkwise.model.joints import Joint
 from linkwise.model.parameters import Values
 from linkwise.model_api.model import Model
+from linkwise.model_api.passive_forces import CAUSES as PASSIVE
+from linkwise.model_api.passive_forces import FRICTION_SPEED, PassiveForces, as_joint_forces
 from linkwise.once import cached_property
 from linkwise.sim.checks import check_choice, check_not_negative, check_positive
 from linkwise.sim.closing import Closing
 from linkwise.sim.curves import Curve, curves_of
 from linkwise.sim.elements import Element
 from linkwise.sim.limits import AllLimits, Limit, is_linear, limits_of_joints
-from linkwise.sim.transmissions import ModelSprings
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.scalar import Scalar, tanh, where
+from linkwise.spatial.scalar import Scalar, where
 from linkwise.tracing.calls import stored
 
 Flat = Sequence[Scalar]
+
+CAUSES = ("control", *PASSIVE, "limits", "closures", "external")
+"""What the forces on a mechanism come from."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class JointRules:
 
     damping: bool = True
     friction: bool = True
-    friction_speed: float = 1e-2
+    friction_speed: float = FRICTION_SPEED
     effort: bool = True
     limits: str = "spring"
     limit_time: float = 0.02
@@ -64,6 +68,18 @@ class JointRules:
         check_positive("friction_speed", self.friction_speed)
         check_positive("limit_time", self.limit_time)
         check_not_negative("limit_loss", self.limit_loss)
+
+
+class Works(Element):
+    """The works of all causes, integrated along with a motion; the first of its elements, if it has one."""
+
+    nx = len(CAUSES)
+    is_actuator = False
+
+    @property
+    def signature(self) -> str:
+        """One for all: there is nothing to choose."""
+        return "works"
 
 
 def objects(values: Flat) -> Any:
@@ -95,7 +111,7 @@ class Motion:
         self.passes_smooth = passes_smooth
         self.model, self.elements, self.rules = model, tuple(elements), rules
         self.nq, self.nv = model.nq, model.nv
-        self._springs = ModelSprings(model, rules.springs, rules.damping)
+        self.passive = PassiveForces.under(model, rules)
         self.closing = closing if model.closures else None
         self.switches = len(model.closures) if switched else 0
         self.flowing = sum(element.nx for element in elements)
@@ -104,6 +120,16 @@ class Motion:
         self._curves = curves_of(self.elements, n_parameters)
         self.np = n_parameters + sum(curve.width for curve in self.curves)
         self._model_parameters = sum(parameter.slice.stop - parameter.slice.start for parameter in model.parameters)
+
+    @property
+    def works(self) -> int:
+        """Numbers at the beginning of x that are works and no element's."""
+        return Works.nx if self.elements and isinstance(self.elements[0], Works) else 0
+
+    @property
+    def own_x(self) -> slice:
+        """Where a state y has the elements' own states: between works and switches."""
+        return slice(self.nq + self.nv + self.works, self.ny - self.switches)
 
     @property
     def ny(self) -> int:
@@ -272,43 +298,20 @@ class Motion:
             )
         return [float(value) if isinstance(value, (int, np.floating, np.integer)) else value for value in values]
 
-    def joint_losses(self, q: Flat, v: Flat) -> list[Scalar]:
-        """Damping, dry friction, springs and the springs of joint limits; nv numbers.
+    def joint_losses(self, q: Flat, v: Flat, p: Flat) -> list[Scalar]:
+        """Damping, dry friction, springs and the springs of joint limits; nv numbers."""
+        own = self.passive.at_joints(q, v, self.model_parameters(p))
+        out: list[Scalar] = [a + b + c for a, b, c in zip(*own.values(), strict=True)]
+        return [a + b for a, b in zip(out, self.limit_forces(q, v), strict=True)]
 
-        A joint that follows another moves m times as fast as that one and acts on it m times as hard.
-        """
-        rules = self.rules
+    def limit_forces(self, q: Flat, v: Flat) -> list[Scalar]:
+        """Joint forces of the springs of joint limits; nv numbers."""
         out: list[Scalar] = [0.0] * self.nv
-        for joint in self.model.joints:
-            m = joint.mimic.multiplier if joint.mimic else 1.0
-            for k in range(joint.nv):
-                i = joint.v_slice.start + k
-                damping, friction = (
-                    float(of[k]) if len(of) == joint.nv else 0.0 for of in (joint.damping, joint.friction)
-                )
-                if rules.damping and damping:
-                    out[i] = out[i] - v[i] * (damping * m * m)
-                if rules.friction and friction:
-                    out[i] = out[i] - tanh(v[i] * (m / rules.friction_speed)) * (friction * m)
-        for stiffness, speed, i, stretch in self._stretched(q):
-            out[i] = out[i] - stretch * (stiffness * speed)
-        across = self._springs.force(0.0, objects(q), objects(v), (), ())
-        if across is not None:
-            out = [a + b for a, b in zip(out, across, strict=True)]
-        if rules.limits == "spring":
+        if self.rules.limits == "spring":
             for limit in self.limits:
-                for i, force in limit.force(q, v, rules.limit_loss).items():
+                for i, force in limit.force(q, v, self.rules.limit_loss).items():
                     out[i] = out[i] + force
         return out
-
-    def _stretched(self, q: Flat) -> Iterator[tuple[float, float, int, Scalar]]:
-        """Each spring of the joints: its stiffness, how fast it moves against its freedom, which, and q - rest."""
-        for joint in self.model.joints if self.rules.springs else ():
-            m, offset = (joint.mimic.multiplier, joint.mimic.offset) if joint.mimic else (1.0, 0.0)
-            for i, (k, rest) in enumerate(zip(joint.stiffness, joint.rest, strict=True)):
-                if k:
-                    x = q[joint.q_slice.start + i]
-                    yield k, m, joint.v_slice.start + i, x * m + offset - rest if joint.mimic else x - rest
 
     @cached_property
     def limits(self) -> list[Limit]:
@@ -334,15 +337,61 @@ class Motion:
     ) -> Iterator[tuple[Any, list[Scalar], list[Scalar]]]:
         """What elements exert on bodies: the body, six numbers at its origin, and what its modes feel besides."""
         given = objects(q), objects(v)
-        acting = [*zip(self.elements, self._element_states(x, t, p), strict=True), (self._springs, ())]
-        for element, own in acting:
-            for place, wrench in (element.wrench(t, *given, own, self.given(p)) or {}).items():
-                name, node = place if isinstance(place, tuple) else (place, None)
-                frame = self.model.frame(name, node)
-                if frame.body < 0:
-                    raise InputError(f"{element!r} pushes what cannot move", got=repr(place), allowed="a body or frame")
-                body = self.model.bodies[frame.body]
-                yield (body, *force_on_body(body, frame, q, list(wrench)))
+        for element, own in zip(self.elements, self._element_states(x, t, p), strict=True):
+            yield from self._on_bodies(q, element, element.wrench(t, *given, own, self.given(p)))
+        for felt in self.passive.on_bodies(q, v, self.model_parameters(p)).values():
+            yield from ((self.model.body(name), wrench, []) for name, wrench in felt.items())
+
+    def _on_bodies(
+        self, q: Flat, element: Element, wrenches: dict[Any, Any] | None
+    ) -> Iterator[tuple[Any, list[Scalar], list[Scalar]]]:
+        for place, wrench in (wrenches or {}).items():
+            name, node = place if isinstance(place, tuple) else (place, None)
+            frame = self.model.frame(name, node)
+            if frame.body < 0:
+                raise InputError(f"{element!r} pushes what cannot move", got=repr(place), allowed="a body or frame")
+            body = self.model.bodies[frame.body]
+            yield (body, *force_on_body(body, frame, q, list(wrench)))
+
+    def forces_by_cause(
+        self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None = None
+    ) -> dict[str, list[Scalar]]:
+        """Joint forces (nv) that all that acts amounts to, by their cause; those of closures are not among them.
+
+        Forces on bodies count as the joint forces J*f. Springs that are elements exert what they do at rest, and their
+        dampers the rest.
+        """
+        own = self.model_parameters(p)
+        active, _ = self.joint_forces(t, q, v, x, p, hosted)
+        found: dict[str, list[Scalar]] = {"control": list(active), **self.passive.at_joints(q, v, own)}
+        found["limits"] = self.limit_forces(q, v)
+        found["external"] = [0.0] * self.nv
+        felt: dict[str, list[tuple[str, Flat]]] = {
+            cause: list(on.items()) for cause, on in self.passive.on_bodies(q, v, own).items()
+        }
+
+        def add(element: Element, cause: str, factor: float, rates: Flat, states: Any) -> None:
+            given = t, objects(q), objects(rates), states, self.given(p)
+            force = None if cause == "control" else element.force(*given)  # of controls, clipped, it is in the sum
+            for i, value in enumerate([] if force is None else self.checked_force(force, element)):
+                found[cause][i] = found[cause][i] + value * factor
+            for body, wrench, on_modes in self._on_bodies(q, element, element.wrench(*given)):
+                felt.setdefault(cause, []).append((body.name, [value * factor for value in wrench]))
+                for i, value in enumerate(on_modes, body.v_slice.start):
+                    found[cause][i] = found[cause][i] + value * factor
+
+        for element, states in zip(self.elements, self._element_states(x, t, p), strict=True):
+            if element.cause == "springs":
+                still: list[Scalar] = [0.0] * self.nv
+                for cause, factor, rates in (("springs", 1.0, still), ("damping", 1.0, v), ("damping", -1.0, still)):
+                    add(element, cause, factor, rates, states)
+            else:
+                add(element, element.cause, 1.0, v, states)
+        for cause, on in felt.items():
+            pushed = as_joint_forces(self.model, q, on, own)
+            assert pushed is not None
+            found[cause] = [a + b for a, b in zip(found[cause], pushed, strict=True)]
+        return found
 
     # Motion.
     def acceleration(
@@ -350,7 +399,7 @@ class Motion:
     ) -> tuple[list[Scalar], list[Scalar]]:
         """v̇ and the actuators' joint forces."""
         active, passive = self.joint_forces(t, q, v, x, p, hosted)
-        losses = self.joint_losses(q, v)
+        losses = self.joint_losses(q, v, p)
         tau = [a + b + c for a, b, c in zip(active, passive, losses, strict=True)]
         given = self.closure_inputs(t, x, p)
         if self.closing and self.closing.rate:
@@ -405,11 +454,37 @@ class Motion:
                 total[i] = total[i] + J * square
         return total
 
-    def element_rates(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat) -> list[Scalar]:
+    def explained_forces(
+        self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, vdot: Flat, hosted: Flat | None = None
+    ) -> dict[str, list[Scalar]]:
+        """Those of :meth:`forces_by_cause` and, of closures, what else the accelerations need."""
+        found = self.forces_by_cause(t, q, v, x, p, hosted)
+        if self.model.closures:
+            own = self.model_parameters(p)
+            needed = self.model._run("inverse_dynamics", objects(q), objects(v), objects(vdot), p=own)
+            found["closures"] = [a - sum(parts) for a, *parts in zip(needed, *found.values(), strict=True)]
+        return found
+
+    def _powers(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None) -> list[Scalar]:
+        """Of each cause; damping with that inside flexible bodies."""
+        vdot = self.acceleration(t, q, v, x, p, hosted)[0]
+        forces = self.explained_forces(t, q, v, x, p, vdot, hosted)
+        powers = {
+            cause: sum((f * rate for f, rate in zip(own, v, strict=True)), 0.0 * v[0]) for cause, own in forces.items()
+        }
+        values = Values(self.model, self.model_parameters(p))
+        for body in self.model.bodies:
+            if body.flexible is not None:
+                rates, loss = v[body.v_slice], values.elasticity(body)[1]
+                for f, rate in zip(internal_damping(body.flexible, rates, loss), rates, strict=True):
+                    powers["damping"] = powers["damping"] + f * rate
+        return [powers.get(cause, 0.0 * v[0]) for cause in CAUSES]
+
+    def element_rates(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None = None) -> list[Scalar]:
         """Ẋ of the states that flow."""
-        out: list[Scalar] = []
+        out: list[Scalar] = self._powers(t, q, v, x, p, hosted) if self.works else []
         for element, own in zip(self.elements, self._element_states(x, t, p), strict=True):
-            if element.nx:
+            if element.nx and not isinstance(element, Works):
                 out.extend(element.rate(t, objects(q), objects(v), own, self.given(p)))
         return out
 
@@ -450,7 +525,7 @@ class Motion:
             # Where stages leave the closures, constraints that are redundant contradict each other.
             q, v, x = self.parts(self.obeying(t, self.closer(t, [*q, *v, *x], p), p))
         vdot, _ = self.acceleration(t, q, v, x, p, hosted)
-        return [*self.chart_rate(u, v), *vdot, *self.element_rates(t, q, v, x, p)]
+        return [*self.chart_rate(u, v), *vdot, *self.element_rates(t, q, v, x, p, hosted)]
 
     def energy(self, q: Flat, v: Flat, x: Flat, p: Flat) -> Scalar:
         """Kinetic and potential energy and what springs hold, in J."""
@@ -463,9 +538,7 @@ class Motion:
         total: Scalar = 0.0
         for element, states in zip(self.elements, self._element_states(x), strict=True):
             total = total + element.energy(objects(q), states, self.given(p))
-        for k, _, _, stretch in self._stretched(q):
-            total = total + stretch * stretch * (0.5 * k)
-        total = total + self._springs.energy(objects(q), (), ())
+        total = total + self.passive.energy(q, self.model_parameters(p))
         if self.rules.limits == "spring":
             for limit in self.limits:
                 total = total + limit.energy(q)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from linkwise.codegen.home import Home
 from linkwise.codegen.processor import PROCESSOR
-from linkwise.compiled.purity import traced_alike
+from linkwise.compiled.frozen import FrozenFunction
 from linkwise.errors import InputError
 from linkwise.model_api.memory import Memory
 from linkwise.model_api.model import Model
@@ -24,10 +24,12 @@ from linkwise.sim.elements import Element, Function
 from linkwise.sim.events import Event, Locator, event_program
 from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
 from linkwise.sim.fixed_loop import fixed_loop, one_step
+from linkwise.sim.frozen_elements import TRACEABLE, FrozenElement
 from linkwise.sim.motion import Flat, JointRules, Motion
 from linkwise.sim.stops import next_stop, waits_for_python
 from linkwise.sim.tableaux import TABLEAUX, GeneralizedAlpha, Tableau
 from linkwise.sim.work import Step, Work, program, settled
+from linkwise.spatial.scalar import is_zero
 from linkwise.tracing.program import Program
 
 Array = NDArray[Any]
@@ -121,7 +123,7 @@ class Plan:
             raise InputError(
                 "a control that runs in Python cannot be called from a GPU",
                 got=self.why_hosted,
-                allowed=_TRACEABLE,
+                allowed=TRACEABLE,
                 do="rewrite it; or lw.Sampled(model, control, rate, python=True), which asks Python between the steps; "
                 "or pass NumPy arrays",
             )
@@ -160,6 +162,16 @@ class Plan:
         if self.is_adaptive:
             return adaptive_loop(work, step, every_step=self.every_step, events=events)
         return fixed_loop(work, step, events)
+
+    def trace_all(self) -> None:
+        """Trace everything now: functions that call those of a large model are asked again for each part."""
+        _ = self.routine, self._observing
+        if self.events:
+            _ = self.locator
+        if self.motion.samplers:
+            _ = self._settler
+        if self.motion.stops:
+            _ = self._stopper
 
     @cached_property
     def is_compiled(self) -> bool:
@@ -245,13 +257,18 @@ class Plan:
 
     @cached_property
     def _observing(self) -> Program:
-        """(t, y, p, joint forces from Python) to v̇, τ, energy and, where elements push bodies, their forces."""
+        """(t, y, p, joint forces from Python) to v̇, τ, energy, forces by cause and, where there are some, on bodies."""
         m = self.motion
 
         def text(t: Flat, y: Flat, p: Flat, hosted: Flat) -> dict[str, Any]:
             q, v, x = m.parts(y)
             vdot, tau = m.acceleration(t[0], q, v, x, p, hosted if self.hosted else None)
             found = {"vdot": vdot, "tau": tau, "energy": m.energy(q, v, x, p)}
+            forces = m.explained_forces(t[0], q, v, x, p, vdot, hosted if self.hosted else None)
+            acting = {cause: own for cause, own in forces.items() if cause == "control" or not all(map(is_zero, own))}
+            found |= {f"force:{cause}": own for cause, own in acting.items()}
+            if m.works:
+                found["work"] = x[: m.works]
             if m.switches:
                 found["active"] = x[m.nx - m.switches :]
             outside = m.body_forces(t[0], q, v, x, p)
@@ -315,10 +332,11 @@ def plan_for(
     closing: Closing,
     switched: bool,
 ) -> Plan:
-    """The plan for these choices, made or found: the same functions and elements give the same plan."""
+    """The plan for these choices, made or found: the same formulas and elements give the same plan."""
     parts = tuple(element.signature for element in elements)
     name, numbers = checked_method(method), numbers_of(method)
-    key = (parts, rules, n_parameters, name, numbers, every_step, events, closing, switched)
+    happening = tuple(event.signature for event in events)
+    key = (parts, rules, n_parameters, name, numbers, every_step, happening, closing, switched)
     return Memory.of(model).recent(
         "simulation plans",
         key,
@@ -339,40 +357,26 @@ def _made(
     closing: Closing,
     switched: bool,
 ) -> Plan:
-    traced: list[Element] = []
-    hosted: list[Function] = []
-    reasons: list[str] = []
-    for element in elements:
-        reason = _why_not_traced(model, element, n_parameters) if isinstance(element, Function) else ""
-        if reason:
-            assert isinstance(element, Function)
-            hosted.append(element)
-            reasons.append(f"{getattr(element.function, '__name__', repr(element.function))}: {reason}")
-        else:
-            traced.append(element)
+    hosted = [element for element in elements if isinstance(element, Function) and element.why_hosted]
+    traced = [element for element in elements if element not in hosted]
+    reasons = [f"{getattr(e.function, '__name__', repr(e.function))}: {e.why_hosted}" for e in hosted]
     if hosted and method in ("rodas4", "variational", "generalized_alpha"):
         raise InputError(
             f"the method {method!r} needs a control that can be traced",
             got="; ".join(reasons),
-            allowed=_TRACEABLE,
+            allowed=TRACEABLE,
             do="rewrite the control, or use an explicit method",
         )
     motion = Motion(model, traced, rules, n_parameters, closing, switched, passes_smooth=method != "variational")
-    return Plan(motion, method, every_step, events, numbers, tuple(hosted), "; ".join(reasons))
+    plan = Plan(motion, method, every_step, events, numbers, tuple(hosted), "; ".join(reasons))
+    if not all(formula.runs for formula in _formulas(traced, events)):
+        plan.trace_all()
+    return plan
 
 
-def _why_not_traced(model: Model, element: Function, n_parameters: int) -> str:
-    """Try it on traced scalars; the reason where it cannot be done, else nothing.
-
-    Mistakes that have nothing to do with tracing come up again when the function runs in Python.
-    """
-    sizes = {"t": 1, "q": model.nq, "v": model.nv, "p": n_parameters}
-    return traced_alike(element.function, repr(element), sizes, _ADVICE)
-
-
-_TRACEABLE = "functions of (t, q, v, p) with lw.where instead of `if` and lw.sin instead of math.sin"
-_ADVICE = (
-    "keep what changes in the state of lw.Controller(model, law, state=...); draw noise beforehand, "
-    "lw.Torque(times, values) or lw.Table.noise(...); or call it once for each sample, "
-    "lw.Sampled(model, control, rate, python=True)"
-)
+def _formulas(elements: Sequence[Element], events: Sequence[Event]) -> Iterator[FrozenFunction]:
+    """All that were frozen."""
+    for element in elements:
+        if isinstance(element, FrozenElement):
+            yield from element.formulas.values()
+    yield from (event.function for event in events if isinstance(event.function, FrozenFunction))

@@ -260,7 +260,7 @@ class Run(ABC):
             t,
             home.handed(y[..., : m.nq]),
             home.handed(y[..., m.nq : m.nq + m.nv]),
-            home.handed(y[..., m.nq + m.nv : m.ny - m.switches]),
+            home.handed(y[..., m.own_x]),
             p=home.handed(home.brought(p)),
             model=m.model,
             jumps=self._jumps(threads),
@@ -295,7 +295,7 @@ class Run(ABC):
         t = np.array([jump.t for jump in self.jumps])
         state = np.array([jump.state for jump in self.jumps])
         y = np.array([(jump.before, jump.after) for jump in self.jumps], self.states.dtype)
-        parts = {"q": y[..., : m.nq], "v": y[..., m.nq : m.nq + m.nv], "x": y[..., m.nq + m.nv : m.ny - m.switches]}
+        parts = {"q": y[..., : m.nq], "v": y[..., m.nq : m.nq + m.nv], "x": y[..., m.own_x]}
         derived: Any = lambda: plan.observe(  # noqa: E731
             t[:, None], y, self.states.p[state], threads, self.curves, state, self.slack
         )

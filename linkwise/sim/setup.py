@@ -20,6 +20,7 @@ from linkwise.sim.curves import RunTables, batch_of
 from linkwise.sim.disturbances import as_loads
 from linkwise.sim.elements import Element, as_elements
 from linkwise.sim.events import Event, as_events, limit_events
+from linkwise.sim.frozen_elements import frozen_element, frozen_event
 from linkwise.sim.motion import JointRules, Motion
 from linkwise.sim.plans import Plan, checked_method, is_adaptive, plan_for
 from linkwise.sim.states import States, all_single
@@ -109,6 +110,12 @@ class Setup:
         if self.rules.limits != "ignore":
             check_start(limits_of(self.model, self.rules)[0], states.y)
 
+    def frozen(self, states: States) -> Setup:
+        """The same with the formulas that the functions of elements and events have now."""
+        given = self.model, states.p.shape[-1]
+        elements = tuple(frozen_element(element, *given) for element in self.elements)
+        return replace(self, elements=elements, events=tuple(frozen_event(event, *given) for event in self.events))
+
     def plan(self, states: States, every_step: bool) -> Plan:
         """What is compiled."""
         numbers = states.p.shape[-1]
@@ -149,6 +156,6 @@ def limits_of(model: Model, rules: JointRules) -> tuple[Motion, tuple[Event, ...
 
     def made() -> tuple[Motion, tuple[Event, ...]]:
         motion = Motion(model, (), rules, 0)
-        return motion, limit_events(motion)
+        return motion, tuple(frozen_event(event, model, 0) for event in limit_events(motion))
 
     return once(Memory.of(model).table("simulation limits"), rules, made)

@@ -23,8 +23,9 @@ from linkwise.sim.checks import (
     checked_atol,
     checked_times,
 )
+from linkwise.sim.elements import as_elements
 from linkwise.sim.fixed_run import FixedRun
-from linkwise.sim.motion import JointRules
+from linkwise.sim.motion import JointRules, Works
 from linkwise.sim.progress import Progress
 from linkwise.sim.run import IntegrationWarning, Run
 from linkwise.sim.setup import Setup
@@ -69,6 +70,7 @@ def simulate(
     max_steps: int = 1_000_000,
     out: Trajectory | None = None,
     threads: int | None = None,
+    account: bool = False,
 ) -> Trajectory:
     """Simulate a mechanism from one state, or from a batch of them, in one compiled kernel.
 
@@ -107,10 +109,11 @@ def simulate(
         rtol: relative tolerance of an adaptive method.
         atol: absolute tolerance, SI units; rtol/100 if not given.
         control: ``control(t, q, v, p) -> tau`` (nv), an element such as :class:`PD`, or a list of these. It is traced
-            once and becomes part of the kernel; what it computes may depend on t, q, v and p only. A function that
-            cannot be traced (it branches on values, calls other libraries) is called in Python, which is some thousand
-            times slower: a warning and ``Trajectory.note`` say why; :class:`Sampled` calls it at a rate. Controls with
-            states, samples, delays and tables: :class:`Controller`, :class:`Sampled`, :class:`PID`, :class:`Torque`.
+            at each call and becomes part of the kernel: what else it reads is a constant, as it is at the call.
+            What changes often is better in p: other constants are compiled anew. A function that cannot be traced
+            (it branches on values, calls other libraries) is called in Python, which is some thousand times slower: a
+            warning and ``Trajectory.note`` say why; :class:`Sampled` calls it at a rate. Controls with states, samples,
+            delays and tables: :class:`Controller`, :class:`Sampled`, :class:`PID`, :class:`Torque`.
         output_times: times (T) of the samples, increasing, from t0 to t0 + duration. If not given: every
             ``save_every``-th step of a fixed-step method, every step of an adaptive one, 101 evenly spaced samples
             for a batch with an adaptive one.
@@ -139,12 +142,17 @@ def simulate(
         out: an earlier result with the same batch, times and model, whose memory is used again (the earlier one
             is then no longer valid). Saves the allocation of memory where many runs are large.
         threads: threads to split a batch over.
+        account: whether to integrate the work of each cause along with the motion, for
+            :meth:`Trajectory.energy_account`.
 
     Returns:
         The motion. Ctrl-C ends a run early and returns what was computed so far, with the status ``"interrupted"``.
         A run that cannot reach its end returns what there is, with the status ``"failed"`` or ``"max_steps"``; an
         :class:`IntegrationWarning` and ``Trajectory.note`` say at which time, and what to do.
     """
+    if account and getattr(model, "nv", None):  # whether it is a model is looked at below
+        control = (Works(), *as_elements(control))
+        x0 = None if x0 is None else np.concatenate([np.zeros((*np.shape(x0)[:-1], Works.nx)), x0], axis=-1)
     setup = Setup.of(model, method, control, f_ext, events, rules, limits, stabilization, released)
     adaptive = setup.is_adaptive
     check_positive("duration", duration)
@@ -170,6 +178,7 @@ def simulate(
     if adaptive and times is None and states.shape:
         times = t0 + duration * np.arange(_BATCH_SAMPLES) / (_BATCH_SAMPLES - 1.0)
         times[-1] = t0 + duration
+    setup = setup.frozen(states)
     plan = setup.plan(states, every_step)
     plan.check_home(home)
     if plan.note:

@@ -39,7 +39,8 @@ class Simulation:
 
     What a controller remembers, samples that are due, tables and the clock go on from piece to piece as they would in
     one :func:`simulate`. After the first piece nothing is compiled or checked again: a short piece of a robot arm takes
-    a few microseconds.
+    a few microseconds. Functions are traced when it is made; what changes later of the values that they read makes no
+    difference to it, nor to its copies.
 
     Args:
         model: the mechanism.
@@ -110,6 +111,8 @@ class Simulation:
                 do="pass NumPy arrays, or simulate() or rollout() on the device in one go",
             )
         self._states = self._setup.states(q0, v0, p, x0)
+        if self._states.y.shape[1]:
+            self._setup = self._setup.frozen(self._states)
         self._plan = self._planned(self._setup)
         if self._plan is not None and self._plan.note:
             warnings.warn(self._plan.note, SlowControlWarning, stacklevel=2)

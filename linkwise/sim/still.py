@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.model_api.model import Model
+from linkwise.sim.motion import Works
 from linkwise.sim.states import States
 from linkwise.sim.trajectory import Trajectory
 
@@ -31,7 +32,13 @@ def standing_still(
         nothing,
         p=p,
         model=model,
-        derived={"vdot": nothing, "tau": nothing, "energy": np.array(energy)},
+        derived={
+            "vdot": nothing,
+            "tau": nothing,
+            "force:control": nothing,
+            "energy": np.array(energy),
+            "work": np.zeros((*shape, Works.nx)),
+        },
         status=np.full(states.shape, "done") if states.shape else "done",
         steps=zero if states.shape else 0,
         rejected=zero if states.shape else 0,

@@ -60,6 +60,11 @@ def difference(model: Model, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list
 
 def model_force(model: Model, function: str, p: Vector, *arguments: Any) -> list[Scalar]:
     """A function of the model, with its own part of p."""
+    given = (objects(list(a)) for a in arguments)
+    return list(getattr(model, function)(*given, p=own_parameters(model, p)))
+
+
+def own_parameters(model: Model, p: Vector) -> Any:
+    """The part of p that is the model's, or None."""
     size = len(model.nominal_parameters)
-    own = objects(list(p[:size])) if size else None
-    return list(getattr(model, function)(*(objects(list(a)) for a in arguments), p=own))
+    return objects(list(p[:size])) if size else None

@@ -14,6 +14,7 @@ from linkwise.codegen.home import Home
 from linkwise.codegen.processor import PROCESSOR
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.once import cached_property
+from linkwise.sim.explained import Explained
 from linkwise.sim.trajectory_outputs import Outputs
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ Array = NDArray[Any]
 Observe = Callable[[], Mapping[str, Array]]
 
 
-class Trajectory(Outputs):
+class Trajectory(Outputs, Explained):
     """States of one mechanism over time; T samples, any leading batch axes.
 
     Where the action of an event moved a single state that is sampled at every step, two samples have the same time: the
@@ -43,7 +44,7 @@ class Trajectory(Outputs):
         x: states of actuators (..., T, nx).
         vdot: accelerations (..., T, nv).
         tau: joint forces of the actuators, after their limits (..., T, nv), in N m or N. Damping, friction, springs and
-            joint limits are not in it.
+            joint limits are not in it: see :meth:`forces`.
         energy: kinetic, potential and spring energy (..., T), in J.
         closure_error: residuals of all closures (..., T, ·); zero where one is released.
         active: which closures are in force (..., T, n_closures).

@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 import json
 import math
+import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.errors import InputError
+from linkwise.errors import InputError, message
+from linkwise.sim.events import Occurrence
 from linkwise.sim.jumps import Jumps
 from linkwise.sim.trajectory import Trajectory
 from linkwise.sim.trajectory_tables import DERIVED, labels, tabled
@@ -19,6 +22,7 @@ from linkwise.sim.trajectory_tables import DERIVED, labels, tabled
 Array = NDArray[Any]
 
 _FORMAT = "linkwise trajectory 1"
+_SIDES = ("q", "v", "q_after", "v_after")
 
 
 def save(trajectory: Trajectory, target: Path) -> Path:
@@ -52,12 +56,13 @@ def _save_npz(trajectory: Trajectory, target: Path) -> None:
         "method": trajectory.method,
         "note": trajectory.note,
         "columns": trajectory.columns,
+        "reasons": [[list(state), reason] for state, reason in trajectory.reasons.items()],
     }
-    arrays: dict[str, Any] = {"t": trajectory.t, **tabled(trajectory)}
+    arrays: dict[str, Any] = {"t": trajectory.t, **tabled(trajectory), **_event_arrays(trajectory.events)}
+    arrays |= {"steps": np.asarray(trajectory.steps), "rejected": np.asarray(trajectory.rejected)}
     arrays["status"] = np.asarray(trajectory.status, dtype=np.str_)
     known = trajectory.values()
-    if "f_ext" in known:
-        arrays["f_ext"] = known["f_ext"]
+    arrays |= {name: array for name, array in known.items() if _is_explanation(name)}
     if trajectory.p is not None:
         arrays["p"] = trajectory.p
     if trajectory.jumps is not None:
@@ -65,19 +70,29 @@ def _save_npz(trajectory: Trajectory, target: Path) -> None:
     np.savez_compressed(target, about=np.array(json.dumps(about)), **arrays)
 
 
+def _is_explanation(name: str) -> bool:
+    """Whether values are forces or works that tables have no columns for."""
+    return name in ("f_ext", "work") or name.startswith("force:")
+
+
 def _read_npz(source: Path) -> dict[str, Any]:
     try:
         with np.load(source, allow_pickle=False) as file:
             about = json.loads(str(file["about"]))
             arrays = {name: file[name] for name in file.files}
+            events = _events(arrays)
     except (OSError, KeyError, ValueError) as error:
         raise _no_trajectory(source, error) from error
     status = arrays["status"]
+    counts = {name: arrays.get(name, np.array(0)) for name in ("steps", "rejected")}
     return {
         **{name: arrays[name] for name in ("t", "q", "v", "x")},
         "p": arrays.get("p"),
         "jumps": Jumps.from_arrays(arrays),
-        "derived": {name: arrays[name] for name in (*DERIVED, "f_ext") if name in arrays},
+        "events": events,
+        **{name: count if count.ndim else int(count) for name, count in counts.items()},
+        "reasons": {tuple(state): str(reason) for state, reason in about.get("reasons", ())},
+        "derived": {name: a for name, a in arrays.items() if name in DERIVED or _is_explanation(name)},
         "status": str(status) if status.ndim == 0 else status,
         "note": about["note"],
         "method": about["method"],
@@ -85,7 +100,50 @@ def _read_npz(source: Path) -> dict[str, Any]:
     }
 
 
+def _event_arrays(events: Sequence[Occurrence]) -> dict[str, Array]:
+    """What happened, under names for a file; the impulses of all in one row, with how many each has (-1: None)."""
+    if not events:
+        return {}
+    impulses = [event.impulses for event in events]
+    found = {
+        "name": np.array([event.name for event in events], np.str_),
+        "t": np.array([event.t for event in events]),
+        "state": np.array([event.state for event in events], np.int64).reshape(len(events), -1),
+        **{side: np.array([getattr(event, side) for event in events]) for side in _SIDES},
+        "impulses": np.concatenate([np.empty(0), *(np.ravel(each) for each in impulses if each is not None)]),
+        "impulse_counts": np.array([-1 if each is None else np.size(each) for each in impulses]),
+    }
+    return {f"event_{name}": values for name, values in found.items()}
+
+
+def _events(arrays: Mapping[str, Array]) -> list[Occurrence]:
+    """What :func:`_event_arrays` made, found among other arrays."""
+    if "event_t" not in arrays:
+        return []
+    counts = arrays["event_impulse_counts"]
+    ends = np.cumsum(np.maximum(counts, 0))
+    return [
+        Occurrence(
+            str(arrays["event_name"][k]),
+            float(arrays["event_t"][k]),
+            tuple(arrays["event_state"][k].tolist()),
+            **{side: arrays[f"event_{side}"][k] for side in _SIDES},
+            impulses=None if counts[k] < 0 else arrays["event_impulses"][ends[k] - counts[k] : ends[k]],
+        )
+        for k in range(len(counts))
+    ]
+
+
 def _save_csv(trajectory: Trajectory, target: Path) -> None:
+    if trajectory.events:
+        warnings.warn(
+            message(
+                "a CSV file cannot hold events",
+                got=f"{len(trajectory.events)} events, which are not in {target.name}",
+                do="save as .npz, which brings them back",
+            ),
+            stacklevel=4,
+        )
     t, p, batch = trajectory.t, trajectory.p, trajectory.batch_shape
     head = ["t"] if not batch else [f"state {'x'.join(map(str, batch))}", "t"]
     flat = []

@@ -25,8 +25,8 @@ class Outputs:
     def save(self, path: str | Path) -> Path:
         """Write to ``.npz`` or ``.csv``; both read back the same numbers.
 
-        All arrays but poses are kept, in npz also forces on bodies, both sides of events, status, method and note. The
-        model and the names of events are not.
+        All arrays but poses are kept, in npz also forces on bodies, events, status, counts of steps, method and note.
+        The model is not. A CSV file cannot hold events: a warning says so where there are any.
         """
         from linkwise.sim.trajectory_files import save
 

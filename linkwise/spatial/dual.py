@@ -78,7 +78,7 @@ class Dual(NumPyScalar):
         pair = self._pair(other)
         if pair is None:
             return self._led(other, "__rmul__", operator.mul)
-        return Dual(self.value * pair[0], self.tangent * pair[0] + self.value * pair[1], self.level)
+        return Dual(self.value * pair[0], _summed(self.tangent, pair[0], pair[1], self.value), self.level)
 
     __rmul__ = __mul__
 
@@ -106,16 +106,23 @@ class Dual(NumPyScalar):
     def __pow__(self, exponent: Scalar) -> Scalar:
         if is_several(exponent):
             return of_each(lambda x: self**x, exponent)
-        if not isinstance(exponent, (float, int)):
-            return scalar.exp(scalar.log(self) * exponent)
-        if exponent == 0:
+        if isinstance(exponent, (float, int)) and exponent == 0:
             return 1.0
-        return self._chain(self.value**exponent, exponent * self.value ** (exponent - 1))
+        pair = self._pair(exponent)
+        if pair is None:
+            return self._led(exponent, "__rpow__", operator.pow)
+        value = scalar.power(self.value, pair[0])
+        slope = 0.0 if scalar.is_zero(self.tangent) else pair[0] * scalar.power(self.value, pair[0] - 1)
+        # The logarithm is that of 1 where the base is 0: the power is 0 there for all exponents above 0.
+        by_exponent = 0.0
+        if not scalar.is_zero(pair[1]):
+            by_exponent = value * scalar.log(scalar.where(self.value > 0.0, self.value, 1.0))
+        return Dual(value, _summed(self.tangent, slope, pair[1], by_exponent), self.level)
 
     def __rpow__(self, base: Scalar) -> Scalar:
         if is_several(base):
             return of_each(lambda x: x**self, base)
-        return scalar.exp(self * scalar.log(base))
+        return Dual.lift(base, self) ** self
 
     def sin(self) -> Dual:
         return self._chain(scalar.sin(self.value), scalar.cos(self.value))
@@ -128,7 +135,7 @@ class Dual(NumPyScalar):
 
     def sqrt(self) -> Dual:
         root = scalar.sqrt(self.value)
-        return self._chain(root, 0.5 / root)
+        return self._chain(root, scalar.quotient(0.5, root))
 
     def exp(self) -> Dual:
         value = scalar.exp(self.value)
@@ -223,3 +230,13 @@ def derivative(
     """Value and directional derivative of a function of several scalars."""
     level = new_level()
     return parts_of_level(function([Dual(x, d, level) for x, d in zip(at, direction, strict=True)]), level)
+
+
+def _summed(one: Scalar, by: Scalar, other: Scalar, other_by: Scalar) -> Scalar:
+    """The sum one · by + other · other_by of a product rule; a tangent that is known to be zero leaves out its term.
+
+    So an infinite slope makes no NaN of a constant.
+    """
+    if scalar.is_zero(other):
+        return one * by
+    return other * other_by if scalar.is_zero(one) else one * by + other * other_by

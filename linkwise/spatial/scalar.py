@@ -143,6 +143,16 @@ def quotient(a: Scalar, b: Scalar) -> Scalar:
     return a / b
 
 
+def power(base: Scalar, exponent: Scalar) -> Scalar:
+    """The power base ** exponent, by IEEE's rules for floats too: infinite or NaN where Python raises or leaves ℝ."""
+    if isinstance(base, (float, int)) and isinstance(exponent, (float, int)):
+        if base == 0 and exponent < 0:
+            return math.inf
+        if base < 0 and not float(exponent).is_integer():
+            return math.nan
+    return base**exponent
+
+
 def atan2(y: Scalar, x: Scalar) -> Scalar:
     """Angle of the point (x, y), in (-π, π]."""
     for value in sorted((y, x), key=_level, reverse=True):

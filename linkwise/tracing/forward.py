@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwise.tracing.block import Block
+from linkwise.tracing.block import Block, Node
 from linkwise.tracing.replay import NUMBERS, Table, values
-from linkwise.tracing.rules import RULES, Choice
+from linkwise.tracing.rules import RULES, Choice, slopes
 from linkwise.tracing.tracer import Number
 
 Tangent = dict[int, Number]
@@ -41,23 +41,23 @@ def tangents(
         elif op not in RULES or not any(moved[a] for a in arguments):
             moved.append({})
         else:
-            moved.append(_one(op, number, arguments, found, moved, table))
+            moved.append(_one(program.nodes, number, found, moved, table))
     return [[moved[n] for n in result] for result in program.results]
 
 
 def _one(
-    op: str, number: int, places: Sequence[int], found: Sequence[Number], moved: Sequence[Tangent], table: Table
+    nodes: Sequence[Node], number: int, found: Sequence[Number], moved: Sequence[Tangent], table: Table
 ) -> Tangent:
+    op, *places = nodes[number]
     rule = RULES[op]
-    arguments = tuple(found[a] for a in places)
     total: Tangent = {}
     if isinstance(rule, Choice):
-        condition = rule.condition(table, arguments)
+        condition = rule.condition(table, tuple(found[a] for a in places))
         one, other = (moved[places[c]] for c in rule.choices)
         for k in dict.fromkeys((*one, *other)):
             total[k] = table["select"](condition, one.get(k, 0.0), other.get(k, 0.0))
         return total
-    for place, partial in zip(places, rule.partials(table, arguments, found[number]), strict=True):
+    for place, partial in slopes(nodes, number, found, table):
         for k, x in moved[place].items():
             term = x if is_one(partial) else x * partial
             total[k] = total[k] + term if k in total else term

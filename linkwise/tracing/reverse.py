@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from linkwise.tracing.block import Block
+from linkwise.tracing.block import Block, Node
 from linkwise.tracing.forward import is_one, is_zero
 from linkwise.tracing.replay import NUMBERS, Table, values
-from linkwise.tracing.rules import RULES, Choice
+from linkwise.tracing.rules import RULES, Choice, slopes
 from linkwise.tracing.tracer import Number, TracedBool
 
 Cotangent = dict[int, Number]
@@ -80,23 +80,21 @@ def cotangents(
                 there = back[arguments[0]][arguments[1]]
                 there[k] = there[k] + x if k in there else x
         elif op in RULES and meaning[number].rows:
-            _one(op, number, arguments, found, meaning, table)
+            _one(program.nodes, number, found, meaning, table)
         meaning[number].rows = {}
     return back
 
 
-def _one(
-    op: str, number: int, places: Sequence[int], found: Sequence[Number], meaning: list[_Meaning], table: Table
-) -> None:
+def _one(nodes: Sequence[Node], number: int, found: Sequence[Number], meaning: list[_Meaning], table: Table) -> None:
+    op, *places = nodes[number]
     rule, own = RULES[op], meaning[number]
-    arguments = tuple(found[a] for a in places)
     if isinstance(rule, Choice):
-        condition = rule.condition(table, arguments)
+        condition = rule.condition(table, tuple(found[a] for a in places))
         one, other = (places[c] for c in rule.choices)
         meaning[one].add(own.rows, own.where(condition, table), table)
         meaning[other].add(own.rows, own.where(table["not"](condition), table), table)
         return
-    for place, partial in zip(places, rule.partials(table, arguments, found[number]), strict=True):
+    for place, partial in slopes(nodes, number, found, table):
         rows = own.rows if is_one(partial) else {k: x * partial for k, x in own.rows.items()}
         meaning[place].add(rows, own.guard, table)
 

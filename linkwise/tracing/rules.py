@@ -4,16 +4,20 @@ An operation on real numbers has its partial derivatives (a :class:`Smooth`), or
 (a :class:`Choice`): then the derivative is handed on the same way, and the argument that is not taken has none,
 whatever its value. Comparisons are piecewise constant and are not in the table. At the kinks themselves (``abs`` at 0,
 ``min`` and ``max`` of equal numbers) the derivative is that of one side, the one the operation's definition takes.
+
+A power is written ``exp(log(a) * p)``. Its derivative by the rules of the three would be 0 · ∞ at a = 0, so it has a
+rule of its own (:func:`slopes`): p · a ** (p - 1), in which the next derivative finds a power again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from linkwise.tracing.block import Node
 from linkwise.tracing.replay import Table
-from linkwise.tracing.tracer import Number
+from linkwise.tracing.tracer import Number, Traced
 
 
 @dataclass(frozen=True)
@@ -61,3 +65,53 @@ RULES: dict[str, Rule] = {
     "max": Choice(lambda t, a: t["lt"](a[1], a[0]), (0, 1)),
     "select": Choice(lambda t, a: a[0], (1, 2)),
 }
+
+
+def slopes(nodes: Sequence[Node], number: int, found: Sequence[Any], table: Table) -> list[tuple[int, Number]]:
+    """The nodes that a node with a :class:`Smooth` rule depends on, each with the partial derivative.
+
+    Args:
+        nodes: those of the program.
+        number: the node.
+        found: the values of all nodes.
+        table: how operations run on these.
+    """
+    op, *places = nodes[number]
+    factors = _power_of(nodes, number)
+    if factors is not None:
+        logarithm, exponent, sign = factors
+        base = nodes[logarithm][1]
+        a, p, y = found[base], sign * found[exponent], found[number]
+        by_base = p * _raised(table, a, p - 1.0)
+        if nodes[exponent][0] == "const":
+            return [(base, by_base)]
+        by_exponent = table["select"](table["eq"](y, 0.0), 0.0, y * found[logarithm])
+        return [(base, by_base), (exponent, sign * by_exponent)]
+    rule = RULES[op]
+    assert isinstance(rule, Smooth)
+    arguments = tuple(found[place] for place in places)
+    return list(zip(places, rule.partials(table, arguments, found[number]), strict=True))
+
+
+def _power_of(nodes: Sequence[Node], number: int) -> tuple[int, int, float] | None:
+    """Of ``exp(± log(a) * p)`` the nodes log(a) and p, and the sign; None for any other node."""
+    op, *places = nodes[number]
+    if op != "exp":
+        return None
+    sign, product = 1.0, nodes[places[0]]
+    if product[0] == "neg":
+        sign, product = -1.0, nodes[product[1]]
+    if product[0] != "mul":
+        return None
+    for one, other in ((1, 2), (2, 1)):
+        if nodes[product[one]][0] == "log":
+            return product[one], product[other], sign
+    return None
+
+
+def _raised(table: Table, base: Any, exponent: Any) -> Any:
+    if isinstance(base, (float, int)) and isinstance(exponent, (float, int)):
+        return 1.0 if exponent == 0.0 else table["exp"](table["log"](base) * exponent)
+    if isinstance(exponent, Traced) and not isinstance(base, Traced):
+        return Traced.lift(base, exponent) ** exponent
+    return base**exponent

@@ -195,11 +195,17 @@ class Traced(NumPyScalar):
                 return _power(self, int(exponent))
         elif _is_foreign(exponent):
             return of_each(lambda x: self**x, exponent)
-        return (self.log() * exponent).exp()
+        # The derivative is that of a power, also at 0: `rules.slopes` knows this form.
+        power = (self.log() * exponent).exp()
+        if isinstance(exponent, Traced):
+            return ((self == 0.0) & (exponent == 0.0)).where(1.0, power)  # else exp(-∞ · 0)
+        return power
 
     def __rpow__(self, base: Number) -> Number:
         if _is_foreign(base):
             return of_each(lambda x: x**self, base)
+        if base == 0.0:
+            return (self < 0.0).where(math.inf, (self > 0.0).where(0.0, 1.0))
         return 1.0 if base == 1.0 else (self * math.log(base)).exp()
 
     # Functions, under the names NumPy looks for in object arrays.
@@ -373,7 +379,7 @@ def _is_foreign(value: Any) -> bool:
 
 def _power(base: Number, exponent: int) -> Number:
     if exponent < 0:
-        return 1.0 / _power(base, -exponent)
+        return _power(1.0 / base, -exponent)  # so that derivatives at 0 are infinite, and not 0 · ∞
     result: Number = 1.0
     while exponent:
         if exponent & 1:

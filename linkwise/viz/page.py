@@ -41,7 +41,7 @@ class Page:
 
     @property
     def url(self) -> str:
-        """Where it is, e.g. http://127.0.0.1:8080."""
+        """Where it is, e.g. http://127.0.0.1:8080/token/index.html; who has this address can see and move the model."""
         return address(self.server)
 
     @property

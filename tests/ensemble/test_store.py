@@ -173,6 +173,19 @@ def test_a_damaged_manifest_is_said(folder):
         lw.ensemble.open(folder)
 
 
+def test_data_of_another_format_is_refused(folder):
+    """Format 2 of zarr can ask for codecs that unpickle, and so run what is in the file."""
+    import shutil
+
+    import zarr
+
+    shutil.rmtree(folder / "data.zarr")
+    group = zarr.create_group(folder / "data.zarr", zarr_format=2)
+    group.create_array("speed", shape=(40,), chunks=(8,), dtype="f8")
+    with pytest.raises(lw.ensemble.StoreError, match="cannot be opened"):
+        lw.ensemble.open(folder)
+
+
 # A full disk.
 @pytest.fixture
 def small_disk(tmp_path):

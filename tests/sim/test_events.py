@@ -155,6 +155,7 @@ def test_in_a_batch_only_one_state_ends(method):
     np.testing.assert_allclose(one.at(when).q, 0.0, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:a CSV file cannot hold events")
 @pytest.mark.parametrize("method", ["dop853", "rk4"])
 def test_trajectories_with_two_samples_at_one_time_can_be_used(method, tmp_path):
     motion = lw.simulate(ball(), [1.0], None, 1.1, method=method, dt=1e-2, events=bounce())

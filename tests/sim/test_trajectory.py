@@ -8,6 +8,7 @@ import pytest
 
 import linkwise as lw
 from tests.sim.mechanisms import double_pendulum, mixed
+from tests.sim.test_attach import CATCH, LET_GO, wagons
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +38,41 @@ def test_files_bring_back_the_same_numbers(tmp_path, request, which, suffix):
     if suffix == ".npz":
         assert again.method == original.method
         np.testing.assert_array_equal(again.status, original.status)
+
+
+def same_events(found, expected):
+    assert len(found) == len(expected) > 0
+    for one, other in zip(found, expected, strict=True):
+        assert (one.name, one.t, one.state) == (other.name, other.t, other.state)
+        assert (one.impulses is None) == (other.impulses is None)
+        for side in ("q", "v", "q_after", "v_after", "impulses"):
+            np.testing.assert_array_equal(getattr(one, side), getattr(other, side))
+            assert np.shape(getattr(one, side)) == np.shape(getattr(other, side))
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 2)])
+def test_files_bring_back_events(tmp_path, shape):
+    """Of a mechanism that is caught and let go, so that some events have impulses and others none."""
+    start = np.broadcast_to([1.0, 0.0], (*shape, 2)) * (1.0 + np.arange(np.prod(shape, dtype=int)).reshape(*shape, 1))
+    tick = lw.Event(lambda t, q, v, p: t - 0.25, name="tick ✓")
+    motion = lw.simulate(
+        wagons(), np.zeros((*shape, 2)), start, duration=2.0, events=[CATCH, LET_GO, tick], released="coupler"
+    )
+    assert {event.impulses is None for event in motion.events} == {True, False}
+    again = lw.Trajectory.load(motion.save(tmp_path / "motion.npz"), motion.model)
+    same_events(again.events, motion.events)
+    for name in ("steps", "rejected", "status"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(motion, name))
+        assert type(getattr(again, name)) is type(getattr(motion, name))
+    with pytest.warns(UserWarning, match="cannot hold events"):
+        path = motion.save(tmp_path / "motion.csv")
+    assert lw.Trajectory.load(path).events == []
+
+
+def test_files_bring_back_reasons(tmp_path, motion):
+    ended = lw.Trajectory(motion.t, motion.q, motion.v, status="failed", reasons={(1, 2): "too stiff"}, steps=7)
+    again = lw.Trajectory.load(ended.save(tmp_path / "motion.npz"))
+    assert (again.reasons, again.steps, again.status, again.events) == ({(1, 2): "too stiff"}, 7, "failed", [])
 
 
 def test_files_of_another_kind_are_refused(tmp_path, motion):

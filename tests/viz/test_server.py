@@ -1,10 +1,13 @@
 """The server: loopback only, nothing but the page, no strangers, a clean end."""
 
+import contextlib
 import socket
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 import numpy as np
@@ -29,7 +32,7 @@ def server():
 
 def test_it_binds_to_loopback_only(server):
     port = server.get_port()
-    assert address(server) == f"http://127.0.0.1:{port}"
+    assert address(server).startswith(f"http://127.0.0.1:{port}/")
     with urllib.request.urlopen(address(server)) as page:
         assert page.status == 200
     others = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None)} - {"127.0.0.1", "::1"}
@@ -38,30 +41,106 @@ def test_it_binds_to_loopback_only(server):
             pass
 
 
+def places(server):
+    """The address without its token, and the token."""
+    start, token, _ = address(server).rsplit("/", 2)
+    return start, token
+
+
 @pytest.mark.parametrize(
-    "path", ["/etc/passwd", "/../../__init__.py", "/%2e%2e/%2e%2e/__init__.py", "/..\\..\\x", "//etc/passwd"]
+    "path",
+    ["/etc/passwd", "/../../__init__.py", "/%2e%2e/%2e%2e/__init__.py", "/..\\..\\x", "//etc/passwd", "/none", "", "/"],
 )
 def test_it_serves_no_other_files(server, path):
-    with pytest.raises(urllib.error.HTTPError) as caught:
-        urllib.request.urlopen(address(server) + path)
-    assert caught.value.code == 404
+    start, token = places(server)
+    for url in (start + path, f"{start}/{token}{path}"):
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(url)
+        assert caught.value.code == 404
+
+
+def test_it_serves_no_page_without_the_token(server):
+    start, token = places(server)
+    assert len(token) >= 22
+    wrong = token[:-1] + ("a" if token[-1] != "a" else "b")
+    for url in (
+        f"{start}/index.html",
+        f"{start}/{wrong}/index.html",
+        f"{start}/{token[:-1]}/index.html",
+        f"{start}/é/",
+    ):
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(urllib.parse.quote(url, safe=":/"))
+        assert caught.value.code == 404
+    with urllib.request.urlopen(address(server)) as page:
+        assert page.headers["Content-Type"].startswith("text/html")
+
+
+def test_every_server_has_its_own_token(server):
+    other = start_server("test", 0)
+    try:
+        assert places(other)[1] != places(server)[1]
+    finally:
+        stop_server(other)
+
+
+def connected(url, origin):
+    from websockets.sync.client import connect
+
+    url = url.replace("http", "ws")
+    return connect(url, origin=origin, subprotocols=[f"viser-v{viser.__version__}"], max_size=None)
+
+
+@pytest.fixture
+def knob(server):
+    """A slider of the page, and what moves it."""
+    import msgspec
+
+    made = server.gui.add_slider("knob", 0.0, 1.0, 0.1, 0.0)
+    made.message = msgspec.msgpack.encode(
+        {"type": "GuiUpdateMessage", "uuid": made._impl.uuid, "updates": {"value": 0.5}}
+    )
+    yield made
+    made.remove()
+
+
+@pytest.mark.parametrize("origin", ["own", None])
+def test_its_own_page_is_answered_and_heard(server, knob, origin):
+    start, _ = places(server)
+    with connected(address(server), start if origin else None) as socket_:
+        socket_.send(knob.message)
+        assert socket_.recv(timeout=10)
+        deadline = time.monotonic() + 20
+        while knob.value != 0.5 and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert knob.value == 0.5
 
 
 @pytest.mark.parametrize(
-    ("origin", "welcome"), [("http://evil.example", False), ("http://localhost:1", True), (None, True)]
+    ("origin", "path"),
+    [
+        ("http://evil.example", "right"),
+        ("http://localhost:1", ""),
+        ("http://localhost:1", "/index.html"),
+        ("http://127.0.0.1:1", "wrong"),
+        ("own", ""),
+        (None, ""),
+        (None, "wrong"),
+    ],
 )
-def test_pages_of_other_sites_are_not_answered(server, origin, welcome):
+def test_pages_of_others_are_neither_answered_nor_heard(server, knob, origin, path):
+    """Also not with what they send at once, before the server has closed the connection."""
     from websockets.exceptions import ConnectionClosed
-    from websockets.sync.client import connect
 
-    url = address(server).replace("http", "ws")
-    with connect(url, origin=origin, subprotocols=[f"viser-v{viser.__version__}"], max_size=None) as socket_:
-        if welcome:
-            assert socket_.recv(timeout=10)
-        else:
-            with pytest.raises(ConnectionClosed):
-                while True:
-                    socket_.recv(timeout=10)
+    start, token = places(server)
+    url = {"right": address(server), "wrong": f"{start}/{token[::-1]}/index.html"}.get(path, start + path)
+    with connected(url, start if origin == "own" else origin) as socket_:
+        with contextlib.suppress(ConnectionClosed):
+            socket_.send(knob.message)
+        with pytest.raises(ConnectionClosed) as caught:
+            socket_.recv(timeout=10)
+    assert caught.value.rcvd.code == 1008
+    assert knob.value == 0.0
 
 
 def test_nothing_can_ask_for_a_public_address(server):

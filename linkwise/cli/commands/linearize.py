@@ -23,7 +23,8 @@ def run(options: Namespace) -> None:
         parts = {"dq": "∂τ/∂q", "dv": "∂τ/∂v", "dvdot": "∂τ/∂v̇ (the mass matrix)"}
         found: dict[str, Any] = {name: np.asarray(getattr(lin, name)) for name in parts}
     else:
-        tau = model.bias_force(q, v) if options.tau == "hold" else per_freedom(model, options.tau, "--tau")
+        held = model.bias_force(q, v) - model.passive_force(q, v)
+        tau = held if options.tau == "hold" else per_freedom(model, options.tau, "--tau")
         about["tau"] = tau
         lin = model.linearize_forward(q, v, tau)
         parts = {"dq": "∂v̇/∂q", "dv": "∂v̇/∂v", "dtau": "∂v̇/∂τ (the inverse mass matrix)"}

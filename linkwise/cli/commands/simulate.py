@@ -44,6 +44,7 @@ def run(options: Namespace) -> None:
         control=_control(model, options, q0),
         output_times=np.linspace(0.0, options.duration, options.samples),
         limits=options.limits,
+        account=True,
     )
     if not model.nv:
         print(f"note: {motion.note}", file=sys.stderr)

@@ -76,6 +76,8 @@ class WithNumbers:
 
     numbers: ClassVar[tuple[str, ...]] = ()
     """Their names; each is a number or several, or, where it cannot be a parameter now, something else."""
+    functions: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Fields that hold functions of the user's, with the names of their arguments; a model keeps their formulas."""
 
     def nominal(self, name: str) -> tuple[float, ...] | None:
         """The numbers of such a field; None if it has none (a length that is a function of time)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -24,6 +24,8 @@ class Distance(Closure):
     """
 
     length: float | Callable[[Scalar], Scalar]
+
+    functions: ClassVar[Mapping[str, tuple[str, ...]]] = {"length": ("t",)}
 
     numbers: ClassVar[tuple[str, ...]] = ("length",)
     equations = ("length",)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from linkwise.model.closures.base import Relation
 from linkwise.model.closures.functions import arguments_of, checked_function, equation_names, values_of
@@ -29,6 +29,8 @@ class JointFunction(Relation):
     equations: tuple[str, ...]
     joints: tuple[str, ...] | None
     time_dependent: bool
+
+    functions: ClassVar[Mapping[str, tuple[str, ...]]] = {"fn": ("q", "t")}
 
     def __init__(
         self, fn: Callable[..., Any], equations: int | Sequence[str] = 1, joints: Sequence[str] | None = None

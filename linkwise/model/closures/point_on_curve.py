@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from linkwise.model.closures.base import Closure, RelativePose
 from linkwise.model.closures.functions import checked_function, values_of
@@ -24,6 +25,8 @@ class PointOnCurve(Closure):
 
     f: Callable[[Scalar, Scalar, Scalar], Scalar]
     g: Callable[[Scalar, Scalar, Scalar], Scalar]
+
+    functions: ClassVar[Mapping[str, tuple[str, ...]]] = {"f": ("x", "y", "z"), "g": ("x", "y", "z")}
 
     equations = ("f", "g")
 

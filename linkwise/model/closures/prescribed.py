@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -26,6 +26,8 @@ class Prescribed(Relation):
 
     joints: tuple[str, ...]
     motion: Callable[[Scalar], Scalar]
+
+    functions: ClassVar[Mapping[str, tuple[str, ...]]] = {"motion": ("t",)}
 
     single_freedoms: ClassVar[bool] = True
     equations = ("coordinate",)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from linkwise.errors import InputError
 from linkwise.model.closures.base import Closure, RelativePose
@@ -33,6 +33,8 @@ class PrescribedFrame(Closure):
 
     closure: Closure
     pose: Callable[[Scalar], Any]
+
+    functions: ClassVar[Mapping[str, tuple[str, ...]]] = {"pose": ("t",)}
 
     def __init__(self, joint: Joint | Closure, pose: Callable[[Scalar], Any]) -> None:
         object.__setattr__(self, "closure", closure_of(joint))

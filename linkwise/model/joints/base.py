@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from linkwise.errors import InputError
@@ -36,6 +36,9 @@ class Joint(ABC):
     quasi_velocities: ClassVar[bool] = False
     """Whether v is not q̇: :meth:`rate`, :meth:`integrate` and :meth:`difference` are the type's own. The columns of S
     then are coordinate directions of the child's frame."""
+
+    functions: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Fields that hold functions of the user's, with the names of their arguments; a model keeps their formulas."""
 
     axis: tuple[float, float, float] | None = None
     """The axis as the user gave it, of length one, in the joint frame; None for a type without."""

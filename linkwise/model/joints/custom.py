@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import index
 from typing import Any, ClassVar
 
@@ -21,7 +21,8 @@ class CustomJoint(Joint):
     Args:
         transform: function of a list of ``n`` scalars that returns the child's pose in the joint frame: 4×4 nested
             sequences, the upper left 3×3 a rotation. Written with ``lw.sin``, ``lw.cos``, ``lw.sqrt``, … and
-            arithmetic, so that it runs on any scalar.
+            arithmetic, so that it runs on any scalar. A model takes its formulas when it is built: what changes
+            later of the values that the function reads makes no difference.
         n: number of coordinates.
         name: shown in messages.
 
@@ -36,6 +37,7 @@ class CustomJoint(Joint):
     """
 
     fixed_axes: ClassVar[bool] = False
+    functions: ClassVar[Mapping[str, tuple[str, ...]]] = {"pose": ("q",)}
 
     def __init__(self, transform: Callable[[Sequence[Scalar]], Any], n: int, name: str = "custom") -> None:
         self.nq = self.nv = index(n) if hasattr(n, "__index__") else 0

@@ -1,25 +1,30 @@
-"""What a transmission does, over any scalar: its length, its speed, and where its force goes."""
+"""What a transmission does, over any scalar: its length, its speed, and where its force goes.
+
+``p`` are the model's own run-time parameters, None for the nominal ones.
+"""
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwise.model.actuation import FrameTransmission, JointTransmission, PathTransmission, Spring, Transmission
-from linkwise.model_api.model import Model
-from linkwise.sim.elements import Element, Scalar, Vector
-from linkwise.spatial.scalar import sqrt, where
+from linkwise.compiled.scalar_arrays import scalar_array
+from linkwise.model.actuation import FrameTransmission, JointTransmission, PathTransmission, Transmission
+from linkwise.spatial.scalar import Scalar, sqrt
 
-__all__ = ["ModelSprings", "add_pulled", "joint_forces", "length", "speed", "wrenches"]
+if TYPE_CHECKING:
+    from linkwise.model_api.model import Model
+
+Vector = Any  # an object array or a sequence of scalars
 
 
-def length(model: Model, transmission: Transmission, q: Vector) -> Scalar:
+def length(model: Model, transmission: Transmission, q: Vector, p: Vector | None = None) -> Scalar:
     """Σ g·q; of a ball joint, g · log q; of a tendon through space, the length of its way."""
     total: Scalar = 0.0
     if isinstance(transmission, PathTransmission):
-        points = {frame: _pose(model, frame, q)[:3, 3] for frame in transmission.frames}
+        points = {frame: _pose(model, frame, q, p)[:3, 3] for frame in transmission.frames}
         for frames, factor in transmission.paths:
             for a, b in pairwise(frames):
                 total = total + _norm(points[b] - points[a]) * factor
@@ -35,7 +40,7 @@ def length(model: Model, transmission: Transmission, q: Vector) -> Scalar:
     return total
 
 
-def speed(model: Model, transmission: Transmission, q: Vector, v: Vector) -> Scalar:
+def speed(model: Model, transmission: Transmission, q: Vector, v: Vector, p: Vector | None = None) -> Scalar:
     """l̇."""
     total: Scalar = 0.0
     if isinstance(transmission, JointTransmission):
@@ -46,11 +51,11 @@ def speed(model: Model, transmission: Transmission, q: Vector, v: Vector) -> Sca
                 total = total + x * (g * m) if g else total
         return total
     if isinstance(transmission, PathTransmission):
-        for frame, along in _gradient(model, transmission, q).items():
-            for g, x in zip(along, _twist(model, frame, q, v)[3:], strict=True):
+        for frame, along in _gradient(model, transmission, q, p).items():
+            for g, x in zip(along, _twist(model, frame, q, v, p)[3:], strict=True):
                 total = total + x * g
         return total
-    R, twist = _pose(model, transmission.frame, q)[:3, :3], _twist(model, transmission.frame, q, v)
+    R, twist = _pose(model, transmission.frame, q, p)[:3, :3], _twist(model, transmission.frame, q, v, p)
     for g, x in zip(transmission.wrench, [*(R.T @ twist[:3]), *(R.T @ twist[3:])], strict=True):
         total = total + x * g if g else total
     return total
@@ -66,16 +71,16 @@ def joint_forces(model: Model, transmission: Transmission, force: Scalar, tau: l
                 tau[i] = tau[i] + force * (g * m)
 
 
-def wrenches(model: Model, transmission: Transmission, q: Vector) -> dict[str, list[Scalar]]:
+def wrenches(model: Model, transmission: Transmission, q: Vector, p: Vector | None = None) -> dict[str, list[Scalar]]:
     """For f = 1, what each body feels: [moment, force] (6) at its origin, in its frame."""
     found: dict[str, list[Scalar]] = {}
     if isinstance(transmission, FrameTransmission):
         moment, push = np.reshape(transmission.wrench, (2, 3))
         _add_wrench(model, transmission.frame, moment, push, found)
     elif isinstance(transmission, PathTransmission):
-        for frame, along in _gradient(model, transmission, q).items():
+        for frame, along in _gradient(model, transmission, q, p).items():
             if model.frame(frame).body >= 0:
-                R = _pose(model, frame, q)[:3, :3]
+                R = _pose(model, frame, q, p)[:3, :3]
                 _add_wrench(model, frame, np.zeros(3), R.T @ along, found)
     return found
 
@@ -99,9 +104,9 @@ def _add_wrench(model: Model, name: str, moment: Any, push: Any, found: dict[str
     found[body] = [a + b for a, b in zip(found[body], own, strict=True)] if body in found else own
 
 
-def _gradient(model: Model, transmission: PathTransmission, q: Vector) -> dict[str, Any]:
+def _gradient(model: Model, transmission: PathTransmission, q: Vector, p: Vector | None) -> dict[str, Any]:
     """∂l by the place of each frame (3), world axes."""
-    points = {frame: _pose(model, frame, q)[:3, 3] for frame in transmission.frames}
+    points = {frame: _pose(model, frame, q, p)[:3, 3] for frame in transmission.frames}
     found: dict[str, Any] = {frame: np.zeros(3, object) + 0.0 for frame in points}
     for frames, factor in transmission.paths:
         for a, b in pairwise(frames):
@@ -116,67 +121,9 @@ def _norm(way: Any) -> Scalar:
     return sqrt(way[0] * way[0] + way[1] * way[1] + way[2] * way[2])
 
 
-def _pose(model: Model, frame: str, q: Vector) -> Any:
-    return model.pose(_objects(q), frame)
+def _pose(model: Model, frame: str, q: Vector, p: Vector | None) -> Any:
+    return model.pose(scalar_array(q), frame, p=p)
 
 
-def _twist(model: Model, frame: str, q: Vector, v: Vector) -> Any:
-    return model.velocity(_objects(q), _objects(v), frame)
-
-
-def _objects(values: Vector) -> Any:
-    array = np.empty(len(values), object)
-    array[:] = list(values)
-    return array
-
-
-class ModelSprings(Element):
-    """The springs across joints that a model has; passive, part of every simulation."""
-
-    is_actuator = False
-
-    def __init__(self, model: Model, springs: bool = True, damping: bool = True) -> None:
-        self.model, self.springs, self.damping = model, springs, damping
-
-    def _pull(self, spring: Spring, q: Vector, v: Vector) -> Scalar:
-        total: Scalar = 0.0
-        if self.springs and spring.stiffness:
-            total = self._stretch(spring, q) * (-spring.stiffness)
-        if self.damping and spring.damping:
-            total = total - speed(self.model, spring.transmission, q, v) * spring.damping
-        return total
-
-    def _stretch(self, spring: Spring, q: Vector) -> Scalar:
-        """How far beyond its slack."""
-        l = length(self.model, spring.transmission, q)
-        low, high = spring.rest
-        if low == high:
-            return l - low
-        over = where(l > high, l - high, 0.0) if np.isfinite(high) else 0.0
-        return where(l < low, l - low, over) if np.isfinite(low) else over
-
-    def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector | None:
-        """Of those along joints."""
-        if not self.model.springs:
-            return None
-        tau: list[Scalar] = [0.0] * self.model.nv
-        for spring in self.model.springs:
-            joint_forces(self.model, spring.transmission, self._pull(spring, q, v), tau)
-        return tau
-
-    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector] | None:
-        """Of those at frames."""
-        found: dict[str, Any] = {}
-        for spring in self.model.springs:
-            felt = wrenches(self.model, spring.transmission, q)
-            if felt:
-                add_pulled(found, felt, self._pull(spring, q, v))
-        return found or None
-
-    def energy(self, q: Vector, x: Vector, p: Vector) -> Scalar:
-        """½ Σ k d²."""
-        total: Scalar = 0.0
-        for spring in self.model.springs if self.springs else ():
-            d = self._stretch(spring, q)
-            total = total + d * d * (0.5 * spring.stiffness)
-        return total
+def _twist(model: Model, frame: str, q: Vector, v: Vector, p: Vector | None) -> Any:
+    return model.velocity(scalar_array(q), scalar_array(v), frame, p=p)

@@ -1,0 +1,229 @@
+"""Values, names and functions that the expressions of xacro files know: plain data, and tables.
+
+Each function takes and gives plain data, and costs no more than its arguments are large: what could grow is bounded
+before it is computed.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import NoReturn, TypeAlias, cast
+
+from linkwise.errors import ModelFileError
+
+__all__ = ["Function", "Names", "Namespace", "Value", "builtin_names"]
+
+Value: TypeAlias = "bool | int | float | str | list[Value] | tuple[Value, ...] | dict[Value, Value] | None"
+"""Data: all that an expression can give."""
+
+LONGEST_TEXT = 100_000
+MOST_ITEMS = 100_000
+MOST_BITS = 4096
+_LARGEST_FACTORIAL = 500
+GRAMMAR = "numbers, strings, lists, dicts, arithmetic, comparisons, conditions, indices, properties, functions of math"
+
+
+class Names(ABC):
+    """Names that have a meaning: a scope of properties, or a namespace."""
+
+    @abstractmethod
+    def find(self, name: str) -> object:
+        """The value, :class:`Function` or :class:`Names` of a name; KeyError where there is none."""
+
+
+@dataclass(frozen=True)
+class Namespace(Names):
+    """Functions and constants under names."""
+
+    members: Mapping[str, object]
+
+    def find(self, name: str) -> object:
+        """The member of this name."""
+        return self.members[name]
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function that expressions may call.
+
+    Args:
+        call: takes and gives plain data, at a cost that grows no faster than its arguments.
+        named: whether it takes arguments by name.
+    """
+
+    call: Callable[..., Value]
+    named: bool = False
+
+
+def plain(value: object) -> Value:
+    if value is None or isinstance(value, (bool, int, float, str, list, tuple, dict)):
+        return value
+    return refuse(f"a value of the type {type(value).__name__}")
+
+
+def refuse(what: str) -> NoReturn:
+    raise ModelFileError(
+        f"an expression uses {what}, which is refused",
+        allowed=GRAMMAR,
+        do="write the value out, or expand the file with the program xacro, if you trust it",
+    )
+
+
+def too_large(what: str, got: object, allowed: object) -> NoReturn:
+    raise ModelFileError(what, got=got, allowed=f"at most {allowed}")
+
+
+def checked_text(text: str) -> str:
+    if len(text) > LONGEST_TEXT:
+        too_large("a list or text is too large", f"{len(text)} characters", f"{LONGEST_TEXT} characters")
+    return text
+
+
+def shortened(text: str) -> str:
+    return text if len(text) <= 200 else text[:197] + "..."
+
+
+def power(base: float, exponent: float) -> object:
+    whole = isinstance(base, int) and isinstance(exponent, int)
+    if whole and abs(base) > 1 and int(base).bit_length() * exponent > 2 * MOST_BITS:
+        too_large("a whole number is too large", f"{base} ** {exponent}"[:80], f"{MOST_BITS} bits")
+    result: object = base**exponent
+    if isinstance(result, complex):
+        raise ValueError("a root of a negative number")
+    return result
+
+
+def _range(*ends: int) -> list[Value]:
+    found = range(*ends)
+    if abs(found.stop - found.start) // abs(found.step) > MOST_ITEMS:
+        too_large("a range is too long", f"range{ends}", f"{MOST_ITEMS} items")
+    return list(found)
+
+
+def _round(number: float, digits: int | None = None) -> float:
+    if digits is not None and abs(digits) > 400:
+        too_large("too many digits to round to", digits, "400")
+    return round(number, digits)
+
+
+def _numbers(items: Iterable[Value]) -> list[float]:
+    found = list(items)
+    if not all(isinstance(item, (int, float)) for item in found):
+        raise TypeError("only numbers have a sum or a product")
+    return cast("list[float]", found)
+
+
+def _sum(items: Iterable[Value], start: Value = 0) -> float:
+    return sum(_numbers((start, *items)))
+
+
+def _product(items: Iterable[Value]) -> float:
+    product: int | float = 1
+    for number in _numbers(items):
+        product *= number
+        bounded(product)
+    return product
+
+
+def bounded(number: object) -> None:
+    if isinstance(number, int) and number.bit_length() > MOST_BITS:
+        too_large("a whole number is too large", f"more than {MOST_BITS} bits", f"{MOST_BITS} bits")
+
+
+def _least_common(left: int, right: int) -> int:
+    result = math.lcm(left, right)
+    bounded(result)
+    return result
+
+
+def _counted(function: Callable[..., int], most: int) -> Callable[..., int]:
+    """A function of combinatorics, whose cost grows with its argument and not with the digits of that."""
+
+    def limited(*arguments: int) -> int:
+        if any(abs(argument) > most for argument in arguments):
+            too_large("a whole number is too large for this function", arguments, most)
+        return function(*arguments)
+
+    return limited
+
+
+def _replace(text: str, old: str, new: str) -> str:
+    if text.count(old) * len(new) > LONGEST_TEXT:
+        too_large("a list or text is too large", f"{text.count(old)} times {len(new)} characters", LONGEST_TEXT)
+    return text.replace(old, new)
+
+
+def _join(separator: str, parts: Iterable[str]) -> str:
+    found = list(parts)
+    if len(found) * len(separator) > LONGEST_TEXT:
+        too_large("a list or text is too large", f"{len(found)} parts", f"{LONGEST_TEXT} characters")
+    return separator.join(found)
+
+
+_MATH = (
+    "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh degrees dist erf erfc exp exp2 expm1 fabs floor"
+    " fmod frexp fsum gamma gcd hypot isclose isfinite isinf isnan isqrt ldexp lgamma log log10 log1p log2 modf"
+    " nextafter pow radians remainder sin sinh sqrt tan tanh trunc ulp"
+)
+MAP = Function(lambda: None)
+"""Recognised by itself: its first argument is a function, which is no value."""
+_PLAIN: dict[str, Callable[..., Value]] = {
+    "abs": abs,
+    "all": all,
+    "any": any,
+    "bool": bool,
+    "divmod": divmod,
+    "enumerate": lambda *items: list(enumerate(*items)),
+    "float": float,
+    "int": int,
+    "len": len,
+    "list": list,
+    "max": max,
+    "min": min,
+    "range": _range,
+    "reversed": lambda items: list(reversed(items)),
+    "round": _round,
+    "sorted": sorted,
+    "str": str,
+    "sum": _sum,
+    "tuple": tuple,
+    "zip": lambda *lists: list(zip(*lists, strict=False)),
+}
+METHODS: dict[tuple[type, str], Function] = {
+    **{
+        (str, name): Function(getattr(str, name))
+        for name in ("capitalize", "count", "endswith", "find", "lower", "lstrip", "rstrip", "split", "startswith")
+    },
+    (str, "strip"): Function(str.strip),
+    (str, "title"): Function(str.title),
+    (str, "upper"): Function(str.upper),
+    (str, "replace"): Function(_replace),
+    (str, "join"): Function(_join),
+    (dict, "get"): Function(dict.get),
+    (dict, "keys"): Function(lambda whole: list(whole)),
+    (dict, "values"): Function(lambda whole: list(whole.values())),
+    (dict, "items"): Function(lambda whole: list(whole.items())),
+    (list, "count"): Function(list.count),
+    (list, "index"): Function(list.index),
+}
+
+
+def builtin_names() -> dict[str, object]:
+    """The functions and constants that every expression knows: those of `math`, and a few of Python's."""
+    numbers: dict[str, object] = {name: Function(getattr(math, name)) for name in _MATH.split()}
+    numbers |= {name: getattr(math, name) for name in ("e", "inf", "nan", "pi", "tau")}
+    numbers |= {
+        "comb": Function(_counted(math.comb, _LARGEST_FACTORIAL)),
+        "factorial": Function(_counted(math.factorial, _LARGEST_FACTORIAL)),
+        "lcm": Function(lambda *whole: reduce(_least_common, whole, 1)),
+        "perm": Function(_counted(math.perm, _LARGEST_FACTORIAL)),
+        "prod": Function(_product),
+    }
+    few: dict[str, object] = {name: Function(call) for name, call in _PLAIN.items()}
+    few |= {"dict": Function(dict, named=True), "map": MAP}
+    words = {"true": True, "false": False}
+    return {**words, **numbers, **few, "math": Namespace(numbers), "python": Namespace(few)}

@@ -1,0 +1,38 @@
+"""What a control and the rules of a simulation amount to, as joint forces of a state: to be linearised and balanced."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from linkwise.errors import InputError
+from linkwise.model_api.model import Model
+from linkwise.model_api.passive_forces import Acting, ActingForces
+from linkwise.sim.elements import as_elements
+from linkwise.sim.motion import Flat, JointRules, Motion
+from linkwise.sim.states import initial_states
+from linkwise.spatial.scalar import Scalar
+
+
+def acting(model: Model, control: Any, rules: JointRules | None, p: Any) -> Acting:
+    """Everything that acts besides τ, from the text that simulations integrate; joint limits are left out."""
+    elements = as_elements(control)
+    for element in elements:
+        if element.nh or element.tables:
+            raise InputError(
+                f"{type(element).__name__} has no derivatives by the state",
+                got="a control that is sampled" if element.nh else "a table over time",
+                allowed="controls that follow from t, q, v, p and states that flow",
+                do="give the law itself, or the value at this time",
+            )
+    count = len(model.nominal_parameters) if p is None else np.shape(p)[-1]
+    # A Motion without limits: at a limit a mechanism has no linear model.
+    motion = Motion(model, elements, replace(rules or JointRules(), limits="ignore"), count)
+
+    def text(q: Flat, v: Flat, x: Flat, t: Scalar, p: Flat) -> ActingForces:
+        causes = motion.forces_by_cause(t, q, v, x, p).values()
+        return ActingForces([sum(own) for own in zip(*causes, strict=True)], motion.element_rates(t, q, v, x, p))
+
+    return Acting(model, text, np.array(initial_states(elements), float), count)

@@ -1,0 +1,175 @@
+"""Elements, controls and events as they are when a simulation begins.
+
+A simulation is compiled from formulas. Functions of the user are traced at each call, which takes some tenths of a
+millisecond; the formulas, not the functions, decide which compiled code is used. What a function reads may change
+before the next call: other formulas, another simulation. Within one nothing changes, whenever its parts are compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from linkwise.compiled.frozen import FrozenFunction, freeze, is_of_the_user, name_of
+from linkwise.compiled.purity import frozen_alike
+from linkwise.errors import InputError
+from linkwise.model_api.memory import Memory
+from linkwise.model_api.model import Model
+from linkwise.sim.elements import Element, Function, Scalar, Vector, identity
+from linkwise.sim.events import Event
+
+_KEPT = 64  # functions of each model that are known to have no effects
+
+TRACEABLE = "functions of (t, q, v, p) with lw.where instead of `if` and lw.sin instead of math.sin"
+_ADVICE = (
+    "keep what changes in the state of lw.Controller(model, law, state=...); draw noise beforehand, "
+    "lw.Torque(times, values) or lw.Table.noise(...); or call it once for each sample, "
+    "lw.Sampled(model, control, rate, python=True)"
+)
+
+
+class FrozenElement(Element):
+    """The formulas of an element; elements with the same formulas are compiled alike."""
+
+    def __init__(self, element: Element, formulas: Mapping[str, FrozenFunction]) -> None:
+        self.nx, self.nh, self.tables = element.nx, element.nh, element.tables
+        self.in_python, self.is_actuator = element.in_python, element.is_actuator
+        self.start, self.name = tuple(element.initial()), name_of(element)
+        self.formulas = dict(formulas)
+        self.asked = element if element.in_python else None
+
+    @classmethod
+    def of(cls, element: Element, model: Model, n_parameters: int) -> FrozenElement:
+        """An element with all that it says traced."""
+        states = element.nx + element.nh
+        sizes = _sizes(model, n_parameters, states + sum(table.size for table in element.tables))
+        sizes_of = {"force": sizes, "wrench": sizes}
+        sizes_of["energy"] = {"q": model.nq, "x": states, "p": n_parameters}
+        if element.nx:
+            sizes_of["rate"] = sizes
+        if element.nh:
+            sizes_of["next_sample"] = {"x": states}
+            if not element.in_python:
+                sizes_of["sample"] = sizes
+        texts = {name: getattr(element, name) for name in sizes_of}  # of its class, or given to it alone
+        said = [name for name, text in texts.items() if getattr(text, "__func__", None) is not vars(Element)[name]]
+        return cls(element, {name: freeze(texts[name], sizes_of[name]) for name in said})
+
+    @property
+    def signature(self) -> Hashable:
+        """The formulas, and what else is compiled."""
+        tables = tuple((table.size, table.degree, table.is_smooth) for table in self.tables)
+        asked = None if self.asked is None else identity(self.asked)
+        return (*self.formulas.items(), self.nx, self.nh, self.is_actuator, self.in_python, tables, asked)
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def initial(self) -> Sequence[float]:
+        """As it was."""
+        return self.start
+
+    def next_sample(self, x: Vector) -> Scalar:
+        """By its formula."""
+        return self.formulas["next_sample"](x) if "next_sample" in self.formulas else super().next_sample(x)
+
+    def sample(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
+        """By its formula; by Python, if that is what it does."""
+        if self.asked is not None:
+            return self.asked.sample(t, q, v, x, p)
+        return self.formulas["sample"](t, q, v, x, p) if "sample" in self.formulas else super().sample(t, q, v, x, p)
+
+    def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector | None:
+        """By its formula."""
+        return self.formulas["force"](t, q, v, x, p) if "force" in self.formulas else None
+
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector] | None:
+        """By its formula."""
+        found: dict[Any, Vector] | None = None
+        if "wrench" in self.formulas:
+            found = self.formulas["wrench"](t, q, v, x, p)
+        return found
+
+    def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
+        """By its formula."""
+        return self.formulas["rate"](t, q, v, x, p) if "rate" in self.formulas else super().rate(t, q, v, x, p)
+
+    def energy(self, q: Vector, x: Vector, p: Vector) -> Scalar:
+        """By its formula."""
+        return self.formulas["energy"](q, x, p) if "energy" in self.formulas else 0.0
+
+
+def frozen_element(element: Element, model: Model, n_parameters: int) -> Element:
+    """The element with its formulas, if a function of the user's has a part in them; else itself.
+
+    A control that cannot be traced stays a :class:`Function`, which then knows why.
+    """
+    if isinstance(element, FrozenElement) or not _asks_the_user(element):
+        return element
+    if not isinstance(element, Function):
+        return FrozenElement.of(element, model, n_parameters)
+    sizes = _sizes(model, n_parameters, 0)
+    formula, reason = _without_effects(element.force, element.function, repr(element), model, sizes)
+    if formula is None or formula.structure is None:
+        return Function(element.function, reason or "it returns None")
+    return FrozenElement(element, {"force": formula})
+
+
+def frozen_event(event: Event, model: Model, n_parameters: int) -> Event:
+    """The event with the formula of its function. Its action is called in Python, and stays as it is."""
+    if isinstance(event.function, FrozenFunction):
+        return event
+    sizes = _sizes(model, n_parameters)
+    formula, reason = _without_effects(event.function, event.function, f"the event {event.name!r}", model, sizes)
+    count = 0 if formula is None else len(formula.program.results[0])
+    if formula is None or count != 1:
+        raise InputError(
+            f"the event {event.name!r} cannot be compiled",
+            got=reason or f"it returns {count} numbers, not one",
+            allowed="a function of (t, q, v, p) that does not branch on values",
+            do="use lw.where, lw.sin and NumPy arithmetic instead of `if` and math.*",
+        )
+    return replace(event, function=formula)
+
+
+def _sizes(model: Model, n_parameters: int, states: int | None = None) -> dict[str, int | None]:
+    """Of the arguments (t, q, v, x, p); without x where an event or a function has none."""
+    own = {} if states is None else {"x": states}
+    return {"t": None, "q": model.nq, "v": model.nv, **own, "p": n_parameters}
+
+
+def _without_effects(
+    text: Callable[..., Any], function: Callable[..., Any], what: str, model: Model, sizes: Mapping[str, int | None]
+) -> tuple[FrozenFunction | None, str]:
+    """The formulas of a function, or why there are none; one that does more than compute is refused.
+
+    That is looked for once, as long as the same function gives the same formulas.
+    """
+    known: _Known = Memory.of(model).recent("known functions", identity(function), lambda: _Known(function), _KEPT)
+    formula, reason = frozen_alike(text, what, sizes, _ADVICE, function, known.formulas)
+    if formula is not None:
+        known.formulas = {formula}
+    return formula, reason
+
+
+class _Known:
+    """A function, and the formulas that it had when it was last found to have no effects."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function  # kept, so that no other takes its identity
+        self.formulas: set[FrozenFunction] = set()
+
+
+def _asks_the_user(element: Element) -> bool:
+    """Whether a function or a class of the user's has a part in what an element says."""
+    return is_of_the_user(type(element)) or any(_is_function(value, element) for value in vars(element).values())
+
+
+def _is_function(value: Any, element: Element) -> bool:
+    """Whether this is a function that the user gave, or holds one; an element's own methods are none."""
+    if isinstance(value, tuple):
+        return any(_is_function(each, element) for each in value)
+    if isinstance(value, Mapping):
+        return any(_is_function(each, element) for each in value.values())
+    return callable(value) and getattr(value, "__self__", None) is not element
