@@ -86,11 +86,11 @@ def measure_plain_rollout(
     """A rollout as any routine is written, beside the kernel of its own that keeps the state in shared memory."""
     import cupy as cp
 
-    from linkwise.codegen.cuda.runner import DeviceRoutine
+    from linkwise.codegen.cuda.launching import DeviceProgram
 
     roll = lw.rollout(step, steps)
     routine = roll.routine
-    runner = DeviceRoutine(routine, dtype)
+    runner = DeviceProgram(routine, dtype)
     count = len(arrays[0])
     clock = cp.asarray(np.tile(np.array([0, steps], dtype), (count, 1)))
     made = {routine.made(k): cp.empty((count, spec.size), dtype) for k, spec in enumerate(step.program.outputs)}

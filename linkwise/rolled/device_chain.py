@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from linkwise.codegen.cuda import layout as layouts
-from linkwise.codegen.cuda.launching import DeviceProgram, device_block
+from linkwise.codegen.cuda.launching import DeviceProgram, Launched, device_block
 from linkwise.codegen.cuda.layout import Kind
 from linkwise.codegen.cuda.runtime import cupy
 from linkwise.model.tree import Tree
 from linkwise.once import cached_property, once
 from linkwise.rolled.pairs import PairwiseForwardDynamics, step
+from linkwise.tracing.block import Block
 from linkwise.tracing.program import Program
 
 SEGMENTS = 2048
@@ -53,9 +54,11 @@ class DeviceForwardDynamics(PairwiseForwardDynamics):
 
     def _do(self, name: str, *arrays: Array) -> tuple[Array, ...]:
         function = step(name)
-        program = once(function.device_programs, (_FLOAT64, None), lambda: device_block(function.program, _FLOAT64))
+        block = function.program
+        assert isinstance(block, Block)
+        program = once(function.device_programs, (_FLOAT64, None), lambda: device_block(block, _FLOAT64))
         given = [cupy().ascontiguousarray(array) for array in arrays]
-        outputs = tuple(cupy().empty((len(given[0]), spec.size), _FLOAT64) for spec in function.program.outputs)
+        outputs = tuple(cupy().empty((len(given[0]), spec.size), _FLOAT64) for spec in block.outputs)
         program.launch([*given, *outputs], _rows(len(given) + len(outputs)), len(given[0]))
         return outputs
 
@@ -93,7 +96,7 @@ class DeviceForwardDynamics(PairwiseForwardDynamics):
         return once(self._constants_there, key, lambda: cupy().asarray(self._constants(first, length, count, lanes)))
 
 
-class LongChainProgram:
+class LongChainProgram(Launched[Program]):
     """Forward dynamics of a long chain for GPUs: by segments for few states, from link to link for many.
 
     Args:
@@ -102,21 +105,16 @@ class LongChainProgram:
         dtype: of the arrays; segments are computed in float64 in any case, which their joints need.
     """
 
-    rollout = None
     takes_addresses = False
 
     def __init__(self, tree: Tree, program: Program, dtype: Any) -> None:
-        self.program, self.dtype = program, np.dtype(dtype)
+        super().__init__(program, dtype)
         self._tree = tree
         self._from_link_to_link = DeviceProgram(program, dtype)
 
     @cached_property
     def _by_segments(self) -> DeviceForwardDynamics:
         return DeviceForwardDynamics(self._tree)
-
-    def in_place(self, kinds: tuple[Kind, ...]) -> bool:
-        """Yes: each state's result is written when everything has been read."""
-        return True
 
     def launch(self, arrays: Sequence[Any], kinds: tuple[Kind, ...], count: int, steps: int | None = None) -> None:
         """As :meth:`DeviceProgram.launch`."""

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from linkwise.codegen.cuda.launching import Launched
 from linkwise.codegen.cuda.layout import Kind
 from linkwise.codegen.cuda.runtime import cupy
 from linkwise.tracing.block import ArraySpec
@@ -25,7 +24,7 @@ class Arrays:
     outputs: tuple[ArraySpec, ...]
 
 
-class ColumnsProgram:
+class ColumnsProgram(Launched[Arrays]):
     """A function of columns for GPUs; is launched as a program is.
 
     Args:
@@ -33,13 +32,12 @@ class ColumnsProgram:
         dtype: float64 or float32.
     """
 
-    rollout = None
     takes_addresses = False
 
     def __init__(self, function: ColumnsFunction, dtype: Any) -> None:
-        self.function, self.dtype = function, np.dtype(dtype)
         inputs = tuple(ArraySpec(name, shape) for name, shape in function.inputs)
-        self.program = Arrays(function.name, inputs, tuple(function.results()))
+        super().__init__(Arrays(function.name, inputs, tuple(function.results())), dtype)
+        self.function = function
 
     def in_place(self, kinds: tuple[Kind, ...]) -> bool:
         """No: a state is read once for each of its columns."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from linkwise.codegen.cuda import layout as layouts
 from linkwise.codegen.cuda.body import Body, planned_body
@@ -40,19 +41,21 @@ from linkwise.tracing.program import PARAMETERS, Call, For, Place, Program, Slic
 _STAGES = (4, 2, 1)  # links whose numbers are in shared memory or on their way there, as many as fit; powers of two
 _FETCHED_BYTES = 32 * 1024  # of shared memory for them
 
-_LANES = "LW_LANES"
-_CONTEXT = {  # what functions are given besides
-    "own": "REAL *const",
-    "table": "const int *const",
-    "numbers": "const REAL *const",
-    "constant_ring": "REAL *const",
-    "fetched": "REAL *const",
-    "row_ring": "int *const",
-}
-
 
 class DeviceKernel(ProgramKernel):
     """The kernel of a program in device memory; its last parameters: ``scratch``, ``table``, ``numbers``, ``count``."""
+
+    apart = "LW_LANES"
+    context = MappingProxyType(
+        {
+            "own": "REAL *",
+            "table": "const int *",
+            "numbers": "const REAL *",
+            "constant_ring": "REAL *",
+            "fetched": "REAL *",
+            "row_ring": "int *",
+        }
+    )
 
     def __init__(self, program: Program, bits: int) -> None:
         super().__init__(program, bits)
@@ -85,7 +88,7 @@ class DeviceKernel(ProgramKernel):
         yield device_functions("device_memory.cuh")
         yield from self.constants.table()
         for program in reversed(self.programs[1:]):
-            yield from self.function(program, [f"{kind} {name}" for name, kind in _CONTEXT.items()])
+            yield from self.function(program)
         # Few warps with many registers each, see above.
         yield f'extern "C" __global__ void __launch_bounds__({self.lanes}, 1)'
         fixed = ["REAL *scratch", "const int *__restrict__ table", "const REAL *__restrict__ numbers"]
@@ -94,10 +97,6 @@ class DeviceKernel(ProgramKernel):
         yield from indented(self._inside_kernel())
         yield "}"
         yield ""
-
-    def passed_on(self) -> Sequence[str]:
-        """Memory and tables."""
-        return tuple(_CONTEXT)
 
     def _inside_kernel(self) -> Iterator[str]:
         yield "extern __shared__ __align__(16) REAL lw_memory[];"
@@ -154,10 +153,6 @@ class DeviceKernel(ProgramKernel):
             yield f"for (int k = 0; k < {count}; ++k)"
             yield f"    own[(long long)table[{places} + k] * LW_LANES] = numbers[{values} + k];"
 
-    def passed(self, pointer: str) -> At:
-        """Neighbouring states are side by side."""
-        return At(pointer, _LANES)
-
     def at(self, place: Place, scope: Scope) -> At:
         """By a record, or by the head of the table."""
         name, program = buffer_of(place), scope.program
@@ -167,7 +162,7 @@ class DeviceKernel(ProgramKernel):
         if name == PARAMETERS:
             begin, started = At(base), self._head((id(program), PARAMETERS))
         else:
-            begin = At(base, _LANES)
+            begin = At(base, self.apart)
             started = self._start(name, program) if base == "own" else ""
         if isinstance(place, Slice):
             passing = f"{scope.passing} * {place.stride}"
@@ -185,7 +180,7 @@ class DeviceKernel(ProgramKernel):
         return f"{self.array(Argument('array', 'in', name))}_lanes" if laned else "own"
 
     def _stretch(self, place: Stretch, row: str, number: int, scope: Scope) -> At:
-        start = At(self._base(place.buffer, scope), "1" if place.buffer == PARAMETERS else _LANES)
+        start = At(self._base(place.buffer, scope), "1" if place.buffer == PARAMETERS else self.apart)
         return start.of(f"(long long){row}[{number}]")
 
     def size(self, name: str, scope: Scope | None = None) -> str:

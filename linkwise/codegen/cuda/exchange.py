@@ -21,7 +21,9 @@ from linkwise.tracing.block import ArraySpec
 Shape = tuple[int, ...]
 
 
-def call(program: Launched, name: str, arrays: Sequence[Any], out: Any = None, steps: int | None = None) -> list[Any]:
+def call(
+    program: Launched[Any], name: str, arrays: Sequence[Any], out: Any = None, steps: int | None = None
+) -> list[Any]:
     """Evaluate a program for a batch; one result for each output.
 
     Args:
@@ -318,7 +320,7 @@ def _core(shape: Shape) -> str:
     return "(...)" if not shape else f"(..., {', '.join(map(str, shape))})"
 
 
-def _usual_call(program: Launched, arrays: Sequence[Any]) -> list[Any] | None:
+def _usual_call(program: Launched[Any], arrays: Sequence[Any]) -> list[Any] | None:
     """One result for each output with as little Python as possible, or None where the call is not a usual one.
 
     A learning loop calls thousands of times a second. Usual are contiguous arrays of one library (CuPy or PyTorch), on

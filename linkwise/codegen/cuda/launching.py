@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -18,7 +20,7 @@ from linkwise.codegen.cuda.thread_memory import ThreadKernel
 from linkwise.codegen.cuda.wide import LONGEST, last_kernel, part_kernel
 from linkwise.codegen.steps import Repetition, Rollout
 from linkwise.once import cached_property, once
-from linkwise.tracing.block import ArraySpec, Block
+from linkwise.tracing.block import Block
 from linkwise.tracing.program import Program, steps_between
 
 BETWEEN_BYTES = 4 << 30
@@ -35,45 +37,37 @@ _TWO_TILES_BYTES = 112 * 1024
 _SHORT = 6000  # nodes of a program
 
 
-class Arrays(Protocol):
-    """What is taken and given."""
-
-    @property
-    def inputs(self) -> tuple[ArraySpec, ...]:
-        """Arrays taken."""
-
-    @property
-    def outputs(self) -> tuple[ArraySpec, ...]:
-        """Arrays given."""
+Code = TypeVar("Code")  # a block, a program, or what else has inputs and outputs
 
 
-class Launched(Protocol):
-    """A program for GPUs in one precision."""
+class Launched(ABC, Generic[Code]):
+    """A block or a program for GPUs in one precision.
 
-    @property
-    def program(self) -> Arrays:
-        """What it takes and gives."""
+    Args:
+        program: what is computed.
+        dtype: float64 or float32.
+    """
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Its precision."""
+    rollout: Rollout | None = None
+    """What happens between steps, if there are many."""
+    takes_addresses: ClassVar[bool] = True
+    """Whether arrays may be given by their addresses alone."""
 
-    @property
-    def rollout(self) -> Rollout | None:
-        """What happens between steps, if there are many."""
-
-    @property
-    def takes_addresses(self) -> bool:
-        """Whether arrays may be given by their addresses alone."""
+    def __init__(self, program: Code, dtype: Any) -> None:
+        self.program, self.dtype = program, np.dtype(dtype)
+        self._memory: dict[int, int] = {}
 
     def in_place(self, kinds: tuple[Kind, ...]) -> bool:
-        """Whether an output may be the same array as an input."""
+        """Whether an output may be the same array as an input: where all inputs are read before results are written."""
+        return True
 
+    @abstractmethod
     def launch(self, arrays: Sequence[Any], kinds: tuple[Kind, ...], count: int, steps: int | None = None) -> None:
         """Run on the current device and stream.
 
         Args:
-            arrays: inputs then outputs, laid out as ``kinds`` says: CuPy's, or addresses as ``numpy.uint64``.
+            arrays: inputs then outputs, laid out as ``kinds`` says: CuPy's, or addresses as ``numpy.uint64``. Those of
+                programs that come in lanes are tiles (tiles, size, lanes).
             kinds: how each array comes.
             count: states.
             steps: for a rollout.
@@ -96,7 +90,7 @@ def is_wide(program: Block, bits: int) -> bool:
     return any(spec.size > layouts.WIDE for spec in program.outputs)
 
 
-class DeviceBlock:
+class DeviceBlock(Launched[Block]):
     """A block, or many steps of one: a kernel for each way its arrays can lie.
 
     Args:
@@ -105,15 +99,10 @@ class DeviceBlock:
         routine: for many steps of it in one launch.
     """
 
-    takes_addresses = True
-    """Whether arrays may be given by their addresses alone."""
-
     def __init__(self, program: Block, dtype: Any, routine: Repetition | None = None) -> None:
-        self.program = program
-        self.dtype = np.dtype(dtype)
+        super().__init__(program, dtype)
         self.routine = routine
         self.rollout = None if routine is None else routine.rollout
-        self._memory: dict[int, int] = {}
         self._texts: dict[tuple[Any, ...], Kernel] = {}
         self._launchers: dict[tuple[Any, ...], tuple[Kernel, Any]] = {}
 
@@ -136,14 +125,7 @@ class DeviceBlock:
         return self.kernel(kinds).in_place
 
     def launch(self, arrays: Sequence[Any], kinds: tuple[Kind, ...], count: int, steps: int | None = None) -> None:
-        """Run on the current device and stream.
-
-        Args:
-            arrays: inputs then outputs, laid out as ``kinds`` says: CuPy's, or addresses as ``numpy.uint64``.
-            kinds: how each array comes.
-            count: states.
-            steps: for a rollout.
-        """
+        """One launch."""
         if count == 0:
             return
         kernel, launcher = self._loaded(kinds)
@@ -160,21 +142,11 @@ class DeviceBlock:
         return known
 
 
-class DividedBlock:
-    """A block with wide results: several kernels in sequence, and the memory between them.
-
-    Args:
-        program: what is computed.
-        dtype: float64 or float32.
-    """
-
-    rollout = None
-    takes_addresses = True
+class DividedBlock(Launched[Block]):
+    """A block with wide results: several kernels in sequence, and the memory between them."""
 
     def __init__(self, program: Block, dtype: Any) -> None:
-        self.program = program
-        self.dtype = np.dtype(dtype)
-        self._memory: dict[int, int] = {}
+        super().__init__(program, dtype)
         self._texts: dict[tuple[Any, ...], Kernel] = {}
         self._launchers: dict[tuple[Any, ...], list[tuple[Kernel, Any]]] = {}
 
@@ -199,19 +171,8 @@ class DividedBlock:
         last = once(self._texts, key, lambda: last_kernel(program, whole, bits, filled, available))
         return [*parts, last]
 
-    def in_place(self, kinds: tuple[Kind, ...]) -> bool:
-        """Yes: all kernels but the last have read a state's inputs before its results are written."""
-        return True
-
     def launch(self, arrays: Sequence[Any], kinds: tuple[Kind, ...], count: int, steps: int | None = None) -> None:
-        """Run on the current device and stream.
-
-        Args:
-            arrays: inputs then outputs, laid out as ``kinds`` says: CuPy's, or addresses as ``numpy.uint64``.
-            kinds: how each array comes.
-            count: states.
-            steps: None; rollouts have one kernel.
-        """
+        """One launch for each kernel, and each turn."""
         if count == 0:
             return
         *parts, last = self._loaded(kinds)
@@ -238,50 +199,16 @@ def _launch(kernel: Kernel, launcher: Any, states: int, arguments: tuple[Any, ..
     launcher((kernel.blocks(states),), (kernel.threads,), arguments, shared_mem=kernel.shared_bytes)
 
 
-class DeviceProgram:
-    """A program: called as a function is, or run with whatever arrays its statements name.
-
-    Args:
-        program: what is computed.
-        dtype: float64 or float32.
-    """
-
-    rollout = None
-    takes_addresses = True
+class DeviceProgram(Launched[Program]):
+    """A program: called as a function is, or run with whatever arrays its statements name."""
 
     def __init__(self, program: Program, dtype: Any) -> None:
-        self.program = self.routine = program
-        self.dtype = np.dtype(dtype)
-        self._memory: dict[int, int] = {}
-        self._texts: dict[int, tuple[ProgramKernel, Kernel]] = {}
-        self._ready: dict[int, tuple[Any, tuple[Any, ...], int]] = {}
-
-    @property
-    def kernel(self) -> Kernel:
-        """The text for the current device."""
-        return self._written()[1]
-
-    def _written(self) -> tuple[ProgramKernel, Kernel]:
-        def write() -> tuple[ProgramKernel, Kernel]:
-            writer = kernel_writer(self.program, self.dtype.itemsize * 8, available)
-            return writer, writer.kernel()
-
-        available = shared_bytes(self._memory)
-        return once(self._texts, available, write)
-
-    def in_place(self, kinds: tuple[Kind, ...]) -> bool:
-        """Yes: the rows of a tile are read before its results are written."""
-        return True
+        super().__init__(program, dtype)
+        self.routine = program
+        self._ready: dict[int, _Ready] = {}
 
     def launch(self, arrays: Sequence[Any], kinds: tuple[Kind, ...], count: int, steps: int | None = None) -> None:
-        """Run on the current device and stream.
-
-        Args:
-            arrays: inputs then outputs, laid out as ``kinds`` says; those in lanes as tiles (tiles, size, lanes).
-            kinds: how each array comes.
-            count: states.
-            steps: None; rollouts have a kernel of their own.
-        """
+        """One launch, of a batch that takes turns where there is not enough memory."""
         specs = (*self.program.inputs, *self.program.outputs)
         own = []
         for array, kind, spec in zip(arrays, kinds, specs, strict=True):
@@ -317,28 +244,48 @@ class DeviceProgram:
     def _launch(self, own: Sequence[Any], count: int) -> None:
         if count == 0:
             return
-        writer, kernel = self._written()
-        launcher, tables, most = self._loaded(writer, kernel)
-        blocks = kernel.blocks(count)
-        if isinstance(writer, DeviceKernel):
-            tiles = min(blocks, most)
-            scratch, blocks = working_memory(self.program.name, tiles, writer.tables.size, self.dtype, SCRATCH_BYTES)
-            own = (*own, scratch, *tables)
-        launcher((blocks,), (kernel.threads,), (*own, np.int64(count)), shared_mem=kernel.shared_bytes)
+        ready = self.ready()
+        kernel, blocks = ready.kernel, ready.kernel.blocks(count)
+        if ready.tables:
+            name, tiles = self.program.name, min(blocks, ready.most)
+            scratch, blocks = working_memory(name, tiles, ready.memory, self.dtype, SCRATCH_BYTES)
+            own = (*own, scratch, *ready.tables)
+        ready.launcher((blocks,), (kernel.threads,), (*own, np.int64(count)), shared_mem=kernel.shared_bytes)
 
-    def _loaded(self, writer: ProgramKernel, kernel: Kernel) -> tuple[Any, tuple[Any, ...], int]:
-        """What a launch needs on the current device: the kernel, its tables, and how many tiles run at a time."""
+    def ready(self) -> _Ready:
+        """What a launch needs on the current device."""
         cp = cupy()
         device = cp.cuda.Device()
         known = self._ready.get(device.id)
         if known is None:
-            launcher, tables = compiled_kernel(cp, kernel), ()
+            writer = kernel_writer(self.program, self.dtype.itemsize * 8, shared_bytes(self._memory))
+            kernel = writer.kernel()
+            tables, memory = (), 0
             if isinstance(writer, DeviceKernel):
                 given = (writer.tables.whole_numbers, writer.tables.numbers(self.dtype))
-                tables = tuple(cp.asarray(array) for array in given)
+                tables, memory = tuple(cp.asarray(array) for array in given), writer.tables.size
             most = _TILES * int(device.attributes.get("MultiProcessorCount", 64))
-            known = self._ready[device.id] = (launcher, tables, most)
+            known = self._ready[device.id] = _Ready(kernel, compiled_kernel(cp, kernel), tables, memory, most)
         return known
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A program on one device.
+
+    Args:
+        kernel: its text.
+        launcher: the kernel, compiled.
+        tables: where its buffers are in device memory, what steers it.
+        memory: and the numbers of a state there.
+        most: tiles that run at a time.
+    """
+
+    kernel: Kernel
+    launcher: Any
+    tables: tuple[Any, ...]
+    memory: int
+    most: int
 
 
 def kernel_writer(program: Program, bits: int, available: int = layouts.SHARED_BYTES) -> ProgramKernel:

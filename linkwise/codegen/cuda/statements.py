@@ -8,10 +8,11 @@ have: :mod:`linkwise.codegen.cuda.thread_memory`, arrays of the thread's own, an
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import ClassVar
 
 from linkwise.codegen.c.names import identifier, identifiers
 from linkwise.codegen.cuda.body import Constants
@@ -99,14 +100,14 @@ class Scope:
     passing: str = ""
     depth: int = 0
 
-    @property
-    def sizes(self) -> dict[str, int]:
-        """Numbers of its program's buffers."""
-        return self.program.sizes
-
 
 class ProgramKernel(ABC):
     """The kernel of a program while it is written."""
+
+    apart: ClassVar[str] = "1"
+    """From one number of a state to the next in the memory of its buffers."""
+    context: ClassVar[Mapping[str, str]] = {}
+    """Names that the functions of called programs are given besides, and their types."""
 
     def __init__(self, program: Program, bits: int) -> None:
         if not program.is_compilable:
@@ -250,7 +251,9 @@ class ProgramKernel(ABC):
 
     def _copied(self, statement: Copy, scope: Scope) -> str:
         wanted = copied(scope.program, statement)
-        whole = [p for p in (statement.source, statement.target) if isinstance(p, str) and scope.sizes[p] == wanted]
+        whole = [
+            p for p in (statement.source, statement.target) if isinstance(p, str) and scope.program.sizes[p] == wanted
+        ]
         return self.size(whole[0], scope)
 
     def _called(self, code: Program, call: Call, scope: Scope) -> str:
@@ -260,20 +263,17 @@ class ProgramKernel(ABC):
         passed = [self.at(place, scope).pointer for place in (*call.inputs, *call.outputs)]
         given = zip(_passed(code)[0], call.inputs, strict=True)
         passed += [self.at(place, scope).apart for name, place in given if (id(code), name) in self.copied]
-        return f"{self.functions[id(code)]}({', '.join([*passed, *self.passed_on()])});"
+        return f"{self.functions[id(code)]}({', '.join([*passed, *self.context])});"
 
-    def passed_on(self) -> Sequence[str]:
-        """What functions are given besides."""
-        return ()
-
-    def function(self, program: Program, more: Sequence[str] = ()) -> Iterator[str]:
+    def function(self, program: Program) -> Iterator[str]:
         """A called program as a function of pointers to what it loads and stores."""
         inputs = [f"const REAL *lw_in{k}" for k in range(len(program.inputs))]
         outputs = [f"REAL *lw_out{k}" for k in range(len(program.outputs))]
         scope = Scope(program)
         loaded, stored = _passed(program)
         copied_in = {name: pointer for name, pointer in loaded.items() if (id(program), name) in self.copied}
-        more = (*(f"const long long {pointer}_apart" for pointer in copied_in.values()), *more)
+        more = [f"const long long {pointer}_apart" for pointer in copied_in.values()]
+        more += [f"{kind}{name}" for name, kind in self.context.items()]
         yield f"__device__ __noinline__ void {self.functions[id(program)]}({', '.join([*inputs, *outputs, *more])})"
         yield "{"
         yield from indented(self.begin(program))
@@ -283,17 +283,14 @@ class ProgramKernel(ABC):
         yield from indented(self.statements(program.statements, scope))
         for name, pointer in stored.items():
             if (id(program), name) in self.copied:
-                yield from indented(self.copy(self.at(name, scope), self.passed(pointer), self.size(name, scope)))
+                made = At(pointer, self.apart)
+                yield from indented(self.copy(self.at(name, scope), made, self.size(name, scope)))
         yield "}"
         yield ""
 
     @abstractmethod
     def begin(self, program: Program) -> Iterator[str]:
         """A program's own buffers, and what is in them at first."""
-
-    @abstractmethod
-    def passed(self, pointer: str) -> At:
-        """Where a function's argument is."""
 
     def alias(self, name: str, scope: Scope) -> str | None:
         """The argument that a called program's buffer is, if it is one."""

@@ -17,7 +17,7 @@ besides (a linear system, say) and for mechanisms of moderate size; a batch of o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from linkwise.codegen.c.names import identifier, identifiers
@@ -111,22 +111,24 @@ class ThreadKernel(ProgramKernel):
         plans = [planned_body(block, LIMIT[bits]) for block in whole]
         frame = max((each.slots - each.given for _, each in plans), default=0)
         frame_bytes = frame * self.lanes * bits // 8
-        self.apart = 0 if frame_bytes > min(_FRAME_BYTES, shared_bytes) else frame * self.lanes
-        room = _WARPS if not self.apart else min(_WARPS, shared_bytes // frame_bytes)
+        self.frames = 0 if frame_bytes > min(_FRAME_BYTES, shared_bytes) else frame * self.lanes
+        room = _WARPS if not self.frames else min(_WARPS, shared_bytes // frame_bytes)
         self.warps = room if sum(len(each.steps) for _, each in plans) > _LONG else 1
         self.together = self.warps > 1
-        self.shared_bytes = self.warps * frame_bytes if self.apart else 0
+        self.shared_bytes = self.warps * frame_bytes if self.frames else 0
         called = [id(call.code) for call in calls]
         times = {id(block): called.count(id(block)) for block in blocks}
         lengths = [len(each.steps) for _, each in plans]
         short = all(times[id(b)] == 1 or times[id(b)] * n <= _WRITTEN_OUT for b, n in zip(whole, lengths, strict=True))
         short = short and len(self.programs) == 1
         self.blocks = {
-            id(block): self._whole(k, block, *plans[k], written_out=short or lengths[k] <= _SMALL)
+            id(block): self._function(k, block, plans[k], written_out=short or lengths[k] <= _SMALL, aligned=True)
             for k, block in enumerate(whole)
         }
         for k, block in enumerate((block for block in blocks if id(block) in apart), len(whole)):
-            self.blocks[id(block)] = self._in_stretches(k, block, times[id(block)])
+            plan, n = planned_body(block), times[id(block)]
+            few = n == 1 or n * len(plan[1].steps) <= _WRITTEN_OUT
+            self.blocks[id(block)] = self._function(k, block, plan, written_out=few, aligned=False)
         self._check_memory()
         buffers = [buffer.name for buffer in program.buffers]
         self.places = dict(zip(buffers, identifiers([f"b_{name}" for name in buffers]), strict=True))
@@ -146,32 +148,25 @@ class ThreadKernel(ProgramKernel):
         own = sum(b.size for b in program.buffers if self.alias(b.name, Scope(program)) is None)
         return own + max((self._memory(code) for code in program.codes if isinstance(code, Program)), default=0)
 
-    def _whole(self, number: int, block: Block, given: Sequence[int], steps: Plan, written_out: bool) -> _Function:
+    def _function(
+        self, number: int, block: Block, plan: tuple[list[int], Plan], *, written_out: bool, aligned: bool
+    ) -> _Function:
+        given, steps = plan
+
         def slot(k: int) -> str:
             if k < len(given):
                 _, array, element = block.nodes[given[k]]
                 return f"lw_in{array}[{element}]"
             own = k - len(given)
-            return f"frame[LW_LANES * {own}]" if self.apart else f"frame[{own}]"
+            return f"frame[LW_LANES * {own}]" if self.frames else f"frame[{own}]"
 
         def output(array: int, element: int, value: str) -> str:
-            return f"lw_out{array}[{element}] = {value};"
+            return (
+                f"lw_out{array}[{element}] = {value};" if aligned else f"const REAL lw_made{array}_{element} = {value};"
+            )
 
         body, name = Body(block, steps, self.constants, slot, output), f"lw_{number}_{identifier(block.name)}"
-        return _Function(name, block, body, written_out, True, steps.slots - steps.given, self.apart)
-
-    def _in_stretches(self, number: int, block: Block, times: int) -> _Function:
-        given, steps = planned_body(block)
-
-        def slot(k: int) -> str:
-            _, array, element = block.nodes[given[k]]
-            return f"lw_in{array}[{element}]"
-
-        def kept(array: int, element: int, value: str) -> str:
-            return f"const REAL lw_made{array}_{element} = {value};"
-
-        body, name = Body(block, steps, self.constants, slot, kept), f"lw_{number}_{identifier(block.name)}"
-        return _Function(name, block, body, times == 1 or times * len(steps.steps) <= _WRITTEN_OUT, False)
+        return _Function(name, block, body, written_out, aligned, steps.slots - steps.given, self.frames)
 
     def kernel(self) -> Kernel:
         """The whole."""
@@ -185,8 +180,8 @@ class ThreadKernel(ProgramKernel):
         yield from opening(self.bits, self.lanes, self.warps)
         yield device_functions("statements.cuh")
         yield from self.constants.table()
-        for each in self.blocks.values():
-            yield from each.lines()
+        for function in self.blocks.values():
+            yield from function.lines()
         for each in self.programs:
             yield from self._tables(each)
         for each in reversed(self.programs[1:]):
@@ -246,10 +241,6 @@ class ThreadKernel(ProgramKernel):
             value = literal(rounded(number.value, self.bits), self.bits)
             yield f"{self.at(number.buffer, scope).element(number.offset)} = {value};"
 
-    def passed(self, pointer: str) -> At:
-        """Numbers of a thread are side by side."""
-        return At(pointer)
-
     def at(self, place: Place, scope: Scope) -> At:
         """In an array of the thread, or a table of the text."""
         name = buffer_of(place)
@@ -257,7 +248,7 @@ class ThreadKernel(ProgramKernel):
         if name == PARAMETERS:
             begin = At(self._table(scope.program, PARAMETERS))
         elif alias is not None:
-            begin = self.passed(alias)
+            begin = At(alias)
         else:
             names = [buffer.name for buffer in scope.program.buffers]
             begin = At(self.places[name] if scope.program is self.program else f"s{names.index(name)}")
@@ -271,7 +262,7 @@ class ThreadKernel(ProgramKernel):
 
     def size(self, name: str, scope: Scope) -> str:
         """Part of the text."""
-        return str(scope.sizes[name])
+        return str(scope.program.sizes[name])
 
     def any(self, flag: str, scope: Scope) -> str:
         """This thread's, or those of all warps that stay together."""

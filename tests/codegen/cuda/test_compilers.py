@@ -19,6 +19,7 @@ from linkwise.codegen.steps import Rollout, repeated
 from linkwise.sim.closing import as_closing
 from linkwise.sim.plans import plan_for
 from tests.codegen.cuda.models import every_joint, sum_of_squares
+from tests.codegen.cuda.test_statements import around, everything, iterated, open_sizes
 from tests.sim.mechanisms import double_pendulum
 
 nvcc = shutil.which("nvcc")
@@ -102,3 +103,11 @@ def test_loops_compile(bits: int, tmp_path: Path) -> None:
     program = chain(5).with_sweeps("rolled").function("forward_dynamics").rolled_for(TARGET)  # type: ignore[attr-defined]
     assert spilled_bytes(compiled(kernel_writer(program, bits).kernel().text, tmp_path, "sm_90")) == 0
     compiled(kernel_writer(program, bits).kernel().text, tmp_path, "sm_75")
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_loops_in_loops_compile(is_open: bool, tmp_path: Path) -> None:
+    """Every statement, in the memory of threads and in that of the device."""
+    for program in (around(iterated()), everything()):
+        text = kernel_writer(open_sizes(program) if is_open else program, 32).kernel().text
+        compiled(text, tmp_path, "sm_90")
