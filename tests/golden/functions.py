@@ -97,33 +97,8 @@ def _four_bar_dynamics() -> Any:
     return models.four_bar().function("forward_dynamics").program
 
 
-def _simulation(model: Callable[[], lw.Model], method: str) -> Callable[[], Any]:
-    def made() -> Any:
-        from linkwise.sim import simulation as _  # noqa: F401  # what a simulation is made of
-
-        motion = model()
-        plan = _plan(motion, method)
-        return plan.routine
-
-    return made
-
-
-def _plan(model: lw.Model, method: str) -> Any:
-    found: list[Any] = []
-    import linkwise.sim.setup as setup
-
-    original = setup.plan_for
-
-    def kept(*arguments: Any, **options: Any) -> Any:
-        found.append(original(*arguments, **options))
-        return found[-1]
-
-    setup.plan_for = kept
-    try:
-        lw.simulate(model, model.neutral(), duration=1e-3, dt=None if method == "dop853" else 1e-3, method=method)
-    finally:
-        setup.plan_for = original
-    return found[-1]
+def _simulation(model: Callable[[], lw.Model], method: str, **options: Any) -> Callable[[], Any]:
+    return lambda: lw.Simulation(model(), model().neutral(), method=method, **options).simulator().program
 
 
 FUNCTIONS: dict[str, Callable[[], Any]] = {
@@ -145,7 +120,7 @@ FUNCTIONS: dict[str, Callable[[], Any]] = {
     "own function": _compiled(lambda m, q, v: lw.where(v[0] > 0.0, lw.tanh(q), v) @ m.gravity_force(q), q="q", v="v"),
     "own loop": _compiled(lambda m, x: lw.loop(9, lambda i, s: lw.cos(s) + i, x), x=2),
     "own while loop": _compiled(lambda m, x: lw.while_loop(lambda s: s > 1.0, lambda s: 0.5 * s, x[0]), x=1),
-    "simulation, rk4": _simulation(_arm, "rk4"),
+    "simulation, rk4": _simulation(_arm, "rk4", dt=1e-3),
     "simulation, dop853": _simulation(_arm, "dop853"),
 }
 
