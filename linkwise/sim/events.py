@@ -23,7 +23,8 @@ _CANDIDATES = 16  # places inside a step that are tried side by side
 class Event:
     """A sign change to look for.
 
-    A function that is zero at the start has not changed its sign: leaving zero is not an event; coming back is.
+    A function that is zero at the start changes its sign when it leaves zero, and that is an event if the direction is
+    right. Where an event has changed the motion (a bounce), leaving zero on the side that it came from is none.
 
     Args:
         function: ``(t, q, v, p) -> number``, traced into the kernel (so ``lw.where`` instead of ``if``).
@@ -110,10 +111,10 @@ def as_events(events: Any) -> tuple[Event, ...]:
 
 
 def limit_events(motion: Motion) -> tuple[Event, ...]:
-    """Reaching a joint limit ends the simulation."""
+    """Reaching a joint limit ends the simulation, and so does leaving it outwards; resting on it does not."""
 
     def reach(limit: Limit) -> Callable[..., Any]:
-        return lambda t, q, v, p: limit.depth(q)
+        return lambda t, q, v, p: limit.depth(q) - limit.rounding
 
     return tuple(Event(reach(limit), direction=1, terminal=True, name=limit.name) for limit in motion.limits)
 
@@ -143,10 +144,10 @@ def event_program(motion: Motion, events: Sequence[Event]) -> Traceable:
 
 
 def crossed(events: Sequence[Event], before: Array, after: Array) -> Array:
-    """Which events happened between two sets of values (..., n), as truth values."""
+    """Which events happened between two sets of values (..., n), as truth values; as in the kernel."""
     direction = np.array([event.direction for event in events])
-    up = (before < 0.0) & (after >= 0.0) & (direction >= 0)
-    down = (before > 0.0) & (after <= 0.0) & (direction <= 0)
+    up = (before <= 0.0) & (after >= 0.0) & (before < after) & (direction >= 0)
+    down = (before >= 0.0) & (after <= 0.0) & (before > after) & (direction <= 0)
     return np.asarray(up | down)
 
 
@@ -185,28 +186,41 @@ class Locator:
         self.kernel.run(rows, tables, {}, n)
         return rows["y_new"], rows["g_new"]
 
-    def between(
-        self, t: float, y: Array, t_new: float, y_new: Array, p: Array, passed: Array | None = None
-    ) -> list[int]:
-        """Which events happened from one state to another; ``passed`` as for :meth:`first`."""
-        before = self._start(t, y, p, passed)
+    def between(self, t: float, y: Array, t_new: float, y_new: Array, p: Array, sides: Array) -> list[int]:
+        """Which events happened from one state to another; ``sides`` as for :meth:`first`."""
+        before = self._seen(t, y, p, sides)
         return [int(i) for i in np.flatnonzero(crossed(self.events, before, self.now(t_new, y_new, p)))]
 
-    def _start(self, t: float, y: Array, p: Array, passed: Array | None) -> Array:
-        before = self.now(t, y, p)
-        return before if passed is None else np.where(before * passed > 0.0, 0.0, before)
+    def _seen(self, t: float, y: Array, p: Array, sides: Array) -> Array:
+        """Sides (n); where none is known, what the functions are."""
+        return sides if sides.all() else np.where(sides == 0.0, self.now(t, y, p), sides)
+
+    def sides_after(self, t: float, y: Array, p: Array, sides: Array, which: list[int]) -> Array:
+        """On which sides (n) the functions are at a place where some events have just happened: -1, 1, or 0."""
+        found, before = np.sign(self.now(t, y, p)), np.sign(sides)
+        before[which] *= -1.0
+        return np.where(found == 0.0, before, found)
+
+    def leaves(self, t: float, y: Array, p: Array, h: float, tables: Mapping[str, Array]) -> Array:
+        """Whether the functions (n) grow, 1, or fall, -1, from here on; 0 where rounding does not tell.
+
+        Their slopes, from two short steps: parts of a thousandth of a step h.
+        """
+        first, second = self.at(t, y, p, np.array([1e-3, 2e-3]) * h, tables)[1]
+        slope = 4.0 * first - second - 3.0 * self.now(t, y, p)
+        known = np.abs(slope) > 1e3 * np.finfo(float).eps * max(1.0, float(np.abs(y).max(initial=0.0)))
+        return np.where(known, np.sign(slope), 0.0)
 
     def first(
-        self, t: float, y: Array, p: Array, h: float, tables: Mapping[str, Array], passed: Array | None = None
+        self, t: float, y: Array, p: Array, h: float, tables: Mapping[str, Array], sides: Array
     ) -> tuple[float, Array, list[int]] | None:
         """The first event in (t, t + h]: its step size, the state just after it, and which events; None if none.
 
-        ``passed``: the signs (n) that functions have just taken on at t, in events that changed the motion; 0 for the
-        others. Found to rounding, such a place is a little beyond zero; where a bounce leads back from there, that is
-        leaving zero, not another event.
+        ``sides``: by their signs, the sides (n) that the functions were on last; 0 where nothing is known, and then
+        what they are at t counts.
         """
         low, high = 0.0, h
-        before = self._start(t, y, p, passed)
+        before = self._seen(t, y, p, sides)
         state, values = (a[0] for a in self.at(t, y, p, np.array([h]), tables))
         if not crossed(self.events, before, values).any():
             return None

@@ -22,8 +22,6 @@ from linkwise.sim.work import DONE, EVENT, RUNNING
 Array = NDArray[Any]
 
 _SINGLE_STEPS = 2**24
-_INSTANT = 1e-14  # of the time: events no farther apart happen at once
-_IDLE = 100  # events in a row that let no time pass
 
 
 class FixedRun(Run):
@@ -53,7 +51,6 @@ class FixedRun(Run):
         dtype = states.dtype
         self.saved = storage(home, out, (count, saves + 1, plan.motion.ny), dtype)
         self.saved[:, 0] = self.y
-        self.stuck = np.zeros(count, bool)  # in events without end
         self.rows["start"] = home.brought(self._start())
         self.rows["clock"] = np.empty((count, len(CLOCK)), dtype)
         self._rewind()
@@ -150,28 +147,23 @@ class FixedRun(Run):
         """
         locator, tables = self.plan.locator, self.curves.of(k)
         goal, y = self.time(number + 1.0), self.state(k).astype(float)
-        final, idle = False, 0
+        final = False
         while t < goal and not final:
             p = self.parameters_at(k, t)
             stop = self.plan.next_stop(y, p, t + self.slack)
             aim = goal if stop >= goal - self.slack else stop
-            passed = self.passed(k, t)
-            found = locator.first(t, y, p, aim - t, tables, passed)
+            h, sides = aim - t, self.sides(k)
+            found = locator.first(t, y, p, h, tables, sides)
             if found is None:
-                later = locator.at(t, y, p, np.array([aim - t]), tables)[0][0].astype(self.states.dtype).astype(float)
+                later = locator.at(t, y, p, np.array([h]), tables)[0][0].astype(self.states.dtype).astype(float)
                 # Rounding to single precision may itself be what crosses; the next step could not see it.
                 rounded = self.states.dtype == np.float32
-                which = locator.between(t, y, aim, later, p, passed) if rounded else []
-                t = aim
-                y, final = self.happen(k, aim, later, which) if which else (later, False)
+                which = locator.between(t, y, aim, later, p, sides) if rounded else []
+                t, y = aim, later
             else:
-                h, y, which = found
-                idle = idle + 1 if h <= _INSTANT * max(abs(t), abs(goal)) else 0
-                if idle > _IDLE:
-                    self.stuck[k] = True
-                    return y, True
-                t = aim if t + h >= aim else t + h
-                y, final = self.happen(k, t, y, which)
+                size, y, which = found
+                t = aim if t + size >= aim else t + size
+            y, final = self.happen(k, t, y, which, h)
             if t >= aim and self.plan.motion.samplers and t < self.end - self.slack:
                 y = self.plan.sampled(np.array([t]), y[None], self.parameters_at(k, t)[None], self.slack)[0]
         return y, final
@@ -184,27 +176,20 @@ class FixedRun(Run):
         """When each state was last (count)."""
         return np.array([self.time(float(number)) for number in self.clock[:, 0]])
 
-    def statuses(self) -> Array:
+    def _statuses(self) -> Array:
         """How each state ended (count)."""
         finite = self.home.fetched(self.home.xp.isfinite(self.y).all(axis=1))
         done = self.clock[:, 0] >= self.steps
         code = np.where(done, np.where(finite, 1, 3), 0)
         code[self.ended] = 2
-        code[self.stuck] = 3
         return np.asarray(np.array(["interrupted", "done", "event", "failed"])[code])
 
     def counts(self) -> tuple[Array, Array]:
         """Steps accepted and rejected, (count) each."""
         return self.clock[:, 0], np.zeros(self.states.count)
 
-    def ending(self, k: int, who: str) -> str:
+    def _ending(self, k: int, who: str) -> str:
         """What stopped one state."""
-        if self.stuck[k]:
-            return message(
-                f"{who} could not go on: events follow each other without time passing",
-                got=f"at t = {self.time(float(self.clock[k, 0])):.9g} s, in a step of {self.h:g} s",
-                do="let the action end what repeats: a ball that has come to rest should stop bouncing",
-            )
         lost = np.flatnonzero(~np.isfinite(self.home.taken(self.saved, k)).all(axis=1))
         since = self.t0 + self.every * self.h * float(lost[0]) if len(lost) else self.end
         why = (

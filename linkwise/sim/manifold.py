@@ -105,7 +105,9 @@ def _followed(work: Work, step: Step, projected: tuple[Statement, ...]) -> tuple
     def look(y: Flat, y_new: Flat, k0: Flat, h: Flat, p: Flat) -> dict[str, Any]:
         return {"suspect": flag(~(off(y, y_new, h[0], p, _OF_CHANGE, k0) <= 1.0)), "y_first": list(y_new)}
 
-    def judge(y: Flat, y_first: Flat, k0: Flat, k_end: Flat, t: Flat, h: Flat, p: Flat, suspect: Flat) -> dict[str, Any]:
+    def judge(
+        y: Flat, y_first: Flat, k0: Flat, k_end: Flat, t: Flat, h: Flat, p: Flat, suspect: Flat
+    ) -> dict[str, Any]:
         far = off(y, y_first, h[0], p, _OF_MEAN, k0, k_end)
         jumped = (suspect[0] > 0.0) & ~(far <= 1.0)
         holds = ~jumped | (far <= _STIFF)

@@ -18,8 +18,8 @@ Closures add J_c*(q)λ to the momentum at the step's start, with the λ for whic
 then projected, like every velocity of a closed mechanism (:mod:`linkwise.sim.manifold`). This is RATTLE (Andersen
 1983), symplectic on the manifold. Constraints between rates have no such form.
 
-Across a singular configuration that does not converge, or ends on another branch, since a row of J_c that is lost on the
-way has one sign at the step's start and the other at its end. Such a step is made again by an explicit method
+Across a singular configuration that does not converge, or ends on another branch, since a row of J_c that is lost on
+the way has one sign at the step's start and the other at its end. Such a step is made again by an explicit method
 (:mod:`linkwise.sim.manifold`), which is not symplectic: the energy may change a little at each such passage.
 
 Second order, symmetric, symplectic: without losses the energy error oscillates and does not grow, and the momenta of
