@@ -186,11 +186,6 @@ class Locator:
         self.kernel.run(rows, tables, {}, n)
         return rows["y_new"], rows["g_new"]
 
-    def between(self, t: float, y: Array, t_new: float, y_new: Array, p: Array, sides: Array) -> list[int]:
-        """Which events happened from one state to another; ``sides`` as for :meth:`first`."""
-        before = self._seen(t, y, p, sides)
-        return [int(i) for i in np.flatnonzero(crossed(self.events, before, self.now(t_new, y_new, p)))]
-
     def _seen(self, t: float, y: Array, p: Array, sides: Array) -> Array:
         """Sides (n); where none is known, what the functions are."""
         return sides if sides.all() else np.where(sides == 0.0, self.now(t, y, p), sides)

@@ -152,17 +152,12 @@ class FixedRun(Run):
             p = self.parameters_at(k, t)
             stop = self.plan.next_stop(y, p, t + self.slack)
             aim = goal if stop >= goal - self.slack else stop
-            h, sides = aim - t, self.sides(k)
-            found = locator.first(t, y, p, h, tables, sides)
+            h = aim - t
+            found = locator.first(t, y, p, h, tables, self.sides(k))
             if found is None:
-                later = locator.at(t, y, p, np.array([h]), tables)[0][0].astype(self.states.dtype).astype(float)
-                # Rounding to single precision may itself be what crosses; the next step could not see it.
-                rounded = self.states.dtype == np.float32
-                which = locator.between(t, y, aim, later, p, sides) if rounded else []
-                t, y = aim, later
-            else:
-                size, y, which = found
-                t = aim if t + size >= aim else t + size
+                found = h, locator.at(t, y, p, np.array([h]), tables)[0][0], []
+            size, y, which = found
+            t = aim if t + size >= aim else t + size
             y, final = self.happen(k, t, y, which, h)
             if t >= aim and self.plan.motion.samplers and t < self.end - self.slack:
                 y = self.plan.sampled(np.array([t]), y[None], self.parameters_at(k, t)[None], self.slack)[0]

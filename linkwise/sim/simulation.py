@@ -378,7 +378,7 @@ class Simulation:
 
     @property
     def status(self) -> Any:
-        """``"running"``, ``"event"`` after a terminal one, ``"zeno"`` or ``"failed"``; in a batch an array of them (...).
+        """``"running"``, ``"event"`` after a terminal one, ``"zeno"`` or ``"failed"``; in a batch an array of them.
 
         ``"zeno"`` is the end of a motion in which events follow each other without time passing.
         """
