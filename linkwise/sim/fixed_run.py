@@ -22,6 +22,11 @@ from linkwise.sim.work import DONE, EVENT, RUNNING
 Array = NDArray[Any]
 
 _SINGLE_STEPS = 2**24
+_STEPS_PER_LOOK = 150  # a look costs three steps, so all of them two hundredths of the run
+_MOST_LOOKS = 256
+_INTERVAL = 32  # samples; intervals in which a velocity changes most are looked through
+_LOOKED_THROUGH = 2**14  # velocities among the samples, at most
+_ROUGH = 5e-3  # of the largest velocity: the error of a single step that is told
 
 
 class FixedRun(Run):
@@ -198,6 +203,63 @@ class FixedRun(Run):
             do='a smaller dt, method="rodas4" if it is stiff; see whether the control lets the motion diverge',
         )
 
+    def _roughness(self) -> str:
+        """By step doubling, at some of the samples: those behind which the velocity changes most, and evenly among all.
+
+        Where a motion is too fast for the step, it mostly is so for moments, which looks at regular intervals miss; so
+        half of the looks are where it is steepest, which the samples show at little cost. Nothing else is compiled.
+        """
+        m, samples = self.plan.motion, self.saved.shape[1] - 1
+        count = 1 if m.curves else self.states.count  # others may have tables of their own
+        looks = min(self.steps * count // _STEPS_PER_LOOK, _MOST_LOOKS)
+        if looks < 16 or not m.nv or not self.plan.is_compiled or samples < 2:
+            return ""
+        interval = max(1, min(_INTERVAL, samples // 8))
+        every = -(-count * samples * m.nv // (interval * _LOOKED_THROUGH))  # states
+        speeds = slice(m.nq, m.nq + m.nv)
+        coarse = np.asarray(self.home.fetched(self.saved[:count:every, :-1:interval, speeds]), float)
+        size = np.abs(coarse).max(axis=1)
+        size = np.maximum(size, 1e-3 * size.max(axis=1, keepdims=True)) + 1e-12
+        change = _steepness(coarse, size[:, None])
+        half = min(looks // 2, change.size)
+        state, place = np.unravel_index(np.argpartition(change, -half, axis=None)[-half:], change.shape)
+        inside = place[:, None] * interval + np.arange(interval + 1)
+        fine = self.home.taken(self.saved, (self.home.brought(state[:, None] * every), self.home.brought(inside)))
+        place = place * interval + np.argmax(_steepness(fine[..., speeds], size[state][:, None]), axis=1)
+        among = np.linspace(0, len(coarse) * samples - 1, looks - half).astype(int)
+        state, place = np.append(state, among // samples), np.append(place, among % samples)
+        y = np.asarray(self.home.taken(self.saved, (self.home.brought(state * every), self.home.brought(place))))
+        t = self.t0 + place * (self.every * self.h)
+        ends = [self._trial(state * every, t, y, parts) for parts in (1, 2)]
+        off = (np.abs(ends[0] - ends[1])[:, speeds] / size[state]).max(axis=1)
+        off = np.nan_to_num(off, nan=0.0)  # ended before, or an event or a sample in Python came between
+        worst = int(np.argmax(off))
+        if off[worst] <= _ROUGH:
+            return ""
+        return message(
+            f"steps of {self.h:g} s are too long for this motion: what follows may be far from the truth",
+            got=f"near t = {t[worst]:.9g} s a step and two of half its length end {off[worst]:.2g} of the largest "
+            f"velocity apart; {int((off > _ROUGH).sum())} of {len(off)} steps that were looked at are such",
+            do='a smaller dt and see whether the motion stays; or an adaptive method, "dop853" or "rodas4"',
+        )
+
+    def _trial(self, states: Array, t: Array, y: Array, parts: int) -> Array:
+        """The ends (n, ny) of single steps from y (n, ny) at times t (n), made in so many parts; NaN if one stopped."""
+        n, dtype = len(t), self.states.dtype
+        h = np.full(n, self.h)
+        clock = np.zeros((n, len(CLOCK)), dtype)
+        clock[:, 1:] = np.stack([np.full(n, x) for x in (parts, self.steps, self.steps, 0.0, RUNNING)] + [t], axis=1)
+        rows = {"start": np.stack([t, h / parts, t + h, np.full(n, self.slack)], axis=1).astype(dtype)}
+        rows |= {"y": np.array(y, dtype), "p": self.curves.widened(self.states.p[states])}
+        rows |= {name: np.zeros((n, len(self.rows[name][0])), dtype) for name in ("memory", "g") if name in self.rows}
+        rows = {name: self.home.brought(array) for name, array in rows.items()} | {"clock": clock}
+        saved = self.home.empty((n, 1, self.plan.motion.ny), dtype)
+        tables = {name: self.home.brought(a) for name, a in self.curves.of(int(states[0])).items()}
+        kernel = self.plan.kernel(self.states.count, dtype, self.home)
+        kernel.run(rows, tables, {"saved": saved}, n)
+        stopped = (clock[:, 5] != RUNNING) | (clock[:, 0] < parts)
+        return np.where(stopped[:, None], math.nan, self.home.fetched(rows["y"]).astype(float))
+
     def samples(self) -> tuple[Array, Array]:
         """Times (T) and states (count, T, ny)."""
         y = self.saved
@@ -243,6 +305,14 @@ class FixedRun(Run):
         """The result, at the output times if there are any."""
         whole = super().trajectory(threads)
         return whole if self.between is None else whole.at(self.between)
+
+
+def _steepness(v: Array, size: Array) -> Array:
+    """The largest change of any velocity from one sample to the next (..., T - 1), of v (..., T, nv) by their sizes."""
+    found = np.zeros((*v.shape[:-2], v.shape[-2] - 1))
+    for k in range(v.shape[-1]):  # a maximum over few numbers side by side takes ten times as long
+        np.fmax(found, np.abs(np.diff(v[..., k], axis=-1)) / size[..., k], out=found)
+    return found
 
 
 def _stride(times: Array, t0: float, h: float, steps: int) -> int:

@@ -34,7 +34,7 @@ _IDLE = 32  # events in a row that let no time pass: there will be no end of the
 
 
 class IntegrationWarning(UserWarning):
-    """A simulation could not reach its end."""
+    """A simulation could not reach its end, or what it gives is not to be trusted."""
 
 
 class Jump(NamedTuple):
@@ -307,7 +307,7 @@ class Run(ABC):
         status = statuses.reshape(states.shape)
         steps, rejected = (a.astype(np.int64).reshape(states.shape) for a in self.counts())
         reasons = self._reasons(statuses)
-        self.trouble = self._trouble(reasons) or self._drift()
+        self.trouble = self._trouble(reasons) or self._drift() or self._roughness()
         members = np.arange(states.count).reshape(states.shape)
         derived: Any = lambda: plan.observe(t, y, p, threads, self.curves, members, self.slack, home)  # noqa: E731
         return Trajectory(
@@ -337,6 +337,10 @@ class Run(ABC):
             return ""
         y = self.home.fetched(self.y)
         return drift(m, self.times_reached(), y, self.states.p, OPEN if y.dtype == np.float64 else 1e-3)
+
+    def _roughness(self) -> str:
+        """Where steps are too long for the motion; empty if none is known to be."""
+        return ""
 
     @abstractmethod
     def times_reached(self) -> Array:
