@@ -7,6 +7,7 @@ from campaign.trials.bounds import Bounds
 from campaign.trials.calls import Calls
 from campaign.trials.collections import Collections
 from campaign.trials.device import Device
+from campaign.trials.edges import Edges
 from campaign.trials.files import Files
 from campaign.trials.forks import Forks
 from campaign.trials.interrupts import Interrupts
@@ -25,6 +26,7 @@ KINDS: dict[str, Trial] = {
         Collections(),
         Files(),
         States(),
+        Edges(),
         Memory(),
         Device(),
     )

@@ -192,9 +192,22 @@ class Locator:
 
     def sides_after(self, t: float, y: Array, p: Array, sides: Array, which: list[int]) -> Array:
         """On which sides (n) the functions are at a place where some events have just happened: -1, 1, or 0."""
-        found, before = np.sign(self.now(t, y, p)), np.sign(sides)
+        before = np.sign(sides)
+        found = np.sign(self._clear(self.now(t, y, p), before, t, y, p))
         before[which] *= -1.0
         return np.where(found == 0.0, before, found)
+
+    def _clear(self, values: Array, before: Array, t: float, y: Array, p: Array) -> Array:
+        """Values (..., n) of functions that have left zero: still zero while rounding of a state y may be all there is.
+
+        That is known from the values around y, a few units in the last place away.
+        """
+        if before.all():
+            return values
+        sign = np.where(np.arange(len(y)) % 2, 1.0, -1.0)
+        near = (self.now(t, y * (1.0 + 4.0 * np.finfo(float).eps * s), p) for s in (1.0, -1.0, sign, -sign))
+        noise = 4.0 * np.max(np.abs(np.array(list(near)) - self.now(t, y, p)), axis=0)
+        return np.where((before == 0.0) & (np.abs(values) <= noise), 0.0, values)
 
     def leaves(self, t: float, y: Array, p: Array, h: float, tables: Mapping[str, Array]) -> Array:
         """Whether the functions (n) grow, 1, or fall, -1, from here on; 0 where rounding does not tell.
@@ -217,12 +230,14 @@ class Locator:
         low, high = 0.0, h
         before = self._seen(t, y, p, sides)
         state, values = (a[0] for a in self.at(t, y, p, np.array([h]), tables))
+        values = self._clear(values, before, t, y, p)
         if not crossed(self.events, before, values).any():
             return None
         resolution = 4.0 * np.finfo(float).eps * max(abs(t), abs(t + h), h)
         while high - low > resolution:
             tries = low + (high - low) * np.arange(1, _CANDIDATES + 1) / (_CANDIDATES + 1)
             states, found = self.at(t, y, p, tries, tables)
+            found = self._clear(found, before, t, y, p)
             hits = crossed(self.events, before, found).any(axis=1)
             if hits.any():
                 k = int(np.argmax(hits))

@@ -18,6 +18,7 @@ SLICE = {
     "collections": 6,
     "files": 2000,
     "states": 2 * 16_384,
+    "edges": 24,
     "memory": 20,
     "device": 1,
 }
