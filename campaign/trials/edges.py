@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -58,7 +58,7 @@ def arm(seed: int) -> lw.Model:
     return b.build()
 
 
-def reference(model: lw.Model, q0: Array, v0: Array) -> Callable[[float], Array]:
+def reference(model: lw.Model, q0: Array, v0: Array) -> Callable[[Any], Array]:
     """[q, v] over time, by SciPy; nothing stops it."""
     n = model.nv
 
@@ -108,16 +108,18 @@ def _start(rng: np.random.Generator, model: lw.Model) -> tuple[Array, Array]:
     return q0, rng.choice([0.0, 1.0]) * rng.normal(size=model.nv)
 
 
+def _depth(exact: Callable[[Any], Array], k: int, bound: float, side: int, t: Array) -> Array:
+    """How far a coordinate is beyond one of its limits."""
+    return np.asarray((exact(t)[k] - bound) * side)
+
+
 def on_limits(rng: np.random.Generator, model: lw.Model, method: str) -> str:
     """Where a motion that starts on limits ends."""
     q0, v0 = _start(rng, model)
     exact = reference(model, q0, v0)
-    ends, unclear = [], DURATION
-    for k in range(model.nq):
-        for bound, side in ((model.lower[k], -1.0), (model.upper[k], 1.0)):
-            when, doubt = crossings(lambda t, k=k, b=bound, s=side: (exact(t)[k] - b) * s, 1)  # type: ignore[misc]
-            ends += when[:1]
-            unclear = min(unclear, doubt)
+    limits = [(k, bound, side) for k in range(model.nq) for bound, side in ((model.lower[k], -1), (model.upper[k], 1))]
+    found = [crossings(partial(_depth, exact, *limit), 1) for limit in limits]
+    ends, unclear = [t for when, _ in found for t in when[:1]], min(doubt for _, doubt in found)
     end = min(ends, default=DURATION)
     motion = lw.simulate(model, q0, v0, DURATION, dt=DT, method=method, limits="stop")
     if max(end, motion.end) > min(unclear, DURATION) - LATE:  # too late, or unclear; what comes before is not
