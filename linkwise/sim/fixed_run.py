@@ -22,10 +22,10 @@ from linkwise.sim.work import DONE, EVENT, RUNNING
 Array = NDArray[Any]
 
 _SINGLE_STEPS = 2**24
-_STEPS_PER_LOOK = 150  # a look costs three steps, so all of them two hundredths of the run
-_MOST_LOOKS = 256
+_STEPS_PER_LOOK = 300  # a look costs three steps, so all of them a hundredth of the run
+_MOST_LOOKS = 128
 _INTERVAL = 32  # samples; intervals in which a velocity changes most are looked through
-_LOOKED_THROUGH = 2**14  # velocities among the samples, at most
+_LOOKED_THROUGH = 2**13  # velocities among the samples, at most
 _ROUGH = 5e-3  # of the largest velocity: the error of a single step that is told
 
 
