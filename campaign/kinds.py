@@ -8,6 +8,7 @@ from campaign.trials.calls import Calls
 from campaign.trials.captures import Captures
 from campaign.trials.collections import Collections
 from campaign.trials.device import Device
+from campaign.trials.edges import Edges
 from campaign.trials.files import Files
 from campaign.trials.forks import Forks
 from campaign.trials.interrupts import Interrupts
@@ -29,6 +30,7 @@ KINDS: dict[str, Trial] = {
         Files(),
         Xacro(),
         States(),
+        Edges(),
         Memory(),
         Device(),
     )

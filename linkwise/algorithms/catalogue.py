@@ -233,7 +233,6 @@ def input_shape(mechanism: Mechanism, name: str) -> tuple[int, ...]:
         "force": (6,),
         "pi": (len(mechanism.bodies), 10),
         "t": (),
-        "softness": (),
         "active": (len(mechanism.closures),),
         "multipliers": (sum(len(c.equations) for c in mechanism.closures),),
     }
@@ -248,7 +247,7 @@ def link_start(name: str) -> str:
     others = {
         "f_ext": "body",
         "pi": "body",
-        **dict.fromkeys(("point", "force", "p", "t", "softness", "active", "multipliers"), "none"),
+        **dict.fromkeys(("point", "force", "p", "t", "active", "multipliers"), "none"),
     }
     return others.get(name, _KIND.get(name, name))
 

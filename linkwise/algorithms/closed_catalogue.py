@@ -8,7 +8,6 @@ import numpy as np
 
 from linkwise.algorithms import closed_system
 from linkwise.algorithms.catalogue import CATALOGUE, Columns, Flat, Text, Trees, instant
-from linkwise.algorithms.constrained import Constrained
 from linkwise.algorithms.equations import equations
 
 
@@ -64,12 +63,6 @@ def _constraint_push(t: Trees, q: Flat, multipliers: Flat, time: Flat | None, ac
     return closed_system.constraint_efforts(t.fast, q, _still(t, None), constraints, instant(time), multipliers)
 
 
-def _soft_velocity(t: Trees, q: Flat, v: Flat, softness: Flat, time: Flat | None, active: Flat | None) -> Any:
-    constraints = t.constraints(t.fast, active)
-    by = Constrained(t.fast, q, v, constraints, instant(time), softness=softness[0])
-    return closed_system.impulse(by, t.fast, v).v
-
-
 def _correction(t: Trees, q: Flat, multipliers: Flat, time: Flat | None, active: Flat | None) -> Any:
     return t.closed(q, _still(t, None), time, active=active).held(multipliers)[1]
 
@@ -98,7 +91,6 @@ CLOSED: dict[str, Text] = {
     "impulse": Text(("q", "v"), _impulse, ("t", "active"), result=closed_system.Impulse),
     # Parts of others, not public.
     "tangent_part": Text(("q", "x"), _tangent_part, ("t", "active")),
-    "soft_velocity": Text(("q", "v", "softness"), _soft_velocity, ("t", "active")),
     "constraint_push": Text(("q", "multipliers"), _constraint_push, ("t", "active")),
     "correction": Text(("q", "multipliers"), _correction, ("t", "active")),
     "held": Text(("q", "v", "vdot", "multipliers"), _held, ("t",), result=closed_system.Held),

@@ -50,13 +50,12 @@ class PulledTree:
         *,
         sure: bool = False,
         floor: float = FLOOR,
-        softness: Scalar | None = None,
     ) -> None:
         self.tree, self.q, self.count = tree, q, pulls.count
         self.axes = articulate(tree, q)
         self.eps, self.Lambda = pull(tree, q, self.axes, pulls)
         looped = tree.looped_system
-        self.multipliers = Multipliers(self.Lambda, sure=sure, floor=floor, softness=softness, looped=looped)
+        self.multipliers = Multipliers(self.Lambda, sure=sure, floor=floor, looped=looped)
 
     def innovations(self, efforts: Callable[[Link], Flat], b: Forces) -> Field[list[Scalar]]:
         """ν of the free motion."""
@@ -111,7 +110,6 @@ class Constrained(ClosureSolver):
         t: Scalar = 0.0,
         *,
         closed: bool = False,
-        softness: Scalar | None = None,
     ) -> None:
         self.tree = tree
         self.equations, pulls = equations(tree, q, v, constraints, t, closed=closed)
@@ -119,9 +117,7 @@ class Constrained(ClosureSolver):
         self.count = pulls.count
         if tree.has_mimics:  # one more coupling each
             pulls = joined(pulls, mimic_pulls(tree))
-        # A row that is lost has no W of its own: what is soft is measured by all of them.
-        floor = FLOOR if softness is None else 1.0
-        self.pulled = PulledTree(tree, q, pulls, floor=floor, softness=softness)
+        self.pulled = PulledTree(tree, q, pulls)
 
     def push(self, accelerations: Flat) -> None:
         """Ask for these second derivatives of all equations (first ones, of rates) instead of zero."""

@@ -34,8 +34,8 @@ STEPS = 3
 class Multipliers:
     """Λ, factored; solves for any number of right-hand sides.
 
-    ``sure``: whether Λ is known to keep its rank. ``floor``: see :data:`FLOOR`. ``softness``: μ of a single step, where
-    what nearly lost rows ask for is not wanted. ``looped``: a way to solve in loops, which may decline.
+    ``sure``: whether Λ is known to keep its rank. ``floor``: see :data:`FLOOR`. ``looped``: a way to solve
+    in loops, which may decline.
     """
 
     def __init__(
@@ -44,14 +44,12 @@ class Multipliers:
         *,
         sure: bool = False,
         floor: float = FLOOR,
-        softness: Scalar | None = None,
         looped: Callable[[Matrix, list[Scalar]], Any] = lambda *_: None,
     ) -> None:
         n = len(Lambda)
-        self.steps = 1 if sure or softness is not None else STEPS
-        mu = SOFTNESS if softness is None else softness
+        self.steps = 1 if sure else STEPS
         least = _trace(Lambda) * (floor / max(n, 1)) + LEAST
-        soft: list[Scalar] = [0.0 if sure else (Lambda[i][i] + least) * mu for i in range(n)]
+        soft: list[Scalar] = [0.0 if sure else (Lambda[i][i] + least) * SOFTNESS for i in range(n)]
         in_loops = looped(Lambda, soft)
         self.order = list(range(n)) if in_loops else elimination_order(Lambda)
         self.factor: Factor = in_loops or factorize(

@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.ensemble.machine import this_gpu, this_machine
-from linkwise.ensemble.outcomes import DONE, ERROR, EVENT, FAILED, MAX_STEPS, MOMENTS, merged
+from linkwise.ensemble.outcomes import DONE, ERROR, EVENT, FAILED, MAX_STEPS, MOMENTS, ZENO, merged
 from linkwise.ensemble.study import Batch, Study
 from linkwise.errors import InputError
 from linkwise.sim.trajectory import Trajectory
 
 Array = NDArray[Any]
 
-_CODES = {"done": DONE, "event": EVENT, "failed": FAILED, "max_steps": MAX_STEPS}
+_CODES = {"done": DONE, "event": EVENT, "failed": FAILED, "max_steps": MAX_STEPS, "zeno": ZENO}
 _PILOT = 8  # members that are run first, to learn shapes and times
 SECONDS_THERE = 0.4  # that a block should take on a worker: a hundred times what it costs to hand it over
 SECONDS_HERE = 1.0  # and in this process, where nobody waits for work and only progress and storing come between

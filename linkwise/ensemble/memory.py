@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.ensemble.blocks import Block, Template
+from linkwise.ensemble.outcomes import STATUS
 
 Array = NDArray[Any]
 
@@ -71,7 +72,7 @@ class Memory(Blocks):
             "number": block.number,
             "seconds": block.seconds,
             "machine": block.machine,
-            "counts": np.bincount(block.status, minlength=7).tolist(),
+            "counts": np.bincount(block.status, minlength=len(STATUS)).tolist(),
             "reasons": {str(member): why for member, why in block.reasons.items()},
         }
 

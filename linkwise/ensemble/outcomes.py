@@ -16,9 +16,9 @@ Array = NDArray[Any]
 Measure = Callable[[Trajectory], Any]
 
 CHANNELS = ("q", "v", "x", "vdot", "tau", "energy", "steps")
-STATUS = ("not run", "done", "event", "failed", "max_steps", "error", "died")
+STATUS = ("not run", "done", "event", "failed", "max_steps", "error", "died", "zeno")
 """How a member ended, by its number in ``status``. Those from "failed" on have no result."""
-NOT_RUN, DONE, EVENT, FAILED, MAX_STEPS, ERROR, DIED = range(len(STATUS))
+NOT_RUN, DONE, EVENT, FAILED, MAX_STEPS, ERROR, DIED, ZENO = range(len(STATUS))
 MOMENTS = ("count", "mean", "square", "least", "most")
 
 

@@ -123,7 +123,8 @@ class Results:
         """How many members ended how."""
         total = np.zeros(len(STATUS), int)
         for number in self.store.finished():
-            total += self.store.record(number)["counts"]
+            found = self.store.record(number)["counts"]
+            total[: len(found)] += found  # of an older version, fewer
         total[0] = self.members - total[1:].sum()
         return {name: int(n) for name, n in zip(STATUS, total, strict=True) if n}
 

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from linkwise.ensemble.blocks import Block, Template
 from linkwise.ensemble.fingerprint import digest
 from linkwise.ensemble.memory import FORMAT, Blocks, Memory
+from linkwise.ensemble.outcomes import STATUS
 from linkwise.errors import InputError, LinkwiseError, require_extra
 
 Array = NDArray[Any]
@@ -173,7 +174,7 @@ class Store(Blocks):
                 "seconds": round(block.seconds, 6),
                 "machine": block.machine,
                 "checksums": {name: checksum(values) for name, values in {**parts, **block.moments}.items()},
-                "counts": np.bincount(block.status, minlength=7).tolist(),
+                "counts": np.bincount(block.status, minlength=len(STATUS)).tolist(),
                 "reasons": {str(member): why for member, why in block.reasons.items()},
             }
             line = json.dumps(record, sort_keys=True).encode()

@@ -10,7 +10,7 @@ from linkwise.sim.motion import Flat
 from linkwise.sim.step_size import CONTROL, Text, deciding, goes_on, trimming
 from linkwise.sim.stops import Stops, waits_for_python
 from linkwise.sim.tolerance import SPAN
-from linkwise.sim.work import RUNNING, WAITING, Step, Traceable, Work, crossing, flag, program
+from linkwise.sim.work import RUNNING, WAITING, Step, Traceable, Work, crossing, flag, program, watching
 from linkwise.spatial.scalar import Scalar, where
 from linkwise.tracing.program import Copy, IfAny, Lookup, Program, Seek, Statement, WhileAny
 
@@ -19,7 +19,8 @@ def adaptive_loop(work: Work, step: Step, *, every_step: bool, events: Traceable
     """Steps as long as the tolerance allows, each state with its own.
 
     Rows: y; p; control (see :data:`CONTROL`); span (see :data:`SPAN`); k0, the derivative at y, which is kept from one
-    call to the next so that it does not matter to the last bit how many steps a call makes. With ``every_step`` each
+    call to the next so that it does not matter to the last bit how many steps a call makes; g, where there are events
+    (see :func:`watching`). With ``every_step`` each
     accepted step is recorded, otherwise the states at the times of the table ``times`` (infinity at its end).
     """
     m = work.motion
@@ -62,7 +63,7 @@ class _AdaptiveLoop:
             *first_step(self.work, self.step, len(CONTROL)),
         ]
         if self.events is not None:
-            begun += self.work.call(self.events)
+            begun += watching(self.work, self.events)
         if not self.every_step:
             begun.append(Lookup("times", "place", "next_time"))
         return begun

@@ -143,11 +143,11 @@ class AdaptiveRun(Run):
             t, h = (float(x) for x in self.control[k, :2])
             locator, p, tables = self.plan.locator, self.parameters_at(int(k), t), self.curves.of(int(k))
             start = self.state(int(k))
-            found = locator.first(t, start, p, h, tables, self.passed(int(k), t))
+            found = locator.first(t, start, p, h, tables, self.sides(int(k)))
             if found is None:  # the sign changed twice, or only by rounding: pass over it
                 found = h, locator.at(t, start, p, np.array([h]), tables)[0][0], []
             size, before, which = found
-            y, final = self.happen(int(k), t + size, before, which)
+            y, final = self.happen(int(k), t + size, before, which, h)
             ends = final or t + size >= self.end
             if self.times is None:
                 sides = [before] if np.array_equal(before, y) else [before, y]
@@ -185,7 +185,7 @@ class AdaptiveRun(Run):
         """When each state was last (count)."""
         return self.control[:, 0].copy()
 
-    def statuses(self) -> Array:
+    def _statuses(self) -> Array:
         """How each state ended (count)."""
         found: Array = _NAMES[self.control[:, 2].astype(int)]
         found[(self.control[:, 2] == EVENT) & ~self.ended] = "interrupted"  # before it could be looked into
@@ -195,7 +195,7 @@ class AdaptiveRun(Run):
         """Steps accepted and rejected, (count) each."""
         return self.control[:, 4], self.control[:, 5]
 
-    def ending(self, k: int, who: str) -> str:
+    def _ending(self, k: int, who: str) -> str:
         """What stopped one state."""
         t, h, status = (float(x) for x in self.control[k, :3])
         speed = float(np.abs(self.state(k)[self.plan.motion.nq :][: self.plan.motion.nv]).max(initial=0.0))

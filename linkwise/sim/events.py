@@ -25,7 +25,8 @@ _CANDIDATES = 16  # places inside a step that are tried side by side
 class Event:
     """A sign change to look for.
 
-    A function that is zero at the start has not changed its sign: leaving zero is not an event; coming back is.
+    A function that is zero at the start changes its sign when it leaves zero, and that is an event if the direction is
+    right. Where an event has changed the motion (a bounce), leaving zero on the side that it came from is none.
 
     Args:
         function: ``(t, q, v, p) -> number``, traced into the kernel (so ``lw.where`` instead of ``if``).
@@ -119,10 +120,10 @@ def as_events(events: Any) -> tuple[Event, ...]:
 
 
 def limit_events(motion: Motion) -> tuple[Event, ...]:
-    """Reaching a joint limit ends the simulation."""
+    """Reaching a joint limit ends the simulation, and so does leaving it outwards; resting on it does not."""
 
     def reach(limit: Limit) -> Callable[..., Any]:
-        return lambda t, q, v, p: limit.depth(q)
+        return lambda t, q, v, p: limit.depth(q) - limit.rounding
 
     return tuple(Event(reach(limit), direction=1, terminal=True, name=limit.name) for limit in motion.limits)
 
@@ -140,10 +141,10 @@ def event_program(motion: Motion, events: Sequence[Event]) -> Traceable:
 
 
 def crossed(events: Sequence[Event], before: Array, after: Array) -> Array:
-    """Which events happened between two sets of values (..., n), as truth values."""
+    """Which events happened between two sets of values (..., n), as truth values; as in the kernel."""
     direction = np.array([event.direction for event in events])
-    up = (before < 0.0) & (after >= 0.0) & (direction >= 0)
-    down = (before > 0.0) & (after <= 0.0) & (direction <= 0)
+    up = (before <= 0.0) & (after >= 0.0) & (before < after) & (direction >= 0)
+    down = (before >= 0.0) & (after <= 0.0) & (before > after) & (direction <= 0)
     return np.asarray(up | down)
 
 
@@ -182,35 +183,58 @@ class Locator:
         self.kernel.run(rows, tables, {}, n)
         return rows["y_new"], rows["g_new"]
 
-    def between(
-        self, t: float, y: Array, t_new: float, y_new: Array, p: Array, passed: Array | None = None
-    ) -> list[int]:
-        """Which events happened from one state to another; ``passed`` as for :meth:`first`."""
-        before = self._start(t, y, p, passed)
-        return [int(i) for i in np.flatnonzero(crossed(self.events, before, self.now(t_new, y_new, p)))]
+    def _seen(self, t: float, y: Array, p: Array, sides: Array) -> Array:
+        """Sides (n); where none is known, what the functions are."""
+        return sides if sides.all() else np.where(sides == 0.0, self.now(t, y, p), sides)
 
-    def _start(self, t: float, y: Array, p: Array, passed: Array | None) -> Array:
-        before = self.now(t, y, p)
-        return before if passed is None else np.where(before * passed > 0.0, 0.0, before)
+    def sides_after(self, t: float, y: Array, p: Array, sides: Array, which: list[int]) -> Array:
+        """On which sides (n) the functions are at a place where some events have just happened: -1, 1, or 0."""
+        before = np.sign(sides)
+        found = np.sign(self._clear(self.now(t, y, p), before, t, y, p))
+        before[which] *= -1.0
+        return np.where(found == 0.0, before, found)
+
+    def _clear(self, values: Array, before: Array, t: float, y: Array, p: Array) -> Array:
+        """Values (..., n) of functions that have left zero: still zero while rounding of a state y may be all there is.
+
+        That is known from the values around y, a few units in the last place away.
+        """
+        if before.all():
+            return values
+        sign = np.where(np.arange(len(y)) % 2, 1.0, -1.0)
+        near = (self.now(t, y * (1.0 + 4.0 * np.finfo(float).eps * s), p) for s in (1.0, -1.0, sign, -sign))
+        noise = 4.0 * np.max(np.abs(np.array(list(near)) - self.now(t, y, p)), axis=0)
+        return np.where((before == 0.0) & (np.abs(values) <= noise), 0.0, values)
+
+    def leaves(self, t: float, y: Array, p: Array, h: float, tables: Mapping[str, Array]) -> Array:
+        """Whether the functions (n) grow, 1, or fall, -1, from here on; 0 where rounding does not tell.
+
+        Their slopes, from two short steps: parts of a thousandth of a step h.
+        """
+        first, second = self.at(t, y, p, np.array([1e-3, 2e-3]) * h, tables)[1]
+        slope = 4.0 * first - second - 3.0 * self.now(t, y, p)
+        known = np.abs(slope) > 1e3 * np.finfo(float).eps * max(1.0, float(np.abs(y).max(initial=0.0)))
+        return np.where(known, np.sign(slope), 0.0)
 
     def first(
-        self, t: float, y: Array, p: Array, h: float, tables: Mapping[str, Array], passed: Array | None = None
+        self, t: float, y: Array, p: Array, h: float, tables: Mapping[str, Array], sides: Array
     ) -> tuple[float, Array, list[int]] | None:
         """The first event in (t, t + h]: its step size, the state just after it, and which events; None if none.
 
-        ``passed``: the signs (n) that functions have just taken on at t, in events that changed the motion; 0 for the
-        others. Found to rounding, such a place is a little beyond zero; where a bounce leads back from there, that is
-        leaving zero, not another event.
+        ``sides``: by their signs, the sides (n) that the functions were on last; 0 where nothing is known, and then
+        what they are at t counts.
         """
         low, high = 0.0, h
-        before = self._start(t, y, p, passed)
+        before = self._seen(t, y, p, sides)
         state, values = (a[0] for a in self.at(t, y, p, np.array([h]), tables))
+        values = self._clear(values, before, t, y, p)
         if not crossed(self.events, before, values).any():
             return None
         resolution = 4.0 * np.finfo(float).eps * max(abs(t), abs(t + h), h)
         while high - low > resolution:
             tries = low + (high - low) * np.arange(1, _CANDIDATES + 1) / (_CANDIDATES + 1)
             states, found = self.at(t, y, p, tries, tables)
+            found = self._clear(found, before, t, y, p)
             hits = crossed(self.events, before, found).any(axis=1)
             if hits.any():
                 k = int(np.argmax(hits))

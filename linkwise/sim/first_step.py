@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from linkwise.sim.motion import Flat
+from linkwise.sim.step_size import smallest
 from linkwise.sim.tolerance import SPAN, norm, scales
 from linkwise.sim.work import Step, Work, program
 from linkwise.spatial.scalar import exp, log, where
@@ -41,6 +42,9 @@ def first_step(work: Work, step: Step, nc: int) -> list[Statement]:
             exp(log(0.01 / where(small, 1.0, largest)) * (1.0 / (step.error_order + 1))),
         )
         chosen = where(100.0 * h0 < h1, 100.0 * h0, h1)
+        # What hardly moves yet, as after the last of many bounces, asks for steps in which the clock stands still.
+        least = 1e3 * smallest(control[0], span)
+        chosen = where(chosen < least, least, chosen)
         chosen = where(chosen > 0.0, chosen, 1e-6)  # NaN: try anything, and fail in the loop
         return {"control_new": [control[0], where(control[1] <= 0.0, chosen, control[1]), *control[2:]]}
 

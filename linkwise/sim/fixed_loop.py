@@ -6,7 +6,7 @@ from typing import Any
 
 from linkwise.sim.motion import Flat
 from linkwise.sim.stops import Stops, waits_for_python
-from linkwise.sim.work import EVENT, RUNNING, WAITING, Step, Traceable, Work, crossing, flag, program
+from linkwise.sim.work import EVENT, RUNNING, WAITING, Step, Traceable, Work, crossing, flag, program, watching
 from linkwise.spatial.scalar import where
 from linkwise.tracing.program import Copy, IfAny, Program, Record, Statement, WhileAny
 
@@ -39,8 +39,8 @@ def fixed_loop(work: Work, step: Step, events: Traceable | None = None) -> Progr
     """Steps of equal size; every so many of them the state is recorded.
 
     Rows: y; p; start (see :data:`START`); clock (see :data:`CLOCK`): steps done and to do, steps until the next record
-    and between records, the next record's place, the status, the time; memory, where the step has some. A step with a
-    stop in it is made in parts.
+    and between records, the next record's place, the status, the time; memory, where the step has some; g, where there
+    are events (see :func:`watching`). A step with a stop in it is made in parts.
     """
     m = work.motion
     work.buffer("y", m.ny, load=True, store=True)
@@ -86,7 +86,9 @@ def fixed_loop(work: Work, step: Step, events: Traceable | None = None) -> Progr
         now = where(goes, given["t_new"][0], now) if stops else start[0] + number * start[1]
         if "waits" in given:
             status = where(goes & (given["waits"][0] > 0.0), WAITING, status)
-        found = {} if not step.memory else {"memory_next": remembered(goes, given)}
+        found: dict[str, Any] = {} if not step.memory else {"memory_next": remembered(goes, given)}
+        if events is not None:
+            found["g_next"] = [where(goes, a, b) for a, b in zip(given["g_kept"], given["g"], strict=True)]
         return found | {
             "clock_new": [number, stop, where(save, every, countdown), every, after, status, now],
             "place": place,
@@ -113,7 +115,7 @@ def fixed_loop(work: Work, step: Step, events: Traceable | None = None) -> Progr
         body += work.call(events, {"t": "t_new", "y": "y_new", "g": "g_new"})
         body += work.call(crossing(events), {})
     hit = {"hit": 1} if events is not None else {}
-    extra = dict(hit)
+    extra = dict(hit) | ({} if events is None else dict.fromkeys(("g", "g_kept"), events.outputs[0].size))
     if stops:
         body += work.call(program("arrived", arrived, {"clock": len(CLOCK), **hit}))
         body += stops.arriving("goes")
@@ -125,14 +127,14 @@ def fixed_loop(work: Work, step: Step, events: Traceable | None = None) -> Progr
     if step.memory:
         body.append(Copy("memory_next", "memory"))
     if events is not None:
-        body.append(Copy("g_kept", "g"))
+        body.append(Copy("g_next", "g"))
     if stops:
         body += stops.next()
     body.append(IfAny("save", (Record("saved", "y", "place", "save"),)))
     opening: list[Statement] = [*work.call(program("begin", begin, {"clock": len(CLOCK), "start": len(START)}))]
     opening += stops.opening() if stops else ()
     if events is not None:
-        opening += work.call(events)
+        opening += watching(work, events)
     return Program(
         "fixed_steps",
         tuple(work.buffers.values()),

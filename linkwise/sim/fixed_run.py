@@ -22,8 +22,11 @@ from linkwise.sim.work import DONE, EVENT, RUNNING
 Array = NDArray[Any]
 
 _SINGLE_STEPS = 2**24
-_INSTANT = 1e-14  # of the time: events no farther apart happen at once
-_IDLE = 100  # events in a row that let no time pass
+_STEPS_PER_LOOK = 300  # a look costs three steps, so all of them a hundredth of the run
+_MOST_LOOKS = 128
+_INTERVAL = 32  # samples; intervals in which a velocity changes most are looked through
+_LOOKED_THROUGH = 2**13  # velocities among the samples, at most
+_ROUGH = 5e-3  # of the largest velocity: the error of a single step that is told
 
 
 class FixedRun(Run):
@@ -53,7 +56,6 @@ class FixedRun(Run):
         dtype = states.dtype
         self.saved = storage(home, out, (count, saves + 1, plan.motion.ny), dtype)
         self.saved[:, 0] = self.y
-        self.stuck = np.zeros(count, bool)  # in events without end
         self.rows["start"] = home.brought(self._start())
         self.rows["clock"] = np.empty((count, len(CLOCK)), dtype)
         self._rewind()
@@ -150,28 +152,18 @@ class FixedRun(Run):
         """
         locator, tables = self.plan.locator, self.curves.of(k)
         goal, y = self.time(number + 1.0), self.state(k).astype(float)
-        final, idle = False, 0
+        final = False
         while t < goal and not final:
             p = self.parameters_at(k, t)
             stop = self.plan.next_stop(y, p, t + self.slack)
             aim = goal if stop >= goal - self.slack else stop
-            passed = self.passed(k, t)
-            found = locator.first(t, y, p, aim - t, tables, passed)
+            h = aim - t
+            found = locator.first(t, y, p, h, tables, self.sides(k))
             if found is None:
-                later = locator.at(t, y, p, np.array([aim - t]), tables)[0][0].astype(self.states.dtype).astype(float)
-                # Rounding to single precision may itself be what crosses; the next step could not see it.
-                rounded = self.states.dtype == np.float32
-                which = locator.between(t, y, aim, later, p, passed) if rounded else []
-                t = aim
-                y, final = self.happen(k, aim, later, which) if which else (later, False)
-            else:
-                h, y, which = found
-                idle = idle + 1 if h <= _INSTANT * max(abs(t), abs(goal)) else 0
-                if idle > _IDLE:
-                    self.stuck[k] = True
-                    return y, True
-                t = aim if t + h >= aim else t + h
-                y, final = self.happen(k, t, y, which)
+                found = h, locator.at(t, y, p, np.array([h]), tables)[0][0], []
+            size, y, which = found
+            t = aim if t + size >= aim else t + size
+            y, final = self.happen(k, t, y, which, h)
             if t >= aim and self.plan.motion.samplers and t < self.end - self.slack:
                 y = self.plan.sampled(np.array([t]), y[None], self.parameters_at(k, t)[None], self.slack)[0]
         return y, final
@@ -184,27 +176,20 @@ class FixedRun(Run):
         """When each state was last (count)."""
         return np.array([self.time(float(number)) for number in self.clock[:, 0]])
 
-    def statuses(self) -> Array:
+    def _statuses(self) -> Array:
         """How each state ended (count)."""
         finite = self.home.fetched(self.home.xp.isfinite(self.y).all(axis=1))
         done = self.clock[:, 0] >= self.steps
         code = np.where(done, np.where(finite, 1, 3), 0)
         code[self.ended] = 2
-        code[self.stuck] = 3
         return np.asarray(np.array(["interrupted", "done", "event", "failed"])[code])
 
     def counts(self) -> tuple[Array, Array]:
         """Steps accepted and rejected, (count) each."""
         return self.clock[:, 0], np.zeros(self.states.count)
 
-    def ending(self, k: int, who: str) -> str:
+    def _ending(self, k: int, who: str) -> str:
         """What stopped one state."""
-        if self.stuck[k]:
-            return message(
-                f"{who} could not go on: events follow each other without time passing",
-                got=f"at t = {self.time(float(self.clock[k, 0])):.9g} s, in a step of {self.h:g} s",
-                do="let the action end what repeats: a ball that has come to rest should stop bouncing",
-            )
         lost = np.flatnonzero(~np.isfinite(self.home.taken(self.saved, k)).all(axis=1))
         since = self.t0 + self.every * self.h * float(lost[0]) if len(lost) else self.end
         why = (
@@ -217,6 +202,63 @@ class FixedRun(Run):
             got=f"from t = {since:.9g} s, with steps of {self.h:g} s",
             do='a smaller dt, method="rodas4" if it is stiff; see whether the control lets the motion diverge',
         )
+
+    def _roughness(self) -> str:
+        """By step doubling, at some of the samples: those behind which the velocity changes most, and evenly among all.
+
+        Where a motion is too fast for the step, it mostly is so for moments, which looks at regular intervals miss; so
+        half of the looks are where it is steepest, which the samples show at little cost. Nothing else is compiled.
+        """
+        m, samples = self.plan.motion, self.saved.shape[1] - 1
+        count = 1 if m.curves else self.states.count  # others may have tables of their own
+        looks = min(self.steps * count // _STEPS_PER_LOOK, _MOST_LOOKS)
+        if looks < 16 or not m.nv or not self.plan.is_compiled or samples < 2:
+            return ""
+        interval = max(1, min(_INTERVAL, samples // 8))
+        every = -(-count * samples * m.nv // (interval * _LOOKED_THROUGH))  # states
+        speeds = slice(m.nq, m.nq + m.nv)
+        coarse = np.asarray(self.home.fetched(self.saved[:count:every, :-1:interval, speeds]), float)
+        size = np.abs(coarse).max(axis=1)
+        size = np.maximum(size, 1e-3 * size.max(axis=1, keepdims=True)) + 1e-12
+        change = _steepness(coarse, size[:, None])
+        half = min(looks // 2, change.size)
+        state, place = np.unravel_index(np.argpartition(change, -half, axis=None)[-half:], change.shape)
+        inside = place[:, None] * interval + np.arange(interval + 1)
+        fine = self.home.taken(self.saved, (self.home.brought(state[:, None] * every), self.home.brought(inside)))
+        place = place * interval + np.argmax(_steepness(fine[..., speeds], size[state][:, None]), axis=1)
+        among = np.linspace(0, len(coarse) * samples - 1, looks - half).astype(int)
+        state, place = np.append(state, among // samples), np.append(place, among % samples)
+        y = np.asarray(self.home.taken(self.saved, (self.home.brought(state * every), self.home.brought(place))))
+        t = self.t0 + place * (self.every * self.h)
+        ends = [self._trial(state * every, t, y, parts) for parts in (1, 2)]
+        off = (np.abs(ends[0] - ends[1])[:, speeds] / size[state]).max(axis=1)
+        off = np.nan_to_num(off, nan=0.0)  # ended before, or an event or a sample in Python came between
+        worst = int(np.argmax(off))
+        if off[worst] <= _ROUGH:
+            return ""
+        return message(
+            f"steps of {self.h:g} s are too long for this motion: what follows may be far from the truth",
+            got=f"near t = {t[worst]:.9g} s a step and two of half its length end {off[worst]:.2g} of the largest "
+            f"velocity apart; {int((off > _ROUGH).sum())} of {len(off)} steps that were looked at are such",
+            do='a smaller dt and see whether the motion stays; or an adaptive method, "dop853" or "rodas4"',
+        )
+
+    def _trial(self, states: Array, t: Array, y: Array, parts: int) -> Array:
+        """The ends (n, ny) of single steps from y (n, ny) at times t (n), made in so many parts; NaN if one stopped."""
+        n, dtype = len(t), self.states.dtype
+        h = np.full(n, self.h)
+        clock = np.zeros((n, len(CLOCK)), dtype)
+        clock[:, 1:] = np.stack([np.full(n, x) for x in (parts, self.steps, self.steps, 0.0, RUNNING)] + [t], axis=1)
+        rows = {"start": np.stack([t, h / parts, t + h, np.full(n, self.slack)], axis=1).astype(dtype)}
+        rows |= {"y": np.array(y, dtype), "p": self.curves.widened(self.states.p[states])}
+        rows |= {name: np.zeros((n, len(self.rows[name][0])), dtype) for name in ("memory", "g") if name in self.rows}
+        rows = {name: self.home.brought(array) for name, array in rows.items()} | {"clock": clock}
+        saved = self.home.empty((n, 1, self.plan.motion.ny), dtype)
+        tables = {name: self.home.brought(a) for name, a in self.curves.of(int(states[0])).items()}
+        kernel = self.plan.kernel(self.states.count, dtype, self.home)
+        kernel.run(rows, tables, {"saved": saved}, n)
+        stopped = (clock[:, 5] != RUNNING) | (clock[:, 0] < parts)
+        return np.where(stopped[:, None], math.nan, self.home.fetched(rows["y"]).astype(float))
 
     def samples(self) -> tuple[Array, Array]:
         """Times (T) and states (count, T, ny)."""
@@ -263,6 +305,14 @@ class FixedRun(Run):
         """The result, at the output times if there are any."""
         whole = super().trajectory(threads)
         return whole if self.between is None else whole.at(self.between)
+
+
+def _steepness(v: Array, size: Array) -> Array:
+    """The largest change of any velocity from one sample to the next (..., T - 1), of v (..., T, nv) by their sizes."""
+    found = np.zeros((*v.shape[:-2], v.shape[-2] - 1))
+    for k in range(v.shape[-1]):  # a maximum over few numbers side by side takes ten times as long
+        np.fmax(found, np.abs(np.diff(v[..., k], axis=-1)) / size[..., k], out=found)
+    return found
 
 
 def _stride(times: Array, t0: float, h: float, steps: int) -> int:

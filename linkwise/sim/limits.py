@@ -36,6 +36,11 @@ class Limit:
         """For people."""
         return f"{self.joint.name}: {'upper' if self.side > 0 else 'lower'} limit"
 
+    @property
+    def rounding(self) -> float:
+        """The depth below which a joint lies on the limit: forces in balance do not hold it still to the last digit."""
+        return 1e-13 * max(1.0, abs(self.bound))
+
     def depth(self, q: Flat) -> Scalar:
         """How far beyond the limit; negative inside the range."""
         x = q[self.joint.q_slice.start + self.coordinate]
@@ -81,8 +86,19 @@ class AllLimits:
 
     def exceeded(self, q: NDArray[Any]) -> list[Limit]:
         """Those that some of the configurations (n, nq) lie beyond, by more than rounding."""
-        depths = q[:, self._places] * self._slopes + self._at_zero
-        return [self.limits[k] for k in np.flatnonzero((depths > self._slack).any(axis=0))]
+        return [self.limits[k] for k in np.flatnonzero((self._depths(q) > self._slack).any(axis=0))]
+
+    def put_on(self, q: NDArray[Any]) -> None:
+        """Put those of the configurations (n, nq), which lie beyond limits by no more than rounding, on them."""
+        depths = self._depths(q)
+        for state, k in np.argwhere((depths > 0.0) & (depths <= self._slack)):
+            place, slope = self._places[k], self._slopes[k]
+            q[state, place] = -self._at_zero[k] / slope
+            if self._depths(q[state : state + 1])[0, k] > 0.0:
+                q[state, place] = np.nextafter(q[state, place], q.dtype.type(-np.inf * slope))
+
+    def _depths(self, q: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(q[:, self._places] * self._slopes + self._at_zero)
 
 
 def limits_of_joints(model: Model, limit_time: float) -> list[Limit]:

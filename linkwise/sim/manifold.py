@@ -13,20 +13,39 @@ of each stage (:meth:`linkwise.sim.motion.Motion.rates`): off the manifold, redu
 and what they then ask for is not the motion. And errors are measured after their projection
 (:meth:`~linkwise.sim.motion.Motion.tangent_error`): near a singular configuration those across the closures are large,
 and an adaptive method that minds them never arrives.
+
+Where branches of a mechanism cross, a step of fixed length can end on another one than the motion: the equations of an
+implicit step hold there too, and a stage of an explicit one that falls on the crossing has accelerations that rounding
+decides. Only the velocity shows it, which jumps. So it is compared with v + h v̇, in the norm of kinetic energy, and
+where that is unclear with the mean of v̇ at both ends of the step. A step that has jumped, or has found no end, is made
+again in two parts: a short leap with the v̇ of its end, which is good also where the step begins on the crossing, and
+an explicit step from there. If no length of the leap gives a velocity that follows, the step has no end, and the
+simulation says so.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from typing import Any
 
-from linkwise.sim.work import Step, Work, program
-from linkwise.tracing.program import Copy, Statement
+from linkwise.sim.explicit import runge_kutta
+from linkwise.sim.motion import Flat, objects
+from linkwise.sim.tableaux import TABLEAUX
+from linkwise.sim.work import Step, Work, flag, program
+from linkwise.spatial.scalar import Scalar, sqrt, where
+from linkwise.tracing.program import Call, Copy, IfAny, Statement, WhileAny
 
 _NEWTON = 2  # steps for places: from the error of a step, say 1e-4, to rounding
+_OF_SPEED, _OF_CHANGE = 0.002, 0.1  # of v and of h v̇: what v₊ may be off from v + h v̇ before a step is suspect
+_OF_MEAN = 0.1  # of h times the mean of v̇ at both ends: what it may be off from that, and have jumped beyond
+_STIFF = 2.0  # times as much it may be off where nothing is better: a stiff step does not change by h v̇
+_FOLLOWS = 5.0  # times as much the step in two parts may be off
+_LEAPS = (0.02, 0.05, 0.11)  # parts of a step; other middles of what is left, so that not all fall on one place
 
 
 def on_manifold(work: Work, step: Step) -> Step:
-    """The same step, projected at its end and wherever it is looked into."""
+    """The same step, projected at its end and wherever it is looked into, and on its branch at its end."""
     m = work.motion
     sizes = {"t_end": 1, "y": m.ny, "p": m.np}
     closer = program("closer", lambda t, y, p: {"y_closer": m.closer(t[0], y, p)}, sizes)
@@ -45,10 +64,120 @@ def on_manifold(work: Work, step: Step) -> Step:
         return [*calls, Copy(names[-1], name)]
 
     origin = program("origin", lambda y_new: {"z": m.chart_origin(y_new)}, {"y_new": m.ny})
+    advance = (*step.advance, *work.call(at_end), *projection("y_new"))
+    if not step.judge:  # others see jumps as errors
+        known = any(isinstance(each, Call) and "k0" in each.outputs for each in step.begin)
+        start = () if known else work.rates_at("y", "t", "k0")
+        advance = (*start, *advance, *_followed(work, step, (*work.call(at_end), *projection("y_new"))))
     return replace(
         step,
-        advance=(*step.advance, *work.call(at_end), *projection("y_new")),
+        advance=advance,
         # The derivative at the end of the step is that of the projected state, not of the last stage.
         carry=(*work.call(origin), *work.rates("y_new", "z", "t_new", "k_next")) if step.judge else (),
         look=(*step.look, *work.call(inside), *projection("y_at")) if step.look else (),
     )
+
+
+def _followed(work: Work, step: Step, projected: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """Behind a step of fixed length: made again where it has jumped or has found no end; NaN if nothing follows."""
+    m = work.motion
+    nv = m.nv
+
+    def size(q: Flat, x: Flat, p: Flat) -> Scalar:
+        """In the norm of kinetic energy; NaN stays NaN."""
+        moved = m.model.mass_product(objects(q), objects(x), p=m.model_parameters(p))
+        square: Scalar = 0.0
+        for a, b in zip(x, moved, strict=True):
+            square = square + a * b
+        return sqrt(where(square <= 0.0, 0.0, square))
+
+    def off(y: Flat, y_new: Flat, h: Scalar, p: Flat, part: float, *rates: Flat) -> Scalar:
+        """How far v₊ is from v + h times the mean of v̇ at some places, as a part of what is allowed."""
+        q, v, _ = m.parts(y)
+        after = m.parts(y_new)[1]
+        mean = [sum(k[nv + i] for k in rates) * (h / len(rates)) for i in range(nv)]
+        beyond = size(q, [a - b - c for a, b, c in zip(after, v, mean, strict=True)], p)
+        change: Scalar = 0.0
+        for k in rates:
+            change = change + size(q, k[nv : 2 * nv], p) * (h / len(rates))
+        return beyond / (_OF_SPEED * size(q, v, p) + part * change + 1e-12)
+
+    def look(y: Flat, y_new: Flat, k0: Flat, h: Flat, p: Flat) -> dict[str, Any]:
+        return {"suspect": flag(~(off(y, y_new, h[0], p, _OF_CHANGE, k0) <= 1.0)), "y_first": list(y_new)}
+
+    def judge(
+        y: Flat, y_first: Flat, k0: Flat, k_end: Flat, t: Flat, h: Flat, p: Flat, suspect: Flat
+    ) -> dict[str, Any]:
+        far = off(y, y_first, h[0], p, _OF_MEAN, k0, k_end)
+        jumped = (suspect[0] > 0.0) & ~(far <= 1.0)
+        holds = ~jumped | (far <= _STIFF)
+        chosen = [where(holds, a, math.nan) for a in y_first]
+        start = {"y_from": list(y), "t_from": t[0], "h_whole": h[0]}
+        return {**start, "jumped": flag(jumped), "attempt": 0.0, "y_chosen": chosen, "again": 0.0}
+
+    def leap(y_from: Flat, t_from: Flat, h_whole: Flat, attempt: Flat) -> dict[str, Any]:
+        """The first part, with v as it is."""
+        q, v, x = m.parts(y_from)
+        part: Scalar = _LEAPS[-1]
+        for number, given in reversed(list(enumerate(_LEAPS[:-1]))):
+            part = where(attempt[0] <= number, given, part)
+        short = part * h_whole[0]
+        return {"y_new": [*m.moved(q, [short * a for a in v]), *v, *x], "t": t_from[0], "h": short}
+
+    def gain(y_from: Flat, y_new: Flat, k_leap: Flat, t: Flat, h: Flat, h_whole: Flat) -> dict[str, Any]:
+        """Its velocity, and the length of the second part."""
+        q, _, x = m.parts(y_new)
+        _, v, _ = m.parts(y_from)
+        flowing = [a + h[0] * b for a, b in zip(x[: m.flowing], k_leap[2 * nv :], strict=True)]
+        faster = [a + h[0] * b for a, b in zip(v, k_leap[nv : 2 * nv], strict=True)]
+        y = [*q, *faster, *flowing, *m.kept(y_new)]
+        return {"y": y, "t_next": t[0] + h[0], "h_next": h_whole[0] - h[0]}
+
+    def choose(
+        y_from: Flat, y_new: Flat, k_leap: Flat, h_whole: Flat, p: Flat, y_chosen: Flat, jumped: Flat, attempt: Flat,
+        again: Flat, t_from: Flat,
+    ) -> dict[str, Any]:  # fmt: skip
+        follows = (jumped[0] > 0.0) & (off(y_from, y_new, h_whole[0], p, _OF_CHANGE, k_leap) <= _FOLLOWS)
+        found = {
+            "y_better": [where(follows, a, b) for a, b in zip(y_new, y_chosen, strict=True)],
+            "again_new": where(follows, 1.0, again[0]),
+            "attempt_new": attempt[0] + 1.0,
+            "jumped_new": flag((jumped[0] > 0.0) & ~follows & (attempt[0] < len(_LEAPS) - 1.0)),
+        }
+        return {**found, "y": list(y_from), "t": t_from[0], "h": h_whole[0]}
+
+    sizes = {"y": m.ny, "k0": m.nz, "k_end": m.nz, "k_leap": m.nz, "p": m.np}
+    sizes |= dict.fromkeys(("y_new", "y_first", "y_from", "y_chosen"), m.ny)
+
+    def call(name: str, text: Any, *inputs: str) -> tuple[Statement, ...]:
+        return work.call(program(name, text, {each: sizes.get(each, 1) for each in inputs}))
+
+    again: list[Statement] = [
+        *call("leap", leap, "y_from", "t_from", "h_whole", "attempt"),
+        *projected,
+        *work.rates_at("y_new", "t_end", "k_leap"),
+        *call("gain", gain, "y_from", "y_new", "k_leap", "t", "h", "h_whole"),
+        Copy("t_next", "t"),
+        Copy("h_next", "h"),
+        *work.rates_at("y", "t", "k0"),
+        *runge_kutta(work, TABLEAUX["rk4"]).advance,
+        *projected,
+        *call("choose", choose, "y_from", "y_new", "k_leap", "h_whole", "p", "y_chosen", "jumped", "attempt", "again",
+              "t_from"),
+        *(Copy(a, b) for a, b in (("y_better", "y_chosen"), ("again_new", "again"), ("attempt_new", "attempt"))),
+        Copy("jumped_new", "jumped"),
+    ]  # fmt: skip
+    inside: list[Statement] = [
+        *work.rates_at("y_new", "t_end", "k_end"),
+        *call("jumped", judge, "y", "y_first", "k0", "k_end", "t", "h", "p", "suspect"),
+        WhileAny("jumped", tuple(again)),
+        Copy("y_chosen", "y_new"),
+    ]
+    if step.memory:  # is of the step that was not made
+
+        def forget(memory_new: Flat, again: Flat) -> dict[str, Any]:
+            return {"memory_kept": [where(again[0] > 0.0, 0.0, memory_new[0]), *memory_new[1:]]}
+
+        sizes["memory_new"] = step.memory
+        inside += [*call("forget", forget, "memory_new", "again"), Copy("memory_kept", "memory_new")]
+    return (*call("look", look, "y", "y_new", "k0", "h", "p"), IfAny("suspect", tuple(inside)))

@@ -502,11 +502,6 @@ class Motion:
         """The least impulses of the closures that change ė by these amounts."""
         return list(self.model._run("correction", objects(q), objects(rates), **self.closure_inputs(t, x, p)))
 
-    def soft_velocity(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, softness: Scalar) -> list[Scalar]:
-        """The velocity near v that obeys the closures in force, but for rows of which less than this is left."""
-        given = self.closure_inputs(t, x, p)
-        return list(self.model._run("soft_velocity", objects(q), objects(v), objects([softness]).reshape(()), **given))
-
     def tangent_error(self, t: Scalar, y: Flat, p: Flat, error: Flat) -> list[Scalar]:
         """Of an error in the chart around y, what stays when y is put back on the closures."""
         if not self.projects:

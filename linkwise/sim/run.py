@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from linkwise.codegen.home import Home
 from linkwise.codegen.processor import PROCESSOR
-from linkwise.errors import InputError
+from linkwise.errors import InputError, message
 from linkwise.model_api.model import Model
 from linkwise.sim.checks import spacing
 from linkwise.sim.closed_states import OPEN, ClosedStates, drift
@@ -29,10 +29,12 @@ from linkwise.sim.work import WAITING
 Array = NDArray[Any]
 
 CHUNK_SECONDS = 0.1  # the kernel comes up for air this often: for the progress bar and for Ctrl-C
+_INSTANT = 1e-14  # of the time: events no farther apart happen at once
+_IDLE = 32  # events in a row that let no time pass: there will be no end of them
 
 
 class IntegrationWarning(UserWarning):
-    """A simulation could not reach its end."""
+    """A simulation could not reach its end, or what it gives is not to be trusted."""
 
 
 class Jump(NamedTuple):
@@ -42,6 +44,14 @@ class Jump(NamedTuple):
     t: float
     before: Array
     after: Array
+
+
+class Zeno(NamedTuple):
+    """Events that happen ever faster, until no time passes between them: which, when, and how often there were."""
+
+    name: str
+    t: float
+    times: int
 
 
 class Run(ABC):
@@ -62,8 +72,11 @@ class Run(ABC):
         self.tables: dict[str, Any] = {name: home.brought(array) for name, array in curves.arrays.items()}
         self.events: list[Occurrence] = []
         self.jumps: list[Jump] = []
-        self.ended = np.zeros(states.count, bool)  # by a terminal event
-        self._passed: dict[int, tuple[float, Array]] = {}  # when events last changed a state, and how; see `passed`
+        self.ended = np.zeros(states.count, bool)  # by a terminal event, or by events without end
+        self.zeno: dict[int, Zeno] = {}  # which of them by the latter
+        self._last: dict[int, tuple[float, int]] = {}  # when an event last was, and how many in a row let no time pass
+        if plan.events:
+            self.rows["g"] = np.zeros((states.count, len(plan.events)), states.dtype)  # see `watching`
         self.interrupted = False
         self.trouble = ""
 
@@ -174,13 +187,15 @@ class Run(ABC):
         self.settle(which, t[which].astype(float), python_only=True)
         return which
 
-    def passed(self, state: int, t: float) -> Array | None:
-        """The signs that event functions took on at t, if events changed a state there, for :meth:`Locator.first`."""
-        found = self._passed.get(state)
-        return found[1] if found is not None and found[0] == t else None
+    def sides(self, state: int) -> Array:
+        """By their signs, the sides (n) on which a state's event functions were last, for :meth:`Locator.first`."""
+        return np.asarray(self.rows["g"][state], float)
 
-    def happen(self, state: int, t: float, y: Array, which: list[int]) -> tuple[Array, bool]:
-        """Note events, run their actions; the state to go on from, and whether this is the end."""
+    def happen(self, state: int, t: float, y: Array, which: list[int], h: float) -> tuple[Array, bool]:
+        """Note events that were found in a step h, run their actions; where it goes on, and whether this is the end.
+
+        None at all where a sign changed twice in the step, or only by rounding.
+        """
         m = self.plan.motion
         events = [event for event in (self.plan.events[k] for k in which) if not self._holds_already(event, y)]
         index = tuple(int(i) for i in np.unravel_index(state, self.states.shape)) if self.states.shape else ()
@@ -192,24 +207,57 @@ class Run(ABC):
             impulses = self._closed(event, state, t, after) if event.changes and m.model.closures else None
             later = after[: m.nq].copy(), after[m.nq : m.nq + m.nv].copy()
             found.append(Occurrence(event.name, float(t), index, q, v, *later, impulses))
-        final = any(event.terminal for event in events)
+        changes = any(event.changes for event in events)
+        self.rows["g"][state] = self._sides_after(state, t, y, after if changes else None, which, h)
         self.events += found
-        if any(event.changes for event in events):
-            passed = np.zeros(len(self.plan.events))
-            passed[which] = np.sign(self.plan.locator.now(t, y, self.parameters_at(state, t))[which])
-            self._passed[state] = (float(t), passed)
-        if final or any(event.changes for event in events):
+        final = any(event.terminal for event in events) or self._has_no_end(state, t, h, found)
+        if final or changes:
             self.jumps.append(Jump(state, float(t), y.copy(), after.copy()))
         return after, final
 
+    def _sides_after(self, state: int, t: float, y: Array, after: Array | None, which: list[int], h: float) -> Array:
+        """The sides on which event functions are to be seen from a place on where some events have just happened.
+
+        Where events have changed the motion the place may still lie on the surface that was reached, or by rounding
+        beyond it. Then the result of the action says which side counts: where it leads on through the surface, that is
+        done; where it leads back, or nowhere, the surface is still to be passed, and that will be an event again.
+        """
+        locator, p = self.plan.locator, self.parameters_at(state, t)
+        passed = locator.sides_after(t, y, p, self.sides(state), which)
+        if after is None:
+            return passed
+        before, values = locator.now(t, y, p), locator.now(t, after, p)
+        sides = np.where(values == before, passed, np.sign(values))
+        reached = np.abs(values) <= np.abs(before)
+        on_surface = [k for k in which if reached[k] and sides[k] * passed[k] >= 0.0]
+        if on_surface:
+            leaves = locator.leaves(t, after, p, h, self.curves.of(state))
+            sides[on_surface] = np.where(leaves == passed, passed, -passed)[on_surface]
+        return sides
+
+    def _has_no_end(self, state: int, t: float, h: float, found: list[Occurrence]) -> bool:
+        """Whether events in a state follow each other without time passing, again and again."""
+        if not found:
+            return False
+        last, idle = self._last.get(state, (-math.inf, 0))
+        idle = idle + 1 if t - last <= _INSTANT * max(abs(t), h) else 0
+        self._last[state] = (t, idle)
+        if idle <= max(_IDLE, len(self.plan.events)):
+            return False
+        name, index = found[-1].name, found[-1].state
+        times = sum(event.name == name and event.state == index for event in self.events)
+        self.zeno[state] = Zeno(name, float(t), times)
+        return True
+
     def _holds_already(self, event: Event, y: Array) -> bool:
-        """Whether an event could only attach what is attached: closed equations cross zero again and again."""
+        """Whether an event would change nothing: closed equations cross zero again and again."""
         m = self.plan.motion
-        if not event.attach or event.release or event.action is not None or event.terminal:
+        if not event.switches or event.action is not None or event.terminal:
             return False
         names = [closure.name for closure in m.model.closures]
         flags = y[m.ny - m.switches :]
-        return all(flags[names.index(name)] == 1.0 for name in event.attach)
+        wanted = [(name, 1.0) for name in event.attach] + [(name, 0.0) for name in event.release]
+        return all(flags[names.index(name)] == value for name, value in wanted)
 
     def _closed(self, event: Event, state: int, t: float, y: Array) -> Array | None:
         """Let closures take hold and let go, and put the state y (in place) where it obeys them; their impulses."""
@@ -229,9 +277,15 @@ class Run(ABC):
         y[: m.nq], y[m.nq : m.nq + m.nv] = states.q[0], states.v[0]
         return np.asarray(impulses[0])
 
-    @abstractmethod
     def statuses(self) -> Array:
         """How each state ended (count)."""
+        found = self._statuses()
+        found[list(self.zeno)] = "zeno"
+        return found
+
+    @abstractmethod
+    def _statuses(self) -> Array:
+        """How each state ended (count), those with events without end left out."""
 
     @abstractmethod
     def counts(self) -> tuple[Array, Array]:
@@ -253,7 +307,7 @@ class Run(ABC):
         status = statuses.reshape(states.shape)
         steps, rejected = (a.astype(np.int64).reshape(states.shape) for a in self.counts())
         reasons = self._reasons(statuses)
-        self.trouble = self._trouble(reasons) or self._drift()
+        self.trouble = self._trouble(reasons) or self._drift() or self._roughness()
         members = np.arange(states.count).reshape(states.shape)
         derived: Any = lambda: plan.observe(t, y, p, threads, self.curves, members, self.slack, home)  # noqa: E731
         return Trajectory(
@@ -284,6 +338,10 @@ class Run(ABC):
         y = self.home.fetched(self.y)
         return drift(m, self.times_reached(), y, self.states.p, OPEN if y.dtype == np.float64 else 1e-3)
 
+    def _roughness(self) -> str:
+        """Where steps are too long for the motion; empty if none is known to be."""
+        return ""
+
     @abstractmethod
     def times_reached(self) -> Array:
         """When each state was last (count)."""
@@ -301,13 +359,25 @@ class Run(ABC):
         )
         return Jumps(t, state, parts, derived() if plan.hosted else derived)
 
-    @abstractmethod
     def ending(self, k: int, who: str) -> str:
         """What stopped one state, for people."""
+        zeno = self.zeno.get(k)
+        if zeno is None:
+            return self._ending(k, who)
+        return message(
+            f"{who} ended: the event {zeno.name!r} happens again and again without time passing (Zeno behaviour)",
+            got=f"{zeno.times} times until t = {zeno.t:.9g} s",
+            do="let the action end what repeats (a ball that has come to rest should stop bouncing: attach it, or let "
+            "it lie), or make the event terminal",
+        )
+
+    @abstractmethod
+    def _ending(self, k: int, who: str) -> str:
+        """What stopped one state other than events without end, for people."""
 
     def _reasons(self, statuses: Array) -> dict[tuple[int, ...], str]:
         """For each state that did not reach the end, by its index in the batch, what stopped it."""
-        lost = np.flatnonzero((statuses == "failed") | (statuses == "max_steps"))
+        lost = np.flatnonzero(np.isin(statuses, ("failed", "max_steps", "zeno")))
         found = {}
         for k in lost:
             place = tuple(int(i) for i in np.unravel_index(k, self.states.shape)) if self.states.shape else ()

@@ -106,9 +106,12 @@ class Setup:
         return States(self.model, self.elements, q0, v0, p, x0, single, switches, batch_of(self.tables, ()))
 
     def check_limits(self, states: States) -> None:
-        """Whether no state starts beyond a joint limit, where these push or stop."""
+        """Whether no state starts beyond a joint limit, where these push or stop; by rounding, it is put on those."""
         if self.rules.limits != "ignore":
-            check_start(limits_of(self.model, self.rules)[0], states.y)
+            motion = limits_of(self.model, self.rules)[0]
+            check_start(motion, states.y)
+            if self.rules.limits == "stop":
+                motion.all_limits.put_on(states.y[:, : motion.nq])
 
     def frozen(self, states: States) -> Setup:
         """The same with the formulas that the functions of elements and events have now."""

@@ -147,7 +147,8 @@ def simulate(
 
     Returns:
         The motion. Ctrl-C ends a run early and returns what was computed so far, with the status ``"interrupted"``.
-        A run that cannot reach its end returns what there is, with the status ``"failed"`` or ``"max_steps"``; an
+        A run that cannot reach its end returns what there is, with the status ``"failed"``, ``"max_steps"``, or
+        ``"zeno"`` where events follow each other ever faster, until no time passes between them; an
         :class:`IntegrationWarning` and ``Trajectory.note`` say at which time, and what to do.
     """
     if account and getattr(model, "nv", None):  # whether it is a model is looked at below

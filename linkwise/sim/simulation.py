@@ -124,7 +124,8 @@ class Simulation:
         self._pieces: Pieces | None = None
         self._over = ""  # why it cannot go on
         self._past: list[Occurrence] = []
-        self._ended = np.zeros(self._states.count, bool)  # of a batch, by terminal events
+        self._ended = np.zeros(self._states.count, bool)  # of a batch, by terminal events or events without end
+        self._zeno = np.zeros(self._states.count, bool)  # which of them by the latter
         self._seen: dict[str, Array] | None = None
 
     def __repr__(self) -> str:
@@ -249,9 +250,11 @@ class Simulation:
             row = self._run.rows["p"]
             if row is not given:  # with room for tables behind
                 row[:, : given.shape[-1]] = given
+            changed = (given != np.frombuffer(before, given.dtype).reshape(given.shape)).any(axis=1)
             if "memory" in self._run.rows:  # accelerations under the p of before are no guide
-                changed = given != np.frombuffer(before, given.dtype).reshape(given.shape)
-                self._run.rows["memory"][changed.any(axis=1), 0] = 0.0
+                self._run.rows["memory"][changed, 0] = 0.0
+            if "g" in self._run.rows:  # events may read p: what it makes of them is where they begin
+                self._run.rows["g"][changed] = 0.0
         self._seen = None
 
     def _check_p(self, before: Array) -> None:
@@ -285,7 +288,7 @@ class Simulation:
         self._place(place, q_given, v_given=True)
         self._leave()
         self._states.y = place.y.astype(self._states.dtype, copy=False)
-        self._ended[:] = False
+        self._ended[:] = self._zeno[:] = False
         self._over = ""
 
     # Motion.
@@ -300,8 +303,9 @@ class Simulation:
             Itself.
 
         A terminal event ends a single simulation before the end of the piece; see :attr:`status`. One that cannot go on
-        raises a :class:`LinkwiseError`. In a batch such a state becomes nan and harms no other. After an exception in a
-        function of yours, or Ctrl-C, the simulation stands where the piece began.
+        raises a :class:`LinkwiseError`. In a batch such a state becomes nan, or stays where it was if events without
+        end stopped it, and harms no other. After an exception in a function of yours, or Ctrl-C, the simulation stands
+        where the piece began.
         """
         if p is not None:
             self.p = p
@@ -344,6 +348,7 @@ class Simulation:
             raise
         self._t = t + duration
         statuses = run.statuses()
+        self._zeno |= statuses == "zeno"
         if states.shape:
             run.y[np.isin(statuses, ("failed", "max_steps"))] = np.nan
         elif statuses[0] != "done":
@@ -372,19 +377,22 @@ class Simulation:
         run = self._run
         assert run is not None
         self._over = status
+        self._t = run.events[-1].t if status in ("event", "zeno") else float(run.times_reached()[0])
         if status == "event":
-            self._t = run.events[-1].t
             return
-        self._t = float(run.times_reached()[0])
         raise LinkwiseError(run.ending(0, "the simulation"))
 
     @property
     def status(self) -> Any:
-        """``"running"``, ``"event"`` after a terminal one, or ``"failed"``; in a batch an array (...) of these."""
+        """``"running"``, ``"event"`` after a terminal one, ``"zeno"`` or ``"failed"``; in a batch an array of them.
+
+        ``"zeno"`` is the end of a motion in which events follow each other without time passing.
+        """
         if not self._states.shape:
-            return "running" if not self._over else "event" if self._over == "event" else "failed"
+            return {"": "running", "event": "event", "zeno": "zeno"}.get(self._over, "failed")
         found = np.full(self._states.count, "running", dtype="<U7")
         found[self._ended if self._run is None else self._run.ended] = "event"
+        found[self._zeno] = "zeno"
         found[~np.isfinite(self._y).all(axis=1)] = "failed"
         return found.reshape(self._states.shape)
 

@@ -66,7 +66,7 @@ def deciding(error_order: int) -> Text:
         next_h = where(accept, longer, where(reject, shorter, wanted))
         next_h = where(hits, h[0], next_h)
         ends = accept & (t_new[0] >= span[0])
-        fails = (reject | (accept & ~ends)) & ~(next_h >= _smallest(t[0], span))  # NaN fails the comparison too
+        fails = (reject | (accept & ~ends)) & ~(next_h >= smallest(t[0], span))  # NaN fails the comparison too
         status = where(ends, DONE, status)
         status = where(hits, EVENT, status)
         status = where(fails, FAILED, status)
@@ -102,7 +102,7 @@ def _next_sizes(err: Scalar, h: Scalar, wanted: Scalar, held: Scalar, error_orde
     return accepted, h * shrink
 
 
-def _smallest(t: Scalar, span: Flat) -> Scalar:
+def smallest(t: Scalar, span: Flat) -> Scalar:
     """Below this, time would stand still."""
     rounding = _ROUNDING * abs(t)
     return where(rounding > span[4], rounding, span[4])

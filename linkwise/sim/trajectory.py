@@ -50,8 +50,9 @@ class Trajectory(Outputs, Explained):
         active: which closures are in force (..., T, n_closures).
         p: run-time parameters of the run (..., np), the model's first; None if not known: then the nominal ones count.
         events: what happened, in the order of time for each state.
-        status: ``"done"``, ``"event"`` (a terminal one), ``"failed"``, ``"max_steps"`` or ``"interrupted"``; for a
-            batch an array of them. Samples after the end of a state are NaN.
+        status: ``"done"``, ``"event"`` (a terminal one), ``"failed"``, ``"max_steps"``, ``"zeno"`` (events that follow
+            each other without time passing) or ``"interrupted"``; for a batch an array of them. Samples after the end
+            of a state are NaN.
         steps, rejected: how many steps were made and how many were rejected, for each state.
         note: why something ran slower than it could, or ended early; or empty.
         reasons: for each state that did not reach its end, by its index in the batch, what stopped it.

@@ -18,11 +18,9 @@ Closures add J_c*(q)λ to the momentum at the step's start, with the λ for whic
 then projected, like every velocity of a closed mechanism (:mod:`linkwise.sim.manifold`). This is RATTLE (Andersen
 1983), symplectic on the manifold. Constraints between rates have no such form.
 
-Across a singular configuration that does not converge, since a row of J_c that is lost on the way has one sign at the
-step's start and the other at its end. Such a step is done again with the push in its middle, J_c*(q_m)λ with the λ for
-which J_c(q_m) w = 0, but for rows of which no more is left than may change within a step, (h w)² relative: those ask
-for nothing, and the end is put on the closures by projection. Of second order like the others, but not symplectic: the
-energy may change a little at each such passage.
+Across a singular configuration that does not converge, or ends on another branch, since a row of J_c that is lost on
+the way has one sign at the step's start and the other at its end. Such a step is made again by an explicit method
+(:mod:`linkwise.sim.manifold`), which is not symplectic: the energy may change a little at each such passage.
 
 Second order, symmetric, symplectic: without losses the energy error oscillates and does not grow, and the momenta of
 symmetries are kept. w is found by iteration to rounding, which converges fast for h well below the period of the
@@ -123,20 +121,6 @@ def variational(work: Work) -> Step:
             found["hold_new"] = [where(seeks, a + b, a) for a, b in zip(hold[0], more, strict=True)]
         return found
 
-    def cross(
-        y: Flat, momentum: Flat, w: Flat, t: Flat, h: Flat, p: Flat, trials: Flat, last: Flat, seeking: Flat
-    ) -> dict[str, Any]:
-        """The same with the push in the middle of the step, for those that pass a singular configuration."""
-        q_m, start, _ = ends(y, w, t, h, p)
-        missing = solved(q_m, [a - b for a, b in zip(momentum, start, strict=True)], p)
-        free = [a + b for a, b in zip(w[:nv], missing, strict=True)]
-        turned: Scalar = 0.0  # by the step, at most
-        for a in w[:nv]:
-            turned = where(abs(a) > turned, abs(a), turned)
-        softness = (h[0] * turned) * (h[0] * turned)
-        better = m.soft_velocity(t[0] + 0.5 * h[0], q_m, free, m.parts(y)[2], p, softness)
-        return improved(y, q_m, better, w, t, h, p, trials, last, seeking)
-
     def improved(
         y: Flat,
         q_m: Flat,
@@ -180,28 +164,12 @@ def variational(work: Work) -> Step:
             total = total + abs(a)
         return (last[0] < _FAR * size) & (total < 1e300)  # which what is no number is not
 
-    def again(y: Flat, w: Flat, last: Flat, hold: Flat) -> dict[str, Any]:
-        """Whether a step has to be done another way, and where that begins: as the step did."""
-        _, v, x = m.parts(y)
-        found = is_found(w, last)
-        return {
-            "crossing": flag(~found),
-            "w_new": [where(found, a, b) for a, b in zip(w, [*v, *x[:nx]], strict=True)],
-            "hold_new": [where(found, a, 0.0) for a in hold],
-            "last_new": where(found, last[0], 1e300),
-            "trials_new": 0.0,
-            "seeking_new": flag(~found),
-        }
-
-    def close(y: Flat, momentum: Flat, w: Flat, t: Flat, h: Flat, p: Flat, last: Flat, *closed: Flat) -> dict[str, Any]:
+    def close(y: Flat, momentum: Flat, w: Flat, t: Flat, h: Flat, p: Flat, last: Flat, *hold: Flat) -> dict[str, Any]:
         q_m, start, end = ends(y, w, t, h, p)
         q, _, x = m.parts(y)
         q_new = m.moved(q, [h[0] * a for a in w[:nv]])
-        # What the iteration left open goes to the end, so that no momentum is lost; and of a push in the middle, which
-        # is what start has beyond the momentum, the other half.
-        left = [a - b for a, b in zip(held(y, momentum, t, p, closed[:1]), start, strict=True)]
-        if closed:
-            left = [where(closed[1][0] > 0.0, -a, a) for a in left]
+        # What the iteration left open goes to the end, so that no momentum is lost.
+        left = [a - b for a, b in zip(held(y, momentum, t, p, hold), start, strict=True)]
         after = [a + b for a, b in zip(end, left, strict=True)]
         x_new = [a + h[0] * b for a, b in zip(x[:nx], own_rates(y, q_m, w, t, h, p), strict=True)]
         found = is_found(w, last)
@@ -212,22 +180,12 @@ def variational(work: Work) -> Step:
     counted = {"trials": 1, "last": 1, "seeking": 1}
     kept: tuple[Statement, ...] = tuple(Copy(f"{name}_new", name) for name in ("w", "trials", "last", "seeking"))
     start = work.call(program("momentum", begin, {"y": m.ny, "p": m.np}))
-    if not closures:
-        loop = WhileAny("seeking", (*work.call(program("improve", improve, {**sizes, **counted})), *kept))
-        return Step(start, (loop, *work.call(program("close", close, {**sizes, "last": 1}))))
-    extra, hold = {"hold": closures}, Copy("hold_new", "hold")
-    improving = work.call(program("improve", improve, {**sizes, **counted, **extra}))
-    return Step(
-        start,
-        (
-            WhileAny("seeking", (*improving, *kept, hold)),
-            *work.call(program("again", again, {"y": m.ny, "w": nv + nx, "last": 1, **extra})),
-            *kept,
-            hold,
-            WhileAny("seeking", (*work.call(program("cross", cross, {**sizes, **counted})), *kept)),
-            *work.call(program("close", close, {**sizes, "last": 1, **extra, "crossing": 1})),
-        ),
-    )
+    extra = {"hold": closures} if closures else {}
+    improving: tuple[Statement, ...] = (*work.call(program("improve", improve, {**sizes, **counted, **extra})), *kept)
+    if closures:
+        improving = (*improving, Copy("hold_new", "hold"))
+    closing_step = work.call(program("close", close, {**sizes, "last": 1, **extra}))
+    return Step(start, (WhileAny("seeking", improving), *closing_step))
 
 
 def check_closures(m: Motion) -> int:

@@ -188,8 +188,27 @@ def settled(work: Work, step: Step) -> Step:
     )
 
 
+def watching(work: Work, events: Traceable) -> list[Statement]:
+    """Before the first step: ``g``, the event functions to compare with.
+
+    Its signs are the sides that they were on last, kept from call to call; zero where nothing is known of a side, and
+    then what the function is now counts.
+    """
+    size = events.outputs[0].size
+    work.buffer("g", size, load=True, store=True)
+
+    def text(g: Flat, g_now: Flat) -> dict[str, Any]:
+        return {"g_seen": [where((a < 0.0) | (a > 0.0), a, b) for a, b in zip(g, g_now, strict=True)]}
+
+    seen = program("seen", text, {"g": size, "g_now": size})
+    return [*work.call(events, {"g": "g_now"}), *work.call(seen), Copy("g_seen", "g")]
+
+
 def crossing(events: Traceable) -> Traceable:
-    """Whether any event function has changed its sign; ``g_kept`` are the values to compare with next."""
+    """Whether any event function has changed its sign; ``g_kept`` are the values to compare with next.
+
+    Leaving zero counts, where nothing is known of a side before; a zero on the way is no side.
+    """
     size = events.outputs[0].size
     direction = events.outputs[1].size
     if direction != size:
@@ -198,10 +217,10 @@ def crossing(events: Traceable) -> Traceable:
     def text(g: Flat, g_new: Flat, directions: Flat) -> dict[str, Any]:
         hit: Any = False
         for a, b, d in zip(g, g_new, directions, strict=True):
-            up = (a < 0.0) & (b >= 0.0) & (d >= 0.0)
-            down = (a > 0.0) & (b <= 0.0) & (d <= 0.0)
+            up = (a <= 0.0) & (b >= 0.0) & (a < b) & (d >= 0.0)
+            down = (a >= 0.0) & (b <= 0.0) & (a > b) & (d <= 0.0)
             hit = (up | down) if hit is False else hit | up | down
-        hit = flag(hit)
-        return {"hit": hit, "g_kept": [where(hit > 0.0, a, b) for a, b in zip(g, g_new, strict=True)]}
+        kept = [where((b < 0.0) | (b > 0.0), b, a) for a, b in zip(g, g_new, strict=True)]
+        return {"hit": flag(hit), "g_kept": kept}
 
     return program("crossing", text, {"g": size, "g_new": size, "directions": size})

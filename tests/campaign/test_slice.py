@@ -20,6 +20,7 @@ SLICE = {
     "files": 2000,
     "xacro": 200,
     "states": 2 * 16_384,
+    "edges": 24,
     "memory": 20,
     "device": 1,
 }

@@ -51,7 +51,7 @@ def run(options: Namespace) -> None:
     deliver(options, motion, ("q", "v", "tau", "energy"), f"{model.name}: {options.duration:g} s, {options.method}")
     if motion.status == "interrupted":
         raise KeyboardInterrupt  # what was computed has been delivered
-    if motion.status in ("failed", "max_steps"):
+    if motion.status in ("failed", "max_steps", "zeno"):
         raise LinkwiseError(
             "the simulation could not reach its end",
             got=f"{len(motion)} instants, the last at {motion.t[-1]:g} s" if len(motion) else "no instants",
