@@ -18,10 +18,13 @@ import numpy as np
 from linkwise.compiled.scalar_arrays import scalar_array
 from linkwise.once import cached_property
 from linkwise.spatial import scalar
+from linkwise.spatial.dual import Dual, parts_of_level
 from linkwise.tracing.block import ArraySpec, Block
 from linkwise.tracing.calls import CallingTracer
 from linkwise.tracing.passes import remove_dead
-from linkwise.tracing.replay import NUMBERS, Table, values
+from linkwise.tracing.program import Program
+from linkwise.tracing.program_derivatives import called, program_tangents
+from linkwise.tracing.replay import NUMBERS, Table
 
 Structure = Any  # the place of a number among the results; for lists and dicts a structure for each part; None
 
@@ -126,10 +129,19 @@ def is_of_the_user(kind: Hashable) -> bool:
     return any(base.__module__.partition(".")[0] not in ("linkwise", "builtins", "abc") for base in bases)
 
 
-def run_again(program: Block, arguments: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """The outputs of a program, flat, for flat vectors of any scalars."""
-    found = values(program, arguments, _ANY)
-    return [[found[number] for number in result] for result in program.results]
+def run_again(code: Block | Program, arguments: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """The outputs of a block or a program, flat, for flat vectors of any scalars."""
+    level = max((x.level for array in arguments for x in array if isinstance(x, Dual)), default=None)
+    if isinstance(code, Block) or level is None:
+        return called(code, arguments, _ANY)
+    parts = [parts_of_level(array, level) for array in arguments]
+    numbers = [values for values, _ in parts]
+    rates = program_tangents(code, numbers, [[{0: x} for x in rate] for _, rate in parts], _ANY, run_again)
+    found = run_again(code, numbers)
+    return [
+        [Dual(x, rate.get(0, 0.0), level) for x, rate in zip(array, moved, strict=True)]
+        for array, moved in zip(found, rates, strict=True)
+    ]
 
 
 def _taken(result: Any, tracer: CallingTracer, numbers: list[int]) -> Structure:

@@ -24,6 +24,8 @@ from linkwise.model_api.memory import Memory
 from linkwise.model_api.transmissions import add_pulled, joint_forces, length, speed, wrenches
 from linkwise.once import cached_property, once
 from linkwise.spatial.scalar import Scalar, tanh, where
+from linkwise.tracing.block import Block
+from linkwise.tracing.program import Call
 
 if TYPE_CHECKING:
     from linkwise.model_api.model import Model
@@ -212,7 +214,11 @@ class Acting:
     def reads_time(self) -> bool:
         """Whether forces or rates change with the time."""
         place = [name for name, _ in self.inputs].index("t")
-        return any(node[0] == "input" and node[1] == place for node in self.function.program.nodes)
+        program = self.function.program
+        if isinstance(program, Block):
+            return any(node[0] == "input" and node[1] == place for node in program.nodes)
+        name = program.inputs[place].name
+        return any(name in call.inputs for call in program.walk() if isinstance(call, Call))
 
     def _arguments(self, q: Any, v: Any) -> list[Any]:
         p = self.model.nominal_parameters if self.p is None else self.p

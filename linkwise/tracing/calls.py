@@ -134,10 +134,10 @@ class CallingTracer(Tracer):
         specs = [ArraySpec(output, (len(values),)) for output, values in outputs]
         inputs = [ArraySpec(own, (size,)), ArraySpec("captured", (len(captured),))]
         whole = self._composite(name, inputs, specs, numbers, given)
-        only = whole.statements[0]
-        alone = len(whole.statements) == 1 and isinstance(only, Call) and isinstance(only.code, Block)
-        code = _taking(only.code, inputs) if alone else whole
-        return code, [Traced(self, number) for number in captured]
+        around = [Traced(self, number) for number in captured]
+        if len(whole.statements) == 1 and len(whole.blocks) == 1 and isinstance(whole.codes[0], Block):
+            return _taking(whole.codes[0], inputs), around
+        return whole, around
 
     def _captured(self, array: int, outputs: Sequence[tuple[int, ...]]) -> list[int]:
         """Values that do not depend on an input array, of which values that do, or outputs, are made directly."""

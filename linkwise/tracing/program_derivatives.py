@@ -7,7 +7,7 @@ each result made once, and through counted loops, which remember the state that 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -93,9 +93,13 @@ def _stepped(program: Program, inputs: Sequence[Sequence[Number]], table: Table)
 
 # Forward.
 def program_tangents(
-    code: Code, inputs: Sequence[Sequence[Number]], directions: Sequence[Sequence[Tangent]], table: Table
+    code: Code,
+    inputs: Sequence[Sequence[Number]],
+    directions: Sequence[Sequence[Tangent]],
+    table: Table,
+    run: Callable[[Code, Sequence[Sequence[Number]]], list[list[Number]]] | None = None,
 ) -> list[list[Tangent]]:
-    """As :func:`linkwise.tracing.forward.tangents`, for a block or a program."""
+    """As :func:`linkwise.tracing.forward.tangents`, for a block or a program; ``run`` gives outputs for inputs."""
     if isinstance(code, Block):
         return tangents(code, inputs, directions, table)
     along = sorted({k for array in directions for tangent in array for k in tangent})
@@ -104,7 +108,9 @@ def program_tangents(
         return [[{} for _ in range(spec.size)] for spec in code.outputs]
     moved = _Forward(code, len(along), [b.name for k, b in enumerate(_inputs(code)) if k in moving])
     dense = [[x.get(k, 0.0) for x in directions[array] for k in along] for array in moving]
-    results = called(moved.program, [*inputs, *dense], table)[len(code.outputs) :]
+    given = [*inputs, *dense]
+    both = called(moved.program, given, table) if run is None else run(moved.program, given)
+    results = both[len(code.outputs) :]
     rates = dict(zip(moved.moving_outputs, results, strict=True))
     found: list[list[Tangent]] = []
     for buffer in _outputs(code):

@@ -227,3 +227,11 @@ def test_symbols_and_plain_numbers_loop_in_python():
 def test_mistakes(text, message):
     with pytest.raises(lw.InputError, match=message):
         compiled(text)
+
+
+def test_a_compiled_function_with_a_loop_inside_another_text():
+    inner = compiled()
+    outer = compiled(lambda m, x, a: inner(x, a).sum() * a)
+    np.testing.assert_allclose(outer(X, A), spiral_in_python(X, A[:, None]).sum(-1) * A, rtol=1e-12)
+    _, rate = derivative(lambda s: list(inner(np.array(s[:3], object), s[3])), [*X[0], A[0]], [1.0, 0.0, 0.0, 0.0])
+    np.testing.assert_allclose([float(x) for x in rate], inner.jacobian("x")(X[0], A[0])[:, 0], rtol=1e-12)
