@@ -71,7 +71,7 @@ class Scope:
 
     def find(self, name: str, at: Element, what: str) -> Place:
         """The place of this name; names of nested models come before ``::``."""
-        if name in ("__model__", "__root__") or (name == "world" and self.place.kind == "world"):
+        if name == ("world" if self.place.kind == "world" else "__model__"):
             return self.place
         scope: Scope = self
         rest = name
@@ -100,7 +100,7 @@ class Scope:
             file=self.values.file,
             line=at.line,
             got=shown(name),
-            allowed=f"__model__, {unknown.allowed}",
+            allowed=f"{'world' if self.place.kind == 'world' else '__model__'}, {unknown.allowed}",
             do=do,
         )
 
