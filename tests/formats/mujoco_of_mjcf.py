@@ -132,13 +132,13 @@ def errors(beside: Beside, rng: np.random.Generator, states: int = 3) -> Errors:
             _relative(model.bias_force(q, v), h),
             _relative(tau, M @ vdot + h),
             _relative(model.forward_dynamics(q, v, tau), beside.acceleration(q, v, tau)),
-            _driven(beside, model, q, v, rng),
+            driven(beside, model, q, v, rng),
         ]
         worst = np.maximum(worst, here)
     return Errors(*worst.tolist())
 
 
-def _driven(beside: Beside, model: lw.Model, q: Array, v: Array, rng: np.random.Generator) -> float:
+def driven(beside: Beside, model: lw.Model, q: Array, v: Array, rng: np.random.Generator) -> float:
     """With everything that acts, but limits and dry friction, which MuJoCo has among its constraints."""
     m = beside.m
     motion = Motion(model, (), lw.JointRules(limits="ignore", friction=False), 0)

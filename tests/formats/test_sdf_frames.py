@@ -1,6 +1,6 @@
-"""The format's rules of frames, one by one: the pose that each asks for, worked out by hand, and the link that carries it.
+"""The format's rules of frames, one by one: the pose that each asks for, worked out by hand, and the link that carries.
 
-The rules are those of libsdformat 16 (``FrameSemantics.cc``, ``Model.cc``, ``parser.cc``). A quarter turn about z, ``Q``,
+The rules are those of libsdformat (``FrameSemantics.cc``, ``Model.cc``, ``parser.cc``). A quarter turn about z, ``Q``,
 takes x to y and y to -x; poses are in the world with every joint at zero.
 """
 
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -53,13 +53,14 @@ def include(inside: str, attributes: str = "") -> str:
     return f"<include {attributes}><uri>part.sdf</uri>{inside}</include>"
 
 
-class Rule(NamedTuple):
+@dataclass(frozen=True)
+class Rule:
     """A rule: what it says, a file, the poses (x, y, z, turn about z) of names in it, and the links that carry them."""
 
     says: str
     inside: str
     poses: dict[str, tuple[float, float, float, float]]
-    carried: dict[str, str] = {}
+    carried: dict[str, str] = field(default_factory=dict)
     part: str = ""
     """The model of the file ``part.sdf``."""
 

@@ -59,6 +59,7 @@ class Scope:
         prefix: what the names in it get in front.
         place: the frame of the model or world itself.
         around: the scope whose names this one shares, where the model was merged into another.
+        includes: how many files it was included through.
     """
 
     values: Values
@@ -68,6 +69,7 @@ class Scope:
     place: Place = field(init=False)
     around: Scope | None = None
     static: bool = False
+    includes: int = 0
 
     def find(self, name: str, at: Element, what: str) -> Place:
         """The place of this name; names of nested models come before ``::``."""

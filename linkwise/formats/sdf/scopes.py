@@ -80,7 +80,8 @@ class Contents:
         """A ``<model>``; not `named`: what is in it needs no prefix."""
         values = around.values
         name = values.text(element, "name", of="a model")
-        inner = Scope(values, around.version, around.prefix + (f"{name}::" if named else ""))
+        prefix = around.prefix + (f"{name}::" if named else "")
+        inner = Scope(values, around.version, prefix, includes=around.includes)
         written = read_pose(element, values, of=f"model {shown(name)}")
         self._filled(element, element, name, inner, around, written, home, depth)
 
@@ -88,7 +89,7 @@ class Contents:
         """The model in an included file; nothing where it has something else, a light for instance."""
         values = around.values
         uri = values.content(values.required_child(element, "uri", of="an include"), of="an include")
-        root, file, folder = self.library.open(uri, element, values, home, depth)
+        root, file, folder = self.library.open(uri, element, values, home, around.includes + 1)
         theirs = Values(file, values.snap)
         if root.tag != "sdf":
             theirs.fail("the included file is not SDF", root, got=f"<{root.tag[:40]}>", allowed="<sdf>")
@@ -103,7 +104,8 @@ class Contents:
         override = values.child(element, "name")
         name = theirs.text(model, "name", of="a model") if override is None else values.content(override, of=of)
         merge = values.flag(element.attributes.get("merge", "false"), element, "the attribute 'merge'", of=of)
-        inner = Scope(theirs, version, around.prefix + ("" if merge else f"{name}::"), around=around if merge else None)
+        prefix = around.prefix + ("" if merge else f"{name}::")
+        inner = Scope(theirs, version, prefix, around=around if merge else None, includes=around.includes + 1)
         placed = values.child(element, "pose") is not None
         written = read_pose(element if placed else model, values if placed else theirs, of=f"model {shown(name)}")
         if not placed:
