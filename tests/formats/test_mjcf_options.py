@@ -137,7 +137,8 @@ def test_flags_within_constraint(other: str) -> None:
 
 OTHER = {
     "timestep": "0.01", "integrator": "RK4", "gravity": "1 2 3", "magnetic": "1 2 3", "wind": "3 0 0", "impratio": "2",
-    "cone": "elliptic", "o_margin": "0.1", "o_solref": "0.1 1", "o_solimp": "0.5 0.6 0.1 0.5 2", "o_friction": "2 2 1 1 1",
+    "cone": "elliptic", "o_margin": "0.1", "o_solref": "0.1 1", "o_solimp": "0.5 0.6 0.1 0.5 2",
+    "o_friction": "2 2 1 1 1",
     "ccd_iterations": "9", "ccd_tolerance": "1e-3", "sdf_iterations": "3", "sdf_initpoints": "9", "jacobian": "sparse",
     "solver": "CG", "iterations": "9", "tolerance": "1e-3", "ls_iterations": "9", "ls_tolerance": "0.1",
     "noslip_iterations": "9", "noslip_tolerance": "1e-3", "sleep_tolerance": "1", "actuatorgroupdisable": "4",

@@ -196,7 +196,7 @@ class _Writer:
                 continue
             for word in text.split():
                 if _NUMBER.fullmatch(word) and not abs(float(word)) <= _LARGEST_NUMBER:
-                    if word.lower().lstrip("+-") == "inf" and "range" in name:
+                    if word.lower().lstrip("+-") == "inf" and ("range" in name or name == "springlength"):
                         continue
                     self.reader.fail(
                         f"the attribute {name!r} of <{element.tag}> is not a number that a mechanism can have",

@@ -1,8 +1,8 @@
 """The switches and options of the format, one line each: used here, without effect here, or left out and said.
 
-Without effect is what is about contact, about the softness of MuJoCo's constraints (here they hold exactly) and about how
-MuJoCo goes from one time to the next. The attributes of ``<compiler>`` are resolved by MuJoCo's own compiler, but for the
-folders of files (`linkwise.formats.mjcf.document`).
+Without effect is what is about contact, about the softness of MuJoCo's constraints (here they hold exactly) and about
+how MuJoCo goes from one time to the next. The attributes of ``<compiler>`` are resolved by MuJoCo's own compiler, but
+for the folders of files (`linkwise.formats.mjcf.document`).
 """
 
 from __future__ import annotations
