@@ -7,12 +7,15 @@ from campaign.trials.bounds import Bounds
 from campaign.trials.calls import Calls
 from campaign.trials.collections import Collections
 from campaign.trials.device import Device
+from campaign.trials.exports import Exports
 from campaign.trials.files import Files
 from campaign.trials.forks import Forks
+from campaign.trials.frames import Frames
 from campaign.trials.interrupts import Interrupts
 from campaign.trials.memory import Memory
 from campaign.trials.sanitizers import Sanitizers
 from campaign.trials.states import States
+from campaign.trials.switches import Switches
 
 KINDS: dict[str, Trial] = {
     trial.name: trial
@@ -24,6 +27,9 @@ KINDS: dict[str, Trial] = {
         Forks(),
         Collections(),
         Files(),
+        Frames(),
+        Switches(),
+        Exports(),
         States(),
         Memory(),
         Device(),

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 import warnings
-from typing import Any
 
 import numpy as np
 import pytest
 
 import linkwise as lw
 from linkwise.formats.compare import compare
-from linkwise.formats.mjcf import to_mujoco
 from linkwise.formats.mjcf.options import FLAGS, NOTHING, OPTIONS, USED
-from linkwise.sim.motion import Motion
-from tests.formats.mujoco_of_mjcf import Beside, errors, mujoco
+from tests.formats.mujoco_of_mjcf import Beside, errors, motion_problem, mujoco
 
 ENABLED = {"override", "energy", "fwdinv", "invdiscrete", "sleep", "diagexact", "ipc", "speculative"}
 """Flags that are off where the file does not say."""
@@ -48,38 +45,8 @@ def read(text: str) -> tuple[lw.Model, str]:
 
 
 def same_motion(text: str, model: lw.Model) -> None:
-    """Accelerations without constraints, the kinds of constraints that act, and the readings of sensors."""
-    m = mujoco.MjModel.from_xml_string(text)
-    open_model = model
-    for closure in model.closures:
-        open_model = open_model.without_closure(closure.name)
-    rng = np.random.default_rng(0)
-    data = mujoco.MjData(m)
-    u = np.array([4.0, -2.0])
-    for _ in range(3):
-        q, v = rng.uniform(0.2, 1.0, model.nq), rng.uniform(-1.0, 1.0, model.nv)
-        data.qpos[:], data.qvel[:] = to_mujoco(model, q, v)
-        data.ctrl[:] = u
-        mujoco.mj_forward(m, data)
-        ours = acceleration(open_model, q, v, {"m": u[0], "p": u[1]}, lw.JointRules(limits="ignore", friction=False))
-        np.testing.assert_allclose(ours, data.qacc_smooth, rtol=1e-9, atol=1e-9)
-        kinds = {mujoco.mjtConstraint(int(kind)).name.split("_")[1] for kind in data.efc_type[: data.nefc]}
-        limited = any(np.isfinite([limit.lower, limit.upper]).any() for joint in model.joints for limit in joint.limits)
-        rubbing = any(any(joint.friction) for joint in model.joints)
-        here = {"EQUALITY": bool(model.closures), "FRICTION": rubbing, "LIMIT": limited}
-        assert kinds == {kind for kind, acts in here.items() if acts}
-        if not kinds:  # then all that MuJoCo has acts here, under the usual rules
-            everything = acceleration(model, q, v, {"m": u[0], "p": u[1]}, lw.JointRules())
-            np.testing.assert_allclose(everything, data.qacc, rtol=1e-9, atol=1e-9)
-
-
-def acceleration(model: lw.Model, q: Any, v: Any, u: dict[str, float], rules: lw.JointRules) -> Any:
-    motion = Motion(model, (), rules, 0)
-    tau = np.array(motion.joint_losses(q, v), float)
-    if model.actuators:
-        drives = lw.Actuators(model, [u[actuator.name] for actuator in model.actuators])
-        tau = tau + np.array(drives.force(0.0, q, v, (), ()), float)
-    return model.forward_dynamics(q, v, tau)
+    """Accelerations, and the kinds of constraints that act."""
+    assert not motion_problem(model, text, np.random.default_rng(0), states=4)
 
 
 def schema() -> dict[str, list[str]]:
