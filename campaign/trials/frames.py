@@ -44,6 +44,7 @@ class Resolver:
         self.root = "" if top.tag == "world" else top.attrib["name"]
 
     def add(self, element: ET.Element, scope: str) -> None:
+        """Take in an element, and what is in it."""
         if element.tag not in ("model", "link", "joint", "frame"):
             return
         name = self.full(scope, element.attrib["name"])
@@ -61,6 +62,7 @@ class Resolver:
             self.add(child, name)
 
     def full(self, scope: str, name: str) -> str:
+        """The full name of what a name means in a scope; where there is none, of the scope itself."""
         if name in ("", "__model__", "world"):
             return scope
         return f"{scope}::{name}".removesuffix("::__model__") if scope else name.removesuffix("::__model__")
@@ -134,6 +136,7 @@ class Writer:
         self.rng, self.count = rng, 0
 
     def file(self) -> str:
+        """A file of one model, or of a world."""
         version = self.rng.choice(["1.8", "1.9", "1.10", "1.12"])
         if self.rng.random() < 0.5:
             return f'<sdf version="{version}">{self.model(2, [], root=True)}</sdf>'
@@ -144,13 +147,16 @@ class Writer:
         return f'<sdf version="{version}"><world name="w">{self.mixed(parts)}</world></sdf>'
 
     def mixed(self, parts: list[str]) -> str:
+        """In any order: names may be used before they appear."""
         return "".join(self.rng.permutation(np.array(parts, object)))
 
     def name(self, kind: str) -> str:
+        """A new name."""
         self.count += 1
         return f"{kind}{self.count}"
 
     def pose(self, known: list[str], chance: float = 0.8, to: float = 0.6) -> str:
+        """A pose in one of the known frames, in any of the ways to write it; or none."""
         if self.rng.random() > chance:
             return ""
         relative = f' relative_to="{self.rng.choice(known)}"' if known and self.rng.random() < to else ""
@@ -164,6 +170,7 @@ class Writer:
         return f"<pose{relative}{more}>{place} {turn}</pose>" if self.rng.random() < 0.9 else f"<pose{relative}/>"
 
     def frame(self, known: list[str], scope: str) -> str:
+        """A frame; rarely one that refers to itself."""
         name = self.name("f")
         usable = [*known, scope] if self.rng.random() < 0.95 else [*known, scope, name]
         attached = f' attached_to="{self.rng.choice(usable)}"' if self.rng.random() < 0.7 else ""
