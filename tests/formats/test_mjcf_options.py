@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -162,8 +163,9 @@ COMPILER = {
 
 
 @pytest.mark.parametrize("attribute", COMPILER)
-def test_an_attribute_of_the_compiler(attribute: str) -> None:
+def test_an_attribute_of_the_compiler(attribute: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Among them are those that change masses, angles, and what is fused: they are MuJoCo's own to resolve."""
+    monkeypatch.chdir(tmp_path)  # MuJoCo writes a log about what it will not have for long
     extra = '<body name="weld"><geom size="0.1" contype="0" conaffinity="0"/></body></body></worldbody>'
     free = '<body pos="0 0 3"><freejoint/><geom type="box" size="0.1 0.2 0.3" pos="0.1 0 0" euler="0 0 30"/></body>'
     text = arm(compiler=f'{attribute}="{COMPILER[attribute]}"').replace("</body></worldbody>", extra)
