@@ -14,7 +14,7 @@ import linkwise as lw
 from linkwise.algorithms.catalogue import Trees
 from linkwise.formats.mjcf import to_mujoco
 from linkwise.sim.motion import Motion
-from tests.oracles.eager import Eager
+from tests.oracles.eager import Eager, relative_error
 
 mujoco: Any = __import__("pytest").importorskip("mujoco")
 
@@ -206,7 +206,7 @@ def motion_problem(model: lw.Model, text: str, rng: np.random.Generator, states:
         T, extra = beside.T(q), beside.T_rate(q, v) @ data.qvel
         u = {mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_ACTUATOR, i): float(data.ctrl[i]) for i in range(m.nu)}
         smooth = lw.JointRules(limits="ignore", friction=False)
-        error = _relative(_all_acting(open_model, trees, q, v, u, smooth), T @ data.qacc_smooth + extra)
+        error = relative_error(_all_acting(open_model, trees, q, v, u, smooth), T @ data.qacc_smooth + extra)
         if not error < 1e-8:
             return f"the acceleration is off by {error:.1e}"
         there = {mujoco.mjtConstraint(int(kind)).name.split("_")[1] for kind in data.efc_type[: data.nefc]}
@@ -220,7 +220,7 @@ def motion_problem(model: lw.Model, text: str, rng: np.random.Generator, states:
             return f"constraints there: {there}; here: {own}"
         if there:
             continue
-        error = _relative(_all_acting(open_model, trees, q, v, u, lw.JointRules()), T @ data.qacc + extra)
+        error = relative_error(_all_acting(open_model, trees, q, v, u, lw.JointRules()), T @ data.qacc + extra)
         if not error < 1e-8:
             return f"the acceleration under our usual rules is off by {error:.1e}"
     return ""
