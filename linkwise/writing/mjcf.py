@@ -121,6 +121,9 @@ class _Writer:
             self.close(closure)
         for actuator in m.actuators:
             self.drive(actuator)
+        outside = [each.name for each in m.actuators if not isinstance(each.transmission, JointTransmission)]
+        if outside and np.isfinite([limit.effort for joint in m.joints for limit in joint.limits]).any():
+            self.lost.add(f"that effort limits are of drives at joints: in MuJoCo they hold for {outside[0]!r} too")
         for spring in m.springs:
             self.spring(spring)
         for sensor in m.sensors:

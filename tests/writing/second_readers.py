@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import linkwise as lw
+from linkwise.sim.motion import Motion
 from linkwise.writing.mjcf import mjcf_text
 from linkwise.writing.urdf import urdf_text
 from tests.oracles.eager import Eager, relative_error
@@ -39,7 +40,36 @@ def random_export(rng: Rng, largest: int = 6) -> lw.Model:
         name=str(rng.choice(["random", 'a "b" & <c>', "é"])),
     )
     joints = tuple(_equipped(joint, rng) for joint in model.joints)
-    return replace(model, joints=joints)
+    return _driven(replace(model, joints=joints), rng)
+
+
+def _driven(model: lw.Model, rng: Rng) -> lw.Model:
+    """With actuators and springs along joints, at a frame and through space."""
+
+    def pair(low: float, high: float) -> tuple[float, float]:
+        a, b = (float(x) for x in np.sort(rng.uniform(low, high, 2)))
+        return [(a, b), (-math.inf, b), (a, math.inf)][rng.integers(3)]
+
+    names = [joint.name for joint in model.joints if joint.nq == joint.nv and type(joint.type) is not lw.Planar]
+    gears = {name: rng.normal(size=model.joint(name).nv).tolist() for name in names}
+    ways: list[Any] = [lw.JointTransmission({name: gear}) for name, gear in gears.items()]
+    ways += [lw.JointTransmission({joint.name: rng.normal(size=3).tolist()})
+             for joint in model.joints if type(joint.type) is lw.Spherical]  # fmt: skip
+    ways += [lw.JointTransmission(gears)] if len(gears) > 1 else []
+    ways.append(lw.FrameTransmission("tool", tuple(rng.normal(size=6).tolist())))
+    through = lw.PathTransmission(((("tool", model.bodies[0].name), float(rng.uniform(0.5, 2.0))),))
+    ways += [through] * (len(model.bodies) > 1)
+    drives = [
+        lw.Actuator(f"drive{k}", way, gain=tuple(rng.normal(size=3).tolist()), bias=tuple(rng.normal(size=3).tolist()),
+                    control_range=pair(-2, 2), force_range=pair(-9, 9))
+        for k, way in enumerate(ways) if rng.random() < 0.5
+    ]  # fmt: skip
+    alike = [way for way in ways if not isinstance(way, lw.FrameTransmission)]
+    springs = [
+        lw.Spring(f"drive{k}", way, float(rng.uniform(1, 9)), float(rng.uniform(0, 1)), pair(-1, 1))
+        for k, way in enumerate(alike) if rng.random() < 0.3
+    ]  # fmt: skip
+    return model.with_actuators(drives).with_springs(springs)
 
 
 def _equipped(joint: Any, rng: Rng) -> Any:
@@ -135,7 +165,34 @@ def mujoco_problem(model: lw.Model, rng: Rng) -> str:
         return "a configuration is another one there"
     if not turning and any("coordinates" in each for each in lost):
         return f"the coordinates are said to be lost: {lost}"
-    return _mujoco_details(model, m)
+    return _mujoco_details(model, m) or _drive_problem(model, m, q, v, them, lost, rng)
+
+
+def _drive_problem(model: lw.Model, m: Any, q: Any, v: Any, them: Theirs, lost: list[str], rng: Rng) -> str:
+    """Accelerations with drives and springs, where coordinates are the same but for their order and nothing was lost."""
+    import mujoco
+
+    said = [each for each in lost if "order" not in each and "velocity" not in each and "run-time" not in each]
+    if said or them.turns or m.nv != model.nv:
+        return ""
+    data = mujoco.MjData(m)
+    u = rng.uniform(-3.0, 3.0, len(model.actuators))
+    data.qpos[:], data.qvel[:] = them.q, them.T @ v
+    for actuator, control in zip(model.actuators, u, strict=True):
+        data.ctrl[m.actuator(actuator.name).id] = control
+    mujoco.mj_forward(m, data)
+    motion = Motion(model, (), lw.JointRules(limits="ignore", friction=False), 0)
+    tau = np.array(motion.joint_losses(q, v), float)
+    outside = motion.body_forces(0.0, q, v, (), ())
+    f_ext = np.zeros((len(model.bodies), 6)) if outside is None else np.array(outside, float)
+    if model.actuators:
+        drives = lw.Actuators(model, u)
+        tau += np.clip(np.array(drives.force(0.0, q, v, (), ()), float), -model.effort_limit, model.effort_limit)
+        for body, wrench in (drives.wrench(0.0, q, v, (), ()) or {}).items():
+            f_ext[model.body(body).index] += np.array(wrench, float)
+    ours = them.T @ Eager(model).forward_dynamics(q, v, tau, f_ext=f_ext)
+    error = relative_error(data.qacc, ours)
+    return "" if error < 1e-8 else f"the acceleration with drives and springs is off by {error:.1e}"
 
 
 def _mujoco_state(model: lw.Model, m: Any, q: Any) -> Theirs:
