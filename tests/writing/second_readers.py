@@ -169,7 +169,7 @@ def mujoco_problem(model: lw.Model, rng: Rng) -> str:
 
 
 def _drive_problem(model: lw.Model, m: Any, q: Any, v: Any, them: Theirs, lost: list[str], rng: Rng) -> str:
-    """Accelerations with drives and springs, where coordinates are the same but for their order and nothing was lost."""
+    """Accelerations with drives and springs, where coordinates are the same but for order and nothing was lost."""
     import mujoco
 
     said = [each for each in lost if "order" not in each and "velocity" not in each and "run-time" not in each]
