@@ -103,8 +103,10 @@ class _Writer:
             "body": {"world", *(body.name for body in m.bodies)},
             "joint": {joint.name for joint in m.joints},
             "site": {frame.name for frame in m.frames},
+            "equality": {closure.name for closure in m.closures},
             "tendon": set(),
         }
+        self.frames = frozenset(self.taken["site"])
 
     def unused(self, kind: str, wanted: str) -> str:
         """A name that nothing else of this kind has."""
@@ -300,8 +302,7 @@ class _Writer:
 
     def site(self, name: str, body: int, X: Pose) -> str:
         if name not in self.sites:
-            known = any(frame.name == name for frame in self.mechanism.frames)
-            self.sites[name] = name if known else self.unused("site", name)
+            self.sites[name] = name if name in self.frames else self.unused("site", name)
             element(self.at[body], "site", name=self.sites[name], **_place(np.array(X)))
         return self.sites[name]
 
@@ -323,7 +324,8 @@ class _Writer:
             out = np.eye(4)
             out[:3, 3] = kind.axis
             element(self.equality, "connect", name=closure.name, **ends)
-            element(self.equality, "connect", name=f"{closure.name}/2", **self.sites_of(closure, "2", out))
+            second = self.unused("equality", f"{closure.name}/2")
+            element(self.equality, "connect", name=second, **self.sites_of(closure, "2", out))
             return True
         return False
 
