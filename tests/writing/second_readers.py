@@ -147,7 +147,12 @@ def mujoco_problem(model: lw.Model, rng: Rng) -> str:
     data.qpos[:] = them.q
     mujoco.mj_forward(m, data)
     poses = {body.name: _pose(data.body(body.name).xpos, data.body(body.name).xmat) for body in model.bodies}
-    poses |= {frame.name: _pose(data.site(frame.name).xpos, data.site(frame.name).xmat) for frame in model.frames}
+    for (
+        frame
+    ) in model.frames:  # by what MuJoCo read: as it runs, it takes a site that is turned by 1e-7 for one that is not
+        site = m.site(frame.name)
+        on = m.site_bodyid[site.id]
+        poses[frame.name] = _pose(data.xpos[on], data.xmat[on]) @ _pose(site.pos, _rotation(site.quat))
     places = data.xpos.copy()
     M = np.zeros((m.nv, m.nv))
     mujoco.mj_fullM(m, data, M)
