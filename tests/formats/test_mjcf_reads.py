@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from linkwise.sim.transmissions import length, speed, wrenches
 
 import linkwise as lw
 from linkwise.formats.mjcf import from_mujoco, to_mujoco
+from linkwise.model_api.transmissions import length, speed, wrenches
 from tests.formats.mujoco_of_mjcf import Beside, driven, errors, mujoco, random_state
 
 EVERYTHING = """
