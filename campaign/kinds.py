@@ -9,12 +9,15 @@ from campaign.trials.captures import Captures
 from campaign.trials.collections import Collections
 from campaign.trials.device import Device
 from campaign.trials.edges import Edges
+from campaign.trials.exports import Exports
 from campaign.trials.files import Files
 from campaign.trials.forks import Forks
+from campaign.trials.frames import Frames
 from campaign.trials.interrupts import Interrupts
 from campaign.trials.memory import Memory
 from campaign.trials.sanitizers import Sanitizers
 from campaign.trials.states import States
+from campaign.trials.switches import Switches
 from campaign.trials.xacro import Xacro
 
 KINDS: dict[str, Trial] = {
@@ -29,6 +32,9 @@ KINDS: dict[str, Trial] = {
         Captures(),
         Files(),
         Xacro(),
+        Frames(),
+        Switches(),
+        Exports(),
         States(),
         Edges(),
         Memory(),

@@ -40,6 +40,7 @@ def random_tree(
     armature: float = 0.5,
     structured: float = 0.5,
     almost: float = 0.1,
+    joint_frames: float = 0.0,
     gravity: Sequence[float] | None = None,
     name: str = "random",
 ) -> lw.Model:
@@ -55,6 +56,7 @@ def random_tree(
         armature: chance that a joint has rotor inertia.
         structured: chance of each constant being a special one: a coordinate axis, a quarter turn, no shift.
         almost: chance of a placement being off by a turn between 1e-16 and 1e-2 rad: axes that are nearly parallel.
+        joint_frames: chance that a joint's frame is not its body's.
         gravity: three numbers; random if not given.
         name: of the model.
     """
@@ -83,6 +85,7 @@ def random_tree(
             joint_name=f"joint{k}",
             armature=rng.uniform(0.01, 0.5, size=joint.nv) if rng.random() < armature and not free_root else 0.0,
             mimic=follows,
+            joint_frame=random_placement(rng, structured) if joint_frames and rng.random() < joint_frames else None,
         )
         names.append(f"body{k}")
         if joint.nv == 1 and joint.nq == 1 and follows is None:

@@ -22,7 +22,7 @@ import numpy as np
 from linkwise.errors import InputError, ModelWarning, UnknownNameError
 from linkwise.formats.colours import RGBA, named_colours, urdf_colour
 from linkwise.formats.description import Description, JointType, JointWritten, LinkWritten
-from linkwise.formats.values import Values, shown
+from linkwise.formats.values import Values, bound, shown
 from linkwise.formats.xml import Element
 from linkwise.model.description import Geometry, JointLimits, Mimic
 from linkwise.model.placement import ANGLE_SNAP
@@ -139,13 +139,13 @@ def _limits(element: Element, written: str, values: Values, of: str) -> JointLim
     at = values.child(element, "limit")
     if at is None or written == "fixed":
         return None
-    velocity = abs(values.number(at, "velocity", math.inf, of=of, infinite=True))
-    effort = abs(values.number(at, "effort", math.inf, of=of, infinite=True))
+    velocity = bound(abs(values.number(at, "velocity", math.inf, of=of, infinite=True)))
+    effort = bound(abs(values.number(at, "effort", math.inf, of=of, infinite=True)))
     bounded = written in ("revolute", "prismatic") and ("lower" in at.attributes or "upper" in at.attributes)
     if not bounded:
         return JointLimits(velocity=velocity, effort=effort)
-    lower = values.number(at, "lower", 0.0, of=of, infinite=True)
-    upper = values.number(at, "upper", 0.0, of=of, infinite=True)
+    lower = bound(values.number(at, "lower", 0.0, of=of, infinite=True))
+    upper = bound(values.number(at, "upper", 0.0, of=of, infinite=True))
     try:
         return JointLimits(lower, upper, velocity, effort)
     except InputError as error:

@@ -16,13 +16,19 @@ from linkwise.errors import ModelFileError
 from linkwise.formats.xml import Element
 from linkwise.model.placement import ANGLE_SNAP, Array, pose, rotation_rpy
 
-__all__ = ["Values", "shown"]
+__all__ = ["Values", "bound", "shown"]
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
 _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.ASCII | re.IGNORECASE)
 _LARGEST = 1e30
+_UNLIMITED = 1e15  # files say "no limit" by 1e16, by 1e30 and by the largest double
 _LONGEST = 400
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
+
+
+def bound(x: float) -> float:
+    """A limit that a file has; infinite where it is beyond all mechanisms."""
+    return math.copysign(math.inf, x) if abs(x) >= _UNLIMITED else x
 
 
 def shown(text: str) -> str:

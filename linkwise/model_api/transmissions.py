@@ -12,12 +12,14 @@ import numpy as np
 
 from linkwise.compiled.scalar_arrays import scalar_array
 from linkwise.model.actuation import FrameTransmission, JointTransmission, PathTransmission, Transmission
-from linkwise.spatial.scalar import Scalar, sqrt
+from linkwise.spatial.scalar import Scalar, sqrt, where
 
 if TYPE_CHECKING:
     from linkwise.model_api.model import Model
 
 Vector = Any  # an object array or a sequence of scalars
+
+_COINCIDENT = 1e-15  # m: nearer than this, there is no direction from one point to the other
 
 
 def length(model: Model, transmission: Transmission, q: Vector, p: Vector | None = None) -> Scalar:
@@ -27,7 +29,7 @@ def length(model: Model, transmission: Transmission, q: Vector, p: Vector | None
         points = {frame: _pose(model, frame, q, p)[:3, 3] for frame in transmission.frames}
         for frames, factor in transmission.paths:
             for a, b in pairwise(frames):
-                total = total + _norm(points[b] - points[a]) * factor
+                total = total + _norm_and_unit(points[b] - points[a])[0] * factor
     for name, gear in transmission.gears if isinstance(transmission, JointTransmission) else ():
         joint = model.joint(name)
         own = list(q[joint.q_slice])
@@ -110,15 +112,21 @@ def _gradient(model: Model, transmission: PathTransmission, q: Vector, p: Vector
     found: dict[str, Any] = {frame: np.zeros(3, object) + 0.0 for frame in points}
     for frames, factor in transmission.paths:
         for a, b in pairwise(frames):
-            way = points[b] - points[a]
-            unit = way * (factor / _norm(way))
+            if model.frame(a).body == model.frame(b).body:
+                continue  # its length stays what it is
+            unit = _norm_and_unit(points[b] - points[a])[1] * factor
             found[b] = found[b] + unit
             found[a] = found[a] - unit
     return found
 
 
-def _norm(way: Any) -> Scalar:
-    return sqrt(way[0] * way[0] + way[1] * way[1] + way[2] * way[2])
+def _norm_and_unit(way: Any) -> tuple[Scalar, Any]:
+    """The length and direction of a vector; 0 and the x axis, as in MuJoCo, where it has none."""
+    square = way[0] * way[0] + way[1] * way[1] + way[2] * way[2]
+    apart = square > _COINCIDENT**2
+    length = sqrt(where(apart, square, 1.0))
+    unit = [where(apart, x / length, axis) for x, axis in zip(way, (1.0, 0.0, 0.0), strict=True)]
+    return where(apart, length, 0.0), np.array(unit, object)
 
 
 def _pose(model: Model, frame: str, q: Vector, p: Vector | None) -> Any:

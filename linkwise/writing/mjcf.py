@@ -1,7 +1,9 @@
 """A mechanism as MJCF.
 
-Joints of several freedoms become several joints of one body, which MuJoCo moves one after the other. What closes loops
-becomes equality constraints, which MuJoCo meets softly: the list of losses says so.
+Joints of several freedoms become several joints of one body, which MuJoCo moves one after the other. A ball turns with
+the axes of its body there; one whose frame is turned against the body gets a body of its own, to which the other is
+welded, and so does a free joint. What closes loops becomes equality constraints, which MuJoCo meets softly: the list of
+losses says so.
 """
 
 from __future__ import annotations
@@ -20,15 +22,17 @@ from linkwise.model import closures
 from linkwise.model.actuation import Actuator, FrameTransmission, JointTransmission, PathTransmission, Sensor, Spring
 from linkwise.model.closures.instances import ClosureInstance, RelationInstance
 from linkwise.model.description import Geometry, JointLimits
+from linkwise.model.frames import turn_z_to
 from linkwise.model.mechanism import Mechanism
 from linkwise.model.pieces import Body, JointInstance, Part, Pose
 from linkwise.model.placement import inverse_pose
 from linkwise.model.poses import is_identity, product
-from linkwise.writing.output import Losses, element, quaternion, text_of, vector, write_text
+from linkwise.spatial import quaternions
+from linkwise.writing.output import Losses, depth_first, element, quaternion, text_of, unused, vector, write_text
 
 __all__ = ["mjcf_text", "write_mjcf"]
 
-_LEAST_MOMENT = 1e-14
+_LEAST = 1e-14  # kg and kg m²: MuJoCo asks for more than 1e-15 of every body that moves
 _SENSORS = {
     "joint_position": ("jointpos", "joint"),
     "joint_velocity": ("jointvel", "joint"),
@@ -92,8 +96,21 @@ class _Writer:
         self.keys = ET.Element("keyframe")
         self.meshes: dict[tuple[str, tuple[float, ...]], str] = {}
         self.at: dict[int, ET.Element] = {-1: self.world}
-        self.sites: set[str] = set()
+        self.sites: dict[str, str] = {}
         self.unread: list[str] = []
+        self.steps: dict[str, list[tuple[str, int]]] = {}  # the joints that each of ours became, and their freedoms
+        self.taken = {
+            "body": {"world", *(body.name for body in m.bodies)},
+            "joint": {joint.name for joint in m.joints},
+            "site": {frame.name for frame in m.frames},
+            "equality": {closure.name for closure in m.closures},
+            "tendon": set(),
+        }
+        self.frames = frozenset(self.taken["site"])
+
+    def unused(self, kind: str, wanted: str) -> str:
+        """A name that nothing else of this kind has."""
+        return unused(wanted, self.taken[kind])
 
     def write(self) -> None:
         m = self.mechanism
@@ -106,11 +123,16 @@ class _Writer:
             self.close(closure)
         for actuator in m.actuators:
             self.drive(actuator)
+        outside = [each.name for each in m.actuators if not isinstance(each.transmission, JointTransmission)]
+        if outside and np.isfinite([limit.effort for joint in m.joints for limit in joint.limits]).any():
+            self.lost.add(f"that effort limits are of drives at joints: in MuJoCo they hold for {outside[0]!r} too")
         for spring in m.springs:
             self.spring(spring)
         for sensor in m.sensors:
             self.sensor(sensor)
         self.keyframes()
+        if depth_first(m) != list(range(len(m.bodies))):
+            self.lost.add("the order of the joints: MuJoCo goes through one branch after the other")
         for group in (self.tendons, self.equality, self.actuators, self.sensors, self.keys):
             if len(group):
                 self.root.append(group)
@@ -125,25 +147,38 @@ class _Writer:
     # -- bodies
 
     def body(self, body: Body, joint: JointInstance) -> None:
-        frame = np.array(body.joint_frame)
-        X = np.array(body.placement) @ inverse_pose(frame)
-        at = element(self.at[body.parent], "body", name=body.name, **_place(X))
+        frame, placement = np.array(body.joint_frame), np.array(body.placement)
+        turned = not np.array_equal(frame[:3, :3], np.eye(3))
+        free = type(joint.type) is joints.Free and not is_identity(body.joint_frame)
+        if free or (turned and type(joint.type) is joints.Spherical):
+            name = self.unused("body", f"{body.name}/{joint.name}")
+            carrier = element(self.at[body.parent], "body", name=name, **_place(placement))
+            self.joint(carrier, body, joint, np.eye(4))
+            at = element(carrier, "body", name=body.name, **_place(inverse_pose(frame)))
+        else:
+            at = element(self.at[body.parent], "body", name=body.name, **_place(placement @ inverse_pose(frame)))
+            self.joint(at, body, joint, frame)
         self.at[body.index] = at
-        self.joint(at, body, joint, frame)
         self.inertial(at, body)
         self.shapes(at, body.visuals, body.collisions)
 
     def inertial(self, at: ET.Element, body: Body) -> None:
-        """Of all parts together: MuJoCo asks for positive moments of every body that it is told of."""
+        """Of all parts together: MuJoCo asks for mass and positive moments of every body that moves."""
         mass, com, inertia = _together(body.parts)
-        if not mass:
-            if inertia.any():
-                self.lost.add(f"the inertia of {body.name!r}, which has no mass")
-            return
-        least = float(np.linalg.eigvalsh(inertia)[0])
-        if least < _LEAST_MOMENT:
-            inertia += (_LEAST_MOMENT - least) * np.eye(3)
+        if mass < _LEAST:
+            mass = _LEAST
+            self.lost.add(f"that {body.name!r} has no mass: MuJoCo asks for some, so that {_LEAST:g} kg were added")
+        moments = np.linalg.eigvalsh(inertia)
+        if moments[0] < _LEAST:
+            inertia += (_LEAST - moments[0]) * np.eye(3)
             self.lost.add(f"the inertia of {body.name!r}: MuJoCo asks for positive moments, so that some was added")
+        excess = moments[2] - moments[0] - moments[1]
+        if excess > -1e-12 * moments[2]:  # a flat body, or one that cannot be: rounding decides what MuJoCo refuses
+            inertia += (max(excess, 0.0) + 1e-12 * moments[2]) * np.eye(3)
+            if excess > 1e-12 * moments[2]:
+                self.lost.add(
+                    f"the inertia of {body.name!r}, which no body can have: MuJoCo refuses it, some was added"
+                )
         six = inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
         element(at, "inertial", pos=vector(com), mass=vector([mass]), fullinertia=vector(six))
 
@@ -194,7 +229,7 @@ class _Writer:
             steps = [("ball", None, 0)]
         elif type(kind) is joints.Free and body.parent < 0:
             element(at, "freejoint", name=joint.name)
-            if not is_identity(body.placement) or not is_identity(body.joint_frame):
+            if not is_identity(body.placement):
                 self.lost.add(f"the zero position of joint {joint.name!r}: free joints of MJCF count from the world")
             if any(joint.damping) or any(joint.friction) or any(joint.armature):
                 self.lost.add(f"damping, friction and armature of joint {joint.name!r}")
@@ -203,13 +238,15 @@ class _Writer:
             steps = self.several(joint)
         else:
             raise ModelError(f"joint {joint.name!r} cannot be written: it is a program", got=repr(kind))
+        self.steps[joint.name] = []
         for k, (tag, axis, freedom) in enumerate(steps):
-            name = joint.name if k == 0 else f"{joint.name}/{k + 1}"
+            name = joint.name if k == 0 else self.unused("joint", f"{joint.name}/{k + 1}")
+            self.steps[joint.name].append((name, freedom))
             direction = None if axis is None else vector(R @ np.array(axis))
             each = element(at, "joint", name=name, type=tag, pos=vector(p), axis=direction)
             self.details(each, joint, freedom)
         if type(kind) is joints.Helical:
-            slide = f"{joint.name}/slide"
+            slide = self.unused("joint", f"{joint.name}/slide")
             element(at, "joint", name=slide, type="slide", pos=vector(p), axis=vector(R @ np.array(kind.axis)))
             element(self.equality, "joint", joint1=slide, joint2=joint.name, polycoef=f"0 {vector([kind.pitch])} 0 0 0")
             self.lost.add(f"the screw {joint.name!r}: a turn and a slide, coupled softly")
@@ -221,24 +258,30 @@ class _Writer:
     def several(self, joint: JointInstance) -> list[tuple[str, Any, int]]:
         """Slides, then a turn or a ball: the same motion in other coordinates."""
         self.lost.add(f"the coordinates of joint {joint.name!r}: slides, then turns")
+        at = slice(3, 6) if isinstance(joint.type, joints.Free) else slice(1, 3)
+        turning = [what for what in ("armature", "friction") if any(getattr(joint, what)[at])]
+        turning += ["damping"] if len(set(joint.damping[at])) > 1 else []
+        turning += ["effort limits"] if any(math.isfinite(each.effort) for each in joint.limits[at]) else []
+        if turning:
+            self.lost.add(f"that the {', '.join(turning)} of joint {joint.name!r} turn with the body")
         if isinstance(joint.type, joints.Free):
             return [*(("slide", axis, 3 + k) for k, axis in enumerate(np.eye(3).tolist())), ("ball", None, 0)]
-        from linkwise.model.frames import turn_z_to
-
         x, y, z = turn_z_to(np.array(joint.type.axis)).T
         return [("slide", x, 1), ("slide", y, 2), ("hinge", z, 0)]
 
     def details(self, at: ET.Element, joint: JointInstance, freedom: int) -> None:
         limits = joint.limits[freedom] if joint.limits else JointLimits()
-        if math.isfinite(limits.lower) or math.isfinite(limits.upper):
-            at.set("range", vector([max(limits.lower, -1e10), min(limits.upper, 1e10)]))
-        if math.isfinite(limits.effort):
-            at.set("actuatorfrcrange", vector([-limits.effort, limits.effort]))
+        self.bounds(at, "range", (limits.lower, limits.upper), f"the limits of joint {joint.name!r}")
+        if at.get("type") != "ball":
+            effort = (-limits.effort, limits.effort)
+            self.bounds(at, "actuatorfrcrange", effort, f"the effort limits of joint {joint.name!r}")
+        elif math.isfinite(limits.effort):
+            self.lost.add(f"the effort limits of joint {joint.name!r}")
         if math.isfinite(limits.velocity):
             self.lost.add("limits of velocity")
         for what, tag in (("armature", "armature"), ("damping", "damping"), ("friction", "frictionloss")):
             values = getattr(joint, what)
-            if at.get("type") == "ball" and len(set(values[-3:])) > 1:
+            if at.get("type") == "ball" and len(set(values[freedom : freedom + 3])) > 1:
                 self.lost.add(f"the {what} of joint {joint.name!r}: a ball has one for all directions")
             if values and values[freedom]:
                 at.set(tag, vector([values[freedom]]))
@@ -246,13 +289,22 @@ class _Writer:
             at.set("stiffness", vector([joint.stiffness[freedom]]))
             at.set("springref", vector([joint.rest[freedom]]))
 
+    def bounds(self, at: ET.Element, tag: str, bounds: tuple[float, float], what: str) -> None:
+        """Write a range where there is one; MuJoCo takes one without room for none."""
+        if not any(map(math.isfinite, bounds)):
+            return
+        if bounds[0] < bounds[1]:
+            at.set(tag, vector(bounds))
+        else:
+            self.lost.add(f"{what}, between which there is no room")
+
     # -- places, constraints, drives, sensors
 
     def site(self, name: str, body: int, X: Pose) -> str:
         if name not in self.sites:
-            self.sites.add(name)
-            element(self.at[body], "site", name=name, **_place(np.array(X)))
-        return name
+            self.sites[name] = name if name in self.frames else self.unused("site", name)
+            element(self.at[body], "site", name=self.sites[name], **_place(np.array(X)))
+        return self.sites[name]
 
     def close(self, closure: ClosureInstance | RelationInstance) -> None:
         written = self.loop(closure) if isinstance(closure, ClosureInstance) else self.coupling(closure)
@@ -272,15 +324,20 @@ class _Writer:
             out = np.eye(4)
             out[:3, 3] = kind.axis
             element(self.equality, "connect", name=closure.name, **ends)
-            element(self.equality, "connect", name=f"{closure.name}/2", **self.sites_of(closure, "2", out))
+            second = self.unused("equality", f"{closure.name}/2")
+            element(self.equality, "connect", name=second, **self.sites_of(closure, "2", out))
             return True
         return False
 
     def sites_of(self, closure: ClosureInstance, suffix: str, X: Any) -> dict[str, str]:
         """The two places that a closure holds together, at X in each of its frames."""
-        a = self.site(f"{closure.name}/a{suffix}", closure.body_a, product(closure.placement_a, X))
-        b = self.site(f"{closure.name}/b{suffix}", closure.body_b, product(closure.placement_b, X))
-        return {"site1": a, "site2": b}
+        found = {}
+        for k, (side, body, placement) in enumerate(
+            (("a", closure.body_a, closure.placement_a), ("b", closure.body_b, closure.placement_b)), 1
+        ):
+            found[f"site{k}"] = name = self.unused("site", f"{closure.name}/{side}{suffix}")
+            element(self.at[body], "site", name=name, **_place(np.array(product(placement, X))))
+        return found
 
     def coupling(self, relation: RelationInstance) -> bool:
         """Write a relation between joints, if there is an equality for it."""
@@ -293,8 +350,8 @@ class _Writer:
         element(self.equality, "joint", name=relation.name, joint1=kind.joints[0], joint2=other, polycoef=vector(law))
         return True
 
-    def way(self, each: Actuator | Spring) -> dict[str, str]:
-        """The attributes of a transmission; several joints make a tendon."""
+    def way(self, each: Actuator | Spring) -> dict[str, str] | None:
+        """The attributes of a transmission; several joints make a tendon. None where there is no such way."""
         way = each.transmission
         if isinstance(way, PathTransmission):
             return self.path(each.name, way)
@@ -302,55 +359,56 @@ class _Writer:
             place = self.mechanism.frame(way.frame)
             name = self.site(way.frame, place.body, place.placement)
             return {"site": name, "gear": vector([*way.wrench[3:], *way.wrench[:3]])}
-        if len(way.gears) == 1 and isinstance(each, Actuator):
-            joint, gear = way.gears[0]
+        (joint, gear), *others = way.gears
+        if not others and isinstance(each, Actuator) and len(self.steps[joint]) == 1:
             return {"joint": joint, "gear": vector(gear)}
-        tendon = element(self.tendons, "fixed", name=f"{each.name}/tendon")
+        if any(type(self.mechanism.joint(joint).type) in (joints.Spherical, joints.Planar) for joint, _ in way.gears):
+            return None
+        tendon = element(self.tendons, "fixed", name=self.unused("tendon", f"{each.name}/tendon"))
         for joint, gear in way.gears:
-            if len(gear) != 1:
-                self.lost.add(f"the pull of {each.name!r} on joint {joint!r}")
-                continue
-            element(tendon, "joint", joint=joint, coef=vector(gear))
-        return {"tendon": f"{each.name}/tendon"}
+            for name, freedom in self.steps[joint]:
+                element(tendon, "joint", joint=name, coef=vector(gear[freedom : freedom + 1]))
+        return {"tendon": tendon.attrib["name"]}
 
     def path(self, name: str, way: PathTransmission) -> dict[str, str]:
         """A tendon through space: its branches, with a pulley before each."""
-        tendon = element(self.tendons, "spatial", name=f"{name}/tendon")
+        tendon = element(self.tendons, "spatial", name=self.unused("tendon", f"{name}/tendon"))
         for frames, factor in way.paths:
             if len(way.paths) > 1 or factor != 1.0:
                 element(tendon, "pulley", divisor=vector([1.0 / factor]))
             for frame in frames:
                 place = self.mechanism.frame(frame)
                 element(tendon, "site", site=self.site(frame, place.body, place.placement))
-        return {"tendon": f"{name}/tendon"}
+        return {"tendon": tendon.attrib["name"]}
 
     def drive(self, actuator: Actuator) -> None:
         more = self.way(actuator)
+        if more is None:
+            self.lost.add(f"actuator {actuator.name!r}")
+            return
         if any(actuator.gain[1:]):
             more |= {"gaintype": "affine"}
         if any(actuator.bias):
             more |= {"biastype": "affine", "biasprm": vector(actuator.bias)}
-        for what, tag in (("control_range", "ctrlrange"), ("force_range", "forcerange")):
-            low, high = getattr(actuator, what)
-            if math.isfinite(low) or math.isfinite(high):
-                more[tag] = vector([max(low, -1e10), min(high, 1e10)])
+        ranges = [("ctrlrange", actuator.control_range), ("forcerange", actuator.force_range)]
         if actuator.activation is not None:
-            kind = {"integrator": "integrator", "filter": "filter"}[actuator.activation.kind]
-            more |= {"dyntype": kind, "dynprm": vector([actuator.activation.time_constant])}
-            low, high = actuator.activation.range
-            if math.isfinite(low) or math.isfinite(high):
-                more["actrange"] = vector([max(low, -1e10), min(high, 1e10)])
-        element(self.actuators, "general", name=actuator.name, gainprm=vector(actuator.gain), **more)
+            more |= {"dyntype": actuator.activation.kind, "dynprm": vector([actuator.activation.time_constant])}
+            ranges.append(("actrange", actuator.activation.range))
+        at = element(self.actuators, "general", name=actuator.name, gainprm=vector(actuator.gain), **more)
+        for tag, bounds in ranges:
+            self.bounds(at, tag, bounds, f"the limits of actuator {actuator.name!r}")
 
     def spring(self, spring: Spring) -> None:
-        if isinstance(spring.transmission, FrameTransmission):
+        if isinstance(spring.transmission, FrameTransmission) or self.way(spring) is None:
             self.lost.add(f"spring {spring.name!r}")
             return
-        self.way(spring)
         tendon = self.tendons[-1]
         tendon.set("stiffness", vector([spring.stiffness]))
         tendon.set("damping", vector([spring.damping]))
-        tendon.set("springlength", vector(spring.rest))
+        low, high = spring.rest
+        if low == high == -1.0:  # a word of the format: the length in the reference configuration
+            low = high = math.nextafter(-1.0, -2.0)
+        tendon.set("springlength", vector([low, high]))
 
     def sensor(self, sensor: Sensor) -> None:
         if sensor.kind not in _SENSORS:
@@ -374,16 +432,28 @@ class _Writer:
 
     def keyframes(self) -> None:
         m = self.mechanism
-        simple = all(
-            type(j.type) in (joints.Revolute, joints.Prismatic, joints.Universal, joints.Cylindrical)
-            and j.mimic is None
-            for j in m.joints
-        )
         for name, q in m.configurations.items():
-            if simple:
-                element(self.keys, "key", name=name, qpos=vector(q))
-            else:
-                self.lost.add(f"configuration {name!r}: its coordinates are others in MJCF")
+            each = [_their_q(m.bodies[k], m.joints[k], q) for k in depth_first(m)]
+            element(self.keys, "key", name=name, qpos=vector(x for own in each for x in own))
+
+
+def _their_q(body: Body, joint: JointInstance, q: Any) -> list[float]:
+    """A joint's part of MuJoCo's qpos."""
+    own, kind = [float(x) for x in q[joint.q_slice]], joint.type
+    if joint.mimic is not None:
+        own = [joint.mimic.multiplier * own[0] + joint.mimic.offset]
+    if isinstance(kind, joints.Helical):
+        return [*own, kind.pitch * own[0]]
+    if isinstance(kind, joints.Planar):
+        return [*own[1:], own[0]]
+    if isinstance(kind, joints.Free):
+        turn, place = own[:4], own[4:]
+        if body.parent < 0 and not is_identity(body.placement):
+            P = np.array(body.placement)
+            place = (P[:3, :3] @ place + P[:3, 3]).tolist()
+            turn = list(quaternions.multiply(quaternion(P[:3, :3]), turn))
+        return [*place, *turn]
+    return own
 
 
 def _together(parts: tuple[Part, ...]) -> tuple[float, Any, Any]:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import InputError
+from linkwise.model.mechanism import Mechanism
 
-__all__ = ["Losses", "element", "quaternion", "rpy", "text_of", "vector", "write_text"]
+__all__ = ["Losses", "depth_first", "element", "quaternion", "rpy", "text_of", "unused", "vector", "write_text"]
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -34,18 +35,17 @@ def vector(numbers: Iterable[float]) -> str:
 
 def _number(x: float) -> str:
     x = float(x) + 0.0
-    return str(int(x)) if x == int(x) and abs(x) < 1e15 else repr(x) if math.isfinite(x) else str(x)
+    return str(int(x)) if abs(x) < 1e15 and x == int(x) else repr(x)
 
 
 def rpy(R: Any) -> tuple[float, float, float]:
     """Roll, pitch and yaw of a rotation: R = Rz(yaw) Ry(pitch) Rx(roll)."""
     R = np.asarray(R)
-    level = math.hypot(R[0, 0], R[1, 0])
-    pitch = math.atan2(-R[2, 0], level)
-    if level > 1e-9:
-        return math.atan2(R[2, 1], R[2, 2]), pitch, math.atan2(R[1, 0], R[0, 0])
-    # Looking straight up or down, roll and yaw turn about one line: all of it is given to the roll.
-    return math.atan2(-R[1, 2], R[1, 1]), pitch, 0.0
+    pitch = math.atan2(-R[2, 0], math.hypot(R[0, 0], R[1, 0]))
+    # Looking almost straight up or down, the yaw has few digits: so the roll is what that yaw leaves to be turned.
+    yaw = math.atan2(R[1, 0], R[0, 0])
+    c, s = math.cos(yaw), math.sin(yaw)
+    return math.atan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1]), pitch, yaw
 
 
 def quaternion(R: Any) -> tuple[float, float, float, float]:
@@ -66,6 +66,29 @@ def quaternion(R: Any) -> tuple[float, float, float, float]:
     ]
     w, x, y, z = np.array(rows[k]) / np.linalg.norm(rows[k])
     return float(w), float(x), float(y), float(z)
+
+
+def unused(wanted: str, taken: set[str]) -> str:
+    """A name like the one wanted that is not taken; it is then."""
+    name, count = wanted, 1
+    while name in taken:
+        count += 1
+        name = f"{wanted}_{count}"
+    taken.add(name)
+    return name
+
+
+def depth_first(mechanism: Mechanism) -> list[int]:
+    """The numbers of the bodies, one branch after the other: the order in which other programs count."""
+    children: dict[int, list[int]] = {}
+    for body in mechanism.bodies:
+        children.setdefault(body.parent, []).append(body.index)
+    order: list[int] = []
+    waiting = children.get(-1, [])[::-1]
+    while waiting:
+        order.append(waiting.pop())
+        waiting += children.get(order[-1], [])[::-1]
+    return order
 
 
 def element(parent: ET.Element, tag: str, **attributes: str | None) -> ET.Element:

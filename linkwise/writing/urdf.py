@@ -22,16 +22,17 @@ from linkwise.errors import ModelError
 from linkwise.model import closures
 from linkwise.model.closures.instances import ClosureInstance
 from linkwise.model.description import Geometry, JointLimits
+from linkwise.model.frames import turn_z_to
 from linkwise.model.mechanism import Mechanism
 from linkwise.model.pieces import IDENTITY, Body, JointInstance, Part, Pose
-from linkwise.model.placement import inverse_pose
-from linkwise.model.poses import is_identity, rows
+from linkwise.model.placement import inverse_pose, pose
+from linkwise.model.poses import is_identity, product, rows
 from linkwise.model.welding import moved_shape
-from linkwise.writing.output import Losses, element, rpy, text_of, vector, write_text
+from linkwise.writing.output import Losses, depth_first, element, rpy, text_of, unused, vector, write_text
 
 __all__ = ["urdf_text", "write_urdf"]
 
-_UNLIMITED = 1e30  # other readers ask for a number
+_UNLIMITED = 1e30  # other readers ask for a number; ours takes this one for none
 _USUAL_GRAVITY = (0.0, 0.0, -9.81)
 
 
@@ -74,7 +75,7 @@ class _Writer:
         for body, joint in zip(m.bodies, m.joints, strict=True):
             parent = "world" if body.parent < 0 else m.bodies[body.parent].name
             self.body(body, joint, parent)
-        if not _depth_first(m):
+        if depth_first(m) != list(range(len(m.bodies))):
             self.lost.add("the order of the joints: readers of URDF go through one branch after the other")
         if tuple(m.gravity) != _USUAL_GRAVITY:
             self.lost.add(f"gravity {m.gravity}: load(..., gravity=...)")
@@ -90,11 +91,15 @@ class _Writer:
 
     def body(self, body: Body, joint: JointInstance, parent: str) -> None:
         own = next((part for part in body.parts if part.name == body.name and is_identity(part.placement)), None)
-        seat = body.name if is_identity(body.joint_frame) else self.name(f"{body.name}_at_{joint.name}")
-        self.joint(joint, parent, seat, body.placement)
+        placement, frame = body.placement, body.joint_frame
+        if type(joint.type) is joints.Planar:  # readers disagree about the axis of a plane, unless it is z
+            turn = pose(R=turn_z_to(np.array(joint.type.axis)))
+            placement, frame = product(placement, turn), product(frame, turn)
+        seat = body.name if is_identity(frame) else self.name(f"{body.name}_at_{joint.name}")
+        self.joint(joint, parent, seat, placement)
         if seat != body.name:
             element(self.root, "link", name=seat)
-            self.fixed(seat, body.name, rows(inverse_pose(np.array(body.joint_frame))))
+            self.fixed(seat, body.name, rows(inverse_pose(np.array(frame))))
         others = tuple(part for part in body.parts if part is not own)
         at_parts = {part.name for part in others}
         self.link(
@@ -169,7 +174,7 @@ class _Writer:
         elif type(kind) is joints.Free:
             steps = [("floating", None, None)]
         elif type(kind) is joints.Planar:
-            steps = [("planar", kind.axis, None)]
+            steps = [("planar", (0.0, 0.0, 1.0), None)]
         elif type(kind) is joints.Universal:
             steps = [("revolute", kind.axis1, 0), ("revolute", kind.axis2, 1)]
         elif type(kind) is joints.Cylindrical:
@@ -235,10 +240,10 @@ class _Writer:
     # -- names that nothing else has
 
     def name(self, wanted: str) -> str:
-        return _unused(wanted, self.taken)
+        return unused(wanted, self.taken)
 
     def joint_name(self, wanted: str) -> str:
-        return _unused(wanted, self.joint_names)
+        return unused(wanted, self.joint_names)
 
 
 def _side_file(mechanism: Mechanism, lost: Losses) -> str:
@@ -279,28 +284,8 @@ def _side_file(mechanism: Mechanism, lost: Losses) -> str:
     return text + ("couplings:\n" + "\n".join(couplings) + "\n" if couplings else "")
 
 
-def _depth_first(mechanism: Mechanism) -> bool:
-    """Whether each branch comes as a whole before the next."""
-    open_ends = [-1]
-    for body in mechanism.bodies:
-        if body.parent not in open_ends:
-            return False
-        del open_ends[open_ends.index(body.parent) + 1 :]
-        open_ends.append(body.index)
-    return True
-
-
 def _quoted(name: str) -> str:
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _unused(wanted: str, taken: set[str]) -> str:
-    name, count = wanted, 1
-    while name in taken:
-        count += 1
-        name = f"{wanted}_{count}"
-    taken.add(name)
-    return name
 
 
 def _finite(x: float) -> str:

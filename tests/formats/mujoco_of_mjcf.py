@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import linkwise as lw
+from linkwise.algorithms.catalogue import Trees
 from linkwise.formats.mjcf import to_mujoco
 from linkwise.sim.motion import Motion
+from tests.oracles.eager import Eager, relative_error
 
 mujoco: Any = __import__("pytest").importorskip("mujoco")
 
@@ -101,7 +103,7 @@ class Beside:
 
 def random_state(model: lw.Model, rng: np.random.Generator) -> tuple[Array, Array]:
     """A configuration within a turn and a few metres of the initial one, and a velocity."""
-    q = model.integrate(model.configurations["initial"], rng.uniform(-1.0, 1.0, model.nv))
+    q = Eager(model).integrate(model.configurations["initial"], rng.uniform(-1.0, 1.0, model.nv))
     return q, rng.uniform(-1.0, 1.0, model.nv)
 
 
@@ -132,17 +134,17 @@ def errors(beside: Beside, rng: np.random.Generator, states: int = 3) -> Errors:
             _relative(model.bias_force(q, v), h),
             _relative(tau, M @ vdot + h),
             _relative(model.forward_dynamics(q, v, tau), beside.acceleration(q, v, tau)),
-            _driven(beside, model, q, v, rng),
+            driven(beside, model, q, v, rng),
         ]
         worst = np.maximum(worst, here)
     return Errors(*worst.tolist())
 
 
-def _driven(beside: Beside, model: lw.Model, q: Array, v: Array, rng: np.random.Generator) -> float:
+def driven(beside: Beside, model: lw.Model, q: Array, v: Array, rng: np.random.Generator) -> float:
     """With everything that acts, but limits and dry friction, which MuJoCo has among its constraints."""
     m = beside.m
     motion = Motion(model, (), lw.JointRules(limits="ignore", friction=False), 0)
-    tau = np.array(motion.joint_losses(q, v), float)
+    tau = np.array(motion.joint_losses(q, v, ()), float)
     outside = motion.body_forces(0.0, q, v, (), ())
     f_ext = np.zeros((len(model.bodies), 6)) if outside is None else np.array(outside, float)
     data = beside.at(q, v, passive=True)
@@ -181,6 +183,57 @@ def _driven(beside: Beside, model: lw.Model, q: Array, v: Array, rng: np.random.
     T = beside.T(q)
     theirs = beside.acceleration(q, v, np.linalg.inv(T).T @ driven, data=data)
     return _relative(model.forward_dynamics(q, v, tau, f_ext), theirs)
+
+
+def motion_problem(model: lw.Model, text: str, rng: np.random.Generator, states: int = 1) -> str:
+    """What MuJoCo, under the flags and options of the file, has otherwise than we do, or "".
+
+    Accelerations without constraints; which kinds of constraints act; and where none do, accelerations under our usual
+    rules, with dry friction and limits.
+    """
+    m = mujoco.MjModel.from_xml_string(text)
+    m.opt.disableflags = int(m.opt.disableflags) | int(mujoco.mjtDisableBit.mjDSBL_CONTACT)  # not simulated here
+    beside, data = Beside(model, m), mujoco.MjData(m)
+    open_model = model
+    for closure in model.closures:
+        open_model = open_model.without_closure(closure.name)
+    trees = Trees(open_model, None)
+    for _ in range(states):
+        q, v = random_state(model, rng)
+        data.qpos[:], data.qvel[:] = to_mujoco(model, q, v)
+        data.ctrl[:] = rng.uniform(-4.0, 4.0, m.nu)
+        mujoco.mj_forward(m, data)
+        T, extra = beside.T(q), beside.T_rate(q, v) @ data.qvel
+        u = {mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_ACTUATOR, i): float(data.ctrl[i]) for i in range(m.nu)}
+        smooth = lw.JointRules(limits="ignore", friction=False)
+        error = relative_error(_all_acting(open_model, trees, q, v, u, smooth), T @ data.qacc_smooth + extra)
+        if not error < 1e-8:
+            return f"the acceleration is off by {error:.1e}"
+        there = {mujoco.mjtConstraint(int(kind)).name.split("_")[1] for kind in data.efc_type[: data.nefc]}
+        beyond = (q < model.lower) | (q > model.upper) if model.lower.shape == q.shape else np.zeros(1, bool)
+        own = {
+            "EQUALITY": bool(model.closures),
+            "FRICTION": any(any(joint.friction) for joint in model.joints),
+            "LIMIT": bool(beyond.any()),
+        }
+        if there != {kind for kind, acts in own.items() if acts}:
+            return f"constraints there: {there}; here: {own}"
+        if there:
+            continue
+        error = relative_error(_all_acting(open_model, trees, q, v, u, lw.JointRules()), T @ data.qacc + extra)
+        if not error < 1e-8:
+            return f"the acceleration under our usual rules is off by {error:.1e}"
+    return ""
+
+
+def _all_acting(model: lw.Model, trees: Trees, q: Array, v: Array, u: dict[str, float], rules: lw.JointRules) -> Array:
+    """V̇ with losses, springs and drives."""
+    tau = np.array(Motion(model, (), rules, 0).joint_losses(q, v, ()), float)
+    if model.actuators:
+        drives = lw.Actuators(model, [u[actuator.name] for actuator in model.actuators])
+        tau = tau + np.array(drives.force(0.0, q, v, (), ()), float)
+    found: Array = Eager(model, trees=trees).forward_dynamics(q, v, tau)
+    return found
 
 
 def _relative(ours: Array, theirs: Array) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 
 import linkwise as lw
 from linkwise.formats.mjcf import from_mujoco, to_mujoco
-from tests.formats.mujoco_of_mjcf import Beside, errors, mujoco, random_state
+from linkwise.model_api.transmissions import length, speed, wrenches
+from tests.formats.mujoco_of_mjcf import Beside, driven, errors, mujoco, random_state
 
 EVERYTHING = """
 <mujoco model="everything">
@@ -119,6 +121,61 @@ def test_tendon_through_space() -> None:
     text = EVERYTHING.replace("<tendon>", f"<tendon>{CORD}").replace("<actuator>", f"<actuator>{SERVO}")
     found = errors(Beside.of_text(lw.loads(text), text), np.random.default_rng(0))
     assert found.driven < 1e-11, found
+
+
+COINCIDENT = """<mujoco><worldbody><site name="hook" pos="0.3 0 0"/>
+<body name="a"><joint name="i" axis="0 0 1"/><geom size="0.1" pos="0.2 0 0"/><site name="tip" pos="0.3 0 0"/>
+  <site name="same" pos="0.3 0 0"/><body name="b" pos="0.3 0 0"><joint name="j" axis="0 1 0"/>
+  <geom size="0.1" pos="0 0 0.2"/><site name="root"/><site name="end" pos="0 0.1 0.2"/></body></body></worldbody>
+<tendon><spatial name="cord" stiffness="9" damping="0.7" springlength="0.2">{}</spatial></tendon>
+<actuator><motor name="pull" tendon="cord" gear="2"/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize("q", [(0.0, 0.4), (1e-17, 0.4), (1e-14, -0.3), (0.7, 0.4)])
+@pytest.mark.parametrize(
+    "way", [("hook", "tip"), ("hook", "root"), ("tip", "same"), ("hook", "tip", "root", "end"), ("root", "tip", "hook")]
+)
+def test_a_tendon_through_sites_that_coincide(way: tuple[str, ...], q: tuple[float, float]) -> None:
+    """Some coincide at q = 0, some always, on one body or on two. MuJoCo takes the x axis for the missing direction."""
+    text = COINCIDENT.format("".join(f'<site site="{site}"/>' for site in way))
+    model = lw.loads(text)
+    beside = Beside.of_text(model, text)
+    v = np.array([0.5, -0.8])
+    data = beside.at(np.array(q), v)
+    transmission = model.springs["cord"].transmission
+    assert float(length(model, transmission, q)) == pytest.approx(data.ten_length[0], rel=1e-12, abs=1e-17)
+    assert float(speed(model, transmission, q, v)) == pytest.approx(data.ten_velocity[0], rel=1e-9, abs=1e-15)
+    row = np.zeros(model.nv)
+    for body, wrench in wrenches(model, transmission, q).items():
+        J, R = model.jacobian(q, body), model.pose(q, body)[:3, :3]
+        row += J.T @ np.concatenate([R @ np.array(wrench[:3], float), R @ np.array(wrench[3:], float)])
+    theirs = np.zeros((1, model.nv))
+    m = beside.m
+    mujoco.mju_sparse2dense(theirs, data.ten_J, m.ten_J_rownnz, m.ten_J_rowadr, m.ten_J_colind)
+    np.testing.assert_allclose(row, theirs[0], rtol=1e-9, atol=1e-15)
+    assert driven(beside, model, np.array(q), v, np.random.default_rng(0)) < 1e-11
+    assert np.isfinite(lw.simulate(model, q, v, duration=0.01, dt=0.005, method="rk4").q).all()
+
+
+def test_nesting_is_not_counted_as_including(tmp_path: Path) -> None:
+    """An include deep inside bodies, and in each of many files: only files within files are counted."""
+    (tmp_path / "part.xml").write_text("<mujocoinclude><joint/><geom size='0.1'/></mujocoinclude>")
+    for deep in (5, 19, 40):
+        text = f"<mujoco><worldbody>{'<body>' * deep}<include file='part.xml'/>{'</body>' * deep}</worldbody></mujoco>"
+        (tmp_path / "whole.xml").write_text(text)
+        assert lw.load(tmp_path / "whole.xml").nv == mujoco.MjModel.from_xml_path(str(tmp_path / "whole.xml")).nv == 1
+    for deep, allowed in ((20, True), (21, False)):
+        for k in range(deep):
+            inside = f"<include file='f{k + 1}.xml'/>" if k + 1 < deep else "<joint/><geom size='0.1'/>"
+            (tmp_path / f"f{k}.xml").write_text(f"<mujocoinclude>{inside}</mujocoinclude>")
+        (tmp_path / "whole.xml").write_text(
+            "<mujoco><worldbody><body><include file='f0.xml'/></body></worldbody></mujoco>"
+        )
+        if allowed:
+            assert lw.load(tmp_path / "whole.xml").nv == 1
+        else:
+            with pytest.raises(lw.ModelFileError, match="20 deep"):
+                lw.load(tmp_path / "whole.xml")
 
 
 def test_states_there_and_back(everything: tuple[lw.Model, Beside]) -> None:

@@ -181,6 +181,14 @@ def test_circles_and_floods_end(models: Path) -> None:
         lw.load(path)
 
 
+def test_nesting_is_not_counted_as_including(models: Path) -> None:
+    inside = include("model://wheel")
+    for k in range(30):
+        inside = f'<model name="m{k}">{inside}</model>'
+    model = lw.loads(car(inside), search=[models / "models"], floating=False)
+    assert sum(name.endswith("wheel::turn") for name in (joint.name for joint in model.joints)) == 1
+
+
 def test_a_folder_without_a_model(models: Path) -> None:
     (models / "models" / "empty").mkdir()
     assert "no model file" in refused(

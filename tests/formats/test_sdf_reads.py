@@ -168,14 +168,14 @@ def test_poses_are_relative_to_what_they_say() -> None:
         ("a", (1, 0, 10)),
         ("b", (1, 1, 10)),
         ("c", (-1, 0, 11)),
-        ("f", (0, 0, 15)),
-        ("g", (1, 0, 15)),
-        ("h", (0, 0, 10)),
+        ("f", (1, 1, 15)),
+        ("g", (1, 2, 15)),
+        ("h", (-1, 0, 10)),
     ]:
         assert np.allclose(placed(model, name)[:3, 3], xyz, atol=1e-14), name
     q = model.neutral()
     q[model.joint("i").q_slice] = math.pi / 2  # b, and f on it, turn about x through b's origin
-    assert np.allclose(placed(model, "f", q)[:3, 3], (0, 1 - 5, 10 - 1), atol=1e-14)
+    assert np.allclose(placed(model, "f", q)[:3, 3], (1, 1 - 5, 10), atol=1e-14)
 
 
 def test_frames_as_ends_of_joints() -> None:

@@ -99,7 +99,8 @@ def test_limits_damping_and_friction() -> None:
         ("revolute", '<limit upper="1"/>', JointLimits(0, 1)),
         ("prismatic", '<limit lower="-inf" upper="inf"/>', JointLimits()),
         ("continuous", '<limit lower="-1" upper="1" effort="5"/>', JointLimits(effort=5)),
-        ("revolute", '<limit lower="-1e308" upper="1e999"/>', JointLimits(-1e308, math.inf)),
+        ("revolute", '<limit lower="-1e308" upper="1e999"/>', JointLimits()),
+        ("prismatic", '<limit lower="-1e30" upper="1" effort="1e30" velocity="1e16"/>', JointLimits(upper=1)),
     ],
 )
 def test_what_limits_leave_out(kind: str, limit: str, expected: JointLimits | None) -> None:

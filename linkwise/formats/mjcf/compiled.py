@@ -12,7 +12,10 @@ import numpy as np
 from linkwise.errors import InputError, ModelFileError, require_extra
 from linkwise.formats.mjcf.document import Document, Spot
 
-__all__ = ["Compiled", "compiled"]
+__all__ = ["WITHIN", "Compiled", "compiled"]
+
+WITHIN = {"equality": "constraint", "frictionloss": "constraint", "limit": "constraint", "contact": "constraint"}
+"""Switches that are off where another one is."""
 
 _LINE = re.compile(r"\bline (\d+)")
 _PREFIX = re.compile(r"^(?:XML )?(?:Error|ParseXML): *", re.IGNORECASE)
@@ -89,8 +92,14 @@ class Compiled:
         return self.joint_type(joint) in ("hinge", "slide")
 
     def is_off(self, what: str) -> bool:
-        """Whether the file switches something off, say gravity or spring."""
-        return bool(int(self.model.opt.disableflags) & int(getattr(self.mj.mjtDisableBit, f"mjDSBL_{what.upper()}")))
+        """Whether the file switches something off, say gravity or spring, or all that it is part of."""
+        own = int(getattr(self.mj.mjtDisableBit, f"mjDSBL_{what.upper()}"))
+        return bool(int(self.model.opt.disableflags) & own) or (what in WITHIN and self.is_off(WITHIN[what]))
+
+    @property
+    def is_passive_off(self) -> bool:
+        """Whether nothing passive acts: the fluid and the compensation of gravity go with springs and dampers."""
+        return self.is_off("spring") and self.is_off("damper")
 
     def mesh_path(self, index: int) -> str | None:
         """The path of a mesh's file; None where the mesh is in the model itself."""

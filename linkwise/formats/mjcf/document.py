@@ -117,7 +117,7 @@ class _Writer:
         self.seen: set[Path] = set()
         self.late: list[tuple[int, Element, str]] = []  # lines with meshes: their folder is known at the end
         self.folder, self.strip = "", False
-        self.elements = self.attached = self.largest_part = self.copied = 0
+        self.elements = self.attached = self.largest_part = self.copied = self.including = 0
 
     def written(self) -> tuple[str, list[Spot], int]:
         self.element(self.root, self.file, None, 0, 1)
@@ -167,12 +167,14 @@ class _Writer:
             self.where.append((file, element.line))
 
     def include(self, element: Element, file: str, home: Path | None, level: int, copies: int) -> None:
-        root, name, path = self.reader.included(element, file, home, level)
+        root, name, path = self.reader.included(element, file, home, self.depth + self.including + 1)
         if path in self.seen:
             self.reader.fail("a file is included twice", element, file, got=shown(element.attributes["file"]))
         self.seen.add(path)
+        self.including += 1
         for child in root.children:
-            self.element(child, name, path.parent, level + 1, copies)
+            self.element(child, name, path.parent, level, copies)
+        self.including -= 1
 
     def put(self, element: Element, file: str, is_open: bool) -> None:
         attributes = dict(element.attributes)
@@ -194,7 +196,7 @@ class _Writer:
                 continue
             for word in text.split():
                 if _NUMBER.fullmatch(word) and not abs(float(word)) <= _LARGEST_NUMBER:
-                    if word.lower().lstrip("+-") == "inf" and "range" in name:
+                    if word.lower().lstrip("+-") == "inf" and ("range" in name or name == "springlength"):
                         continue
                     self.reader.fail(
                         f"the attribute {name!r} of <{element.tag}> is not a number that a mechanism can have",
@@ -241,7 +243,7 @@ class _Writer:
         """A model to be attached: its file becomes a text of ours."""
         if "file" in attributes:
             written = Path(attributes["file"].replace("\\", "/")).stem
-            attributes["file"], size = self.reader.part(element, file, self.depth)
+            attributes["file"], size = self.reader.part(element, file, self.depth + self.including)
             self.largest_part = max(self.largest_part, size)
             attributes.setdefault("name", written)
             attributes.pop("content_type", None)

@@ -30,7 +30,7 @@ _SHORTEST = 1e-10  # s: below, MuJoCo takes a filter for none too
 def read_actuators(source: Compiled, names: Names, left_out: list[str]) -> Iterator[Written[Actuator]]:
     """The actuators that can be described; the others are named in `left_out`."""
     m = source.model
-    if source.is_off("actuation"):
+    if source.is_off("actuation") and m.nactuator:
         left_out.append("all actuators: the file switches actuation off")
         return
     for i in range(m.nactuator):
@@ -70,7 +70,7 @@ def reflected(
         square = float(m.actuator_gear[i, 0]) ** 2
         inertia = float(m.actuator_armature[i]) * square
         loss = 0.0 if source.is_off("damper") else float(m.actuator_damping[i]) * square
-        if m.actuator_dampingpoly[i].any():
+        if m.actuator_dampingpoly[i].any() and not source.is_off("damper"):
             left_out.append(f"what is not linear in the damping of actuator {source.name('actuator', i)!r}")
         if not inertia and not loss:
             continue

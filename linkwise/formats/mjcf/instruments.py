@@ -52,6 +52,9 @@ def read_sensors(
     """The sensors that can be described; the others are named in `left_out`, each kind once."""
     m = source.model
     missing: dict[str, list[str]] = {}
+    if source.is_off("sensor") and m.nsensor:
+        left_out.append("all sensors: the file switches them off")
+        return
     for i in range(m.nsensor):
         name = source.name("sensor", i)
         word = source.word("mjtSensor", m.sensor_type[i])

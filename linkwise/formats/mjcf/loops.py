@@ -32,7 +32,7 @@ def read_loops(source: Compiled, names: Names, snap: float) -> Loops:
     """The equality constraints that are in force."""
     m = source.model
     loops = Loops()
-    if source.is_off("equality") or source.is_off("constraint"):
+    if source.is_off("equality"):
         return loops
     for i in range(m.neq):
         name = source.name("equality", i)

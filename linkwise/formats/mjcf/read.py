@@ -22,6 +22,7 @@ from linkwise.formats.mjcf.document import read_document
 from linkwise.formats.mjcf.drives import read_actuators, reflected
 from linkwise.formats.mjcf.instruments import read_sensors
 from linkwise.formats.mjcf.loops import read_loops
+from linkwise.formats.mjcf.options import NOTHING, USED, forces_left_out
 from linkwise.formats.mjcf.tendons import ball_springs, tendon_springs
 from linkwise.formats.mjcf.tree import Names, names_of, read_tree
 from linkwise.formats.resources import SearchPath
@@ -108,10 +109,9 @@ def _by_joint(source: Compiled, names: Names, qpos: np.ndarray) -> dict[str, tup
 def _forces_left_out(source: Compiled, names: Names) -> list[str]:
     """What acts in MuJoCo and not here."""
     m = source.model
-    found = []
-    if m.opt.density or m.opt.viscosity:
-        found.append("forces of the fluid (density, viscosity)")
-    lifted = [names.bodies[i] for i in np.flatnonzero(m.body_gravcomp)]
+    found = [said for said in forces_left_out(source) if said not in (USED, NOTHING)]
+    pulled = m.opt.gravity.any() and not source.is_off("gravity") and not source.is_passive_off
+    lifted = [names.bodies[i] for i in np.flatnonzero(m.body_gravcomp)] if pulled else []
     if lifted:
         found.append(f"gravity compensation of {', '.join(map(repr, lifted[:3]))}{', ...' if len(lifted) > 3 else ''}")
     if m.nmocap:
@@ -119,15 +119,16 @@ def _forces_left_out(source: Compiled, names: Names) -> list[str]:
         found.append(f"mocap: {', '.join(map(repr, moved[:3]))} stand still")
     for joint, name in enumerate(names.joints):
         dof = int(m.jnt_dofadr[joint])
-        if m.jnt_stiffnesspoly[joint].any() or m.dof_dampingpoly[dof].any() or m.jnt_springyield[joint]:
+        bent = m.jnt_stiffnesspoly[joint].any() or m.jnt_springyield[joint]
+        if (bent and not source.is_off("spring")) or (m.dof_dampingpoly[dof].any() and not source.is_off("damper")):
             found.append(f"what is not linear in the spring or damping of joint {name!r}")
         kind = source.joint_type(joint)
-        if kind == "ball" and m.jnt_limited[joint]:
+        if kind == "ball" and m.jnt_limited[joint] and not source.is_off("limit"):
             found.append(f"the limit of ball joint {name!r}")
         if kind == "free" and m.dof_armature[dof]:
             found.append(f"that the armature of free joint {name!r} does not turn with the body")
         low, high = m.jnt_actfrcrange[joint].tolist()
-        if m.jnt_actfrclimited[joint] and low != -high:
+        if m.jnt_actfrclimited[joint] and low != -high and not source.is_off("actuation"):
             found.append(f"the limits of the drives of joint {name!r}, which differ in the two directions")
         if m.jnt_actgravcomp[joint] and lifted:
             found.append(f"gravity compensation by the drives of joint {name!r}")

@@ -54,16 +54,17 @@ def tendon_springs(source: Compiled, names: Names, left_out: list[str]) -> Itera
         damping = 0.0 if source.is_off("damper") else float(m.tendon_damping[i])
         if m.tendon_limited[i] and not source.is_off("limit"):
             left_out.append(f"the limits of tendon {name!r}")
-        if m.tendon_actfrclimited[i]:
+        if m.tendon_actfrclimited[i] and not source.is_off("actuation"):
             left_out.append(f"the limits of the drives of tendon {name!r}")
-        if m.tendon_frictionloss[i]:
+        if m.tendon_frictionloss[i] and not source.is_off("frictionloss"):
             left_out.append(f"the friction of tendon {name!r}")
         if m.tendon_armature[i]:
             raise source.fail(
                 f"tendon {name!r} has an armature: it couples the inertias of its joints, which is not supported",
                 "tendon", i, do="give its joints an armature instead",
             )  # fmt: skip
-        if m.tendon_stiffnesspoly[i].any() or m.tendon_dampingpoly[i].any() or m.tendon_springyield[i]:
+        bent = m.tendon_stiffnesspoly[i].any() or m.tendon_springyield[i]
+        if (bent and not source.is_off("spring")) or (m.tendon_dampingpoly[i].any() and not source.is_off("damper")):
             left_out.append(f"what is not linear in the spring of tendon {name!r}")
         if not stiffness and not damping:
             continue

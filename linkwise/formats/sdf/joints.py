@@ -14,7 +14,7 @@ from linkwise.errors import InputError, UnknownNameError
 from linkwise.formats.description import JointType, JointWritten, Vector
 from linkwise.formats.sdf.places import Place, body_of, relative_pose
 from linkwise.formats.tree import WORLD
-from linkwise.formats.values import Values, shown
+from linkwise.formats.values import Values, bound, shown
 from linkwise.formats.xml import Element
 from linkwise.model.description import JointLimits, Mimic
 
@@ -31,7 +31,6 @@ _TYPES: dict[str, JointType] = {
     "ball": "spherical",
     "fixed": "fixed",
 }
-_INFINITE = 1e15  # the format's own "no limit" was 1e16 for long, and the largest double in places
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,14 +160,12 @@ class _Axis:
     def _limits(self, bounded: bool) -> JointLimits:
         at = self.values.child(self.element, "limit") or Element("limit", {}, self.element.line)
         lower, upper, velocity, effort = (
-            self.values.child_number(at, tag, usual, of=self.of, infinite=True)
+            bound(self.values.child_number(at, tag, usual, of=self.of, infinite=True))
             for tag, usual in (("lower", -math.inf), ("upper", math.inf), ("velocity", math.inf), ("effort", math.inf))
         )
-        if not bounded or lower <= -_INFINITE:
-            lower = -math.inf
-        if not bounded or upper >= _INFINITE:
-            upper = math.inf
-        velocity, effort = (math.inf if x < 0.0 or x >= _INFINITE else x for x in (velocity, effort))
+        if not bounded:
+            lower, upper = -math.inf, math.inf
+        velocity, effort = (math.inf if x < 0.0 else x for x in (velocity, effort))
         try:
             return JointLimits(lower, upper, velocity, effort)
         except InputError as error:

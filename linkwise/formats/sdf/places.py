@@ -59,6 +59,7 @@ class Scope:
         prefix: what the names in it get in front.
         place: the frame of the model or world itself.
         around: the scope whose names this one shares, where the model was merged into another.
+        includes: how many files it was included through.
     """
 
     values: Values
@@ -68,10 +69,11 @@ class Scope:
     place: Place = field(init=False)
     around: Scope | None = None
     static: bool = False
+    includes: int = 0
 
     def find(self, name: str, at: Element, what: str) -> Place:
         """The place of this name; names of nested models come before ``::``."""
-        if name in ("__model__", "__root__") or (name == "world" and self.place.kind == "world"):
+        if name == ("world" if self.place.kind == "world" else "__model__"):
             return self.place
         scope: Scope = self
         rest = name
@@ -100,7 +102,7 @@ class Scope:
             file=self.values.file,
             line=at.line,
             got=shown(name),
-            allowed=f"__model__, {unknown.allowed}",
+            allowed=f"{'world' if self.place.kind == 'world' else '__model__'}, {unknown.allowed}",
             do=do,
         )
 

@@ -54,23 +54,19 @@ class Contents:
 
     def fill(self, element: Element, scope: Scope, home: Path | None, depth: int) -> None:
         """Read the frames of a ``<model>`` or ``<world>`` element into its scope; `depth` counts what is around it."""
-        carrier: Place | None = None
-        nested: Place | None = None
         for child in element.children:
             if child.tag == "link" and scope.place.kind == "model":
-                place = self._place(child, "link", scope)
-                self.links.append(place)
-                carrier = carrier or place
+                self.links.append(self._place(child, "link", scope))
             elif child.tag == "joint":
                 self.joints.append(self._joint(child, scope))
             elif child.tag == "frame":
-                place = self._place(child, "frame", scope, carrier=scope.place)
-                place.attached = child.attributes.get("attached_to", "").strip()
-                self.frames.append(place)
-            elif child.tag in ("model", "include"):
-                read = self.model if child.tag == "model" else self.include
-                nested = read(child, scope, home, depth) or nested
-        scope.place.carrier = carrier or nested
+                self.frames.append(self._frame(child, scope))
+            elif child.tag == "model":
+                self.model(child, scope, home, depth)
+            elif child.tag == "include":
+                self.include(child, scope, home, depth)
+        firsts = [next((at for at in scope.names.values() if at.kind == kind), None) for kind in ("link", "model")]
+        scope.place.carrier = firsts[0] or firsts[1]  # those that were merged into this model are among them
 
     def model(
         self,
@@ -80,26 +76,27 @@ class Contents:
         depth: int,
         *,
         named: bool = True,
-    ) -> Place:
+    ) -> None:
         """A ``<model>``; not `named`: what is in it needs no prefix."""
         values = around.values
         name = values.text(element, "name", of="a model")
-        inner = Scope(values, around.version, around.prefix + (f"{name}::" if named else ""))
+        prefix = around.prefix + (f"{name}::" if named else "")
+        inner = Scope(values, around.version, prefix, includes=around.includes)
         written = read_pose(element, values, of=f"model {shown(name)}")
-        return self._filled(element, element, name, inner, around, written, home, depth)
+        self._filled(element, element, name, inner, around, written, home, depth)
 
-    def include(self, element: Element, around: Scope, home: Path | None, depth: int) -> Place | None:
-        """The model in an included file; None where it has something else, a light for instance."""
+    def include(self, element: Element, around: Scope, home: Path | None, depth: int) -> None:
+        """The model in an included file; nothing where it has something else, a light for instance."""
         values = around.values
         uri = values.content(values.required_child(element, "uri", of="an include"), of="an include")
-        root, file, folder = self.library.open(uri, element, values, home, depth)
+        root, file, folder = self.library.open(uri, element, values, home, around.includes + 1)
         theirs = Values(file, values.snap)
         if root.tag != "sdf":
             theirs.fail("the included file is not SDF", root, got=f"<{root.tag[:40]}>", allowed="<sdf>")
         version = read_version(root, theirs)
         models = root.all("model")
         if not models and (root.all("light") or root.all("actor")):
-            return None
+            return
         if len(models) != 1:
             theirs.fail("an included file has one model", root, got=f"{len(models)} <model> elements")
         model = models[0]
@@ -107,12 +104,13 @@ class Contents:
         override = values.child(element, "name")
         name = theirs.text(model, "name", of="a model") if override is None else values.content(override, of=of)
         merge = values.flag(element.attributes.get("merge", "false"), element, "the attribute 'merge'", of=of)
-        inner = Scope(theirs, version, around.prefix + ("" if merge else f"{name}::"), around=around if merge else None)
+        prefix = around.prefix + ("" if merge else f"{name}::")
+        inner = Scope(theirs, version, prefix, around=around if merge else None, includes=around.includes + 1)
         placed = values.child(element, "pose") is not None
         written = read_pose(element if placed else model, values if placed else theirs, of=f"model {shown(name)}")
         if not placed:
             written = PoseWritten(written.X)  # relative to the scope it stands in: inside its own file there is none
-        return self._filled(model, element, name, inner, around, written, folder, depth + 1)
+        self._filled(model, element, name, inner, around, written, folder, depth + 1)
 
     def _filled(
         self,
@@ -124,7 +122,7 @@ class Contents:
         written: PoseWritten,
         home: Path | None,
         depth: int,
-    ) -> Place:
+    ) -> None:
         values, of = inner.values, f"model {shown(name)}"
         if depth > _DEEPEST:
             values.fail("the models are nested too deeply", model, allowed=f"at most {_DEEPEST} levels")
@@ -143,8 +141,7 @@ class Contents:
             chosen = around.values.child(at, "placement_frame")
             if chosen is not None:
                 place.placement_frame = around.values.content(chosen, of=of)
-            elif around.values.child(at, "pose") is not None:
-                place.placement_frame = ""
+                around.values.required_child(at, "pose", of=f"an include with a placement_frame, of {of},")
         static = values.child_flag(model, "static", False, of=of)
         inner.static = around.static or (
             static if at is model else around.values.child_flag(at, "static", static, of=of)
@@ -153,7 +150,6 @@ class Contents:
         if inner.around is None:
             self._register(name, place, around)
         self.fill(model, inner, home, depth + 1)
-        return place
 
     def _joint(self, element: Element, scope: Scope) -> Place:
         place = self._place(element, "joint", scope)
@@ -163,18 +159,23 @@ class Contents:
             place.written = PoseWritten(place.written.X, place.attached)
         return place
 
-    def _place(self, element: Element, kind: Kind, scope: Scope, carrier: Place | None = None) -> Place:
+    def _frame(self, element: Element, scope: Scope) -> Place:
+        place = self._place(element, "frame", scope)
+        place.attached, place.carrier = element.attributes.get("attached_to", "").strip(), scope.place
+        if not place.written.relative_to:  # its pose is in what carries it
+            place.written = PoseWritten(place.written.X, place.attached)
+        return place
+
+    def _place(self, element: Element, kind: Kind, scope: Scope) -> Place:
         name = scope.values.text(element, "name", of=f"a {kind}").strip()
         written = read_pose(element, scope.values, of=f"{kind} {shown(name)}")
-        place = Place(scope.prefix + name, kind, element, scope, written, base=scope.place, carrier=carrier)
+        place = Place(scope.prefix + name, kind, element, scope, written, base=scope.place)
         self._register(name, place, scope)
         return place
 
     def _register(self, name: str, place: Place, scope: Scope) -> None:
-        if name in ("world", "__model__"):
-            scope.values.fail(
-                f"a {place.kind} cannot be named {name!r}: it is the name of something else", place.at, do="rename it"
-            )
+        if name == "world" or (len(name) >= 4 and name.startswith("__") and name.endswith("__")):
+            scope.values.fail(f"a {place.kind} cannot be named {name!r}: the format has it", place.at, do="rename it")
         here: Scope | None = scope
         while here is not None:
             first = here.names.setdefault(name, place)
@@ -187,5 +188,6 @@ class Contents:
                     do="rename or delete one of them",
                 )  # fmt: skip
             if first is not place and place.kind == "link":
-                here.names[name] = place  # old files name joints like links, and then mean the link
+                del here.names[name]  # old files name joints like links, and then mean the link
+                here.names[name] = place
             here = here.around
