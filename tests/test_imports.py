@@ -11,7 +11,21 @@ import linkwise
 
 OPTIONAL = {
     *("casadi", "control", "cupy", "dask", "distributed", "jax", "matplotlib", "mujoco", "pyNastran", "sympy"),
-    *("cloudpickle", "cma", "collada", "meshio", "pyarrow", "pyyeti", "shtab", "skfem", "torch", "trimesh", "viser", "xarray", "zarr"),
+    *(
+        "cloudpickle",
+        "cma",
+        "collada",
+        "meshio",
+        "pyarrow",
+        "pyyeti",
+        "shtab",
+        "skfem",
+        "torch",
+        "trimesh",
+        "viser",
+        "xarray",
+        "zarr",
+    ),
 }
 # Needed by every install, but only once something is compiled, integrated or read.
 LATE = {"llvmlite", "scipy", "yaml"}
