@@ -22,8 +22,8 @@ _DEEPEST = 20
 _MOST_VALUES = 100_000
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
 _WORDS: dict[str, bool | None] = {
-    **{each: True for each in ("true", "True", "TRUE")},
-    **{each: False for each in ("false", "False", "FALSE")},
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
 }
 _PLAIN = "plain"

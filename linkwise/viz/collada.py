@@ -1,9 +1,9 @@
 """COLLADA (``.dae``): the triangles and colours of a file, where its own nodes put them.
 
 pycollada reads the file. By hand is what it leaves to its callers: the nodes that are shown, with a bound on their
-number, since instances of instances multiply; lengths in the file's ``unit``; and to read on where a material is missing.
-Of materials the diffuse colour with its opacity is used; textures and the motion of skins are left out. Axes stay as
-written, whatever ``up_axis`` says: ROS does the same, and robots' files are written for it.
+number, since instances of instances multiply; lengths in the file's ``unit``; and to read on where a material is
+missing. Of materials the diffuse colour with its opacity is used; textures and the motion of skins are left out. Axes
+stay as written, whatever ``up_axis`` says: ROS does the same, and robots' files are written for it.
 """
 
 from __future__ import annotations

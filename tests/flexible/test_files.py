@@ -1,4 +1,4 @@
-"""Readers of OP4, DMIG, .mtx and .npz: files that pyyeti wrote, pyyeti itself where it is installed, broken files."""
+"""Readers of OP4, DMIG, .mtx and .npz: files that other programs wrote, and broken files."""
 
 import contextlib
 import io
@@ -17,6 +17,8 @@ from linkwise.flexible.files.abaqus import read_mtx, read_nodes
 from linkwise.flexible.files.bulk import read_bulk
 from linkwise.flexible.files.op4 import read_op4
 from tests.flexible import textbook
+
+pytest.importorskip("pyyeti", reason="the extra fem is not installed")
 
 DATA = Path(__file__).parent / "data"
 NODES, M, K = textbook.beam(2)
@@ -56,7 +58,8 @@ def test_stored_op4_files(name):
 @pytest.mark.parametrize("binary", [True, False])
 @pytest.mark.parametrize("endian", ["<", ">"])
 def test_op4_against_pyyeti(tmp_path, sparse_kind, binary, endian):
-    op4 = pytest.importorskip("pyyeti.nastran.op4")
+    from pyyeti.nastran import op4
+
     rng = np.random.default_rng(5)
     fills = {(1, 1): 1.0, (30, 7): 0.3, (7, 30): 1.0, (5, 5): 0.0, (120, 3): 0.05}
     matrices = {
@@ -104,31 +107,48 @@ def test_broken_binary_op4(tmp_path, change, text):
         read_op4(path)
 
 
+HEAD = "       2       2       2       2A       1P,3E23.16\n"
+END = "       3       1       1\n" + "1.0".rjust(23) + "\n"
+
+
 @pytest.mark.parametrize(
-    ("text", "message", "line"),
+    ("text", "message"),
     [
-        ("       2       2       2       2A       1P,3E23.16\n       1       1       x\n", "integer", 2),
-        (
-            "       2       2       2       2A       1P,3E23.16\n       1       1       2\n     1.0  hello\n",
-            "not a number",
-            3,
-        ),
-        (
-            "       2       2       2       2A       1P,3E23.16\n       1       2       2\n" + "1.0".rjust(23) * 2,
-            "outside",
-            3,
-        ),
-        ("       2       2       2       2A       1P,3E23.16\n", "ends inside", 1),
-        ("       2       2       2       7A       1P,3E23.16\n       1       1       1\n1.0\n", "unknown type", 1),
-        ("hello, this is not a matrix at all\n", "integer", 1),
+        (HEAD + "       1       1       x\n", "'       x'"),
+        (HEAD + "       1       1       2\n" + "1.0".rjust(23) + "hello".rjust(23) + "\n" + END, "hello"),
+        (HEAD + "       1       2       2\n" + "1.0".rjust(23) * 2 + "\n" + END, "exceeds matrix dimension"),
+        (HEAD + "       1      -1       1\n" + "1.0".rjust(23) + "\n" + END, "can be read"),
+        (HEAD + "       1       1       1\n" + "nan".rjust(23) + "\n" + END, "not finite"),
+        (HEAD, "can be read"),
+        (HEAD[:31] + "7" + HEAD[32:] + "       1       1       2\n" + "1.0".rjust(23) * 2 + "\n" + END, "unknown type"),
+        (" 9999999" + HEAD[8:] + "10000000       1       1\n" + "1.0".rjust(23) + "\n", "impossible size"),
+        ("hello, this is not a matrix at all\n", "hello"),
     ],
 )
-def test_broken_text_op4_names_the_line(tmp_path, text, message, line):
+def test_broken_text_op4(tmp_path, text, message):
     path = tmp_path / "broken.op4"
     path.write_text(text)
     with pytest.raises(ModelFileError, match=message) as error:
         read_op4(path)
-    assert error.value.line == line
+    assert error.value.file == str(path)
+
+
+def test_op4_records_that_pyyeti_takes_on_trust(tmp_path):
+    """An entry below the last row, or a column before the first, would be put elsewhere or nowhere."""
+    good = _wide([[1.0, 2.0], [3.0, 4.0]])
+    first = 4 + 48 + 4 + 4
+    for at, value in ((first, 0), (first, -1), (first + 8, 2), (first + 8, 0), (first + 16, 3), (first + 16, -1)):
+        path = tmp_path / "broken.op4"
+        path.write_bytes(good[:at] + struct.pack("<q", value) + good[at + 8 :])
+        with pytest.raises(ModelFileError, match="outside|can be read"):
+            read_op4(path)
+
+
+def test_large_op4_matrices_are_read_entry_by_entry(monkeypatch):
+    from linkwise.flexible.files import op4
+
+    monkeypatch.setattr(op4, "_LARGEST_DENSE", 1)
+    np.testing.assert_array_equal(read_op4(DATA / "binary_dense.op4")["KGG"].toarray(), K)
 
 
 @settings(max_examples=60, deadline=None)
@@ -151,8 +171,9 @@ def test_stored_dmig_file():
 
 
 def test_dmig_against_pyyeti(tmp_path):
-    bulk = pytest.importorskip("pyyeti.nastran.bulk")
-    pandas = pytest.importorskip("pandas")
+    import pandas
+    from pyyeti.nastran import bulk
+
     index = pandas.MultiIndex.from_product([[3, 7, 12], [1, 2, 3, 4, 5, 6]])
     symmetric = np.random.default_rng(1).standard_normal((18, 18))
     symmetric = symmetric + symmetric.T
