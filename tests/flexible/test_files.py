@@ -200,10 +200,21 @@ def test_card_formats_are_read_alike(tmp_path):
     small = "GRID    7               1.5     -2.5+1  3.D0\n"
     large = "GRID*   7                               1.5             -25.0\n*       3.0\n"
     free = "$ a comment\nGRID,7,,1.5,-25.,3.\n"
-    for text in (small, large, free):
+    comment = "GRID*   7                               1.5             -25.0\n$ z:\n\n*       3.0\n"
+    narrower = "GRID*   7                               1.5             -25.0\n+       3.0\n"
+    free_large = "GRID*,7,,1.5,-25.\n*,3.\n"
+    named = "GRID*,7,,1.5,-25.,*A\n*A,3.\n"
+    for text in (small, large, free, comment, narrower, free_large, named):
         path = tmp_path / "cards.bdf"
         path.write_text("BEGIN BULK\nCQUAD4  1 2 3\n+       9\n" + text + "ENDDATA\n")
         assert read_bulk(path).grids == {7: (1.5, -25.0, 3.0)}
+
+
+def test_matrix_cards_go_on_over_lines(tmp_path):
+    path = tmp_path / "cards.bdf"
+    path.write_text("DMIG,KAA,0,6,2,0\nDMIG,KAA,1,1,,1,1,5.\n$ and\n,1,2,6.\nDMIG*,KAA,1,2,,*B\n*B,1,2,7.,\n")
+    entries = read_bulk(path).matrices["KAA"].entries
+    assert entries == {((1, 1), (1, 1)): 5.0, ((1, 2), (1, 1)): 6.0, ((1, 2), (1, 2)): 7.0}
 
 
 @pytest.mark.parametrize(
