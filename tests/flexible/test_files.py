@@ -3,6 +3,7 @@
 import contextlib
 import io
 import struct
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from linkwise.errors import LinkwiseError, ModelFileError
+from linkwise.errors import LinkwiseError, MissingExtraError, ModelFileError
 from linkwise.flexible import FlexibleBody
 from linkwise.flexible.files.abaqus import read_mtx, read_nodes
 from linkwise.flexible.files.bulk import read_bulk
@@ -140,7 +141,7 @@ def test_op4_records_that_pyyeti_takes_on_trust(tmp_path):
     for at, value in ((first, 0), (first, -1), (first + 8, 2), (first + 8, 0), (first + 16, 3), (first + 16, -1)):
         path = tmp_path / "broken.op4"
         path.write_bytes(good[:at] + struct.pack("<q", value) + good[at + 8 :])
-        with pytest.raises(ModelFileError, match="outside|can be read"):
+        with pytest.raises(ModelFileError, match=r"outside|can be read"):
             read_op4(path)
 
 
@@ -238,6 +239,14 @@ def test_broken_cards_name_the_line(tmp_path, text, message, line):
     with pytest.raises(ModelFileError, match=message) as error:
         read_bulk(path)
     assert error.value.line == line
+
+
+def test_without_pyyeti_op4_names_the_extra_and_cards_are_read(monkeypatch):
+    for name in ("pyyeti", "pyyeti.nastran", "pyyeti.nastran.op4"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(MissingExtraError, match=r"linkwise\[fem\]"):
+        FlexibleBody.from_nastran(DATA / "binary_dense.op4", bulk=DATA / "grids.bdf", root=10)
+    assert read_bulk(DATA / "grids.bdf").grids.keys() == GRIDS.keys()
 
 
 def test_nastran_arguments(tmp_path):

@@ -38,7 +38,8 @@ def read_op4(path: str | os.PathLike[str]) -> dict[str, Any]:
         ) from None
     found: dict[str, Any] = {}
     for name, matrix, kind in zip(read[0], read[1], read[3], strict=True):
-        _check_head(*matrix.shape, kind, path)
+        rows, columns = matrix.shape
+        _check_head(rows, columns, kind, path)
         found[name.upper()] = None if kind > 2 else sparse.csr_array(matrix)
         if kind <= 2 and not np.isfinite(found[name.upper()].data).all():
             raise ModelFileError(f"matrix {name.upper()!r} is not finite", file=path)
@@ -86,7 +87,7 @@ def _largest(content: bytes, order: str, integer: int, path: str | os.PathLike[s
             begun = False
             continue
         dense = row > 0 if dense is None else dense
-        inside = 1 <= column and dense == (row > 0) and 0 <= count * integer <= len(body) - 3 * integer
+        inside = column >= 1 and dense == (row > 0) and 0 <= count * integer <= len(body) - 3 * integer
         if not inside or (dense and row - 1 + count // words > rows):
             got = f"row {row}, column {column}, {count} words at byte {at}"
             raise ModelFileError("a matrix has entries outside", file=path, got=got)
