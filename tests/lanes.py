@@ -25,7 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 HOME = ROOT / "build" / "lanes"
-CORE = ("llvmlite", "numpy", "platformdirs", "scipy")
+CORE = ("llvmlite", "numpy", "platformdirs", "pyyaml", "scipy")
 
 LANES = ("3.11-lowest", "3.14-newest", "3.14t-newest")
 """The ends: a version in between that fails would be one that neither of its neighbours does."""
@@ -33,7 +33,7 @@ LANES = ("3.11-lowest", "3.14-newest", "3.14t-newest")
 OLDEST = "3.11"
 """The Python for which every declared floor has a wheel: there, the lowest versions must be exactly the floors."""
 
-EXTRAS = ("viz", "mjcf", "fem", "ensemble", "parquet", "test")
+EXTRAS = ("viz", "mjcf", "fem", "ensemble", "parquet", "completion", "test")
 
 FEW = ("hypothesis", "mpmath", "pytest", "pytest-xdist", "sympy")
 """On a free-threaded Python, which most of the programs that we compare with do not know: the tests that need none."""

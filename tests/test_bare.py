@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMANDS = [line.partition("#")[0].strip() for line in re.findall(r"^linkwise .*$", README, re.MULTILINE)]
 CODE = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-CORE = ("numpy", "scipy", "llvmlite", "platformdirs")
+CORE = ("numpy", "scipy", "llvmlite", "platformdirs", "pyyaml")
 
 WITHOUT = """
 import sys

@@ -11,10 +11,24 @@ import linkwise
 
 OPTIONAL = {
     *("casadi", "control", "cupy", "dask", "distributed", "jax", "matplotlib", "mujoco", "pyNastran", "sympy"),
-    *("cloudpickle", "cma", "meshio", "pyarrow", "pyyeti", "skfem", "torch", "trimesh", "viser", "xarray", "zarr"),
+    *(
+        "cloudpickle",
+        "cma",
+        "collada",
+        "meshio",
+        "pyarrow",
+        "pyyeti",
+        "shtab",
+        "skfem",
+        "torch",
+        "trimesh",
+        "viser",
+        "xarray",
+        "zarr",
+    ),
 }
-# Needed by every install, but only once something is compiled or integrated.
-LATE = {"llvmlite", "scipy"}
+# Needed by every install, but only once something is compiled, integrated or read.
+LATE = {"llvmlite", "scipy", "yaml"}
 
 PACKAGE = Path(linkwise.__path__[0])
 

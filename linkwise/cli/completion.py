@@ -1,114 +1,38 @@
-"""Scripts that complete commands and options in a shell, made from the parser itself."""
+"""Scripts that complete commands, options and files in a shell: shtab makes them from the parser itself."""
 
 from __future__ import annotations
 
 import argparse
 
 from linkwise.cli.parser import make_parser
+from linkwise.errors import require_extra
 
-Options = dict[str, list[tuple[str, str]]]
+_MODELS = "planar_arm stanford_arm"
+_MODEL = {
+    "bash": "_linkwise_model_or_file",
+    "zsh": "_linkwise_model_or_file",
+    "fish": f"{_MODELS} (__fish_complete_path (commandline -ct))",
+    "preamble": {
+        "bash": f'_linkwise_model_or_file() {{ compgen -W "{_MODELS}" -- "$1"; compgen -f -- "$1"; }}',
+        "zsh": f"_linkwise_model_or_file() {{ compadd {_MODELS}; _files }}",
+    },
+}
+"""By hand, for shtab knows files only: the names of built-in models, and files."""
 
 
 def script(shell: str) -> str:
     """The script for bash, zsh or fish."""
-    options, summaries = _options(make_parser())
-    return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell](options, summaries)
-
-
-def _options(parser: argparse.ArgumentParser) -> tuple[Options, dict[str, str]]:
-    """For each command its options with their help; and the commands' own."""
-    sub = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
-    summaries = {choice.dest: choice.help or "" for choice in sub._choices_actions}
-    found: Options = {}
-    for name, command in sub.choices.items():
-        found[name] = [
-            (flag, action.help or "")
-            for action in command._actions
-            for flag in action.option_strings
-            if action.help is not argparse.SUPPRESS
-        ]
+    shtab = require_extra("shtab", "completion")
+    parser = make_parser()
+    commands = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    # By what the help calls a value; by its name where the help shows that.
+    kinds = {"FILE": shtab.FILE, "FOLDER": shtab.DIRECTORY, "MOTION": shtab.FILE, "MODEL-OR-NAME": _MODEL}
+    kinds |= {"model": _MODEL, "other": _MODEL, "file": shtab.FILE, "study": shtab.FILE}
+    for command in commands.choices.values():
         for action in command._actions:
-            if not action.option_strings and action.choices is not None:
-                found[name] += [(str(choice), "") for choice in action.choices]
-    return found, summaries
-
-
-def _bash(options: Options, summaries: dict[str, str]) -> str:
-    cases = "\n".join(
-        f'        {name}) words="{" ".join(flag for flag, _ in flags)}" ;;' for name, flags in options.items()
-    )
-    return f"""\
-# bash completion for linkwise
-_linkwise() {{
-    local current="${{COMP_WORDS[COMP_CWORD]}}" words=""
-    if [ "$COMP_CWORD" -eq 1 ]; then
-        COMPREPLY=($(compgen -W "{" ".join(summaries)} --help --version" -- "$current"))
-        return
-    fi
-    case "${{COMP_WORDS[1]}}" in
-{cases}
-    esac
-    COMPREPLY=($(compgen -W "$words" -- "$current"))
-    if [ "${{current#-}}" = "$current" ]; then
-        COMPREPLY+=($(compgen -W "planar_arm stanford_arm" -- "$current") $(compgen -f -- "$current"))
-    fi
-}}
-complete -o filenames -F _linkwise linkwise
-"""
-
-
-def _zsh(options: Options, summaries: dict[str, str]) -> str:
-    commands = "\n".join(f"        {_quoted(f'{name}:{text}')}" for name, text in summaries.items())
-    cases = "\n".join(
-        f"        {name}) _values -w option "
-        + " ".join(_quoted(f"{flag}[{_no_brackets(text)}]") for flag, text in flags)
-        + " ;;"
-        for name, flags in options.items()
-    )
-    return f"""\
-#compdef linkwise
-_linkwise() {{
-    local -a commands
-    commands=(
-{commands}
-    )
-    if (( CURRENT == 2 )); then
-        _describe command commands
-        return
-    fi
-    if [[ "$words[CURRENT]" != -* && "$words[2]" != completion ]]; then
-        _files
-        return
-    fi
-    case "$words[2]" in
-{cases}
-    esac
-}}
-_linkwise "$@"
-"""
-
-
-def _fish(options: Options, summaries: dict[str, str]) -> str:
-    lines = ["# fish completion for linkwise"]
-    lines += [
-        f"complete -c linkwise -n __fish_use_subcommand -f -a {name} -d {_quoted(text)}"
-        for name, text in summaries.items()
-    ]
-    for name, flags in options.items():
-        here = f"complete -c linkwise -n '__fish_seen_subcommand_from {name}'"
-        for flag, text in flags:
-            if flag.startswith("--"):
-                lines.append(f"{here} -l {flag[2:]} -d {_quoted(text)}")
-            elif flag.startswith("-"):
-                lines.append(f"{here} -s {flag[1:]} -d {_quoted(text)}")
-            else:
-                lines.append(f"{here} -f -a {flag}")
-    return "\n".join(lines) + "\n"
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "’").replace("\\", "") + "'"
-
-
-def _no_brackets(text: str) -> str:
-    return text.replace("[", "(").replace("]", ")").replace(":", ",")
+            shown = str(action.metavar or action.dest)
+            if shown in kinds and action.nargs != 0:
+                action.complete = kinds[shown]
+            if action.metavar is not None:
+                action.metavar = shown.replace(":", "")  # which separates the fields of a line in zsh
+    return str(shtab.complete(parser, shell=shell, root_prefix="linkwise"))

@@ -382,7 +382,8 @@ class FlexibleBody(Frozen):
         """From Nastran: DMIG cards in bulk data, or an OP4 file (text or binary, dense or sparse) beside bulk data.
 
         Args:
-            path: bulk data with GRID and DMIG cards (``.bdf``, ``.dat``, ``.pch``), or an ``.op4`` file.
+            path: bulk data with GRID and DMIG cards (``.bdf``, ``.dat``, ``.pch``), or an ``.op4`` file (needs the
+                extra ``fem``).
             root: grid number of the root, or several.
             bulk: the bulk data with the GRID cards, where `path` does not hold them.
             mass: the matrix's name; by default the first of MAA, MAAX, MGG, M2GG, MXX, M that is there.

@@ -1,6 +1,6 @@
 """The side file of a model: loops, couplings and other joint types for a format that cannot say them.
 
-Two forms, which may be mixed; both as YAML (the small part that `linkwise.formats.yaml` reads) or JSON.
+Two forms, which may be mixed; both as YAML or JSON.
 
 The form of `example-parallel-robots`::
 

@@ -1,17 +1,17 @@
-"""A small and strict part of YAML, with JSON inside it, to nodes that know their line.
+"""YAML, with JSON inside it, to nodes that know their line.
 
-Read: mappings and lists, in blocks or between brackets; strings, plain or quoted; numbers, true, false and null;
-comments. Refused: anchors, tags, references, texts over several lines, tabs, keys that come twice, and whatever else
-makes YAML a language. What is left cannot do anything but be data.
+PyYAML reads the text. By hand is what it does not say or does not refuse: what stands on which line; keys that come
+twice or are not names; tags, which build objects; references that unfold into more values than a file may have. And
+what a word without quotes means: true, false, null and numbers as YAML 1.2 and JSON have them. PyYAML keeps to YAML
+1.1, for which ``on`` is true, 1:30 is ninety and 1e5 is a word.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from linkwise.errors import ModelFileError
 from linkwise.native.text import decoded
@@ -19,9 +19,19 @@ from linkwise.native.text import decoded
 __all__ = ["Node", "parse_yaml"]
 
 _DEEPEST = 20
+_MOST_VALUES = 100_000
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
-_QUOTES = "the quotes are not closed, or have something after them"
-_WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "~": None}
+_WORDS: dict[str, bool | None] = {
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+}
+_PLAIN = "plain"
+"""The tag of a word without quotes and without a tag of its own."""
+_TEXT = "tag:yaml.org,2002:str"
+_COLLECTIONS = ("tag:yaml.org,2002:seq", "tag:yaml.org,2002:map")
+
+Scalar = str | float | bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,260 +42,89 @@ class Node:
     line: int
 
 
-def parse_yaml(content: bytes, file: str, plain: Callable[[str], str | float | bool | None] | None = None) -> Node:
+def parse_yaml(content: bytes, file: str, plain: Callable[[str], Scalar] | None = None) -> Node:
     """The one document of a file.
 
     Args:
         content: the document.
         file: its name in the messages.
         plain: a reader of values without quotes, where other rules hold: gives a value, or the word where it has none.
+            A tag stands before the word, with a space: ``!degrees 90``.
     """
-    return _Reader(decoded(content, file), file, plain).document()
+    import yaml  # here: most model files have no YAML beside them
 
-
-@dataclass(slots=True)
-class _Line:
-    number: int
-    indent: int
-    text: str
+    rules = {
+        "yaml_implicit_resolvers": {None: [(_PLAIN, re.compile(""))]},
+        "NON_PRINTABLE": re.compile("[\0-\x08\x0b\x0c\x0e-\x1f]"),  # JSON may have what YAML asks to be escaped
+    }
+    text = decoded(content, file)
+    try:
+        root = type("_Loader", (yaml.SafeLoader,), rules)(text).get_single_node()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        what = ": ".join(filter(None, (error.context, error.problem)))
+        raise ModelFileError(
+            f"this is not YAML: {what}", file=file, line=mark.line + 1, got=mark.get_snippet(indent=0, max_length=60)
+        ) from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise ModelFileError(f"this is not YAML: {error.reason}", file=file, line=line) from None
+    except ValueError as error:  # an escape or a version beyond all numbers
+        raise ModelFileError(f"this is not YAML: {error}", file=file) from None
+    except RecursionError:
+        raise ModelFileError("the values are nested too deeply", file=file, allowed=_DEEPEST) from None
+    if root is None:
+        raise ModelFileError("the file is empty", file=file)
+    return _Reader(file, plain).node(root, 0)
 
 
 class _Reader:
-    """Blocks by the indentation of lines; what is between brackets character by character."""
+    """Values from the nodes of PyYAML, where a reference is one node in several places."""
 
-    def __init__(self, text: str, file: str, plain: Callable[[str], str | float | bool | None] | None) -> None:
+    def __init__(self, file: str, plain: Callable[[str], Scalar] | None) -> None:
         self.file, self.plain = file, plain
-        self.lines: list[_Line] = []
-        for number, raw in enumerate(text.splitlines(), 1):
-            body = raw.lstrip(" ")
-            if body.startswith("\t"):
-                self.fail("a tab stands where the line begins", number, do="indent with spaces")
-            body = self.without_comment(body).rstrip()
-            if body and not (body == "---" and not self.lines):
-                self.lines.append(_Line(number, len(raw) - len(raw.lstrip(" ")), body))
-        self.at = 0
+        self.values = 0
 
-    def fail(self, what: str, line: int | None, *, got: object = None, do: object = None) -> NoReturn:
-        raise ModelFileError(what, file=self.file, line=line, got=got, do=do)
+    def fail(self, what: str, at: Any, *, got: object = None, allowed: object = None, do: object = None) -> NoReturn:
+        raise ModelFileError(what, file=self.file, line=at.start_mark.line + 1, got=got, allowed=allowed, do=do)
 
-    @staticmethod
-    def without_comment(text: str) -> str:
-        """The text up to a # that begins a word outside quotes."""
-        quote = ""
-        for i, char in enumerate(text):
-            if quote:
-                quote = "" if char == quote and text[i - 1] != "\\" else quote
-            elif char in "\"'" and (i == 0 or text[i - 1] in " [{,:"):
-                quote = char
-            elif char == "#" and (i == 0 or text[i - 1] == " "):
-                return text[:i]
-        return text
-
-    def document(self) -> Node:
-        if not self.lines:
-            raise ModelFileError("the file is empty", file=self.file)
-        node = self.block(self.lines[0].indent, 0)
-        if self.at < len(self.lines):
-            left = self.lines[self.at]
-            self.fail("this line belongs to nothing", left.number, got=repr(left.text[:60]), do="check its indentation")
-        return node
-
-    def block(self, indent: int, depth: int) -> Node:
-        """The node that begins at the current line."""
-        line = self.lines[self.at]
+    def node(self, found: Any, depth: int) -> Node:
+        self.values += 1
         if depth > _DEEPEST:
-            self.fail("the values are nested too deeply", line.number)
-        if line.text == "-" or line.text.startswith("- "):
-            return self.block_list(indent, depth)
-        if self.split(line) is not None:
-            return self.block_mapping(indent, depth)
-        self.at += 1
-        return self.value(line.text, line, depth)
-
-    def block_list(self, indent: int, depth: int) -> Node:
-        first = self.lines[self.at].number
-        items: list[Node] = []
-        while self.at < len(self.lines):
-            line = self.lines[self.at]
-            if line.indent != indent or not (line.text == "-" or line.text.startswith("- ")):
-                break
-            rest = line.text[1:].lstrip(" ")
-            if rest:  # as if the item began a block of its own, where it stands
-                line.indent += len(line.text) - len(rest)
-                line.text = rest
-                items.append(self.block(line.indent, depth + 1))
-            else:
-                self.at += 1
-                items.append(self.below(indent, line, depth))
-        return Node(items, first)
-
-    def block_mapping(self, indent: int, depth: int) -> Node:
-        first = self.lines[self.at].number
+            self.fail("the values are nested too deeply", found, allowed=_DEEPEST)
+        if self.values > _MOST_VALUES:
+            self.fail("the file has too many values", found, allowed=_MOST_VALUES, do="use fewer references (*)")
+        line = found.start_mark.line + 1
+        if found.id == "scalar":
+            return Node(self.scalar(found), line)
+        if found.tag not in _COLLECTIONS:
+            self.fail("a tag is not read", found, got=repr(found.tag[:60]), do="leave it out")
+        if found.id == "sequence":
+            return Node([self.node(each, depth + 1) for each in found.value], line)
         entries: dict[str, Node] = {}
-        while self.at < len(self.lines):
-            line = self.lines[self.at]
-            found = self.split(line) if line.indent == indent else None
-            if found is None:
-                break
-            key = self.scalar(found[0], line.number, key=True)
+        for written, value in found.value:
+            key = self.scalar(written, key=True) if written.id == "scalar" else None
             if not isinstance(key, str):
-                self.fail("a key is not a name", line.number, got=repr(key))
+                self.fail("a key is not a name", written, got=repr(written.value)[:60], do="put it in quotes")
             if key in entries:
-                self.fail("a key comes twice", line.number, got=repr(key), do="delete one of the two")
-            rest = found[1].strip()
-            self.at += 1
-            entries[key] = self.value(rest, line, depth + 1) if rest else self.below(indent, line, depth)
-        return Node(entries, first)
+                self.fail("a key comes twice", written, got=repr(key), do="delete one of the two")
+            entries[key] = self.node(value, depth + 1)
+        return Node(entries, line)
 
-    @staticmethod
-    def split(line: _Line) -> tuple[str, str] | None:
-        """The key of a line and what follows its colon; None where it has no key."""
-        text, start = line.text, 0
-        if text[0] in "[{":
-            return None
-        if text[0] in "\"'":
-            start = 1
-            while start < len(text) and text[start] != text[0]:
-                start += 2 if text[0] == '"' and text[start] == "\\" else 1
-        while (colon := text.find(":", start)) >= 0:
-            if colon + 1 == len(text) or text[colon + 1] == " ":
-                return text[:colon], text[colon + 1 :]
-            start = colon + 1
-        return None
-
-    def below(self, indent: int, line: _Line, depth: int) -> Node:
-        """What stands on the next lines, further in; nothing: null. A list may stand where its key does."""
-        if self.at < len(self.lines):
-            following = self.lines[self.at]
-            dashed = following.text == "-" or following.text.startswith("- ")
-            if following.indent > indent or (following.indent == indent and dashed and not line.text.startswith("-")):
-                return self.block(following.indent, depth + 1)
-        return Node(None, line.number)
-
-    def value(self, text: str, line: _Line, depth: int) -> Node:
-        """A scalar, or what is between brackets, which may go on over the next lines."""
-        if text[0] not in "[{":
-            return Node(self.scalar(text, line.number), line.number)
-        flow = _Flow(self, text, line.number)
-        node = flow.node(depth)
-        if flow.rest().strip():
-            self.fail("something follows the closing bracket", flow.line, got=repr(flow.rest().strip()[:60]))
-        return node
-
-    def scalar(self, text: str, line: int, *, key: bool = False) -> str | float | bool | None:
+    def scalar(self, found: Any, *, key: bool = False) -> Scalar:
         """A string, number, true, false or null."""
-        text = text.strip()
-        if not text:
-            self.fail("a name is missing", line)
-        if text[0] in "\"'":
-            return self.quoted(text, line)
-        if self.plain is not None and not key and (value := self.plain(text)) != text:
+        try:  # JSON writes one character as two halves
+            text = found.value.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            self.fail("half a character is written", found, got=repr(found.value)[:60])
+        if found.tag == _TEXT:
+            return str(text)
+        bare = found.tag == _PLAIN
+        word = text if bare else f"{found.tag} {text}"
+        if self.plain is not None and not key and found.style is None and (value := self.plain(word)) != word:
             return value
-        if text[0] in "&*!|>%@`":
-            self.fail(
-                "this part of YAML is not read",
-                line,
-                got=repr(text[:60]),
-                do="write the value out, or put it in quotes",
-            )
+        if not bare:
+            self.fail("a tag is not read", found, got=repr(word[:60]), do="leave it out, or put the value in quotes")
         if text in _WORDS:
             return _WORDS[text]
-        if len(text) < 400 and _NUMBER.fullmatch(text):
-            return float(text)
-        if ": " in text or " #" in text or text.endswith(":"):
-            self.fail("a value has a colon in it", line, got=repr(text[:60]), do="put it in quotes")
-        return text
-
-    def quoted(self, text: str, line: int) -> str:
-        """The text between quotes."""
-        if len(text) >= 2 and text[0] == "'" == text[-1] and "'" not in text[1:-1].replace("''", ""):
-            return text[1:-1].replace("''", "'")
-        try:
-            return str(json.loads(text)) if text[0] == '"' else self.fail(_QUOTES, line, got=repr(text[:60]))
-        except ValueError:
-            raise ModelFileError(_QUOTES, file=self.file, line=line, got=repr(text[:60])) from None
-
-
-class _Flow:
-    """What is between brackets."""
-
-    def __init__(self, reader: _Reader, text: str, line: int) -> None:
-        self.reader, self.text, self.line, self.i = reader, text, line, 0
-
-    def rest(self) -> str:
-        return self.text[self.i :]
-
-    def skip(self) -> str:
-        """The next character that is no space, from the next line where this one is at its end."""
-        while True:
-            while self.i < len(self.text) and self.text[self.i] in " \t":
-                self.i += 1
-            if self.i < len(self.text):
-                return self.text[self.i]
-            if self.reader.at >= len(self.reader.lines):
-                self.reader.fail("a bracket is not closed", self.line)
-            line = self.reader.lines[self.reader.at]
-            self.reader.at += 1
-            self.text, self.line, self.i = line.text, line.number, 0
-
-    def node(self, depth: int) -> Node:
-        if depth > _DEEPEST:
-            self.reader.fail("the values are nested too deeply", self.line)
-        opening = self.skip()
-        line = self.line
-        if opening == "[":
-            return Node(self.items(depth), line)
-        if opening == "{":
-            return Node(self.entries(depth), line)
-        return Node(self.reader.scalar(self.word(), line), line)
-
-    def items(self, depth: int) -> list[Node]:
-        self.i += 1
-        found: list[Node] = []
-        while self.skip() != "]":
-            found.append(self.node(depth + 1))
-            self.separator("]")
-        self.i += 1
-        return found
-
-    def entries(self, depth: int) -> dict[str, Node]:
-        self.i += 1
-        found: dict[str, Node] = {}
-        while self.skip() != "}":
-            line = self.line
-            key = self.reader.scalar(self.word(key=True), line, key=True)
-            if not isinstance(key, str) or key in found:
-                self.reader.fail("a key comes twice, or is not a name", line, got=repr(key))
-            if self.skip() != ":":
-                self.reader.fail("a key has no value", line, got=repr(key))
-            self.i += 1
-            found[key] = self.node(depth + 1)
-            self.separator("}")
-        self.i += 1
-        return found
-
-    def separator(self, closing: str) -> None:
-        char = self.skip()
-        if char == ",":
-            self.i += 1
-        elif char != closing:
-            self.reader.fail("a comma is missing between two values", self.line, got=repr(self.rest()[:60]))
-
-    def word(self, *, key: bool = False) -> str:
-        """Up to the next comma or bracket (or colon, of a key), quotes whole."""
-        start = self.i
-        quote = self.text[start]
-        if quote in "\"'":
-            end = start + 1
-            while end < len(self.text) and self.text[end] != quote:
-                end += 2 if quote == '"' and self.text[end] == "\\" else 1
-            self.i = min(end + 1, len(self.text))
-        else:
-            while (
-                self.i < len(self.text) and self.text[self.i] not in ",[]{}" and not (key and self.text[self.i] == ":")
-            ):
-                self.i += 1
-        word = self.text[start : self.i].strip()
-        if not word:
-            self.reader.fail("a value is missing", self.line, got=repr(self.rest()[:60]))
-        return word
+        return float(text) if len(text) < 400 and _NUMBER.fullmatch(text) else str(text)

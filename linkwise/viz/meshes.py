@@ -1,4 +1,4 @@
-"""Meshes from files: STL, OBJ, PLY and GLB through ``trimesh``, COLLADA by our own reader.
+"""Meshes from files: STL, OBJ, PLY and GLB through ``trimesh``, COLLADA through ``pycollada``.
 
 Only local files are read: the mesh itself, and of what it names (materials, buffers) only what lies in its own folder
 or below. Textures are not drawn: a mesh with one gets its mean colour.

@@ -1,7 +1,9 @@
 """The completion scripts are ones that the shells accept, and complete what there is."""
 
+import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -30,10 +32,34 @@ def test_the_shell_accepts_it(shell, tmp_path):
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 @pytest.mark.parametrize(
     ("words", "expected"),
-    [("linkwise si", "simulate"), ("linkwise emit x.urdf f --ta", "--target"), ("linkwise info pl", "planar_arm")],
+    [
+        ("linkwise si", "simulate"),
+        ("linkwise emit x.urdf f --ta", "--target"),
+        ("linkwise info pl", "planar_arm"),
+        ("linkwise info rob", "robot.urdf"),
+        ("linkwise info --loops rob", "robot.urdf"),
+        ("linkwise simulate x.urdf --limits sp", "spring"),
+        ("linkwise convert x.urdf --search fol", "folder"),
+        ("linkwise completion f", "fish"),
+    ],
 )
 def test_bash_completes(words, expected, tmp_path):
+    (tmp_path / "folder").mkdir()
     parts = words.split()
-    code = script("bash") + (f"COMP_WORDS=({words}); COMP_CWORD={len(parts) - 1}; _linkwise; echo ${{COMPREPLY[@]}}")
+    code = f"COMP_WORDS=({words}); COMP_CWORD={len(parts) - 1}; _shtab_linkwise; echo ${{COMPREPLY[@]}}"
+    code = script("bash") + "\n" + code
     done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert expected in done.stdout.split()
+
+
+def test_fields_of_zsh_are_whole():
+    """A colon in the name of a value would begin another field."""
+    (line,) = set(re.findall(r'"\*--arg\[.*', script("zsh")))
+    assert line.endswith(']:NAME=VALUE:"')
+
+
+def test_without_shtab_the_extra_is_named(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    status, out, err = run("completion bash")
+    assert (status, out) == (2, "")
+    assert 'pip install "linkwise[completion]"' in err

@@ -109,7 +109,7 @@ def floating(joint: Any) -> lw.Model:
 
 
 @pytest.mark.filterwarnings("ignore:.*removes the last freedom")
-@pytest.mark.parametrize("joint", EVERY, ids=repr)
+@pytest.mark.parametrize("joint", EVERY, ids=lambda joint: type(joint).__name__)
 def test_models_that_are_turned_over(joint: Any) -> None:
     """Checks and simulations refuse, with the closure's name and the angle; `assemble` turns them back."""
     model = floating(joint)
@@ -127,7 +127,7 @@ def test_models_that_are_turned_over(joint: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "joint", [lw.Revolute(axis=SKEW), lw.Prismatic(axis=SKEW), lw.Helical(0.1, axis=SKEW)], ids=repr
+    "joint", [lw.Revolute(axis=SKEW), lw.Prismatic(axis=SKEW), lw.Helical(0.1, axis=SKEW)], ids=lambda joint: type(joint).__name__
 )
 def test_accelerations_obey_what_is_checked(joint: Any) -> None:
     """The dynamics tell turns by their sines; where all is closed J_c and the bias are the same."""

@@ -1,8 +1,9 @@
-"""Readers of OP4, DMIG, .mtx and .npz: files that pyyeti wrote, pyyeti itself where it is installed, broken files."""
+"""Readers of OP4, DMIG, .mtx and .npz: files that other programs wrote, and broken files."""
 
 import contextlib
 import io
 import struct
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from linkwise.errors import LinkwiseError, ModelFileError
+from linkwise.errors import LinkwiseError, MissingExtraError, ModelFileError
 from linkwise.flexible import FlexibleBody
 from linkwise.flexible.files.abaqus import read_mtx, read_nodes
 from linkwise.flexible.files.bulk import read_bulk
 from linkwise.flexible.files.op4 import read_op4
 from tests.flexible import textbook
+
+pytest.importorskip("pyyeti", reason="the extra fem is not installed")
 
 DATA = Path(__file__).parent / "data"
 NODES, M, K = textbook.beam(2)
@@ -56,7 +59,8 @@ def test_stored_op4_files(name):
 @pytest.mark.parametrize("binary", [True, False])
 @pytest.mark.parametrize("endian", ["<", ">"])
 def test_op4_against_pyyeti(tmp_path, sparse_kind, binary, endian):
-    op4 = pytest.importorskip("pyyeti.nastran.op4")
+    from pyyeti.nastran import op4
+
     rng = np.random.default_rng(5)
     fills = {(1, 1): 1.0, (30, 7): 0.3, (7, 30): 1.0, (5, 5): 0.0, (120, 3): 0.05}
     matrices = {
@@ -104,31 +108,48 @@ def test_broken_binary_op4(tmp_path, change, text):
         read_op4(path)
 
 
+HEAD = "       2       2       2       2A       1P,3E23.16\n"
+END = "       3       1       1\n" + "1.0".rjust(23) + "\n"
+
+
 @pytest.mark.parametrize(
-    ("text", "message", "line"),
+    ("text", "message"),
     [
-        ("       2       2       2       2A       1P,3E23.16\n       1       1       x\n", "integer", 2),
-        (
-            "       2       2       2       2A       1P,3E23.16\n       1       1       2\n     1.0  hello\n",
-            "not a number",
-            3,
-        ),
-        (
-            "       2       2       2       2A       1P,3E23.16\n       1       2       2\n" + "1.0".rjust(23) * 2,
-            "outside",
-            3,
-        ),
-        ("       2       2       2       2A       1P,3E23.16\n", "ends inside", 1),
-        ("       2       2       2       7A       1P,3E23.16\n       1       1       1\n1.0\n", "unknown type", 1),
-        ("hello, this is not a matrix at all\n", "integer", 1),
+        (HEAD + "       1       1       x\n", "'       x'"),
+        (HEAD + "       1       1       2\n" + "1.0".rjust(23) + "hello".rjust(23) + "\n" + END, "hello"),
+        (HEAD + "       1       2       2\n" + "1.0".rjust(23) * 2 + "\n" + END, "exceeds matrix dimension"),
+        (HEAD + "       1      -1       1\n" + "1.0".rjust(23) + "\n" + END, "can be read"),
+        (HEAD + "       1       1       1\n" + "nan".rjust(23) + "\n" + END, "not finite"),
+        (HEAD, "can be read"),
+        (HEAD[:31] + "7" + HEAD[32:] + "       1       1       2\n" + "1.0".rjust(23) * 2 + "\n" + END, "unknown type"),
+        (" 9999999" + HEAD[8:] + "10000000       1       1\n" + "1.0".rjust(23) + "\n", "impossible size"),
+        ("hello, this is not a matrix at all\n", "hello"),
     ],
 )
-def test_broken_text_op4_names_the_line(tmp_path, text, message, line):
+def test_broken_text_op4(tmp_path, text, message):
     path = tmp_path / "broken.op4"
     path.write_text(text)
     with pytest.raises(ModelFileError, match=message) as error:
         read_op4(path)
-    assert error.value.line == line
+    assert error.value.file == str(path)
+
+
+def test_op4_records_that_pyyeti_takes_on_trust(tmp_path):
+    """An entry below the last row, or a column before the first, would be put elsewhere or nowhere."""
+    good = _wide([[1.0, 2.0], [3.0, 4.0]])
+    first = 4 + 48 + 4 + 4
+    for at, value in ((first, 0), (first, -1), (first + 8, 2), (first + 8, 0), (first + 16, 3), (first + 16, -1)):
+        path = tmp_path / "broken.op4"
+        path.write_bytes(good[:at] + struct.pack("<q", value) + good[at + 8 :])
+        with pytest.raises(ModelFileError, match=r"outside|can be read"):
+            read_op4(path)
+
+
+def test_large_op4_matrices_are_read_entry_by_entry(monkeypatch):
+    from linkwise.flexible.files import op4
+
+    monkeypatch.setattr(op4, "_LARGEST_DENSE", 1)
+    np.testing.assert_array_equal(read_op4(DATA / "binary_dense.op4")["KGG"].toarray(), K)
 
 
 @settings(max_examples=60, deadline=None)
@@ -151,8 +172,9 @@ def test_stored_dmig_file():
 
 
 def test_dmig_against_pyyeti(tmp_path):
-    bulk = pytest.importorskip("pyyeti.nastran.bulk")
-    pandas = pytest.importorskip("pandas")
+    import pandas
+    from pyyeti.nastran import bulk
+
     index = pandas.MultiIndex.from_product([[3, 7, 12], [1, 2, 3, 4, 5, 6]])
     symmetric = np.random.default_rng(1).standard_normal((18, 18))
     symmetric = symmetric + symmetric.T
@@ -179,10 +201,21 @@ def test_card_formats_are_read_alike(tmp_path):
     small = "GRID    7               1.5     -2.5+1  3.D0\n"
     large = "GRID*   7                               1.5             -25.0\n*       3.0\n"
     free = "$ a comment\nGRID,7,,1.5,-25.,3.\n"
-    for text in (small, large, free):
+    comment = "GRID*   7                               1.5             -25.0\n$ z:\n\n*       3.0\n"
+    narrower = "GRID*   7                               1.5             -25.0\n+       3.0\n"
+    free_large = "GRID*,7,,1.5,-25.\n*,3.\n"
+    named = "GRID*,7,,1.5,-25.,*A\n*A,3.\n"
+    for text in (small, large, free, comment, narrower, free_large, named):
         path = tmp_path / "cards.bdf"
         path.write_text("BEGIN BULK\nCQUAD4  1 2 3\n+       9\n" + text + "ENDDATA\n")
         assert read_bulk(path).grids == {7: (1.5, -25.0, 3.0)}
+
+
+def test_matrix_cards_go_on_over_lines(tmp_path):
+    path = tmp_path / "cards.bdf"
+    path.write_text("DMIG,KAA,0,6,2,0\nDMIG,KAA,1,1,,1,1,5.\n$ and\n,1,2,6.\nDMIG*,KAA,1,2,,*B\n*B,1,2,7.,\n")
+    entries = read_bulk(path).matrices["KAA"].entries
+    assert entries == {((1, 1), (1, 1)): 5.0, ((1, 2), (1, 1)): 6.0, ((1, 2), (1, 2)): 7.0}
 
 
 @pytest.mark.parametrize(
@@ -206,6 +239,14 @@ def test_broken_cards_name_the_line(tmp_path, text, message, line):
     with pytest.raises(ModelFileError, match=message) as error:
         read_bulk(path)
     assert error.value.line == line
+
+
+def test_without_pyyeti_op4_names_the_extra_and_cards_are_read(monkeypatch):
+    for name in ("pyyeti", "pyyeti.nastran", "pyyeti.nastran.op4"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(MissingExtraError, match=r"linkwise\[fem\]"):
+        FlexibleBody.from_nastran(DATA / "binary_dense.op4", bulk=DATA / "grids.bdf", root=10)
+    assert read_bulk(DATA / "grids.bdf").grids.keys() == GRIDS.keys()
 
 
 def test_nastran_arguments(tmp_path):

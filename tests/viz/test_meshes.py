@@ -11,6 +11,7 @@ from linkwise.viz.meshes import placeholder, read_mesh
 from tests.formats.recording import robot_files
 
 trimesh = pytest.importorskip("trimesh")
+pytest.importorskip("collada")
 
 DAE = """<?xml version="1.0"?>
 <COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
@@ -20,7 +21,8 @@ DAE = """<?xml version="1.0"?>
  <library_materials><material id="m"><instance_effect url="#e"/></material></library_materials>
  <library_geometries><geometry id="g"><mesh>
    <source id="p"><float_array id="pa" count="12">0 0 0 100 0 0 100 100 0 0 100 0</float_array>
-    <technique_common><accessor source="#pa" count="4" stride="3"/></technique_common></source>
+    <technique_common><accessor source="#pa" count="4" stride="3"><param name="X" type="float"/>
+    <param name="Y" type="float"/><param name="Z" type="float"/></accessor></technique_common></source>
    <vertices id="v"><input semantic="POSITION" source="#p"/></vertices>
    {primitive}
  </mesh></geometry></library_geometries>
@@ -33,7 +35,7 @@ DAE = """<?xml version="1.0"?>
 </COLLADA>"""
 PRIMITIVES = {
     "triangles": '<triangles material="mat" count="2"><input semantic="VERTEX" source="#v" offset="0"/>'
-    '<input semantic="NORMAL" source="#x" offset="1"/><p>0 0 1 0 2 0 0 0 2 0 3 0</p></triangles>',
+    '<input semantic="NORMAL" source="#p" offset="1"/><p>0 0 1 0 2 0 0 0 2 0 3 0</p></triangles>',
     "polylist": '<polylist material="mat" count="1"><input semantic="VERTEX" source="#v" offset="0"/>'
     "<vcount>4</vcount><p>0 1 2 3</p></polylist>",
     "polygons": '<polygons material="mat" count="1"><input semantic="VERTEX" source="#v" offset="0"/>'
@@ -45,10 +47,10 @@ PRIMITIVES = {
 def test_collada(kind):
     (solid,) = read_collada(DAE.format(primitive=PRIMITIVES[kind]).encode(), "square.dae")
     assert solid.colour == (255, 128, 0)
-    corners = np.unique(np.round(solid.vertices, 12), axis=0)
+    corners = np.unique(np.round(solid.vertices, 6), axis=0)  # pycollada reads in single precision
     np.testing.assert_allclose(corners, [[-2, 0, 2], [-2, 1, 2], [0, 0, 2], [0, 1, 2]], atol=1e-12)
     a, b, c = (solid.vertices[solid.faces[:, k]] for k in range(3))
-    np.testing.assert_allclose(np.cross(b - a, c - a).sum(0) / 2, [0, 0, 2], atol=1e-12)
+    np.testing.assert_allclose(np.cross(b - a, c - a).sum(0) / 2, [0, 0, 2], atol=1e-6)
 
 
 def test_collada_that_refers_to_itself_ends():
@@ -56,6 +58,43 @@ def test_collada_that_refers_to_itself_ends():
         "<translate>", '<instance_node url="#n"/><instance_node url="#n"/><translate>'
     )
     assert read_collada(loop.encode(), "loop.dae") == []
+
+
+def test_collada_instances_do_not_multiply(monkeypatch):
+    """Twenty nodes, each twice the one before: a million, of which no one draws anything."""
+    nodes = '<node id="n0"/>' + "".join(
+        f'<node id="n{k + 1}"><instance_node url="#n{k}"/><instance_node url="#n{k}"/></node>' for k in range(20)
+    )
+    content = DAE.format(primitive=PRIMITIVES["polylist"])
+    content = content.replace("<library_visual", f"<library_nodes>{nodes}</library_nodes><library_visual", 1)
+    once = content.replace("<translate>", '<instance_node url="#n5"/><translate>')
+    assert len(read_collada(once.encode(), "a.dae")[0].faces) == 2
+    with pytest.raises(ModelFileError, match=r"a\.dae: this mesh has too many nodes"):
+        read_collada(content.replace("<translate>", '<instance_node url="#n20"/><translate>').encode(), "a.dae")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("<color>1 0.5 0 1</color>", '<texture texture="nowhere-sampler" texcoord="uv"/>'),
+        ("<color>1 0.5 0 1</color>", ""),
+        ("<diffuse><color>1 0.5 0 1</color></diffuse>", ""),
+        ('target="#m"', 'target="#nothing"'),
+        ('url="#e"', 'url="#nothing"'),
+    ],
+)
+def test_collada_without_its_materials_is_still_drawn(old, new):
+    content = DAE.format(primitive=PRIMITIVES["polylist"])
+    assert old in content
+    (solid,) = read_collada(content.replace(old, new).encode(), "a.dae")
+    assert solid.colour is None
+    assert len(solid.faces) == 2
+
+
+def test_collada_with_entities_is_refused():
+    content = '<!DOCTYPE COLLADA [<!ENTITY a SYSTEM "file:///etc/hostname">]>\n' + DAE.format(primitive="")[22:]
+    with pytest.raises(ModelFileError, match=r"a\.dae:1: "):
+        read_collada(content.encode(), "a.dae")
 
 
 @pytest.mark.parametrize("suffix", ["stl", "obj", "glb", "ply", "off"])

@@ -1,4 +1,8 @@
-"""Nastran bulk data: GRID and DMIG cards, in small fields (8 columns), large fields (16) and free fields (commas)."""
+"""Nastran bulk data: GRID and DMIG cards, in small fields (8 columns), large fields (16) and free fields (commas).
+
+By hand, and not by pyyeti as OP4 is: its cards know no line, which a message about a file that people write needs, and
+it ends a card, and with it loses entries in silence, where a comment or a continuation of the other width follows.
+"""
 
 from __future__ import annotations
 
@@ -73,14 +77,13 @@ def _fields(text: str) -> tuple[str, list[str], bool]:
     """Name, fields, and whether the line continues the card before."""
     if "," in text:
         parts = [part.strip() for part in text.split(",")]
-        name, fields = parts[0].upper(), parts[1:9]
-        large = name.endswith("*")
-        fields += [""] * ((4 if large else 8) - len(fields))
+        name = parts[0].upper()
+        count = 4 if "*" in name else 8
+        fields = [*parts[1 : 1 + count], *[""] * (1 + count - len(parts))]
     else:
         text = text.expandtabs(8)
         name = text[:8].strip().upper()
-        large = "*" in name
-        width, count = (16, 4) if large else (8, 8)
+        width, count = (16, 4) if "*" in name else (8, 8)
         fields = [text[8 + width * k : 8 + width * (k + 1)].strip() for k in range(count)]
     continued = name == "" or name[0] in "+*"
     return name.rstrip("*").strip(), fields, continued
