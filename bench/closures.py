@@ -21,7 +21,7 @@ import numpy as np
 import linkwise as lw
 from bench import report
 from bench.timing import Call, best_ns
-from linkwise import models
+from linkwise import samples
 
 BATCH = 4096
 LENGTHS = (100, 1000, 10_000)
@@ -202,8 +202,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=30)
     options = parser.parse_args(arguments)
     ball = lw.Spherical()
-    mechanisms = {"Stewart platform": models.stewart_platform()}
-    mechanisms |= {f"N-four-bar, N = {n}": models.four_bar(n, ball) for n in (1, 2, 10, 40)}
+    mechanisms = {"Stewart platform": samples.stewart_platform()}
+    mechanisms |= {f"N-four-bar, N = {n}": samples.four_bar(n, ball) for n in (1, 2, 10, 40)}
     rows = [measure(name, model, options.rounds) for name, model in mechanisms.items()]
     times = ["one state ns", "batch ns", "Pinocchio ns", "ratio, one", "ratio, batch"]
     print(report.table(["", "nv", "equations", "disagreement", *times], rows))

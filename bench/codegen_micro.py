@@ -4,7 +4,7 @@
 state in a batch and in single calls, and the time to compile and to load. With ``--choices`` it compiles each batch
 kernel in every combination of
 
-* operations in traced order, or ordered by :mod:`linkwise.codegen.llvm.schedule`,
+* operations in traced order, or ordered by :mod:`linkwise.targets.llvm.schedule`,
 * transposes apart from the arithmetic, or woven into it,
 * LLVM's instruction scheduler on, or off,
 
@@ -27,9 +27,9 @@ import numpy as np
 from bench import synthetic_programs
 from bench.robots import ROBOTS
 from bench.timing import Call, best_ns
-from linkwise.codegen.llvm import jit, kernel, machines, overlap, schedule, source
-from linkwise.codegen.llvm.kernel import BatchKernel, builtin_function
-from linkwise.tracing.block import Block
+from linkwise.targets.llvm import jit, kernel, machines, overlap, schedule, source
+from linkwise.targets.llvm.kernel import BatchKernel, builtin_function
+from linkwise.trace.block import Block
 
 BATCH = 8192
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 
 ROUNDS = 15
 
@@ -46,7 +46,7 @@ def cases(model: lw.Model, duration: float) -> dict[str, Any]:
 
 def main() -> None:
     """Measure and print."""
-    model = lw.load(sys.argv[1]) if len(sys.argv) > 1 else models.planar_arm(7)
+    model = lw.load(sys.argv[1]) if len(sys.argv) > 1 else samples.planar_arm(7)
     duration, q0 = 2.0, np.clip(model.neutral(), model.lower, model.upper)
     runs: list[tuple[str, Any, dict[str, Any]]] = [
         ("rk4, one state", q0, {"method": "rk4", "dt": 1e-3, "save_every": 100}),

@@ -14,12 +14,12 @@ import numpy as np
 
 import linkwise as lw
 from bench.scale import from_arrays
-from linkwise.codegen import targets
-from linkwise.codegen.cuda.instructions import instructions
-from linkwise.codegen.cuda.row_loops import LinkLoop, LoopPlans
-from linkwise.rolled.function import RolledFunction
-from linkwise.tracing.block import Block
-from linkwise.tracing.program import Program, Stretch
+from linkwise import targets
+from linkwise.functions.rolled.function import RolledFunction
+from linkwise.targets.cuda.instructions import instructions
+from linkwise.targets.cuda.row_loops import LinkLoop, LoopPlans
+from linkwise.trace.block import Block
+from linkwise.trace.program import Program, Stretch
 
 CHECKED = 64  # states compared with the CPU
 FUNCTIONS = ("inverse_dynamics", "forward_dynamics")

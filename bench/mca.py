@@ -25,11 +25,11 @@ from functools import cache
 from bench.codegen_micro import robot_programs
 from bench.report import table, write
 from bench.robots import ROBOTS
-from linkwise.codegen.llvm import jit, source, transcendental
-from linkwise.codegen.llvm.lock import using_llvm
-from linkwise.codegen.llvm.machines import Machine
-from linkwise.codegen.llvm.plan import Group, make_plan
-from linkwise.tracing.block import Block
+from linkwise.targets.llvm import jit, source, transcendental
+from linkwise.targets.llvm.lock import using_llvm
+from linkwise.targets.llvm.machines import Machine
+from linkwise.targets.llvm.plan import Group, make_plan
+from linkwise.trace.block import Block
 
 _X86, _ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
 MACHINES = {

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 
 CALLS, ROUNDS = 200, 20
 
@@ -25,7 +25,7 @@ def microseconds(call: Any) -> float:
 
 def main() -> None:
     """Measure and print."""
-    model = lw.load(sys.argv[1]) if len(sys.argv) > 1 else models.planar_arm(7)
+    model = lw.load(sys.argv[1]) if len(sys.argv) > 1 else samples.planar_arm(7)
     q0, rest = np.clip(model.neutral(), model.lower, model.upper), np.zeros(model.nv)
 
     def damped(t: Any, q: Any, v: Any, p: Any) -> Any:

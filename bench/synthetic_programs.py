@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from linkwise.tracing.block import ArraySpec, Block
+from linkwise.trace.block import ArraySpec, Block
 
 
 class Tape:

@@ -8,12 +8,12 @@ from functools import cache
 from pathlib import Path
 
 from linkwise.classics import ALGORITHMS
-from linkwise.counting.dynamics import FRAMES, OWN, PUBLISHED, Published, chain, count, count_on
-from linkwise.counting.linearized import Row, linearized_counts
 from linkwise.errors import InputError
-from linkwise.model.joints import Revolute
-from linkwise.model.layout import lay_out
-from linkwise.model.tree import Link, Tree
+from linkwise.functions.counting.dynamics import FRAMES, OWN, PUBLISHED, Published, chain, count, count_on
+from linkwise.functions.counting.linearized import Row, linearized_counts
+from linkwise.joints import Revolute
+from linkwise.mechanism.layout import lay_out
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.transforms import Transform
 
 HERE = Path(__file__).parent

@@ -18,7 +18,7 @@ import linkwise as lw
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
-from tests.formats.mujoco_of_mjcf import Beside, errors, model_files  # noqa: E402
+from tests.files.mujoco_of_mjcf import Beside, errors, model_files  # noqa: E402
 
 HEAD = """# MJCF files read
 

@@ -32,9 +32,9 @@ algorithm, divide and conquer, …) are all there, one file each, in `classics/`
 
 ```python
 import numpy as np
-from linkwise import classics, models
+from linkwise import classics, samples
 
-model = models.stanford_arm()
+model = samples.stanford_arm()
 rng = np.random.default_rng(0)
 q, v, tau = rng.uniform(-1, 1, (3, 6))
 right = model.forward_dynamics(q, v, tau)

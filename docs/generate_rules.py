@@ -22,9 +22,9 @@ $(+ J_r)$ stands for rotor inertias, where the mechanism has any.
 `expr.rewrite("name", reverse=True)` the left in place of the right.
 
 ```python
-from linkwise import models
+from linkwise import samples
 
-ops = models.stanford_arm().operators([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+ops = samples.stanford_arm().operators([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
 shorter = ((ops.I - ops.H @ ops.psi @ ops.K) @ ops.H @ ops.phi).rewrite("whitened_sweep")
 print(shorter)
 print(shorter.explain())

@@ -7,7 +7,7 @@ motion that was not used.
 
 import numpy as np
 
-from linkwise import models
+from linkwise import samples
 
 
 def excite(rng, model, t):
@@ -36,7 +36,7 @@ def main(quick: bool = False) -> dict[str, float]:
 
 def identify(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The forces of a motion that was not used to identify the arm: as they are, and as predicted."""
-    model = models.stanford_arm()
+    model = samples.stanford_arm()
     rng = np.random.default_rng(0)
 
     # Measure: forces with noise of 0.05 N m (or N).

@@ -8,7 +8,7 @@ dynamics says and what was measured; its gradient with respect to the masses com
 import numpy as np
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 
 MASSES = ["link2.mass", "link3.mass", "link6.mass"]
 
@@ -37,7 +37,7 @@ def misfit_of(model) -> lw.CompiledFunction:
 
 
 def main(quick: bool = False) -> dict[str, float]:
-    model = models.stanford_arm().with_parameters(MASSES)
+    model = samples.stanford_arm().with_parameters(MASSES)
     true = model.nominal_parameters
     rng = np.random.default_rng(0)
     data = measure(model, 500 if quick else 5000, rng)
@@ -52,7 +52,7 @@ def main(quick: bool = False) -> dict[str, float]:
 
 def draw(axes) -> None:
     """The misfit as one mass at a time is changed, the others being right."""
-    model = models.stanford_arm().with_parameters(MASSES)
+    model = samples.stanford_arm().with_parameters(MASSES)
     data, cost = measure(model, 300, np.random.default_rng(0)), misfit_of(model)
     factors = np.linspace(0.3, 3.0, 60)
     for k, name in enumerate(MASSES):

@@ -3,7 +3,7 @@
 import numpy as np
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 
 
 def fall_of(model: lw.Model) -> lw.Trajectory:
@@ -12,7 +12,7 @@ def fall_of(model: lw.Model) -> lw.Trajectory:
 
 
 def main(quick: bool = False) -> dict[str, float]:
-    model = models.planar_arm()
+    model = samples.planar_arm()
 
     # Figure 5: every joint from 0 to π in T = 10 s, from rest to rest.
     T = 10.0
@@ -37,7 +37,7 @@ def main(quick: bool = False) -> dict[str, float]:
 
 def draw(axes) -> None:
     """The falling arm every twentieth of a second, for a second: lighter is earlier."""
-    fall = fall_of(models.planar_arm())
+    fall = fall_of(samples.planar_arm())
     joints = np.concatenate([fall.poses[:, :, :3, 3], fall.pose("tip")[:, None, :3, 3]], axis=1)
     across = np.ptp(joints, axis=(0, 1)).argsort()[-2:]  # the plane that it moves in
     x, y = sorted(across)

@@ -3,7 +3,7 @@
 import numpy as np
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 
 START = np.array([0, np.pi / 2, 0, 0, 0, 0])
 END = np.array([np.pi / 3, np.pi / 3, 0.1, np.pi / 3, np.pi / 3, np.pi / 3])
@@ -20,7 +20,7 @@ def cycloid(T: float = 10.0) -> tuple[np.ndarray, ...]:
 
 
 def main(quick: bool = False) -> dict[str, float]:
-    model = models.stanford_arm()
+    model = samples.stanford_arm()
     _, *motion = cycloid()
     tau = model.inverse_dynamics(*motion)
     for joint, low, high in zip(model.joints, tau.min(axis=0), tau.max(axis=0), strict=True):
@@ -34,7 +34,7 @@ def main(quick: bool = False) -> dict[str, float]:
 
 def draw(axes) -> None:
     """Joint forces of the cycloidal motion."""
-    model = models.stanford_arm()
+    model = samples.stanford_arm()
     t, *motion = cycloid()
     axes.plot(t, model.inverse_dynamics(*motion), label=model.joint_names)
     axes.set(xlabel="t [s]", ylabel="joint force [N m, N]")

@@ -7,11 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from linkwise.codegen.c.files import emit_c
-    from linkwise.compiled.function import CompiledFunction, compile
-    from linkwise.compiled.loops import loop, while_loop
-    from linkwise.compiled.many_steps import rollout
-    from linkwise.compiled.small_matrices import cholesky, solve
+    from linkwise.bridges import as_jax, as_torch
     from linkwise.ensemble.run import ensemble
     from linkwise.errors import (
         ClosureError,
@@ -23,12 +19,29 @@ if TYPE_CHECKING:
         ModelWarning,
         UnknownNameError,
     )
+    from linkwise.files.load import load, loads
     from linkwise.flexible.body import FlexibleBody
-    from linkwise.formats.load import load, loads
-    from linkwise.interop import as_jax, as_torch
+    from linkwise.functions.function import CompiledFunction, compile
+    from linkwise.functions.loops import loop, while_loop
+    from linkwise.functions.many_steps import rollout
+    from linkwise.functions.small_matrices import cholesky, solve
+    from linkwise.joints import (
+        CustomJoint,
+        Cylindrical,
+        Fixed,
+        Free,
+        Helical,
+        Joint,
+        Planar,
+        Prismatic,
+        Revolute,
+        Spherical,
+        Universal,
+    )
+    from linkwise.joints.check import check_joint
     from linkwise.kinematics.goals import Aim, Balance, Reach
     from linkwise.kinematics.solver import Reached
-    from linkwise.model.actuation import (
+    from linkwise.mechanism.actuation import (
         Activation,
         Actuator,
         FrameTransmission,
@@ -37,7 +50,7 @@ if TYPE_CHECKING:
         Sensor,
         Spring,
     )
-    from linkwise.model.closures import (
+    from linkwise.mechanism.closures import (
         Closure,
         Coupling,
         Distance,
@@ -53,24 +66,9 @@ if TYPE_CHECKING:
         RelativePose,
         Rolling,
     )
-    from linkwise.model.description import Geometry, JointLimits, Mimic
-    from linkwise.model.joint_check import check_joint
-    from linkwise.model.joints import (
-        CustomJoint,
-        Cylindrical,
-        Fixed,
-        Free,
-        Helical,
-        Joint,
-        Planar,
-        Prismatic,
-        Revolute,
-        Spherical,
-        Universal,
-    )
-    from linkwise.model.placement import transform
-    from linkwise.model_api.model import Model, ModelBuilder
-    from linkwise.paths.path import Path, path
+    from linkwise.mechanism.description import Geometry, JointLimits, Mimic
+    from linkwise.mechanism.placement import transform
+    from linkwise.model.model import Model, ModelBuilder
     from linkwise.sim.actuators import (
         PD,
         ComputedTorque,
@@ -90,6 +88,7 @@ if TYPE_CHECKING:
     from linkwise.sim.events import Event
     from linkwise.sim.instruments import Sensors
     from linkwise.sim.motion import JointRules
+    from linkwise.sim.paths.path import Path, path
     from linkwise.sim.run import IntegrationWarning
     from linkwise.sim.sensors import IMU, Encoder, ForceTorque
     from linkwise.sim.simulate import SlowControlWarning, simulate
@@ -118,6 +117,7 @@ if TYPE_CHECKING:
         tanh,
         where,
     )
+    from linkwise.targets.c.files import emit_c
     from linkwise.viz.viewer import view
 
 __version__ = "0.1.0"
@@ -159,36 +159,36 @@ __all__ = [  # noqa: RUF022  # in groups
 
 # Where they are; `tests/test_imports.py` compares this with what type checkers read above.
 _MODULES = {
-    "linkwise.codegen.c.files": ("emit_c",),
-    "linkwise.compiled.function": ("compile", "CompiledFunction"),
-    "linkwise.compiled.loops": ("loop", "while_loop"),
-    "linkwise.compiled.many_steps": ("rollout",),
-    "linkwise.compiled.small_matrices": ("cholesky", "solve"),
+    "linkwise.targets.c.files": ("emit_c",),
+    "linkwise.functions.function": ("compile", "CompiledFunction"),
+    "linkwise.functions.loops": ("loop", "while_loop"),
+    "linkwise.functions.many_steps": ("rollout",),
+    "linkwise.functions.small_matrices": ("cholesky", "solve"),
     "linkwise.errors": (
         "ClosureError", "InputError", "LinkwiseError", "MissingExtraError", "ModelError", "ModelFileError",
         "ModelWarning", "UnknownNameError",
     ),
     "linkwise.flexible.body": ("FlexibleBody",),
-    "linkwise.formats.load": ("load", "loads"),
-    "linkwise.interop": ("as_jax", "as_torch"),
+    "linkwise.files.load": ("load", "loads"),
+    "linkwise.bridges": ("as_jax", "as_torch"),
     "linkwise.kinematics.goals": ("Aim", "Balance", "Reach"),
     "linkwise.kinematics.solver": ("Reached",),
-    "linkwise.model.actuation": (
+    "linkwise.mechanism.actuation": (
         "Activation", "Actuator", "FrameTransmission", "JointTransmission", "PathTransmission", "Sensor", "Spring",
     ),
-    "linkwise.model.closures": (
+    "linkwise.mechanism.closures": (
         "Closure", "Coupling", "Distance", "JointFunction", "PointOnCurve", "PointOnPlane", "PointOnSurface",
         "PolynomialCoupling", "Prescribed", "PrescribedFrame", "RateFunction", "Relation", "RelativePose", "Rolling",
     ),
-    "linkwise.model.description": ("Geometry", "JointLimits", "Mimic"),
-    "linkwise.model.joint_check": ("check_joint",),
-    "linkwise.model.joints": (
+    "linkwise.mechanism.description": ("Geometry", "JointLimits", "Mimic"),
+    "linkwise.joints.check": ("check_joint",),
+    "linkwise.joints": (
         "CustomJoint", "Cylindrical", "Fixed", "Free", "Helical", "Joint", "Planar", "Prismatic", "Revolute",
         "Spherical", "Universal",
     ),
-    "linkwise.model.placement": ("transform",),
-    "linkwise.model_api.model": ("Model", "ModelBuilder"),
-    "linkwise.paths.path": ("Path", "path"),
+    "linkwise.mechanism.placement": ("transform",),
+    "linkwise.model.model": ("Model", "ModelBuilder"),
+    "linkwise.sim.paths.path": ("Path", "path"),
     "linkwise.sim.actuators": (
         "ComputedTorque", "Disturbance", "JointSprings", "PD", "ReactionWheel", "SeriesElastic", "Thruster", "Torque",
     ),

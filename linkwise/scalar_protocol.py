@@ -1,7 +1,7 @@
 """Scalars that NumPy's functions can be called on.
 
-What such a call does is decided in one place, :mod:`linkwise.compiled.scalar_arrays`, which knows all kinds of scalars;
-the scalars themselves live in layers that do not know each other.
+What such a call does is decided in one place, :mod:`linkwise.functions.scalar_arrays`, which knows all kinds of
+scalars; the scalars themselves live in layers that do not know each other.
 """
 
 from __future__ import annotations

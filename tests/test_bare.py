@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.formats.recording import robot_files
+from tests.files.recording import robot_files
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -13,8 +13,8 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms.catalogue import CATALOGUE
-from linkwise.codegen.llvm import layouts
-from linkwise.models import planar_arm
+from linkwise.samples import planar_arm
+from linkwise.targets.llvm import layouts
 
 Q = np.random.default_rng(0).normal(size=(6, 3))
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bench import mca
-from tests.codegen.programs import mixture
+from tests.targets.programs import mixture
 
 HASWELL = mca.MACHINES["haswell"]
 

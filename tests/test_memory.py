@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import models
-from linkwise.model_api.memory import Memory
+from linkwise import samples
+from linkwise.model.memory import Memory
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_any_number_of_threads() -> None:
 def test_simulations_of_one_model_from_many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each with a control of its own, so that plans push each other out."""
     monkeypatch.setattr("linkwise.sim.plans._KEPT", 2)
-    model = models.planar_arm(n=1)
+    model = samples.planar_arm(n=1)
 
     def run(k: int) -> float:
         force = 0.1 * (k % 4)

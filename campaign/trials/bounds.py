@@ -11,11 +11,11 @@ import numpy as np
 from campaign.mechanisms import random_recipe
 from campaign.surface import methods
 from campaign.trial import Log, Trial, said
-from linkwise.codegen.llvm import bounds
-from linkwise.codegen.llvm.kernel import BatchKernel
-from linkwise.codegen.llvm.program_kernel import ProgramKernel
-from linkwise.rolled.function import RolledFunction
-from tests.codegen.programs import kernel_on, lesser_machines
+from linkwise.functions.rolled.function import RolledFunction
+from linkwise.targets.llvm import bounds
+from linkwise.targets.llvm.kernel import BatchKernel
+from linkwise.targets.llvm.program_kernel import ProgramKernel
+from tests.targets.programs import kernel_on, lesser_machines
 
 COUNTS = (1, 3, 8, 9, 17, 40)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 import linkwise as lw
 from campaign.trial import Log, Trial, said
-from linkwise import models
+from linkwise import samples
 from tests.captures import CAPTURES
 
 CLOSE = 1e-9
@@ -49,7 +49,7 @@ class Formula:
 
 @cache
 def _arm(n: int) -> lw.Model:
-    return models.planar_arm(n)
+    return samples.planar_arm(n)
 
 
 class _Push(lw.Element):

@@ -10,7 +10,7 @@ import numpy as np
 
 import linkwise as lw
 from campaign.trial import Log, Trial, said
-from linkwise import models
+from linkwise import samples
 
 FUNCTIONS = 100
 _TEXTS = (
@@ -91,7 +91,7 @@ class Collections(Trial):
 
     def run(self, seed: int, numbers: range, log: Log) -> None:
         """Make, drop, collect, call."""
-        model = models.stanford_arm()
+        model = samples.stanford_arm()
         gc.disable()  # collections happen where the trial says so
         for number in log.numbers(numbers):
             try:

@@ -12,8 +12,8 @@ import numpy as np
 
 from campaign.mechanisms import random_recipe
 from campaign.trial import Log, Trial
-from linkwise.codegen.targets import target
-from linkwise.tracing.interpreter import interpret
+from linkwise.targets import target
+from linkwise.trace.interpreter import interpret
 from tests.random_trees import random_state
 
 TOOLS = ("memcheck", "initcheck", "racecheck", "synccheck")

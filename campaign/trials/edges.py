@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 
 import linkwise as lw
 from campaign.trial import Log, Trial, said
-from linkwise import models
+from linkwise import samples
 
 Array = np.ndarray[Any, Any]
 
@@ -189,7 +189,7 @@ def _ball() -> lw.Model:
 
 @lru_cache(maxsize=2)
 def _bars(n: int) -> lw.Model:
-    return models.four_bar(n)
+    return samples.four_bar(n)
 
 
 def singular(rng: np.random.Generator, method: str) -> str:

@@ -11,7 +11,7 @@ from campaign.trial import Log, Trial, said
 
 def export_problem(seed: int, number: int) -> str:
     """What is wrong with the exports of one random mechanism, or ""."""
-    from tests.writing.second_readers import mujoco_problem, pinocchio_problem, random_export
+    from tests.files.writing.second_readers import mujoco_problem, pinocchio_problem, random_export
 
     for reader in (mujoco_problem, pinocchio_problem):
         rng = np.random.default_rng([seed, number])

@@ -92,7 +92,7 @@ fromto="0 0 0 0.3 0 0"/><body name="b" pos="0.3 0 0"><joint name="b" axis="0 1 0
 @cache
 def seeds(form: str) -> tuple[bytes, ...]:
     """Good files of a format, the small ones first: most mutants are made from these."""
-    from tests.formats.recording import robot_files
+    from tests.files.recording import robot_files
 
     if form == "urdf":
         found = [file.read_bytes() for file in robot_files() if file.stat().st_size < 20_000]
@@ -134,7 +134,7 @@ def _natives() -> tuple[bytes, ...]:
     import tempfile
     from pathlib import Path
 
-    from linkwise.models import planar_arm
+    from linkwise.samples import planar_arm
 
     found = []
     with tempfile.TemporaryDirectory() as folder:

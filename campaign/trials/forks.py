@@ -13,7 +13,7 @@ import numpy as np
 
 import linkwise as lw
 from campaign.trial import Log, Trial
-from linkwise import models
+from linkwise import samples
 
 PATIENCE = 20.0
 
@@ -41,7 +41,7 @@ class _Busy:
             _new_model(float(rng.uniform(1, 2))).gravity_force(np.array([0.1]))
 
     def _compute(self, arrays: list[Any]) -> None:
-        model = models.stanford_arm()
+        model = samples.stanford_arm()
         while not self.stop:
             model.forward_dynamics(*arrays, threads=2)
 
@@ -73,7 +73,7 @@ class Forks(Trial):
     def run(self, seed: int, numbers: range, log: Log) -> None:
         """Fork, wait, look."""
         warnings.simplefilter("ignore", DeprecationWarning)  # newer interpreters warn of any fork with threads
-        model = models.stanford_arm()
+        model = samples.stanford_arm()
         arrays = list(np.random.default_rng(0).uniform(-1, 1, (3, 20_000, model.nv)))
         right = model.forward_dynamics(*arrays, threads=2)
         busy = _Busy(arrays)

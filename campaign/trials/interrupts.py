@@ -20,7 +20,7 @@ import numpy as np
 import linkwise as lw
 from campaign.guarded import Guarded, available
 from campaign.trial import Log, Trial, said
-from linkwise import models
+from linkwise import samples
 
 STATES = 20_000
 
@@ -53,7 +53,7 @@ def interrupt_after(seconds: float, by_thread: bool) -> Iterator[None]:
 @cache
 def _arm() -> tuple[lw.Model, list[Any], Any, float]:
     """A model, its inputs, the right answer, and how long it takes."""
-    model = models.stanford_arm()
+    model = samples.stanford_arm()
     arrays = list(np.random.default_rng(0).uniform(-1, 1, (3, STATES, model.nv)))
     right = model.forward_dynamics(*arrays, threads=2)
     began = time.perf_counter()
@@ -118,7 +118,7 @@ def reading(rng: np.random.Generator, by_thread: bool) -> None:
 
 @cache
 def _motion() -> tuple[lw.Model, Any]:
-    model = models.double_pendulum() if hasattr(models, "double_pendulum") else models.stanford_arm()
+    model = samples.double_pendulum() if hasattr(samples, "double_pendulum") else samples.stanford_arm()
     q = np.full(model.nq, 0.1)
     return model, lw.simulate(model, q, np.zeros(model.nv), duration=0.2, dt=1e-3, method="rk4").q
 

@@ -28,7 +28,7 @@ CLOSE = 1e-6
 @cache
 def robots() -> tuple[lw.Model, ...]:
     """The five, as far as their files are there."""
-    from tests.formats.recording import robot_files
+    from tests.files.recording import robot_files
 
     files = {file.name: file for file in robot_files()}
     found = []

@@ -23,7 +23,7 @@ OPTIONS = {
 
 def random_file(rng: Rng) -> str:
     """A chain or a tree with springs, losses, limits, an equality, drives and sensors, each there or not."""
-    from linkwise.formats.mjcf.options import FLAGS
+    from linkwise.files.mjcf.options import FLAGS
 
     def perhaps(text: str, chance: float = 0.5) -> str:
         return text if rng.random() < chance else ""
@@ -75,7 +75,7 @@ def random_file(rng: Rng) -> str:
 
 def switch_problem(text: str, rng: Rng) -> str:
     """What is wrong with how a file was read, or ""."""
-    from tests.formats.mujoco_of_mjcf import motion_problem
+    from tests.files.mujoco_of_mjcf import motion_problem
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

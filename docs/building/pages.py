@@ -54,7 +54,7 @@ def blocks(text: str, *languages: str) -> list[tuple[str, str, int]]:
 
 def missing(page: Path) -> str | None:
     """What this machine lacks to run a page, or None."""
-    from linkwise.codegen import targets
+    from linkwise import targets
 
     for module in NEEDS.get(page.name, ()):
         if importlib.util.find_spec(module) is None:

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.sweeps import Field, generalized, inward, outward
-from linkwise.model.sweeper import Sweeps
-from linkwise.model.tree import Link, Tree
+from linkwise.mechanism.sweeper import Sweeps
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, coordinate_axis
 from linkwise.spatial.scalar import Scalar, is_zero
 from linkwise.spatial.vectors import Force, Motion

@@ -13,7 +13,7 @@ from linkwise.algorithms.configuration import integrate
 from linkwise.algorithms.equations import Between, Constraint, equations
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import configured, each
-from linkwise.model.tree import Tree
+from linkwise.mechanism.tree import Tree
 
 Branching = list[list[int]]
 """For each closure the indices of the links that it holds."""

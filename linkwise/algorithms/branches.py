@@ -32,8 +32,8 @@ from linkwise.algorithms.inverse_dynamics import Forces
 from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.rigid_motion import combination
 from linkwise.algorithms.sweeps import Field, each, everywhere, generalized, only_at, outward
-from linkwise.model.sweeper import SomeLinks
-from linkwise.model.tree import Link, Tree
+from linkwise.mechanism.sweeper import SomeLinks
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.matrices import Mat3, Sym3
 from linkwise.spatial.scalar import Scalar

@@ -37,13 +37,13 @@ from linkwise.algorithms.references import Reference
 from linkwise.algorithms.sweeps import Field, each
 from linkwise.algorithms.switched import switched
 from linkwise.errors import InputError
-from linkwise.model.closures.instances import ClosureInstance
-from linkwise.model.layout import lay_out, placed_at
-from linkwise.model.mechanism import Mechanism
-from linkwise.model.parameters import Values, parameters
-from linkwise.model.pieces import Pose
-from linkwise.model.tree import Tree
-from linkwise.once import cached_property
+from linkwise.mechanism.closures.instances import ClosureInstance
+from linkwise.mechanism.layout import lay_out, placed_at
+from linkwise.mechanism.mechanism import Mechanism
+from linkwise.mechanism.parameters import Values, parameters
+from linkwise.mechanism.pieces import Pose
+from linkwise.mechanism.tree import Tree
+from linkwise.memoized import cached_property
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.transforms import Transform

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from linkwise.algorithms.equations import Equations
 from linkwise.algorithms.inverse_dynamics import Forces
 from linkwise.errors import InputError
-from linkwise.model.tree import Tree
+from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Scalar
 
 Flat = Sequence[Scalar]

@@ -7,7 +7,7 @@
 ``"kkt"``          the full system of v̇ and λ at once (:mod:`linkwise.algorithms.full_system`)
 ``"embedding"``    v̇ of independent freedoms, without multipliers (:mod:`linkwise.algorithms.embedded`)
 ``"nullspace"``    v̇ in the null space of J_c, with a rank test: on numbers only, one state after another, outside
-                   the compiled code (:mod:`linkwise.model_api.null_space`)
+                   the compiled code (:mod:`linkwise.model.null_space`)
 =================  ====================================================================================================
 """
 
@@ -21,7 +21,7 @@ from linkwise.algorithms.constrained import Constrained
 from linkwise.algorithms.embedded import Embedded
 from linkwise.algorithms.equations import Constraint
 from linkwise.algorithms.full_system import FullSystem
-from linkwise.model.tree import Tree
+from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Scalar
 
 __all__ = ["BY_NUMBERS", "TRACED", "ClosureSolver", "closure_solver"]

@@ -22,8 +22,8 @@ from linkwise.algorithms.mimics import mimic_pulls, of_freedoms, own_efforts
 from linkwise.algorithms.multipliers import FLOOR, Multipliers
 from linkwise.algorithms.pulls import Pulls, joined
 from linkwise.algorithms.sweeps import Field, each, everywhere, total
-from linkwise.model.sweeper import Sweeps
-from linkwise.model.tree import Link, Tree
+from linkwise.mechanism.sweeper import Sweeps
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar
 
 Flat = Sequence[Scalar]

@@ -17,7 +17,7 @@ from linkwise.algorithms.freedoms import Matrix, add, freedom, over_freedoms
 from linkwise.algorithms.kinematics import placed, velocities
 from linkwise.algorithms.rigid_motion import combination
 from linkwise.algorithms.sweeps import generalized, inward, outward
-from linkwise.model.tree import Link, Tree
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.flexible import FlexibleForce
 from linkwise.spatial.inertia import RigidInertia
@@ -26,7 +26,7 @@ from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Force, Motion
 
 if TYPE_CHECKING:
-    from linkwise.model.deformation import Seat
+    from linkwise.mechanism.deformation import Seat
 
 
 class _Columns:

@@ -14,7 +14,7 @@ from linkwise.algorithms.inverse_dynamics import Forces
 from linkwise.algorithms.mimics import mimic_pulls, of_freedoms, own_efforts
 from linkwise.algorithms.multipliers import Multipliers
 from linkwise.algorithms.pulls import Pulls, joined
-from linkwise.model.tree import Tree
+from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Scalar
 
 Flat = Sequence[Scalar]

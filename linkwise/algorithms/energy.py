@@ -11,7 +11,7 @@ from linkwise.algorithms.composite import composites
 from linkwise.algorithms.freedoms import Matrix, add, freedom, own, zeros
 from linkwise.algorithms.kinematics import Placed, placed, velocities
 from linkwise.algorithms.sweeps import inward, total
-from linkwise.model.tree import Link, Tree
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar, quotient

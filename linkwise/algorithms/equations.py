@@ -1,7 +1,8 @@
 """The equations of all constraints at one state: residuals, their rates, and the pulls J_c* of their multipliers.
 
-From the residual texts alone (:mod:`linkwise.model.closures.base`): dual numbers along unit twists or joint axes give
-the rows of J_c, dual numbers along the motion give ė and the part of ë without v̇. Nothing is differentiated by hand.
+From the residual texts alone (:mod:`linkwise.mechanism.closures.base`): dual numbers along unit twists or joint axes
+give the rows of J_c, dual numbers along the motion give ė and the part of ë without v̇. Nothing is differentiated by
+hand.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from linkwise.algorithms.kinematics import Place
 from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.relative_motion import LinkMotions, RelativeMotion, relative_motion
 from linkwise.algorithms.sweeps import only_at
-from linkwise.model.closures.base import Closure, RelativePose
-from linkwise.model.closures.instances import RelationInstance
-from linkwise.model.tree import Link, Tree
+from linkwise.mechanism.closures.base import Closure, RelativePose
+from linkwise.mechanism.closures.instances import RelationInstance
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.dual import Dual, derivative, new_level, parts_of_level
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.transforms import Rotation, Shift

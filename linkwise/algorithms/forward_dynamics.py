@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.solver import solver
-from linkwise.model.tree import Tree
+from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Scalar
 
 

@@ -7,7 +7,7 @@ freedom that it follows, scaled by its multiplier. With F the matrix of these mu
 
 from __future__ import annotations
 
-from linkwise.model.tree import Link, Tree
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar
 
 Matrix = list[list[Scalar]]

@@ -9,7 +9,7 @@ from linkwise.algorithms.inverse_dynamics import external_force
 from linkwise.algorithms.kinematics import Place, configuration_rate, placed
 from linkwise.algorithms.references import Reference, force_seen, seen
 from linkwise.algorithms.sweeps import along, elementwise, only_at
-from linkwise.model.tree import Link, Tree
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.transforms import Shift, Transform

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linkwise.algorithms.rigid_motion import combination
-from linkwise.model.tree import Link
+from linkwise.mechanism.tree import Link
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Scalar, is_zero

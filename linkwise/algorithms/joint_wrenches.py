@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.sweeps import inward, per_body
-from linkwise.model.tree import Link, Tree
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force
 

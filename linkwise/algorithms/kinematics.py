@@ -10,14 +10,14 @@ from linkwise.algorithms.freedoms import Matrix
 from linkwise.algorithms.references import Reference, acceleration_seen, seen
 from linkwise.algorithms.rigid_motion import at_rest, combination, next_motion
 from linkwise.algorithms.sweeps import Field, configured, each, outward, per_body
-from linkwise.model.tree import Link, Tree
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.transforms import Factor, Transform
 from linkwise.spatial.vectors import Motion, Vec
 
 if TYPE_CHECKING:
-    from linkwise.model.deformation import Seat
+    from linkwise.mechanism.deformation import Seat
 
 
 @dataclass(frozen=True, slots=True)

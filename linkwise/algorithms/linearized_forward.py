@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.linearized_inverse import linearized_inverse
 from linkwise.algorithms.solver import Solver, many_sided_solver
-from linkwise.model.tree import Tree
+from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Scalar
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from linkwise.algorithms.composite import composites
 from linkwise.algorithms.freedoms import Matrix, add, add_symmetric, freedom, over_freedoms
 from linkwise.algorithms.sparse_factor import Factor, factorize
-from linkwise.model.tree import Tree
+from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Scalar
 
 

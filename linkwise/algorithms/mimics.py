@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.sweeps import Field, each, generalized, only_at
-from linkwise.model.tree import Link, Tree
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar
 
 Flat = Sequence[Scalar]

@@ -11,7 +11,7 @@ from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.solver import solver
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import only_at
-from linkwise.model.tree import Tree
+from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force
 

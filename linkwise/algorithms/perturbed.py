@@ -20,7 +20,7 @@ from linkwise.algorithms.inverse_dynamics import Forces, inverse_dynamics, mass_
 from linkwise.algorithms.joint_variation import tangent_direction
 from linkwise.algorithms.rigid_motion import at_rest, combination, next_motion
 from linkwise.algorithms.sweeps import each, elementwise, generalized, inward, outward
-from linkwise.model.tree import Link, Tree
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import RigidMotion

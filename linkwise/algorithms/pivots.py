@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 from linkwise.algorithms.equations import Constraint, equations
 from linkwise.errors import InputError
-from linkwise.model.closures.reference import Reference
-from linkwise.model.tree import Tree
+from linkwise.mechanism.closures.reference import Reference
+from linkwise.mechanism.tree import Tree
 
 Pivots = list[tuple[int, int]]
 """Equation and freedom (its place in v), in the order in which they were chosen."""

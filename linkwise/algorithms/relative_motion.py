@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from linkwise.algorithms.kinematics import Place, Placed, placed, velocities
 from linkwise.algorithms.rigid_motion import at_rest, next_motion
 from linkwise.algorithms.sweeps import Field, outward
-from linkwise.model.tree import Tree
+from linkwise.mechanism.tree import Tree
 from linkwise.spatial.dual import Dual
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import RigidMotion

@@ -20,8 +20,8 @@ from linkwise.algorithms.freedoms import Matrix
 from linkwise.algorithms.inverse_dynamics import Forces, external_force
 from linkwise.algorithms.mass_matrix import mass_factor
 from linkwise.algorithms.pulls import Pulls
-from linkwise.model.tree import Tree
-from linkwise.once import cached_property
+from linkwise.mechanism.tree import Tree
+from linkwise.memoized import cached_property
 from linkwise.spatial.scalar import Scalar, is_zero
 from linkwise.spatial.vectors import Force
 

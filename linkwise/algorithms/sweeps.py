@@ -1,10 +1,11 @@
 """The only control flow an algorithm needs: from the base outwards, and from the tips inwards.
 
 An algorithm states its step for one link; the tree decides how the sweep runs: link after link for a tree of ordinary
-links (**unrolled**), or once for each kind of link, as the body of a loop (**rolled**, :mod:`linkwise.rolled`).
-A step must treat all links alike: it may look at what the link says of itself, at what the sweep hands it, and at
-fields, ``field[link]``, that earlier sweeps made; and at nothing else. A value that is known before the sweep reaches
-it through :func:`everywhere` or :func:`only_at`. Between sweeps, ``field[link]`` is the value of one link of the tree.
+links (**unrolled**), or once for each kind of link, as the body of a loop (**rolled**,
+:mod:`linkwise.functions.rolled`). A step must treat all links alike: it may look at what the link says of itself, at
+what the sweep hands it, and at fields, ``field[link]``, that earlier sweeps made; and at nothing else. A value that is
+known before the sweep reaches it through :func:`everywhere` or :func:`only_at`. Between sweeps, ``field[link]`` is the
+value of one link of the tree.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from linkwise.model.sweeper import Field, Sweeper, Sweeps
-from linkwise.model.tree import Link
+from linkwise.mechanism.sweeper import Field, Sweeper, Sweeps
+from linkwise.mechanism.tree import Link
 from linkwise.spatial.scalar import Scalar
 
 __all__ = [

@@ -6,7 +6,7 @@ child's frame, which itself turns: δ' = δv - [v, δ], with S [x, y] = (S x)×(
 
 from __future__ import annotations
 
-from linkwise.model.tree import Tree
+from linkwise.mechanism.tree import Tree
 
 
 def structure_constants(tree: Tree) -> list[tuple[int, int, int, float]]:

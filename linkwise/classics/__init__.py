@@ -18,7 +18,8 @@ __all__ = ["ALGORITHMS", "Algorithm", "count", "run"]
 
 
 def __getattr__(name: str) -> Any:
-    # Counting traces, and tracing is above this layer: `count` lives in linkwise.counting, found when asked for.
+    # Counting traces, and tracing is above this layer: `count` lives in linkwise.functions.counting, found when asked
+    # for.
     if name == "count":
-        return importlib.import_module("linkwise.counting").count
+        return importlib.import_module("linkwise.functions.counting").count
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

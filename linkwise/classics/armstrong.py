@@ -21,8 +21,8 @@ from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import Field, inward, outward
 from linkwise.classics.requirements import joint_types, no_armature
 from linkwise.classics.terms import Flat
-from linkwise.model.joints import Spherical
-from linkwise.model.tree import Link, Tree
+from linkwise.joints import Spherical
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.matrices import Mat3, Sym3
 from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Scalar

@@ -22,8 +22,8 @@ from linkwise.classics.dense import minus
 from linkwise.classics.elimination import Eliminated, eliminate
 from linkwise.classics.requirements import joint_types, no_mimics
 from linkwise.classics.terms import Flat, Terms, base_acceleration, velocity_terms
-from linkwise.model.joints import Cylindrical, Helical, Prismatic, Revolute
-from linkwise.model.tree import Link, Tree
+from linkwise.joints import Cylindrical, Helical, Prismatic, Revolute
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force, Motion

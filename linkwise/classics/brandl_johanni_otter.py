@@ -19,7 +19,7 @@ from linkwise.classics.dense import minus
 from linkwise.classics.elimination import total
 from linkwise.classics.requirements import no_mimics
 from linkwise.classics.terms import Flat, base_acceleration, velocity_terms
-from linkwise.model.tree import Link, Tree
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, coordinate_axis
 from linkwise.spatial.scalar import Scalar, is_zero
 from linkwise.spatial.vectors import Force, Motion

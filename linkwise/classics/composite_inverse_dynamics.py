@@ -15,7 +15,7 @@ from linkwise.algorithms.sweeps import each, inward, outward
 from linkwise.classics.mass_matrix_composite import composite_inertias
 from linkwise.classics.newton_euler import with_rotors
 from linkwise.classics.terms import Flat, base_acceleration, velocity_terms
-from linkwise.model.tree import Link, Tree
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force, Motion
 

@@ -20,7 +20,7 @@ from linkwise.classics.mass_matrix_composite import composite_inertias
 from linkwise.classics.newton_euler import bias_free, mass_times
 from linkwise.classics.requirements import no_mimics
 from linkwise.classics.terms import Flat
-from linkwise.model.tree import Link, Tree
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar
 
 _ROUNDING = 1e-28  # r*Γ⁻¹r against its first value: the square of some ten times the unit roundoff

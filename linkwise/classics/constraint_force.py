@@ -29,7 +29,7 @@ from linkwise.classics.global_bases import checked, constraint_basis, coordinate
 from linkwise.classics.requirements import own_mass, serial
 from linkwise.classics.sparse_kkt import active_forces
 from linkwise.classics.terms import Flat, base_acceleration, spatial_terms
-from linkwise.model.tree import Tree
+from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force, Motion
 

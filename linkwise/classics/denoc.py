@@ -20,7 +20,7 @@ from linkwise.classics.mass_centres import Body, at_mass_centres, in_root_axes
 from linkwise.classics.newton_euler import with_rotors
 from linkwise.classics.requirements import fixed_axes, no_mimics
 from linkwise.classics.terms import Flat, base_acceleration, velocity_terms
-from linkwise.model.tree import Link, Tree
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar

@@ -40,7 +40,7 @@ from linkwise.classics.dense import (
 from linkwise.classics.featherstone import absolute
 from linkwise.classics.requirements import no_mimics, own_mass, serial
 from linkwise.classics.terms import Flat, base_acceleration
-from linkwise.model.tree import Tree
+from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Scalar
 
 _NO_FORCE: list[Scalar] = [0.0] * 6

@@ -17,7 +17,7 @@ from linkwise.classics.dense import minus
 from linkwise.classics.elimination import Eliminated, eliminate
 from linkwise.classics.requirements import no_mimics
 from linkwise.classics.terms import Flat, base_acceleration, spatial_terms
-from linkwise.model.tree import Link, Tree
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar

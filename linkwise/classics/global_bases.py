@@ -14,7 +14,7 @@ from linkwise.classics.dense import Matrix, zeros
 from linkwise.classics.requirements import no_armature, no_mimics
 from linkwise.classics.terms import Flat
 from linkwise.errors import InputError
-from linkwise.model.tree import Link, Tree
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import coordinate_axis
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force, Motion

@@ -16,7 +16,7 @@ from linkwise.classics.elimination import Eliminated
 from linkwise.classics.newton_euler import bias_free
 from linkwise.classics.requirements import no_mimics
 from linkwise.classics.terms import Flat
-from linkwise.model.tree import Tree
+from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Scalar
 
 

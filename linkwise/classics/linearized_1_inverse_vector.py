@@ -8,7 +8,7 @@ DIFFERS FROM PAPER: (3.3) and (3.5) have lost the 2 before M̂ and the δθ behi
 from __future__ import annotations
 
 from linkwise.classics.linearized_terms import Flat, outboard_forces, referred, tilde_H_f
-from linkwise.model.tree import Tree
+from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force, Motion
 

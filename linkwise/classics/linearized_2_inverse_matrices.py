@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from linkwise.classics.dense import Matrix, zeros
 from linkwise.classics.linearized_terms import Flat, MHat, outboard_forces, referred, tilde_H_f
-from linkwise.model.tree import Tree
+from linkwise.mechanism.tree import Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.vectors import Vec

@@ -6,7 +6,7 @@ from linkwise.algorithms.sparse_factor import factorize
 from linkwise.classics.dense import Matrix, minus, zeros
 from linkwise.classics.linearized_1_inverse_vector import delta_torque
 from linkwise.classics.linearized_terms import Flat, referred
-from linkwise.model.tree import Tree
+from linkwise.mechanism.tree import Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.scalar import Scalar
 

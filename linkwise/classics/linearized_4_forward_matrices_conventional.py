@@ -6,7 +6,7 @@ from linkwise.algorithms.sparse_factor import factorize
 from linkwise.classics.dense import Matrix, dot
 from linkwise.classics.linearized_2_inverse_matrices import inverse_matrices
 from linkwise.classics.linearized_terms import Flat
-from linkwise.model.tree import Tree
+from linkwise.mechanism.tree import Tree
 
 
 def forward_matrices(tree: Tree, q: Flat, v: Flat, vdot: Flat) -> tuple[Matrix, Matrix, Matrix]:

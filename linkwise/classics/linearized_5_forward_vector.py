@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from linkwise.classics.linearized_articulated import articulated
 from linkwise.classics.linearized_terms import Flat, referred
-from linkwise.model.tree import Tree
+from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force, Motion
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from linkwise.classics.dense import Matrix, zeros
 from linkwise.classics.linearized_articulated import articulated
 from linkwise.classics.linearized_terms import Flat, referred
-from linkwise.model.tree import Tree
+from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force, Motion
 

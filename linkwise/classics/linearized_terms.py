@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from linkwise.algorithms.kinematics import Placed
 from linkwise.classics.requirements import joint_types, no_armature, no_mimics, serial
-from linkwise.model.joints import Revolute
-from linkwise.model.tree import Tree
+from linkwise.joints import Revolute
+from linkwise.mechanism.tree import Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar

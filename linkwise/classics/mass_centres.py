@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from linkwise.algorithms.kinematics import Placed
 from linkwise.algorithms.sweeps import Field, outward
 from linkwise.classics.requirements import own_mass
-from linkwise.model.tree import Link, Tree
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar

@@ -10,7 +10,7 @@ from linkwise.classics.dense import Matrix, solve_cholesky, zeros
 from linkwise.classics.newton_euler import bias_free
 from linkwise.classics.requirements import no_mimics
 from linkwise.classics.terms import Flat
-from linkwise.model.tree import Link, Tree
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Motion
 

@@ -14,7 +14,7 @@ from linkwise.classics.dense import Matrix, solve_cholesky, zeros
 from linkwise.classics.mass_centres import Body, in_root_axes
 from linkwise.classics.requirements import fixed_axes, no_mimics
 from linkwise.classics.terms import Flat
-from linkwise.model.tree import Link, Tree
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force, Motion, Vec
 

@@ -32,9 +32,9 @@ from linkwise.classics import (
     vereshchagin,
 )
 from linkwise.errors import InputError, UnknownNameError
-from linkwise.model.layout import lay_out
-from linkwise.model.mechanism import Mechanism
-from linkwise.model.tree import Tree
+from linkwise.mechanism.layout import lay_out
+from linkwise.mechanism.mechanism import Mechanism
+from linkwise.mechanism.tree import Tree
 
 Kind = Literal["inverse", "forward", "mass matrix"]
 

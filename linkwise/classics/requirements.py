@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwise.errors import InputError
-from linkwise.model.joints import Joint
-from linkwise.model.tree import Link, Tree
+from linkwise.joints import Joint
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import is_zero
 
 _ANY = 'use another method, e.g. "articulated_body"'

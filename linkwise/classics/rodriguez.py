@@ -23,7 +23,7 @@ from linkwise.classics.dense import minus
 from linkwise.classics.elimination import Eliminated, eliminate, total
 from linkwise.classics.requirements import no_mimics
 from linkwise.classics.terms import Flat, base_acceleration, velocity_terms
-from linkwise.model.tree import Link, Tree
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force, Motion

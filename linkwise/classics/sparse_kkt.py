@@ -19,7 +19,7 @@ from linkwise.classics.dense import Matrix, as_inertia, as_rows, dot, inverse, p
 from linkwise.classics.global_bases import checked, constraint_basis, coordinates, force_basis
 from linkwise.classics.requirements import own_mass
 from linkwise.classics.terms import Flat, base_acceleration, spatial_terms
-from linkwise.model.tree import Link, Tree
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force, Motion

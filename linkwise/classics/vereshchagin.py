@@ -29,7 +29,7 @@ from linkwise.classics.articulated_body import articulated_inertias
 from linkwise.classics.dense import Matrix, dot, minus, zeros
 from linkwise.classics.requirements import no_mimics
 from linkwise.classics.terms import Flat, Terms, gravity_in_links, velocity_terms
-from linkwise.model.tree import Link, Tree
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force, Motion, Vec
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from linkwise.cli.tables import number, table
-from linkwise.model.actuation import Actuator, FrameTransmission, JointTransmission, Sensor, Transmission
-from linkwise.model_api.model import Model
+from linkwise.mechanism.actuation import Actuator, FrameTransmission, JointTransmission, Sensor, Transmission
+from linkwise.model.model import Model
 
 _MOST_SENSORS = 40
 _MOST_NUMBERS = 12

@@ -11,7 +11,7 @@ import numpy as np
 from linkwise.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
-    from linkwise.model_api.model import Model
+    from linkwise.model.model import Model
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -25,7 +25,7 @@ def load_model(options: Namespace) -> Model:
     gravity = getattr(options, "gravity", None)
     field = None if gravity is None else numbers(gravity, 3, "--gravity").tolist()
     if options.model in BUILT_IN:
-        from linkwise import models
+        from linkwise import samples
 
         if options.floating or options.lock or getattr(options, "loops", None):
             raise InputError(
@@ -33,7 +33,7 @@ def load_model(options: Namespace) -> Model:
                 got="--floating, --lock or --loops",
                 do="use these options with model files only",
             )
-        model: Model = getattr(models, options.model)()
+        model: Model = getattr(samples, options.model)()
         return model if field is None else model.with_gravity(field)
     if not Path(options.model).exists() and not Path(options.model).suffix:
         raise UnknownNameError("file or built-in model", options.model, BUILT_IN)
@@ -160,7 +160,7 @@ def takes_body(name: str) -> bool:
     """Whether a function of the model is about one body."""
     import inspect
 
-    from linkwise.model_api.model import Model
+    from linkwise.model.model import Model
 
     method = getattr(Model, name, None)  # a function of the catalogue need not have one
     return method is not None and "body" in inspect.signature(method).parameters

@@ -18,7 +18,7 @@ from linkwise.cli.inputs import q_names, v_names
 from linkwise.errors import InputError
 
 if TYPE_CHECKING:
-    from linkwise.model_api.model import Model
+    from linkwise.model.model import Model
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 

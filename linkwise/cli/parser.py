@@ -237,7 +237,7 @@ bench stanford_arm --json""",
 
 
 def _emit(commands: Any) -> None:
-    from linkwise.codegen.targets import targets
+    from linkwise.targets import targets
 
     parser = _command(
         commands, "emit", "source code of a model's function, for a target",

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.compiled.function import CompiledFunction
 from linkwise.ensemble.search import Found
+from linkwise.functions.function import CompiledFunction
 
 Array = NDArray[Any]
 

@@ -19,8 +19,8 @@ from linkwise.ensemble.measures import Measured, Threshold, crossing, measure_fi
 from linkwise.ensemble.outcomes import CHANNELS
 from linkwise.ensemble.study import Study
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError
-from linkwise.model.parameters import check_names
-from linkwise.model_api.model import Model
+from linkwise.mechanism.parameters import check_names
+from linkwise.model.model import Model
 
 _KNOWN = (
     "model", "store", "members", "seed", "design", "batch", "floating", "locked", "inputs", "simulate", "control",

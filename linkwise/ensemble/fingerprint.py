@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.model_api.memory import Memory
-from linkwise.once import once
+from linkwise.memoized import once
+from linkwise.model.memory import Memory
 
 _SIZE = 16  # bytes
 

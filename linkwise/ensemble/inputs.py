@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from linkwise.ensemble.designs import DRAWN_TOGETHER, Design, Seeds
 from linkwise.errors import InputError
-from linkwise.model_api.model import Model
+from linkwise.model.model import Model
 
 Array = NDArray[Any]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.errors import InputError, UnknownNameError
-from linkwise.model_api.model import Model
+from linkwise.model.model import Model
 from linkwise.sim.events import Event
 from linkwise.sim.trajectory import Trajectory
 

@@ -14,8 +14,8 @@ from linkwise.ensemble.outcomes import FAILED
 from linkwise.ensemble.results import Results
 from linkwise.ensemble.skeleton import skeleton
 from linkwise.errors import InputError, LinkwiseError
-from linkwise.report.figures import bar_figure, histogram_figure, scatter_figure
-from linkwise.report.page import Page
+from linkwise.papers.figures import bar_figure, histogram_figure, scatter_figure
+from linkwise.papers.page import Page
 
 Array = NDArray[Any]
 

@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from linkwise.codegen import targets
-from linkwise.compiled.function import CompiledFunction, compile
-from linkwise.compiled.many_steps import rollout
+from linkwise import targets
 from linkwise.ensemble.study import Batch
 from linkwise.errors import InputError, require_extra
-from linkwise.model_api.memory import Memory
+from linkwise.functions.function import CompiledFunction, compile
+from linkwise.functions.many_steps import rollout
+from linkwise.model.memory import Memory
 
 
 class Rollouts:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.compiled.function import checked_threads
 from linkwise.ensemble.blocks import SECONDS_HERE, SECONDS_THERE, Template, pilot
 from linkwise.ensemble.driving import Members, drive, missing
 from linkwise.ensemble.machine import this_machine, versions
@@ -21,7 +20,8 @@ from linkwise.ensemble.results import Results
 from linkwise.ensemble.store import AnyStore, Store, StoreError
 from linkwise.ensemble.study import Run, Study, is_count
 from linkwise.errors import InputError
-from linkwise.model_api.model import Model
+from linkwise.functions.function import checked_threads
+from linkwise.model.model import Model
 
 
 class StoreWarning(UserWarning):
@@ -51,8 +51,8 @@ def ensemble(
     """Simulate a model many times: Monte Carlo, parameter sweeps, data; here or on a cluster, and nothing is lost.
 
     >>> import linkwise as lw, scipy.stats as st
-    >>> from linkwise import models
-    >>> arm = models.planar_arm().with_parameters(["link3.mass"])
+    >>> from linkwise import samples
+    >>> arm = samples.planar_arm().with_parameters(["link3.mass"])
     >>> found = lw.ensemble(
     ...     arm, {"q0": st.norm(0.5, 0.1), "link3.mass": st.uniform(0.5, 1.0)}, 200, seed=1, duration=0.5,
     ...     keep={"fastest": lambda traj: abs(traj.v).max(axis=(1, 2))},

@@ -17,7 +17,7 @@ from linkwise.ensemble.outcomes import FAILED
 from linkwise.ensemble.run import run_study
 from linkwise.ensemble.study import Study
 from linkwise.errors import InputError, UnknownNameError, require_extra
-from linkwise.model_api.model import Model
+from linkwise.model.model import Model
 from linkwise.sim.progress import Progress
 
 Array = NDArray[Any]

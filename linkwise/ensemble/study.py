@@ -15,8 +15,8 @@ from linkwise.ensemble.fingerprint import fingerprint, model_fingerprint
 from linkwise.ensemble.inputs import Inputs
 from linkwise.ensemble.outcomes import Keep, as_keep
 from linkwise.errors import InputError
-from linkwise.model_api.model import Model
-from linkwise.once import cached_property
+from linkwise.memoized import cached_property
+from linkwise.model.model import Model
 from linkwise.sim.disturbances import as_loads
 from linkwise.sim.elements import as_elements
 from linkwise.sim.events import as_events

@@ -20,7 +20,7 @@ from scipy import sparse
 from linkwise.errors import InputError, ModelError, ModelFileError, UnknownNameError
 from linkwise.flexible.integrals import Array, Samples, SecondOrder
 from linkwise.flexible.structure import Indices, NodeKey, Structure, cross_matrix
-from linkwise.once import cached_property
+from linkwise.memoized import cached_property
 
 __all__ = ["NodalStructure", "nodal_structure"]
 

@@ -15,7 +15,7 @@ from scipy.sparse import linalg as sparse_linalg
 
 from linkwise.errors import ModelError
 from linkwise.flexible.integrals import Array
-from linkwise.once import cached_property
+from linkwise.memoized import cached_property
 
 __all__ = ["Factor", "Modes", "blocks", "lowest_modes", "modes_below"]
 

@@ -16,7 +16,7 @@ from linkwise.errors import InputError
 from linkwise.flexible.integrals import Array, pairs
 from linkwise.flexible.solving import Factor
 from linkwise.flexible.structure import Indices, NodeKey, Structure, cross_matrix
-from linkwise.once import cached_property
+from linkwise.memoized import cached_property
 
 __all__ = ["Place", "Support", "places"]
 

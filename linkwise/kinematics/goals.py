@@ -20,7 +20,7 @@ from linkwise.algorithms import energy, jacobian, kinematics
 from linkwise.algorithms.catalogue import Trees
 from linkwise.algorithms.freedoms import Matrix
 from linkwise.errors import InputError
-from linkwise.model.mechanism import Mechanism
+from linkwise.mechanism.mechanism import Mechanism
 from linkwise.spatial import quaternions
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar, atan2, quotient, sqrt, where

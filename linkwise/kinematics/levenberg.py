@@ -17,9 +17,9 @@ from linkwise.algorithms.sparse_factor import factorize
 from linkwise.kinematics.goals import Flat
 from linkwise.kinematics.problem import Problem
 from linkwise.spatial.scalar import Scalar, is_zero, sqrt, where
-from linkwise.tracing.block import Block
-from linkwise.tracing.program import Buffer, Call, Copy, Program, Statement, WhileAny
-from linkwise.tracing.tracer import Tracer
+from linkwise.trace.block import Block
+from linkwise.trace.program import Buffer, Call, Copy, Program, Statement, WhileAny
+from linkwise.trace.tracer import Tracer
 
 RUNNING, REACHED, STUCK = 0.0, 1.0, 2.0
 CONTROL = ("status", "damping", "waited", "halved", "passes", "left")

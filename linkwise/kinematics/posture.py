@@ -14,7 +14,7 @@ from linkwise.kinematics.goals import Flat
 from linkwise.kinematics.levenberg import chosen, flat, is_running, loop, rows, square, step, traced
 from linkwise.kinematics.problem import Problem
 from linkwise.spatial.scalar import Scalar, where
-from linkwise.tracing.program import Buffer, Program
+from linkwise.trace.program import Buffer, Program
 
 RUNNING, SETTLED = 0.0, 1.0
 CONTROL = ("status", "share", "distance", "left")

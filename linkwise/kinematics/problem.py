@@ -14,10 +14,10 @@ from linkwise.algorithms.catalogue import Trees
 from linkwise.algorithms.closed_system import closure_error, constraint_jacobian, places_only
 from linkwise.algorithms.freedoms import Matrix
 from linkwise.kinematics.goals import Block, Flat, Goal
-from linkwise.model.mechanism import Mechanism
-from linkwise.once import cached_property
+from linkwise.mechanism.mechanism import Mechanism
+from linkwise.memoized import cached_property
 from linkwise.spatial.scalar import Scalar, is_zero, where
-from linkwise.tracing.tracer import Tracer
+from linkwise.trace.tracer import Tracer
 
 Array = NDArray[Any]
 

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.codegen.llvm.program_kernel import ProgramKernel
 from linkwise.kinematics.levenberg import CONTROL, FIRST_DAMPING, REACHED, RUNNING, reaching
 from linkwise.kinematics.posture import FIRST_SHARE, settling
 from linkwise.kinematics.problem import Problem
-from linkwise.once import cached_property, once
+from linkwise.memoized import cached_property, once
+from linkwise.targets.llvm.program_kernel import ProgramKernel
 
 Array = NDArray[Any]
 

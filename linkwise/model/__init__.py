@@ -1,1 +1,4 @@
-"""What a mechanism is: bodies, joints, placements, parameters; and the tree that algorithms run on."""
+"""What users hold: the class :class:`~linkwise.model.model.Model`, and its functions in groups.
+
+A group has names, arguments and documentation; which text answers is in :mod:`linkwise.algorithms.catalogue`.
+"""

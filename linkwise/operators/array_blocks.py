@@ -17,8 +17,8 @@ import numpy as np
 from linkwise.algorithms.kinematics import Place
 from linkwise.algorithms.multipliers import FLOOR
 from linkwise.errors import InputError
-from linkwise.model.tree import Tree
-from linkwise.once import cached_property
+from linkwise.mechanism.tree import Tree
+from linkwise.memoized import cached_property
 from linkwise.operators.blocks import Array, Block, Blocks
 from linkwise.operators.kinds import Kind, kinds
 from linkwise.operators.lanes import Lanes, numbers

@@ -9,7 +9,7 @@ from linkwise.algorithms.equations import Constraint, equations
 from linkwise.algorithms.kinematics import Place
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.errors import InputError
-from linkwise.model.tree import Link, Tree
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.operators.spaces import Space
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.transforms import Transform

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.model.tree import Link, Tree
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.operators.lanes import Lanes
 from linkwise.operators.links import RigidLinks, blocks_of, width
 from linkwise.spatial.matrices import Mat3

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from linkwise.algorithms.rigid_motion import next_motion
-from linkwise.model.tree import Link
-from linkwise.once import cached_property
+from linkwise.mechanism.tree import Link
+from linkwise.memoized import cached_property
 from linkwise.spatial.flexible import FlexibleMotion, FlexibleMoving, flexible_motions
 from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Scalar

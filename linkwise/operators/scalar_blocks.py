@@ -12,8 +12,8 @@ from linkwise.algorithms.kinematics import Place
 from linkwise.algorithms.multipliers import Multipliers
 from linkwise.algorithms.rigid_motion import at_rest, next_motion
 from linkwise.algorithms.sparse_factor import factorize
-from linkwise.model.sweeper import LinkByLink
-from linkwise.model.tree import Tree
+from linkwise.mechanism.sweeper import LinkByLink
+from linkwise.mechanism.tree import Tree
 from linkwise.operators.blocks import NOTHING, Array, Block, Blocks
 from linkwise.operators.links import RigidLinks, blocks_of
 from linkwise.operators.maps import (

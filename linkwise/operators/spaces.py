@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import accumulate
 
-from linkwise.once import cached_property
+from linkwise.memoized import cached_property
 
 
 @dataclass(frozen=True)

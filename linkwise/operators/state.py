@@ -10,10 +10,10 @@ import numpy as np
 from linkwise.algorithms.catalogue import Trees
 from linkwise.algorithms.kinematics import Place
 from linkwise.errors import InputError
-from linkwise.model.joints import Joint
-from linkwise.model.mechanism import Mechanism
-from linkwise.model.tree import Tree
-from linkwise.once import cached_property
+from linkwise.joints import Joint
+from linkwise.mechanism.mechanism import Mechanism
+from linkwise.mechanism.tree import Tree
+from linkwise.memoized import cached_property
 from linkwise.operators.array_blocks import ArrayBlocks
 from linkwise.operators.atoms import (
     ClosureAdmittance,

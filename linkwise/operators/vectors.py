@@ -12,7 +12,7 @@ from typing import Any, final
 import numpy as np
 
 from linkwise.errors import InputError
-from linkwise.once import cached_property
+from linkwise.memoized import cached_property
 from linkwise.operators import notation
 from linkwise.operators.base import _SCALARS, Array, Operator
 from linkwise.operators.engine import Engine, Value

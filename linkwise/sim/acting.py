@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import InputError
-from linkwise.model_api.model import Model
-from linkwise.model_api.passive_forces import Acting, ActingForces
+from linkwise.model.model import Model
+from linkwise.model.passive_forces import Acting, ActingForces
 from linkwise.sim.elements import as_elements
 from linkwise.sim.motion import Flat, JointRules, Motion
 from linkwise.sim.states import initial_states

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.errors import InputError
-from linkwise.model.joints import Joint
-from linkwise.model_api.model import Model
+from linkwise.joints import Joint
+from linkwise.model.model import Model
 from linkwise.sim.checks import check_finite, check_not_negative, check_positive
 from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, per_joint
 from linkwise.sim.limits import is_linear

@@ -12,7 +12,7 @@ from linkwise.sim.stops import Stops, waits_for_python
 from linkwise.sim.tolerance import SPAN
 from linkwise.sim.work import RUNNING, WAITING, Step, Traceable, Work, crossing, flag, program, watching
 from linkwise.spatial.scalar import Scalar, where
-from linkwise.tracing.program import Copy, IfAny, Lookup, Program, Seek, Statement, WhileAny
+from linkwise.trace.program import Copy, IfAny, Lookup, Program, Seek, Statement, WhileAny
 
 
 def adaptive_loop(work: Work, step: Step, *, every_step: bool, events: Traceable | None = None) -> Program:

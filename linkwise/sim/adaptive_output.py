@@ -8,7 +8,7 @@ from linkwise.sim.motion import Flat
 from linkwise.sim.tolerance import SPAN
 from linkwise.sim.work import Step, Work, flag, program
 from linkwise.spatial.scalar import where
-from linkwise.tracing.program import Copy, IfAny, Lookup, Record, Statement, WhileAny
+from linkwise.trace.program import Copy, IfAny, Lookup, Record, Statement, WhileAny
 
 
 def each_step(work: Work) -> list[Statement]:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import InputError
-from linkwise.model.checks import checked_pose
-from linkwise.model_api.model import Model
+from linkwise.mechanism.checks import checked_pose
+from linkwise.model.model import Model
 from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers
 
 

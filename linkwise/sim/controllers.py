@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.compiled.purity import frozen_alike
-from linkwise.compiled.scalar_arrays import scalar_array
 from linkwise.errors import InputError
-from linkwise.model_api.model import Model
+from linkwise.functions.purity import frozen_alike
+from linkwise.functions.scalar_arrays import scalar_array
+from linkwise.model.model import Model
 from linkwise.sim.checks import check_not_negative, check_positive
 from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, per_joint
 from linkwise.sim.targets import Target, at, checked_target, difference, model_force, tables_in, vector
@@ -42,8 +42,8 @@ class Controller(Element):
 
     >>> def law(t, q, v, x, p):            # an integrator
     ...     return [-2.0 * x[0]], [q[0]]
-    >>> from linkwise import models
-    >>> arm = models.planar_arm(1)
+    >>> from linkwise import samples
+    >>> arm = samples.planar_arm(1)
     >>> Controller(arm, law, state=[0.0]).nx, Controller(arm, law, state=[0.0], rate=100.0).period
     (1, 0.01)
     """

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import InputError
-from linkwise.model_api.model import Model
+from linkwise.model.model import Model
 from linkwise.sim.checks import check_choice
 from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers
 from linkwise.sim.motion import objects
@@ -46,8 +46,8 @@ class BodyForce(Element):
         frame: whose axes: ``"body"`` or ``"world"``.
         point: where the force acts, in the body's frame, m; the moment is then taken about it.
 
-    >>> from linkwise import models
-    >>> arm = models.planar_arm(2)
+    >>> from linkwise import samples
+    >>> arm = samples.planar_arm(2)
     >>> wind = BodyForce(arm, arm.bodies[-1].name, [0, 0, 0, 5.0, 0, 0], frame="world")
     """
 

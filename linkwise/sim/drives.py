@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.errors import InputError, UnknownNameError
-from linkwise.model.actuation import Actuator
-from linkwise.model_api.model import Model
-from linkwise.model_api.transmissions import add_pulled, joint_forces, length, speed, wrenches
+from linkwise.mechanism.actuation import Actuator
+from linkwise.model.model import Model
+from linkwise.model.transmissions import add_pulled, joint_forces, length, speed, wrenches
 from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers
 from linkwise.sim.targets import own_parameters
 from linkwise.spatial.scalar import where

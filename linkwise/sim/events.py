@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.compiled.frozen import FrozenFunction
 from linkwise.errors import InputError
+from linkwise.functions.frozen import FrozenFunction
 from linkwise.sim.elements import identity
 from linkwise.sim.limits import Limit
 from linkwise.sim.motion import Flat, Motion, objects

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.algorithms.closed_system import ConstraintForces
-from linkwise.codegen.processor import PROCESSOR
 from linkwise.errors import LinkwiseError
 from linkwise.sim.motion import CAUSES
+from linkwise.targets.processor import PROCESSOR
 
 if TYPE_CHECKING:
-    from linkwise.codegen.home import Home
-    from linkwise.model_api.model import Model
+    from linkwise.model.model import Model
     from linkwise.sim.jumps import Jumps
+    from linkwise.targets.home import Home
 
 Array = NDArray[Any]
 

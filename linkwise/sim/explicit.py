@@ -10,7 +10,7 @@ from linkwise.sim.tableaux import Row, Tableau
 from linkwise.sim.tolerance import SPAN, weighted_square
 from linkwise.sim.work import Step, Work, program
 from linkwise.spatial.scalar import sqrt, where
-from linkwise.tracing.program import Statement
+from linkwise.trace.program import Statement
 
 
 def runge_kutta(work: Work, tableau: Tableau) -> Step:

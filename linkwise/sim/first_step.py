@@ -9,7 +9,7 @@ from linkwise.sim.step_size import smallest
 from linkwise.sim.tolerance import SPAN, norm, scales
 from linkwise.sim.work import Step, Work, program
 from linkwise.spatial.scalar import exp, log, where
-from linkwise.tracing.program import Copy, IfAny, Statement
+from linkwise.trace.program import Copy, IfAny, Statement
 
 
 def first_step(work: Work, step: Step, nc: int) -> list[Statement]:

@@ -8,7 +8,7 @@ from linkwise.sim.motion import Flat
 from linkwise.sim.stops import Stops, waits_for_python
 from linkwise.sim.work import EVENT, RUNNING, WAITING, Step, Traceable, Work, crossing, flag, program, watching
 from linkwise.spatial.scalar import where
-from linkwise.tracing.program import Copy, IfAny, Program, Record, Statement, WhileAny
+from linkwise.trace.program import Copy, IfAny, Program, Record, Statement, WhileAny
 
 # Rows of the loop's own state.
 CLOCK = ("step", "stop", "countdown", "every", "next", "status", "t")

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.codegen.home import Home
-from linkwise.codegen.processor import PROCESSOR
 from linkwise.errors import InputError, message
 from linkwise.sim.curves import RunTables
 from linkwise.sim.fixed_loop import CLOCK, START
@@ -18,6 +16,8 @@ from linkwise.sim.run import CHUNK_SECONDS, Run, storage
 from linkwise.sim.states import States
 from linkwise.sim.trajectory import Trajectory
 from linkwise.sim.work import DONE, EVENT, RUNNING
+from linkwise.targets.home import Home
+from linkwise.targets.processor import PROCESSOR
 
 Array = NDArray[Any]
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from linkwise.compiled.frozen import FrozenFunction, freeze, is_of_the_user, name_of
-from linkwise.compiled.purity import frozen_alike
 from linkwise.errors import InputError
-from linkwise.model_api.memory import Memory
-from linkwise.model_api.model import Model
+from linkwise.functions.frozen import FrozenFunction, freeze, is_of_the_user, name_of
+from linkwise.functions.purity import frozen_alike
+from linkwise.model.memory import Memory
+from linkwise.model.model import Model
 from linkwise.sim.elements import Element, Function, Scalar, Vector, identity
 from linkwise.sim.events import Event
 

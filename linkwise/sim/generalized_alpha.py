@@ -29,15 +29,15 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.model.parameters import Values
+from linkwise.mechanism.parameters import Values
 from linkwise.sim.implicit import Matrix, factorized, solved
 from linkwise.sim.motion import Flat, Motion, objects
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.work import Step, Work, flag, program
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Scalar, is_zero, where
-from linkwise.tracing.program import Copy, IfAny, Seek, Statement, WhileAny, columns
-from linkwise.tracing.tiles import TiledSystem
+from linkwise.trace.program import Copy, IfAny, Seek, Statement, WhileAny, columns
+from linkwise.trace.tiles import TiledSystem
 
 _MOST = 20  # iterations with one matrix
 _CLOSE = 1e-12  # of the velocities: what may be left when an iteration ends

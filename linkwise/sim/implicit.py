@@ -20,8 +20,8 @@ from linkwise.sim.tolerance import SPAN, weighted_square
 from linkwise.sim.work import Step, Work, program
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Scalar, is_zero, sqrt
-from linkwise.tracing.program import Copy, Statement, columns
-from linkwise.tracing.tiles import TiledSystem
+from linkwise.trace.program import Copy, Statement, columns
+from linkwise.trace.tiles import TiledSystem
 
 Matrix = list[list[Scalar]]
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.errors import InputError
-from linkwise.model.actuation import Sensor
-from linkwise.model_api.transmissions import length, speed
-from linkwise.once import cached_property
+from linkwise.mechanism.actuation import Sensor
+from linkwise.memoized import cached_property
+from linkwise.model.transmissions import length, speed
 from linkwise.sim.drives import Actuators
 from linkwise.sim.sensors import Seed, gravity_of, model_of, noisy
 from linkwise.sim.targets import own_parameters

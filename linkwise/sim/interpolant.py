@@ -9,7 +9,7 @@ from linkwise.sim.motion import Flat, Motion
 from linkwise.sim.tableaux import Row, Tableau
 from linkwise.sim.work import Work, program
 from linkwise.spatial.scalar import Scalar
-from linkwise.tracing.program import Statement
+from linkwise.trace.program import Statement
 
 
 def combination(row: Row, k: Sequence[Flat], i: int) -> Scalar:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.once import cached_property
+from linkwise.memoized import cached_property
 
 Array = NDArray[Any]
 Values = Mapping[str, Array]

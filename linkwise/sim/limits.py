@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.model.joints import Joint
-from linkwise.model.pieces import JointInstance
-from linkwise.model_api.model import Model
+from linkwise.joints import Joint
+from linkwise.mechanism.pieces import JointInstance
+from linkwise.model.model import Model
 from linkwise.spatial.scalar import Scalar, where
 
 Flat = Sequence[Scalar]

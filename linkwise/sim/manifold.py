@@ -34,7 +34,7 @@ from linkwise.sim.motion import Flat, objects
 from linkwise.sim.tableaux import TABLEAUX
 from linkwise.sim.work import Step, Work, flag, program
 from linkwise.spatial.scalar import Scalar, sqrt, where
-from linkwise.tracing.program import Call, Copy, IfAny, Statement, WhileAny
+from linkwise.trace.program import Call, Copy, IfAny, Statement, WhileAny
 
 _NEWTON = 2  # steps for places: from the error of a step, say 1e-4, to rounding
 _OF_SPEED, _OF_CHANGE = 0.002, 0.1  # of v and of h v̇: what v₊ may be off from v + h v̇ before a step is suspect

@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 
 from linkwise.algorithms.tangent import structure_constants
-from linkwise.compiled.scalar_arrays import scalar_array
 from linkwise.errors import InputError
-from linkwise.model.flexible_link import force_on_body, internal_damping
-from linkwise.model.joints import Joint
-from linkwise.model.parameters import Values
-from linkwise.model_api.model import Model
-from linkwise.model_api.passive_forces import CAUSES as PASSIVE
-from linkwise.model_api.passive_forces import FRICTION_SPEED, PassiveForces, as_joint_forces
-from linkwise.once import cached_property
+from linkwise.functions.scalar_arrays import scalar_array
+from linkwise.joints import Joint
+from linkwise.mechanism.flexible_link import force_on_body, internal_damping
+from linkwise.mechanism.parameters import Values
+from linkwise.memoized import cached_property
+from linkwise.model.model import Model
+from linkwise.model.passive_forces import CAUSES as PASSIVE
+from linkwise.model.passive_forces import FRICTION_SPEED, PassiveForces, as_joint_forces
 from linkwise.sim.checks import check_choice, check_not_negative, check_positive
 from linkwise.sim.closing import Closing
 from linkwise.sim.curves import Curve, curves_of
@@ -31,7 +31,7 @@ from linkwise.sim.elements import Element
 from linkwise.sim.limits import AllLimits, Limit, is_linear, limits_of_joints
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Scalar, where
-from linkwise.tracing.calls import stored
+from linkwise.trace.calls import stored
 
 Flat = Sequence[Scalar]
 

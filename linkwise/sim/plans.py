@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.codegen.home import Home
-from linkwise.codegen.processor import PROCESSOR
-from linkwise.compiled.frozen import FrozenFunction
 from linkwise.errors import InputError
-from linkwise.model_api.memory import Memory
-from linkwise.model_api.model import Model
-from linkwise.once import cached_property
+from linkwise.functions.frozen import FrozenFunction
+from linkwise.memoized import cached_property
+from linkwise.model.memory import Memory
+from linkwise.model.model import Model
 from linkwise.sim.adaptive_loop import adaptive_loop
 from linkwise.sim.closing import Closing
 from linkwise.sim.curves import RunTables
@@ -30,7 +28,9 @@ from linkwise.sim.stops import next_stop, waits_for_python
 from linkwise.sim.tableaux import TABLEAUX, GeneralizedAlpha, Tableau
 from linkwise.sim.work import Step, Work, program, settled
 from linkwise.spatial.scalar import is_zero
-from linkwise.tracing.program import Program
+from linkwise.targets.home import Home
+from linkwise.targets.processor import PROCESSOR
+from linkwise.trace.program import Program
 
 Array = NDArray[Any]
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.compiled.function import CompiledFunction
-from linkwise.model_api.model import Model
+from linkwise.functions.function import CompiledFunction
+from linkwise.model.model import Model
 from linkwise.sim.limits import is_linear
 from linkwise.sim.motion import Flat, JointRules, Motion
 from linkwise.sim.trajectory import Trajectory

@@ -10,10 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.codegen.home import Home
-from linkwise.codegen.processor import PROCESSOR
 from linkwise.errors import InputError, message
-from linkwise.model_api.model import Model
+from linkwise.model.model import Model
 from linkwise.sim.checks import spacing
 from linkwise.sim.closed_states import OPEN, ClosedStates, drift
 from linkwise.sim.curves import RunTables
@@ -25,6 +23,8 @@ from linkwise.sim.progress import Progress
 from linkwise.sim.states import States
 from linkwise.sim.trajectory import Trajectory
 from linkwise.sim.work import WAITING
+from linkwise.targets.home import Home
+from linkwise.targets.processor import PROCESSOR
 
 Array = NDArray[Any]
 

@@ -171,7 +171,7 @@ def gravity_of(trajectory: Trajectory) -> Array:
 
 
 def _slides(joint: Any) -> bool:
-    from linkwise.model.joints import Prismatic
+    from linkwise.joints import Prismatic
 
     return isinstance(joint.type, Prismatic)
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.errors import InputError
-from linkwise.model_api.memory import Memory
-from linkwise.model_api.model import Model
-from linkwise.once import once
+from linkwise.memoized import once
+from linkwise.model.memory import Memory
+from linkwise.model.model import Model
 from linkwise.sim.checks import check_start
 from linkwise.sim.closed_states import OPEN, check_switched, closure_flags, start_closed
 from linkwise.sim.closing import Closing, as_closing

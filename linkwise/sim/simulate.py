@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwise.codegen.processor import home_of
-from linkwise.compiled.function import checked_threads
-from linkwise.model_api.model import Model
+from linkwise.functions.function import checked_threads
+from linkwise.model.model import Model
 from linkwise.sim.adaptive_run import AdaptiveRun
 from linkwise.sim.checks import (
     check_clock,
@@ -32,6 +31,7 @@ from linkwise.sim.setup import Setup
 from linkwise.sim.still import standing_still
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.trajectory import Trajectory
+from linkwise.targets.processor import home_of
 
 __all__ = ["IntegrationWarning", "SlowControlWarning", "simulate"]
 

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.codegen.processor import PROCESSOR, home_of
-from linkwise.compiled.function import checked_threads
 from linkwise.errors import InputError, LinkwiseError
-from linkwise.model_api.model import Model
+from linkwise.functions.function import checked_threads
+from linkwise.model.model import Model
 from linkwise.sim.adaptive_run import AdaptiveRun
 from linkwise.sim.checks import check_clock, check_count, check_finite, check_positive, checked_atol, checked_vector
 from linkwise.sim.events import Occurrence
@@ -28,9 +27,10 @@ from linkwise.sim.setup import Setup
 from linkwise.sim.simulate import SlowControlWarning
 from linkwise.sim.states import States
 from linkwise.sim.tableaux import GeneralizedAlpha
+from linkwise.targets.processor import PROCESSOR, home_of
 
 if TYPE_CHECKING:
-    from linkwise.codegen.c.simulator import Simulator
+    from linkwise.targets.c.simulator import Simulator
 
 Array = NDArray[Any]
 
@@ -64,8 +64,8 @@ class Simulation:
         options: ``f_ext``, ``rules``, ``limits``, ``stabilization``, ``released``, ``max_step``, ``min_step`` and
             ``threads``, as for :func:`simulate`.
 
-    >>> from linkwise import models
-    >>> arm = models.planar_arm()
+    >>> from linkwise import samples
+    >>> arm = samples.planar_arm()
     >>> sim = Simulation(arm, [0.5, 0.0, 0.0], control=lambda t, q, v, p: p, p=np.zeros(3))
     >>> for _ in range(100):
     ...     sim = sim.advance(0.01, p=arm.gravity_force(sim.q) - 0.5 * sim.v)

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.codegen.c.simulator import Simulator
 from linkwise.errors import InputError
 from linkwise.sim.adaptive_loop import adaptive_loop
 from linkwise.sim.fixed_loop import CLOCK, START, fixed_loop
@@ -24,7 +23,8 @@ from linkwise.sim.stops import seeking, waits_for_python
 from linkwise.sim.tolerance import SPAN
 from linkwise.sim.work import DONE, RUNNING, Step, Work, program
 from linkwise.spatial.scalar import Scalar, where
-from linkwise.tracing.program import Buffer, Copy, Program, Statement
+from linkwise.targets.c.simulator import Simulator
+from linkwise.trace.program import Buffer, Copy, Program, Statement
 
 STATUSES = (
     ("done", "the end of the piece is reached"),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.model_api.model import Model
+from linkwise.model.model import Model
 from linkwise.sim.motion import Works
 from linkwise.sim.states import States
 from linkwise.sim.trajectory import Trajectory

@@ -13,7 +13,7 @@ from typing import Any
 from linkwise.sim.motion import Flat, Motion
 from linkwise.sim.work import Work, flag, program
 from linkwise.spatial.scalar import Scalar, where
-from linkwise.tracing.program import Copy, IfAny, Seek, Statement
+from linkwise.trace.program import Copy, IfAny, Seek, Statement
 
 
 def next_stop(m: Motion, y: Flat, p: Flat, after: Scalar) -> Scalar:

@@ -182,11 +182,11 @@ class GeneralizedAlpha:
         spectral_radius: ρ, 0 to 1: the factor by which a step changes motions much faster than itself. 1 keeps them
             (and the energy of linear structures), 0 removes them in one step.
 
-    >>> from linkwise import models, simulate
+    >>> from linkwise import samples, simulate
     >>> damped = GeneralizedAlpha(spectral_radius=0.6)
     >>> damped.gamma, damped.beta
     (0.75, 0.390625)
-    >>> simulate(models.planar_arm(), [0.5, 0.0, 0.0], duration=0.1, dt=1e-3, method=damped).steps
+    >>> simulate(samples.planar_arm(), [0.5, 0.0, 0.0], duration=0.1, dt=1e-3, method=damped).steps
     100
     """
 

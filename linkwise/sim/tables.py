@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.errors import InputError, UnknownNameError
-from linkwise.once import cached_property
+from linkwise.memoized import cached_property
 from linkwise.sim.checks import check_choice, check_positive
 
 Array = NDArray[Any]

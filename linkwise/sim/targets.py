@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import InputError
-from linkwise.model_api.model import Model
+from linkwise.model.model import Model
 from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers
 from linkwise.sim.motion import objects
 from linkwise.sim.tables import Table

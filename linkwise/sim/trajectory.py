@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.codegen.home import Home
-from linkwise.codegen.processor import PROCESSOR
 from linkwise.errors import InputError, LinkwiseError
-from linkwise.once import cached_property
+from linkwise.memoized import cached_property
 from linkwise.sim.explained import Explained
 from linkwise.sim.trajectory_outputs import Outputs
+from linkwise.targets.home import Home
+from linkwise.targets.processor import PROCESSOR
 
 if TYPE_CHECKING:
-    from linkwise.model_api.model import Model
+    from linkwise.model.model import Model
     from linkwise.sim.events import Occurrence
     from linkwise.sim.jumps import Jumps
 

@@ -34,13 +34,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from linkwise.errors import InputError
-from linkwise.model.joints import Joint
+from linkwise.joints import Joint
 from linkwise.sim.limits import is_linear
 from linkwise.sim.motion import Flat, Motion, objects
 from linkwise.sim.work import Step, Work, flag, program
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Scalar, where
-from linkwise.tracing.program import Copy, Statement, WhileAny
+from linkwise.trace.program import Copy, Statement, WhileAny
 
 _MOST = 40  # iterations
 _CLOSE = 1e-15

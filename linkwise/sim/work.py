@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from linkwise.once import cached_property
+from linkwise.memoized import cached_property
 from linkwise.sim.motion import Flat, Motion
 from linkwise.spatial.scalar import Scalar, where
-from linkwise.tracing.block import Block
-from linkwise.tracing.calls import CallingTracer
-from linkwise.tracing.program import Buffer, Call, Copy, Host, Place, Program, Seek, Statement, buffer_of
-from linkwise.tracing.reroll import rerolled
+from linkwise.trace.block import Block
+from linkwise.trace.calls import CallingTracer
+from linkwise.trace.program import Buffer, Call, Copy, Host, Place, Program, Seek, Statement, buffer_of
+from linkwise.trace.reroll import rerolled
 
 # Status of one state of a batch.
 RUNNING, DONE, EVENT, FAILED, EXHAUSTED, WAITING = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0

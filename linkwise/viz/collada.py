@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.errors import ModelFileError, require_extra
-from linkwise.formats.xml import parse
+from linkwise.files.xml import parse
 from linkwise.viz.solids import Colour, Solid, joined
 
 _MOST_NODES = 20_000

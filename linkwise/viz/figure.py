@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.model_api.model import Model
+from linkwise.model.model import Model
 from linkwise.viz.looks import Looks
 from linkwise.viz.solids import GREY, Colour, Solid
 from linkwise.viz.turns import from_wxyz, turns_of

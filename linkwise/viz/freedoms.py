@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from linkwise.model.joints import Free, Prismatic, Spherical
-from linkwise.model.pieces import JointInstance
-from linkwise.model_api.model import Model
+from linkwise.joints import Free, Prismatic, Spherical
+from linkwise.mechanism.pieces import JointInstance
+from linkwise.model.model import Model
 from linkwise.viz.turns import as_wxyz, from_wxyz
 
 Array = NDArray[Any]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.model_api.model import Model
+from linkwise.model.model import Model
 from linkwise.viz.figure import quaternions
 from linkwise.viz.looks import Looks
 from linkwise.viz.solids import Colour, merged, simplified

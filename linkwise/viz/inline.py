@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.errors import LinkwiseError
-from linkwise.model_api.model import Model
+from linkwise.model.model import Model
 from linkwise.sim.trajectory import Trajectory
 
 Array = NDArray[Any]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.errors import LinkwiseError
-from linkwise.model_api.model import Model
+from linkwise.model.model import Model
 from linkwise.sim.elements import Element, as_elements
 from linkwise.sim.simulation import Simulation
 from linkwise.viz.overlays import Moment

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.errors import LinkwiseError, ModelFileError, ModelWarning
-from linkwise.formats.resources import mesh_file
-from linkwise.model.description import Geometry
-from linkwise.model.pieces import Body
-from linkwise.model_api.model import Model
+from linkwise.files.resources import mesh_file
+from linkwise.mechanism.description import Geometry
+from linkwise.mechanism.pieces import Body
+from linkwise.model.model import Model
 from linkwise.viz.bending import Bending, bending
 from linkwise.viz.meshes import placeholder, read_mesh
 from linkwise.viz.solids import Solid, box, capsule, cylinder, ellipsoid, joined, merged, sphere, stick

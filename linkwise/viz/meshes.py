@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import InputError, MissingExtraError, ModelFileError, require_extra
-from linkwise.formats.files import read_bytes
+from linkwise.files.opening import read_bytes
 from linkwise.viz.collada import read_collada
 from linkwise.viz.solids import Colour, Solid, joined
 

@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.model.closures.instances import ClosureInstance
-from linkwise.model.pieces import Body
-from linkwise.model_api.model import Model
+from linkwise.mechanism.closures.instances import ClosureInstance
+from linkwise.mechanism.pieces import Body
+from linkwise.model.model import Model
 from linkwise.viz.figure import Figure
 from linkwise.viz.looks import inertia_of, outlines_of
 from linkwise.viz.solids import Colour, sphere, towards

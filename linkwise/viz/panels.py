@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.model.pieces import Body, JointInstance
-from linkwise.model_api.model import Model
+from linkwise.mechanism.pieces import Body, JointInstance
+from linkwise.model.model import Model
 from linkwise.viz.figure import Figure
 from linkwise.viz.overlays import OVERLAYS, Moment, _Arrows
 from linkwise.viz.page import Page

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from linkwise.model_api.model import Model
+from linkwise.model.model import Model
 
 Array = NDArray[Any]
 

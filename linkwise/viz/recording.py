@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import InputError, ModelWarning
-from linkwise.model_api.model import Model
+from linkwise.model.model import Model
 from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.figure import Figure
 from linkwise.viz.ghosts import Ghosts

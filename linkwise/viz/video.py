@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.errors import InputError, LinkwiseError, require_extra
-from linkwise.model_api.model import Model
+from linkwise.model.model import Model
 from linkwise.sim.progress import Progress
 from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.looks import Looks, looks_of

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwise.errors import InputError, LinkwiseError, require_extra
 from linkwise.kinematics.goals import Reach
-from linkwise.model_api.model import Model
+from linkwise.model.model import Model
 from linkwise.viz.figure import Figure, pose_of, quaternions
 from linkwise.viz.freedoms import Freedom, freedoms_of
 from linkwise.viz.live import LiveRun

@@ -7,11 +7,11 @@ import re
 import numpy as np
 import pytest
 
-from linkwise import models
-from linkwise.codegen.llvm import bounds, checked, machines, program_kernel, source
-from linkwise.tracing.block import ArraySpec, Block
-from tests.codegen.programs import interpret, lesser_machines, mixture
+from linkwise import samples
+from linkwise.targets.llvm import bounds, checked, machines, program_kernel, source
+from linkwise.trace.block import ArraySpec, Block
 from tests.random_trees import random_tree
+from tests.targets.programs import interpret, lesser_machines, mixture
 
 
 def ran(kernel: object, program: Block, count: int, dtype: str = "f8") -> list[np.ndarray]:
@@ -62,7 +62,7 @@ def test_wide_outputs_at_any_place_in_a_line(shift: int) -> None:
 
 def test_one_state_stays_inside() -> None:
     for machine in lesser_machines():
-        program = models.stanford_arm().function("forward_dynamics").program
+        program = samples.stanford_arm().function("forward_dynamics").program
         kernel = bounds.CheckedState(program, machine)
         inputs = [np.random.default_rng(1).uniform(-1, 1, (1, a.size)) for a in program.inputs]
         outputs = [np.empty((1, a.size)) for a in program.outputs]
@@ -173,12 +173,12 @@ def test_asked_for_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_debug_runs_are_checked(sweeps: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls of one state and of many, with loops and without, go through checked builds, with the usual results."""
     q = np.random.default_rng(0).uniform(-1, 1, (9, 6))
-    right = models.stanford_arm().gravity_force(q)
+    right = samples.stanford_arm().gravity_force(q)
     calls = []
     judge = bounds.Watch.judge
     monkeypatch.setattr(bounds.Watch, "judge", lambda watch: calls.append(judge(watch)))
     monkeypatch.setenv("LINKWISE_DEBUG", "1")
-    model = models.stanford_arm().with_sweeps(sweeps)
+    model = samples.stanford_arm().with_sweeps(sweeps)
     for n, batch in enumerate((q[0], q[0], q), start=1):
         assert np.allclose(model.gravity_force(batch), right[0] if batch.ndim == 1 else right, rtol=1e-12, atol=1e-12)
         assert len(calls) == n

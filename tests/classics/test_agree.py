@@ -9,7 +9,7 @@ import linkwise as lw
 from linkwise.algorithms import forward_dynamics, inverse_dynamics, mass_matrix
 from linkwise.classics import ALGORITHMS, run
 from linkwise.classics.registry import FIXED_AXES, ONE_FREEDOM
-from linkwise.model.layout import lay_out
+from linkwise.mechanism.layout import lay_out
 from tests.random_trees import ALL, SINGLE, random_state, random_tree
 
 WITHOUT_MOVING_AXES = ("revolute", "prismatic", "helical", "cylindrical", "planar", "spherical", "free")

@@ -7,7 +7,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.classics import ALGORITHMS, run
-from linkwise.model.layout import lay_out
+from linkwise.mechanism.layout import lay_out
 from tests.random_trees import random_state, random_tree
 
 

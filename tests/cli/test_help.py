@@ -14,7 +14,7 @@ import linkwise as lw
 from linkwise.cli import main
 from linkwise.cli.parser import make_parser
 from linkwise.viz.page import Page
-from tests.formats.recording import robot_files
+from tests.files.recording import robot_files
 
 
 def examples():

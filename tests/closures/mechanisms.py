@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import linkwise as lw
-from linkwise.model_api.state_by_state import SolvedByNumbers
+from linkwise.model.state_by_state import SolvedByNumbers
 from tests.random_trees import random_placement, random_tree
 
 Array = Any

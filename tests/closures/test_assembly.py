@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 from tests.closures.mechanisms import BETWEEN, EagerModel, T, closed_tree
 
 
@@ -20,14 +20,14 @@ def test_any_kind_is_found_again(kind: str) -> None:
 
 
 def test_stewart_platform_from_afar() -> None:
-    model = EagerModel.of(models.stewart_platform())
+    model = EagerModel.of(samples.stewart_platform())
     rng = np.random.default_rng(0)
     q = model.assemble(model.integrate(model.neutral(), 0.3 * rng.normal(size=model.nv)))
     assert np.abs(model.closure_error(q)).max() <= 1e-12
 
 
 def test_batches_assemble_as_single_states_do() -> None:
-    model = models.four_bar(2)
+    model = samples.four_bar(2)
     rng = np.random.default_rng(0)
     guesses = 0.4 * np.array([1, -1, 1, -1, 1.0]) + 0.3 * rng.normal(size=(2, 8, 5))
     q = model.assemble(guesses)
@@ -57,7 +57,7 @@ def test_a_guess_without_a_way_out_is_left() -> None:
 
 
 def test_what_cannot_close_is_named_with_its_residual() -> None:
-    model = EagerModel.of(models.four_bar(1)).with_closure(
+    model = EagerModel.of(samples.four_bar(1)).with_closure(
         "leash", "rod1", None, "world", lw.transform(xyz=(5, 0, 0)), joint=lw.Spherical()
     )
     with pytest.raises(lw.ClosureError, match="'leash' cannot be closed") as caught:
@@ -68,13 +68,13 @@ def test_what_cannot_close_is_named_with_its_residual() -> None:
 
 
 def test_the_state_of_a_batch_is_named() -> None:
-    model = models.slider_crank().with_coupling("drive", lw.Prescribed("guide", lambda t: t))
+    model = samples.slider_crank().with_coupling("drive", lw.Prescribed("guide", lambda t: t))
     with pytest.raises(lw.ClosureError, match=r"in state \(1,\)"):
         model.assemble(np.zeros(3), np.array([0.0, 7.0, -0.05]))
 
 
 def test_contradictory_motions_are_named_at_every_level() -> None:
-    model = EagerModel.of(models.slider_crank()).with_coupling("drive", lw.Prescribed("main", lambda t: t))
+    model = EagerModel.of(samples.slider_crank()).with_coupling("drive", lw.Prescribed("main", lambda t: t))
     still = np.zeros(3)
     late = model.with_coupling("other", lw.Prescribed("main", lambda t: 1.0 + t))
     with pytest.raises(lw.ClosureError, match=r"'(drive|other)' cannot be closed"):
@@ -91,7 +91,7 @@ def test_contradictory_motions_are_named_at_every_level() -> None:
 
 
 def test_an_open_state_is_refused_where_ranks_are_counted() -> None:
-    model = EagerModel.of(models.bricard())
+    model = EagerModel.of(samples.bricard())
     with pytest.raises(lw.ClosureError, match="'hinge6' is open"):
         model.freedoms(model.neutral() + 0.1)
     with pytest.raises(lw.InputError, match="one configuration"):
@@ -99,7 +99,7 @@ def test_an_open_state_is_refused_where_ranks_are_counted() -> None:
 
 
 def test_the_closure_that_removes_the_last_freedom_is_named() -> None:
-    braced = EagerModel.of(models.four_bar(1)).with_closure(
+    braced = EagerModel.of(samples.four_bar(1)).with_closure(
         "brace", "rod1", lw.transform(xyz=(0, 0, 0.5)), "world", None, joint=lw.Distance(1.0)
     )
     with pytest.warns(lw.ModelWarning, match="'brace' removes the last freedom"):
@@ -107,7 +107,7 @@ def test_the_closure_that_removes_the_last_freedom_is_named() -> None:
     with pytest.warns(lw.ModelWarning, match="'brace' removes the last freedom"):
         assert braced.freedoms(q).count == 0
     # A motion that is prescribed is meant to.
-    driven = EagerModel.of(models.slider_crank()).with_coupling("drive", lw.Prescribed("main", lambda t: t))
+    driven = EagerModel.of(samples.slider_crank()).with_coupling("drive", lw.Prescribed("main", lambda t: t))
     assert driven.freedoms(driven.assemble(np.zeros(3), 0.3), 0.3).count == 0
 
 
@@ -124,7 +124,7 @@ def test_the_wrong_way_round_is_not_taken() -> None:
 
 # Statics and forces at chosen joints.
 def test_equilibrium_of_a_four_bar_is_upright_or_hanging() -> None:
-    model = models.four_bar(2)
+    model = samples.four_bar(2)
     pattern = np.array([1, -1, 1, -1, 1.0])
     for phi, rest in ((0.2, 0.0), (2.9, np.pi)):
         found = model.static_equilibrium(phi * pattern)
@@ -137,7 +137,7 @@ def test_equilibrium_of_a_four_bar_is_upright_or_hanging() -> None:
 
 
 def test_redundant_motors_share_with_least_norm() -> None:
-    model = EagerModel.of(models.four_bar(1))
+    model = EagerModel.of(samples.four_bar(1))
     pattern = np.array([1.0, -1.0, 1.0])
     q, v = 0.4 * pattern, 0.7 * pattern
     vdot = model.forward_dynamics(q, v, np.array([2.0, 0.0, 0.0]))
@@ -149,19 +149,19 @@ def test_redundant_motors_share_with_least_norm() -> None:
 
 
 def test_what_cannot_be_balanced_is_named() -> None:
-    arm = EagerModel.of(models.planar_arm(2))
+    arm = EagerModel.of(samples.planar_arm(2))
     zero = np.zeros(2)
     with pytest.raises(lw.InputError, match="cannot balance what is needed at joint 'joint2'"):
         arm.inverse_dynamics(zero, zero, zero, actuated=["joint1"])
     with pytest.raises(lw.UnknownNameError, match="joint3"):
         arm.inverse_dynamics(zero, zero, zero, actuated=["joint3"])
-    model = EagerModel.of(models.four_bar(1))
+    model = EagerModel.of(samples.four_bar(1))
     with pytest.raises(lw.ClosureError, match="'pin1' would be opened"):
         model.inverse_dynamics(np.zeros(3), np.zeros(3), np.ones(3), actuated=["foot0"])
 
 
 def test_independent_inertia_is_that_of_the_motion() -> None:
-    model = EagerModel.of(models.stewart_platform())
+    model = EagerModel.of(samples.stewart_platform())
     q = model.neutral()
     found = model.freedoms(q)
     u = np.random.default_rng(0).normal(size=6)
@@ -186,4 +186,4 @@ def test_a_closure_within_one_rigid_cluster_is_refused(a: str, b: str) -> None:
 
 def test_unknown_bodies_of_a_closure_are_named() -> None:
     with pytest.raises(lw.UnknownNameError, match=r"body_b of closure 'loop'[\s\S]*did you mean 'slider'"):
-        models.slider_crank().with_closure("loop", "rod", None, "slidr", None, joint=lw.Spherical())
+        samples.slider_crank().with_closure("loop", "rod", None, "slidr", None, joint=lw.Spherical())

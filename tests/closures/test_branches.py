@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import errors, models
+from linkwise import errors, samples
 from tests.closures.mechanisms import EagerModel
 
 Array = Any
@@ -105,7 +105,7 @@ def test_arms_with_more_freedoms_than_the_closure_takes(elbow: float) -> None:
 
 
 def test_stewart_platform() -> None:
-    model = models.stewart_platform()
+    model = samples.stewart_platform()
     assert taken(model)
     q = model.assemble(model.integrate(model.neutral(), 0.1 * np.random.default_rng(0).normal(size=24)))
     check(model, q)
@@ -116,7 +116,7 @@ def test_stewart_platform() -> None:
 
 def test_feedback_of_what_is_open() -> None:
     """Baumgarte's terms are asked of the same equations."""
-    model = models.stewart_platform()
+    model = samples.stewart_platform()
     rng = np.random.default_rng(2)
     q = model.integrate(model.assemble(model.neutral()), 1e-3 * rng.normal(size=24))
     v, tau = rng.normal(size=24), rng.normal(size=24)
@@ -130,11 +130,11 @@ def test_feedback_of_what_is_open() -> None:
 @pytest.mark.parametrize(
     "model",
     [
-        models.four_bar(1),
-        models.slider_crank(),
-        models.bricard(),
-        models.stewart_platform().with_coupling("tied", lw.Coupling({"slide1": 1.0, "slide2": -1.0})),
-        models.stewart_platform().with_closure("stay", "tube1", None, "tube2", None, joint=lw.Spherical()),
+        samples.four_bar(1),
+        samples.slider_crank(),
+        samples.bricard(),
+        samples.stewart_platform().with_coupling("tied", lw.Coupling({"slide1": 1.0, "slide2": -1.0})),
+        samples.stewart_platform().with_closure("stay", "tube1", None, "tube2", None, joint=lw.Spherical()),
     ],
     ids=["four-bar", "slider-crank", "bricard", "coupled", "crossed"],
 )
@@ -147,7 +147,7 @@ def test_where_it_cannot_be(model: lw.Model) -> None:
 
 def test_loops_take_the_multipliers() -> None:
     """Sweeps that run as loops have no branches."""
-    model = models.stewart_platform().with_sweeps("rolled")
+    model = samples.stewart_platform().with_sweeps("rolled")
     q = model.neutral()
     expected = model.with_sweeps("unrolled").forward_dynamics(q, np.zeros(24), np.ones(24))
     np.testing.assert_allclose(model.forward_dynamics(q, np.zeros(24), np.ones(24)), expected, atol=1e-10)
@@ -158,7 +158,7 @@ def test_loops_take_the_multipliers() -> None:
 @pytest.mark.slow
 def test_attached_and_released() -> None:
     """A simulation in which closures come and go takes the multipliers, and says nothing."""
-    model = models.stewart_platform()
+    model = samples.stewart_platform()
     gone = lw.Event(lambda t, q, v, p: t - 0.01, name="snap", release="ball1")
     traj = lw.simulate(model, model.neutral(), duration=0.02, events=gone, rtol=1e-8)
     assert traj.active[-1].tolist() == [0, 1, 1, 1, 1, 1]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from linkwise import models
+from linkwise import samples
 from tests.closures.mechanisms import (
     BETWEEN,
     RELATIONS,
@@ -114,7 +114,7 @@ def test_the_same_closure_twice(kind: str) -> None:
 
 
 def test_planar_closures_in_space_are_redundant_and_right() -> None:
-    model = EagerModel.of(models.four_bar(3))
+    model = EagerModel.of(samples.four_bar(3))
     rng = np.random.default_rng(0)
     q = model.assemble(0.4 * np.array([1, -1, 1, -1, 1, -1, 1.0]))
     case = at_state(model, q, rng)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 from linkwise.algorithms.block_triangular import BlockTriangular, irreducible_blocks
 from linkwise.algorithms.pivots import pivots
 from tests.closures.mechanisms import EagerModel, closed_tree
@@ -85,9 +85,9 @@ def test_pivots_are_as_many_as_the_rank(seed: int) -> None:
 @pytest.mark.parametrize(
     ("model", "names"),
     [
-        (models.four_bar(1), ["foot0"]),
-        (models.slider_crank(), ["main"]),
-        (models.stewart_platform(), [f"plate_pose[{i}]" for i in range(6)]),
+        (samples.four_bar(1), ["foot0"]),
+        (samples.slider_crank(), ["main"]),
+        (samples.stewart_platform(), [f"plate_pose[{i}]" for i in range(6)]),
     ],
     ids=["four-bar", "slider-crank", "stewart"],
 )
@@ -97,7 +97,7 @@ def test_what_is_chosen(model: lw.Model, names: list[str]) -> None:
 
 
 def test_stewart_platform_falls_apart_into_its_legs() -> None:
-    model = models.stewart_platform()
+    model = samples.stewart_platform()
     legs = model.with_closure_solver("embedding").function("forward_dynamics").counts
     slides = model.with_closure_solver("embedding", independent=[f"slide{k}" for k in range(1, 7)])
     assert _independent(slides) == [f"slide{k}" for k in range(1, 7)]
@@ -111,7 +111,7 @@ def test_the_counts_in_the_documentation() -> None:
     rows = re.findall(r"^\| `models\.(\w+)\(\)` \| (.*) \|$", page, re.MULTILINE)
     assert len(rows) == 5
     for name, cells in rows:
-        model = getattr(models, name)()
+        model = getattr(samples, name)()
         found = model.freedoms(model.assemble(model.neutral()))
         equations = sum(len(closure.equations) for closure in model.closures)
         counted = [model.nv, equations, model.nv - found.count, found.count]
@@ -123,11 +123,11 @@ def test_the_counts_in_the_documentation() -> None:
 
 # Whether it is right.
 MECHANISMS = {
-    "four-bar": (models.four_bar(1), None),
-    "four-bars": (models.four_bar(2, lw.Spherical()), None),
-    "slider-crank": (models.slider_crank(), ["main"]),
-    "bricard": (models.bricard(), None),
-    "stewart": (models.stewart_platform(), None),
+    "four-bar": (samples.four_bar(1), None),
+    "four-bars": (samples.four_bar(2, lw.Spherical()), None),
+    "slider-crank": (samples.slider_crank(), ["main"]),
+    "bricard": (samples.bricard(), None),
+    "stewart": (samples.stewart_platform(), None),
 }
 
 
@@ -152,7 +152,7 @@ def test_agrees_with_the_others_away_from_where_it_chose(name: str) -> None:
 
 
 def test_compiled_in_batches() -> None:
-    model = models.bricard()
+    model = samples.bricard()
     q, v, tau = _states(model, 5)
     expected = model.forward_dynamics(q, v, tau)
     found = model.with_closure_solver("embedding").forward_dynamics(q, v, tau)
@@ -162,7 +162,7 @@ def test_compiled_in_batches() -> None:
 def test_four_bar_accelerates_as_the_formula_says() -> None:
     """φ̈ = 3(3N + 1)/(2(4N + 1)) g sin φ."""
     n = 2
-    model = EagerModel.of(models.four_bar(n)).with_closure_solver("embedding")
+    model = EagerModel.of(samples.four_bar(n)).with_closure_solver("embedding")
     pattern = np.array([1.0, -1.0] * n + [1.0])
     for phi, rate in ((0.3, 1.0), (1.2, -2.0), (-2.5, 0.5)):
         expected = 3 * (3 * n + 1) / (2 * (4 * n + 1)) * 9.81 * np.sin(phi) * pattern
@@ -181,7 +181,7 @@ def test_rates_beside_places() -> None:
 
 def test_run_time_parameters() -> None:
     """The freedoms are chosen for the nominal values, the rest follows the parameters."""
-    model = models.slider_crank().with_parameters(["rod.mass", "rod.xyz"])
+    model = samples.slider_crank().with_parameters(["rod.mass", "rod.xyz"])
     embedded = model.with_closure_solver("embedding")
     nominal = model.nominal_parameters
     p = nominal + 0.05 * np.random.default_rng(0).normal(size=(4, len(nominal))) * [1.0, 0.2, 0.0, 0.2]
@@ -196,7 +196,7 @@ def test_run_time_parameters() -> None:
 
 @pytest.mark.parametrize("stabilization", ["projection", "baumgarte"])
 def test_simulated(stabilization: str) -> None:
-    model = models.slider_crank()
+    model = samples.slider_crank()
     q = model.assemble([0.5, -0.6, 0.0])
     how = {"duration": 0.3, "rtol": 1e-10, "stabilization": stabilization}
     expected = lw.simulate(model, q, np.zeros(3), **how)
@@ -206,14 +206,14 @@ def test_simulated(stabilization: str) -> None:
 
 
 def test_closures_that_are_released_need_another_solver() -> None:
-    model = models.slider_crank().with_closure_solver("embedding")
+    model = samples.slider_crank().with_closure_solver("embedding")
     function = model.function("forward_dynamics", "active")
     with pytest.raises(lw.InputError, match="attached and released"):
         function.counts  # noqa: B018
 
 
 def test_copies_keep_it() -> None:
-    model = models.four_bar(1).with_closure_solver("embedding")
+    model = samples.four_bar(1).with_closure_solver("embedding")
     copy = pickle.loads(pickle.dumps(model))
     assert copy == model
     assert copy.closure_reference == model.closure_reference
@@ -223,7 +223,7 @@ def test_copies_keep_it() -> None:
 # Where it fails, and says so.
 def test_not_finite_where_the_freedoms_chosen_are_not_independent() -> None:
     """A slider does not say which way its crank turns at the dead centres; the crank's angle is enough there."""
-    by_slider = EagerModel.of(models.slider_crank()).with_closure_solver(
+    by_slider = EagerModel.of(samples.slider_crank()).with_closure_solver(
         "embedding", independent=["guide"], at=[0.5, -0.6, -0.02]
     )
     model = by_slider.with_closure_solver("auto")
@@ -239,7 +239,7 @@ def test_not_finite_where_the_freedoms_chosen_are_not_independent() -> None:
 
 
 def test_mistakes_are_named() -> None:
-    model = EagerModel.of(models.slider_crank())
+    model = EagerModel.of(samples.slider_crank())
     with pytest.raises(lw.InputError, match="another number of freedoms") as error:
         model.with_closure_solver("embedding", independent=["main", "pin"])
     assert "allowed: 1" in str(error.value)
@@ -251,15 +251,15 @@ def test_mistakes_are_named() -> None:
     with pytest.raises(lw.InputError, match="'kkt' chooses no freedoms"):
         model.with_closure_solver("kkt", at=np.zeros(3))
     with pytest.raises(lw.InputError, match="without closures"):
-        models.stanford_arm().with_closure_solver("embedding")
+        samples.stanford_arm().with_closure_solver("embedding")
     with pytest.raises(lw.InputError, match="no rolled form"):
-        rolled = models.slider_crank().with_closure_solver("embedding").with_sweeps("rolled")
+        rolled = samples.slider_crank().with_closure_solver("embedding").with_sweeps("rolled")
         rolled.forward_dynamics(*np.zeros((3, 3)))
 
 
 def test_closures_that_change_afterwards() -> None:
     """One less, and what it held is free; one more that is open where the choice was made is an error."""
-    model = EagerModel.of(models.four_bar(2)).with_closure_solver("embedding")
+    model = EagerModel.of(samples.four_bar(2)).with_closure_solver("embedding")
     fewer = model.without_closure("pin2")
     q = fewer.assemble(0.4 * np.array([1, -1, 1, 0.5, 0.2]))
     v = fewer.project_velocity(q, np.ones(5))

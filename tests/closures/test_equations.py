@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import models
-from linkwise.model.closures import ClosureInstance, RelativePose
+from linkwise import samples
+from linkwise.mechanism.closures import ClosureInstance, RelativePose
 from tests.closures.mechanisms import BETWEEN, RELATIONS, T, closed_tree
 
 
@@ -78,7 +78,7 @@ def test_rates_against_differences_in_many_digits(kind: str) -> None:
 
 
 def test_a_relation_may_name_a_joint_twice() -> None:
-    arm = models.planar_arm(3)
+    arm = samples.planar_arm(3)
     first, last = arm.joints[0].name, arm.joints[2].name
     twice = arm.with_constraint("twice", lambda q: [q[0] + 3.0 * q[1] * q[2]], 1, joints=[first, last, first])
     q, v = np.array([0.4, -0.3, 0.7]), np.array([0.2, 0.5, -0.6])

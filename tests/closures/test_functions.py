@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import models
-from linkwise.rolled.function import ManyLinksFunction
+from linkwise import samples
+from linkwise.functions.rolled.function import ManyLinksFunction
 from tests.closures.mechanisms import EagerModel
 
 Array = Any
@@ -19,7 +19,7 @@ Array = Any
 
 @pytest.fixture(scope="module")
 def model() -> lw.Model:
-    return models.four_bar(2)
+    return samples.four_bar(2)
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +163,7 @@ def test_rolled_gives_what_unrolled_gives(model: lw.Model, states: tuple[Array, 
 
 
 def test_time() -> None:
-    driven = models.slider_crank().with_coupling("drive", lw.Prescribed("main", lambda t: 2.0 * t + lw.sin(t)))
+    driven = samples.slider_crank().with_coupling("drive", lw.Prescribed("main", lambda t: 2.0 * t + lw.sin(t)))
     t = np.linspace(0.0, 1.0, 5)
     q = driven.assemble(np.zeros(3), t)
     np.testing.assert_allclose(q[:, 0], 2.0 * t + np.sin(t), atol=1e-12)
@@ -174,7 +174,7 @@ def test_time() -> None:
     np.testing.assert_allclose(driven.forward_dynamics(q[2], v[2], np.zeros(3), t=0.5), vdot[2], atol=1e-12)
     # The multiplier of the drive is the torque that a motor would need.
     torque = driven.constraint_forces(q, v, np.zeros(3), t=t).multipliers[:, -1]
-    free = models.slider_crank()
+    free = samples.slider_crank()
     tau = np.zeros((5, 3))
     tau[:, 0] = torque
     np.testing.assert_allclose(free.forward_dynamics(q, v, tau), vdot, atol=1e-9)
@@ -183,7 +183,7 @@ def test_time() -> None:
 
 
 def test_time_that_would_not_count_is_refused() -> None:
-    driven = models.slider_crank().with_coupling("drive", lw.Prescribed("main", lambda t: 2.0 * t))
+    driven = samples.slider_crank().with_coupling("drive", lw.Prescribed("main", lambda t: 2.0 * t))
     q = driven.assemble(np.zeros(3), 0.3)
     v = driven.project_velocity(q, np.zeros(3), 0.3)
     vdot = driven.forward_dynamics(q, v, np.zeros(3), t=0.3)
@@ -195,7 +195,7 @@ def test_time_that_would_not_count_is_refused() -> None:
     both = driven.inverse_dynamics(q, v, vdot, actuated=["main"], t=np.array([0.3, 0.3]))
     np.testing.assert_allclose(both, np.stack([motor, motor]), atol=1e-12)
     # Closures that do not depend on it: without effect, as in forward_dynamics.
-    crank = models.slider_crank()
+    crank = samples.slider_crank()
     np.testing.assert_array_equal(crank.inverse_dynamics(q, v, vdot, t=0.3), crank.inverse_dynamics(q, v, vdot))
 
 
@@ -207,7 +207,7 @@ def test_one_step_towards_closure_squares_the_error(model: lw.Model, states: tup
 
 
 def test_models_without_closures_answer_too() -> None:
-    arm = models.planar_arm(2)
+    arm = samples.planar_arm(2)
     x = np.array([0.1, 0.2])
     assert arm.closure_error(x).shape == (0,)
     assert arm.constraint_jacobian(x).shape == (0, 2)
@@ -229,7 +229,7 @@ def test_copies_and_pickles_keep_the_solver(model: lw.Model) -> None:
 
 @pytest.mark.parametrize("sweeps", ["unrolled", "rolled"])
 def test_without_closures_time_is_checked_and_has_no_effect(sweeps: Any) -> None:
-    arm = models.planar_arm(2).with_sweeps(sweeps)
+    arm = samples.planar_arm(2).with_sweeps(sweeps)
     motors = [joint.name for joint in arm.joints]
     x = np.array([0.1, 0.2])
     times = np.array([0.0, 0.3, np.nan])  # part of the batch, as in forward_dynamics

@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 import linkwise as lw
 from linkwise import errors
-from linkwise.model.closures import RelativePose, closure_of, directions
+from linkwise.mechanism.closures import RelativePose, closure_of, directions
 from linkwise.spatial.scalar import cos, sin
 
 SKEW = tuple(np.array([1.0, 2.0, 3.0]) / math.sqrt(14.0))
@@ -127,7 +127,9 @@ def test_models_that_are_turned_over(joint: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "joint", [lw.Revolute(axis=SKEW), lw.Prismatic(axis=SKEW), lw.Helical(0.1, axis=SKEW)], ids=lambda joint: type(joint).__name__
+    "joint",
+    [lw.Revolute(axis=SKEW), lw.Prismatic(axis=SKEW), lw.Helical(0.1, axis=SKEW)],
+    ids=lambda joint: type(joint).__name__,
 )
 def test_accelerations_obey_what_is_checked(joint: Any) -> None:
     """The dynamics tell turns by their sines; where all is closed J_c and the bias are the same."""

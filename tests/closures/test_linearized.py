@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from linkwise import models
+from linkwise import samples
 from tests.closures.mechanisms import Closed, T, at_state, closed_tree
 
 Array = Any
@@ -49,13 +49,13 @@ def _check(case: Closed, seed: int = 0) -> None:
 
 
 def test_four_bars_with_redundant_pins() -> None:
-    model = models.four_bar(2)
+    model = samples.four_bar(2)
     q = model.assemble(0.4 * np.array([1, -1, 1, -1, 1.0]))
     _check(at_state(model, q, np.random.default_rng(0)))
 
 
 def test_bricard() -> None:
-    model = models.bricard()
+    model = samples.bricard()
     q = model.assemble(model.integrate(model.neutral(), 0.3 * model.freedoms(model.neutral()).basis[:, 0]))
     _check(at_state(model, q, np.random.default_rng(1)))
 
@@ -69,7 +69,7 @@ def test_random_trees(kinds: list[str]) -> None:
 
 
 def test_batches_and_perturbations_agree() -> None:
-    model = models.four_bar(1)
+    model = samples.four_bar(1)
     rng = np.random.default_rng(0)
     q = model.assemble(np.array([[0.3, -0.2, 0.4], [1.0, -1.0, 1.1]]))
     v = model.project_velocity(q, rng.normal(size=(2, 3)))
@@ -86,7 +86,7 @@ def test_batches_and_perturbations_agree() -> None:
 def test_state_space_of_the_independent_freedom_is_that_of_the_formula() -> None:
     """φ̈ = k sin φ, whatever moves: A = [0, 1; k cos φ, 0]."""
     n = 2
-    model = models.four_bar(n)
+    model = samples.four_bar(n)
     pattern = np.array([1.0, -1.0] * n + [1.0])
     k = 3 * (3 * n + 1) / (2 * (4 * n + 1)) * 9.81
     for phi, rate in ((0.0, 0.0), (0.5, 2.0), (2.0, -1.0)):

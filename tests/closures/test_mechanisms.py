@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 from tests.closures.mechanisms import EagerModel
 from tests.sim.closed_benchmarks import IN_OUR_ORDER, SQUEEZER_START
 
@@ -14,7 +14,7 @@ from tests.sim.closed_benchmarks import IN_OUR_ORDER, SQUEEZER_START
 @pytest.mark.parametrize("n", [1, 2, 10])
 @pytest.mark.parametrize("pin", [None, lw.Spherical()])
 def test_n_four_bar_accelerates_as_the_formula_says(n: int, pin: lw.Joint | None) -> None:
-    model = EagerModel.of(models.four_bar(n, pin))
+    model = EagerModel.of(samples.four_bar(n, pin))
     for phi, rate in ((0.3, 1.0), (1.2, -2.0), (-2.5, 0.5)):
         pattern = np.array([1.0, -1.0] * n + [1.0])
         q, v = phi * pattern, rate * pattern
@@ -26,17 +26,17 @@ def test_n_four_bar_accelerates_as_the_formula_says(n: int, pin: lw.Joint | None
 
 def test_four_bar_lying_flat_has_more_freedoms() -> None:
     n = 3
-    model = EagerModel.of(models.four_bar(n))
+    model = EagerModel.of(samples.four_bar(n))
     pattern = np.array([1.0, -1.0] * n + [1.0])
     assert model.freedoms(0.3 * pattern).count == 1
     assert model.freedoms(np.pi / 2 * pattern).count == n + 1
 
 
 def test_andrews_squeezer_starts_as_published() -> None:
-    model = EagerModel.of(models.andrews_squeezer())
+    model = EagerModel.of(samples.andrews_squeezer())
     q = SQUEEZER_START
     assert np.abs(model.closure_error(q)).max() < 1e-15
-    tau = models.squeezer_forces(q)
+    tau = samples.squeezer_forces(q)
     vdot = model.forward_dynamics(q, np.zeros(7), tau)
     # v̇ and multipliers at the start as the IVP test set prints them, in its order of the angles
     published = np.array([14222.4439199541138705911625887, -10666.8329399655854029433719415, 0, 0, 0, 0, 0])
@@ -53,7 +53,7 @@ def test_andrews_squeezer_starts_as_published() -> None:
 
 
 def test_bricard_moves_though_gruebler_counts_none() -> None:
-    model = EagerModel.of(models.bricard())
+    model = EagerModel.of(samples.bricard())
     q = model.neutral()
     assert np.abs(model.closure_error(q)).max() < 1e-15
     for step in (0.0, 0.3, 0.3, 0.3):
@@ -65,7 +65,7 @@ def test_bricard_moves_though_gruebler_counts_none() -> None:
 
 
 def test_stewart_platform_has_six_freedoms_and_its_slides_carry_it() -> None:
-    model = EagerModel.of(models.stewart_platform())
+    model = EagerModel.of(samples.stewart_platform())
     q = model.neutral()
     assert np.abs(model.closure_error(q)).max() < 1e-14
     found = model.freedoms(q)
@@ -81,7 +81,7 @@ def test_stewart_platform_has_six_freedoms_and_its_slides_carry_it() -> None:
 
 def test_slider_crank_against_its_closed_form() -> None:
     crank, rod = 0.1, 0.3
-    model = EagerModel.of(models.slider_crank(crank, rod))
+    model = EagerModel.of(samples.slider_crank(crank, rod))
     for angle in (0.4, 2.0, -1.1):
         q = model.assemble(np.array([angle, -angle, -0.05]))
         angle = q[0]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import errors, models
+from linkwise import errors, samples
 from tests.closures.mechanisms import EagerModel
 
 Array = Any
@@ -48,13 +48,13 @@ def test_the_numbers_of_a_rod_and_a_gear() -> None:
 def test_the_places_of_a_closure() -> None:
     """Frames on bodies, in position and orientation, with a false root to be told from the true one."""
     free = EagerModel.of(
-        models.slider_crank().with_parameters(["wrist.xyz_a", "wrist.rpy_a", "wrist.rpy_b", "rod.xyz"])
+        samples.slider_crank().with_parameters(["wrist.xyz_a", "wrist.rpy_a", "wrist.rpy_b", "rod.xyz"])
     )
     p = free.nominal_parameters.copy()
     p[:6] = 0.32, 0.0, 0.01, 0.0, 0.3, 0.0
     placement = lw.transform(xyz=(0.32, 0, 0.01), rpy=(0, 0.3, 0))
     fixed = EagerModel.of(
-        models.slider_crank().without_closure("wrist").with_closure("wrist", "rod", placement, "slider", joint=HINGE)
+        samples.slider_crank().without_closure("wrist").with_closure("wrist", "rod", placement, "slider", joint=HINGE)
     )
     q = free.assemble([0.5, -0.6, 0.0], p=p)
     np.testing.assert_allclose(q, fixed.assemble([0.5, -0.6, 0.0]), atol=1e-12)
@@ -71,9 +71,9 @@ def test_the_places_of_a_closure() -> None:
 def test_legs_of_a_platform() -> None:
     """With the branches first."""
     names = [f"ball{i}.xyz_{side}" for i in (1, 4) for side in "ab"]
-    free = models.stewart_platform().with_parameters(names)
+    free = samples.stewart_platform().with_parameters(names)
     p = free.nominal_parameters + 0.01 * np.random.default_rng(0).normal(size=12)
-    fixed = models.stewart_platform()
+    fixed = samples.stewart_platform()
     for k, i in enumerate((1, 4)):
         a, b = (lw.transform(xyz=p[6 * k + 3 * j : 6 * k + 3 * j + 3].tolist()) for j in range(2))
         fixed = fixed.without_closure(f"ball{i}")

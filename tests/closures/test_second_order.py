@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 from tests.closures.mechanisms import Closed, T, at_state, closed_tree
 
 Array = Any
@@ -67,7 +67,7 @@ def test_a_closure_that_is_not_linear_in_rates_has_mixed_derivatives_by_velocity
 
 
 def test_external_forces_and_parameters() -> None:
-    model = models.slider_crank().without_closure("wrist")
+    model = samples.slider_crank().without_closure("wrist")
     end, pin = lw.transform(xyz=(0.3, 0.0, 0.0)), lw.PointOnCurve(lambda x, y, z: x, lambda x, y, z: z)
     model = model.with_closure("wrist", "rod", end, "slider", joint=pin).with_parameters(["rod.mass", "slider.xyz"])
     rng = np.random.default_rng(3)
@@ -112,13 +112,13 @@ def _check_on_the_closures(case: Closed, tol: float) -> None:
 
 
 def test_redundant_pins() -> None:
-    model = models.four_bar(2)
+    model = samples.four_bar(2)
     q = model.assemble(0.4 * np.array([1, -1, 1, -1, 1.0]))
     _check_on_the_closures(at_state(model, q, np.random.default_rng(0)), 1e-6)
 
 
 def test_bricard() -> None:
-    model = models.bricard()
+    model = samples.bricard()
     q = model.assemble(model.integrate(model.neutral(), 0.3 * model.freedoms(model.neutral()).basis[:, 0]))
     _check_on_the_closures(at_state(model, q, np.random.default_rng(1)), 1e-6)
 
@@ -135,7 +135,7 @@ def test_the_same_closure_twice() -> None:
 def test_the_formula_of_four_bars() -> None:
     """φ̈ = k sin φ, whatever φ̇: with redundant equations, along the motion, -k sin φ for its second derivative."""
     n = 2
-    model = models.four_bar(n)
+    model = samples.four_bar(n)
     pattern = np.array([1.0, -1.0] * n + [1.0])
     k = 3 * (3 * n + 1) / (2 * (4 * n + 1)) * 9.81
     phi, rate = np.array([0.5, 2.0]), np.array([2.0, -1.0])
@@ -212,7 +212,7 @@ def test_a_linkage_written_in_jax() -> None:
 
 
 def test_what_is_not_there_says_so() -> None:
-    model = models.four_bar(1)
+    model = samples.four_bar(1)
     with pytest.raises(lw.InputError, match="no such order"):
         model.linearize_forward(np.zeros(3), np.zeros(3), np.zeros(3), order=3)  # type: ignore[arg-type]
     with pytest.raises(lw.InputError, match="takes no out"):
@@ -220,13 +220,13 @@ def test_what_is_not_there_says_so() -> None:
 
 
 def test_an_empty_batch() -> None:
-    second = models.four_bar(1).linearize_forward(*np.zeros((3, 0, 3)), order=2)
+    second = samples.four_bar(1).linearize_forward(*np.zeros((3, 0, 3)), order=2)
     assert {a.shape for a in second} == {(0, 3), (0, 3, 3), (0, 3, 3, 3)}
 
 
 @pytest.mark.parametrize("order", [1, 2])
 def test_a_state_that_is_not_a_number_harms_only_itself(order: int) -> None:
-    model = models.four_bar(1)
+    model = samples.four_bar(1)
     q = np.tile(model.assemble(np.array([1.2, -0.9, -1.5])), (3, 1))
     v, tau = np.zeros((2, 3, 3))
     expected = model.linearize_forward(q, v, tau, order=order)
@@ -241,7 +241,7 @@ def test_a_state_that_is_not_a_number_harms_only_itself(order: int) -> None:
 @pytest.mark.parametrize("order", [1, 2])
 def test_single_precision(order: int) -> None:
     """The results have it; the rank of redundant equations is found in double precision."""
-    model = models.four_bar(1)
+    model = samples.four_bar(1)
     q = model.assemble(np.array([1.2, -0.9, -1.5])).astype(np.float32)
     v = model.project_velocity(q.astype(float), np.ones(3)).astype(np.float32)
     state = (q, v, np.ones(3, np.float32))

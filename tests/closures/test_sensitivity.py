@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import errors, models
+from linkwise import errors, samples
 from tests.closures.test_parameters import rodded
 
 Array = Any
@@ -38,8 +38,8 @@ def differences(model: lw.Model, q: Array, v: Array, tau: Array, dt: float, p: A
 @pytest.mark.parametrize(
     ("model", "guess", "speed"),
     [
-        (models.slider_crank().with_parameters(["rod.com", "rod.mass"]), [0.5, -0.6, 0.0], 10.0),
-        (models.bricard(), [0.0] * 5, 1.0),
+        (samples.slider_crank().with_parameters(["rod.com", "rod.mass"]), [0.5, -0.6, 0.0], 10.0),
+        (samples.bricard(), [0.0] * 5, 1.0),
         (rodded().with_parameters(["rod.length", "gear.coefficients"]), None, 1.0),
     ],
     ids=["slider-crank", "over-constrained", "quaternion, rod and gear"],
@@ -60,7 +60,7 @@ def test_against_differences(model: lw.Model, guess: Any, speed: float) -> None:
 
 
 def test_the_motion_is_that_of_a_simulation() -> None:
-    model = models.slider_crank()
+    model = samples.slider_crank()
     q = model.assemble([0.5, -0.6, 0.0])
     v = model.project_velocity(q, [10.0, 0.0, 0.0])
     found = model.sensitivity(q, v, np.zeros((20, 3)), 2e-3)
@@ -70,7 +70,7 @@ def test_the_motion_is_that_of_a_simulation() -> None:
 
 @pytest.mark.slow
 def test_a_batch() -> None:
-    model = models.slider_crank().with_parameters(["wrist.xyz_a"])
+    model = samples.slider_crank().with_parameters(["wrist.xyz_a"])
     q = model.assemble([[0.5, -0.6, 0.0], [0.2, -0.2, 0.0]])
     v = model.project_velocity(q, np.ones((2, 3)))
     both = model.sensitivity(q, v, np.zeros((3, 2, 3)), 1e-3)
@@ -80,9 +80,9 @@ def test_a_batch() -> None:
 
 
 def test_refusals() -> None:
-    driven = models.slider_crank().with_coupling("drive", lw.Prescribed("main", lambda t: 3.0 * t))
+    driven = samples.slider_crank().with_coupling("drive", lw.Prescribed("main", lambda t: 3.0 * t))
     with pytest.raises(errors.InputError, match=r"do not depend on time[\s\S]*'drive'"):
         driven.sensitivity(driven.neutral(), np.zeros(3), np.zeros((1, 3)), 1e-3)
-    model = models.slider_crank()
+    model = samples.slider_crank()
     with pytest.raises(errors.ClosureError, match="'wrist' is open"):
         model.sensitivity([0.1, 0.0, 0.0], np.zeros(3), np.zeros((1, 3)), 1e-3)

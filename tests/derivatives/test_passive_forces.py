@@ -11,7 +11,7 @@ import scipy.integrate
 import scipy.linalg
 
 import linkwise as lw
-from linkwise.models import planar_arm
+from linkwise.samples import planar_arm
 from tests.derivatives.differences import relative
 
 HINGE = lw.Revolute(axis=(0, 1, 0))

@@ -8,7 +8,7 @@ import pytest
 import linkwise as lw
 from docs.building.model_topics import grouped
 from docs.building.pages import DOCS, PAGES, blocks, missing, run
-from linkwise.codegen import targets
+from linkwise import targets
 
 
 def with_code(language):

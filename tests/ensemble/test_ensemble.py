@@ -8,7 +8,7 @@ import pytest
 import scipy.stats as st
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 from linkwise.ensemble.designs import Seeds, make_design
 from linkwise.ensemble.fingerprint import fingerprint
 from linkwise.ensemble.run import run_study
@@ -24,7 +24,7 @@ NORMAL = st.Normal(mu=1.0, sigma=2.0) if NEWER else st.norm(1.0, 2.0)
 
 @pytest.fixture(scope="module")
 def arm():
-    return models.planar_arm()
+    return samples.planar_arm()
 
 
 def test_signatures_agree():
@@ -69,7 +69,7 @@ def test_results_do_not_depend_on_blocks_threads_or_neighbours():
 
 def test_closed_members_do_not_depend_on_neighbours():
     """Closing what is open by rounding takes more steps for some than for others."""
-    model = models.four_bar()
+    model = samples.four_bar()
     rng = np.random.default_rng(0)
     q0 = np.array([model.assemble(np.array([a, -a, a])) for a in rng.uniform(-0.5, 0.5, 11)])
     q0[::2] += 1e-8 * rng.standard_normal(q0[::2].shape)
@@ -238,7 +238,7 @@ def euler(model, q, v, p):
 @pytest.mark.parametrize("device", ["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
 def test_rollouts_of_a_step(arm, device):
     if device == "gpu":
-        from linkwise.codegen import targets
+        from linkwise import targets
 
         if not targets.target("cuda").available():
             pytest.skip("there is no CUDA device")
@@ -259,7 +259,7 @@ def test_rollouts_of_a_step(arm, device):
 
 # What it is known by.
 def test_fingerprints(arm):
-    other = models.planar_arm()
+    other = samples.planar_arm()
     assert fingerprint(arm) == fingerprint(pickle.loads(pickle.dumps(other)))
     assert fingerprint(arm) != fingerprint(arm.with_gravity((0, 0, -9.8)))
     gain = 3.0

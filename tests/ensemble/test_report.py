@@ -7,7 +7,7 @@ import pytest
 import scipy.stats as st
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 from linkwise.errors import InputError
 from tests.ensemble import studies
 
@@ -16,7 +16,7 @@ from tests.ensemble import studies
 def page(tmp_path_factory):
     q0 = st.norm(0.5, 0.1)
     results = lw.ensemble(
-        models.planar_arm(), {"q0": [q0, 0.0, 0.0], "v0": [st.norm(), 0.0, 0.0]}, 64 * 4, design="saltelli", seed=1,
+        samples.planar_arm(), {"q0": [q0, 0.0, 0.0], "v0": [st.norm(), 0.0, 0.0]}, 64 * 4, design="saltelli", seed=1,
         duration=0.3, keep=["final", {"speed": studies.speed}], failure=lambda t: np.abs(t.v[:, -1, 0]) > 8.0,
     )  # fmt: skip
     path = results.report(tmp_path_factory.mktemp("report") / "page.html", count=2)
@@ -63,6 +63,6 @@ def test_an_unfinished_ensemble_has_no_report(tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        lw.ensemble(models.planar_arm(), {}, 20, duration=0.1, batch=4, store=tmp_path / "s", progress=stop)
+        lw.ensemble(samples.planar_arm(), {}, 20, duration=0.1, batch=4, store=tmp_path / "s", progress=stop)
     with pytest.raises(InputError, match="not finished"):
         lw.ensemble.open(tmp_path / "s").report(tmp_path / "page.html")

@@ -74,9 +74,9 @@ def test_what_is_wrong_is_said():
 
 def test_downhill_along_exact_gradients():
     """Least squares in masses: the normal equations have the answer."""
-    from linkwise import models
+    from linkwise import samples
 
-    model = models.planar_arm().with_parameters(["link1.mass", "link2.mass", "link3.mass"])
+    model = samples.planar_arm().with_parameters(["link1.mass", "link2.mass", "link3.mass"])
     rng = np.random.default_rng(0)
     q, v, vdot = rng.uniform(-1, 1, (3, 200, 3))
     measured = model.inverse_dynamics(q, v, vdot) + 0.01 * rng.standard_normal((200, 3))

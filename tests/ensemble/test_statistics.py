@@ -5,7 +5,7 @@ import pytest
 import scipy.stats as st
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 from linkwise.ensemble.statistics import rate
 from linkwise.errors import InputError
 
@@ -97,7 +97,7 @@ def test_sobol_indices_of_ishigami():
     V1, V2, V13 = 0.5 * (1 + b * pi**4 / 5) ** 2, a**2 / 8, b**2 * pi**8 * (1 / 18 - 1 / 50)
     V = V1 + V2 + V13
     results = lw.ensemble(
-        models.planar_arm(), {"x": [st.uniform(-pi, 2 * pi)] * 3}, 2**12 * 5, design="saltelli", seed=1, run=ishigami
+        samples.planar_arm(), {"x": [st.uniform(-pi, 2 * pi)] * 3}, 2**12 * 5, design="saltelli", seed=1, run=ishigami
     )
     found = results.sobol_indices("y")
     assert found.names == ("x[0]", "x[1]", "x[2]")
@@ -110,4 +110,4 @@ def test_sobol_indices_of_ishigami():
     assert np.allclose(found.first, theirs.first_order, atol=1e-3)
     assert np.allclose(found.total, theirs.total_order, atol=1e-3)
     with pytest.raises(InputError, match="Saltelli"):
-        lw.ensemble(models.planar_arm(), {"x": [st.norm()] * 3}, 20, run=ishigami).sobol_indices("y")
+        lw.ensemble(samples.planar_arm(), {"x": [st.norm()] * 3}, 20, run=ishigami).sobol_indices("y")

@@ -14,7 +14,7 @@ import pytest
 import scipy.stats as st
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 from tests.ensemble import studies
 
 pytest.importorskip("zarr")
@@ -22,7 +22,7 @@ pytest.importorskip("zarr")
 
 def arguments(members=40, **more):
     inputs = {"q0": st.norm(0.5, 0.1), "load": st.norm(0.0, 1.0)}
-    return {"model": models.planar_arm(), "inputs": inputs, "members": members, "seed": 3, "duration": 0.05,
+    return {"model": samples.planar_arm(), "inputs": inputs, "members": members, "seed": 3, "duration": 0.05,
             "method": "rk4", "dt": 1e-2, "batch": 8, "keep": ["final", {"speed": studies.speed}],
             "reduce": {"q": "q"}, **more}  # fmt: skip
 
@@ -71,7 +71,7 @@ def test_a_store_is_never_overwritten(folder):
     for change, what in (({"duration": 0.06}, "study"), ({"members": 41}, "members"), ({"seed": 4}, "study")):
         with pytest.raises(lw.ensemble.StoreError, match=f"another study: the {what} differs"):
             lw.ensemble(**(arguments() | change), store=folder, resume=True)
-    heavier = models.planar_arm().with_gravity((0, 0, -9.8))
+    heavier = samples.planar_arm().with_gravity((0, 0, -9.8))
     with pytest.raises(lw.ensemble.StoreError, match="the model differs"):
         lw.ensemble(**(arguments() | {"model": heavier}), store=folder, resume=True)
 

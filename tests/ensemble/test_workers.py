@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 from linkwise.ensemble import run
 from linkwise.ensemble.places import Here
 
@@ -21,7 +21,7 @@ SCRIPT = """
 import os, pathlib, time
 import numpy as np
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 
 def slow(batch):
     if len(batch.inputs["x"]) == 1 and os.environ.get("PARENT") != str(os.getpid()):
@@ -32,13 +32,13 @@ def slow(batch):
 os.environ.setdefault("PARENT", str(os.getpid()))
 """
 UNGUARDED = """
-found = lw.ensemble(models.planar_arm(), {"x": np.arange(40.0)}, run=slow, batch=8, workers=2)
+found = lw.ensemble(samples.planar_arm(), {"x": np.arange(40.0)}, run=slow, batch=8, workers=2)
 print(found.counts)
 """
 
 
 def guarded(batch):
-    call = f'lw.ensemble(models.planar_arm(), {{"x": np.arange(4.0)}}, run=slow, batch={batch}, workers=2)'
+    call = f'lw.ensemble(samples.planar_arm(), {{"x": np.arange(4.0)}}, run=slow, batch={batch}, workers=2)'
     return f'\nif __name__ == "__main__":\n    print({call}.counts, flush=True)\n'
 
 
@@ -94,7 +94,7 @@ def test_where_nobody_survives_there_are_no_results(monkeypatch, tmp_path):
     given = {"inputs": {"x": np.arange(6.0)}, "run": lambda batch: {"y": batch.inputs["x"][:, 0]}, "batch": 3}
     for where in ({}, {"store": tmp_path / "store"}):
         with pytest.raises(lw.ensemble.WorkerError, match=r"no member[\s\S]*6 died; member 0: the process that ran it"):
-            lw.ensemble(models.planar_arm(), **given, workers=2, **where)
+            lw.ensemble(samples.planar_arm(), **given, workers=2, **where)
 
 
 def never(trajectory):
@@ -104,4 +104,4 @@ def never(trajectory):
 def test_a_search_without_a_cost_is_an_error():
     found = {"method": "rk4", "dt": 0.01, "duration": 0.05, "strategy": "random", "rounds": 2, "population": 3}
     with pytest.raises(lw.errors.InputError, match="no candidate of the search has a cost"):
-        lw.ensemble.search(models.planar_arm(), {"gain": (0.0, 1.0)}, never, **found)
+        lw.ensemble.search(samples.planar_arm(), {"gain": (0.0, 1.0)}, never, **found)

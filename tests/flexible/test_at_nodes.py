@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 from linkwise.errors import InputError, UnknownNameError
 from tests.flexible.mechanisms import arm, state
 
@@ -37,7 +37,7 @@ def test_work_of_a_force_at_a_node():
 @pytest.mark.parametrize("sweeps", ["unrolled", "rolled"])
 def test_thruster_on_a_node(sweeps):
     """Pushed by a thruster, the arm moves as by the joint forces that its push amounts to."""
-    model = models.flexible_arm(modes=1, damping=0.05).with_sweeps(sweeps)
+    model = samples.flexible_arm(modes=1, damping=0.05).with_sweeps(sweeps)
     jet = lw.Thruster(model, "lower", (0.0, 0.6, 0.8), 1.5, point=(0.0, 0.1, 0.0), node="tip")
 
     def push(t, q, v, p):
@@ -103,7 +103,7 @@ def test_imu_on_a_node_is_that_on_a_massless_frame():
 
 
 def test_what_is_refused():
-    model = models.flexible_arm(modes=1)
+    model = samples.flexible_arm(modes=1)
     with pytest.raises(UnknownNameError, match="tip"):
         lw.Thruster(model, "lower", (1, 0, 0), 1.0, node="tp")
     with pytest.raises(InputError, match="no nodes"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 from linkwise.cli import main
 from tests.flexible.lagrange import Dense, node_pose, slope
 from tests.flexible.mechanisms import arm, panels, small_beam, state, tree
@@ -212,19 +212,19 @@ def test_info_lists_modes(capsys):
     assert main(["info", "flexible_arm"]) == 0
     shown = capsys.readouterr().out
     assert "flexible body" in shown
-    frequencies = models.flexible_arm().body("upper").flexible.held_frequencies
+    frequencies = samples.flexible_arm().body("upper").flexible.held_frequencies
     assert f"{frequencies[0]:.2f}" in shown
     assert "point masses" not in shown
 
 
 def test_names_of_modal_coordinates():
-    model = models.flexible_arm(modes=1)
+    model = samples.flexible_arm(modes=1)
     traj = lw.simulate(model, model.neutral(), duration=0.01)
     assert traj.columns["q"] == ["upper.eta[0]", "upper.eta[1]", "shoulder", "lower.eta[0]", "lower.eta[1]", "elbow"]
 
 
 def test_damped_modes_lose_energy_at_the_rate_of_their_damping():
-    model = models.flexible_arm(modes=1, damping=0.05)
+    model = samples.flexible_arm(modes=1, damping=0.05)
     q, v = state(model, 3)
     vdot = model.forward_dynamics(q, v, np.zeros(model.nv))
     h = 1e-5
@@ -238,7 +238,7 @@ def test_damped_modes_lose_energy_at_the_rate_of_their_damping():
 
 
 def test_models_travel_by_pickle():
-    model = models.flexible_arm(modes=1)
+    model = samples.flexible_arm(modes=1)
     q, v = state(model, 3)
     there = pickle.loads(pickle.dumps(model))
     close(there.forward_dynamics(q, v, v), model.forward_dynamics(q, v, v), 1e-14)
@@ -246,7 +246,7 @@ def test_models_travel_by_pickle():
 
 def test_more_digits_than_a_float():
     """The same text on mpmath numbers: what rounding leaves of the compiled one."""
-    model = models.flexible_arm(modes=1)
+    model = samples.flexible_arm(modes=1)
     q, v = state(model, 3)
     exact = model.inverse_dynamics(*(np.array([mpmath.mpf(x) for x in a], object) for a in (q, v, v)))
     close(model.inverse_dynamics(q, v, v), np.array([float(x) for x in exact]), 1e-13)
@@ -254,7 +254,7 @@ def test_more_digits_than_a_float():
 
 @pytest.mark.parametrize("sweeps", ["unrolled", "rolled"])
 def test_stiffness_and_damping_as_parameters(sweeps):
-    model = models.flexible_arm(modes=1, damping=0.05).with_sweeps(sweeps)
+    model = samples.flexible_arm(modes=1, damping=0.05).with_sweeps(sweeps)
     free = model.with_parameters(["upper.stiffness", "lower.loss", "payload.mass"])
     q, v = state(model, 3)
     close(free.bias_force(q, v), model.bias_force(q, v), 1e-13)
@@ -289,7 +289,7 @@ def test_frames_and_welded_bodies_on_nodes():
 
 
 def test_what_the_modes_do_not_have():
-    model = models.flexible_arm(modes=1)
+    model = samples.flexible_arm(modes=1)
     with pytest.raises(lw.InputError, match="is its own"):
         model.with_body("upper", mass=2.0)
     with pytest.raises(lw.InputError, match="have no armature"):
@@ -299,7 +299,7 @@ def test_what_the_modes_do_not_have():
 
 def test_plot():
     pyplot = pytest.importorskip("matplotlib.pyplot")
-    model = models.flexible_arm(modes=1)
+    model = samples.flexible_arm(modes=1)
     figure = lw.simulate(model, model.neutral(), duration=0.05).plot()
     texts = [
         text.get_text() for axes in figure.axes for text in (axes.get_legend().get_texts() if axes.get_legend() else [])

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 from linkwise.errors import InputError, UnknownNameError
 
 
 @pytest.fixture(scope="module")
 def run():
-    model = models.flexible_arm(modes=1, damping=0.05)
+    model = samples.flexible_arm(modes=1, damping=0.05)
     return lw.simulate(model, model.neutral(), duration=0.2, method="rk4", dt=5e-4, save_every=20)
 
 
@@ -36,6 +36,6 @@ def test_panels(run):
     only = run.plot(["deflection"], nodes=[("upper", 4)])
     assert {line.get_label()[:7] for line in only.axes[0].lines} == {"upper:4"}
     matplotlib.pyplot.close("all")
-    rigid = lw.simulate(models.planar_arm(), np.zeros(3), duration=0.1)
+    rigid = lw.simulate(samples.planar_arm(), np.zeros(3), duration=0.1)
     with pytest.raises(InputError, match="no deflection"):
         rigid.plot(["deflection"])

@@ -1,7 +1,7 @@
 """Twenty functions whose emitted code is on record, with what each target writes of them.
 
-``python -m tests.golden.functions`` writes the record anew; ``python -m tests.golden.functions FOLDER`` writes the texts
-themselves there, so that those of two versions can be compared line by line.
+``python -m tests.golden.functions`` writes the record anew; ``python -m tests.golden.functions FOLDER`` writes the
+texts themselves there, so that those of two versions can be compared line by line.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from typing import Any
 import numpy as np
 
 import linkwise as lw
-from linkwise import models
-from linkwise.codegen import targets
-from linkwise.codegen.llvm import source
-from linkwise.codegen.llvm.machines import Machine
-from linkwise.codegen.llvm.program_kernel import program_module
-from linkwise.tracing.counts import count
-from linkwise.tracing.program import Program
+from linkwise import samples, targets
+from linkwise.targets.llvm import source
+from linkwise.targets.llvm.machines import Machine
+from linkwise.targets.llvm.program_kernel import program_module
+from linkwise.trace.counts import count
+from linkwise.trace.program import Program
 
 RECORD = Path(__file__).with_name("record.json")
 
@@ -52,7 +51,7 @@ def chain(links: int) -> lw.Model:
 
 @cache
 def _arm() -> lw.Model:
-    return models.stanford_arm()
+    return samples.stanford_arm()
 
 
 @cache
@@ -65,8 +64,9 @@ def _floating() -> lw.Model:
     builder = lw.ModelBuilder("floating")
     inertia = np.diag([0.2, 0.3, 0.4])
     builder.add_body("hub", joint=lw.Free(), mass=3.0, inertia=inertia)
-    builder.add_body("ball", "hub", lw.Spherical(), lw.transform(xyz=(1, 0, 0)), mass=1.0, com=(0.1, 0, 0), inertia=inertia)
-    builder.add_body("slide", "ball", lw.Prismatic((0, 0, 1)), mass=1.0, inertia=inertia)
+    builder.add_body("ball", "hub", lw.Spherical(), lw.transform(xyz=(1, 0, 0)), mass=1.0, com=(0.1, 0, 0),
+    inertia=inertia) builder.add_body("slide",
+    "ball", lw.Prismatic((0, 0, 1)), mass=1.0, inertia=inertia)
     return builder.build()
 
 
@@ -94,7 +94,7 @@ def _compiled(text: Callable[..., Any], **inputs: Any) -> Callable[[], Any]:
 
 
 def _four_bar_dynamics() -> Any:
-    return models.four_bar().function("forward_dynamics").program
+    return samples.four_bar().function("forward_dynamics").program
 
 
 def _simulation(model: Callable[[], lw.Model], method: str, **options: Any) -> Callable[[], Any]:

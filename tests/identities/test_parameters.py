@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.model.parameters import parameters
+from linkwise.mechanism.parameters import parameters
 from tests.identities.relations import close
 from tests.oracles.eager import Eager
 from tests.random_trees import ALL, random_inertia, random_placement, random_state, random_tree

@@ -9,8 +9,8 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms.catalogue import CATALOGUE
-from linkwise.tracing.interpreter import interpret
-from linkwise.tracing.verifier import verify
+from linkwise.trace.interpreter import interpret
+from linkwise.trace.verifier import verify
 from tests.oracles.eager import Eager, relative_error
 from tests.random_trees import random_q, random_state, random_tree
 

@@ -10,10 +10,10 @@ from scipy.spatial.transform import Rotation
 
 import linkwise as lw
 from bench.robots import ROBOTS
-from linkwise.codegen.hosted import HostedProgram
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.kinematics.levenberg import reaching
-from linkwise.models import four_bar, planar_arm, stewart_platform
+from linkwise.samples import four_bar, planar_arm, stewart_platform
+from linkwise.targets.hosted import HostedProgram
 
 HAND = "panda_hand"
 
@@ -84,7 +84,7 @@ def test_a_result_does_not_depend_on_its_batch(panda: lw.Model) -> None:
 def test_the_compiled_loop_does_what_its_definition_says(panda: lw.Model) -> None:
     target = panda.pose(configurations(panda, 5), HAND)
     panda.inverse_kinematics(HAND, target)
-    from linkwise.model_api.memory import Memory
+    from linkwise.model.memory import Memory
 
     problem = next(iter(Memory.of(panda).table("inverse kinematics").values())).problem
     routine = reaching(problem)
@@ -98,7 +98,7 @@ def test_the_compiled_loop_does_what_its_definition_says(panda: lw.Model) -> Non
     }
     other = {name: row.copy() for name, row in rows.items()}
     HostedProgram(routine).run(rows, {}, {}, 5)
-    from linkwise.codegen.llvm.program_kernel import ProgramKernel
+    from linkwise.targets.llvm.program_kernel import ProgramKernel
 
     ProgramKernel.build(routine).run(other, {}, {}, 5)
     for name in ("q", "control", "errors"):

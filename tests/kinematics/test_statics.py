@@ -9,7 +9,7 @@ import pytest
 import linkwise as lw
 from bench.robots import ROBOTS
 from linkwise.errors import InputError, UnknownNameError
-from linkwise.models import four_bar, planar_arm
+from linkwise.samples import four_bar, planar_arm
 from tests.random_trees import random_tree
 
 HAND = "panda_hand"

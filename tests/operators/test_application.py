@@ -219,9 +219,9 @@ def test_states_of_the_wrong_shape():
 
 def test_vectors_are_arrays_to_their_users() -> None:
     """Everything that people do with an array."""
-    from linkwise import models
+    from linkwise import samples
 
-    model = models.stanford_arm()
+    model = samples.stanford_arm()
     q, v, tau = np.random.default_rng(0).normal(size=(3, 6))
     ops = model.operators(q, v)
     x = ops.mass_matrix.inv() @ (ops.vector(tau) - ops.C)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 from linkwise.operators import RULES
 from tests.closures.mechanisms import BETWEEN, RELATIONS, EagerModel, T, at_state, closed_tree, with_closure
 from tests.operators.checks import difference, largest
@@ -163,7 +163,7 @@ def test_symbols_and_batches(frames):
     assert model.operators(q, v).A.dense().shape == (3, 6, 6 * model.operators(q, v).B().shape[1] // 6)
 
 
-@pytest.mark.parametrize("model", [models.four_bar(2), models.bricard()], ids=["four-bar", "bricard"])
+@pytest.mark.parametrize("model", [samples.four_bar(2), samples.bricard()], ids=["four-bar", "bricard"])
 def test_redundant_closures_leave_the_accelerations_unique(model):
     q = model.assemble(model.neutral() + (0.4 * np.array([1, -1, 1, -1, 1]) if model.nq == 5 else 0.0))
     v = model.project_velocity(q, np.ones(model.nv))
@@ -190,7 +190,7 @@ def test_the_steps_of_the_paper():
 
 
 def test_mistakes_are_named():
-    model = models.stanford_arm()
+    model = samples.stanford_arm()
     ops = model.operators(model.neutral())
     assert not ops.has_closures
     for letter in (lambda: ops.A, lambda: ops.Lambda, lambda: ops.B(), lambda: ops.J()):

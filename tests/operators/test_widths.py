@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.model.tree import Link
+from linkwise.mechanism.tree import Link
 from linkwise.operators import RULES
 from linkwise.operators.array_blocks import ArrayBlocks, Plan
 from linkwise.operators.engine import Engine

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import linkwise as lw
-from tests.formats.recording import robot_files
+from tests.files.recording import robot_files
 
 REFUSED = {
     "falcon.urdf": "the child of joint 'top_propeller_joint' is a link that does not exist",

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from tests.formats.recording import robot_file, robot_files
+from tests.files.recording import robot_file, robot_files
 from tests.oracles import robots
 from tests.oracles.eager import Eager, relative_error
 from tests.random_trees import random_state

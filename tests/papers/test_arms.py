@@ -16,7 +16,7 @@ import pytest
 from mpmath import mp
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 
 T = 10
 TABLE_3 = [
@@ -125,7 +125,7 @@ def stanford_forces() -> list[list[float]]:
     return [newton_euler(TABLE_3, START, END, (0, 0, -9.81), t) for t in TIMES]
 
 
-@pytest.mark.parametrize("make", [models.stanford_arm, lambda: from_table(TABLE_3)], ids=["models", "from_dh"])
+@pytest.mark.parametrize("make", [samples.stanford_arm, lambda: from_table(TABLE_3)], ids=["models", "from_dh"])
 def test_stanford_arm(make: Any) -> None:
     model = make()
     q, v, vdot = motion(START, END, TIMES)
@@ -133,7 +133,7 @@ def test_stanford_arm(make: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [models.planar_arm, lambda: from_table(PLANAR, gravity=(0, -9.81, 0))], ids=["models", "from_dh"]
+    "make", [samples.planar_arm, lambda: from_table(PLANAR, gravity=(0, -9.81, 0))], ids=["models", "from_dh"]
 )
 def test_planar_arm(make: Any) -> None:
     model, start, end = make(), [0.0] * 3, [math.pi] * 3
@@ -144,7 +144,7 @@ def test_planar_arm(make: Any) -> None:
 
 def test_what_the_paper_says_of_figure_9() -> None:
     """Joint 3 falls with nearly g once joint 2 has turned by 90°; at the start the slide is level and feels nothing."""
-    model = models.stanford_arm()
+    model = samples.stanford_arm()
     rest = np.zeros(6)
     level = model.forward_dynamics(np.array(START), rest, rest)
     assert abs(level[2]) < 1e-12
@@ -154,5 +154,5 @@ def test_what_the_paper_says_of_figure_9() -> None:
 
 def test_what_the_paper_says_of_figure_6() -> None:
     """Falling from the stretched position, θ1 first turns in the negative direction."""
-    model = models.planar_arm()
+    model = samples.planar_arm()
     assert model.forward_dynamics(np.zeros(3), np.zeros(3), np.zeros(3))[0] < 0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 from tests.sim.closed_benchmarks import swinging
 
 
@@ -67,7 +67,7 @@ def test_wagons_couple_and_uncouple(method: str, options: dict[str, Any]) -> Non
 
 
 def test_released_from_the_start_is_the_open_tree() -> None:
-    model = models.four_bar(2)
+    model = samples.four_bar(2)
     tree = model.without_closure("pin1").without_closure("pin2")
     q0, v0 = [0.3, 0.2, -0.1, 0.4, 0.1], [0.1, 0.2, 0.3, -0.1, 0.0]
     released = lw.simulate(model, q0, v0, duration=1.0, released=["pin1", "pin2"])
@@ -77,7 +77,7 @@ def test_released_from_the_start_is_the_open_tree() -> None:
 
 
 def test_a_mechanism_that_loses_a_pin_moves_on_as_what_is_left() -> None:
-    model = models.four_bar(2)
+    model = samples.four_bar(2)
     lost = lw.Event(lambda t, q, v, p: t - 0.4, name="broken", release="pin2")
     traj = lw.simulate(model, model.neutral(), swinging(model), duration=1.0, events=lost)
     (broken,) = traj.events
@@ -87,7 +87,7 @@ def test_a_mechanism_that_loses_a_pin_moves_on_as_what_is_left() -> None:
 
 
 def test_catching_is_the_impulse_of_the_model() -> None:
-    model = models.four_bar(1)
+    model = samples.four_bar(1)
     q0 = model.assemble([0.3, -0.3, 0.3])
     v0 = np.array([1.0, 0.5, -0.2])
     now = lw.Event(lambda t, q, v, p: t - 1e-9, name="now", attach="pin1")
@@ -106,7 +106,7 @@ def test_each_state_of_a_batch_has_its_own() -> None:
 
 
 def test_nothing_is_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    from linkwise.codegen.llvm.program_kernel import ProgramKernel
+    from linkwise.targets.llvm.program_kernel import ProgramKernel
 
     built: list[str] = []
     build = ProgramKernel.build.__func__  # type: ignore[attr-defined]

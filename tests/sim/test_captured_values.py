@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import models
-from linkwise.codegen.llvm import jit
-from linkwise.codegen.llvm.program_kernel import ProgramKernel
+from linkwise import samples
 from linkwise.ensemble.rollouts import Rollouts
 from linkwise.ensemble.study import Batch, Study
+from linkwise.targets.llvm import jit
+from linkwise.targets.llvm.program_kernel import ProgramKernel
 from tests.captures import CAPTURES
 
 
@@ -279,8 +279,8 @@ def test_a_study_keeps_its_formulas_wherever_it_goes():
 
 
 def test_controls_that_call_functions_of_a_large_model_are_traced_again_too():
-    model = models.planar_arm(3).with_sweeps("rolled")
-    plain = models.planar_arm(3)
+    model = samples.planar_arm(3).with_sweeps("rolled")
+    plain = samples.planar_arm(3)
     q0 = np.array([0.3, -0.2, 0.4])
     cell = [1.0]
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import models
-from linkwise.models.squeezer import squeezer_forces
-from tests.formats.recording import robot_files
+from linkwise import samples
+from linkwise.samples.squeezer import squeezer_forces
+from tests.files.recording import robot_files
 from tests.sim.closed_benchmarks import (
     SQUEEZER_Q,
     SQUEEZER_START,
@@ -37,7 +37,7 @@ def drift(traj: lw.Trajectory) -> float:
     ],
 )
 def test_two_four_bars_swing_through_their_singular_configuration(method: str, options: dict[str, Any]) -> None:
-    model = models.four_bar(2)
+    model = samples.four_bar(2)
     traj = lw.simulate(model, model.neutral(), swinging(model), duration=10.0, method=method, **options)
     B0 = traj.pose("rod0")[-1, [0, 2], 2]  # the upper end, one metre along its z axis
     np.testing.assert_allclose(B0, [0.328458111542, 0.944518538178], atol=1e-6)
@@ -48,7 +48,7 @@ def test_two_four_bars_swing_through_their_singular_configuration(method: str, o
 
 @pytest.mark.parametrize("n", [5, pytest.param(10, marks=pytest.mark.slow), pytest.param(20, marks=pytest.mark.slow)])
 def test_many_four_bars_swing_through_their_singular_configuration(n: int) -> None:
-    model = models.four_bar(n, lw.Spherical() if n > 10 else None)
+    model = samples.four_bar(n, lw.Spherical() if n > 10 else None)
     times = np.linspace(0.0, 10.0, 51)
     traj = lw.simulate(model, model.neutral(), swinging(model), duration=10.0, rtol=1e-10, output_times=times)
     angle = four_bar_angle(n, times)
@@ -63,7 +63,7 @@ def test_many_four_bars_swing_through_their_singular_configuration(n: int) -> No
     [("dop853", {"rtol": 1e-10}), ("rk4", {"dt": 1e-5}), ("rodas4", {"rtol": 1e-8})],
 )
 def test_andrews_squeezer(method: str, options: dict[str, Any]) -> None:
-    model = models.andrews_squeezer()
+    model = samples.andrews_squeezer()
     traj = lw.simulate(model, SQUEEZER_START, duration=0.03, method=method, control=_squeezed, **options)
     np.testing.assert_allclose(traj.q[-1], SQUEEZER_Q, atol=1e-6)
     np.testing.assert_allclose(traj.v[-1], SQUEEZER_V, rtol=1e-5)
@@ -76,7 +76,7 @@ def _squeezed(t: Any, q: Any, v: Any, p: Any) -> Any:
 
 @pytest.mark.parametrize(("method", "options"), [("dop853", {"rtol": 1e-10}), ("rk4", {"dt": 1e-3})])
 def test_bricard_moves_although_it_is_overconstrained(method: str, options: dict[str, Any]) -> None:
-    model = models.bricard()
+    model = samples.bricard()
     assert model.freedoms(model.neutral()).count == 1
     assert model.freedoms(model.neutral()).gruebler == 0
     traj = lw.simulate(model, model.neutral(), duration=10.0, method=method, **options)
@@ -94,7 +94,7 @@ def turning(model: lw.Model) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize(("method", "order"), [("euler", 1), ("variational", 2), ("generalized_alpha", 2), ("rk4", 4)])
 def test_projection_keeps_the_order(method: str, order: int) -> None:
-    model = models.slider_crank()
+    model = samples.slider_crank()
     q0, v0 = turning(model)
     true = lw.simulate(model, q0, v0, duration=0.2, rtol=1e-13)
     steps = [2e-3, 1e-3]
@@ -105,7 +105,7 @@ def test_projection_keeps_the_order(method: str, order: int) -> None:
 
 
 def test_the_symplectic_method_keeps_the_energy_of_a_closed_mechanism_forever() -> None:
-    model = models.slider_crank()
+    model = samples.slider_crank()
     traj = lw.simulate(model, *turning(model), duration=30.0, method="variational", dt=1e-3)
     early, late = traj.energy[:2000], traj.energy[-2000:]
     assert np.ptp(early) < 1e-3 * np.abs(early).max()
@@ -117,7 +117,7 @@ def test_the_symplectic_method_keeps_the_energy_of_a_closed_mechanism_forever() 
 @pytest.mark.parametrize("n", [2, 3])
 def test_the_symplectic_method_passes_singular_configurations(n: int) -> None:
     """Some eight times in 10 s; the energy stays in its band, and the band falls with the square of the step."""
-    model = models.four_bar(n)
+    model = samples.four_bar(n)
     bands = []
     for dt in (2e-3, 1e-3):
         traj = lw.simulate(model, model.neutral(), swinging(model), duration=10.0, method="variational", dt=dt)
@@ -133,7 +133,7 @@ def test_the_symplectic_method_passes_singular_configurations(n: int) -> None:
 
 
 def test_the_symplectic_method_refuses_what_it_cannot_keep() -> None:
-    model = models.slider_crank()
+    model = samples.slider_crank()
     with pytest.raises(lw.InputError, match="keeps closures itself"):
         lw.simulate(model, model.neutral(), duration=0.1, method="variational", stabilization=None)
     builder = lw.ModelBuilder("skate")
@@ -145,7 +145,7 @@ def test_the_symplectic_method_refuses_what_it_cannot_keep() -> None:
 
 
 def test_slider_crank_follows_its_geometry() -> None:
-    model = models.slider_crank(crank=0.1, rod=0.3)
+    model = samples.slider_crank(crank=0.1, rod=0.3)
     traj = lw.simulate(model, *turning(model), duration=1.0, method="rk4", dt=1e-4)
     theta = traj.q[:, 0]
     place = 0.1 * np.cos(theta) + np.sqrt(0.3**2 - (0.1 * np.sin(theta)) ** 2) - 0.4
@@ -155,7 +155,7 @@ def test_slider_crank_follows_its_geometry() -> None:
 
 
 def test_a_batch_is_its_states() -> None:
-    model = models.four_bar(2)
+    model = samples.four_bar(2)
     speeds = np.linspace(0.5, 3.0, 7)
     v0 = swinging(model) * speeds[:, None]
     for method, options in (("rk4", {"dt": 1e-3}), ("dop853", {"output_times": [0.5, 1.0]})):
@@ -168,7 +168,7 @@ def test_a_batch_is_its_states() -> None:
 
 @pytest.mark.parametrize("method", ["rk4", "dop853", "variational"])
 def test_sweeps_that_run_as_loops(method: str) -> None:
-    model = models.slider_crank()
+    model = samples.slider_crank()
     rolled = model.with_sweeps("rolled")
     start = turning(model)
     given = lw.simulate(rolled, *start, duration=0.05, dt=5e-3, method=method)
@@ -178,7 +178,7 @@ def test_sweeps_that_run_as_loops(method: str) -> None:
 
 
 def test_single_precision() -> None:
-    model = models.four_bar(2)
+    model = samples.four_bar(2)
     q0, v0 = (np.asarray(x, np.float32) for x in (model.neutral(), swinging(model)))
     traj = lw.simulate(model, q0, v0, duration=0.5, method="rk4", dt=1e-3)
     assert traj.q.dtype == np.float32
@@ -188,7 +188,7 @@ def test_single_precision() -> None:
 
 
 def test_run_time_parameters_reach_the_closures() -> None:
-    plain = models.four_bar(1)
+    plain = samples.four_bar(1)
     heavy = plain.with_body("coupler1", mass=3.0)
     model = plain.with_parameters(["coupler1.mass"])
     v0 = swinging(model)
@@ -238,7 +238,7 @@ def test_cassie_falls_with_its_loops_closed(name: str, options: dict[str, Any]) 
 
 # What keeps closures closed.
 def test_without_stabilization_closures_drift_and_with_feedback_less() -> None:
-    model = models.slider_crank()
+    model = samples.slider_crank()
     error = {}
     for how in (None, "baumgarte", "projection"):
         traj = lw.simulate(model, *turning(model), duration=3.0, method="rk4", dt=2e-3, stabilization=how)
@@ -249,7 +249,7 @@ def test_without_stabilization_closures_drift_and_with_feedback_less() -> None:
 
 def test_feedback_asks_for_what_it_says() -> None:
     """J_c v̇ + bias = -2a ė - a²e, at a state that is open and opening."""
-    model = models.slider_crank()
+    model = samples.slider_crank()
     rng = np.random.default_rng(2)
     q, v, tau = rng.normal(size=(3, model.nv)) * 0.3
     a = 7.0
@@ -262,13 +262,13 @@ def test_feedback_asks_for_what_it_says() -> None:
 
 @pytest.mark.parametrize("how", ["project", 3, lw.Baumgarte])
 def test_unknown_stabilization(how: Any) -> None:
-    model = models.four_bar(1)
+    model = samples.four_bar(1)
     with pytest.raises(lw.InputError, match="no such stabilization"):
         lw.simulate(model, model.neutral(), stabilization=how)
 
 
 def test_an_open_start_is_refused_by_name() -> None:
-    model = models.four_bar(2)
+    model = samples.four_bar(2)
     with pytest.raises(lw.ClosureError, match="'pin1' is open") as caught:
         lw.simulate(model, [0.1, 0.0, 0.0, 0.0, 0.0], duration=1.0)
     assert caught.value.residual > 0.05
@@ -276,7 +276,7 @@ def test_an_open_start_is_refused_by_name() -> None:
 
 
 def test_a_start_open_by_rounding_is_closed() -> None:
-    model = models.four_bar(2)
+    model = samples.four_bar(2)
     q0 = model.neutral() + 1e-8
     traj = lw.simulate(model, q0, duration=0.1)
     assert np.abs(traj.closure_error[0]).max() < 1e-14
@@ -284,7 +284,7 @@ def test_a_start_open_by_rounding_is_closed() -> None:
 
 
 def test_a_velocity_against_the_closures_is_projected_and_said_so() -> None:
-    model = models.four_bar(1)
+    model = samples.four_bar(1)
     with pytest.warns(lw.ModelWarning, match="v0 moves against closure 'pin1'"):
         traj = lw.simulate(model, model.neutral(), [1.0, 0.0, 0.0], duration=0.1)
     np.testing.assert_allclose(traj.v[0], model.project_velocity(model.neutral(), [1.0, 0.0, 0.0]), atol=1e-12)
@@ -303,7 +303,7 @@ def test_motions_that_contradict_each_other_do_not_pass_in_silence() -> None:
 
 # What comes out.
 def test_what_is_between_samples_is_closed_too(tmp_path: Path) -> None:
-    model = models.slider_crank()
+    model = samples.slider_crank()
     traj = lw.simulate(model, *turning(model), duration=0.2, method="rk4", dt=2e-3, save_every=5)
     between = traj.at(np.linspace(0.0, 0.2, 77))
     assert np.abs(between.closure_error).max() < 1e-12
@@ -316,6 +316,6 @@ def test_what_is_between_samples_is_closed_too(tmp_path: Path) -> None:
 
 def test_plots_show_the_closures() -> None:
     pytest.importorskip("matplotlib").use("Agg")
-    model = models.slider_crank()
+    model = samples.slider_crank()
     figure = lw.simulate(model, *turning(model), duration=0.1).plot(("q", "closure_error", "active"))
     assert [axis.get_ylabel() for axis in figure.axes][1] == "closure error [m, 1]"

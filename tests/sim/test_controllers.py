@@ -10,7 +10,7 @@ import pytest
 from scipy.linalg import expm
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 from tests.sim.mechanisms import double_pendulum, mixed, pendulum, slider
 from tests.sim.test_tables import pairs
 
@@ -199,7 +199,7 @@ def test_events_between_samples(method):
 
 @pytest.mark.slow
 def test_closed_flexible_and_quaternion_models_can_be_sampled():
-    for model in (models.flexible_arm(), mixed()):
+    for model in (samples.flexible_arm(), mixed()):
         q0 = model.neutral()
 
         def damped(t, q, v, p):

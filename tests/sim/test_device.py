@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 from linkwise.errors import InputError, LinkwiseError
-from tests.codegen.cuda.emulation import needs_compiler
-from tests.codegen.cuda.fakes import fakes  # noqa: F401
-from tests.codegen.cuda.models import every_joint
-from tests.codegen.cuda.strict import DeviceArray, Tensor, strict  # noqa: F401
 from tests.sim.mechanisms import double_pendulum, pendulum
+from tests.targets.cuda.emulation import needs_compiler
+from tests.targets.cuda.fakes import fakes  # noqa: F401
+from tests.targets.cuda.models import every_joint
+from tests.targets.cuda.strict import DeviceArray, Tensor, strict  # noqa: F401
 
 pytestmark = needs_compiler
 
@@ -191,7 +191,7 @@ def test_what_is_found_on_the_host_goes_to_the_device_of_the_run(
     strict: Any,  # noqa: F811  # a fixture, imported by its name
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    model = models.four_bar(1)
+    model = samples.four_bar(1)
     q = np.tile(model.assemble(np.array([1.2, -0.9, -1.5])), (2, 1))
     traj = lw.simulate(model, DeviceArray(q), DeviceArray(0.0 * q), method="rk4", dt=0.01, duration=0.02)
     kind, inside = type(traj.home), []
@@ -297,7 +297,7 @@ def test_the_guide(strict: Any) -> None:  # noqa: F811
     page = Path(lw.__file__).parents[1] / "docs" / "guide" / "gpu.md"
     section = page.read_text(encoding="utf-8").split("## Simulations")[1].split("\n## ")[0]
     (code,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
-    exec(code, {"lw": lw, "np": np, "cp": strict, "models": models})
+    exec(code, {"lw": lw, "np": np, "cp": strict, "models": samples})
 
 
 def test_interrupted(strict: Any) -> None:  # noqa: F811
@@ -335,7 +335,7 @@ def test_simulations_in_pieces_are_refused(strict: Any) -> None:  # noqa: F811
 )
 def test_what_needs_the_host_says_so(strict: Any, ask: Any) -> None:  # noqa: F811
     """Where a function of a closed model computes with NumPy, all four parts of a message."""
-    model = models.four_bar()
+    model = samples.four_bar()
     q = model.assemble(model.neutral())
     with pytest.raises(InputError) as found:
         ask(model, *(DeviceArray(x) for x in (q, np.zeros(model.nv), np.zeros(model.nv))))

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import fsolve
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 from linkwise.sim.generalized_alpha import _Texts
 from tests.sim.mechanisms import double_pendulum, mixed, slider
 
@@ -162,7 +162,7 @@ def test_a_flexible_four_bar():
 
 
 def test_closed_chains_and_singular_configurations():
-    model = models.four_bar(2)
+    model = samples.four_bar(2)
     v0 = model.project_velocity(model.neutral(), [1.0, *[0.0] * (model.nv - 1)])
     exact = lw.simulate(model, model.neutral(), v0, duration=3.0, rtol=1e-10, output_times=[3.0])
     run = lw.simulate(model, model.neutral(), v0, duration=3.0, dt=2e-3, method="generalized_alpha")

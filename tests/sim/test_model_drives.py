@@ -49,7 +49,7 @@ def crane() -> Any:
 def test_the_same_motion_as_mujocos(crane: lw.Model) -> None:
     import mujoco
 
-    from linkwise.formats.mjcf import from_mujoco, to_mujoco
+    from linkwise.files.mjcf import from_mujoco, to_mujoco
 
     m = mujoco.MjModel.from_xml_string(CRANE)
     data = mujoco.MjData(m)
@@ -72,7 +72,7 @@ def test_the_same_motion_as_mujocos(crane: lw.Model) -> None:
 def test_without_the_kink_the_motion_agrees_closely(crane: lw.Model) -> None:
     import mujoco
 
-    from linkwise.formats.mjcf import from_mujoco
+    from linkwise.files.mjcf import from_mujoco
 
     m = mujoco.MjModel.from_xml_string(CRANE)
     data = mujoco.MjData(m)

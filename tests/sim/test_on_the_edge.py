@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 from linkwise.sim.simulate import IntegrationWarning
 from tests.sim.closed_benchmarks import four_bar_angle, swinging
 from tests.sim.mechanisms import slider
@@ -243,7 +243,7 @@ STEPS = [2e-2, 1e-2, 5e-3, 3e-3, 2.5e-3, 2e-3, 1e-3]
 @pytest.mark.parametrize("n", [1, 2])
 def test_no_step_size_jumps_where_all_rods_lie_flat(method: str, n: int) -> None:
     """Some six times in 5 s. The angle is that of the one-freedom equation, by SciPy; the energy stays."""
-    model = models.four_bar(n)
+    model = samples.four_bar(n)
     true = four_bar_angle(n, np.array([0.0, 5.0]))[-1]
     for dt in STEPS:
         motion = lw.simulate(model, model.neutral(), swinging(model), 5.0, method=method, dt=dt)
@@ -259,7 +259,7 @@ def test_a_start_in_the_singular_configuration_keeps_its_branch(method: str, spe
     """Flat, and moving as the parallelogram does: φ(t) from φ = π/2."""
     from scipy.integrate import solve_ivp
 
-    model = models.four_bar(1)
+    model = samples.four_bar(1)
     sign = np.array([1.0, -1.0, 1.0])
     k = 3 * 4 / (2 * 5) * G
     true = solve_ivp(lambda t, y: [y[1], k * np.sin(y[0])], (0, 1), [np.pi / 2, speed], rtol=1e-12, atol=1e-12).y[0, -1]
@@ -291,6 +291,6 @@ def test_a_run_with_steps_short_enough_says_nothing() -> None:
         fine = whip(5e-5)
         assert np.ptp(fine.energy) < 1e-3
         assert fine.note == ""
-        arm = models.planar_arm()
+        arm = samples.planar_arm()
         for method in FIXED:
             assert lw.simulate(arm, [0.5, 0.0, 0.0], None, 5.0, method=method, dt=1e-3).note == ""

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.codegen.llvm.program_kernel import ProgramKernel
 from linkwise.sim.elements import as_elements
 from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
 from linkwise.sim.fixed_loop import fixed_loop
@@ -14,6 +13,7 @@ from linkwise.sim.motion import JointRules, Motion
 from linkwise.sim.tableaux import RODAS4, TABLEAUX, GeneralizedAlpha
 from linkwise.sim.variational import variational
 from linkwise.sim.work import Work
+from linkwise.targets.llvm.program_kernel import ProgramKernel
 from tests.sim.mechanisms import double_pendulum, mixed
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import ellipj
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 from tests.sim.mechanisms import double_pendulum, pendulum, satellite, top
 
 
@@ -64,7 +64,7 @@ def test_satellite_keeps_its_momenta_and_without_damping_its_energy(damping):
 
 
 def test_free_fall_of_the_stanford_arm_conserves_energy():
-    model = models.stanford_arm()
+    model = samples.stanford_arm()
     q0 = np.zeros(6)
     q0[1] = np.pi / 2
     motion = lw.simulate(model, q0, None, 3.5, rtol=1e-11, limits="ignore")

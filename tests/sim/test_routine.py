@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from linkwise.codegen.hosted import HostedProgram
-from linkwise.codegen.llvm.program_kernel import ProgramKernel
 from linkwise.sim.work import flag, program
 from linkwise.spatial.scalar import where
-from linkwise.tracing.program import Buffer, Call, Copy, Host, IfAny, Lookup, Program, Record, WhileAny, columns
-from linkwise.tracing.tiles import TILE, TiledSystem
+from linkwise.targets.hosted import HostedProgram
+from linkwise.targets.llvm.program_kernel import ProgramKernel
+from linkwise.trace.program import Buffer, Call, Copy, Host, IfAny, Lookup, Program, Record, WhileAny, columns
+from linkwise.trace.tiles import TILE, TiledSystem
 
 
 def collatz(limit=60.0):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 from tests.sim.mechanisms import double_pendulum, mixed, pendulum, slider
 from tests.sim.test_attach import CATCH, wagons
 
@@ -71,7 +71,7 @@ def test_tables_go_on_in_quick_pieces(kind):
 
 def test_commands_from_outside():
     """A law in Python, once for each piece, is one that is sampled at their rate."""
-    model = models.planar_arm()
+    model = samples.planar_arm()
     goal = np.array([0.6, -0.4, 0.2])
     sim = lw.Simulation(model, np.zeros(3), control=lambda t, q, v, p: p, p=np.zeros(3))
 
@@ -111,7 +111,7 @@ def test_a_batch_and_a_state_in_it_that_is_lost():
 
 
 def test_closed_mechanisms_stay_closed():
-    model = models.four_bar(2)
+    model = samples.four_bar(2)
     v0 = model.project_velocity(model.neutral(), [1.0, *[0.0] * (model.nv - 1)])
     sim = pieces(lw.Simulation(model, model.neutral(), v0), 20, 0.05)
     whole = lw.simulate(model, model.neutral(), v0, 1.0, dt=1e-3, method="rk4")
@@ -241,7 +241,7 @@ def test_states_of_a_batch_stand_at_one_time_after_an_interrupt(method):
 
 
 def test_a_method_that_is_refused_changes_nothing():
-    model = models.four_bar(2)
+    model = samples.four_bar(2)
     sim = lw.Simulation(model, model.neutral(), stabilization=lw.Baumgarte(10.0))
     sim.advance(0.01)
     with pytest.raises(lw.LinkwiseError):

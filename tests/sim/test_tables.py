@@ -9,10 +9,10 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import linkwise as lw
-from linkwise import models
-from linkwise.codegen.hosted import HostedProgram
-from linkwise.codegen.llvm.program_kernel import ProgramKernel
-from linkwise.tracing.program import Buffer, Program, Seek
+from linkwise import samples
+from linkwise.targets.hosted import HostedProgram
+from linkwise.targets.llvm.program_kernel import ProgramKernel
+from linkwise.trace.program import Buffer, Program, Seek
 from tests.sim.mechanisms import double_pendulum, pendulum, slider
 
 METHODS = ["dop853", "dopri5", "rk56", "cash_karp", "rodas4", "rk4", "variational", "generalized_alpha"]
@@ -145,7 +145,7 @@ def test_targets_may_be_tables():
 
 
 def test_tables_of_one_kind_are_compiled_once():
-    from linkwise.model_api.memory import Memory
+    from linkwise.model.memory import Memory
 
     model = slider()
     for scale in (1.0, 2.0):
@@ -231,7 +231,7 @@ def test_rows_are_found_alike_by_all_kernels(dtype, scalar, members):
 
 # Forces from outside.
 def test_forces_on_bodies_in_all_forms():
-    model = models.planar_arm(3)
+    model = samples.planar_arm(3)
     n, last = len(model.bodies), model.bodies[-1].name
     wrench = np.array([0.1, 0.2, 0.3, 1.0, -2.0, 0.5])
     f_ext = np.zeros((n, 6))
@@ -259,7 +259,7 @@ def test_forces_on_bodies_in_all_forms():
 
 def test_a_force_in_the_world_does_the_work_of_a_potential():
     """A constant force in the world on a point of a body: energy + potential of the force is kept."""
-    model = models.planar_arm(2)
+    model = samples.planar_arm(2)
     last, force, point = model.bodies[-1].name, np.array([3.0, 1.0, 0.5]), np.array([0.2, 0.1, 0.0])
     wind = lw.BodyForce(model, last, [0, 0, 0, *force], frame="world", point=point)
     traj = lw.simulate(model, [0.3, -0.2], duration=2.0, control=wind, rtol=1e-11)
@@ -282,9 +282,9 @@ def test_disturbances_know_no_effort_limits():
 @pytest.mark.parametrize(
     "make",
     [
-        pytest.param(models.flexible_arm, marks=pytest.mark.slow),
-        models.four_bar,
-        pytest.param(lambda: models.planar_arm(80), marks=pytest.mark.slow),
+        pytest.param(samples.flexible_arm, marks=pytest.mark.slow),
+        samples.four_bar,
+        pytest.param(lambda: samples.planar_arm(80), marks=pytest.mark.slow),
     ],
 )
 def test_closed_flexible_and_large_models(make):

@@ -15,8 +15,8 @@ import linkwise as lw
 from linkwise.spatial import scalar
 from linkwise.spatial.dual import Dual, derivative
 from linkwise.spatial.structure import flatten
-from linkwise.tracing.interpreter import interpret
-from linkwise.tracing.tracer import Tracer, trace
+from linkwise.trace.interpreter import interpret
+from linkwise.trace.tracer import Tracer, trace
 
 FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[float], float]]] = {
     "sin": (lw.sin, math.sin),

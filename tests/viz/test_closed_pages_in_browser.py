@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from linkwise import models
+from linkwise import samples
 from linkwise.viz.posing import CLOSED
 from linkwise.viz.viewer import view
 
@@ -15,7 +15,7 @@ COUPLER = 1
 @pytest.fixture(scope="module")
 def linkage():
     """A four-bar linkage, and the largest residual of all that it has shown."""
-    with view(models.four_bar(), port=0, open=False) as page:
+    with view(samples.four_bar(), port=0, open=False) as page:
         show = page.figure.show
         page.worst = 0.0
 

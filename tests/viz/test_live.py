@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 from linkwise.errors import LinkwiseError
 from linkwise.viz.live import LiveRun
 from linkwise.viz.overlays import on_the_line
 
 
 def test_pieces_are_the_motion_that_simulate_gives():
-    model = models.planar_arm()
+    model = samples.planar_arm()
     q0, v0 = np.array([0.3, -0.2, 0.5]), np.array([0.1, 0.2, -0.3])
     run = LiveRun(model, q0, v0, dt=1e-3)
     for _ in range(10):
@@ -24,7 +24,7 @@ def test_pieces_are_the_motion_that_simulate_gives():
 
 
 def test_gravity_can_be_switched_off():
-    model = models.planar_arm()
+    model = samples.planar_arm()
     run = LiveRun(model, np.zeros(3))
     run.gravity = False
     run.advance(0.2)
@@ -37,7 +37,7 @@ def test_gravity_can_be_switched_off():
 @pytest.mark.parametrize("body", [0, 2])
 def test_the_mouse_is_a_spring_and_a_damper(body):
     """The wrench on the body does what J*f does, with the force of a spring at the point."""
-    model = models.stanford_arm()
+    model = samples.stanford_arm()
     rng = np.random.default_rng(body)
     q, v = model.random_configuration(rng), rng.normal(size=model.nv)
     run = LiveRun(model, q, v)
@@ -57,7 +57,7 @@ def test_the_mouse_is_a_spring_and_a_damper(body):
 
 
 def test_what_is_held_comes_to_rest_where_it_is_drawn():
-    model = models.planar_arm()
+    model = samples.planar_arm()
     run = LiveRun(model, np.array([0.3, 0.4, 0.2]))
     run.gravity = False
     name = model.bodies[2].name
@@ -73,7 +73,7 @@ def test_what_is_held_comes_to_rest_where_it_is_drawn():
 
 
 def test_closed_mechanisms_stay_closed():
-    model = models.four_bar()
+    model = samples.four_bar()
     q = model.assemble(np.array([0.4, 0.1, 0.2]))
     run = LiveRun(model, q)
     for _ in range(10):
@@ -92,7 +92,7 @@ def test_a_run_may_be_inside_a_limits_spring():
 
 
 def test_reset_and_bounded_history():
-    run = LiveRun(models.planar_arm(), np.zeros(3), dt=0.005)
+    run = LiveRun(samples.planar_arm(), np.zeros(3), dt=0.005)
     for _ in range(700):
         run.advance(0.005)
     assert len(run.history) == 600
@@ -101,7 +101,7 @@ def test_reset_and_bounded_history():
 
 
 def test_a_run_that_diverges_says_so():
-    run = LiveRun(models.planar_arm(), np.zeros(3), np.array([1e200, 0.0, 0.0]))
+    run = LiveRun(samples.planar_arm(), np.zeros(3), np.array([1e200, 0.0, 0.0]))
     with pytest.raises(LinkwiseError, match="stopped"):
         run.advance(0.1)
 
@@ -117,7 +117,7 @@ def test_a_force_is_drawn_on_its_line_of_action():
 
 def test_another_integrator_goes_on_after_a_failure():
     """Steps that are too long for a stiff spring, which takes hold after a while."""
-    model = models.planar_arm()
+    model = samples.planar_arm()
 
     def stiff(t, q, v, p):
         return [lw.where(t > 0.09, -3e6 * (q[0] - 0.3) - 1e3 * v[0], 0.0), 0.0, 0.0]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 from linkwise.errors import ModelWarning
 from linkwise.viz.bending import bending
 from linkwise.viz.looks import inertia_of, looks_of
@@ -72,7 +72,7 @@ def test_contact_shapes_serve_where_there_are_no_others(tmp_path):
 
 
 def test_a_body_without_shapes_has_its_ellipsoid_and_bones():
-    model = models.stanford_arm()
+    model = samples.stanford_arm()
     looks = looks_of(model)
     assert all(looks.bodies) and all(each is not None for each in looks.ellipsoids)
     for body in model.bodies:
@@ -88,7 +88,7 @@ def _parameters(model, k):
 
 
 def test_tubes_bend_through_the_nodes():
-    model = models.flexible_arm()
+    model = samples.flexible_arm()
     looks = looks_of(model)
     q = model.random_configuration(3)
     for body in model.bodies:
@@ -103,7 +103,7 @@ def test_tubes_bend_through_the_nodes():
 
 
 def test_given_surfaces_follow_the_nodes():
-    body = models.flexible_arm().bodies[0].flexible
+    body = samples.flexible_arm().bodies[0].flexible
     (skin,) = bending(body, [box(1.0, 0.02, 0.02).placed(lw.transform(xyz=(0.5, 0.0, 0.0)))], 1.0)
     eta = 1e-3 * np.ones(body.modes)
     tip = body.node("tip")

@@ -8,7 +8,7 @@ from linkwise.errors import ModelFileError
 from linkwise.viz import meshes
 from linkwise.viz.collada import read_collada
 from linkwise.viz.meshes import placeholder, read_mesh
-from tests.formats.recording import robot_files
+from tests.files.recording import robot_files
 
 trimesh = pytest.importorskip("trimesh")
 pytest.importorskip("collada")
@@ -146,7 +146,7 @@ def test_the_placeholder_is_closed():
 def test_robots_look_as_assimp_reads_them(robot):
     """The boxes around all meshes of a robot, as Pinocchio has them through coal and Assimp."""
     pin = pytest.importorskip("pinocchio")
-    from linkwise.formats.resources import mesh_file
+    from linkwise.files.resources import mesh_file
 
     path = next(file for file in robot_files(".urdf") if file.name == robot)
     share = next(folder for folder in path.parents if folder.name == "share")

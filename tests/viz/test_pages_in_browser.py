@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 from linkwise.viz.viewer import view
-from tests.formats.recording import robot_files
+from tests.files.recording import robot_files
 
 pytest.importorskip("viser")
 
 
 @pytest.fixture(scope="module")
 def arm():
-    with view(models.planar_arm(), port=0, open=False) as page:
+    with view(samples.planar_arm(), port=0, open=False) as page:
         yield page
 
 
@@ -63,7 +63,7 @@ def test_the_simulation_advances(arm_tab, arm):
 
 @pytest.mark.slow
 def test_toggles_show_what_they_say(tab):
-    with view(models.four_bar(), port=0, open=False) as page:
+    with view(samples.four_bar(), port=0, open=False) as page:
         tab.open(page.url, page.figure.name_of(2))
         tab.choose("Show")
         for title in ("joint axes", "body frames", "mass centres", "inertia ellipsoids", "closures"):

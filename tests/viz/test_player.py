@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 from linkwise.errors import InputError, LinkwiseError, ModelWarning
 from linkwise.viz.ghosts import Ghosts
 from linkwise.viz.looks import looks_of
@@ -25,7 +25,7 @@ pytest.importorskip("viser")
 
 @pytest.fixture(scope="module")
 def motion():
-    return lw.simulate(models.planar_arm(), [0.5, 0.0, 0.0], duration=1.0, method="rk4", dt=0.01)
+    return lw.simulate(samples.planar_arm(), [0.5, 0.0, 0.0], duration=1.0, method="rk4", dt=0.01)
 
 
 def test_seek_shows_the_pose_of_that_time(motion):
@@ -80,7 +80,7 @@ def test_two_motions_beside_each_other_and_in_one_place(motion):
 
 
 def test_a_batch_is_ghosts(motion):
-    model = models.planar_arm()
+    model = samples.planar_arm()
     q0 = np.random.default_rng(0).normal(size=(2, 4, 3))
     batch = lw.simulate(model, q0, duration=0.1, method="rk4", dt=0.01, output_times=[0.0, 0.1])
     with batch.view(port=0, open=False) as page:
@@ -98,7 +98,7 @@ def test_a_bad_state_harms_only_its_own_ghost():
         def add_batched_meshes_simple(self, name, *args, **keywords):
             return type("Handle", (), {})()
 
-    model = models.planar_arm()
+    model = samples.planar_arm()
     ghosts = Ghosts(Scene(), model, looks_of(model), 2)
     ghosts.show(np.array([[np.nan, 0.0, 0.0], [0.1, 0.2, 0.3]]))
     np.testing.assert_allclose(
@@ -108,7 +108,7 @@ def test_a_bad_state_harms_only_its_own_ghost():
 
 
 def test_bending_is_exaggerated_with_all_that_hangs_on_it():
-    model = models.flexible_arm()
+    model = samples.flexible_arm()
     q = 0.3 * model.random_configuration(0)
     motion = lw.Trajectory([0.0, 1.0], [q, q], np.zeros((2, model.nv)), model=model)
     with motion.view(port=0, open=False) as page:
@@ -163,7 +163,7 @@ def test_html_is_one_file(motion, tmp_path):
 
 
 def test_a_thousand_pictures_take_about_a_megabyte():
-    model = models.stanford_arm()
+    model = samples.stanford_arm()
     motion = lw.simulate(model, model.neutral(), duration=33.3, method="rk4", dt=0.02)
     assert len(motion_html(motion)) < 1_900_000
 
@@ -171,13 +171,13 @@ def test_a_thousand_pictures_take_about_a_megabyte():
 def test_a_large_batch_is_cut_with_a_warning(monkeypatch):
     monkeypatch.setattr("linkwise.viz.recording.LARGEST", 28 * 3 * 2 * 5)
     q = np.zeros((10, 2, 3))
-    batch = lw.Trajectory([0.0, 1.0], q, q, model=models.planar_arm())
+    batch = lw.Trajectory([0.0, 1.0], q, q, model=samples.planar_arm())
     with pytest.warns(ModelWarning, match="not all states"):
         motion_html(batch, fps=1.0)
 
 
 def test_fewer_triangles():
-    looks = looks_of(models.stanford_arm())
+    looks = looks_of(samples.stanford_arm())
     total = sum(len(solid.faces) for solids in looks.bodies for solid in solids)
     small = fewer(looks, total // 3)
     assert sum(len(solid.faces) for solids in small.bodies for solid in solids) < 0.6 * total
@@ -212,7 +212,7 @@ def test_a_triangle_behind_the_camera_is_not_drawn():
 
 
 def test_thumbnails_and_notebooks(motion):
-    model = models.flexible_arm()
+    model = samples.flexible_arm()
     png = thumbnail(model, model.random_configuration(0))
     assert png[:8] == b"\x89PNG\r\n\x1a\n" and len(png) < 40_000
     for shown in (motion.model, motion):
@@ -282,7 +282,7 @@ def test_memory_is_bounded_over_ten_minutes_of_play(motion):
 
 def test_a_motion_without_accelerations_is_shown_between_its_samples(tmp_path):
     """q and v from elsewhere are enough, for one state and for a batch."""
-    model = models.planar_arm()
+    model = samples.planar_arm()
     q = np.array([[0.0, 0.0, 0.0], [0.3, -0.6, 0.9]])
     given = lw.Trajectory([0.0, 1.0], q, np.zeros((2, 3)), model=model)
     pictures = sampled(given, 10.0)
@@ -297,7 +297,7 @@ def test_a_motion_without_accelerations_is_shown_between_its_samples(tmp_path):
 
 
 def test_a_motion_of_which_nothing_is_finite_is_refused(tmp_path):
-    lost = lw.Trajectory([0.0, 1.0], np.full((2, 3), np.nan), np.zeros((2, 3)), model=models.planar_arm())
+    lost = lw.Trajectory([0.0, 1.0], np.full((2, 3), np.nan), np.zeros((2, 3)), model=samples.planar_arm())
     with pytest.raises(InputError, match="nothing of this motion"):
         lost.save_html(tmp_path / "lost.html")
     with lost.view(port=0, open=False) as page:

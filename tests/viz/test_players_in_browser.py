@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import models
-from tests.formats.recording import robot_files
+from linkwise import samples
+from tests.files.recording import robot_files
 
 pytest.importorskip("viser")
 
 
 def test_play_and_scrub_show_the_right_pose(tab):
-    motion = lw.simulate(models.planar_arm(), [0.5, 0.0, 0.0], duration=1.0, method="rk4", dt=0.01)
+    motion = lw.simulate(samples.planar_arm(), [0.5, 0.0, 0.0], duration=1.0, method="rk4", dt=0.01)
     with motion.view(port=0, open=False) as page:
         figure = page.figures[0]
         tab.open(page.url, figure.name_of(2))
@@ -32,7 +32,7 @@ def test_play_and_scrub_show_the_right_pose(tab):
 
 
 def test_a_saved_page_plays_without_a_server(tab, tmp_path):
-    motion = lw.simulate(models.planar_arm(), [0.5, 0.0, 0.0], duration=1.0, method="rk4", dt=0.01)
+    motion = lw.simulate(samples.planar_arm(), [0.5, 0.0, 0.0], duration=1.0, method="rk4", dt=0.01)
     path = motion.save_html(tmp_path / "motion.html", fps=10)
     tab.page.context.set_offline(True)
     name = "/model/2: link3"
@@ -47,7 +47,7 @@ def test_a_saved_page_plays_without_a_server(tab, tmp_path):
 
 @pytest.mark.slow
 def test_ghosts_take_one_draw_call_for_each_link(tab):
-    model = models.planar_arm()
+    model = samples.planar_arm()
     q = np.random.default_rng(0).normal(size=(1000, 3))
     motion = lw.Trajectory([0.0, 1.0], np.stack([q, q + 0.1], 1), np.zeros((1000, 2, 3)), model=model)
     with motion.view(port=0, open=False) as page:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import models
+from linkwise import samples
 from linkwise.viz.freedoms import freedoms_of
 from linkwise.viz.posing import Goal, is_closed, moved, settled
 
@@ -19,7 +19,7 @@ def free_model():
     return b.build()
 
 
-@pytest.mark.parametrize("model", [free_model(), models.flexible_arm(), models.stanford_arm()], ids=lambda m: m.name)
+@pytest.mark.parametrize("model", [free_model(), samples.flexible_arm(), samples.stanford_arm()], ids=lambda m: m.name)
 def test_there_is_a_slider_for_each_freedom(model):
     freedoms = freedoms_of(model, 1.0)
     assert [freedom.place for freedom in freedoms] == list(range(model.nv))
@@ -36,7 +36,7 @@ def test_there_is_a_slider_for_each_freedom(model):
             assert other.get(changed) == pytest.approx(other.get(q), abs=1e-9)
 
 
-@pytest.mark.parametrize("make", [models.four_bar, models.slider_crank, models.stewart_platform])
+@pytest.mark.parametrize("make", [samples.four_bar, samples.slider_crank, samples.stewart_platform])
 def test_the_rest_follows_a_slider(make):
     model = make()
     q = model.assemble(model.neutral())
@@ -62,7 +62,7 @@ def test_a_slider_beyond_reach_says_so():
 
 
 def test_a_body_reaches_what_is_near():
-    model = models.stanford_arm()
+    model = samples.stanford_arm()
     rng = np.random.default_rng(0)
     reached = 0
     for _ in range(20):
@@ -77,7 +77,7 @@ def test_a_body_reaches_what_is_near():
 
 
 def test_closures_stay_closed_while_a_body_is_drawn_away():
-    model = models.four_bar()
+    model = samples.four_bar()
     q = model.assemble(model.neutral())
     name = model.bodies[1].name
     X = model.pose(q, name)

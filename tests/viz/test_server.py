@@ -13,7 +13,7 @@ import urllib.request
 import numpy as np
 import pytest
 
-from linkwise import ModelBuilder, Revolute, models, transform
+from linkwise import ModelBuilder, Revolute, samples, transform
 from linkwise.errors import InputError, MissingExtraError
 from linkwise.viz.page import FRAME
 from linkwise.viz.server import address, is_running, start_server, stop_server
@@ -181,13 +181,13 @@ def test_not_a_port(port):
 def test_what_cannot_be_shown_is_refused_before_there_is_a_server(state, message, monkeypatch):
     monkeypatch.setattr("linkwise.viz.page.start_server", lambda *_: pytest.fail("a server was started"))
     with pytest.raises(InputError, match=message):
-        view(models.planar_arm(), port=0, open=False, **state)
+        view(samples.planar_arm(), port=0, open=False, **state)
 
 
 def test_without_the_extra_the_message_names_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "viser", None)
     with pytest.raises(MissingExtraError, match="viz"):
-        view(models.planar_arm(), port=0, open=False)
+        view(samples.planar_arm(), port=0, open=False)
 
 
 def test_bodies_without_shapes_or_mass_are_shown():
@@ -218,7 +218,7 @@ def test_a_long_chain_can_be_shown_dragged_and_run():
 
 def test_a_page_ends_when_it_is_closed():
     before = {thread.name for thread in threading.enumerate()}
-    with view(models.planar_arm(), port=0, open=False) as page:
+    with view(samples.planar_arm(), port=0, open=False) as page:
         assert page.is_open and page.url in repr(page) and "iframe" in page._repr_html_()
     assert not page.is_open and not is_running(page.server) and "closed" in repr(page)
     page.close()  # twice does no harm
@@ -227,9 +227,8 @@ def test_a_page_ends_when_it_is_closed():
 
 
 def test_a_page_ends_with_the_program():
-    code = (
-        "import linkwise as lw\nfrom linkwise import models\npage = lw.view(models.planar_arm(), port=0, open=False)\n"
-    )
+    code = "import linkwise as lw\nfrom linkwise import samples\n"
+    code += "page = lw.view(samples.planar_arm(), port=0, open=False)\n"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 and done.stdout == "", done.stderr
     assert done.stderr.startswith("linkwise: http://127.0.0.1:")

@@ -13,7 +13,7 @@ import numpy as np
 from linkwise.cli.inputs import chosen_function, load_model
 from linkwise.cli.tables import number, print_json, table
 from linkwise.errors import InputError
-from linkwise.model_api.model import Model
+from linkwise.model.model import Model
 
 USUAL = ("inverse_dynamics", "forward_dynamics", "mass_matrix")
 

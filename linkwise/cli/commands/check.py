@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from linkwise.cli.inputs import load_options
 from linkwise.cli.tables import print_json
-from linkwise.formats.check import check_file
+from linkwise.files.check import check_file
 
 
 def run(options: Namespace) -> int:

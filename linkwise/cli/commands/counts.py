@@ -8,7 +8,7 @@ from typing import Any
 from linkwise.cli.inputs import chosen_function, load_model
 from linkwise.cli.tables import print_json, table
 from linkwise.errors import InputError
-from linkwise.tracing.counts import Counts
+from linkwise.trace.counts import Counts
 
 USUAL = (
     "inverse_dynamics", "forward_dynamics", "mass_matrix", "mass_matrix_inverse", "bias_force", "gravity_force",
@@ -42,7 +42,7 @@ def _of_model(options: Namespace) -> dict[str, Counts]:
 
 def _of_chain(options: Namespace) -> dict[str, Counts]:
     from linkwise.classics.registry import ALGORITHMS
-    from linkwise.counting.dynamics import OWN, check_name, count
+    from linkwise.functions.counting.dynamics import OWN, check_name, count
 
     for name in options.names:
         check_name(name)

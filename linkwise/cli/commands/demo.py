@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from linkwise.cli.motion_files import check_suffix
-from linkwise.demo import force_table, make_report
+from linkwise.papers.demo import force_table, make_report
 
 
 def run(options: Namespace) -> None:

@@ -7,7 +7,7 @@ from argparse import Namespace
 from linkwise.cli.inputs import load_model
 from linkwise.cli.tables import print_json
 from linkwise.errors import InputError
-from linkwise.formats.compare import compare
+from linkwise.files.compare import compare
 
 
 def run(options: Namespace) -> int:

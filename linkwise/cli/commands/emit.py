@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 
+from linkwise import targets
 from linkwise.cli.inputs import chosen_function, load_model
-from linkwise.codegen import targets
 
 
 def run(options: Namespace) -> None:

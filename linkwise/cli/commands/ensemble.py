@@ -15,7 +15,7 @@ from linkwise.ensemble.files import StudyFile, read_study
 from linkwise.ensemble.results import Results, open_results
 from linkwise.ensemble.run import run_study
 from linkwise.errors import InputError
-from linkwise.model_api.model import Model
+from linkwise.model.model import Model
 
 
 def run(options: Namespace) -> None:

@@ -10,12 +10,12 @@ from linkwise.cli import equipment
 from linkwise.cli.inputs import load_model
 from linkwise.cli.run import one_line
 from linkwise.cli.tables import number, print_json, table
-from linkwise.model.closures import Closure, Coupling, Relation
-from linkwise.model.closures.instances import ClosureInstance, RelationInstance
-from linkwise.model.description import JointLimits
-from linkwise.model.joints import Free
-from linkwise.model.pieces import JointInstance
-from linkwise.model_api.model import Model
+from linkwise.joints import Free
+from linkwise.mechanism.closures import Closure, Coupling, Relation
+from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
+from linkwise.mechanism.description import JointLimits
+from linkwise.mechanism.pieces import JointInstance
+from linkwise.model.model import Model
 
 
 def run(options: Namespace) -> None:

@@ -10,8 +10,8 @@ from linkwise.cli.inputs import Array, configuration, load_model
 from linkwise.cli.motion_files import in_order, read
 from linkwise.cli.results import check_targets, deliver
 from linkwise.errors import InputError, LinkwiseError
-from linkwise.model_api.model import Model
-from linkwise.report.motions import cycloidal
+from linkwise.model.model import Model
+from linkwise.papers.motions import cycloidal
 from linkwise.sim.trajectory import Trajectory
 
 

@@ -14,7 +14,7 @@ from linkwise.cli.inputs import Array, configuration, load_model, numbers, per_f
 from linkwise.cli.motion_files import FILES, in_order, read
 from linkwise.cli.results import check_targets, deliver
 from linkwise.errors import InputError, LinkwiseError
-from linkwise.model_api.model import Model
+from linkwise.model.model import Model
 from linkwise.sim.actuators import Torque
 from linkwise.sim.drives import Actuators
 from linkwise.sim.limits import nearest_within

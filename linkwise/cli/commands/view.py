@@ -12,7 +12,7 @@ from linkwise.cli.inputs import configuration, load_model
 from linkwise.cli.motion_files import FILES, check_suffix, in_order, read
 from linkwise.cli.results import PAGES
 from linkwise.errors import InputError
-from linkwise.model_api.model import Model
+from linkwise.model.model import Model
 from linkwise.sim.trajectory import Trajectory
 
 

@@ -1,0 +1,36 @@
+"""What both libraries need: the outputs of a call, and how the derivatives of a function are functions again.
+
+Another library takes an array to be numbers, so configurations are differentiated number by number. Derivatives are
+asked for as two products, which are compiled functions themselves: along directions (``jvp``) and with weights
+(``vjp``). Both are linear in their last inputs, and so are products of products: to any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwise.functions.function import CompiledFunction
+
+
+def batch_shape(f: CompiledFunction, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The common leading axes of the arguments."""
+    leading = [shape[: len(shape) - len(core)] for shape, (_, core) in zip(shapes, f.inputs, strict=True)]
+    return np.broadcast_shapes(*leading)
+
+
+def as_tuple(f: CompiledFunction, result: Any) -> tuple[Any, ...]:
+    """The outputs of a call, one or several."""
+    return (result,) if f.result_type is None else tuple(result)
+
+
+def as_result(f: CompiledFunction, arrays: Sequence[Any]) -> Any:
+    """Arrays as a call returns them."""
+    return arrays[0] if f.result_type is None else f.result_type._make(arrays)
+
+
+def names_of(f: CompiledFunction, places: Sequence[int]) -> tuple[str, ...]:
+    """Names of inputs by their places."""
+    return tuple(f.inputs[k][0] for k in places)

@@ -1,0 +1,240 @@
+"""The bodies of a file to calls on a builder; what the builder refuses is reported with the file and line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
+
+from numpy.typing import ArrayLike
+
+from linkwise.errors import LinkwiseError, ModelFileError, ModelWarning
+from linkwise.files.bodies import Body
+from linkwise.files.description import ClosureWritten, CouplingWritten, Description, JointWritten
+from linkwise.files.equipment import equip
+from linkwise.files.resources import SearchPath
+from linkwise.files.tree import WORLD
+from linkwise.mechanism.actuation import Actuator, Sensor, Spring
+from linkwise.mechanism.closures import Coupling, Relation
+from linkwise.mechanism.description import Geometry, JointLimits, Mimic, Source
+
+__all__ = ["Builder", "JointMaker", "build", "check_massless"]
+
+ModelT_co = TypeVar("ModelT_co", covariant=True)
+
+
+class Builder(Protocol[ModelT_co]):
+    """What is asked of a builder: `linkwise.ModelBuilder`, or one that only writes down the calls."""
+
+    def add_body(
+        self,
+        name: str,
+        *,
+        parent: str,
+        joint: Any,
+        joint_name: str | None,
+        placement: Any,
+        mass: Any,
+        com: Any,
+        inertia: Any,
+        limits: JointLimits | Sequence[JointLimits] | None,
+        damping: float | Sequence[float],
+        friction: float | Sequence[float],
+        mimic: Mimic | None,
+        visuals: Sequence[Geometry],
+        collisions: Sequence[Geometry],
+        check_inertia: bool,
+        joint_frame: Any,
+        stiffness: float | Sequence[float],
+        rest: float | Sequence[float],
+        armature: float | Sequence[float],
+    ) -> Any:
+        """Add a body whose parent is there already."""
+
+    def add_frame(self, name: str, body: str, placement: Any) -> Any:
+        """Add a named frame to a body."""
+
+    def add_closure(
+        self, name: str, body_a: str, placement_a: Any, body_b: str, placement_b: Any, *, joint: Any
+    ) -> Any:
+        """Close a loop between two bodies or frames."""
+
+    def add_coupling(self, name: str, coupling: Relation) -> Any:
+        """Couple joints."""
+
+    def add_actuator(self, actuator: Actuator) -> Any:
+        """Describe an actuator."""
+
+    def add_sensor(self, sensor: Sensor) -> Any:
+        """Describe a sensor."""
+
+    def add_spring(self, spring: Spring) -> Any:
+        """Add a spring across joints."""
+
+    def add_configuration(self, name: str, q: Any) -> Any:
+        """Name a configuration."""
+
+    def build(self) -> ModelT_co:
+        """Return the model."""
+
+
+JointMaker = Callable[[JointWritten], Any]
+"""The joint object for what a file says of a joint."""
+
+
+def build(
+    builder: Builder[ModelT_co],
+    joint: JointMaker,
+    bodies: Sequence[Body],
+    description: Description,
+    frames: Mapping[str, tuple[str, ArrayLike]] | None = None,
+    places: SearchPath | None = None,
+) -> ModelT_co:
+    """Add every body, each after its parent, then the frames and what closes loops, and build.
+
+    With `places`, the shapes remember which file names them.
+    """
+    file = description.file
+    sources: dict[str, Source | None] = {}
+    for body in bodies:
+        named_by = body.link.file or file
+        if named_by not in sources:
+            sources[named_by] = None if places is None else places.source(_path(named_by))
+        with _located(body.joint.file or file, body.joint.line):
+            _add(builder, joint, body, sources[named_by])
+    for frame in description.frames:
+        with _located(frame.file or file, frame.line):
+            builder.add_frame(frame.name, frame.link, frame.placement)
+    for name, (frame_body, placement) in (frames or {}).items():
+        builder.add_frame(name, frame_body, placement)
+    for closure in _open(description.closures, bodies):
+        with _located(closure.joint.file or file, closure.joint.line):
+            _close(builder, joint, closure.joint)
+    for coupling in description.couplings:
+        with _located(coupling.file or file, coupling.line):
+            _couple(builder, coupling, bodies)
+    equip(builder, bodies, description)
+    try:
+        return builder.build()
+    except LinkwiseError as error:
+        place, line = _named_in(str(error), bodies, description)
+        raise _at(error, place or file, line) from error
+
+
+def _path(file: str) -> str | None:
+    return None if file == "<string>" else file
+
+
+def _add(builder: Builder[Any], joint_of: JointMaker, body: Body, source: Source | None) -> None:
+    link, joint = body.link, body.joint
+    builder.add_body(
+        link.name,
+        parent=joint.parent,
+        joint=joint_of(joint),
+        joint_name=joint.name,
+        placement=joint.placement,
+        mass=link.mass,
+        com=link.com,
+        inertia=link.inertia,
+        limits=joint.limits,
+        damping=joint.damping,
+        friction=joint.friction,
+        mimic=joint.mimic,
+        visuals=tuple(replace(shape, source=source) for shape in link.visuals),
+        collisions=tuple(replace(shape, source=source) for shape in link.collisions),
+        check_inertia=False,  # judged already, with file and line (`linkwise.files.inertias`)
+        joint_frame=joint.joint_frame,
+        stiffness=joint.stiffness,
+        rest=joint.rest,
+        armature=joint.armature,
+    )
+
+
+def _open(closures: Sequence[ClosureWritten], bodies: Sequence[Body]) -> Iterator[ClosureWritten]:
+    """The closures that say something: not those that hold by themselves, since both ends are rigidly connected."""
+    carrier = {WORLD: WORLD}
+    for body in bodies:
+        moves = body.joint.type != "fixed"
+        carrier[body.link.name] = body.link.name if moves else carrier[body.joint.parent]
+    for closure in closures:
+        a, b = closure.joint.parent, closure.joint.child
+        if not closure.implied or carrier[a] != carrier[b]:
+            yield closure
+
+
+def _close(builder: Builder[Any], joint_of: JointMaker, joint: JointWritten) -> None:
+    builder.add_closure(
+        joint.name, joint.parent, joint.placement, joint.child, joint.joint_frame, joint=joint_of(joint)
+    )
+
+
+def _couple(builder: Builder[Any], coupling: CouplingWritten, bodies: Sequence[Body]) -> None:
+    """Locked joints stand in the sum with their values; a sum of nothing else says nothing."""
+    locked = {body.joint.name: body.locked for body in bodies if body.locked is not None}
+    terms = {name: c for name, c in coupling.terms.items() if name not in locked}
+    offset = coupling.offset - sum(c * locked[name] for name, c in coupling.terms.items() if name in locked)
+    if terms:
+        builder.add_coupling(coupling.name, Coupling(terms, offset))
+
+
+@contextmanager
+def _located(file: str, line: int) -> Iterator[None]:
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except LinkwiseError as error:
+        raise _at(error, file, line) from error
+
+
+def _at(error: LinkwiseError, file: str, line: int | None) -> ModelFileError:
+    return ModelFileError(error.what, file=file, line=line, got=error.got, allowed=error.allowed, do=error.do)
+
+
+def _named_in(text: str, bodies: Sequence[Body], description: Description) -> tuple[str | None, int | None]:
+    """Where the first joint, link or closure stands whose quoted name is in a message."""
+    named: list[Any] = [*description.couplings, *description.polynomials]
+    named += [*description.actuators, *description.sensors, *description.springs]
+    named += [closure.joint for closure in description.closures]
+    for written in named:
+        if repr(written.name) in text:
+            return written.file, written.line
+    for body in bodies:
+        if repr(body.joint.name) in text or repr(body.link.name) in text:
+            return body.joint.file, body.joint.line
+    return None, None
+
+
+def check_massless(bodies: Sequence[Body], file: str) -> list[ModelWarning]:
+    """One warning for all joints that move nothing: kinematics and inverse dynamics need no mass."""
+    massless = _massless(bodies)
+    if not massless:
+        return []
+    names = [body.joint.name for body in massless]
+    first = massless[0].joint
+    return [
+        ModelWarning(
+            f"{first.file or file}:{first.line}: joint {names[0]!r} can move, but nothing that it moves has mass: "
+            "kinematics and inverse dynamics can be had, accelerations cannot",
+            got=f"joints that move no mass: {', '.join(map(repr, names[:20]))}{', ...' if len(names) > 20 else ''}",
+            do=f"for forward dynamics give their links an <inertial>, or hold them still: load(..., locked={names!r})",
+        )
+    ]
+
+
+def _massless(bodies: Sequence[Body]) -> list[Body]:
+    """The free joints that move no mass and no inertia at all, by themselves, further out or through followers."""
+    carries = {body.link.name: body.link.mass > 0.0 or bool(body.link.inertia.any()) for body in bodies}
+    for body in reversed(bodies):
+        if carries[body.link.name]:
+            carries[body.joint.parent] = True
+    led = {body.joint.mimic.joint for body in bodies if body.joint.mimic is not None and carries[body.link.name]}
+    return [
+        body
+        for body in bodies
+        if body.joint.type != "fixed"
+        and body.joint.mimic is None
+        and not carries[body.link.name]
+        and body.joint.name not in led
+    ]

@@ -1,0 +1,80 @@
+"""Actuators, sensors, springs across joints and named configurations of a file, on the bodies that are built.
+
+A joint that is locked has no coordinate: it stands in the length of a transmission with its value, and what was on it
+alone is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from linkwise.files.bodies import Body
+from linkwise.files.description import Description, PolynomialWritten
+from linkwise.mechanism.actuation import SENSOR_KINDS, Actuator, JointTransmission, Spring, Transmission
+from linkwise.mechanism.closures import Coupling, PolynomialCoupling
+
+__all__ = ["equip"]
+
+
+def equip(builder: Any, bodies: Sequence[Body], description: Description) -> None:
+    """Add what the description has besides bodies, frames, closures and couplings."""
+    locked = {body.joint.name: body.locked for body in bodies if body.locked is not None}
+    for polynomial in description.polynomials:
+        _couple(builder, polynomial, locked)
+    driven = set()
+    for written in description.actuators:
+        actuator = _freed(written.what, locked)
+        if actuator is not None:
+            builder.add_actuator(actuator)
+            driven.add(actuator.name)
+    for each in description.springs:
+        spring = _freed(each.what, locked)
+        if spring is not None:
+            builder.add_spring(spring)
+    for item in description.sensors:
+        of, target = SENSOR_KINDS[item.what.kind][0], item.what.target
+        if (of == "joint" and target in locked) or (of == "actuator" and target not in driven):
+            continue
+        builder.add_sensor(item.what)
+    for name, values in description.configurations:
+        builder.add_configuration(name, {joint: q for joint, q in values.items() if joint not in locked})
+
+
+def _freed(drive: Any, locked: Mapping[str, float]) -> Any:
+    """An actuator or spring without the joints that are locked; None where none is left."""
+    left, l_0 = _split(drive.transmission, locked)
+    if left is None:
+        return None
+    drive = replace(drive, transmission=left)
+    if l_0 == 0.0:
+        return drive
+    if isinstance(drive, Spring):
+        low, high = drive.rest
+        return replace(drive, rest=(low - l_0, high - l_0))
+    assert isinstance(drive, Actuator)
+    gain, bias = ((c + k * l_0, k, d) for c, k, d in (drive.gain, drive.bias))
+    return replace(drive, gain=gain, bias=bias)
+
+
+def _split(transmission: Transmission, locked: Mapping[str, float]) -> tuple[Transmission | None, float]:
+    """What of a transmission moves, and the length of what does not."""
+    if not isinstance(transmission, JointTransmission):
+        return transmission, 0.0
+    left = [(joint, gear) for joint, gear in transmission.gears if joint not in locked]
+    l_0 = sum(gear[0] * locked[joint] for joint, gear in transmission.gears if joint in locked)
+    return (JointTransmission(left) if left else None), l_0
+
+
+def _couple(builder: Any, written: PolynomialWritten, locked: Mapping[str, float]) -> None:
+    left = {joint: c for joint, c in written.left.items() if joint not in locked}
+    right = {joint: c for joint, c in written.right.items() if joint not in locked}
+    l_0 = sum(c * locked[joint] for joint, c in written.left.items() if joint in locked)
+    start = written.start - sum(c * locked[joint] for joint, c in written.right.items() if joint in locked)
+    a_0, *more = written.polynomial
+    if left and right:
+        builder.add_coupling(written.name, PolynomialCoupling(left, right, (a_0 - l_0, *more), start))
+    elif left:
+        value = sum(a * (-start) ** k for k, a in enumerate(written.polynomial))
+        builder.add_coupling(written.name, Coupling(left, value - l_0))

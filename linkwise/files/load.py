@@ -1,0 +1,293 @@
+"""`load` and `loads`: a model from a file, or from the text of one."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import ArrayLike
+
+import linkwise.joints as joints
+from linkwise.errors import InputError, ModelFileError, ModelWarning
+from linkwise.files.bodies import bodies_of
+from linkwise.files.build import build, check_massless
+from linkwise.files.description import Description, JointType, JointWritten
+from linkwise.files.inertias import check_inertias
+from linkwise.files.opening import LARGEST_FILE, read_bytes
+from linkwise.files.resources import SearchPath
+from linkwise.files.tree import arrange
+from linkwise.files.urdf import read_urdf
+from linkwise.files.xml import Element, parse
+from linkwise.mechanism.placement import ANGLE_SNAP
+
+if TYPE_CHECKING:
+    from linkwise.model.model import Model
+
+__all__ = ["load", "loads"]
+
+_SUFFIXES = (".urdf", ".sdf", ".world", ".xml", ".xacro", ".lw.json")
+_LARGEST_SIDE_FILE = 1024 * 1024
+_NOT_TEXT = {".usd": "USD", ".usda": "USD", ".usdc": "USD", ".usdz": "USD", ".mjb": "compiled MuJoCo models"}
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    floating: bool = False,
+    locked: Iterable[str] | Mapping[str, float | None] = (),
+    gravity: Sequence[float] | None = None,
+    name: str | None = None,
+    frames: Mapping[str, tuple[str, ArrayLike]] | None = None,
+    mimic: bool = True,
+    angle_snap: float = ANGLE_SNAP,
+    allow_unphysical: bool = False,
+    search: Iterable[str | os.PathLike[str]] = (),
+    loops: str | os.PathLike[str] | None = None,
+    arguments: Mapping[str, object] | None = None,
+    environment: Iterable[str] | Mapping[str, str] = (),
+) -> Model:
+    """Read a mechanism from a URDF, SDF, MJCF or native file, or from a xacro file.
+
+    >>> model = load("panda.urdf", locked=["panda_finger_joint1"])  # doctest: +SKIP
+
+    Loops of an SDF file become closures: the joint of a link that comes second in the file closes one. Gearboxes
+    become couplings. Equalities of an MJCF file (extra ``mjcf``) become closures and couplings, its actuators and
+    sensors ``model.actuators`` and ``model.sensors``, its keyframes ``model.configurations``.
+
+    Args:
+        path: the file. The meshes that it names are not opened, but for those of MJCF, where they have mass.
+        floating: free the root link: a joint "root_joint" of six degrees of freedom between it and the world.
+            Otherwise the root link is fixed to the world. Where the root link is named "world" it *is* the world,
+            and the one link fixed to it is freed. Of an SDF file, every link is freed that no joint connects with the
+            world; at the neutral position it is where the file has it.
+        locked: joints to hold still: names (held at zero) or a dict of values, in rad or m. Their links become part
+            of the bodies that carry them. A joint that mimics a locked one is locked with it; a joint that is locked
+            itself no longer mimics.
+        gravity: the acceleration of gravity in m/s²; that of the file, or ``(0, 0, -9.81)``, where it is not given.
+        name: the model's name; the file's own where it is not given.
+        frames: more named frames to put on the links: ``{"tool": ("hand", placement)}``, placement 4x4.
+        mimic: whether joints that mimic others follow them. With False each has its own coordinate.
+        angle_snap: an rpy angle this near (in rad) to a multiple of π/2 is taken to be that multiple, which turns
+            roundings into exact zeros that cost nothing. 1e-5 catches files that write 1.5708.
+        allow_unphysical: keep an inertia that no body can have, with a warning, where the file would be refused.
+        search: folders in which the files are that this one names: included models and meshes, as ``package://name/…``,
+            ``model://name/…`` or paths. They come after the file's own folder and before those of the environment; see
+            :mod:`linkwise.files.resources`. Files outside these folders are not opened, and nothing is fetched.
+        loops: a side file, YAML or JSON, with the loops that a URDF file cannot describe (:mod:`linkwise.files.loops`
+            has what may be in it). It is read only where it is named here: a file of the same name beside the model
+            is not.
+        arguments: of a xacro file, values for its ``<xacro:arg>``. Such a file is a program, and is run only where this
+            is given, ``{}`` if there is nothing to say; :mod:`linkwise.files.xacro` has what it can do and what not.
+        environment: variables of the environment that a xacro file may read by ``$(env NAME)``: their names, or a dict
+            of values to take instead. No others can be read.
+
+    Raises:
+        ModelFileError: the file cannot be read as a mechanism; the message has the line.
+        UnknownNameError: `locked` names a joint that does not exist.
+
+    Warns:
+        ModelWarning: the file was read, but has an inertia that no body can have, or joints that move no mass, or
+            something was left out.
+    """
+    content = read_bytes(path, suffixes=_SUFFIXES)
+    file = os.fspath(path)
+    places = SearchPath.of(file, search)
+    said: list[ModelWarning] = []
+    if file.lower().endswith(".xacro"):
+        from linkwise.files.xacro import expand
+
+        root, said = expand(content, file, arguments, places, environment)
+    elif arguments is not None or environment:
+        raise InputError(
+            "arguments and environment are for xacro files", got=file, allowed="a file whose name ends in .xacro"
+        )
+    elif is_native(content):
+        return _native(content, file, places, gravity, name, floating, locked, frames, loops, mimic)
+    else:
+        root = _parsed(content, file)
+    description, notes = _describe(root, file, angle_snap, places)
+    if loops is not None:
+        side = read_bytes(loops, suffixes=(".yaml", ".json"), largest=_LARGEST_SIDE_FILE)
+        description = _with_loops(description, side, os.fspath(loops))
+    model, more = _model(description, places, floating, locked, gravity, name, frames, mimic, allow_unphysical)
+    for note in (*said, *notes, *more):
+        warnings.warn(note, stacklevel=2)
+    return model
+
+
+def loads(
+    text: str | bytes,
+    *,
+    floating: bool = False,
+    locked: Iterable[str] | Mapping[str, float | None] = (),
+    gravity: Sequence[float] | None = None,
+    name: str | None = None,
+    frames: Mapping[str, tuple[str, ArrayLike]] | None = None,
+    mimic: bool = True,
+    angle_snap: float = ANGLE_SNAP,
+    allow_unphysical: bool = False,
+    search: Iterable[str | os.PathLike[str]] = (),
+    loops: str | os.PathLike[str] | None = None,
+) -> Model:
+    """Read a mechanism from the text of a URDF, SDF or MJCF file; the arguments are those of `load`."""
+    if not isinstance(text, (str, bytes)):
+        raise InputError("the text of a model must be a string or bytes", got=type(text).__name__)
+    content = _encoded(text) if isinstance(text, str) else text
+    if len(content) > LARGEST_FILE:
+        raise InputError("the text is too large to be a model", allowed=f"at most {LARGEST_FILE} bytes")
+    if not content.strip():
+        raise ModelFileError("the text is empty", file="<string>")
+    if is_native(content):
+        places = SearchPath.of(None, search)
+        return _native(content, "<string>", places, gravity, name, floating, locked, frames, loops, mimic)
+    if b"<" not in content:
+        raise ModelFileError(
+            "this is not the text of a model", file="<string>", do="use linkwise.load(path) for a file"
+        )
+    places = SearchPath.of(None, search)
+    description, notes = _describe(_parsed(content, "<string>"), "<string>", angle_snap, places)
+    if loops is not None:
+        side = read_bytes(loops, suffixes=(".yaml", ".json"), largest=_LARGEST_SIDE_FILE)
+        description = _with_loops(description, side, os.fspath(loops))
+    model, more = _model(description, places, floating, locked, gravity, name, frames, mimic, allow_unphysical)
+    for note in (*notes, *more):
+        warnings.warn(note, stacklevel=2)
+    return model
+
+
+def is_native(content: bytes) -> bool:
+    """Whether this is the text of a native file: JSON begins with a brace, and XML does not."""
+    return content.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
+
+
+def _native(
+    content: bytes,
+    file: str,
+    places: SearchPath,
+    gravity: Sequence[float] | None,
+    name: str | None,
+    *others: Any,
+) -> Model:
+    from linkwise.files.native import read_native
+    from linkwise.model.model import Model
+
+    floating, locked, frames, loops, mimic = others
+    given = {"floating": floating, "locked": bool(locked), "frames": frames, "loops": loops, "mimic": not mimic}
+    if any(given.values()):
+        raise InputError(
+            "a native file is a finished model: these arguments are for other formats",
+            got=", ".join(each for each, value in given.items() if value),
+            do="change the model: model.locked([...]), model.with_closure(...)",
+        )
+    model = Model(**read_native(content, file, places.source(None if file == "<string>" else file)))
+    model = model if gravity is None else model.with_gravity(gravity)
+    return model if name is None else model.with_name(name)
+
+
+def _with_loops(description: Description, side: bytes, file: str) -> Description:
+    from linkwise.files.loops import with_loops
+
+    return with_loops(description, side, file)
+
+
+def _parsed(content: bytes, file: str) -> Element:
+    suffix = Path(file).suffix.lower()
+    if suffix in _NOT_TEXT:
+        raise _not_supported(_NOT_TEXT[suffix], file, None)
+    return parse(content, file)
+
+
+def _describe(
+    root: Element, file: str, angle_snap: float, places: SearchPath
+) -> tuple[Description, list[ModelWarning]]:
+    """What the file says, read by the reader of its format."""
+    if not 0.0 <= angle_snap < math.pi / 4:
+        raise InputError("angle_snap is out of range", got=angle_snap, allowed="0 <= angle_snap < pi/4, in rad")
+    if root.tag in ("mujoco", "mujocoinclude"):
+        from linkwise.files.mjcf import read_mjcf
+
+        return read_mjcf(root, file, _stem(file), places, angle_snap)
+    if root.tag == "sdf":
+        from linkwise.files.sdf import Library, read_sdf
+
+        return read_sdf(root, file, name=_stem(file), library=Library(places), snap=angle_snap)
+    if root.tag != "robot":
+        raise ModelFileError(
+            "this is not a model file: its root element is unknown",
+            file=file,
+            line=root.line,
+            got=f"<{root.tag[:40]}>",
+            allowed="<robot> (URDF), <sdf> (SDF), <mujoco> (MJCF)",
+        )
+    return read_urdf(root, file, name=_stem(file), snap=angle_snap)
+
+
+def _model(
+    description: Description,
+    places: SearchPath,
+    floating: bool,
+    locked: Iterable[str] | Mapping[str, float | None],
+    gravity: Sequence[float] | None,
+    name: str | None,
+    frames: Mapping[str, tuple[str, ArrayLike]] | None,
+    mimic: bool,
+    allow_unphysical: bool,
+) -> tuple[Model, list[ModelWarning]]:
+    from linkwise.model.model import Model, ModelBuilder
+
+    class FileBuilder(ModelBuilder):
+        """What moves no mass was warned of, with file and line."""
+
+        def build(self) -> Model:
+            return Model(**self.mechanism(allow_massless=True))
+
+    bodies = bodies_of(arrange(description), floating=floating, locked=locked, mimic=mimic)
+    notes = check_inertias(bodies, description.file, allow_unphysical=allow_unphysical)
+    notes += check_massless(bodies, description.file)
+    field = gravity if gravity is not None else description.gravity or (0.0, 0.0, -9.81)
+    builder = FileBuilder(name or description.name, gravity=field)
+    return build(builder, _joint, bodies, description, frames, places), notes
+
+
+def _joint(written: JointWritten) -> joints.Joint:
+    return _JOINTS[written.type](written)
+
+
+_JOINTS: dict[JointType, Callable[[JointWritten], joints.Joint]] = {
+    "revolute": lambda joint: joints.Revolute(joint.axis),
+    "prismatic": lambda joint: joints.Prismatic(joint.axis),
+    "helical": lambda joint: joints.Helical(joint.pitch, joint.axis),
+    "cylindrical": lambda joint: joints.Cylindrical(joint.axis),
+    "universal": lambda joint: joints.Universal(joint.axis, joint.axis2),
+    "planar": lambda joint: joints.Planar(joint.axis),
+    "spherical": lambda joint: joints.Spherical(),
+    "floating": lambda joint: joints.Free(),
+    "fixed": lambda joint: joints.Fixed(),
+}
+
+
+def _encoded(text: str) -> bytes:
+    """UTF-8 whatever encoding the text declares: once it is a string, the declaration is no longer true."""
+    if text.startswith("<?xml"):
+        declaration, end, rest = text.partition("?>")
+        if end:
+            text = "\n" * declaration.count("\n") + rest
+    return text.encode("utf-8", errors="surrogatepass")
+
+
+def _stem(file: str) -> str:
+    return "robot" if file == "<string>" else Path(file).stem or "robot"
+
+
+def _not_supported(what: str, file: str, at: Element | None) -> ModelFileError:
+    return ModelFileError(
+        f"not supported yet: {what}",
+        file=file,
+        line=None if at is None else at.line,
+        allowed="URDF, SDF, MJCF",
+        do="convert the file to one of these, or describe the mechanism with ModelBuilder",
+    )

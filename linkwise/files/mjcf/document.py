@@ -1,0 +1,267 @@
+"""An MJCF file made safe: one text without includes, and the files that it names as bytes in memory.
+
+MuJoCo's own parser is written in C++ and would open any file that a model names. So it never gets to see a path: files
+are read here, inside the folders that were given, and it is handed bytes under names of our own. What says nothing
+about the mechanics (textures, skins, lights, contact, visual settings) is taken out, which leaves less to go wrong;
+what would run code or cannot be a mechanism of rigid bodies (plugins, flexes) is refused by name.
+
+Each element is written on a line of its own, and `Document.where` has the file and line that it came from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from linkwise.files.mjcf.sources import Sources
+from linkwise.files.resources import SearchPath
+from linkwise.files.values import shown
+from linkwise.files.xml import DEEPEST, Element
+
+__all__ = ["Document", "Spot", "read_document"]
+
+Spot = tuple[str, int]
+"""A file and a line in it."""
+
+_MOST_ELEMENTS = 300_000
+_MOST_COPIES = 4_000  # in a whole model: the parser takes time with their square
+_LARGEST_COUNT = 1000.0
+_LARGEST_NUMBER = 1e30
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf|nan", re.ASCII | re.IGNORECASE)
+
+_DROPPED = {"visual", "statistic", "custom", "size", "texture", "skin", "layer", "light", "contact", "lengthrange"}
+"""Says nothing about the mechanics. Each is left out with everything inside."""
+_REFUSED = {
+    "plugin": "plugins run code of their own, and are not supported",
+    "extension": "plugins run code of their own, and are not supported",
+    "flex": "deformable flexes are not supported",
+    "flexcomp": "deformable flexes are not supported",
+    "composite": "composite objects are not supported",
+}
+_DIRECTORIES = ("meshdir", "texturedir", "assetdir", "strippath")
+
+
+@dataclass(eq=False)
+class Document:
+    """What MuJoCo is handed.
+
+    Args:
+        text: the model, without includes and paths.
+        where: for each line of the text, where it came from.
+        parts: the texts of the models that this one attaches, by the name that the text has for them.
+        assets: the bytes of mesh files, likewise.
+        meshes: for each mesh, by its name in the text, the path of its file.
+        ignored: what is about contact and was left out, each once.
+    """
+
+    text: str
+    where: list[Spot]
+    parts: dict[str, bytes] = field(default_factory=dict)
+    assets: dict[str, bytes] = field(default_factory=dict)
+    meshes: dict[str, Path] = field(default_factory=dict)
+    ignored: dict[str, Spot] = field(default_factory=dict)
+
+    def spot(self, line: int | None) -> Spot:
+        """Where a line of the text came from; the start of the file for what has none."""
+        if line is None or not 1 <= line <= len(self.where):
+            return self.where[0]
+        return self.where[line - 1]
+
+
+def read_document(root: Element, file: str, places: SearchPath) -> Document:
+    """Gather what the file consists of.
+
+    Raises:
+        ModelFileError: a file cannot be read or lies outside the folders, or something is refused.
+    """
+    reader = _Reader(places)
+    text, where, _ = reader.whole(root, file)
+    return Document(text, where, reader.parts, reader.assets, reader.meshes, reader.ignored)
+
+
+class _Reader(Sources):
+    """Walks through a file, its includes and the models that it attaches."""
+
+    def __init__(self, places: SearchPath) -> None:
+        super().__init__(places)
+        self.parts: dict[str, bytes] = {}
+        self.ignored: dict[str, Spot] = {}
+
+    def whole(self, root: Element, file: str, depth: int = 0) -> tuple[str, list[Spot], int]:
+        """The text of one model, where its lines came from, and how many elements it stands for."""
+        if root.tag != "mujoco":
+            self.fail("this is a part of a model, to be included by another file", root, file, got=f"<{root.tag[:40]}>")
+        return _Writer(self, root, file, depth).written()
+
+    def part(self, element: Element, file: str, depth: int) -> tuple[str, int]:
+        """Read a model that this one attaches, and return our name for it and the number of its elements."""
+        root, name, path = self.included(element, file, None, depth + 1)
+        outer, self.places = self.places, self.places.within(path.parent)
+        text, _, size = self.whole(root, name, depth + 1)
+        self.places = outer
+        ours = f"{len(self.parts)}.xml"
+        self.parts[ours] = text.encode()
+        return ours, size
+
+
+class _Writer:
+    """Writes one model, an element on a line."""
+
+    def __init__(self, reader: _Reader, root: Element, file: str, depth: int) -> None:
+        self.reader, self.root, self.file, self.depth = reader, root, file, depth
+        self.lines: list[str] = []
+        self.where: list[Spot] = []
+        self.seen: set[Path] = set()
+        self.late: list[tuple[int, Element, str]] = []  # lines with meshes: their folder is known at the end
+        self.folder, self.strip = "", False
+        self.elements = self.attached = self.largest_part = self.copied = self.including = 0
+
+    def written(self) -> tuple[str, list[Spot], int]:
+        self.element(self.root, self.file, None, 0, 1)
+        self.elements += self.attached * self.largest_part
+        self.check_count(self.root, self.file)
+        for line, element, file in self.late:
+            attributes = element.attributes | {"file": self.reader.mesh(element, file, self.folder, self.strip)}
+            if "name" not in attributes:
+                attributes["name"] = Path(element.attributes["file"].replace("\\", "/")).stem
+            self.lines[line] = _tag(element.tag, attributes)
+        return "\n".join(self.lines) + "\n", self.where, self.elements
+
+    def check_count(self, element: Element, file: str) -> None:
+        """No more elements than a model can have, copies and attached models included."""
+        if self.elements > _MOST_ELEMENTS:
+            self.reader.fail("the model has too many elements", element, file, allowed=f"at most {_MOST_ELEMENTS}")
+
+    def element(self, element: Element, file: str, home: Path | None, level: int, copies: int) -> None:
+        """Write one element and all inside; what is included stands in its place."""
+        reader = self.reader
+        self.elements += copies
+        self.check_count(element, file)
+        if level > DEEPEST:
+            reader.fail("the elements are nested too deeply", element, file, allowed=f"at most {DEEPEST} levels")
+        tag = element.tag
+        if tag in _REFUSED:
+            reader.fail(f"<{tag}>: {_REFUSED[tag]}", element, file, do="take it out of the file")
+        if tag in _DROPPED:
+            if tag == "contact":
+                for child in element.children:
+                    reader.ignored.setdefault(f"contact {child.tag}s", (file, child.line))
+            return
+        if tag == "include":
+            self.include(element, file, home, level, copies)
+            return
+        if tag == "replicate":
+            copies *= self.count(element)
+            self.copied += copies
+            if self.copied > _MOST_COPIES:
+                reader.fail("too many copies", element, file, got=self.copied, allowed=f"at most {_MOST_COPIES}")
+        self.attached += copies if tag == "attach" else 0
+        self.put(element, file, bool(element.children))
+        for child in element.children:
+            self.element(child, file, home, level + 1, copies)
+        if element.children:
+            self.lines.append(f"</{tag}>")
+            self.where.append((file, element.line))
+
+    def include(self, element: Element, file: str, home: Path | None, level: int, copies: int) -> None:
+        root, name, path = self.reader.included(element, file, home, self.depth + self.including + 1)
+        if path in self.seen:
+            self.reader.fail("a file is included twice", element, file, got=shown(element.attributes["file"]))
+        self.seen.add(path)
+        self.including += 1
+        for child in root.children:
+            self.element(child, name, path.parent, level, copies)
+        self.including -= 1
+
+    def put(self, element: Element, file: str, is_open: bool) -> None:
+        attributes = dict(element.attributes)
+        self.check(element, file)
+        edit = _EDITS.get(element.tag)
+        if edit is not None:
+            edit(self, element, attributes, file)
+        if element.tag == "mesh" and "file" in attributes:
+            if is_open:
+                self.reader.fail("a <mesh> has elements inside", element.children[0], file)
+            self.late.append((len(self.lines), element, file))
+        self.lines.append(_tag(element.tag, attributes, is_open))
+        self.where.append((file, element.line))
+
+    def check(self, element: Element, file: str) -> None:
+        """No number that is none, or beyond all mechanisms: the parser lets them through."""
+        for name, text in element.attributes.items():
+            if name in ("name", "class", "childclass", "file", "model"):
+                continue
+            for word in text.split():
+                if _NUMBER.fullmatch(word) and not abs(float(word)) <= _LARGEST_NUMBER:
+                    if word.lower().lstrip("+-") == "inf" and ("range" in name or name == "springlength"):
+                        continue
+                    self.reader.fail(
+                        f"the attribute {name!r} of <{element.tag}> is not a number that a mechanism can have",
+                        element,
+                        file,
+                        got=shown(text),
+                        allowed=f"finite numbers, at most {_LARGEST_NUMBER:g}",
+                    )
+
+    def count(self, element: Element) -> int:
+        """How often an element is repeated; what is no number the parser says."""
+        try:
+            return max(int(element.attributes.get("count", "1")), 1)
+        except ValueError:
+            return 1
+
+    # What is changed in an element.
+    def compiler(self, element: Element, attributes: dict[str, str], file: str) -> None:
+        """Folders are ours to look in."""
+        for name in ("assetdir", "meshdir"):
+            if name in attributes:
+                self.folder = attributes[name]
+        self.strip = attributes.get("strippath", str(self.strip)).lower() == "true"
+        for name in _DIRECTORIES:
+            attributes.pop(name, None)
+
+    def material(self, element: Element, attributes: dict[str, str], file: str) -> None:
+        attributes.pop("texture", None)
+
+    def hfield(self, element: Element, attributes: dict[str, str], file: str) -> None:
+        """A height field is for contact alone: a flat one does."""
+        if "file" in attributes and "name" not in attributes:
+            attributes["name"] = Path(attributes["file"].replace("\\", "/")).stem
+        for name in ("file", "elevation", "content_type"):
+            attributes.pop(name, None)
+        attributes |= {"nrow": "2", "ncol": "2"}
+
+    def mesh(self, element: Element, attributes: dict[str, str], file: str) -> None:
+        numbers = [float(word) for word in attributes.get("params", "").split() if _NUMBER.fullmatch(word)]
+        if any(not abs(number) <= _LARGEST_COUNT for number in numbers):
+            self.reader.fail("the parameters of a mesh are too large", element, file, got=shown(attributes["params"]))
+
+    def model(self, element: Element, attributes: dict[str, str], file: str) -> None:
+        """A model to be attached: its file becomes a text of ours."""
+        if "file" in attributes:
+            written = Path(attributes["file"].replace("\\", "/")).stem
+            attributes["file"], size = self.reader.part(element, file, self.depth + self.including)
+            self.largest_part = max(self.largest_part, size)
+            attributes.setdefault("name", written)
+            attributes.pop("content_type", None)
+
+
+_EDITS: dict[str, Callable[[_Writer, Element, dict[str, str], str], None]] = {
+    "compiler": _Writer.compiler,
+    "material": _Writer.material,
+    "hfield": _Writer.hfield,
+    "mesh": _Writer.mesh,
+    "model": _Writer.model,
+}
+
+
+def _tag(tag: str, attributes: dict[str, str], is_open: bool = False) -> str:
+    inside = "".join(f" {name}={quoteattr(_one_line(value))}" for name, value in attributes.items())
+    return f"<{tag}{inside}{'' if is_open else '/'}>"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.splitlines()) if "\n" in text or "\r" in text else text

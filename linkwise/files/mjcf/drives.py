@@ -1,0 +1,169 @@
+"""Actuators: transmission, gain and bias, activation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from linkwise.files.description import Written
+from linkwise.files.mjcf.compiled import Compiled
+from linkwise.files.mjcf.tendons import transmission_of
+from linkwise.files.mjcf.tree import Names
+from linkwise.mechanism.actuation import (
+    Activation,
+    Actuator,
+    FrameTransmission,
+    JointTransmission,
+    Range,
+    Spring,
+    Transmission,
+)
+
+__all__ = ["read_actuators", "reflected"]
+
+_SHORTEST = 1e-10  # s: below, MuJoCo takes a filter for none too
+
+
+def read_actuators(source: Compiled, names: Names, left_out: list[str]) -> Iterator[Written[Actuator]]:
+    """The actuators that can be described; the others are named in `left_out`."""
+    m = source.model
+    if source.is_off("actuation") and m.nactuator:
+        left_out.append("all actuators: the file switches actuation off")
+        return
+    for i in range(m.nactuator):
+        name = source.name("actuator", i)
+        reason = _unsupported(source, i)
+        transmission = None if reason else _transmission(source, names, i)
+        if reason or transmission is None:
+            left_out.append(f"actuator {name!r} ({reason or _target(source, i)})")
+            continue
+        gain, bias = (_affine(kind, prm) for kind, prm in (
+            (source.word("mjtGain", m.actuator_gaintype[i]), m.actuator_gainprm[i]),
+            (source.word("mjtBias", m.actuator_biastype[i]), m.actuator_biasprm[i]),
+        ))  # fmt: skip
+        clamped = bool(m.actuator_ctrllimited[i]) and not source.is_off("clampctrl")
+        file, line = source.spot("actuator", i)
+        actuator = Actuator(
+            name,
+            transmission,
+            gain,
+            bias,
+            _range(clamped, m.actuator_ctrlrange[i]),
+            _range(m.actuator_forcelimited[i], m.actuator_forcerange[i]),
+            _activation(source, i),
+        )
+        yield Written(actuator, line, None if file == source.document.where[0][0] else file)
+
+
+def reflected(
+    source: Compiled, names: Names, left_out: list[str]
+) -> tuple[dict[str, float], dict[str, float], list[Written[Spring]]]:
+    """What actuators add to their joints: armature and damping behind the gear, by joint; dampers along tendons."""
+    m = source.model
+    armature: dict[str, float] = {}
+    damping: dict[str, float] = {}
+    dampers: list[Written[Spring]] = []
+    for i in range(m.nactuator):
+        square = float(m.actuator_gear[i, 0]) ** 2
+        inertia = float(m.actuator_armature[i]) * square
+        loss = 0.0 if source.is_off("damper") else float(m.actuator_damping[i]) * square
+        if m.actuator_dampingpoly[i].any() and not source.is_off("damper"):
+            left_out.append(f"what is not linear in the damping of actuator {source.name('actuator', i)!r}")
+        if not inertia and not loss:
+            continue
+        target = int(m.actuator_trnid[i, 0])
+        on = source.word("mjtTrn", m.actuator_trntype[i])
+        if on in ("joint", "jointinparent"):
+            joint = names.joints[target]
+            armature[joint] = armature.get(joint, 0.0) + inertia
+            damping[joint] = damping.get(joint, 0.0) + loss
+            continue
+        along = transmission_of(source, names, target) if on == "tendon" else None
+        name = source.name("actuator", i)
+        if inertia:
+            raise source.fail(
+                f"actuator {name!r} has an armature and pulls a tendon: that couples the inertias of its joints, "
+                "which is not supported", "actuator", i, do="give the joints an armature instead",
+            )  # fmt: skip
+        if along is None:
+            left_out.append(f"the damping of actuator {name!r}")
+            continue
+        file, line = source.spot("actuator", i)
+        damper = Spring(f"{name}.damping", along, damping=loss)
+        dampers.append(Written(damper, line, None if file == source.document.where[0][0] else file))
+    return armature, damping, dampers
+
+
+def _unsupported(source: Compiled, i: int) -> str | None:
+    """Why an actuator cannot be described, in a word."""
+    m = source.model
+    for word, known in (
+        (source.word("mjtGain", m.actuator_gaintype[i]), ("fixed", "affine")),
+        (source.word("mjtBias", m.actuator_biastype[i]), ("none", "affine")),
+        (source.word("mjtDyn", m.actuator_dyntype[i]), ("none", "integrator", "filter", "filterexact")),
+    ):
+        if word not in known:
+            return word
+    group = int(m.actuator_group[i])
+    if 0 <= group < 31 and int(m.opt.disableactuator) >> group & 1:
+        return "of a group that is switched off"
+    if m.actuator_delay[i]:
+        return "delayed control"
+    if m.actuator_ctrlnum[i] != 1 or m.actuator_outnum[i] != 1:
+        return "several controls or forces"
+    return None
+
+
+def _target(source: Compiled, i: int) -> str:
+    word = source.word("mjtTrn", source.model.actuator_trntype[i])
+    said = {
+        "body": "adhesion, which needs contact",
+        "tendon": "a tendon around a shape",
+        "site": "a site with a reference",
+        "slidercrank": "a slider-crank",
+        "joint": "a free joint",
+        "jointinparent": "a joint, in the parent's axes",
+    }
+    return said.get(word, word)
+
+
+def _transmission(source: Compiled, names: Names, i: int) -> Transmission | None:
+    m = source.model
+    word, target = source.word("mjtTrn", m.actuator_trntype[i]), int(m.actuator_trnid[i, 0])
+    gear = m.actuator_gear[i].tolist()
+    if word in ("joint", "jointinparent"):
+        if source.is_single(target):
+            return JointTransmission({names.joints[target]: gear[0]})
+        if source.joint_type(target) == "ball" and word == "joint":
+            return JointTransmission({names.joints[target]: gear[:3]})
+        return None
+    if word == "tendon":
+        return transmission_of(source, names, target, gear[0])
+    if word == "site" and m.actuator_trnid[i, 1] < 0:
+        return FrameTransmission(names.sites[target], (*gear[3:6], *gear[:3]))
+    return None
+
+
+def _affine(kind: str, numbers: Any) -> tuple[float, float, float]:
+    constant, length, speed = (float(x) for x in numbers[:3])
+    known = {"none": (0.0, 0.0, 0.0), "fixed": (constant, 0.0, 0.0), "affine": (constant, length, speed)}
+    return known[kind]
+
+
+def _activation(source: Compiled, i: int) -> Activation | None:
+    m = source.model
+    word = source.word("mjtDyn", m.actuator_dyntype[i])
+    if word == "none":
+        return None
+    bounds = _range(m.actuator_actlimited[i], m.actuator_actrange[i])
+    if word == "integrator":
+        return Activation("integrator", range=bounds)
+    return Activation("filter", max(float(m.actuator_dynprm[i, 0]), _SHORTEST), bounds)
+
+
+def _range(limited: Any, numbers: Any) -> Range:
+    low, high = np.asarray(numbers, float).tolist()
+    return (low, high) if limited else (-math.inf, math.inf)

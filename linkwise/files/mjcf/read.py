@@ -1,0 +1,150 @@
+"""A ``<mujoco>`` element to a description.
+
+MuJoCo's own compiler resolves defaults, orientations and the inertias of shapes (`linkwise.files.mjcf.compiled`);
+what it returns is read here. Coordinates have its numbers and its order, but for free joints: q is [quaternion, place]
+here and the other way round there (`linkwise.files.mjcf.states` converts).
+
+Left out with one warning: what is about contact, and what acts but has no counterpart here. Refused, with the line:
+what would make the equations of motion themselves wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from linkwise.errors import ModelWarning
+from linkwise.files.description import Description, JointWritten
+from linkwise.files.mjcf.compiled import Compiled, compiled
+from linkwise.files.mjcf.document import read_document
+from linkwise.files.mjcf.drives import read_actuators, reflected
+from linkwise.files.mjcf.instruments import read_sensors
+from linkwise.files.mjcf.loops import read_loops
+from linkwise.files.mjcf.options import NOTHING, USED, forces_left_out
+from linkwise.files.mjcf.tendons import ball_springs, tendon_springs
+from linkwise.files.mjcf.tree import Names, names_of, read_tree
+from linkwise.files.resources import SearchPath
+from linkwise.files.xml import Element
+
+__all__ = ["read_mjcf"]
+
+
+def read_mjcf(
+    root: Element, file: str, name: str, places: SearchPath, snap: float
+) -> tuple[Description, list[ModelWarning]]:
+    """The description, and what to warn about."""
+    source = compiled(read_document(root, file, places))
+    m = source.model
+    names = names_of(source)
+    links, joints, found = read_tree(source, names, snap)
+    loops = read_loops(source, names, snap)
+    ignored: list[str] = []
+    armature, damping, dampers = reflected(source, names, ignored)
+    actuators = list(read_actuators(source, names, ignored))
+    sensors = list(read_sensors(source, names, found, {each.name for each in actuators}, snap, ignored))
+    springs = [*tendon_springs(source, names, ignored), *ball_springs(source, names, ignored), *dampers]
+    ignored += loops.left_out
+    ignored += _forces_left_out(source, names)
+    gx, gy, gz = (0.0, 0.0, 0.0) if source.is_off("gravity") else m.opt.gravity.tolist()
+    description = Description(
+        root.attributes.get("model", "").strip() or name,
+        file,
+        root.line,
+        tuple(links),
+        tuple(_with_reflected(joint, armature, damping) for joint in joints),
+        tuple(found.frames),
+        tuple(loops.closures),
+        tuple(loops.couplings),
+        (gx, gy, gz),
+        tuple(loops.polynomials),
+        tuple(actuators),
+        tuple(sensors),
+        tuple(springs),
+        tuple(_configurations(source, names)),
+    )
+    return description, [*_warnings(source, file, ignored), *(ModelWarning(f"{file}: {note}") for note in source.notes)]
+
+
+def _with_reflected(joint: JointWritten, armature: Mapping[str, float], damping: Mapping[str, float]) -> JointWritten:
+    if joint.name not in armature:
+        return joint
+    return replace(
+        joint,
+        armature=_sum(joint.armature, armature[joint.name]),
+        damping=_sum(joint.damping, damping[joint.name]),
+    )
+
+
+def _sum(value: float | tuple[float, ...], more: float) -> float:
+    assert isinstance(value, float)  # one for all freedoms, as `read_tree` has it
+    return value + more
+
+
+def _configurations(source: Compiled, names: Names) -> list[tuple[str, dict[str, tuple[float, ...]]]]:
+    """The reference configuration of the file as "initial", then its keyframes."""
+    m = source.model
+    found = {"initial": _by_joint(source, names, m.qpos0)}
+    for i in range(m.nkey):
+        found[source.name("key", i)] = _by_joint(source, names, m.key_qpos[i])
+    return list(found.items())
+
+
+def _by_joint(source: Compiled, names: Names, qpos: np.ndarray) -> dict[str, tuple[float, ...]]:
+    m = source.model
+    values = {}
+    for joint, name in enumerate(names.joints):
+        at, kind = int(m.jnt_qposadr[joint]), source.joint_type(joint)
+        if kind == "free":
+            own = [*qpos[at + 3 : at + 7], *qpos[at : at + 3]]
+        elif kind == "ball":
+            own = list(qpos[at : at + 4])
+        else:
+            own = [qpos[at]]
+        values[name] = tuple(float(x) for x in own)
+    return values
+
+
+def _forces_left_out(source: Compiled, names: Names) -> list[str]:
+    """What acts in MuJoCo and not here."""
+    m = source.model
+    found = [said for said in forces_left_out(source) if said not in (USED, NOTHING)]
+    pulled = m.opt.gravity.any() and not source.is_off("gravity") and not source.is_passive_off
+    lifted = [names.bodies[i] for i in np.flatnonzero(m.body_gravcomp)] if pulled else []
+    if lifted:
+        found.append(f"gravity compensation of {', '.join(map(repr, lifted[:3]))}{', ...' if len(lifted) > 3 else ''}")
+    if m.nmocap:
+        moved = [names.bodies[i] for i in np.flatnonzero(np.asarray(m.body_mocapid) >= 0)]
+        found.append(f"mocap: {', '.join(map(repr, moved[:3]))} stand still")
+    for joint, name in enumerate(names.joints):
+        dof = int(m.jnt_dofadr[joint])
+        bent = m.jnt_stiffnesspoly[joint].any() or m.jnt_springyield[joint]
+        if (bent and not source.is_off("spring")) or (m.dof_dampingpoly[dof].any() and not source.is_off("damper")):
+            found.append(f"what is not linear in the spring or damping of joint {name!r}")
+        kind = source.joint_type(joint)
+        if kind == "ball" and m.jnt_limited[joint] and not source.is_off("limit"):
+            found.append(f"the limit of ball joint {name!r}")
+        if kind == "free" and m.dof_armature[dof]:
+            found.append(f"that the armature of free joint {name!r} does not turn with the body")
+        low, high = m.jnt_actfrcrange[joint].tolist()
+        if m.jnt_actfrclimited[joint] and low != -high and not source.is_off("actuation"):
+            found.append(f"the limits of the drives of joint {name!r}, which differ in the two directions")
+        if m.jnt_actgravcomp[joint] and lifted:
+            found.append(f"gravity compensation by the drives of joint {name!r}")
+    return found
+
+
+def _warnings(source: Compiled, file: str, ignored: list[str]) -> list[ModelWarning]:
+    contact = list(source.document.ignored)
+    everything = [*dict.fromkeys(ignored), *contact]
+    if not everything:
+        return []
+    shown = "; ".join(everything[:12]) + (f"; and {len(everything) - 12} more" if len(everything) > 12 else "")
+    return [
+        ModelWarning(
+            f"{file}: some of this file has no counterpart here and is left out",
+            got=shown,
+            do="see docs/guide/files.md for what is read; contact is not simulated",
+        )
+    ]

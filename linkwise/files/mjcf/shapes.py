@@ -1,0 +1,81 @@
+"""Geoms to shapes: what MuJoCo shows is drawn, what collides is kept as an outline."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from linkwise.files.mjcf.compiled import Compiled
+from linkwise.mechanism.description import Geometry
+from linkwise.mechanism.placement import Array, inverse_pose, pose
+from linkwise.mechanism.poses import rows
+
+__all__ = ["shapes_of"]
+
+_SHOWN_GROUPS = (0, 1, 2)
+"""Those that MuJoCo's viewer shows at first; by convention, the others are outlines for contact."""
+
+
+def shapes_of(source: Compiled, body: int, name: str, snap: float) -> tuple[tuple[Geometry, ...], tuple[Geometry, ...]]:
+    """The shapes of a body that are drawn, and those that collide. Planes, height fields and ellipsoids are none."""
+    m = source.model
+    first, count = int(m.body_geomadr[body]), int(m.body_geomnum[body])
+    visuals: list[Geometry] = []
+    collisions: list[Geometry] = []
+    for geom in range(first, first + count):
+        shape = _shape(source, geom, name, snap)
+        if shape is None:
+            continue
+        shape = replace(shape, rgba=_rgba(m, geom))
+        if m.geom_group[geom] in _SHOWN_GROUPS:
+            visuals.append(shape)
+        if geom in source.colliding:
+            collisions.append(shape)
+    return tuple(visuals), tuple(collisions)
+
+
+def _rgba(m: Any, geom: int) -> tuple[float, float, float, float]:
+    """The geom's own colour, or that of its material where it has none but the default."""
+    own, material = m.geom_rgba[geom], int(m.geom_matid[geom])
+    if material >= 0 and np.allclose(own, (0.5, 0.5, 0.5, 1.0)):
+        own = m.mat_rgba[material]
+    r, g, b, a = (min(max(float(x), 0.0), 1.0) for x in own)
+    return r, g, b, a
+
+
+def _shape(source: Compiled, geom: int, name: str, snap: float) -> Geometry | None:
+    from linkwise.files.mjcf.tree import turn
+
+    m = source.model
+    kind = source.word("mjtGeom", m.geom_type[geom])
+    X = pose(m.geom_pos[geom], turn(m.geom_quat[geom], snap))
+    size = m.geom_size[geom].tolist()
+    if kind == "box":
+        return _geometry("box", tuple(2.0 * x for x in size), X, name)
+    if kind == "sphere":
+        return _geometry("sphere", (size[0],), X, name)
+    if kind in ("cylinder", "capsule"):
+        return _geometry("cylinder" if kind == "cylinder" else "capsule", (size[0], 2.0 * size[1]), X, name)
+    if kind != "mesh":
+        return None
+    mesh = int(m.geom_dataid[geom])
+    path = source.mesh_path(mesh)
+    if path is None:
+        return None
+    # The compiler moves a mesh into its principal axes; this undoes it.
+    moved = pose(m.mesh_pos[mesh], turn(m.mesh_quat[mesh], 0.0))
+    sx, sy, sz = (float(x) for x in m.mesh_scale[mesh])
+    return _geometry("mesh", (), X @ inverse_pose(moved), name, path, (sx, sy, sz))
+
+
+def _geometry(
+    kind: Literal["mesh", "box", "sphere", "cylinder", "capsule"],
+    size: tuple[float, ...],
+    X: Array,
+    name: str,
+    mesh: str | None = None,
+    scale: tuple[float, float, float] = (1.0, 1.0, 1.0),
+) -> Geometry:
+    return Geometry(kind, tuple(float(x) for x in size), mesh, scale, rows(X), name)

@@ -1,0 +1,100 @@
+"""Tendons over joints and from site to site: their sums, and the springs and dampers along them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from linkwise.files.description import Written
+from linkwise.files.mjcf.compiled import Compiled
+from linkwise.files.mjcf.tree import Names
+from linkwise.mechanism.actuation import JointTransmission, PathTransmission, Spring, Transmission
+
+__all__ = ["ball_springs", "tendon_springs", "tendon_terms", "transmission_of"]
+
+
+def tendon_terms(source: Compiled, names: Names, tendon: int) -> dict[str, float] | None:
+    """The factor of each joint in the length of a tendon; None for one that runs through space."""
+    m = source.model
+    first, count = int(m.tendon_adr[tendon]), int(m.tendon_num[tendon])
+    terms: dict[str, float] = {}
+    for wrap in range(first, first + count):
+        if source.word("mjtWrap", m.wrap_type[wrap]) != "joint":
+            return None
+        joint = names.joints[m.wrap_objid[wrap]]
+        terms[joint] = terms.get(joint, 0.0) + float(m.wrap_prm[wrap])
+    return {joint: c for joint, c in terms.items() if c != 0.0} or None
+
+
+def transmission_of(source: Compiled, names: Names, tendon: int, gear: float = 1.0) -> Transmission | None:
+    """A tendon over joints, or from site to site with pulleys; None for one that wraps around a shape."""
+    m = source.model
+    terms = tendon_terms(source, names, tendon)
+    if terms is not None:
+        return JointTransmission({joint: gear * c for joint, c in terms.items()})
+    first, count = int(m.tendon_adr[tendon]), int(m.tendon_num[tendon])
+    paths: list[tuple[list[str], float]] = [([], gear)]
+    for wrap in range(first, first + count):
+        kind = source.word("mjtWrap", m.wrap_type[wrap])
+        if kind == "pulley":
+            paths.append(([], gear / float(m.wrap_prm[wrap])))
+        elif kind == "site":
+            paths[-1][0].append(names.sites[m.wrap_objid[wrap]])
+        else:
+            return None
+    found = tuple((tuple(frames), factor) for frames, factor in paths if len(frames) > 1)
+    return PathTransmission(found) if found else None
+
+
+def tendon_springs(source: Compiled, names: Names, left_out: list[str]) -> Iterator[Written[Spring]]:
+    """The springs and dampers of tendons; what they have beyond that is said by name."""
+    m = source.model
+    for i in range(m.ntendon):
+        name = source.name("tendon", i)
+        stiffness = 0.0 if source.is_off("spring") else float(m.tendon_stiffness[i])
+        damping = 0.0 if source.is_off("damper") else float(m.tendon_damping[i])
+        if m.tendon_limited[i] and not source.is_off("limit"):
+            left_out.append(f"the limits of tendon {name!r}")
+        if m.tendon_actfrclimited[i] and not source.is_off("actuation"):
+            left_out.append(f"the limits of the drives of tendon {name!r}")
+        if m.tendon_frictionloss[i] and not source.is_off("frictionloss"):
+            left_out.append(f"the friction of tendon {name!r}")
+        if m.tendon_armature[i]:
+            raise source.fail(
+                f"tendon {name!r} has an armature: it couples the inertias of its joints, which is not supported",
+                "tendon", i, do="give its joints an armature instead",
+            )  # fmt: skip
+        bent = m.tendon_stiffnesspoly[i].any() or m.tendon_springyield[i]
+        if (bent and not source.is_off("spring")) or (m.tendon_dampingpoly[i].any() and not source.is_off("damper")):
+            left_out.append(f"what is not linear in the spring of tendon {name!r}")
+        if not stiffness and not damping:
+            continue
+        transmission = transmission_of(source, names, i)
+        if transmission is None:
+            left_out.append(f"the spring of tendon {name!r}, which wraps around a shape")
+            continue
+        low, high = m.tendon_lengthspring[i].tolist()
+        file, line = source.spot("tendon", i)
+        spring = Spring(name, transmission, stiffness, damping, (low, high))
+        yield Written(spring, line, None if file == source.document.where[0][0] else file)
+
+
+def ball_springs(source: Compiled, names: Names, left_out: list[str]) -> Iterator[Written[Spring]]:
+    """Springs of ball joints: one about each axis. Those of free joints are said by name."""
+    m = source.model
+    if source.is_off("spring"):
+        return
+    for joint in range(m.njnt):
+        if not m.jnt_stiffness[joint] or source.is_single(joint):
+            continue
+        at = int(m.jnt_qposadr[joint])
+        if source.joint_type(joint) == "free" or m.qpos_spring[at : at + 4].tolist() != [1.0, 0.0, 0.0, 0.0]:
+            left_out.append(f"the spring of joint {names.joints[joint]!r}")
+            continue
+        file, line = source.spot("joint", joint)
+        for axis, gear in (("x", (1.0, 0.0, 0.0)), ("y", (0.0, 1.0, 0.0)), ("z", (0.0, 0.0, 1.0))):
+            spring = Spring(
+                f"{names.joints[joint]}.{axis}",
+                JointTransmission({names.joints[joint]: gear}),
+                float(m.jnt_stiffness[joint]),
+            )
+            yield Written(spring, line, None if file == source.document.where[0][0] else file)

@@ -1,0 +1,214 @@
+"""Bodies, joints and places of a compiled model.
+
+A body of MuJoCo may have several joints, one after the other; ours has one. So there are bodies without mass between
+them, named ``body.joint``, each with its frame where the body's is after the joints up to that one. A joint turns about
+its anchor, which is its frame here. Coordinates are MuJoCo's own numbers: a hinge with ``ref`` stands at its place in
+the file when q is ref, and the coordinates of a free joint are the body's place in the world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from linkwise.files.bodies import unused
+from linkwise.files.description import FrameWritten, JointType, JointWritten, LinkWritten, Vector
+from linkwise.files.mjcf.compiled import Compiled
+from linkwise.files.mjcf.shapes import shapes_of
+from linkwise.files.tree import WORLD
+from linkwise.mechanism.description import JointLimits
+from linkwise.mechanism.placement import Array, axis_rotation, pose
+
+__all__ = ["Names", "Places", "names_of", "read_tree", "turn"]
+
+
+@dataclass(eq=False)
+class Names:
+    """What the elements of the file are called here.
+
+    MuJoCo keeps the names of bodies, sites, cameras and joints apart; here bodies and frames share theirs, so that a
+    site of the same name as a body has ``_site`` after it.
+    """
+
+    bodies: list[str]
+    joints: list[str]
+    sites: list[str]
+    cameras: list[str]
+    taken: set[str]
+    between: dict[int, str] = field(default_factory=dict)
+    """For each joint but the last of its body, the body without mass that it carries."""
+
+
+@dataclass(eq=False)
+class Places:
+    """Frames, and those that are added because a sensor looks at a shape or a mass centre."""
+
+    frames: list[FrameWritten] = field(default_factory=list)
+    added: dict[tuple[str, int], str] = field(default_factory=dict)
+
+
+def names_of(source: Compiled) -> Names:
+    """A name for every body, joint, site and camera, unlike any other of its kind here."""
+    m = source.model
+    written = [source.name("body", i) for i in range(m.nbody)]
+    taken = {WORLD, *written}
+    sites = [_own(source.name("site", i), "_site", taken) for i in range(m.nsite)]
+    cameras = [_own(source.name("camera", i), "_camera", taken) for i in range(m.ncam)]
+    named = {source.written("joint", i) for i in range(m.njnt)}
+    joints: list[str] = []
+    for i in range(m.njnt):
+        own = source.written("joint", i)
+        if not own:
+            own = unused(f"{written[m.jnt_bodyid[i]]}_joint", named)
+            named.add(own)
+        joints.append(own)
+    names = Names([WORLD, *written[1:]], joints, sites, cameras, taken)
+    for body in range(1, m.nbody):
+        first, count = int(m.body_jntadr[body]), int(m.body_jntnum[body])
+        for joint in range(first, first + count - 1):
+            names.between[joint] = _own(f"{names.bodies[body]}.{joints[joint]}", "", taken)
+    return names
+
+
+def read_tree(source: Compiled, names: Names, snap: float) -> tuple[list[LinkWritten], list[JointWritten], Places]:
+    """Links, the joints that carry them, and the sites and cameras on them."""
+    m = source.model
+    file = source.document.where[0][0]
+    links = [LinkWritten(WORLD, source.document.where[0][1])]
+    joints: list[JointWritten] = []
+    for body in range(1, m.nbody):
+        spot_file, line = source.spot("body", body)
+        other = None if spot_file == file else spot_file
+        for joint in _joints(source, names, body, snap):
+            joints.append(joint)
+            if joint.child != names.bodies[body]:
+                links.append(LinkWritten(joint.child, joint.line, file=joint.file))
+        visuals, collisions = shapes_of(source, body, names.bodies[body], snap)
+        turned = turn(m.body_iquat[body], snap)
+        links.append(
+            LinkWritten(
+                names.bodies[body],
+                line,
+                float(m.body_mass[body]),
+                _vector(m.body_ipos[body]),
+                turned @ np.diag(m.body_inertia[body]) @ turned.T,
+                visuals,
+                collisions,
+                other,
+            )
+        )
+    places = Places()
+    for kind, own, of, at, quat in (
+        ("site", names.sites, m.site_bodyid, m.site_pos, m.site_quat),
+        ("camera", names.cameras, m.cam_bodyid, m.cam_pos, m.cam_quat),
+    ):
+        for i, name in enumerate(own):
+            spot_file, line = source.spot(kind, i)
+            X = pose(at[i], turn(quat[i], snap))
+            other = None if spot_file == file else spot_file
+            places.frames.append(FrameWritten(name, line, names.bodies[of[i]], X, other))
+    return links, joints, places
+
+
+def _joints(source: Compiled, names: Names, body: int, snap: float) -> Iterator[JointWritten]:
+    """The joints from a body's parent to the body, in series."""
+    m = source.model
+    file = source.document.where[0][0]
+    parent, name = names.bodies[m.body_parentid[body]], names.bodies[body]
+    X = pose(m.body_pos[body], turn(m.body_quat[body], snap))
+    first, count = int(m.body_jntadr[body]), int(m.body_jntnum[body])
+    if count == 0:
+        spot_file, line = source.spot("body", body)
+        still = unused(f"{name}_joint", set(names.joints))
+        yield JointWritten(
+            still, line, "fixed", parent, name, X, file=None if spot_file == file else spot_file,
+        )  # fmt: skip
+        return
+    for joint in range(first, first + count):
+        kind = source.joint_type(joint)
+        spot_file, line = source.spot("joint", joint)
+        child = names.between.get(joint, name)
+        anchor = pose(m.jnt_pos[joint])
+        axis = _axis(m.jnt_axis[joint], snap)
+        parts = _parts(source, joint)
+        if kind == "free":
+            type_, placement, anchor = "floating", pose(), pose()
+        elif kind == "ball":
+            type_, placement = "spherical", X @ anchor
+        else:
+            slides = kind == "slide"
+            type_ = "prismatic" if slides else "revolute"
+            ref = float(m.qpos0[m.jnt_qposadr[joint]])
+            back = pose([-ref * x for x in axis]) if slides else pose(R=axis_rotation(axis, -ref, snap))
+            placement = X @ anchor @ back if ref else X @ anchor
+        yield JointWritten(
+            names.joints[joint], line, _type(type_), parent, child, placement, axis, joint_frame=anchor,
+            file=None if spot_file == file else spot_file, **parts,
+        )  # fmt: skip
+        parent, X = child, pose()
+
+
+def _type(name: str) -> JointType:
+    return name  # type: ignore[return-value]
+
+
+def _parts(source: Compiled, joint: int) -> dict[str, Any]:
+    """Limits, losses, springs and rotor inertia."""
+    m = source.model
+    dof = int(m.jnt_dofadr[joint])
+    parts: dict[str, Any] = {
+        "armature": float(m.dof_armature[dof]),
+        "damping": 0.0 if source.is_off("damper") else float(m.dof_damping[dof]),
+        "friction": 0.0 if source.is_off("frictionloss") else float(m.dof_frictionloss[dof]),
+    }
+    if source.is_single(joint):
+        limited = bool(m.jnt_limited[joint]) and not source.is_off("limit")
+        lower, upper = m.jnt_range[joint].tolist() if limited else (-np.inf, np.inf)
+        effort = np.inf
+        if m.jnt_actfrclimited[joint]:
+            low, high = m.jnt_actfrcrange[joint].tolist()
+            if low == -high:
+                effort = high
+        if limited or np.isfinite(effort):
+            parts["limits"] = JointLimits(lower, upper, effort=effort)
+        if not source.is_off("spring") and m.jnt_stiffness[joint]:
+            parts["stiffness"] = float(m.jnt_stiffness[joint])
+            parts["rest"] = float(m.qpos_spring[m.jnt_qposadr[joint]])
+    return parts
+
+
+def turn(quat_wxyz: Any, snap: float) -> Array:
+    """The rotation of a unit quaternion; exact zeros and ones where it is within `snap` of them."""
+    w, x, y, z = (np.asarray(quat_wxyz, float) / np.linalg.norm(quat_wxyz)).tolist()
+    R = np.array(
+        [
+            [w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z],
+        ]
+    )
+    snap = max(snap, 1e-15)
+    R[np.abs(R) <= snap] = 0.0
+    near = np.abs(np.abs(R) - 1.0) <= snap
+    R[near] = np.sign(R[near])
+    return R
+
+
+def _axis(axis: Any, snap: float) -> Vector:
+    a = np.array(axis, float)
+    a[np.abs(a) <= max(snap, 1e-15)] = 0.0
+    return _vector(a / np.linalg.norm(a))
+
+
+def _vector(numbers: Any) -> Vector:
+    x, y, z = (float(each) + 0.0 for each in numbers)
+    return x, y, z
+
+
+def _own(name: str, suffix: str, taken: set[str]) -> str:
+    own = name if name not in taken else unused(f"{name}{suffix}", taken)
+    taken.add(own)
+    return own

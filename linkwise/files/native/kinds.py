@@ -1,0 +1,388 @@
+"""Numbers, names, poses, lists, records: how each is written, and checked when it is read.
+
+A kind has two methods, ``write`` and ``read``. Files come from anywhere: ``read`` believes nothing, and every complaint
+names the file, the line and the place in the file (``$.bodies[3].joint.axis``).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+
+from linkwise.errors import LinkwiseError, ModelFileError, UnknownNameError
+from linkwise.files.native.arrays import ArrayStore
+from linkwise.files.native.text import Path, line_of, shown_path
+
+__all__ = [
+    "REQUIRED",
+    "At",
+    "Document",
+    "Flag",
+    "Kind",
+    "ListOf",
+    "Number",
+    "Numbers",
+    "OrNone",
+    "Pose",
+    "Record",
+    "Table",
+    "Tagged",
+    "Tensor",
+    "Text",
+    "Whole",
+]
+
+REQUIRED: Any = object()
+"""In place of a default: the field must be there."""
+_ROTATION_TOLERANCE = 1e-6
+_FEW = 48  # numbers of an array that still stand in the file itself
+
+
+@dataclass
+class Document:
+    """One file being read or written.
+
+    Args:
+        file: its name in the messages.
+        text: what is being read, to find lines in.
+        arrays: the large arrays.
+        refused: what cannot be written, with the reason.
+    """
+
+    file: str
+    text: str = ""
+    arrays: ArrayStore = field(default_factory=ArrayStore)
+    refused: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class At:
+    """A value of a file, and where it stands."""
+
+    value: Any
+    document: Document
+    path: Path = ()
+
+    def fail(self, what: str, *, got: object = None, allowed: object = None, do: object = None) -> NoReturn:
+        """Raise a `ModelFileError` here."""
+        raise ModelFileError(
+            f"{what}, at {shown_path(self.path)}",
+            file=self.document.file,
+            line=line_of(self.document.text, self.path),
+            got=repr(self.value)[:80] if got is None else got,
+            allowed=allowed,
+            do=do,
+        )
+
+    def inside(self, key: str | int) -> At:
+        """An element of this object or list."""
+        return At(self.value[key], self.document, (*self.path, key))
+
+    def items(self, what: str) -> list[At]:
+        """The elements of a list."""
+        if not isinstance(self.value, list):
+            self.fail(f"{what} is not a list", allowed="[…]")
+        return [self.inside(k) for k in range(len(self.value))]
+
+
+class Kind(ABC):
+    """How a value is written and read."""
+
+    @abstractmethod
+    def write(self, value: Any, to: Document) -> Any:
+        """Plain JSON for a value."""
+
+    @abstractmethod
+    def read(self, at: At) -> Any:
+        """The value, checked."""
+
+
+@dataclass(frozen=True)
+class Text(Kind):
+    """A string; `among` certain ones."""
+
+    among: tuple[str, ...] = ()
+
+    def write(self, value: Any, to: Document) -> Any:
+        return str(value)
+
+    def read(self, at: At) -> str:
+        if not isinstance(at.value, str) or not at.value or len(at.value) > 4000 or "\0" in at.value:
+            at.fail("this is not a name", allowed="a text between quotes, not empty")
+        if any("\ud800" <= c <= "\udfff" for c in at.value):
+            at.fail("this text has half a character", got=ascii(at.value)[:80])
+        if self.among and at.value not in self.among:
+            unknown = UnknownNameError("value", at.value, self.among)
+            at.fail("this value is not known", got=unknown.got, allowed=unknown.allowed, do=unknown.do)
+        return at.value
+
+
+class Flag(Kind):
+    """True or false."""
+
+    def write(self, value: Any, to: Document) -> Any:
+        return bool(value)
+
+    def read(self, at: At) -> bool:
+        if not isinstance(at.value, bool):
+            at.fail("this is neither true nor false", allowed="true, false")
+        return at.value
+
+
+@dataclass(frozen=True)
+class Whole(Kind):
+    """A whole number, not below `low`."""
+
+    low: int = 0
+
+    def write(self, value: Any, to: Document) -> Any:
+        return int(value)
+
+    def read(self, at: At) -> int:
+        if isinstance(at.value, bool) or not isinstance(at.value, int) or not self.low <= at.value < 2**31:
+            at.fail("this is not a whole number that is possible here", allowed=f"{self.low}, {self.low + 1}, …")
+        return at.value
+
+
+@dataclass(frozen=True)
+class Number(Kind):
+    """A finite number, not below `low`."""
+
+    low: float = -math.inf
+
+    def write(self, value: Any, to: Document) -> Any:
+        return float(value)
+
+    def read(self, at: At) -> float:
+        value = at.value
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            at.fail("this is not a number", allowed="e.g. 0.5")
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number) or number < self.low:
+            least = "" if self.low == -math.inf else f", {self.low:g} or more"
+            at.fail("this number is not possible here", allowed=f"a finite number{least}")
+        return number
+
+
+@dataclass(frozen=True)
+class Numbers(Kind):
+    """A tuple of numbers; so many, where `length` is given."""
+
+    length: int | None = None
+    low: float = -math.inf
+
+    def write(self, value: Any, to: Document) -> Any:
+        return [float(x) for x in value]
+
+    def read(self, at: At) -> tuple[float, ...]:
+        items = at.items("this")
+        if self.length is not None and len(items) != self.length:
+            at.fail("this has the wrong length", got=f"{len(items)} values", allowed=f"{self.length} numbers")
+        each = Number(self.low)
+        return tuple(each.read(item) for item in items)
+
+
+class Pose(Kind):
+    """A rigid transform: three rows of four numbers, [R | p]; kept to the last bit."""
+
+    def write(self, value: Any, to: Document) -> Any:
+        return [[float(x) for x in row] for row in value[:3]]
+
+    def read(self, at: At) -> tuple[tuple[float, ...], ...]:
+        rows = at.items("a placement")
+        if len(rows) != 3:
+            at.fail(
+                "a placement has three rows", got=f"{len(rows)}", allowed="[[1, 0, 0, x], [0, 1, 0, y], [0, 0, 1, z]]"
+            )
+        found = tuple(Numbers(4).read(row) for row in rows)
+        R = np.array(found)[:, :3]
+        with np.errstate(all="ignore"):
+            error = np.abs(R @ R.T - np.eye(3)).max()
+        if not error <= _ROTATION_TOLERANCE or np.linalg.det(R) < 0.0:
+            at.fail(
+                "a placement is not a rotation and a shift",
+                got=f"|R Rᵀ - 1| = {error:.1e}",
+                allowed="R orthonormal and right-handed",
+            )
+        return (*found, (0.0, 0.0, 0.0, 1.0))
+
+
+@dataclass(frozen=True)
+class ListOf(Kind):
+    """A tuple of values of one kind."""
+
+    kind: Kind
+
+    def write(self, value: Any, to: Document) -> Any:
+        return [self.kind.write(each, to) for each in value]
+
+    def read(self, at: At) -> tuple[Any, ...]:
+        return tuple(self.kind.read(item) for item in at.items("this"))
+
+
+@dataclass(frozen=True)
+class Table(Kind):
+    """Names to values of one kind."""
+
+    kind: Kind
+
+    def write(self, value: Any, to: Document) -> Any:
+        return {str(key): self.kind.write(each, to) for key, each in value.items()}
+
+    def read(self, at: At) -> dict[str, Any]:
+        if not isinstance(at.value, dict):
+            at.fail("this is not an object", allowed='{"name": …}')
+        return {key: self.kind.read(at.inside(key)) for key in at.value}
+
+
+@dataclass(frozen=True)
+class OrNone(Kind):
+    """A value, or null."""
+
+    kind: Kind
+
+    def write(self, value: Any, to: Document) -> Any:
+        return None if value is None else self.kind.write(value, to)
+
+    def read(self, at: At) -> Any:
+        return None if at.value is None else self.kind.read(at)
+
+
+@dataclass(frozen=True)
+class Tensor(Kind):
+    """An array of floats with so many axes: nested lists if it is small, else ``{"array": key}`` in the archive."""
+
+    axes: int
+
+    def write(self, value: Any, to: Document) -> Any:
+        array = np.ascontiguousarray(value, float)
+        return array.tolist() if array.size <= _FEW and array.size else {"array": to.arrays.put(array)}
+
+    def read(self, at: At) -> np.ndarray:
+        if isinstance(at.value, dict):
+            Record({"array": (Text(), REQUIRED)}).read(at)
+            key = at.inside("array")
+            array = at.document.arrays.get(key.value)
+            if array is None:
+                unknown = UnknownNameError("array in the archive", key.value, at.document.arrays.keys())
+                key.fail("the archive has no such array", allowed=unknown.allowed, do=unknown.do)
+        else:
+            self._check(at, 0)
+            try:
+                array = np.array(at.value, float)
+            except (ValueError, OverflowError):
+                at.fail("the rows of this array are not of one length")
+        if array.ndim != self.axes or array.dtype != np.float64 or not np.isfinite(array).all():
+            at.fail(
+                "this array is not possible here",
+                got=f"{array.dtype}, shape {array.shape}",
+                allowed=f"finite numbers, {self.axes} axes",
+            )
+        return array
+
+    def _check(self, at: At, axis: int) -> None:
+        if axis == self.axes:
+            Number().read(at)
+            return
+        for item in at.items("an array"):
+            self._check(item, axis + 1)
+
+
+class Record(Kind):
+    """An object with certain fields; those at their default are left out.
+
+    Args:
+        fields: name -> (kind, default or REQUIRED).
+        make: what is made of the values, by keyword; a dict if not given.
+    """
+
+    def __init__(self, fields: Mapping[str, tuple[Kind, Any]], make: Callable[..., Any] | None = None) -> None:
+        self.fields = dict(fields)
+        self.make = make
+
+    def write(self, value: Any, to: Document) -> Any:
+        found = {}
+        for name, (kind, default) in self.fields.items():
+            each = value[name] if isinstance(value, dict) else getattr(value, name)
+            if default is REQUIRED or (each is not default and repr(each) != repr(default)):
+                found[name] = kind.write(each, to)
+        return found
+
+    def read(self, at: At) -> Any:
+        if not isinstance(at.value, dict):
+            at.fail("this is not an object", allowed="{…} with " + ", ".join(self.fields))
+        return self.made(at, self.values(at, ()))
+
+    def values(self, at: At, others: tuple[str, ...]) -> dict[str, Any]:
+        """The fields; `others` may be there too."""
+        for key in at.value:
+            if key not in self.fields and key not in others:
+                unknown = UnknownNameError("field", key, (*self.fields, *others))
+                at.inside(key).fail("this field is not known", got=unknown.got, allowed=unknown.allowed, do=unknown.do)
+        found = {}
+        for name, (kind, default) in self.fields.items():
+            if name in at.value:
+                found[name] = kind.read(at.inside(name))
+            elif default is REQUIRED:
+                at.fail(f"the field {name!r} is missing", got=", ".join(map(repr, list(at.value)[:12])) or "{}")
+            else:
+                found[name] = default
+        return found
+
+    def made(self, at: At, values: dict[str, Any]) -> Any:
+        """What is made of the fields; what it refuses is reported here."""
+        if self.make is None:
+            return values
+        try:
+            return self.make(**values)
+        except ModelFileError:
+            raise
+        except LinkwiseError as error:
+            at.fail(error.what, got=error.got, allowed=error.allowed, do=error.do)
+
+
+class Tagged(Kind):
+    """An object with fields that all have, and others as its field ``type`` says: a dict with the one, and the other.
+
+    Args:
+        common: the fields that all have.
+        key: under which the other stands in the dict.
+        variants: type -> (class, record).
+        unstored: says why an object of another class cannot be written.
+    """
+
+    def __init__(
+        self,
+        common: Record,
+        key: str,
+        variants: Mapping[str, tuple[type, Record]],
+        unstored: Callable[[dict[str, Any]], str | None],
+    ) -> None:
+        self.common, self.key, self.variants, self.unstored = common, key, dict(variants), unstored
+        self.tags = {kind: tag for tag, (kind, _) in variants.items()}
+
+    def write(self, value: Any, to: Document) -> Any:
+        own = value[self.key]
+        reason = self.unstored(value)
+        if reason is not None or type(own) not in self.tags:
+            to.refused.append(reason or repr(own))
+            return None
+        tag = self.tags[type(own)]
+        return {"type": tag, **self.common.write(value, to), **self.variants[tag][1].write(own, to)}
+
+    def read(self, at: At) -> dict[str, Any]:
+        if not isinstance(at.value, dict) or "type" not in at.value:
+            at.fail("the field 'type' is missing", allowed=", ".join(self.variants))
+        tag = Text(tuple(self.variants)).read(at.inside("type"))
+        variant = self.variants[tag][1]
+        own = variant.values(at, ("type", *self.common.fields))
+        values = self.common.values(at, ("type", *variant.fields))
+        return {**values, self.key: variant.made(at, own)}

@@ -1,0 +1,291 @@
+"""A mechanism to the record of its file and back.
+
+In the file bodies are named where the mechanism numbers them, and what follows from the rest (numbers, places in q and
+v) is left out. All other numbers are kept to the last bit, so that the functions of the model that is read are those
+of the one that was written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from linkwise.algorithms.closure_solvers import BY_NUMBERS, TRACED
+from linkwise.errors import LinkwiseError, ModelFileError, UnknownNameError
+from linkwise.files.native.kinds import At
+from linkwise.files.native.schema import FORMAT, VERSION
+from linkwise.mechanism.closures.attach import closure_between, relation_between
+from linkwise.mechanism.closures.instances import ClosureInstance
+from linkwise.mechanism.closures.reference import Reference
+from linkwise.mechanism.description import Source
+from linkwise.mechanism.mechanism import Mechanism
+from linkwise.mechanism.numbering import numbered
+from linkwise.mechanism.parameters import check_names
+from linkwise.mechanism.pieces import Body, Frame, JointInstance
+
+__all__ = ["fields_of", "record_of"]
+
+_PER_FREEDOM = ("armature", "damping", "friction", "stiffness", "rest")
+
+
+def record_of(mechanism: Mechanism) -> dict[str, Any]:
+    """What the file of a mechanism holds, as its schema has it."""
+
+    def name(k: int) -> str:
+        return "world" if k < 0 else mechanism.bodies[k].name
+
+    bodies = []
+    for body, joint in zip(mechanism.bodies, mechanism.joints, strict=True):
+        plain = (0.0,) * joint.nv
+        numbers = {each: getattr(joint, each) for each in _PER_FREEDOM}
+        bodies.append(
+            {
+                **{each.name: getattr(body, each.name) for each in fields(body)},
+                "parent": name(body.parent),
+                "joint": {
+                    "name": joint.name,
+                    "kind": joint.type,
+                    "limits": joint.limits,
+                    "mimic": joint.mimic,
+                    # An empty tuple stands for zeros in a joint that was put together by hand.
+                    **{each: None if repr(found or plain) == repr(plain) else found for each, found in numbers.items()},
+                },
+            }
+        )
+    closures = []
+    for closure in mechanism.closures:
+        entry: dict[str, Any] = {"name": closure.name, "kind": closure.type}
+        if isinstance(closure, ClosureInstance):
+            for side in "ab":
+                body, placement, node = (getattr(closure, f"{each}_{side}") for each in ("body", "placement", "node"))
+                entry[side] = {"body": name(body), "placement": placement, "node": node}
+        closures.append(entry)
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": mechanism.name,
+        "gravity": mechanism.gravity,
+        "arrays": None,
+        "bodies": bodies,
+        "base_parts": mechanism.base_parts,
+        "base_visuals": mechanism.base_visuals,
+        "frames": [
+            {"name": each.name, "body": name(each.body), "placement": each.placement, "node": each.node}
+            for each in mechanism.frames
+        ],
+        "closures": closures,
+        "closure_solver": mechanism.closure_solver,
+        "closure_reference": mechanism.closure_reference,
+        "parameters": mechanism.parameter_names,
+        "actuators": mechanism.actuators,
+        "sensors": mechanism.sensors,
+        "springs": mechanism.springs,
+        "configurations": dict(mechanism.configurations),
+        "sweeps": getattr(mechanism, "sweeps", "auto"),
+    }
+
+
+def fields_of(record: dict[str, Any], at: At, source: Source | None) -> dict[str, Any]:
+    """The fields of the mechanism in a record that was read; `at` is where it stands, for the messages."""
+    bodies, joints = _tree(record["bodies"], at.inside("bodies"), source)
+    known = {"world": -1} | {body.name: body.index for body in bodies}
+    _check_mimics(joints, at)
+    placed, numbered_joints = numbered(bodies, joints)
+    frames = _frames(record["frames"], known, placed, at)
+    tree = Mechanism(
+        record["name"],
+        record["gravity"],
+        placed,
+        numbered_joints,
+        frames,
+        record["base_parts"],
+        tuple(replace(shape, source=source) for shape in record["base_visuals"]),
+    )
+    closed = _closed(tree, record["closures"], at)
+    whole = _equipped(closed, record, at)
+    return {each.name: getattr(whole, each.name) for each in fields(whole)} | {
+        "closure_solver": _solver(record["closure_solver"], at),
+        "closure_reference": _reference(closed, record["closure_reference"], at),
+        "parameter_names": _parameters(closed, record["parameters"], at),
+        "sweeps": record["sweeps"],
+    }
+
+
+def _tree(records: Any, at: At, source: Source | None) -> tuple[list[Body], list[JointInstance]]:
+    bodies: list[Body] = []
+    joints: list[JointInstance] = []
+    known = {"world": -1}
+    taken: set[str] = set()
+    for k, record in enumerate(records):
+        here = at.inside(k)
+        if record["name"] in known:
+            here.inside("name").fail("the name of a body is taken")
+        if record["parent"] not in known:
+            unknown = UnknownNameError("body before this one", record["parent"], known)
+            here.inside("parent").fail(
+                "the parent of a body does not stand before it", got=unknown.got, allowed=unknown.allowed
+            )
+        parent = known[record["parent"]]
+        _check_node(record["node"], parent, bodies, here)
+        written = record["joint"]
+        if written["name"] in taken:
+            here.inside("joint").fail("the name of a joint is taken", got=repr(written["name"]))
+        taken.add(written["name"])
+        if record["flexible"] is None and written["kind"].nv == 0:
+            here.inside("joint").fail(
+                "a rigid body that is fixed is a part of its parent", do="put its parts there, and a frame for its name"
+            )
+        joints.append(_joint(written, k, here.inside("joint")))
+        if record["flexible"] is not None and written["mimic"] is not None:
+            here.inside("joint").fail("the joint of a flexible body cannot follow another")
+        body = Body(
+            record["name"],
+            k,
+            parent,
+            record["placement"],
+            record["parts"],
+            tuple(replace(shape, source=source) for shape in record["visuals"]),
+            tuple(replace(shape, source=source) for shape in record["collisions"]),
+            record["joint_frame"],
+            record["node"],
+            record["flexible"],
+        )
+        for part in body.parts:
+            _check_node(part.node, k, [*bodies, body], here)
+        known[body.name] = k
+        bodies.append(body)
+    return bodies, joints
+
+
+def _joint(record: dict[str, Any], index: int, at: At) -> JointInstance:
+    kind = record["kind"]
+    given: dict[str, tuple[float, ...]] = {}
+    for each in _PER_FREEDOM:
+        values = record[each]
+        if values is not None and len(values) != kind.nv:
+            at.inside(each).fail("this is not one number for each freedom", allowed=f"{kind.nv} numbers")
+        given[each] = (0.0,) * kind.nv if values is None else values
+    limits = record["limits"]
+    if limits and len(limits) != kind.nv:
+        at.inside("limits").fail("these are not limits for each freedom", allowed=f"{kind.nv}, or none")
+    if kind.nq != kind.nv and (any(np.isfinite((x.lower, x.upper)).any() for x in limits) or any(given["stiffness"])):
+        at.fail(f"a joint of type {at.value['type']!r} has no limits of position and no springs")
+    nowhere = slice(0, 0)
+    return JointInstance(
+        record["name"], index, kind, nowhere, nowhere, limits, given["armature"], given["damping"], given["friction"],
+        record["mimic"], given["stiffness"], given["rest"],
+    )  # fmt: skip
+
+
+def _check_mimics(joints: list[JointInstance], at: At) -> None:
+    leaders = {joint.name: joint for joint in joints}
+    for k, joint in enumerate(joints):
+        if joint.mimic is None:
+            continue
+        leader = leaders.get(joint.mimic.joint)
+        one = joint.nq == joint.nv == 1
+        if not one or leader is None or leader.mimic is not None or not leader.nq == leader.nv == 1:
+            at.inside("bodies").inside(k).inside("joint").inside("mimic").fail(
+                "a joint of one freedom follows another that has one and follows none"
+            )
+
+
+def _check_node(node: int, body: int, bodies: list[Body] | tuple[Body, ...], at: At) -> None:
+    flexible = bodies[body].flexible if body >= 0 else None
+    most = 0 if flexible is None else len(flexible.nodes) - 1
+    if node > most:
+        at.fail("there is no such node", got=f"node {node}", allowed=f"0 to {most}" if most else "0: the body is rigid")
+
+
+def _frames(records: Any, known: dict[str, int], bodies: tuple[Body, ...], at: At) -> tuple[Frame, ...]:
+    found = []
+    taken = set(known)
+    for k, record in enumerate(records):
+        here = at.inside("frames").inside(k)
+        if record["name"] in taken:
+            here.fail("the name of a frame is taken")
+        taken.add(record["name"])
+        if record["body"] not in known:
+            unknown = UnknownNameError("body", record["body"], known)
+            here.fail("there is no such body", got=unknown.got, allowed=unknown.allowed, do=unknown.do)
+        _check_node(record["node"], known[record["body"]], bodies, here)
+        found.append(Frame(record["name"], known[record["body"]], record["placement"], record["node"]))
+    return tuple(found)
+
+
+def _closed(mechanism: Mechanism, records: Any, at: At) -> Mechanism:
+    names: set[str] = set()
+    found: list[Any] = []
+    for k, record in enumerate(records):
+        here = at.inside("closures").inside(k)
+        if record["name"] in names:
+            here.fail("the name of a closure is taken")
+        names.add(record["name"])
+        try:
+            if "a" not in record:
+                found.append(relation_between(mechanism, record["name"], record["kind"]))
+                continue
+            a, b = record["a"], record["b"]
+            nodes = [_node_key(mechanism, side, here) for side in (a, b)]
+            made = closure_between(
+                mechanism, record["name"], a["body"], a["placement"], b["body"], b["placement"], record["kind"], *nodes
+            )
+        except ModelFileError:
+            raise
+        except LinkwiseError as error:
+            here.fail(error.what, got=error.got, allowed=error.allowed, do=error.do)
+        # To the last bit: checking a pose may turn it by a rounding.
+        found.append(replace(made, placement_a=a["placement"], placement_b=b["placement"]))
+    return replace(mechanism, closures=tuple(found))
+
+
+def _equipped(mechanism: Mechanism, record: dict[str, Any], at: At) -> Mechanism:
+    """With what drives and measures it, and its named configurations."""
+    for what in ("actuators", "sensors", "springs"):
+        try:
+            mechanism = getattr(mechanism, f"with_{what}")(record[what])
+        except LinkwiseError as error:
+            at.inside(what).fail(error.what, got=error.got, allowed=error.allowed, do=error.do)
+    for name, q in record["configurations"].items():
+        try:
+            mechanism = mechanism.with_configuration(name, q)
+        except LinkwiseError as error:
+            at.inside("configurations").inside(name).fail(error.what, got=error.got, allowed=error.allowed, do=error.do)
+    return mechanism
+
+
+def _node_key(mechanism: Mechanism, place: dict[str, Any], at: At) -> Any:
+    known = {"world": -1} | {body.name: body.index for body in mechanism.bodies}
+    if place["body"] not in known:
+        unknown = UnknownNameError("body", place["body"], known)
+        at.fail("there is no such body", got=unknown.got, allowed=unknown.allowed, do=unknown.do)
+    body = known[place["body"]]
+    _check_node(place["node"], body, mechanism.bodies, at)
+    flexible = mechanism.bodies[body].flexible if place["node"] else None
+    return None if flexible is None else flexible.nodes[place["node"]].key
+
+
+def _solver(name: str, at: At) -> str:
+    if name not in (*TRACED, *BY_NUMBERS):
+        unknown = UnknownNameError("closure solver", name, (*TRACED, *BY_NUMBERS))
+        at.inside("closure_solver").fail("this solver is not known", allowed=unknown.allowed, do=unknown.do)
+    return name
+
+
+def _reference(mechanism: Mechanism, record: dict[str, Any] | None, at: At) -> Reference | None:
+    if record is None:
+        return None
+    if len(record["q"]) != mechanism.nq or any(k >= mechanism.nv for k in record["independent"]):
+        at.inside("closure_reference").fail(
+            "this does not fit the mechanism", allowed=f"q of {mechanism.nq} numbers, places below {mechanism.nv}"
+        )
+    return Reference(**record)
+
+
+def _parameters(mechanism: Mechanism, names: tuple[str, ...], at: At) -> tuple[str, ...]:
+    try:
+        return check_names(mechanism, names)
+    except LinkwiseError as error:
+        at.inside("parameters").fail(error.what, got=error.got, allowed=error.allowed, do=error.do)

@@ -1,0 +1,466 @@
+"""What a native file holds, as records; ``docs/guide/native_file.md`` has it to be read.
+
+A change that older readers would misunderstand needs a new VERSION, and a way to read the old one.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import linkwise.joints as joints
+from linkwise.errors import InputError
+from linkwise.files.native.kinds import (
+    REQUIRED,
+    At,
+    Document,
+    Flag,
+    Kind,
+    ListOf,
+    Number,
+    Numbers,
+    OrNone,
+    Pose,
+    Record,
+    Table,
+    Tagged,
+    Tensor,
+    Text,
+    Whole,
+)
+from linkwise.flexible.body import FlexibleBody, FlexibleNode
+from linkwise.flexible.choice import BOUNDARIES
+from linkwise.flexible.integrals import ModalIntegrals
+from linkwise.flexible.reduction import Reduction
+from linkwise.mechanism import closures
+from linkwise.mechanism.actuation import (
+    EVERYWHERE,
+    SENSOR_KINDS,
+    Activation,
+    Actuator,
+    FrameTransmission,
+    JointTransmission,
+    PathTransmission,
+    Sensor,
+    Spring,
+)
+from linkwise.mechanism.description import Geometry, JointLimits, Mimic
+from linkwise.mechanism.pieces import IDENTITY, Part
+
+__all__ = ["FORMAT", "MODEL", "VERSION"]
+
+FORMAT = "linkwise model"
+VERSION = 1
+"""Of the files written; read are this one and those before."""
+
+_ONE = (1.0, 1.0, 1.0)
+_NONE: tuple[Any, ...] = ()
+_SAME = 1e-12  # how far an axis may be from length one: the rounding of numbers
+
+
+class _Key(Kind):
+    """The name or number of a node."""
+
+    def write(self, value: Any, to: Document) -> Any:
+        return value if isinstance(value, str) else int(value)
+
+    def read(self, at: At) -> Any:
+        return Text().read(at) if isinstance(at.value, str) else Whole(-(2**31)).read(at)
+
+
+class _Outcome(Kind):
+    """A row of a report: values of several kinds."""
+
+    def __init__(self, *kinds: Kind) -> None:
+        self.kinds = kinds
+
+    def write(self, value: Any, to: Document) -> Any:
+        return [kind.write(each, to) for kind, each in zip(self.kinds, value, strict=True)]
+
+    def read(self, at: At) -> Any:
+        items = at.items("this")
+        if len(items) != len(self.kinds):
+            at.fail("this has the wrong length", allowed=f"{len(self.kinds)} values")
+        return tuple(kind.read(item) for kind, item in zip(self.kinds, items, strict=True))
+
+
+def _exact(kind: type, **given: Any) -> Any:
+    """An object with these numbers to the last bit: what its class would make of length one is that already."""
+    made = kind(**given)
+    for name, value in given.items():
+        own = getattr(made, "axis" if kind in (joints.Planar,) else name)
+        if own == value:
+            continue
+        if not isinstance(value, tuple) or max(abs(a - b) for a, b in zip(own, value, strict=True)) > _SAME:
+            raise InputError(f"the {name} is not of length one", got=str(value), do=f"write {list(own)}")
+        object.__setattr__(made, "axis" if kind in (joints.Planar,) else name, value)
+    return made
+
+
+def _of(kind: type, **fields: tuple[Kind, Any]) -> tuple[type, Record]:
+    return kind, Record(fields, lambda **given: _exact(kind, **given))
+
+
+_AXIS = (Numbers(3), REQUIRED)
+
+JOINTS: dict[str, tuple[type, Record]] = {
+    "revolute": _of(joints.Revolute, axis=_AXIS),
+    "prismatic": _of(joints.Prismatic, axis=_AXIS),
+    "helical": _of(joints.Helical, pitch=(Number(), REQUIRED), axis=_AXIS),
+    "cylindrical": _of(joints.Cylindrical, axis=_AXIS),
+    "universal": _of(joints.Universal, axis1=_AXIS, axis2=_AXIS),
+    "planar": (joints.Planar, Record({"axis": _AXIS}, lambda axis: _exact(joints.Planar, normal=axis))),
+    "spherical": _of(joints.Spherical),
+    "free": _of(joints.Free),
+    "fixed": _of(joints.Fixed),
+}
+
+CLOSURES: dict[str, tuple[type, Record]] = {
+    "weld": _of(closures.WeldClosure),
+    "revolute": _of(closures.RevoluteClosure, axis=_AXIS),
+    "prismatic": _of(closures.PrismaticClosure, axis=_AXIS),
+    "helical": _of(closures.HelicalClosure, pitch=(Number(), REQUIRED), axis=_AXIS),
+    "cylindrical": _of(closures.CylindricalClosure, axis=_AXIS),
+    "universal": _of(closures.UniversalClosure, axis1=_AXIS, axis2=_AXIS),
+    "planar": _of(closures.PlanarClosure, normal=_AXIS),
+    "spherical": _of(closures.SphericalClosure),
+    "point_on_plane": _of(closures.PointOnPlane, normal=_AXIS),
+    "distance": _of(closures.Distance, length=(Number(), REQUIRED)),
+    "rolling": _of(
+        closures.Rolling,
+        radius=(Number(), REQUIRED),
+        axis=(OrNone(Numbers(3)), None),
+        normal=(Numbers(3), (0.0, 0.0, 1.0)),
+    ),
+}
+
+
+def _coupling(joints: tuple[str, ...], coefficients: tuple[float, ...], offset: float) -> closures.Coupling:
+    if len(set(joints)) != len(coefficients) or len(joints) != len(coefficients):
+        raise InputError("a coupling has one coefficient for each joint, each once", got=f"{joints}, {coefficients}")
+    return closures.Coupling(dict(zip(joints, coefficients, strict=True)), offset)
+
+
+def _polynomial(
+    joints: tuple[str, ...],
+    left: tuple[float, ...],
+    right: tuple[float, ...],
+    polynomial: tuple[float, ...],
+    start: float,
+) -> closures.PolynomialCoupling:
+    n = len(left)
+    if len(set(joints)) != n + len(right) or len(joints) != n + len(right):
+        raise InputError("a coupling has one coefficient for each joint, each once", got=f"{joints}, {left}, {right}")
+    sides = dict(zip(joints[:n], left, strict=True)), dict(zip(joints[n:], right, strict=True))
+    return closures.PolynomialCoupling(*sides, polynomial, start)
+
+
+RELATIONS: dict[str, tuple[type, Record]] = {
+    "polynomial": (
+        closures.PolynomialCoupling,
+        Record(
+            {
+                "joints": (ListOf(Text()), REQUIRED),
+                "left": (Numbers(), REQUIRED),
+                "right": (Numbers(), REQUIRED),
+                "polynomial": (Numbers(), REQUIRED),
+                "start": (Number(), 0.0),
+            },
+            _polynomial,
+        ),
+    ),
+    "coupling": (
+        closures.Coupling,
+        Record(
+            {"joints": (ListOf(Text()), REQUIRED), "coefficients": (Numbers(), REQUIRED), "offset": (Number(), 0.0)},
+            _coupling,
+        ),
+    ),
+}
+
+GEOMETRY = Record(
+    {
+        "kind": (Text(("mesh", "box", "sphere", "cylinder", "capsule")), REQUIRED),
+        "size": (Numbers(), _NONE),
+        "mesh": (OrNone(Text()), None),
+        "scale": (Numbers(3), _ONE),
+        "placement": (Pose(), IDENTITY),
+        "name": (Text(), REQUIRED),
+        "rgba": (OrNone(Numbers(4)), None),
+    },
+    lambda **given: _geometry(**given),
+)
+_SIZES = {"mesh": 0, "box": 3, "sphere": 1, "cylinder": 2, "capsule": 2}
+
+
+def _geometry(**given: Any) -> Geometry:
+    kind = given["kind"]
+    if len(given["size"]) != _SIZES[kind] or (kind == "mesh") != (given["mesh"] is not None):
+        raise InputError(
+            f"a shape of kind {kind!r} has {_SIZES[kind]} numbers as its size, and a mesh if it is one",
+            got=f"size {given['size']}, mesh {given['mesh']!r}"[:100],
+        )
+    return Geometry(**given)
+
+
+PART = Record(
+    {
+        "name": (Text(), REQUIRED),
+        "placement": (Pose(), IDENTITY),
+        "mass": (Number(0.0), 0.0),
+        "com": (Numbers(3), (0.0, 0.0, 0.0)),
+        "inertia": (Numbers(6), (0.0,) * 6),
+        "node": (Whole(), 0),
+    },
+    Part,
+)
+
+LIMITS = Record(
+    {
+        "lower": (Number(), -math.inf),
+        "upper": (Number(), math.inf),
+        "velocity": (Number(0.0), math.inf),
+        "effort": (Number(0.0), math.inf),
+    },
+    JointLimits,
+)
+
+MIMIC = Record({"joint": (Text(), REQUIRED), "multiplier": (Number(), 1.0), "offset": (Number(), 0.0)}, Mimic)
+
+JOINT = Tagged(
+    Record(
+        {
+            "name": (Text(), REQUIRED),
+            "limits": (ListOf(LIMITS), _NONE),
+            "armature": (Numbers(low=0.0), None),
+            "damping": (Numbers(low=0.0), None),
+            "friction": (Numbers(low=0.0), None),
+            "stiffness": (Numbers(low=0.0), None),
+            "rest": (Numbers(), None),
+            "mimic": (OrNone(MIMIC), None),
+        }
+    ),
+    "kind",
+    JOINTS,
+    lambda joint: None if type(joint["kind"]) in {kind for kind, _ in JOINTS.values()}
+    else f"joint {joint['name']!r}: {joint['kind']!r} is a program",
+)  # fmt: skip
+
+NODE = Record(
+    {
+        "number": (Whole(-(2**31)), REQUIRED),
+        "name": (OrNone(Text()), None),
+        "position": (Tensor(1), REQUIRED),
+        "Gamma": (Tensor(2), REQUIRED),
+        "Lambda": (Tensor(2), REQUIRED),
+        "Q": (Tensor(3), REQUIRED),
+    }
+)
+
+_INTEGRAL_AXES = {
+    "h0": 1, "h1": 2, "S0": 2, "X": 3, "J0": 2, "J1": 3, "J2": 4, "A0": 2, "A1": 3, "Me": 2, "a": 3, "B": 4,
+}  # fmt: skip
+INTEGRALS = Record(
+    {"mass": (Number(0.0), REQUIRED)} | {name: (Tensor(axes), REQUIRED) for name, axes in _INTEGRAL_AXES.items()}
+)
+
+REDUCTION = Record(
+    {
+        "boundary": (Text(), REQUIRED),
+        "dofs": (Whole(), REQUIRED),
+        "kept_hz": (Numbers(), _NONE),
+        "dropped_hz": (Numbers(), _NONE),
+        "effective_mass": (Numbers(), _NONE),
+        "static_error": (ListOf(_Outcome(_Key(), Number())), _NONE),
+        "gain_error": (OrNone(Number()), None),
+        "contributions": (ListOf(_Outcome(Number(), Number(), Flag())), _NONE),
+    },
+    Reduction,
+)
+
+
+def _flexible(nodes: tuple[dict[str, Any], ...], integrals: dict[str, Any], **given: Any) -> FlexibleBody:
+    K = given["stiffness"]
+    m = len(K)
+    sizes = {1: (3,), 2: (3, m), 3: (3, m, m), 4: (3, 3, m, m)}
+    shapes = {name: sizes[axes] for name, axes in _INTEGRAL_AXES.items()} | {
+        "S0": (3, 3), "J0": (3, 3), "X": (3, 3, m), "J1": (3, 3, m), "Me": (m, m),
+    }  # fmt: skip
+    found = {f"the integral {name}": (integrals[name], shape) for name, shape in shapes.items()}
+    found |= {name: (given[name], (m, m)) for name in ("stiffness", "damping")}
+    for k, node in enumerate(nodes):
+        wanted = (("position", (3,)), ("Gamma", (3, m)), ("Lambda", (3, m)), ("Q", (3, m, m)))
+        found |= {f"{name} of node {k}": (node[name], shape) for name, shape in wanted}
+    for name, (array, shape) in found.items():
+        if array.shape != shape:
+            raise InputError(f"{name} has the wrong shape", got=str(array.shape), allowed=f"{shape}: {m} modes")
+    if not m or integrals["mass"] == 0.0:
+        raise InputError("a flexible body has modes and a mass", got=f"{m} modes, {integrals['mass']} kg")
+    numbers = [node["number"] for node in nodes]
+    names = [node["name"] for node in nodes if node["name"] is not None]
+    if len(set(numbers)) < len(numbers) or len(set(names)) < len(names):
+        raise InputError("two nodes of a flexible body have one name", got=f"{numbers[:12]}, {names[:12]}")
+    return FlexibleBody(
+        nodes=tuple(FlexibleNode(**node) for node in nodes), integrals=ModalIntegrals(**integrals), **given
+    )
+
+
+FLEXIBLE = Record(
+    {
+        "boundary": (Text(tuple(BOUNDARIES)), REQUIRED),
+        "stiffening": (Flag(), REQUIRED),
+        "nodes": (ListOf(NODE), REQUIRED),
+        "stiffness": (Tensor(2), REQUIRED),
+        "damping": (Tensor(2), REQUIRED),
+        "integrals": (INTEGRALS, REQUIRED),
+        "reduction": (OrNone(REDUCTION), None),
+    },
+    _flexible,
+)
+
+BODY = Record(
+    {
+        "name": (Text(), REQUIRED),
+        "parent": (Text(), "world"),
+        "placement": (Pose(), IDENTITY),
+        "joint_frame": (Pose(), IDENTITY),
+        "node": (Whole(), 0),
+        "joint": (JOINT, REQUIRED),
+        "parts": (ListOf(PART), _NONE),
+        "flexible": (OrNone(FLEXIBLE), None),
+        "visuals": (ListOf(GEOMETRY), _NONE),
+        "collisions": (ListOf(GEOMETRY), _NONE),
+    }
+)
+
+FRAME = Record(
+    {"name": (Text(), REQUIRED), "body": (Text(), "world"), "placement": (Pose(), IDENTITY), "node": (Whole(), 0)}
+)
+
+PLACE = Record({"body": (Text(), "world"), "placement": (Pose(), IDENTITY), "node": (Whole(), 0)})
+
+
+def _unstored(value: dict[str, Any]) -> str | None:
+    kind = value["kind"]
+    known = {each for each, _ in (*CLOSURES.values(), *RELATIONS.values())}
+    if type(kind) not in known or callable(getattr(kind, "length", None)):
+        return f"closure {value['name']!r}: {type(kind).__name__} holds a function, which is a program"
+    return None
+
+
+CLOSURE = Tagged(
+    Record({"name": (Text(), REQUIRED), "a": (PLACE, REQUIRED), "b": (PLACE, REQUIRED)}), "kind", CLOSURES, _unstored
+)
+RELATION = Tagged(Record({"name": (Text(), REQUIRED)}), "kind", RELATIONS, _unstored)
+
+
+class _Closing(Kind):
+    """A closure between two places, or a relation between joints."""
+
+    def write(self, value: Any, to: Document) -> Any:
+        return (CLOSURE if "a" in value else RELATION).write(value, to)
+
+    def read(self, at: At) -> Any:
+        related = isinstance(at.value, dict) and at.value.get("type") in list(RELATIONS)
+        return (RELATION if related else CLOSURE).read(at)
+
+
+class _Range(Kind):
+    """Two numbers, the first not above the second; null for an end that is not there."""
+
+    def write(self, value: Any, to: Document) -> Any:
+        return [None if math.isinf(x) else float(x) for x in value]
+
+    def read(self, at: At) -> tuple[float, float]:
+        items = at.items("a range")
+        if len(items) != 2:
+            at.fail("a range has two ends", allowed="[low, high], null for none")
+        low, high = (OrNone(Number()).read(item) for item in items)
+        return (-math.inf if low is None else low, math.inf if high is None else high)
+
+
+class _Transmission(Kind):
+    """Along joints, at a frame, or from frame to frame."""
+
+    joints = Record({"gears": (ListOf(_Outcome(Text(), Numbers())), REQUIRED)}, JointTransmission)
+    frame = Record({"frame": (Text(), REQUIRED), "wrench": (Numbers(6), REQUIRED)}, FrameTransmission)
+    path = Record({"paths": (ListOf(_Outcome(ListOf(Text()), Number())), REQUIRED)}, PathTransmission)
+
+    def write(self, value: Any, to: Document) -> Any:
+        kinds = {JointTransmission: self.joints, FrameTransmission: self.frame, PathTransmission: self.path}
+        return kinds[type(value)].write(value, to)
+
+    def read(self, at: At) -> Any:
+        keys = at.value if isinstance(at.value, dict) else ()
+        return (self.joints if "gears" in keys else self.path if "paths" in keys else self.frame).read(at)
+
+
+ACTIVATION = Record(
+    {
+        "kind": (Text(("integrator", "filter")), REQUIRED),
+        "time_constant": (Number(), 1.0),
+        "range": (_Range(), EVERYWHERE),
+    },
+    Activation,
+)
+ACTUATOR = Record(
+    {
+        "name": (Text(), REQUIRED),
+        "transmission": (_Transmission(), REQUIRED),
+        "gain": (Numbers(3), (1.0, 0.0, 0.0)),
+        "bias": (Numbers(3), (0.0, 0.0, 0.0)),
+        "control_range": (_Range(), EVERYWHERE),
+        "force_range": (_Range(), EVERYWHERE),
+        "activation": (OrNone(ACTIVATION), None),
+    },
+    Actuator,
+)
+SPRING = Record(
+    {
+        "name": (Text(), REQUIRED),
+        "transmission": (_Transmission(), REQUIRED),
+        "stiffness": (Number(0.0), 0.0),
+        "damping": (Number(0.0), 0.0),
+        "rest": (_Range(), (0.0, 0.0)),
+    },
+    Spring,
+)
+SENSOR = Record(
+    {
+        "name": (Text(), REQUIRED),
+        "kind": (Text(tuple(SENSOR_KINDS)), REQUIRED),
+        "target": (Text(), ""),
+        "reference": (OrNone(Text()), None),
+        "noise": (Number(0.0), 0.0),
+        "cutoff": (Number(0.0), 0.0),
+        "field": (Numbers(3), (0.0, 0.0, 0.0)),
+    },
+    Sensor,
+)
+
+REFERENCE = Record({"q": (Numbers(), REQUIRED), "t": (Number(), 0.0), "independent": (ListOf(Whole()), _NONE)})
+
+ARCHIVE = Record({"file": (Text(), REQUIRED), "sha256": (Text(), REQUIRED)})
+
+MODEL = Record(
+    {
+        "format": (Text((FORMAT,)), REQUIRED),
+        "version": (Whole(1), REQUIRED),
+        "name": (Text(), REQUIRED),
+        "gravity": (Numbers(3), REQUIRED),
+        "arrays": (OrNone(ARCHIVE), None),
+        "bodies": (ListOf(BODY), REQUIRED),
+        "base_parts": (ListOf(PART), _NONE),
+        "base_visuals": (ListOf(GEOMETRY), _NONE),
+        "frames": (ListOf(FRAME), _NONE),
+        "closures": (ListOf(_Closing()), _NONE),
+        "closure_solver": (Text(), "auto"),
+        "closure_reference": (OrNone(REFERENCE), None),
+        "parameters": (ListOf(Text()), _NONE),
+        "actuators": (ListOf(ACTUATOR), _NONE),
+        "sensors": (ListOf(SENSOR), _NONE),
+        "springs": (ListOf(SPRING), _NONE),
+        "configurations": (Table(Numbers()), {}),
+        "sweeps": (Text(("auto", "rolled", "unrolled")), "auto"),
+    }
+)

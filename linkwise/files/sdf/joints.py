@@ -1,0 +1,211 @@
+"""Joints: their types, axes, limits and springs.
+
+An axis is written in the joint's frame, and used to be written in the model's: always up to version 1.4, with
+``use_parent_model_frame`` in 1.5 and 1.6; since 1.7 ``expressed_in`` names any frame.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from linkwise.errors import InputError, UnknownNameError
+from linkwise.files.description import JointType, JointWritten, Vector
+from linkwise.files.sdf.places import Place, body_of, relative_pose
+from linkwise.files.tree import WORLD
+from linkwise.files.values import Values, bound, shown
+from linkwise.files.xml import Element
+from linkwise.mechanism.description import JointLimits, Mimic
+
+__all__ = ["Ends", "axis_of", "ends_of", "is_loop_joint", "read_joint"]
+
+_TYPES: dict[str, JointType] = {
+    "revolute": "revolute",
+    "continuous": "revolute",
+    "prismatic": "prismatic",
+    "screw": "helical",
+    "piston": "cylindrical",
+    "universal": "universal",
+    "revolute2": "universal",
+    "ball": "spherical",
+    "fixed": "fixed",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ends:
+    """The two links of a joint; the frames that the file names may be others on them."""
+
+    parent: Place
+    child: Place
+
+
+def ends_of(place: Place) -> Ends:
+    """Which links a joint connects."""
+    scope, element = place.scope, place.at
+    values, of = scope.values, f"joint {shown(place.name)}"
+    child_at = values.required_child(element, "child", of=of)
+    child_name = values.content(child_at, of=of)
+    if child_name == WORLD:
+        values.fail(f"the child of {of} is the world, which does not move", child_at, do="swap parent and child")
+    child = body_of(scope.find(child_name, child_at, f"the child of {of}"))
+    parent_at = values.required_child(element, "parent", of=of)
+    parent_name = values.content(parent_at, of=of)
+    if parent_name == WORLD:
+        parent = _world(place)
+    else:
+        parent = body_of(scope.find(parent_name, parent_at, f"the parent of {of}"))
+    if parent is child:
+        values.fail(f"{of} connects a link with itself", element, got=f"parent and child are on {parent.name!r}")
+    if child.kind == WORLD:
+        values.fail(f"the child of {of} is fixed to the world, which does not move", child_at, do="swap the two")
+    return Ends(parent, child)
+
+
+def read_joint(place: Place, ends: Ends, file: str | None) -> JointWritten:
+    """A joint that is no gearbox; `file` where it is not that of the description."""
+    element, values = place.at, place.scope.values
+    of = f"joint {shown(place.name)}"
+    written = values.text(element, "type", of=of).strip()
+    if written not in _TYPES:
+        unknown = UnknownNameError("joint type", written, (*_TYPES, "gearbox"))
+        values.fail(f"{of} has an unknown type", element, got=shown(written), allowed=unknown.allowed, do=unknown.do)
+    kind = _TYPES[written]
+    joint = JointWritten(
+        place.name,
+        element.line,
+        kind,
+        ends.parent.name,
+        ends.child.name,
+        relative_pose(place, ends.parent),
+        joint_frame=relative_pose(place, ends.child),
+        file=file,
+    )
+    if kind == "fixed":
+        return joint
+    if kind == "spherical":  # its axis says nothing, but some files have the damping there
+        axis = values.child(element, "axis")
+        return joint if axis is None else replace(joint, damping=_Axis(axis, place, of).damping)
+    first = _Axis(values.required_child(element, "axis", of=of), place, of)
+    joint = replace(joint, axis=axis_of(place, "axis", of), **first.parts(bounded=written != "continuous"))
+    if kind == "helical":
+        return replace(joint, pitch=_pitch(element, values, of))
+    if kind == "cylindrical":  # turn and slide; what the file says is about the slide
+        parts: dict[str, Any] = {
+            name: _second_only(value) for name, value in first.parts(bounded=True).items() if name != "mimic"
+        }
+        return replace(joint, mimic=None, **parts)
+    if kind == "universal":
+        second = _Axis(values.required_child(element, "axis2", of=of), place, of)
+        both: dict[str, Any] = {
+            name: (one, other)
+            for (name, one), other in zip(first.parts().items(), second.parts().values(), strict=True)
+        }
+        if any(both.pop("mimic")):
+            values.fail(f"{of} follows another, but a joint of two axes cannot", element)
+        return replace(joint, axis2=axis_of(place, "axis2", of), mimic=None, **both)
+    return joint
+
+
+def axis_of(place: Place, tag: str, of: str) -> Vector:
+    """A unit vector in the joint's frame."""
+    scope, values = place.scope, place.scope.values
+    axis = values.required_child(place.at, tag, of=of)
+    at = values.child(axis, "xyz")
+    xyz: tuple[float, ...] = (0.0, 0.0, 1.0) if at is None or not at.text else values.content_vector(at, of=of)
+    frame = "" if at is None else at.attributes.get("expressed_in", "").strip()
+    if not frame and scope.version <= (1, 6):
+        model = values.child_flag(axis, "use_parent_model_frame", scope.version <= (1, 4), of=of)
+        frame = "__model__" if model else ""
+    if frame:
+        base = scope.find(frame, axis, f"the frame of <{tag}> of {of}")
+        x, y, z = (relative_pose(base, place)[:3, :3] @ xyz).tolist()
+        xyz = (x, y, z)
+    return values.direction(xyz, axis, of=of, do="write <xyz>0 0 1</xyz>")
+
+
+def is_loop_joint(place: Place) -> bool:
+    """Whether the file asks for the loop to be opened here."""
+    values, of = place.scope.values, f"joint {shown(place.name)}"
+    physics = values.child(place.at, "physics")
+    simbody = None if physics is None else values.child(physics, "simbody")
+    return simbody is not None and values.child_flag(simbody, "must_be_loop_joint", False, of=of)
+
+
+class _Axis:
+    """What an ``<axis>`` says beside its direction."""
+
+    def __init__(self, element: Element, place: Place, of: str) -> None:
+        self.element, self.place, self.of = element, place, of
+        self.values = place.scope.values
+        self.dynamics = self.values.child(element, "dynamics") or Element("dynamics", {}, element.line)
+
+    @property
+    def damping(self) -> float:
+        return self.values.child_number(self.dynamics, "damping", 0.0, of=self.of)
+
+    def parts(self, *, bounded: bool = True) -> dict[str, Any]:
+        """The fields of a joint."""
+        number = self.values.child_number
+        return {
+            "limits": self._limits(bounded),
+            "damping": self.damping,
+            "friction": number(self.dynamics, "friction", 0.0, of=self.of),
+            "stiffness": number(self.dynamics, "spring_stiffness", 0.0, of=self.of),
+            "rest": number(self.dynamics, "spring_reference", 0.0, of=self.of),
+            "mimic": self._mimic(),
+        }
+
+    def _limits(self, bounded: bool) -> JointLimits:
+        at = self.values.child(self.element, "limit") or Element("limit", {}, self.element.line)
+        lower, upper, velocity, effort = (
+            bound(self.values.child_number(at, tag, usual, of=self.of, infinite=True))
+            for tag, usual in (("lower", -math.inf), ("upper", math.inf), ("velocity", math.inf), ("effort", math.inf))
+        )
+        if not bounded:
+            lower, upper = -math.inf, math.inf
+        velocity, effort = (math.inf if x < 0.0 else x for x in (velocity, effort))
+        try:
+            return JointLimits(lower, upper, velocity, effort)
+        except InputError as error:
+            self.values.fail(f"{self.of}: {error.what}", at, got=error.got, allowed=error.allowed, do=error.do)
+
+    def _mimic(self) -> Mimic | None:
+        """Follower = multiplier (leader - reference) + offset."""
+        at = self.values.child(self.element, "mimic")
+        if at is None:
+            return None
+        name = self.values.text(at, "joint", of=self.of).strip()
+        leader = self.place.scope.find(name, at, f"the joint that {self.of} follows")
+        if leader.kind != "joint" or at.attributes.get("axis", "axis") != "axis":
+            self.values.fail(f"{self.of} follows what is not a joint of one axis", at, got=shown(name))
+        multiplier, offset, reference = (
+            self.values.child_number(at, tag, usual, of=self.of)
+            for tag, usual in (("multiplier", 1.0), ("offset", 0.0), ("reference", 0.0))
+        )
+        return Mimic(leader.name, multiplier, offset - multiplier * reference)
+
+
+def _pitch(element: Element, values: Values, of: str) -> float:
+    """M per rad. ``screw_thread_pitch`` is in m per turn; the older ``thread_pitch`` in rad per m, left-handed."""
+    if values.child(element, "screw_thread_pitch") is not None:
+        return values.child_number(element, "screw_thread_pitch", of=of) / (2.0 * math.pi)
+    old = values.child(element, "thread_pitch")
+    if old is None:
+        values.fail(f"{of} has no pitch", element, do="write <screw_thread_pitch>, in m for each turn")
+    pitch = values.child_number(element, "thread_pitch", of=of)
+    if abs(pitch) < 1e-30:
+        values.fail(f"{of} has a thread_pitch of zero", old, got=pitch, allowed="rad per m, as it is read")
+    return -1.0 / pitch
+
+
+def _second_only(value: Any) -> tuple[Any, Any]:
+    return (JointLimits(), value) if isinstance(value, JointLimits) else (0.0, value)
+
+
+def _world(place: Place) -> Place:
+    at = place
+    while at.kind != WORLD:
+        at = at.scope.place if at.kind != "model" or at.base is None else at.base
+    return at

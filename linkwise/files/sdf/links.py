@@ -1,0 +1,121 @@
+"""Masses and shapes of links."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from linkwise.errors import ModelWarning
+from linkwise.files.colours import sdf_colour
+from linkwise.files.description import LinkWritten
+from linkwise.files.sdf.places import Place, Scope, relative_pose
+from linkwise.files.sdf.poses import read_pose
+from linkwise.files.values import Values, shown
+from linkwise.files.xml import Element
+from linkwise.mechanism.description import Geometry
+from linkwise.mechanism.placement import Array
+
+__all__ = ["read_link"]
+
+_MOMENTS = {"ixx": 1.0, "iyy": 1.0, "izz": 1.0, "ixy": 0.0, "ixz": 0.0, "iyz": 0.0}
+"""What the format gives each where the file does not."""
+_NOT_DRAWN = frozenset(("plane", "heightmap", "image", "polyline", "ellipsoid", "cone", "empty"))
+
+
+def read_link(place: Place, file: str | None, warnings: list[ModelWarning]) -> LinkWritten:
+    """A link; `file` where it is not that of the description."""
+    values, element = place.scope.values, place.at
+    of = f"link {shown(place.name)}"
+    mass, com, inertia = _inertial(element, values, of)
+    if not values.child_flag(element, "gravity", True, of=of) and not place.scope.static:
+        warnings.append(
+            ModelWarning(
+                f"{values.file}:{element.line}: {of} asks not to be pulled by gravity, but will be",
+                do="load it with gravity=(0, 0, 0) if that is meant for all links",
+            )
+        )
+    return LinkWritten(
+        place.name,
+        element.line,
+        mass,
+        com,
+        inertia,
+        _shapes(element, "visual", place, warnings),
+        _shapes(element, "collision", place, warnings),
+        file,
+    )
+
+
+def _inertial(element: Element, values: Values, of: str) -> tuple[float, tuple[float, float, float], Array]:
+    inertial = values.child(element, "inertial")
+    if inertial is None:
+        return 1.0, (0.0, 0.0, 0.0), np.eye(3)
+    if values.flag(inertial.attributes.get("auto", "false"), inertial, "the attribute 'auto'", of=of):
+        values.fail(
+            f"{of}: inertias that follow from the collision shapes (auto) are not supported",
+            inertial,
+            do="write <mass> and <inertia>: gz sdf --inertial-stats file.sdf prints them",
+        )
+    mass = values.child_number(inertial, "mass", 1.0, of=of)
+    if mass < 0.0:
+        values.fail(f"{of} has a negative mass", inertial, got=mass, allowed="0 or more, in kg")
+    written = read_pose(inertial, values, of=f"the inertial of {of}")
+    if written.relative_to:
+        values.fail(
+            f"{of}: the pose of an inertial is in the link's frame",
+            inertial,
+            got=f"relative to {written.relative_to!r}",
+        )
+    at = values.child(inertial, "inertia") or Element("inertia", {}, inertial.line)
+    ixx, iyy, izz, ixy, ixz, iyz = (values.child_number(at, tag, usual, of=of) for tag, usual in _MOMENTS.items())
+    R, p = written.X[:3, :3], written.X[:3, 3]
+    inertia = R @ [[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]] @ R.T
+    return mass, (float(p[0]), float(p[1]), float(p[2])), (inertia + inertia.T) / 2 + 0.0
+
+
+def _shapes(link: Element, tag: str, place: Place, warnings: list[ModelWarning]) -> tuple[Geometry, ...]:
+    found = ((element, _shape(element, place, warnings)) for element in link.all(tag))
+    return tuple(replace(shape, rgba=sdf_colour(element)) for element, shape in found if shape is not None)
+
+
+def _shape(element: Element, link: Place, warnings: list[ModelWarning]) -> Geometry | None:
+    values = link.scope.values
+    of = f"<{element.tag}> of link {shown(link.name)}"
+    geometry = values.child(element, "geometry")
+    if geometry is None:
+        return None
+    placement = _placement(element, link, of)
+    one = (1.0, 1.0, 1.0)
+    for at in geometry.children:
+        if at.tag == "mesh":
+            scale = values.child(at, "scale")
+            x, y, z = one if scale is None else values.content_vector(scale, of=of)
+            uri = values.content(values.required_child(at, "uri", of=of), of=of)
+            return Geometry("mesh", (), uri, (x, y, z), placement, link.name)
+        if at.tag == "box":
+            size = values.content_vector(values.required_child(at, "size", of=of), of=of)
+            return Geometry("box", size, None, one, placement, link.name)
+        if at.tag == "sphere":
+            return Geometry("sphere", (values.child_number(at, "radius", of=of),), None, one, placement, link.name)
+        if at.tag == "cylinder" or at.tag == "capsule":
+            size = (values.child_number(at, "radius", of=of), values.child_number(at, "length", of=of))
+            return Geometry("cylinder" if at.tag == "cylinder" else "capsule", size, None, one, placement, link.name)
+        if at.tag not in _NOT_DRAWN:
+            warnings.append(
+                ModelWarning(
+                    f"{values.file}:{at.line}: the {of} has a shape that is not known, and was left out",
+                    got=f"<{at.tag[:40]}>",
+                    allowed="mesh, box, sphere, cylinder, capsule",
+                )
+            )
+    return None
+
+
+def _placement(element: Element, link: Place, of: str) -> tuple[tuple[float, ...], ...]:
+    scope: Scope = link.scope
+    written = read_pose(element, scope.values, of=of)
+    X = written.X
+    if written.relative_to:
+        X = relative_pose(scope.find(written.relative_to, element, f"the frame of the pose of {of}"), link) @ X
+    return tuple(tuple(row) for row in X.tolist())

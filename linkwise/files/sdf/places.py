@@ -1,0 +1,197 @@
+"""Named frames: whose pose is relative to whose, and which link carries which.
+
+Links, joints, models and ``<frame>`` elements all name a frame, and any of them may be placed relative to any other of
+its scope. Nothing is resolved while the file is read, since a name may be used before it appears.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, NoReturn
+
+from linkwise.errors import ModelFileError, UnknownNameError
+from linkwise.files.sdf.poses import PoseWritten, tidied
+from linkwise.files.values import Values, shown
+from linkwise.files.xml import Element
+from linkwise.mechanism.placement import Array, inverse_pose, pose
+
+__all__ = ["Place", "Scope", "body_of", "relative_pose", "world_pose"]
+
+Kind = Literal["link", "joint", "frame", "model", "world"]
+
+
+@dataclass(slots=True, eq=False)
+class Place:
+    """One named frame.
+
+    Args:
+        name: with the names of the models around it.
+        kind: what it is the frame of.
+        at: its element.
+        scope: where the names that it mentions are looked up.
+        written: its pose, relative to `base` where the file does not say to what.
+        attached: the name of the place that carries it; empty: that of `carrier`.
+        inner: the scope of a model.
+    """
+
+    name: str
+    kind: Kind
+    at: Element
+    scope: Scope
+    written: PoseWritten
+    base: Place | None = None
+    attached: str = ""
+    carrier: Place | None = None
+    inner: Scope | None = None
+    placement_frame: str = ""
+    X: Array | None = None
+    in_hand: bool = False
+    """Whether its pose is being worked out, so that it cannot be asked for."""
+
+
+@dataclass(slots=True, eq=False)
+class Scope:
+    """The names that can be used inside a model, or inside a world.
+
+    Args:
+        values: how the file that it was written in is read.
+        version: of that file.
+        prefix: what the names in it get in front.
+        place: the frame of the model or world itself.
+        around: the scope whose names this one shares, where the model was merged into another.
+        includes: how many files it was included through.
+    """
+
+    values: Values
+    version: tuple[int, int]
+    prefix: str = ""
+    names: dict[str, Place] = field(default_factory=dict)
+    place: Place = field(init=False)
+    around: Scope | None = None
+    static: bool = False
+    includes: int = 0
+
+    def find(self, name: str, at: Element, what: str) -> Place:
+        """The place of this name; names of nested models come before ``::``."""
+        if name == ("world" if self.place.kind == "world" else "__model__"):
+            return self.place
+        scope: Scope = self
+        rest = name
+        while True:
+            found = scope.names.get(rest)
+            if found is not None:
+                return found
+            head, deeper, rest = rest.partition("::")
+            model = scope.names.get(head)
+            if not deeper or model is None or model.inner is None:
+                break
+            scope = model.inner
+            if rest == "__model__":
+                return scope.place
+        if self.around is not None:
+            return self.around.find(name, at, what)
+        raise self._unknown(name, at, what)
+
+    def _unknown(self, name: str, at: Element, what: str) -> ModelFileError:
+        unknown = UnknownNameError("frame", name, self.names)
+        do = unknown.do
+        if name == "world":
+            do = "drop it: poses are relative to the model's frame, which is placed in the world as a whole"
+        return ModelFileError(
+            f"{what} is a name that does not exist here",
+            file=self.values.file,
+            line=at.line,
+            got=shown(name),
+            allowed=f"{'world' if self.place.kind == 'world' else '__model__'}, {unknown.allowed}",
+            do=do,
+        )
+
+
+def world_pose(place: Place) -> Array:
+    """The pose in the world, with every joint at its zero position."""
+    chain: list[Place] = []
+    open_places: set[int] = set()
+    at = place
+    while at.X is None:
+        if id(at) in open_places:
+            _fail_circle(at, "poses are relative to each other")
+        open_places.add(id(at))
+        chain.append(at)
+        at = _base(at)
+    X = at.X
+    for each in reversed(chain):
+        X = each.X = X @ _local(each)
+    return X
+
+
+def relative_pose(place: Place, to: Place) -> Array:
+    """The pose of a place in another, exactly as written where the one was placed by the other."""
+    if place is to:
+        return pose()
+    above, around = _base_or_none(place), _base_or_none(to)
+    if above is to:
+        return _local(place)
+    if around is place:
+        return inverse_pose(_local(to))
+    if above is not None and above is around:
+        X, X_to = _local(place), _local(to)
+    else:
+        X, X_to = world_pose(place), world_pose(to)
+    return tidied(inverse_pose(X_to) @ X, float(abs(X[:3, 3]).max() + abs(X_to[:3, 3]).max()))
+
+
+def body_of(place: Place) -> Place:
+    """The link that carries a place, or the world."""
+    seen: set[int] = set()
+    at = place
+    while at.kind not in ("link", "world"):
+        if id(at) in seen:
+            _fail_circle(at, "frames are attached to each other")
+        seen.add(id(at))
+        if at.attached:
+            scope = at.inner if at.kind == "model" and at.inner is not None else at.scope
+            at = scope.find(at.attached, at.at, f"what carries the {at.kind} {shown(at.name)}")
+        elif at.carrier is None:
+            at.scope.values.fail(f"nothing carries the {at.kind} {shown(at.name)}: it has no links", at.at)
+        else:
+            at = at.carrier
+    return at
+
+
+def _base(place: Place) -> Place:
+    found = _base_or_none(place)
+    assert found is not None  # only the world stands on nothing, and it has its pose
+    return found
+
+
+def _base_or_none(place: Place) -> Place | None:
+    name = place.written.relative_to
+    if not name:
+        return place.base
+    return place.scope.find(
+        name, place.at, f"the frame that the pose of {place.kind} {shown(place.name)} is relative to"
+    )
+
+
+def _local(place: Place) -> Array:
+    """The pose in `_base`: as written, or where that is the pose of a frame inside a model, of the model itself."""
+    if not place.placement_frame or place.inner is None:
+        return place.written.X
+    if place.in_hand:
+        _fail_circle(place, "poses are relative to each other")
+    place.in_hand = True
+    at = place.inner.find(place.placement_frame, place.at, f"the placement_frame of model {shown(place.name)}")
+    X = pose()
+    seen: set[int] = set()
+    while at is not place:
+        if id(at) in seen or at.kind == "world":
+            _fail_circle(at, "poses are relative to each other")
+        seen.add(id(at))
+        X = _local(at) @ X
+        at = _base(at)
+    place.in_hand = False
+    return place.written.X @ inverse_pose(X)
+
+
+def _fail_circle(place: Place, what: str) -> NoReturn:
+    place.scope.values.fail(f"the {what} in a circle", place.at, got=f"{place.kind} {shown(place.name)} is one of them")

@@ -1,0 +1,196 @@
+"""URDF to a description. The format: http://wiki.ros.org/urdf/XML, as the urdfdom parser reads it.
+
+Read: links with inertia, visuals with their colours, and collisions; joints with their placement, axis, limits,
+damping, friction and mimic. Everything else (gazebo, transmission, sensor, calibration, safety_controller, ...) says
+nothing about the mechanics and is passed over in silence.
+
+Where files and the format's text part, this reader
+- takes a ``revolute`` or ``prismatic`` joint whose limit has neither lower nor upper as unlimited (the text would give
+  it the range from 0 to 0, and the files that do this are wheels), and a missing effort or velocity as infinite;
+- takes an inertia below the rounding of the mass times a square metre as zero;
+- names a robot without a name after its file;
+- ignores the range of a ``continuous`` joint, and the mimic of a ``fixed`` one (grippers frozen by hand have it).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from linkwise.errors import InputError, ModelWarning, UnknownNameError
+from linkwise.files.colours import RGBA, named_colours, urdf_colour
+from linkwise.files.description import Description, JointType, JointWritten, LinkWritten
+from linkwise.files.values import Values, bound, shown
+from linkwise.files.xml import Element
+from linkwise.mechanism.description import Geometry, JointLimits, Mimic
+from linkwise.mechanism.placement import ANGLE_SNAP
+from linkwise.mechanism.poses import rows
+
+__all__ = ["read_joint", "read_link", "read_urdf"]
+
+_TYPES: dict[str, JointType] = {
+    "revolute": "revolute",
+    "continuous": "revolute",
+    "prismatic": "prismatic",
+    "fixed": "fixed",
+    "floating": "floating",
+    "planar": "planar",
+}
+_ZERO_GYRATION = 1e-16  # m²: exporters write 5e-20 where they mean 0, with any sign
+_MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+
+
+def read_urdf(root: Element, file: str, name: str, snap: float = ANGLE_SNAP) -> tuple[Description, list[ModelWarning]]:
+    """The description in a ``<robot>`` element, and what to warn about.
+
+    Args:
+        root: the root element.
+        file: the file's name in the messages.
+        name: the robot's name where the file gives none.
+        snap: see `linkwise.mechanism.placement.cos_sin`.
+    """
+    values = Values(file, snap)
+    _refuse_xacro(root, values)
+    if root.tag != "robot":
+        values.fail("this is not a URDF file: its root element is not <robot>", root, got=f"<{root.tag[:40]}>")
+    warnings: list[ModelWarning] = []
+    colours = named_colours(root)
+    links = tuple(read_link(element, values, warnings, colours) for element in root.all("link"))
+    joints = tuple(read_joint(element, values) for element in root.all("joint"))
+    name = root.attributes.get("name", "").strip() or name
+    return Description(name, file, root.line, links, joints), warnings
+
+
+def _refuse_xacro(root: Element, values: Values) -> None:
+    for element in root.walk():
+        macro = element.tag.startswith("xacro:")
+        if macro or any("${" in text or "$(" in text for text in element.attributes.values()):
+            values.fail(
+                "this is a xacro file: a program that writes a URDF file, not the file itself",
+                element,
+                got=f"<{element.tag[:40]}>" if macro else "an expression ${...} or $(...)",
+                do="name it .xacro and use load(..., arguments={}), or expand it first: xacro a.xacro > a.urdf",
+            )
+
+
+def read_link(
+    element: Element, values: Values, warnings: list[ModelWarning], colours: dict[str, RGBA] | None = None
+) -> LinkWritten:
+    """One ``<link>``; what to warn about is appended. ``colours``: the file's materials by name."""
+    name = values.text(element, "name", of="a link")
+    of = f"link {shown(name)}"
+    visuals = _shapes(element, "visual", name, values, warnings, colours or {})
+    collisions = _shapes(element, "collision", name, values, warnings, {})
+    inertial = values.child(element, "inertial")
+    if inertial is None:
+        return LinkWritten(name, element.line, visuals=visuals, collisions=collisions)
+
+    mass_at = values.required_child(inertial, "mass", of=of)
+    mass = values.number(mass_at, "value", of=of)
+    if mass < 0.0:
+        values.fail(f"{of} has a negative mass", mass_at, got=mass, allowed="0 or more, in kg")
+    inertia_at = values.required_child(inertial, "inertia", of=of)
+    ixx, iyy, izz, ixy, ixz, iyz = (values.number(inertia_at, moment, of=of) for moment in _MOMENTS)
+    X = values.origin(inertial, of=of)
+    R = X[:3, :3]
+    inertia = R @ [[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]] @ R.T
+    inertia = (inertia + inertia.T) / 2 + 0.0
+    if abs(inertia).max() < _ZERO_GYRATION * mass:
+        inertia = np.zeros((3, 3))
+    com = (float(X[0, 3]), float(X[1, 3]), float(X[2, 3]))
+    return LinkWritten(name, element.line, mass, com, inertia, visuals, collisions)
+
+
+def read_joint(element: Element, values: Values) -> JointWritten:
+    """One ``<joint>``."""
+    name = values.text(element, "name", of="a joint")
+    of = f"joint {shown(name)}"
+    written = values.text(element, "type", of=of)
+    if written not in _TYPES:
+        unknown = UnknownNameError("joint type", written, _TYPES)
+        values.fail(f"{of} has an unknown type", element, got=shown(written), allowed=", ".join(_TYPES), do=unknown.do)
+    kind = _TYPES[written]
+    dynamics = values.child(element, "dynamics") or Element("dynamics", {}, element.line)
+    return JointWritten(
+        name,
+        element.line,
+        kind,
+        parent=values.text(values.required_child(element, "parent", of=of), "link", of=of),
+        child=values.text(values.required_child(element, "child", of=of), "link", of=of),
+        placement=values.origin(element, of=of),
+        axis=_axis(element, kind, values, of),
+        limits=_limits(element, written, values, of),
+        damping=values.number(dynamics, "damping", 0.0, of=of),
+        friction=values.number(dynamics, "friction", 0.0, of=of),
+        mimic=None if kind == "fixed" else _mimic(element, values, of),
+    )
+
+
+def _axis(element: Element, kind: JointType, values: Values, of: str) -> tuple[float, float, float]:
+    at = values.child(element, "axis")
+    if at is None or kind in ("fixed", "floating"):  # exporters write zero axes there, and nothing depends on them
+        return (1.0, 0.0, 0.0)
+    return values.direction(values.vector(at, "xyz", of=of), at, of=of, do='write <axis xyz="0 0 1"/>')
+
+
+def _limits(element: Element, written: str, values: Values, of: str) -> JointLimits | None:
+    at = values.child(element, "limit")
+    if at is None or written == "fixed":
+        return None
+    velocity = bound(abs(values.number(at, "velocity", math.inf, of=of, infinite=True)))
+    effort = bound(abs(values.number(at, "effort", math.inf, of=of, infinite=True)))
+    bounded = written in ("revolute", "prismatic") and ("lower" in at.attributes or "upper" in at.attributes)
+    if not bounded:
+        return JointLimits(velocity=velocity, effort=effort)
+    lower = bound(values.number(at, "lower", 0.0, of=of, infinite=True))
+    upper = bound(values.number(at, "upper", 0.0, of=of, infinite=True))
+    try:
+        return JointLimits(lower, upper, velocity, effort)
+    except InputError as error:
+        values.fail(f"{of}: {error.what}", at, got=error.got, allowed=error.allowed, do=error.do)
+
+
+def _mimic(element: Element, values: Values, of: str) -> Mimic | None:
+    at = values.child(element, "mimic")
+    if at is None:
+        return None
+    return Mimic(
+        values.text(at, "joint", of=of),
+        values.number(at, "multiplier", 1.0, of=of),
+        values.number(at, "offset", 0.0, of=of),
+    )
+
+
+def _shapes(
+    link: Element, tag: str, name: str, values: Values, warnings: list[ModelWarning], colours: dict[str, RGBA]
+) -> tuple[Geometry, ...]:
+    found = ((element, _shape(element, name, values, warnings)) for element in link.all(tag))
+    return tuple(replace(shape, rgba=urdf_colour(element, colours)) for element, shape in found if shape is not None)
+
+
+def _shape(element: Element, name: str, values: Values, warnings: list[ModelWarning]) -> Geometry | None:
+    of = f"<{element.tag}> of link {shown(name)}"
+    placement = rows(values.origin(element, of=of))
+    geometry = values.required_child(element, "geometry", of=of)
+    one = (1.0, 1.0, 1.0)
+    for at in geometry.children:
+        if at.tag == "mesh":
+            x, y, z = values.vector(at, "scale", one, of=of)
+            return Geometry("mesh", (), values.text(at, "filename", of=of), (x, y, z), placement, name)
+        if at.tag == "box":
+            return Geometry("box", values.vector(at, "size", of=of), None, one, placement, name)
+        if at.tag == "sphere":
+            return Geometry("sphere", (values.number(at, "radius", of=of),), None, one, placement, name)
+        if at.tag == "cylinder" or at.tag == "capsule":
+            size = (values.number(at, "radius", of=of), values.number(at, "length", of=of))
+            return Geometry("cylinder" if at.tag == "cylinder" else "capsule", size, None, one, placement, name)
+    warnings.append(
+        ModelWarning(
+            f"{values.file}:{element.line}: the {of} has a shape that is not known, and was left out",
+            got=", ".join(f"<{child.tag[:40]}>" for child in geometry.children[:5]) or "no shape",
+            allowed="mesh, box, sphere, cylinder, capsule",
+        )
+    )
+    return None

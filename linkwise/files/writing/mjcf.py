@@ -1,0 +1,486 @@
+"""A mechanism as MJCF.
+
+Joints of several freedoms become several joints of one body, which MuJoCo moves one after the other. A ball turns with
+the axes of its body there; one whose frame is turned against the body gets a body of its own, to which the other is
+welded, and so does a free joint. What closes loops becomes equality constraints, which MuJoCo meets softly: the list of
+losses says so.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import xml.etree.ElementTree as ET
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import linkwise.joints as joints
+from linkwise.errors import ModelError
+from linkwise.files.writing.output import Losses, depth_first, element, quaternion, text_of, unused, vector, write_text
+from linkwise.mechanism import closures
+from linkwise.mechanism.actuation import (
+    Actuator,
+    FrameTransmission,
+    JointTransmission,
+    PathTransmission,
+    Sensor,
+    Spring,
+)
+from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
+from linkwise.mechanism.description import Geometry, JointLimits
+from linkwise.mechanism.frames import turn_z_to
+from linkwise.mechanism.mechanism import Mechanism
+from linkwise.mechanism.pieces import Body, JointInstance, Part, Pose
+from linkwise.mechanism.placement import inverse_pose
+from linkwise.mechanism.poses import is_identity, product
+from linkwise.spatial import quaternions
+
+__all__ = ["mjcf_text", "write_mjcf"]
+
+_LEAST = 1e-14  # kg and kg m²: MuJoCo asks for more than 1e-15 of every body that moves
+_SENSORS = {
+    "joint_position": ("jointpos", "joint"),
+    "joint_velocity": ("jointvel", "joint"),
+    "joint_drive_force": ("jointactuatorfrc", "joint"),
+    "ball_orientation": ("ballquat", "joint"),
+    "ball_angular_velocity": ("ballangvel", "joint"),
+    "actuator_position": ("actuatorpos", "actuator"),
+    "actuator_velocity": ("actuatorvel", "actuator"),
+    "actuator_force": ("actuatorfrc", "actuator"),
+    "gyroscope": ("gyro", "site"),
+    "accelerometer": ("accelerometer", "site"),
+    "velocimeter": ("velocimeter", "site"),
+    "force": ("force", "site"),
+    "torque": ("torque", "site"),
+    "frame_position": ("framepos", "frame"),
+    "frame_orientation": ("framequat", "frame"),
+    "frame_x_axis": ("framexaxis", "frame"),
+    "frame_y_axis": ("frameyaxis", "frame"),
+    "frame_z_axis": ("framezaxis", "frame"),
+    "frame_linear_velocity": ("framelinvel", "frame"),
+    "frame_angular_velocity": ("frameangvel", "frame"),
+    "frame_linear_acceleration": ("framelinacc", "frame"),
+    "frame_angular_acceleration": ("frameangacc", "frame"),
+    "clock": ("clock", ""),
+}
+
+
+def write_mjcf(mechanism: Mechanism, path: str | os.PathLike[str]) -> list[str]:
+    """Write the file; see :meth:`linkwise.Model.to_mjcf`."""
+    text, lost = mjcf_text(mechanism)
+    write_text(path, text)
+    return lost
+
+
+def mjcf_text(mechanism: Mechanism) -> tuple[str, list[str]]:
+    """The file, and what was lost."""
+    if any(body.flexible is not None for body in mechanism.bodies):
+        raise ModelError("MJCF has no flexible bodies like these", do='model.save("name.lw.json")')
+    writer = _Writer(mechanism)
+    writer.write()
+    return text_of(writer.root), list(writer.lost)
+
+
+@dataclass
+class _Writer:
+    mechanism: Mechanism
+    lost: Losses = field(default_factory=Losses)
+
+    def __post_init__(self) -> None:
+        m = self.mechanism
+        self.root = ET.Element("mujoco", model=m.name)
+        element(self.root, "compiler", angle="radian", autolimits="true", inertiafromgeom="false")
+        option = element(self.root, "option", gravity=vector(m.gravity))
+        element(option, "flag", contact="disable")
+        self.assets = element(self.root, "asset")
+        self.world = element(self.root, "worldbody")
+        self.tendons = ET.Element("tendon")
+        self.equality = ET.Element("equality")
+        self.actuators = ET.Element("actuator")
+        self.sensors = ET.Element("sensor")
+        self.keys = ET.Element("keyframe")
+        self.meshes: dict[tuple[str, tuple[float, ...]], str] = {}
+        self.at: dict[int, ET.Element] = {-1: self.world}
+        self.sites: dict[str, str] = {}
+        self.unread: list[str] = []
+        self.steps: dict[str, list[tuple[str, int]]] = {}  # the joints that each of ours became, and their freedoms
+        self.taken = {
+            "body": {"world", *(body.name for body in m.bodies)},
+            "joint": {joint.name for joint in m.joints},
+            "site": {frame.name for frame in m.frames},
+            "equality": {closure.name for closure in m.closures},
+            "tendon": set(),
+        }
+        self.frames = frozenset(self.taken["site"])
+
+    def unused(self, kind: str, wanted: str) -> str:
+        """A name that nothing else of this kind has."""
+        return unused(wanted, self.taken[kind])
+
+    def write(self) -> None:
+        m = self.mechanism
+        self.shapes(self.world, m.base_visuals, ())
+        for body, joint in zip(m.bodies, m.joints, strict=True):
+            self.body(body, joint)
+        for frame in m.frames:
+            self.site(frame.name, frame.body, frame.placement)
+        for closure in m.closures:
+            self.close(closure)
+        for actuator in m.actuators:
+            self.drive(actuator)
+        outside = [each.name for each in m.actuators if not isinstance(each.transmission, JointTransmission)]
+        if outside and np.isfinite([limit.effort for joint in m.joints for limit in joint.limits]).any():
+            self.lost.add(f"that effort limits are of drives at joints: in MuJoCo they hold for {outside[0]!r} too")
+        for spring in m.springs:
+            self.spring(spring)
+        for sensor in m.sensors:
+            self.sensor(sensor)
+        self.keyframes()
+        if depth_first(m) != list(range(len(m.bodies))):
+            self.lost.add("the order of the joints: MuJoCo goes through one branch after the other")
+        for group in (self.tendons, self.equality, self.actuators, self.sensors, self.keys):
+            if len(group):
+                self.root.append(group)
+        if not len(self.assets):
+            self.root.remove(self.assets)
+        if self.unread:
+            rest = f" and {len(self.unread) - 1} more" if len(self.unread) > 1 else ""
+            self.lost.add(f"meshes ({self.unread[0]}{rest}): MuJoCo reads STL, OBJ and MSH, by their paths")
+        if m.parameter_names:
+            self.lost.add(f"run-time parameters: {', '.join(m.parameter_names)}")
+
+    # -- bodies
+
+    def body(self, body: Body, joint: JointInstance) -> None:
+        frame, placement = np.array(body.joint_frame), np.array(body.placement)
+        turned = not np.array_equal(frame[:3, :3], np.eye(3))
+        free = type(joint.type) is joints.Free and not is_identity(body.joint_frame)
+        if free or (turned and type(joint.type) is joints.Spherical):
+            name = self.unused("body", f"{body.name}/{joint.name}")
+            carrier = element(self.at[body.parent], "body", name=name, **_place(placement))
+            self.joint(carrier, body, joint, np.eye(4))
+            at = element(carrier, "body", name=body.name, **_place(inverse_pose(frame)))
+        else:
+            at = element(self.at[body.parent], "body", name=body.name, **_place(placement @ inverse_pose(frame)))
+            self.joint(at, body, joint, frame)
+        self.at[body.index] = at
+        self.inertial(at, body)
+        self.shapes(at, body.visuals, body.collisions)
+
+    def inertial(self, at: ET.Element, body: Body) -> None:
+        """Of all parts together: MuJoCo asks for mass and positive moments of every body that moves."""
+        mass, com, inertia = _together(body.parts)
+        if mass < _LEAST:
+            mass = _LEAST
+            self.lost.add(f"that {body.name!r} has no mass: MuJoCo asks for some, so that {_LEAST:g} kg were added")
+        moments = np.linalg.eigvalsh(inertia)
+        if moments[0] < _LEAST:
+            inertia += (_LEAST - moments[0]) * np.eye(3)
+            self.lost.add(f"the inertia of {body.name!r}: MuJoCo asks for positive moments, so that some was added")
+        excess = moments[2] - moments[0] - moments[1]
+        if excess > -1e-12 * moments[2]:  # a flat body, or one that cannot be: rounding decides what MuJoCo refuses
+            inertia += (max(excess, 0.0) + 1e-12 * moments[2]) * np.eye(3)
+            if excess > 1e-12 * moments[2]:
+                self.lost.add(
+                    f"the inertia of {body.name!r}, which no body can have: MuJoCo refuses it, some was added"
+                )
+        six = inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+        element(at, "inertial", pos=vector(com), mass=vector([mass]), fullinertia=vector(six))
+
+    def shapes(self, at: ET.Element, visuals: Any, collisions: Any) -> None:
+        for shape in visuals:
+            self.geom(at, shape, "0", "1")
+        for shape in collisions:
+            self.geom(at, shape, "1", "3")
+
+    def geom(self, at: ET.Element, shape: Geometry, contact: str, group: str) -> None:
+        more: dict[str, str] = {}
+        if shape.kind == "mesh":
+            if shape.mesh is None or not shape.mesh.lower().endswith((".stl", ".obj", ".msh")):
+                self.unread.append(str(shape.mesh))
+                return
+            if shape.mesh.startswith(("package://", "model://")):
+                self.unread.append(shape.mesh)
+                return
+            key = (shape.mesh, shape.scale)
+            if key not in self.meshes:
+                self.meshes[key] = f"mesh{len(self.meshes)}"
+                element(self.assets, "mesh", name=self.meshes[key], file=shape.mesh, scale=vector(shape.scale))
+            more = {"type": "mesh", "mesh": self.meshes[key]}
+        elif shape.kind == "box":
+            more = {"type": "box", "size": vector(x / 2 for x in shape.size)}
+        elif shape.kind == "sphere":
+            more = {"type": "sphere", "size": vector(shape.size)}
+        else:
+            more = {"type": shape.kind, "size": vector([shape.size[0], shape.size[1] / 2])}
+        place = _place(np.array(shape.placement))
+        element(at, "geom", contype=contact, conaffinity=contact, group=group, **more, **place)
+
+    # -- joints
+
+    def joint(self, at: ET.Element, body: Body, joint: JointInstance, frame: Any) -> None:
+        kind: Any = joint.type
+        R, p = frame[:3, :3], frame[:3, 3]
+        steps: list[tuple[str, Any, int]]
+        if type(kind) in (joints.Revolute, joints.Helical):
+            steps = [("hinge", kind.axis, 0)]
+        elif type(kind) is joints.Prismatic:
+            steps = [("slide", kind.axis, 0)]
+        elif type(kind) is joints.Universal:
+            steps = [("hinge", kind.axis1, 0), ("hinge", kind.axis2, 1)]
+        elif type(kind) is joints.Cylindrical:
+            steps = [("hinge", kind.axis, 0), ("slide", kind.axis, 1)]
+        elif type(kind) is joints.Spherical:
+            steps = [("ball", None, 0)]
+        elif type(kind) is joints.Free and body.parent < 0:
+            element(at, "freejoint", name=joint.name)
+            if not is_identity(body.placement):
+                self.lost.add(f"the zero position of joint {joint.name!r}: free joints of MJCF count from the world")
+            if any(joint.damping) or any(joint.friction) or any(joint.armature):
+                self.lost.add(f"damping, friction and armature of joint {joint.name!r}")
+            return
+        elif type(kind) in (joints.Planar, joints.Free):
+            steps = self.several(joint)
+        else:
+            raise ModelError(f"joint {joint.name!r} cannot be written: it is a program", got=repr(kind))
+        self.steps[joint.name] = []
+        for k, (tag, axis, freedom) in enumerate(steps):
+            name = joint.name if k == 0 else self.unused("joint", f"{joint.name}/{k + 1}")
+            self.steps[joint.name].append((name, freedom))
+            direction = None if axis is None else vector(R @ np.array(axis))
+            each = element(at, "joint", name=name, type=tag, pos=vector(p), axis=direction)
+            self.details(each, joint, freedom)
+        if type(kind) is joints.Helical:
+            slide = self.unused("joint", f"{joint.name}/slide")
+            element(at, "joint", name=slide, type="slide", pos=vector(p), axis=vector(R @ np.array(kind.axis)))
+            element(self.equality, "joint", joint1=slide, joint2=joint.name, polycoef=f"0 {vector([kind.pitch])} 0 0 0")
+            self.lost.add(f"the screw {joint.name!r}: a turn and a slide, coupled softly")
+        if joint.mimic is not None:
+            law = f"{vector([joint.mimic.offset, joint.mimic.multiplier])} 0 0 0"
+            element(self.equality, "joint", joint1=joint.name, joint2=joint.mimic.joint, polycoef=law)
+            self.lost.add(f"joint {joint.name!r} follows {joint.mimic.joint!r} softly, with a coordinate of its own")
+
+    def several(self, joint: JointInstance) -> list[tuple[str, Any, int]]:
+        """Slides, then a turn or a ball: the same motion in other coordinates."""
+        self.lost.add(f"the coordinates of joint {joint.name!r}: slides, then turns")
+        at = slice(3, 6) if isinstance(joint.type, joints.Free) else slice(1, 3)
+        turning = [what for what in ("armature", "friction") if any(getattr(joint, what)[at])]
+        turning += ["damping"] if len(set(joint.damping[at])) > 1 else []
+        turning += ["effort limits"] if any(math.isfinite(each.effort) for each in joint.limits[at]) else []
+        if turning:
+            self.lost.add(f"that the {', '.join(turning)} of joint {joint.name!r} turn with the body")
+        if isinstance(joint.type, joints.Free):
+            return [*(("slide", axis, 3 + k) for k, axis in enumerate(np.eye(3).tolist())), ("ball", None, 0)]
+        x, y, z = turn_z_to(np.array(joint.type.axis)).T
+        return [("slide", x, 1), ("slide", y, 2), ("hinge", z, 0)]
+
+    def details(self, at: ET.Element, joint: JointInstance, freedom: int) -> None:
+        limits = joint.limits[freedom] if joint.limits else JointLimits()
+        self.bounds(at, "range", (limits.lower, limits.upper), f"the limits of joint {joint.name!r}")
+        if at.get("type") != "ball":
+            effort = (-limits.effort, limits.effort)
+            self.bounds(at, "actuatorfrcrange", effort, f"the effort limits of joint {joint.name!r}")
+        elif math.isfinite(limits.effort):
+            self.lost.add(f"the effort limits of joint {joint.name!r}")
+        if math.isfinite(limits.velocity):
+            self.lost.add("limits of velocity")
+        for what, tag in (("armature", "armature"), ("damping", "damping"), ("friction", "frictionloss")):
+            values = getattr(joint, what)
+            if at.get("type") == "ball" and len(set(values[freedom : freedom + 3])) > 1:
+                self.lost.add(f"the {what} of joint {joint.name!r}: a ball has one for all directions")
+            if values and values[freedom]:
+                at.set(tag, vector([values[freedom]]))
+        if joint.stiffness and joint.stiffness[freedom]:
+            at.set("stiffness", vector([joint.stiffness[freedom]]))
+            at.set("springref", vector([joint.rest[freedom]]))
+
+    def bounds(self, at: ET.Element, tag: str, bounds: tuple[float, float], what: str) -> None:
+        """Write a range where there is one; MuJoCo takes one without room for none."""
+        if not any(map(math.isfinite, bounds)):
+            return
+        if bounds[0] < bounds[1]:
+            at.set(tag, vector(bounds))
+        else:
+            self.lost.add(f"{what}, between which there is no room")
+
+    # -- places, constraints, drives, sensors
+
+    def site(self, name: str, body: int, X: Pose) -> str:
+        if name not in self.sites:
+            self.sites[name] = name if name in self.frames else self.unused("site", name)
+            element(self.at[body], "site", name=self.sites[name], **_place(np.array(X)))
+        return self.sites[name]
+
+    def close(self, closure: ClosureInstance | RelationInstance) -> None:
+        written = self.loop(closure) if isinstance(closure, ClosureInstance) else self.coupling(closure)
+        how = " is met softly" if written else f" ({type(closure.type).__name__})"
+        self.lost.add(f"closure {closure.name!r}{how}")
+
+    def loop(self, closure: ClosureInstance) -> bool:
+        """Write a closure between two frames, if there is an equality for it."""
+        kind = closure.type
+        ends = self.sites_of(closure, "", np.eye(4))
+        if type(kind) in (closures.SphericalClosure, closures.WeldClosure):
+            tag = "connect" if isinstance(kind, closures.SphericalClosure) else "weld"
+            element(self.equality, tag, name=closure.name, **ends)
+            return True
+        if isinstance(kind, closures.RevoluteClosure):
+            # Two points of the axis, held together: five equations and one that follows from them.
+            out = np.eye(4)
+            out[:3, 3] = kind.axis
+            element(self.equality, "connect", name=closure.name, **ends)
+            second = self.unused("equality", f"{closure.name}/2")
+            element(self.equality, "connect", name=second, **self.sites_of(closure, "2", out))
+            return True
+        return False
+
+    def sites_of(self, closure: ClosureInstance, suffix: str, X: Any) -> dict[str, str]:
+        """The two places that a closure holds together, at X in each of its frames."""
+        found = {}
+        for k, (side, body, placement) in enumerate(
+            (("a", closure.body_a, closure.placement_a), ("b", closure.body_b, closure.placement_b)), 1
+        ):
+            found[f"site{k}"] = name = self.unused("site", f"{closure.name}/{side}{suffix}")
+            element(self.at[body], "site", name=name, **_place(np.array(product(placement, X))))
+        return found
+
+    def coupling(self, relation: RelationInstance) -> bool:
+        """Write a relation between joints, if there is an equality for it."""
+        kind = relation.type
+        if not isinstance(kind, closures.Coupling) or len(kind.joints) > 2:
+            return False
+        c = kind.coefficients
+        law = [kind.offset / c[0], -c[1] / c[0] if len(c) > 1 else 0.0, 0.0, 0.0, 0.0]
+        other = kind.joints[1] if len(c) > 1 else None
+        element(self.equality, "joint", name=relation.name, joint1=kind.joints[0], joint2=other, polycoef=vector(law))
+        return True
+
+    def way(self, each: Actuator | Spring) -> dict[str, str] | None:
+        """The attributes of a transmission; several joints make a tendon. None where there is no such way."""
+        way = each.transmission
+        if isinstance(way, PathTransmission):
+            return self.path(each.name, way)
+        if not isinstance(way, JointTransmission):
+            place = self.mechanism.frame(way.frame)
+            name = self.site(way.frame, place.body, place.placement)
+            return {"site": name, "gear": vector([*way.wrench[3:], *way.wrench[:3]])}
+        (joint, gear), *others = way.gears
+        if not others and isinstance(each, Actuator) and len(self.steps[joint]) == 1:
+            return {"joint": joint, "gear": vector(gear)}
+        if any(type(self.mechanism.joint(joint).type) in (joints.Spherical, joints.Planar) for joint, _ in way.gears):
+            return None
+        tendon = element(self.tendons, "fixed", name=self.unused("tendon", f"{each.name}/tendon"))
+        for joint, gear in way.gears:
+            for name, freedom in self.steps[joint]:
+                element(tendon, "joint", joint=name, coef=vector(gear[freedom : freedom + 1]))
+        return {"tendon": tendon.attrib["name"]}
+
+    def path(self, name: str, way: PathTransmission) -> dict[str, str]:
+        """A tendon through space: its branches, with a pulley before each."""
+        tendon = element(self.tendons, "spatial", name=self.unused("tendon", f"{name}/tendon"))
+        for frames, factor in way.paths:
+            if len(way.paths) > 1 or factor != 1.0:
+                element(tendon, "pulley", divisor=vector([1.0 / factor]))
+            for frame in frames:
+                place = self.mechanism.frame(frame)
+                element(tendon, "site", site=self.site(frame, place.body, place.placement))
+        return {"tendon": tendon.attrib["name"]}
+
+    def drive(self, actuator: Actuator) -> None:
+        more = self.way(actuator)
+        if more is None:
+            self.lost.add(f"actuator {actuator.name!r}")
+            return
+        if any(actuator.gain[1:]):
+            more |= {"gaintype": "affine"}
+        if any(actuator.bias):
+            more |= {"biastype": "affine", "biasprm": vector(actuator.bias)}
+        ranges = [("ctrlrange", actuator.control_range), ("forcerange", actuator.force_range)]
+        if actuator.activation is not None:
+            more |= {"dyntype": actuator.activation.kind, "dynprm": vector([actuator.activation.time_constant])}
+            ranges.append(("actrange", actuator.activation.range))
+        at = element(self.actuators, "general", name=actuator.name, gainprm=vector(actuator.gain), **more)
+        for tag, bounds in ranges:
+            self.bounds(at, tag, bounds, f"the limits of actuator {actuator.name!r}")
+
+    def spring(self, spring: Spring) -> None:
+        if isinstance(spring.transmission, FrameTransmission) or self.way(spring) is None:
+            self.lost.add(f"spring {spring.name!r}")
+            return
+        tendon = self.tendons[-1]
+        tendon.set("stiffness", vector([spring.stiffness]))
+        tendon.set("damping", vector([spring.damping]))
+        low, high = spring.rest
+        if low == high == -1.0:  # a word of the format: the length in the reference configuration
+            low = high = math.nextafter(-1.0, -2.0)
+        tendon.set("springlength", vector([low, high]))
+
+    def sensor(self, sensor: Sensor) -> None:
+        if sensor.kind not in _SENSORS:
+            self.lost.add(f"sensor {sensor.name!r} ({sensor.kind})")
+            return
+        tag, of = _SENSORS[sensor.kind]
+        more: dict[str, str] = {}
+        if of in ("joint", "actuator"):
+            more[of] = sensor.target
+        elif of:
+            names = [sensor.target] + ([sensor.reference] if sensor.reference else [])
+            for name, key in zip(names, ("obj", "ref"), strict=False):
+                place = self.mechanism.frame(name)
+                where = self.site(f"{name}/site" if name == "world" else name, place.body, place.placement)
+                more |= {"site": where} if of == "site" else {f"{key}type": "site", f"{key}name": where}
+        if sensor.noise:
+            more["noise"] = vector([sensor.noise])
+        if sensor.cutoff:
+            more["cutoff"] = vector([sensor.cutoff])
+        element(self.sensors, tag, name=sensor.name, **more)
+
+    def keyframes(self) -> None:
+        m = self.mechanism
+        for name, q in m.configurations.items():
+            each = [_their_q(m.bodies[k], m.joints[k], q) for k in depth_first(m)]
+            element(self.keys, "key", name=name, qpos=vector(x for own in each for x in own))
+
+
+def _their_q(body: Body, joint: JointInstance, q: Any) -> list[float]:
+    """A joint's part of MuJoCo's qpos."""
+    own, kind = [float(x) for x in q[joint.q_slice]], joint.type
+    if joint.mimic is not None:
+        own = [joint.mimic.multiplier * own[0] + joint.mimic.offset]
+    if isinstance(kind, joints.Helical):
+        return [*own, kind.pitch * own[0]]
+    if isinstance(kind, joints.Planar):
+        return [*own[1:], own[0]]
+    if isinstance(kind, joints.Free):
+        turn, place = own[:4], own[4:]
+        if body.parent < 0 and not is_identity(body.placement):
+            P = np.array(body.placement)
+            place = (P[:3, :3] @ place + P[:3, 3]).tolist()
+            turn = list(quaternions.multiply(quaternion(P[:3, :3]), turn))
+        return [*place, *turn]
+    return own
+
+
+def _together(parts: tuple[Part, ...]) -> tuple[float, Any, Any]:
+    """Mass, mass centre and inertia about it, in the body's frame."""
+    mass = sum(part.mass for part in parts)
+    poses = [np.array(part.placement) for part in parts]
+    centres = [X[:3, :3] @ part.com + X[:3, 3] for part, X in zip(parts, poses, strict=True)]
+    com = sum((part.mass * c for part, c in zip(parts, centres, strict=True)), np.zeros(3)) / (mass or 1.0)
+    inertia = np.zeros((3, 3))
+    for part, X, c in zip(parts, poses, centres, strict=True):
+        xx, yy, zz, xy, xz, yz = part.inertia
+        J, d, R = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), c - com, X[:3, :3]
+        inertia += R @ J @ R.T + part.mass * (d @ d * np.eye(3) - np.outer(d, d))
+    return mass, com, (inertia + inertia.T) / 2
+
+
+def _place(X: Any) -> dict[str, str]:
+    place: dict[str, str] = {}
+    if np.any(X[:3, 3]):
+        place["pos"] = vector(X[:3, 3])
+    if not np.array_equal(X[:3, :3], np.eye(3)):
+        place["quat"] = vector(quaternion(X[:3, :3]))
+    return place

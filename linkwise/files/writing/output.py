@@ -1,0 +1,110 @@
+"""Numbers, poses and elements as text; numbers are written so that they are read again to the last bit."""
+
+from __future__ import annotations
+
+import math
+import os
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linkwise.errors import InputError
+from linkwise.mechanism.mechanism import Mechanism
+
+__all__ = ["Losses", "depth_first", "element", "quaternion", "rpy", "text_of", "unused", "vector", "write_text"]
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+class Losses(list[str]):
+    """What a format could not say, each once."""
+
+    def add(self, what: str) -> None:
+        """Note a loss."""
+        if what not in self:
+            self.append(what)
+
+
+def vector(numbers: Iterable[float]) -> str:
+    """Numbers with spaces between."""
+    return " ".join(_number(x) for x in numbers)
+
+
+def _number(x: float) -> str:
+    x = float(x) + 0.0
+    return str(int(x)) if abs(x) < 1e15 and x == int(x) else repr(x)
+
+
+def rpy(R: Any) -> tuple[float, float, float]:
+    """Roll, pitch and yaw of a rotation: R = Rz(yaw) Ry(pitch) Rx(roll)."""
+    R = np.asarray(R)
+    pitch = math.atan2(-R[2, 0], math.hypot(R[0, 0], R[1, 0]))
+    # Looking almost straight up or down, the yaw has few digits: so the roll is what that yaw leaves to be turned.
+    yaw = math.atan2(R[1, 0], R[0, 0])
+    c, s = math.cos(yaw), math.sin(yaw)
+    return math.atan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1]), pitch, yaw
+
+
+def quaternion(R: Any) -> tuple[float, float, float, float]:
+    """w, x, y, z of a rotation, by the largest of the four."""
+    R = np.asarray(R)
+    four = [
+        1 + R[0, 0] + R[1, 1] + R[2, 2],
+        1 + R[0, 0] - R[1, 1] - R[2, 2],
+        1 - R[0, 0] + R[1, 1] - R[2, 2],
+        1 - R[0, 0] - R[1, 1] + R[2, 2],
+    ]
+    k = int(np.argmax(four))
+    rows = [
+        (four[0], R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]),
+        (R[2, 1] - R[1, 2], four[1], R[1, 0] + R[0, 1], R[0, 2] + R[2, 0]),
+        (R[0, 2] - R[2, 0], R[1, 0] + R[0, 1], four[2], R[2, 1] + R[1, 2]),
+        (R[1, 0] - R[0, 1], R[0, 2] + R[2, 0], R[2, 1] + R[1, 2], four[3]),
+    ]
+    w, x, y, z = np.array(rows[k]) / np.linalg.norm(rows[k])
+    return float(w), float(x), float(y), float(z)
+
+
+def unused(wanted: str, taken: set[str]) -> str:
+    """A name like the one wanted that is not taken; it is then."""
+    name, count = wanted, 1
+    while name in taken:
+        count += 1
+        name = f"{wanted}_{count}"
+    taken.add(name)
+    return name
+
+
+def depth_first(mechanism: Mechanism) -> list[int]:
+    """The numbers of the bodies, one branch after the other: the order in which other programs count."""
+    children: dict[int, list[int]] = {}
+    for body in mechanism.bodies:
+        children.setdefault(body.parent, []).append(body.index)
+    order: list[int] = []
+    waiting = children.get(-1, [])[::-1]
+    while waiting:
+        order.append(waiting.pop())
+        waiting += children.get(order[-1], [])[::-1]
+    return order
+
+
+def element(parent: ET.Element, tag: str, **attributes: str | None) -> ET.Element:
+    """A child with attributes; those that are None are left out, and ``class_`` is ``class``."""
+    return ET.SubElement(parent, tag, {k.rstrip("_"): v for k, v in attributes.items() if v is not None})
+
+
+def text_of(root: ET.Element) -> str:
+    """The whole as text, indented."""
+    ET.indent(root)
+    return '<?xml version="1.0"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a file."""
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"the file cannot be written: {error.strerror or error}", got=str(path)) from None

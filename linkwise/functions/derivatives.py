@@ -1,0 +1,319 @@
+"""Derivatives of compiled functions, themselves compiled functions.
+
+Each derivative is a program made from the program of the function by :mod:`linkwise.trace.forward` or
+:mod:`linkwise.trace.reverse`; values that both need are computed once, values that nothing needs are dropped.
+
+An input that is a configuration is differentiated in its tangent space: a direction is a velocity, so a derivative has
+nv columns, also where q has more numbers (quaternions) or other ones (planar joints).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+from linkwise.errors import InputError, UnknownNameError
+from linkwise.functions.function import Chart, CompiledFunction
+from linkwise.spatial import scalar
+from linkwise.trace.forward import Tangent
+from linkwise.trace.program_derivatives import called, has_reverse, program_cotangents, program_tangents
+from linkwise.trace.replay import NUMBERS, Table
+from linkwise.trace.reverse import Cotangent
+
+Flat = Sequence[Any]
+Mode = Literal["forward", "reverse"]
+
+
+def _logic(operation: Callable[..., Any], in_casadi: str) -> Callable[..., Any]:
+    """An operation on truth values, for which CasADi has no operators."""
+
+    def function(*conditions: Any) -> Any:
+        if any(type(x).__module__.startswith("casadi") for x in conditions):
+            return getattr(sys.modules["casadi"], in_casadi)(*conditions)
+        return operation(*conditions)
+
+    return function
+
+
+# Operations on the scalars of any library, so that derivatives run on symbols too.
+ANY_SCALAR: Table = {
+    **NUMBERS,
+    "div": lambda a, b: a / b,
+    "sqrt": scalar.sqrt,
+    "sin": scalar.sin,
+    "cos": scalar.cos,
+    "atan2": scalar.atan2,
+    "exp": scalar.exp,
+    "log": scalar.log,
+    "min": lambda a, b: scalar.where(a < b, a, b),
+    "max": lambda a, b: scalar.where(b < a, a, b),
+    "and": _logic(NUMBERS["and"], "logic_and"),
+    "or": _logic(NUMBERS["or"], "logic_or"),
+    "not": _logic(NUMBERS["not"], "logic_not"),
+    "select": scalar.where,
+}
+
+
+def jacobian(f: CompiledFunction, name: str, mode: Mode | None = None) -> CompiledFunction:
+    """∂f/∂(input ``name``): each output gains a last axis, or two for an input that is a matrix."""
+    _check(f, [name])
+    shape = _tangent_shape(f, name)
+    columns = _size(shape)
+    outputs = f.program.outputs
+    rows = sum(array.size for array in outputs)
+    chosen = mode or ("reverse" if rows < columns and has_reverse(f.program) else "forward")
+    if chosen not in ("forward", "reverse"):
+        raise InputError("no such mode of differentiation", got=repr(mode), allowed='"forward", "reverse" or None')
+
+    def forward(*flat: Flat) -> Any:
+        moved = program_tangents(f.program, flat, _unit_directions(f, flat, name), ANY_SCALAR)
+        return [[[x.get(k, 0.0) for k in range(columns)] for x in array] for array in moved]
+
+    def reverse(*flat: Flat) -> Any:
+        weights: list[list[Cotangent]] = []
+        row = 0
+        for array in outputs:
+            weights.append([{row + i: 1.0} for i in range(array.size)])
+            row += array.size
+        back = program_cotangents(f.program, flat, weights, ANY_SCALAR)
+        position = _position(f, name)
+        by_row = [_pulled(f, name, flat, [x.get(k, 0.0) for x in back[position]]) for k in range(rows)]
+        starts = [sum(array.size for array in outputs[:i]) for i in range(len(outputs))]
+        return [by_row[start : start + array.size] for start, array in zip(starts, outputs, strict=True)]
+
+    text = forward if chosen == "forward" else reverse
+
+    def shaped(*flat: Flat) -> Any:
+        return _result(
+            f,
+            [
+                _shaped([x for row in matrix for x in row], (*array.shape, *shape))
+                for matrix, array in zip(text(*flat), outputs, strict=True)
+            ],
+        )
+
+    return CompiledFunction(f"{f.name}_jacobian_{name}", shaped, f.inputs, _doc("The Jacobian", f, name), f.charts)
+
+
+def gradient(f: CompiledFunction, name: str) -> CompiledFunction:
+    """∇f: for a scalar output the vector of its derivatives, for any other the transposed Jacobian."""
+    whole = jacobian(f, name)
+    axes = len(_tangent_shape(f, name))
+
+    def text(*flat: Flat) -> Any:
+        results = whole.text(*flat)
+        arrays = results if f.result_type is not None else [results]
+        return _result(f, [_axes_first(array, axes) for array in arrays])
+
+    return CompiledFunction(f"{f.name}_gradient_{name}", text, f.inputs, _doc("The gradient", f, name), f.charts)
+
+
+def hessian(f: CompiledFunction, name: str, other: str | None = None) -> CompiledFunction:
+    """∂²f/∂(``name``)∂(``other``): the Jacobian's Jacobian; the axis of ``other`` comes last."""
+    first = jacobian(f, name)
+    second = jacobian(first, other or name, "forward" if _size(_tangent_shape(f, other or name)) else None)
+    doc = _doc("Second derivatives", f, f"{name}, {other or name}")
+    return CompiledFunction(f"{f.name}_hessian_{name}_{other or name}", second.text, f.inputs, doc, f.charts)
+
+
+def jvp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
+    """The product of the Jacobian with directions: takes f's inputs, then a direction ``d_name`` for each name."""
+    names = tuple(names) or tuple(name for name, _ in f.inputs)
+    _check(f, names)
+    cut = len(f.inputs)
+
+    def text(*flat: Flat) -> Any:
+        given = dict(zip(names, flat[cut:], strict=True))
+        directions: list[list[Tangent]] = []
+        for (name, _), own in zip(f.inputs, flat, strict=False):
+            rate = _pushed(f, name, own, given[name]) if name in given else [0.0] * len(own)
+            directions.append([{0: x} for x in rate])
+        moved = program_tangents(f.program, flat[:cut], directions, ANY_SCALAR)
+        return _result(
+            f,
+            [
+                _shaped([x.get(0, 0.0) for x in array], spec.shape)
+                for array, spec in zip(moved, f.program.outputs, strict=True)
+            ],
+        )
+
+    inputs = [*f.inputs, *((_new_name(f, "d", name), _tangent_shape(f, name)) for name in names)]
+    return CompiledFunction(f"{f.name}_jvp", text, inputs, _doc("The derivative along", f, ", ".join(names)), f.charts)
+
+
+def vjp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
+    """The product of weights with the Jacobian: takes f's inputs, then a weight ``w_output`` for each output."""
+    names = tuple(names) or tuple(name for name, _ in f.inputs)
+    _check(f, names)
+    cut = len(f.inputs)
+    kind = tuple_of(names)
+
+    def text(*flat: Flat) -> Any:
+        weights: list[list[Cotangent]] = [[{0: x} for x in array] for array in flat[cut:]]
+        back = program_cotangents(f.program, flat[:cut], weights, ANY_SCALAR)
+        results = []
+        for name in names:
+            position = _position(f, name)
+            flat_back = [x.get(0, 0.0) for x in back[position]]
+            results.append(_shaped(_pulled(f, name, flat, flat_back), _tangent_shape(f, name)))
+        return results[0] if len(names) == 1 else kind(*results)
+
+    inputs = [*f.inputs, *((_new_name(f, "w", array.name), array.shape) for array in f.program.outputs)]
+    doc = _doc("Weights carried back", f, ", ".join(names))
+    return CompiledFunction(f"{f.name}_vjp", text, inputs, doc, f.charts)
+
+
+class ValueAndGradient(NamedTuple):
+    """The number that a function returns, and its gradient."""
+
+    value: Any
+    gradient: Any
+
+
+def value_and_gradient(f: CompiledFunction, names: Sequence[str]) -> CompiledFunction:
+    """A number and its gradient, what both need computed once; with several names, one gradient for each."""
+    if not names:
+        raise InputError("value_and_gradient needs the name of an input", allowed=", ".join(n for n, _ in f.inputs))
+    _check(f, names)
+    if len(f.program.outputs) != 1 or f.program.outputs[0].size != 1:
+        raise InputError(
+            f"{f.name} does not return a single number, so it has no gradient",
+            got=", ".join(f"{array.name} {array.shape}" for array in f.program.outputs),
+            do="jacobian, jvp and vjp take functions of any shape",
+        )
+    kind: Any = ValueAndGradient if len(names) == 1 else tuple_of(("value", *(f"d_{name}" for name in names)))
+
+    def text(*flat: Flat) -> Any:
+        ((number,),) = called(f.program, flat, ANY_SCALAR)
+        back = program_cotangents(f.program, flat, [[{0: 1.0}]], ANY_SCALAR)
+        gradients = []
+        for name in names:
+            own = [x.get(0, 0.0) for x in back[_position(f, name)]]
+            gradients.append(_shaped(_pulled(f, name, flat, own), _tangent_shape(f, name)))
+        return kind(_shaped([number], f.program.outputs[0].shape), *gradients)
+
+    doc = _doc("The value and the gradient", f, ", ".join(names))
+    return CompiledFunction(f"{f.name}_value_and_gradient_{'_'.join(names)}", text, f.inputs, doc, f.charts)
+
+
+def componentwise(f: CompiledFunction) -> CompiledFunction:
+    """The same function, differentiated number by number, configurations too."""
+    if not f.charts:
+        return f
+    known: CompiledFunction | None = f.__dict__.get("_componentwise")
+    if known is None:
+        known = f.__dict__["_componentwise"] = CompiledFunction(f.name, f.text, f.inputs, f.__doc__ or "")
+    return known
+
+
+def to_numbers(chart: Chart, size: int) -> CompiledFunction:
+    """Of a configuration q and a direction of its tangent space: the direction of q's own numbers."""
+    inputs = [("q", (size,)), ("v", (chart.size,))]
+    return CompiledFunction("rate", lambda q, v: list(chart.rate(q, v)), inputs)
+
+
+def to_tangents(chart: Chart, size: int) -> CompiledFunction:
+    """Of a configuration q and derivatives by its own numbers: the derivatives in its tangent space."""
+    text = CompiledFunction("pulled", lambda q, w: w, [("q", (size,)), ("w", (size,))], charts={"q": chart})
+    return CompiledFunction("pulled", lambda q, w: _pulled(text, "q", [q], w), text.inputs)
+
+
+def tuple_of(names: Sequence[str]) -> Any:
+    """A named tuple of derivatives."""
+    from collections import namedtuple
+
+    return namedtuple("Cotangents", list(names))
+
+
+def _check(f: CompiledFunction, names: Sequence[str]) -> None:
+    for name in names:
+        if name not in dict(f.inputs):
+            raise UnknownNameError(f"input of {f.name}", name, [n for n, _ in f.inputs])
+
+
+def _new_name(f: CompiledFunction, letter: str, name: str) -> str:
+    """``d_q``; where the function has such an input already, being a derivative itself, ``dd_q``, and so on."""
+    known = {n for n, _ in f.inputs}
+    word = letter
+    while f"{word}_{name}" in known:
+        word += letter
+    return f"{word}_{name}"
+
+
+def _position(f: CompiledFunction, name: str) -> int:
+    return [n for n, _ in f.inputs].index(name)
+
+
+def _tangent_shape(f: CompiledFunction, name: str) -> tuple[int, ...]:
+    chart = f.charts.get(name)
+    return dict(f.inputs)[name] if chart is None else (chart.size,)
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    size = 1
+    for n in shape:
+        size *= n
+    return size
+
+
+def _pushed(f: CompiledFunction, name: str, values: Flat, direction: Flat) -> list[Any]:
+    """A direction of the tangent space as one of the input's own numbers."""
+    chart = f.charts.get(name)
+    return list(direction) if chart is None else list(chart.rate(values, direction))
+
+
+def _pulled(f: CompiledFunction, name: str, flat: Sequence[Flat], weights: Flat) -> list[Any]:
+    """Derivatives with respect to the input's own numbers as ones in its tangent space."""
+    chart = f.charts.get(name)
+    if chart is None:
+        return list(weights)
+    total: list[Any] = []
+    for rate in _chart_columns(chart, flat[_position(f, name)]):
+        entry: Any = 0.0
+        for r, w in zip(rate, weights, strict=True):
+            if not scalar.is_zero(r) and not scalar.is_zero(w):
+                entry = entry + r * w
+        total.append(entry)
+    return total
+
+
+def _chart_columns(chart: Chart, values: Flat) -> list[list[Any]]:
+    return [list(chart.rate(values, [1.0 if i == j else 0.0 for i in range(chart.size)])) for j in range(chart.size)]
+
+
+def _unit_directions(f: CompiledFunction, flat: Sequence[Flat], name: str) -> list[list[Tangent]]:
+    directions: list[list[Tangent]] = [[{} for _ in values] for values in flat]
+    place = directions[_position(f, name)]
+    chart = f.charts.get(name)
+    if chart is None:
+        for k, tangent in enumerate(place):
+            tangent[k] = 1.0
+        return directions
+    for k, rate in enumerate(_chart_columns(chart, flat[_position(f, name)])):
+        for tangent, x in zip(place, rate, strict=True):
+            if not scalar.is_zero(x):
+                tangent[k] = x
+    return directions
+
+
+def _result(f: CompiledFunction, arrays: Sequence[Any]) -> Any:
+    """One array, or the function's own kind of tuple."""
+    return arrays[0] if f.result_type is None else f.result_type._make(arrays)
+
+
+def _shaped(values: Sequence[Any], shape: tuple[int, ...]) -> Any:
+    from linkwise.functions.arrays import results_like
+
+    return results_like(shape, values)
+
+
+def _axes_first(array: Any, axes: int) -> Any:
+    import numpy as np
+
+    whole = np.asarray(array, dtype=object)
+    return np.moveaxis(whole, range(whole.ndim - axes, whole.ndim), range(axes))
+
+
+def _doc(what: str, f: CompiledFunction, names: str) -> str:
+    return f"{what} of {f.name} with respect to {names}."

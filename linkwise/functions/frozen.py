@@ -1,0 +1,167 @@
+"""Functions as they were at one moment: traced, and run again on any scalars without asking Python for them.
+
+A function may read what changes: a global, an array, an attribute of an object. Whatever is made of a frozen one, now
+or later, is made of the same formulas.
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from linkwise.functions.scalar_arrays import scalar_array
+from linkwise.memoized import cached_property
+from linkwise.spatial import scalar
+from linkwise.spatial.dual import Dual, parts_of_level
+from linkwise.trace.block import ArraySpec, Block
+from linkwise.trace.calls import CallingTracer
+from linkwise.trace.passes import remove_dead
+from linkwise.trace.program import Program
+from linkwise.trace.program_derivatives import called, program_tangents
+from linkwise.trace.replay import NUMBERS, Table
+
+Structure = Any  # the place of a number among the results; for lists and dicts a structure for each part; None
+
+# Operations on any scalars: as the function itself would have done them.
+_ANY: Table = {
+    **NUMBERS,
+    "div": operator.truediv,
+    **{name: getattr(scalar, name) for name in ("sqrt", "sin", "cos", "exp", "log", "atan2")},
+    "min": scalar.minimum,
+    "max": scalar.maximum,
+    "select": scalar.where,
+}
+
+
+@dataclass(frozen=True)
+class FrozenFunction:
+    """The formulas of a function of scalars and of flat vectors; equal to another where the formulas are.
+
+    Args:
+        program: from the arguments, by name, to all numbers of the result; with all that was computed on the way.
+        structure: of the result: a number, parts in lists or dicts, or None.
+        called: programs with loops that the function calls on its way, by fingerprint, and with which values.
+        original: the function, asked again where it calls any: such formulas can be compared, and not run.
+    """
+
+    program: Block
+    structure: Structure
+    called: tuple[Any, ...] = ()
+    original: Callable[..., Any] | None = field(default=None, compare=False)
+    __name__: str = field(default="", compare=False)
+
+    @property
+    def runs(self) -> bool:
+        """Whether its formulas run on other scalars; if not, the function is asked for them again."""
+        return self.original is None
+
+    @cached_property
+    def _needed(self) -> Block:
+        return remove_dead(self.program)
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.program.nodes, self.program.results, repr(self.structure)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"<the formulas of {self.__name__}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what follows from it; a hash is another in another process."""
+        return {name: value for name, value in vars(self).items() if name not in ("_hash", "_needed")}
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """One argument for each input."""
+        kind = inspect.Parameter.POSITIONAL_ONLY
+        return inspect.Signature([inspect.Parameter(spec.name, kind) for spec in self.program.inputs])
+
+    def __call__(self, *arguments: Any) -> Any:
+        """The result for scalars of any kind; vectors as lists."""
+        if self.original is not None:
+            return self.original(*arguments)
+        inputs = self.program.inputs
+        flat = [list(given) if spec.shape else (given,) for spec, given in zip(inputs, arguments, strict=True)]
+        return _put(run_again(self._needed, flat)[0], self.structure)
+
+
+def freeze(function: Callable[..., Any], sizes: Mapping[str, int | None]) -> FrozenFunction:
+    """The formulas of a function of vectors of these sizes, by name; None for a scalar.
+
+    Raises whatever the function raises.
+    """
+    tracer = CallingTracer()
+    arguments = []
+    for name, size in sizes.items():
+        flat = tracer.input(name, () if size is None else (size,))
+        arguments.append(flat[0] if size is None else scalar_array(flat))
+    given = tuple(tracer.inputs)
+    numbers: list[int] = []
+    result = function(*arguments)
+    structure = None if result is None else _taken(result, tracer, numbers)
+    outputs = (ArraySpec("result", (len(numbers),)),)
+    program = Block("frozen", tuple(tracer.nodes), given, outputs, (tuple(numbers),))
+    if not tracer.calls:
+        return FrozenFunction(program, structure, __name__=name_of(function))
+    called = tuple((call.program and call.program.fingerprint, call.arguments) for call in tracer.calls)
+    return FrozenFunction(program, structure, called, function, name_of(function))
+
+
+def name_of(thing: Any) -> str:
+    """The name of a function, or whatever else says what this is; the same in every process."""
+    own = any("__repr__" in vars(base) for base in type(thing).__mro__[:-1])  # that of object tells an address
+    return str(getattr(thing, "__name__", "") or (repr(thing) if own else type(thing).__name__))
+
+
+@cache
+def is_of_the_user(kind: Hashable) -> bool:
+    """Whether a class, or one that it is made from, is not the library's."""
+    bases: tuple[type, ...] = getattr(kind, "__mro__", ())
+    return any(base.__module__.partition(".")[0] not in ("linkwise", "builtins", "abc") for base in bases)
+
+
+def run_again(code: Block | Program, arguments: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """The outputs of a block or a program, flat, for flat vectors of any scalars."""
+    level = max((x.level for array in arguments for x in array if isinstance(x, Dual)), default=None)
+    if isinstance(code, Block) or level is None:
+        return called(code, arguments, _ANY)
+    parts = [parts_of_level(array, level) for array in arguments]
+    numbers = [values for values, _ in parts]
+    rates = program_tangents(code, numbers, [[{0: x} for x in rate] for _, rate in parts], _ANY, run_again)
+    found = run_again(code, numbers)
+    return [
+        [Dual(x, rate.get(0, 0.0), level) for x, rate in zip(array, moved, strict=True)]
+        for array, moved in zip(found, rates, strict=True)
+    ]
+
+
+def _taken(result: Any, tracer: CallingTracer, numbers: list[int]) -> Structure:
+    """The structure of a result; its numbers are put behind those that are there."""
+    if isinstance(result, Mapping):
+        return {name: _taken(part, tracer, numbers) for name, part in result.items()}
+    if _has_parts(result):
+        return [_taken(part, tracer, numbers) for part in result]
+    numbers.append(tracer.number(result[()] if isinstance(result, np.ndarray) else result))
+    return len(numbers) - 1
+
+
+def _has_parts(value: Any) -> bool:
+    return hasattr(value, "__len__") and getattr(value, "ndim", 1) > 0
+
+
+def _put(found: Sequence[Any], structure: Structure) -> Any:
+    """Numbers in their places."""
+    if isinstance(structure, int):
+        return found[structure]
+    if isinstance(structure, dict):
+        return {name: _put(found, part) for name, part in structure.items()}
+    return None if structure is None else [_put(found, part) for part in structure]

@@ -1,0 +1,424 @@
+"""From a Python function of the model to compiled code: here the mechanism meets the tracer."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from linkwise import targets
+from linkwise.errors import InputError, LinkwiseError, UnknownNameError
+from linkwise.functions.arrays import Batch, is_one_state, is_plain_batch, results_like
+from linkwise.functions.frozen import run_again
+from linkwise.functions.purity import checked_once
+from linkwise.functions.scalar_arrays import scalar_array
+from linkwise.memoized import cached_property, once
+from linkwise.spatial.scalar import is_exact
+from linkwise.trace.block import Block
+from linkwise.trace.calls import CallingTracer
+from linkwise.trace.counts import Counts, count
+from linkwise.trace.program import Program
+from linkwise.trace.tracer import Traced
+
+if TYPE_CHECKING:
+    from linkwise.model.model import Model
+
+
+Array = Any
+Text = Callable[..., Any]  # takes flat lists of scalars, one for each input; returns scalars in nested sequences
+
+
+@dataclass(frozen=True)
+class Chart:
+    """The tangent space of an input that is a configuration.
+
+    Args:
+        size: its dimension, nv.
+        rate: ``rate(q, v)`` gives q̇, over any scalar.
+    """
+
+    size: int
+    rate: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
+
+
+class CompiledFunction:
+    """A function of arrays, compiled for this machine when first called.
+
+    Takes one state or any leading batch axes, which broadcast like NumPy's; returns one array, or a named tuple.
+
+    Args:
+        name: shown in messages and used in emitted code.
+        text: the function over any scalar; called once, on traced scalars.
+        inputs: name and core shape (batch axes left out) of each input.
+        doc: docstring of the single-state function.
+        charts: for inputs that are configurations, their tangent spaces, in which derivatives are taken.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        text: Text,
+        inputs: Sequence[tuple[str, tuple[int, ...]]],
+        doc: str = "",
+        charts: Mapping[str, Chart] | None = None,
+    ) -> None:
+        self.name = name
+        self.charts = dict(charts or {})
+        self.text = text
+        self.inputs = tuple(inputs)
+        self.__doc__ = doc or None
+        self._kernels: dict[np.dtype[Any], Any] = {}
+        self._quick: Callable[..., Any] | None = None
+
+    @cached_property
+    def _traced(self) -> tuple[Block | Program, type[Any] | None]:
+        tracer = CallingTracer(large_models=False)
+        arguments = [tracer.input(name, shape) for name, shape in self.inputs]
+        outputs, result_type = _named_outputs(self.text(*arguments))
+        made = tracer.composite(self.name, outputs) if tracer.calls else tracer.finish(self.name, outputs)
+        return made, result_type
+
+    @property
+    def program(self) -> Block | Program:
+        """What this function computes: a straight-line block, or a program with the loops of its text."""
+        return self._traced[0]
+
+    @property
+    def result_type(self) -> type[Any] | None:
+        """The kind of named tuple that is returned; None for a single array."""
+        return self._traced[1]
+
+    @property
+    def counts(self) -> Counts:
+        """Operations of one evaluation."""
+        return count(self.program)
+
+    def source(self, target: str = "llvm", dtype: Any = np.float64) -> str:
+        """The generated code for a target, as text: "llvm", "c", "cuda", or "program" for the program itself."""
+        chosen = targets.target(target)
+        return chosen.source(self.program_for(chosen), targets.real(dtype))
+
+    def emit(self, folder: str | PathLike[str], target: str = "c", dtype: Any = np.float64) -> tuple[Path, ...]:
+        """Write the generated code into a folder, made if need be; the paths of the files.
+
+        For C these are the function, its header and a test program; see :func:`linkwise.emit_c`.
+        """
+        chosen, kind = targets.target(target), targets.real(dtype)
+        home = Path(folder)
+        home.mkdir(parents=True, exist_ok=True)
+        return chosen.emit(self.program_for(chosen), home, kind)
+
+    def program_for(self, target: targets.Target) -> Block | Program:
+        """What a target writes."""
+        return self.program
+
+    def kernel(self, dtype: np.dtype[Any]) -> Any:
+        """The compiled batch kernel for float64 or float32."""
+        kernel = self._kernels.get(dtype)
+        return kernel or once(self._kernels, dtype, lambda: self._built(dtype))
+
+    def _built(self, dtype: np.dtype[Any]) -> Any:
+        from linkwise.targets.llvm.kernel import BatchKernel
+
+        if isinstance(self.program, Program):
+            from linkwise.targets.llvm.program_kernel import ProgramKernel
+
+            return ProgramKernel.build(self.program, dtype)
+        kernel = BatchKernel.build(self.program, dtype)
+        kernel.offer(self._slot)
+        return kernel
+
+    @cached_property
+    def _slot(self) -> Any:
+        """Where builtin functions find the batch kernel."""
+        from linkwise.targets.llvm.fastcall import BatchSlot
+
+        return BatchSlot()
+
+    def builtin(
+        self, slow: Callable[..., Any], name: str, signature: str | None = None, *, one_state: bool
+    ) -> Callable[..., Any] | None:
+        """A low-overhead function for plain batches and, if asked for, one state; None where it cannot be had.
+
+        What is not for it, it passes on to ``slow``, and it pickles as the attribute ``name`` of what that is bound to.
+        """
+        from linkwise.targets.llvm.kernel import builtin_function
+
+        program, result = self._traced
+        if isinstance(program, Program):
+            return None
+        make = None if result is None else result._make
+        doc = self.__doc__ or self.name
+        return builtin_function(program, slow, name, doc, make, signature, self._slot, one_state)
+
+    @cached_property
+    def single(self) -> Callable[..., Any] | None:
+        """The low-overhead function for one float64 state, or None where this interpreter does not allow it."""
+        return self.builtin(self.general, self.name, one_state=True)
+
+    def __call__(self, *arrays: Array, out: Any = None, threads: int | None = None, **named: Array) -> Any:
+        """Evaluate, inputs in their order or by name.
+
+        ``out``: array (or tuple of arrays) to fill; ``threads``: how many to split a batch over.
+        """
+        if named:
+            arrays = self.in_order(arrays, named)
+        if self._quick is not None and out is None and threads is None:
+            return self._quick(*arrays)
+        return self._ordinary(*arrays, out=out, threads=threads)
+
+    def in_order(self, arrays: Sequence[Array], named: Mapping[str, Array]) -> tuple[Array, ...]:
+        """Inputs that were given in part by name."""
+        names = [name for name, _ in self.inputs]
+        for name in named:
+            if name not in names:
+                raise UnknownNameError(f"input of {self.name}", name, names)
+            if name in names[: len(arrays)]:
+                raise InputError(f"{self.name} was given {name!r} twice", got="by its place and by its name")
+        missing = [name for name in names[len(arrays) :] if name not in named]
+        if missing:
+            raise InputError(f"{self.name} was not given {', '.join(missing)}", allowed=f"all of {', '.join(names)}")
+        return (*arrays, *(named[name] for name in names[len(arrays) :]))
+
+    def _ordinary(self, *arrays: Array, out: Any = None, threads: int | None = None) -> Any:
+        """The general path, on which the builtin function is made that will serve calls like this one.
+
+        That for single states contains the whole program, so it is not made for batches alone.
+        """
+        if out is None and threads is None:
+            if "single" not in vars(self) and is_one_state(arrays, self.inputs) and self.single is not None:
+                self._quick = self.single
+                return self.single(*arrays)
+            if self._quick is None and is_plain_batch(arrays, self.inputs) and arrays[0].dtype in self._kernels:
+                self._quick = self.builtin(self._ordinary, self.name, one_state=False)
+        return self.general(*arrays, out=out, threads=threads)
+
+    def general(self, *arrays: Array, out: Any = None, threads: int | None = None) -> Any:
+        """The general path: batches, float32, other array types, ``out`` and ``threads``."""
+        place = targets.place_of(arrays)
+        if place is not None:
+            values = place.call(self.program, self.device_programs, self.name, arrays, out)
+            return values[0] if self.result_type is None else self.result_type._make(values)
+        batch = Batch(self.name, self.inputs, arrays)
+        split = checked_threads(threads)
+        if batch.is_symbolic:
+            if out is not None:
+                raise InputError(
+                    f"{self.name} can fill out= with numbers only", got="symbols", do="drop the out= argument"
+                )
+            if batch.size:
+                return batch.each_state(self.text, self._symbolic_result)
+        program, result_type = self._traced
+        if batch.is_symbolic:
+            nothing = [np.empty(batch.shape + spec.shape, object) for spec in program.outputs]
+            return nothing[0] if result_type is None else result_type._make(nothing)
+        results = batch.outputs(program.outputs, out)
+        kernel = self.kernel(batch.dtype)
+        kernel.evaluate(batch.flat_inputs(), [flat for flat, _ in results], batch.size, split)
+        values = batch.finish(results, out)
+        return values[0] if result_type is None else result_type._make(values)
+
+    @cached_property
+    def device_programs(self) -> dict[Any, Any]:
+        """What has been compiled for GPUs, under keys of the target that did it."""
+        return {}
+
+    @cached_property
+    def routines(self) -> dict[Any, Any]:
+        """Loops over this function, and what has been compiled of them."""
+        return {}
+
+    # Derivatives, each a compiled function again; see linkwise.functions.derivatives.
+    def jacobian(self, name: str, mode: Literal["forward", "reverse"] | None = None) -> CompiledFunction:
+        """∂f/∂(input ``name``): takes what f takes; every output of shape s becomes one of shape s + (n,).
+
+        An input of kind "q" is differentiated in its tangent space (nv columns, as in ``model.integrate(q, dv)``), any
+        other number by number. ``mode`` None takes reverse mode where there are fewer outputs than inputs, else forward
+        mode.
+        """
+        return self._derived("jacobian", name, mode)
+
+    def gradient(self, name: str) -> CompiledFunction:
+        """∇f with respect to an input: (n,) for a scalar output, else the transposed Jacobian, (n,) + s."""
+        return self._derived("gradient", name)
+
+    def hessian(self, name: str, other: str | None = None) -> CompiledFunction:
+        """∂²f/∂(``name``)∂(``other``), s + (n, m): how the Jacobian changes along ``other`` (or ``name`` again).
+
+        With respect to a configuration with quaternions it is not symmetric: directions in body frames do not commute.
+        """
+        return self._derived("hessian", name, other)
+
+    def jvp(self, *names: str) -> CompiledFunction:
+        """The derivative along a direction: takes f's inputs, then a direction for each name (all inputs, if none)."""
+        return self._derived("jvp", names)
+
+    def vjp(self, *names: str) -> CompiledFunction:
+        """Weights times the Jacobian: takes f's inputs, then a weight for each output; one array for each name."""
+        return self._derived("vjp", names)
+
+    def value_and_gradient(self, *names: str) -> CompiledFunction:
+        """A number and its gradient in one call: takes what f takes, returns ``(value, gradient)``.
+
+        With several names, a gradient for each: ``(value, d_first, d_second, …)``. What value and gradients both need
+        is computed once.
+        """
+        return self._derived("value_and_gradient", names)
+
+    def _derived(self, kind: str, *arguments: Any) -> CompiledFunction:
+        from linkwise.functions import derivatives
+
+        make: Callable[..., CompiledFunction] = getattr(derivatives, kind)
+        return once(self._derivatives, (kind, *arguments), lambda: make(self, *arguments))
+
+    @cached_property
+    def _derivatives(self) -> dict[Any, CompiledFunction]:
+        return {}
+
+    def _symbolic_result(self, raw: Any) -> tuple[list[Any], type[Any] | None]:
+        outputs, result_type = _named_outputs(raw)
+        arrays = [results_like(shape, values) for _, shape, values in outputs]
+        return arrays, result_type
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name}{list(shape)}" for name, shape in self.inputs)
+        return f"<compiled {self.name}({shapes})>"
+
+
+def checked_threads(threads: object) -> int:
+    """A number of threads; one if not given."""
+    if threads is None:
+        return 1
+    if isinstance(threads, (bool, np.bool_)) or not isinstance(threads, (int, np.integer)) or threads < 1:
+        raise InputError("threads is not a positive whole number", got=repr(threads), allowed="1, 2, 3, …")
+    return int(threads)
+
+
+Output = tuple[str, tuple[int, ...], list[Any]]
+
+
+def _named_outputs(raw: Any) -> tuple[list[Output], type[Any] | None]:
+    """Name, shape and flat values of each output, and the tuple type of the result (None: a single array)."""
+    from collections import namedtuple
+
+    if isinstance(raw, Mapping):
+        return [_output(name, value) for name, value in raw.items()], namedtuple("Result", list(raw))
+    if isinstance(raw, tuple):
+        names = getattr(raw, "_fields", None) or [f"out{i}" for i in range(len(raw))]
+        result_type = type(raw) if hasattr(raw, "_fields") else namedtuple("Result", names)
+        return [_output(name, value) for name, value in zip(names, raw, strict=True)], result_type
+    return [_output("out", raw)], None
+
+
+def _output(name: str, value: Any) -> Output:
+    array = np.asarray(value, dtype=object)
+    flat = list(array.reshape(-1))
+    for entry in flat:
+        if not isinstance(entry, (Traced, float, int, np.floating, np.integer)) and not _is_scalar(entry):
+            raise InputError(
+                f"the output {name!r} of a compiled function holds something that is not a number",
+                got=repr(entry),
+                allowed="scalars, arrays of them, or a tuple or dict of these",
+            )
+    return name, array.shape, flat
+
+
+def _is_scalar(entry: Any) -> bool:
+    return hasattr(entry, "__mul__") and not isinstance(entry, (str, bytes, list, tuple))
+
+
+def compile(
+    fn: Callable[..., Any],
+    model: Model,
+    inputs: Mapping[str, str | int | tuple[int, ...]],
+    name: str | None = None,
+) -> CompiledFunction:
+    """Compile any Python function of a model and vectors.
+
+    It is traced here, once, and is a formula from then on: what changes later of the values that ``fn`` reads (a
+    global, an array, an attribute) makes no difference to it. Make such a value an input, or compile again.
+
+    Args:
+        fn: called once as ``fn(model, *vectors)`` with NumPy object arrays of traced scalars; may call any method of
+            the model, use ``lw.sin`` and the like or NumPy arithmetic, and return a scalar, an array, or a tuple or
+            dict of them.
+            It must not branch on values (use ``lw.where``).
+        model: the model handed to ``fn``.
+        inputs: for each argument of ``fn``, in their order, its kind: ``"q"``, ``"v"``, ``"p"`` (the model's run-time
+            parameters), ``"f_ext"``, ``"scalar"``, or a length or shape.
+        name: name of the function in messages and emitted code; that of ``fn`` if not given.
+
+    Example:
+        >>> f = lw.compile(lambda m, q, v: m.kinetic_energy(q, v), model, inputs={"q": "q", "v": "v"})  # doctest: +SKIP
+        >>> f(q, v)  # doctest: +SKIP
+    """
+    from linkwise.algorithms.catalogue import input_shape
+
+    shapes: list[tuple[str, tuple[int, ...]]] = []
+    for argument, kind in inputs.items():
+        if kind == "scalar":
+            shapes.append((argument, ()))
+        elif isinstance(kind, str):
+            if kind not in ("q", "v", "p", "f_ext"):
+                raise InputError(
+                    f"input {argument!r} has an unknown kind",
+                    got=repr(kind),
+                    allowed='"q", "v", "p", "f_ext", "scalar", a length or a shape',
+                )
+            shapes.append((argument, input_shape(model, kind)))
+        else:
+            shapes.append((argument, (kind,) if isinstance(kind, int) else tuple(kind)))
+
+    title = getattr(fn, "__name__", "function").strip("<>") if name is None else name
+    for what, word in (("the name", title), *(("the name of an input", argument) for argument in inputs)):
+        if not isinstance(word, str) or not word or not word.isprintable():
+            raise InputError(
+                f"{what} of a compiled function cannot be written down",
+                got=repr(word),
+                allowed="a string of one line, without control characters",
+                do="choose another; name= overrides the function's own",
+            )
+
+    def text(*flat: Sequence[Any]) -> Any:
+        if "_traced" not in vars(made) or model.rolls or any(is_exact(x) for array in flat for x in array):
+            return fn(model, *(scalar_array(values, shape) for (_, shape), values in zip(shapes, flat, strict=True)))
+        outputs = run_again(made.program, flat)  # what it computes was settled when it was traced
+        arrays = [results_like(spec.shape, array) for spec, array in zip(made.program.outputs, outputs, strict=True)]
+        return arrays[0] if made.result_type is None else made.result_type._make(arrays)
+
+    charts = {argument: model.chart for argument, kind in inputs.items() if kind == "q"}
+    made = CompiledFunction(title, text, shapes, charts=charts)
+    _check_call(fn, title, list(inputs))
+    try:
+        checked_once(fn, f"the function {title}", lambda: made._traced)
+    except LinkwiseError:
+        raise
+    except Exception as error:  # whatever a user's function raises
+        raise InputError(
+            f"{title} cannot be compiled",
+            got=f"{type(error).__name__}: {error}",
+            allowed="a function of the model and of arrays that does not branch on values",
+            do="lw.where instead of `if`; NumPy or lw.sin instead of math.sin",
+        ) from error
+    return made
+
+
+def _check_call(fn: Callable[..., Any], title: str, names: Sequence[str]) -> None:
+    """The function takes the model and as many arrays as there are inputs."""
+    try:
+        signature = inspect.signature(fn)
+    except (TypeError, ValueError):  # some built-in functions have none
+        return
+    try:
+        signature.bind(None, *names)
+    except TypeError as error:
+        raise InputError(
+            f"{title} cannot be called with these inputs",
+            got=f"{title}{signature}: {error}",
+            allowed=f"{title}(model, {', '.join(names)})",
+        ) from None

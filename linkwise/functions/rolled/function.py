@@ -1,0 +1,193 @@
+"""Functions of large mechanisms: rolled sweeps behind the same call as any compiled function."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from linkwise import targets
+from linkwise.errors import InputError
+from linkwise.functions.arrays import Batch, results_like
+from linkwise.functions.function import Chart, CompiledFunction, checked_threads
+from linkwise.memoized import cached_property
+from linkwise.spatial.dual import Dual, parts_of_level
+from linkwise.spatial.scalar import Scalar, is_zero
+from linkwise.trace.block import Block
+from linkwise.trace.calls import CallingTracer
+from linkwise.trace.program import Program
+from linkwise.trace.tracer import Traced
+
+
+class Rolling(Protocol):
+    """Makes the program with loops, under a name."""
+
+    def __call__(self, name: str, far: bool = False) -> Program:
+        """``far``: sweeps are joined as :func:`linkwise.functions.rolled.joining.joined` says."""
+
+
+class ManyLinksFunction(CompiledFunction):
+    """A function of a large mechanism; what it does with a batch of numbers is the subclass's."""
+
+    def builtin(self, *_: Any, **__: Any) -> None:
+        """None: with many links the call itself does not count."""
+        return
+
+    def general(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
+        """Evaluate for one state or a batch."""
+        place = targets.place_of(arrays)
+        if place is not None:
+            return self._on_device(place, arrays, out)
+        batch = Batch(self.name, self.inputs, arrays)
+        split = checked_threads(threads)
+        if not batch.is_symbolic:
+            return self._evaluate(batch, out, split)
+        if out is not None:
+            raise InputError(f"{self.name} can fill out= with numbers only", got="symbols", do="drop the out= argument")
+        if not batch.size:
+            nothing = self._evaluate(batch, None, split)  # no state tells the shape of a result: numbers do
+            if isinstance(nothing, tuple):
+                return type(nothing)._make(array.astype(object) for array in nothing)  # type: ignore[attr-defined]
+            return nothing.astype(object)
+        tracer = _calling_tracer(batch)
+        if tracer is None:
+            return batch.each_state(self.text, self._symbolic_result)
+        return self._called(tracer, batch.one_state())
+
+    def _called(self, tracer: CallingTracer, state: list[list[Scalar]]) -> Any:
+        """The result on the scalars of a trace that can call programs with loops."""
+        levels = {x.level for values in state for x in values if isinstance(x, Dual)}
+        if not levels:
+            return self._call_in(tracer, state)
+        level = max(levels)
+        split = [parts_of_level(values, level) for values in state]
+        moving = {n for (n, _), (_, d) in zip(self.inputs, split, strict=True) if not all(map(is_zero, d))}
+        value = self._called(tracer, [values for values, _ in split])
+        if not moving:
+            return value
+        names = tuple(n for n, _ in self.inputs if n in moving)
+        directions = [d for (n, _), (_, d) in zip(self.inputs, split, strict=True) if n in moving]
+        tangent = self.along(names)._called(tracer, [*(values for values, _ in split), *directions])
+        dual = [Dual(x, d, level) for x, d in zip(np.ravel(value), np.ravel(tangent), strict=True)]
+        return results_like(np.shape(value), dual)
+
+    def _on_device(self, place: targets.Target, arrays: Sequence[Any], out: Any) -> Any:
+        """The result where the arrays are."""
+        raise InputError(
+            f"{self.name} of a large mechanism runs on the CPU",
+            got="arrays on a GPU",
+            allowed="NumPy arrays",
+            do='copy them to the host, or use model.with_sweeps("unrolled")',
+        )
+
+    @abstractmethod
+    def along(self, names: tuple[str, ...]) -> ManyLinksFunction:
+        """How the function changes: takes what it takes, then the rates of the inputs of these names."""
+
+    @abstractmethod
+    def _call_in(self, tracer: CallingTracer, state: list[list[Scalar]]) -> Any:
+        """The result on traced scalars and constants."""
+
+    @abstractmethod
+    def _evaluate(self, batch: Batch, out: Any, threads: int) -> Any:
+        """The result for a batch of numbers."""
+
+
+class RolledFunction(ManyLinksFunction):
+    """A function whose text is made of sweeps, run as loops over the links.
+
+    Args:
+        name: of the function.
+        text: over any scalar, for symbols.
+        inputs: name and core shape of each input.
+        doc: docstring.
+        charts: tangent spaces of the inputs that are configurations.
+        rolling: makes the program with loops.
+        along: makes the function of its change with the inputs of some names.
+        result: the named tuple that is returned, if it is not one array.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        text: Callable[..., Any],
+        inputs: Sequence[tuple[str, tuple[int, ...]]],
+        doc: str,
+        charts: Mapping[str, Chart] | None = None,
+        *,
+        rolling: Rolling,
+        along: Callable[[tuple[str, ...]], RolledFunction] | None = None,
+        result: type[Any] | None = None,
+    ) -> None:
+        super().__init__(name, text, inputs, doc, charts)
+        self._rolling, self._along, self._result = rolling, along, result
+        self._changes: dict[tuple[str, ...], RolledFunction] = {}
+
+    @cached_property
+    def rolled_program(self) -> Program:
+        """The program with loops."""
+        return self._rolling(self.name)
+
+    @cached_property
+    def _joined_far(self) -> Program:
+        return self._rolling(self.name, far=True)
+
+    def rolled_for(self, target: targets.Target) -> Program:
+        """The program with loops as a target runs it best."""
+        return self._joined_far if target.joins_far else self.rolled_program
+
+    def along(self, names: tuple[str, ...]) -> RolledFunction:
+        """With dual numbers in each link's part."""
+        if self._along is None:
+            raise InputError(
+                f"{self.name} of a large mechanism has no derivative along {', '.join(names)} here",
+                do='use model.with_sweeps("unrolled")',
+            )
+        if names not in self._changes:
+            self._changes[names] = self._along(names)
+        return self._changes[names]
+
+    def _call_in(self, tracer: CallingTracer, state: list[list[Scalar]]) -> Any:
+        return results_like(self.rolled_program.outputs[0].shape, tracer.call(self.rolled_program, state)[0])
+
+    def _rolled_kernel(self, dtype: np.dtype[Any], single: bool) -> Any:
+        key: Any = (dtype, single)
+        kernel = self._kernels.get(key)
+        if kernel is None:
+            from linkwise.targets.llvm.program_kernel import ProgramKernel
+
+            kernel = self._kernels[key] = ProgramKernel.build(self.rolled_program, dtype, single=single)
+        return kernel
+
+    def _on_device(self, place: targets.Target, arrays: Sequence[Any], out: Any) -> Any:
+        if not place.loops:
+            return super()._on_device(place, arrays, out)
+        values = place.call(self.rolled_for(place), self.device_programs, self.name, arrays, out)
+        return values[0] if self._result is None else self._result._make(values)
+
+    def _evaluate(self, batch: Batch, out: Any, threads: int) -> Any:
+        kernel = self._rolled_kernel(batch.dtype, single=batch.size < 4)
+        results = batch.outputs(self.rolled_program.outputs, out)
+        kernel.evaluate(batch.flat_inputs(), [flat for flat, _ in results], batch.size, threads)
+        finished = batch.finish(results, out)
+        return finished[0] if self._result is None else self._result._make(finished)
+
+    def program_for(self, target: targets.Target) -> Block | Program:
+        """The program with loops where the target has them, else the unrolled one."""
+        return self.rolled_for(target) if target.loops else self.program
+
+
+def _calling_tracer(batch: Batch) -> CallingTracer | None:
+    """The tracer of one state's scalars, if its trace can call programs with loops."""
+    if batch.shape:
+        return None
+    for array in batch.arrays:
+        for x in np.ravel(array):
+            while isinstance(x, Dual):
+                x = x.value
+            if isinstance(x, Traced):
+                tracer = x.tracer
+                return tracer if isinstance(tracer, CallingTracer) and tracer.large_models else None
+    return None

@@ -1,0 +1,42 @@
+"""A turn about an axis and a free shift along it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+from linkwise.joints.base import Joint, lamina_and_symmetric, unit_axis
+from linkwise.spatial.inertia import RigidInertia
+from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.transforms import Shift, Transform, Turn
+from linkwise.spatial.vectors import Motion, Vec
+
+
+class Cylindrical(Joint):
+    """Turn and slide on one axis. q: [angle in rad, distance in m]; v: their rates.
+
+    Args:
+        axis: direction in the joint frame.
+    """
+
+    nq = 2
+    nv = 2
+    symmetry: ClassVar[Literal["axis", "direction", "none"]] = "axis"
+    usual: ClassVar[tuple[float, ...]] = (math.pi, 1.0)
+
+    def __init__(self, axis: Sequence[float] = (0.0, 0.0, 1.0)) -> None:
+        self.axis = unit_axis(axis, "Cylindrical")
+
+    def neutral(self) -> tuple[float, ...]:
+        return (0.0, 0.0)
+
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        return Transform(Shift(Vec(0.0, 0.0, q[1])), Turn.by(2, q[0]))
+
+    def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+        return (Motion.unit(2), Motion.unit(5))
+
+    def split(self, M: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
+        J_lamina, J_symmetric = lamina_and_symmetric(M.J)
+        return RigidInertia(M.m, M.h, J_lamina), RigidInertia(0.0, Vec.zero(), J_symmetric)

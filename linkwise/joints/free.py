@@ -1,0 +1,81 @@
+"""No constraint at all: a floating base."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from linkwise.joints.base import Joint
+from linkwise.joints.spherical import random_quaternion
+from linkwise.spatial import quaternions
+from linkwise.spatial.scalar import Scalar, cos, sin, sqrt, where
+from linkwise.spatial.transforms import Rotation, Shift, Transform
+from linkwise.spatial.vectors import Motion, Vec
+
+
+class Free(Joint):
+    """Six freedoms.
+
+    q: [w, x, y, z, px, py, pz], quaternion and position in the joint frame; v: [ω, v] of the child's origin, in the
+    child's frame.
+    """
+
+    nq = 7
+    nv = 6
+    quasi_velocities: ClassVar[bool] = True
+
+    def neutral(self) -> tuple[float, ...]:
+        return (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        return Transform(Shift(Vec.of(q[4:7])), Rotation(quaternions.rotation_matrix(q[:4])))
+
+    def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+        return tuple(Motion.unit(i) for i in range(6))
+
+    def rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        p_dot = quaternions.rotation_matrix(q[:4]) @ Vec.of(v[3:])
+        return (*quaternions.rate(q[:4], Vec.of(v[:3])), *p_dot)
+
+    def integrate(self, q: Sequence[Scalar], dv: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        # The exponential of SE(3): p + R V(ω) v along a screw.
+        turn, shift = Vec.of(dv[:3]), Vec.of(dv[3:])
+        a, b = _screw_coefficients(turn)
+        across = turn.cross(shift)
+        chord = shift + across * a + turn.cross(across) * b
+        p = Vec.of(q[4:7]) + quaternions.rotation_matrix(q[:4]) @ chord
+        return (*quaternions.moved(q[:4], turn), *p)
+
+    def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        turn = quaternions.between(q0[:4], q1[:4])
+        chord = quaternions.rotation_matrix(q0[:4]).transpose_times(Vec.of(q1[4:7]) - Vec.of(q0[4:7]))
+        # V⁻¹ = 1 - ½ω~ + c ω~², c = (1 - θ cos(θ/2) / (2 sin(θ/2))) / θ².
+        square = turn.dot(turn)
+        small = square < 1e-4
+        angle = sqrt(where(small, 1.0, square))
+        exact = (1.0 - 0.5 * angle * cos(angle * 0.5) / sin(angle * 0.5)) / (angle * angle)
+        c = where(small, 1.0 / 12.0 + square * (1.0 / 720.0 + square * (1.0 / 30240.0)), exact)
+        across = turn.cross(chord)
+        return (*turn, *(chord - across * 0.5 + turn.cross(across) * c))
+
+    def random(self, rng: object, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
+        return (*random_quaternion(rng), *(float(x) for x in rng.uniform(-1.0, 1.0, size=3)))  # type: ignore[attr-defined]
+
+
+def _screw_coefficients(turn: Vec) -> tuple[Scalar, Scalar]:
+    """(1 - cos θ)/θ² and (θ - sin θ)/θ³, by their series near zero."""
+    square = turn.dot(turn)
+    small = square < 1e-3
+    angle = sqrt(where(small, 1.0, square))
+    half_sine = sin(angle * 0.5) / angle
+    a = where(
+        small,
+        0.5 - square * (1.0 / 24.0 - square * (1.0 / 720.0 - square * (1.0 / 40320.0))),
+        2.0 * half_sine * half_sine,
+    )
+    b = where(
+        small,
+        1.0 / 6.0 - square * (1.0 / 120.0 - square * (1.0 / 5040.0 - square * (1.0 / 362880.0))),
+        (angle - sin(angle)) / (angle * angle * angle),
+    )
+    return a, b

@@ -1,0 +1,42 @@
+"""A turn about one axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+from linkwise.joints.base import Joint, lamina_and_symmetric, unit_axis
+from linkwise.spatial.inertia import RigidInertia
+from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.transforms import Transform, Turn
+from linkwise.spatial.vectors import Motion, Vec
+
+
+class Revolute(Joint):
+    """A hinge. q: angle in rad; v: its rate. Also for URDF's ``continuous``: an angle without limits.
+
+    Args:
+        axis: direction of the hinge in the joint frame.
+    """
+
+    nq = 1
+    nv = 1
+    symmetry: ClassVar[Literal["axis", "direction", "none"]] = "axis"
+
+    def __init__(self, axis: Sequence[float] = (0.0, 0.0, 1.0)) -> None:
+        self.axis = unit_axis(axis, "Revolute")
+
+    def neutral(self) -> tuple[float, ...]:
+        return (0.0,)
+
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        return Transform(Turn.by(2, q[0]))
+
+    def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+        return (Motion.unit(2),)
+
+    def split(self, M: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
+        # Mass on the axis, and a second moment symmetric about it with none along it, do not feel the spin.
+        J_lamina, J_symmetric = lamina_and_symmetric(M.J)
+        kept = RigidInertia(0.0, Vec(M.h.x, M.h.y, 0.0), J_lamina)
+        return kept, RigidInertia(M.m, Vec(0.0, 0.0, M.h.z), J_symmetric)

@@ -1,0 +1,55 @@
+"""A ball joint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from linkwise.joints.base import Joint
+from linkwise.spatial import quaternions
+from linkwise.spatial.inertia import RigidInertia
+from linkwise.spatial.matrices import Sym3
+from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.transforms import Rotation, Transform
+from linkwise.spatial.vectors import Motion, Vec
+
+
+class Spherical(Joint):
+    """A ball joint.
+
+    q: quaternion [w, x, y, z] of any length but zero (only its direction counts); v: angular velocity in the child's
+    frame.
+    """
+
+    nq = 4
+    nv = 3
+    quasi_velocities: ClassVar[bool] = True
+
+    def neutral(self) -> tuple[float, ...]:
+        return (1.0, 0.0, 0.0, 0.0)
+
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        return Transform(Rotation(quaternions.rotation_matrix(q)))
+
+    def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+        return (Motion.unit(0), Motion.unit(1), Motion.unit(2))
+
+    def rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        return quaternions.rate(q, Vec.of(v))
+
+    def integrate(self, q: Sequence[Scalar], dv: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        return quaternions.moved(q, Vec.of(dv))
+
+    def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        return tuple(quaternions.between(q0, q1))
+
+    def split(self, M: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
+        return RigidInertia(0.0, M.h, M.J), RigidInertia(M.m, Vec.zero(), Sym3.zero())
+
+    def random(self, rng: object, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
+        return random_quaternion(rng)
+
+
+def random_quaternion(rng: object) -> tuple[float, ...]:
+    """Uniform over all rotations."""
+    return tuple(float(x) for x in quaternions.normalized([float(x) for x in rng.normal(size=4)]))  # type: ignore[attr-defined]

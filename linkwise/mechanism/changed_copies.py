@@ -1,0 +1,153 @@
+"""Changed copies of a mechanism: another gravity, other masses, equipment, closures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from linkwise.errors import InputError, ModelError, UnknownNameError
+from linkwise.joints import Joint
+from linkwise.mechanism.actuation import SENSOR_KINDS, Actuator, Sensor, Spring
+from linkwise.mechanism.closures.attach import closure_between, relation_between, relation_of_function
+from linkwise.mechanism.closures.base import Closure, Relation
+from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
+from linkwise.mechanism.configurations import configuration_of
+from linkwise.mechanism.equipment import fitted_drives, fitted_sensors
+from linkwise.mechanism.pieces import Part
+
+if TYPE_CHECKING:
+    from linkwise.mechanism.mechanism import Mechanism
+
+
+class ChangedCopies:
+    """The ``with_…`` methods of a mechanism."""
+
+    def with_gravity(self, gravity: Sequence[float]) -> Self:
+        """A copy with another gravity vector, in m/s²."""
+        from linkwise.mechanism.checks import checked_vector
+
+        return replace(self, gravity=checked_vector(gravity, "gravity"))
+
+    def with_name(self, name: str) -> Self:
+        """A copy with another name."""
+        return replace(self, name=str(name))
+
+    def with_body(
+        self,
+        name: str,
+        *,
+        mass: float | None = None,
+        com: Sequence[float] | None = None,
+        inertia: Any = None,
+    ) -> Self:
+        """A copy in which one body (or a body welded to another) has another mass, mass centre or inertia (3×3)."""
+        from linkwise.mechanism.checks import checked_inertia, checked_mass, checked_vector
+
+        if any(body.name == name and body.flexible is not None for body in self.bodies):
+            raise InputError(
+                f"the mass of the flexible body {name!r} is its own",
+                do="build the model with another flexible body, or change what is welded to its nodes",
+            )
+        found = False
+
+        def changed(part: Part) -> Part:
+            nonlocal found
+            if part.name != name:
+                return part
+            found = True
+            new_mass = part.mass if mass is None else checked_mass(mass, name)
+            new_com = part.com if com is None else checked_vector(com, f"the mass centre of {name!r}")
+            new_inertia = part.inertia if inertia is None else checked_inertia(inertia, name)
+            return replace(part, mass=new_mass, com=new_com, inertia=new_inertia)
+
+        bodies = tuple(replace(b, parts=tuple(changed(p) for p in b.parts)) for b in self.bodies)
+        base = tuple(changed(p) for p in self.base_parts)
+        if not found:
+            raise UnknownNameError("body", name, [p.name for b in self.bodies for p in b.parts])
+        return replace(self, bodies=bodies, base_parts=base)
+
+    def with_configuration(self, name: str, q: Any) -> Self:
+        """A copy with a configuration of this name: q (nq), or a mapping of joints to their coordinates."""
+        chosen = configuration_of(self._mechanism, str(name), q)
+        return replace(self, configurations=self.configurations.with_configuration(name, chosen))
+
+    def with_actuators(self, actuators: Iterable[Actuator]) -> Self:
+        """A copy with these actuators and no others; sensors of actuators that are gone, are gone with them."""
+        chosen = fitted_drives(self._mechanism, actuators, "actuator")
+        left = {actuator.name for actuator in chosen}
+        sensors = [s for s in self.sensors if SENSOR_KINDS[s.kind][0] != "actuator" or s.target in left]
+        return replace(self, actuators=chosen, sensors=fitted_sensors(self._mechanism, sensors, chosen))
+
+    def with_sensors(self, sensors: Iterable[Sensor]) -> Self:
+        """A copy with these sensors and no others."""
+        return replace(self, sensors=fitted_sensors(self._mechanism, sensors, self.actuators))
+
+    def with_springs(self, springs: Iterable[Spring]) -> Self:
+        """A copy with these springs across joints and no others; those of the joints stay."""
+        return replace(self, springs=fitted_drives(self._mechanism, springs, "spring"))
+
+    def with_closure(
+        self,
+        name: str,
+        body_a: str,
+        placement_a: Any = None,
+        body_b: str = "world",
+        placement_b: Any = None,
+        *,
+        joint: Joint | Closure,
+        node_a: Any = None,
+        node_b: Any = None,
+    ) -> Self:
+        """A copy with one closure more; see :meth:`linkwise.ModelBuilder.add_closure`."""
+        sides = (body_a, placement_a, body_b, placement_b)
+        return self._with(closure_between(self._mechanism, str(name), *sides, joint, node_a, node_b))
+
+    def with_coupling(self, name: str, coupling: Relation) -> Self:
+        """A copy with one relation between joints more; see :meth:`linkwise.ModelBuilder.add_coupling`."""
+        return self._with(relation_between(self._mechanism, str(name), coupling))
+
+    def with_constraint(
+        self,
+        name: str,
+        fn: Callable[..., Any],
+        equations: int | Sequence[str] = 1,
+        joints: Sequence[str] | None = None,
+    ) -> Self:
+        """A copy with one user-defined constraint more; see :meth:`linkwise.ModelBuilder.add_constraint`."""
+        return self.with_coupling(name, relation_of_function(str(name), fn, equations, joints))
+
+    def without_closure(self, name: str) -> Self:
+        """A copy without the closure or coupling of this name."""
+        from linkwise.mechanism.parameters import check_names
+
+        gone = self.closure(name)
+        left = replace(self, closures=tuple(c for c in self.closures if c is not gone))
+        check_names(left._mechanism, self.parameter_names)  # lest one of them be a number of the closure that is gone
+        return left
+
+    def _with(self, closure: ClosureInstance | RelationInstance) -> Self:
+        if any(known.name == closure.name for known in self.closures):
+            raise ModelError(
+                f"the closure name {closure.name!r} is taken",
+                allowed="a name unlike any other closure or coupling",
+                do="choose another name",
+            )
+        return replace(self, closures=(*self.closures, closure))
+
+    @property
+    def _mechanism(self) -> Mechanism:
+        """Itself: these methods are a part of a mechanism and do not stand alone."""
+        return self  # type: ignore[return-value]
+
+    # What the mechanism itself gives.
+    if TYPE_CHECKING:
+        __dataclass_fields__: ClassVar[dict[str, Any]]
+        bodies: Any
+        base_parts: Any
+        actuators: Any
+        sensors: Any
+        closures: Any
+        configurations: Any
+        parameter_names: Any
+        closure: Any

@@ -1,0 +1,155 @@
+"""Putting a constraint into a mechanism: names become indices, and what cannot be is refused with its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwise.errors import InputError, ModelError, UnknownNameError
+from linkwise.joints import Joint
+from linkwise.mechanism.checks import checked_pose
+from linkwise.mechanism.closures.base import Closure, Relation, RelativePose
+from linkwise.mechanism.closures.from_joint import closure_of
+from linkwise.mechanism.closures.functions import arguments_of, checked_function
+from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
+from linkwise.mechanism.closures.joint_function import JointFunction
+from linkwise.mechanism.closures.rate_function import RateFunction
+from linkwise.spatial.dual import Dual, new_level
+from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.vectors import Motion, Vec
+
+if TYPE_CHECKING:
+    from linkwise.mechanism.mechanism import Mechanism
+
+
+def closure_between(
+    mechanism: Mechanism,
+    name: str,
+    body_a: str,
+    placement_a: Any,
+    body_b: str,
+    placement_b: Any,
+    joint: Joint | Closure,
+    node_a: Any = None,
+    node_b: Any = None,
+) -> ClosureInstance:
+    """A closure between two frames given by the names of bodies or frames, and places on them (None: theirs)."""
+    closure = named_closure(name, joint)
+    a, pose_a, node_a = _place(mechanism, name, "a", body_a, placement_a, node_a)
+    b, pose_b, node_b = _place(mechanism, name, "b", body_b, placement_b, node_b)
+    if a == b and node_a == node_b:
+        raise ModelError(
+            f"closure {name!r} is between two places of one rigid body: it can neither move nor be closed",
+            got=f"body_a={body_a!r} and body_b={body_b!r}, both "
+            + ("fixed to the world" if a < 0 else f"part of {mechanism.bodies[a].name!r}"),
+            allowed="bodies that can move against each other (welded ones count as one)",
+        )
+    _tried(f"closure {name!r}", closure, lambda new: _closure_values(closure, new))
+    return ClosureInstance(name, closure, a, pose_a, b, pose_b, node_a, node_b)
+
+
+def relation_between(mechanism: Mechanism, name: str, relation: Relation) -> RelationInstance:
+    """A relation between joints given by their names."""
+    if not isinstance(relation, Relation):
+        raise InputError(
+            f"the coupling {name!r} is not a relation between joints",
+            got=repr(relation),
+            allowed="Coupling, JointFunction, RateFunction, Prescribed",
+            do="use add_closure for what is between two frames" if isinstance(relation, (Closure, Joint)) else None,
+        )
+    indices = None if relation.joints is None else tuple(_joint(mechanism, name, j) for j in relation.joints)
+    joints = mechanism.joints if indices is None else [mechanism.joints[k] for k in indices]
+    for joint in joints if relation.single_freedoms else ():
+        if joint.nq != 1 or joint.nv != 1:
+            raise ModelError(
+                f"coupling {name!r} cannot take joint {joint.name!r}",
+                got=f"{joint.type!r}, {joint.nv} freedoms",
+                allowed="joints with one freedom",
+                do="write the relation as a function with lw.JointFunction",
+            )
+    nq, nv = (
+        (mechanism.nq, mechanism.nv)
+        if indices is None
+        else (sum(joint.nq for joint in joints), sum(joint.nv for joint in joints))
+    )
+    _tried(f"coupling {name!r}", relation, lambda new: _relation_values(relation, nq, nv, new))
+    return RelationInstance(name, relation, indices)
+
+
+def relation_of_function(
+    name: str, fn: Callable[..., Any], equations: int | Sequence[str], joints: Sequence[str] | None
+) -> Relation:
+    """What a function is a relation of, by its arguments: fn(q), fn(q, t) or fn(q, v, t)."""
+    what, signatures = f"the function of constraint {name!r}", "fn(q), fn(q, t) or fn(q, v, t)"
+    checked_function(fn, what, signatures)
+    n = arguments_of(fn, what, (1, 2, 3), signatures)
+    return RateFunction(fn, equations, joints) if n == 3 else JointFunction(fn, equations, joints)
+
+
+def named_closure(name: str, joint: Joint | Closure) -> Closure:
+    """The closure of a joint, with the closure's name in the message if there is none."""
+    try:
+        return closure_of(joint)
+    except InputError as error:
+        raise InputError(f"closure {name!r}: {error.what}", got=error.got, allowed=error.allowed, do=error.do) from None
+
+
+def checked_placement(name: str, side: str, placement: Any) -> Any:
+    """A 4×4 pose from what the user gave for one side of a closure; None is the body's own frame."""
+    return checked_pose(np.eye(4) if placement is None else placement, f"placement_{side} of closure {name!r}")
+
+
+def _place(mechanism: Mechanism, name: str, side: str, body: str, placement: Any, node: Any) -> tuple[int, Any, int]:
+    """The moving body and the pose on it, or on a node of it."""
+    try:
+        frame = mechanism.frame(body, node)
+    except UnknownNameError:
+        known = ["world", *(b.name for b in mechanism.bodies), *(f.name for f in mechanism.frames)]
+        if body in known:  # then it is the node that is unknown
+            raise
+        raise UnknownNameError(f"body or frame (body_{side} of closure {name!r})", body, known) from None
+    whole = np.array(frame.placement) @ np.array(checked_placement(name, side, placement))
+    return frame.body, checked_pose(whole, f"placement_{side} of closure {name!r}"), frame.node
+
+
+def _joint(mechanism: Mechanism, name: str, joint: str) -> int:
+    for instance in mechanism.joints:
+        if instance.name == joint:
+            return int(instance.index)
+    raise UnknownNameError(f"moving joint (coupling {name!r})", joint, [j.name for j in mechanism.joints])
+
+
+def _tried(what: str, kind: Closure | Relation, values: Callable[[Callable[[float], Scalar]], Any]) -> None:
+    """Run the residuals once on dual numbers: what cannot be differentiated, or does not fit, is found here."""
+    level = new_level()
+    # A number outside the domain of a user's function (a logarithm, a root) says nothing against the function.
+    with suppress(ValueError, ZeroDivisionError, OverflowError):
+        try:
+            places, rates = values(lambda x: Dual(x, 1.0, level))
+        except InputError as error:
+            raise ModelError(f"{what}: {error.what}", got=error.got, allowed=error.allowed, do=error.do) from error
+        for found, names in ((places, kind.equations), (rates, kind.rate_equations)):
+            if len(found) != len(names):
+                raise ModelError(f"{what} returned the wrong number of values", got=len(found), allowed=len(names))
+
+
+def _closure_values(closure: Closure, new: Callable[[float], Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+    # A turn by 0.4 rad about y and a shift in general position.
+    c, s = 0.921060994002885, 0.389418342308651
+    X = RelativePose(
+        Mat3([[new(x) for x in row] for row in ((c, 0.0, s), (0.0, 1.0, 0.0), (-s, 0.0, c))]),
+        Vec(new(0.3), new(0.2), new(0.1)),
+    )
+    V = Motion.of([new(0.1 * i) for i in range(6)])
+    return closure.residual(X, new(0.0)), closure.rate_residual(X, V, new(0.0))
+
+
+def _relation_values(
+    relation: Relation, nq: int, nv: int, new: Callable[[float], Scalar]
+) -> tuple[list[Scalar], list[Scalar]]:
+    q, v = [new(0.1 * (i + 1)) for i in range(nq)], [new(0.1 * (i + 1)) for i in range(nv)]
+    return relation.residual(q, new(0.0)), relation.rate_residual(q, v, new(0.0))

@@ -1,0 +1,156 @@
+"""What every constraint says about itself, over any scalar: one residual text each.
+
+There are two families, and each may speak of places, of rates, or of both. These four signatures are all that a solver
+calls:
+
+=============================================  =======================================================================
+``Closure.residual(X, t)``                     of the pose X of frame b in frame a
+``Closure.rate_residual(X, V, t)``             of X and the twist V of b relative to a, [ω; v] at b's origin, b's axes
+``Relation.residual(q, t)``                    of the coordinates q of the joints it names
+``Relation.rate_residual(q, v, t)``            of those and their rates v
+=============================================  =======================================================================
+
+Each returns a list with one number for each name in ``equations`` (or ``rate_equations``), zero where the constraint
+holds and nowhere else: for turns see :func:`linkwise.mechanism.closures.directions.half_angle`. Nothing is written
+about derivatives: J_c v, J_c and the part of ë without v̇ come from dual numbers run through these texts. So a text is
+smooth near where it holds, and uses only arithmetic and the functions of :mod:`linkwise.spatial.scalar`. Equations in
+metres come first, then pure numbers. The equations of a closure that are named after an axis measure along or about
+that axis of frame a, with slope one where the closure holds: the multiplier of such an equation is the force or moment
+on b along or about it, at b's origin; a bears the opposite.
+
+A rate equation is one that no equation between places could stand for (rolling, a skate). It need not be linear in
+the rates: its rows are its derivatives by them.
+
+To add a kind, write one file with the methods below, in this order, and name it in ``closures/__init__.py``; if it
+belongs to a joint type, in ``closures/from_joint.py`` too.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any, ClassVar, Self
+
+from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.transforms import Transform
+from linkwise.spatial.value import Value
+from linkwise.spatial.vectors import Motion, Vec
+
+
+class RelativePose(Value):
+    """Where frame b is, seen from frame a: R takes b's axes to a's, p is b's origin in a.
+
+    ``closed``: the pose is known to close, and its rates alone are asked for. A text may then say the same more
+    cheaply, if it agrees to second order there.
+    """
+
+    __slots__ = ("R", "closed", "p")
+
+    def __init__(self, R: Mat3, p: Vec, *, closed: bool = False) -> None:
+        self.R = R
+        self.p = p
+        self.closed = closed
+
+    @classmethod
+    def from_matrix(cls, rows: Sequence[Sequence[Any]]) -> RelativePose:
+        """From a 4×4 pose, or its first three rows."""
+        return cls(Mat3([rows[i][:3] for i in range(3)]), Vec(*(rows[i][3] for i in range(3))))
+
+    @classmethod
+    def from_transform(cls, phi: Transform) -> RelativePose:
+        """From the φ of a and b."""
+        return cls(*phi.matrix())
+
+    def seen_from(self, a: RelativePose) -> RelativePose:
+        """a⁻¹ b, where both poses are given in one frame."""
+        return RelativePose(a.R.T.times(self.R), a.R.transpose_times(self.p - a.p), closed=self.closed)
+
+    def __repr__(self) -> str:
+        return f"RelativePose(R={self.R.m!r}, p={self.p!r})"
+
+
+class WithNumbers:
+    """A constraint with fields that may be run-time parameters."""
+
+    numbers: ClassVar[tuple[str, ...]] = ()
+    """Their names; each is a number or several, or, where it cannot be a parameter now, something else."""
+    functions: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Fields that hold functions of the user's, with the names of their arguments; a model keeps their formulas."""
+
+    def nominal(self, name: str) -> tuple[float, ...] | None:
+        """The numbers of such a field; None if it has none (a length that is a function of time)."""
+        value = getattr(self, name)
+        if isinstance(value, (float, int)):
+            return (float(value),)
+        return tuple(value) if isinstance(value, tuple) else None
+
+    def with_numbers(self, values: Mapping[str, Sequence[Scalar]]) -> Self:
+        """A copy in which such fields have other values, of any scalar, unchecked."""
+        changed = copy(self)
+        for name, value in values.items():
+            several = isinstance(getattr(self, name), tuple)
+            object.__setattr__(changed, name, tuple(value) if several else value[0])
+        return changed
+
+
+class Closure(WithNumbers, ABC):
+    """A constraint between two frames, a and b. Frozen, hashable, comparable; kept by pickling."""
+
+    joins_origins: ClassVar[bool] = False
+    """Whether the first three equations are X.p itself: the origins coincide. No other equation may look at X.p.
+
+    How the two origins move apart can then be said in any axes, turning or not; see
+    :func:`linkwise.algorithms.relative_motion.relative_motion`.
+    """
+
+    @property
+    @abstractmethod
+    def equations(self) -> tuple[str, ...]:
+        """A short name for each equation between places."""
+
+    @property
+    def rate_equations(self) -> tuple[str, ...]:
+        """A short name for each equation between rates."""
+        return ()
+
+    @property
+    def time_dependent(self) -> bool:
+        """Whether the residual changes with t alone."""
+        return False
+
+    @abstractmethod
+    def residual(self, X: RelativePose, t: Scalar) -> list[Scalar]:
+        """One number for each of ``equations``; all zero where the closure holds."""
+
+    def rate_residual(self, X: RelativePose, V: Motion, t: Scalar) -> list[Scalar]:
+        """One number for each of ``rate_equations``; V is the twist of b relative to a, in b's frame."""
+        return []
+
+
+class Relation(WithNumbers):
+    """A constraint between joint coordinates, their rates, or both. Frozen, hashable, comparable; kept by pickling."""
+
+    single_freedoms: ClassVar[bool] = False
+    """Whether each joint named must have one freedom."""
+
+    joints: tuple[str, ...] | None = None
+    """The joints whose coordinates, one after the other, are q (and whose rates are v); None: those of the model.
+
+    A joint that follows another has its own coordinate here.
+    """
+    equations: tuple[str, ...] = ()
+    """A short name for each equation between places."""
+    rate_equations: tuple[str, ...] = ()
+    """A short name for each equation between rates."""
+    time_dependent: bool = False
+    """Whether a residual changes with t alone."""
+
+    def residual(self, q: Sequence[Scalar], t: Scalar) -> list[Scalar]:
+        """One number for each of ``equations``; all zero where the relation holds."""
+        return []
+
+    def rate_residual(self, q: Sequence[Scalar], v: Sequence[Scalar], t: Scalar) -> list[Scalar]:
+        """One number for each of ``rate_equations``; all zero where the relation holds."""
+        return []

@@ -1,0 +1,101 @@
+"""A linear relation between joint coordinates: gears, screws, belts, differentials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from linkwise.errors import InputError
+from linkwise.mechanism.closures.base import Relation
+from linkwise.spatial.scalar import Scalar
+
+
+@dataclass(frozen=True, init=False)
+class Coupling(Relation):
+    """Σ c q = offset over joints with one freedom each.
+
+    Args:
+        coefficients: c for each joint's name.
+        offset: in the unit of the sum.
+
+    Example:
+        A wheel that turns twice as far as another, the other way: ``lw.Coupling({"wheel": 1.0, "other": 2.0})``
+    """
+
+    joints: tuple[str, ...]
+    coefficients: tuple[float, ...]
+    offset: float
+
+    numbers: ClassVar[tuple[str, ...]] = ("coefficients", "offset")
+    single_freedoms: ClassVar[bool] = True
+    equations = ("coupling",)
+
+    def __init__(self, coefficients: Mapping[str, float], offset: float = 0.0) -> None:
+        allowed = 'finite numbers other than 0, e.g. {"motor": 1.0, "wheel": -5.0}'
+        try:
+            terms = {str(joint): float(c) for joint, c in coefficients.items()}
+            offset = float(offset)
+        except (AttributeError, TypeError, ValueError):
+            raise InputError(
+                "a coupling is a number for each joint, and an offset",
+                got=f"{coefficients!r}, offset={offset!r}",
+                allowed=allowed,
+            ) from None
+        if not terms or not all(math.isfinite(c) and c != 0.0 for c in terms.values()) or not math.isfinite(offset):
+            raise InputError(
+                "the coefficients of a coupling are not possible", got=f"{terms}, offset={offset!r}", allowed=allowed
+            )
+        object.__setattr__(self, "joints", tuple(terms))
+        object.__setattr__(self, "coefficients", tuple(terms.values()))
+        object.__setattr__(self, "offset", offset)
+
+    @classmethod
+    def gear(cls, a: str, b: str, ratio: float, offset: float = 0.0) -> Coupling:
+        """q_a = ratio q_b + offset: a motor at a and a reduction of 100 to b is ratio 100.
+
+        Negative where the two turn against each other, as two wheels that mesh from outside do.
+        """
+        return cls(_terms("gear", (a, 1.0), (b, -_number(ratio, "the ratio of a gear"))), offset)
+
+    @classmethod
+    def screw(cls, turning: str, sliding: str, pitch: float, offset: float = 0.0) -> Coupling:
+        """q_sliding = pitch q_turning + offset, pitch in m per rad. A rack: the pinion's radius is the pitch."""
+        return cls(_terms("screw", (sliding, 1.0), (turning, -_number(pitch, "the pitch of a screw"))), offset)
+
+    @classmethod
+    def belt(
+        cls, a: str, b: str, radius_a: float, radius_b: float, *, crossed: bool = False, offset: float = 0.0
+    ) -> Coupling:
+        """r_a q_a = r_b q_b + offset (m): what one pulley takes up, the other gives; the other way round if crossed."""
+        r_a, r_b = _number(radius_a, "a radius of a belt"), _number(radius_b, "a radius of a belt")
+        return cls(_terms("belt", (a, r_a), (b, r_b if crossed else -r_b)), offset)
+
+    @classmethod
+    def differential(cls, carrier: str, left: str, right: str, offset: float = 0.0) -> Coupling:
+        """q_carrier = (q_left + q_right)/2 + offset: the carrier turns by the mean of its two shafts."""
+        return cls(_terms("differential", (carrier, 1.0), (left, -0.5), (right, -0.5)), offset)
+
+    def residual(self, q: Sequence[Scalar], t: Scalar) -> list[Scalar]:
+        total: Scalar = -self.offset
+        for c, x in zip(self.coefficients, q, strict=True):
+            total = total + x * c
+        return [total]
+
+
+def _number(value: float, what: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} is not a number", got=repr(value), allowed="a finite number other than 0") from None
+    if not math.isfinite(number) or number == 0.0:
+        raise InputError(f"{what} is not possible", got=repr(value), allowed="a finite number other than 0")
+    return number
+
+
+def _terms(kind: str, *terms: tuple[str, float]) -> dict[str, float]:
+    if len(dict(terms)) < len(terms):
+        names = ", ".join(repr(name) for name, _ in terms)
+        raise InputError(f"a joint appears twice in one {kind}", got=names, allowed="different joints")
+    return dict(terms)

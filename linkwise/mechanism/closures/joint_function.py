@@ -1,0 +1,52 @@
+"""A relation between joint coordinates that the user writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from linkwise.mechanism.closures.base import Relation
+from linkwise.mechanism.closures.functions import arguments_of, checked_function, equation_names, values_of
+from linkwise.spatial.scalar import Scalar
+
+_SIGNATURES = "fn(q) or fn(q, t)"
+
+
+@dataclass(frozen=True, init=False)
+class JointFunction(Relation):
+    """``fn(q) = 0`` or ``fn(q, t) = 0``.
+
+    Args:
+        fn: returns a number, or a list of them; written with ``lw.sin``, … and arithmetic. Its derivatives by q must
+            be independent where it vanishes. Arguments with defaults are left alone.
+        equations: how many numbers it returns, or a name for each.
+        joints: names of the joints whose coordinates, one after the other, are q; those of the whole model if not
+            given. A function of a quaternion should not depend on its length.
+    """
+
+    fn: Callable[..., Any]
+    equations: tuple[str, ...]
+    joints: tuple[str, ...] | None
+    time_dependent: bool
+
+    functions: ClassVar[Mapping[str, tuple[str, ...]]] = {"fn": ("q", "t")}
+
+    def __init__(
+        self, fn: Callable[..., Any], equations: int | Sequence[str] = 1, joints: Sequence[str] | None = None
+    ) -> None:
+        what = "the function of JointFunction"
+        checked_function(fn, what, _SIGNATURES)
+        object.__setattr__(self, "fn", fn)
+        object.__setattr__(self, "equations", equation_names(equations, "JointFunction"))
+        object.__setattr__(self, "joints", names_of(joints))
+        object.__setattr__(self, "time_dependent", arguments_of(fn, what, (1, 2), _SIGNATURES) == 2)
+
+    def residual(self, q: Sequence[Scalar], t: Scalar) -> list[Scalar]:
+        arguments = [list(q), t] if self.time_dependent else [list(q)]
+        return values_of(self.fn, arguments, len(self.equations), "the function of JointFunction")
+
+
+def names_of(joints: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Joint names as a tuple; a single one need not be in a list."""
+    return None if joints is None else (joints,) if isinstance(joints, str) else tuple(joints)

@@ -1,0 +1,48 @@
+"""A relation between joint rates that the user writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from linkwise.mechanism.closures.base import Relation
+from linkwise.mechanism.closures.functions import arguments_of, checked_function, equation_names, values_of
+from linkwise.mechanism.closures.joint_function import names_of
+from linkwise.spatial.scalar import Scalar
+
+_SIGNATURES = "fn(q, v) or fn(q, v, t)"
+
+
+@dataclass(frozen=True, init=False)
+class RateFunction(Relation):
+    """``fn(q, v) = 0`` or ``fn(q, v, t) = 0``: a nonholonomic constraint, linear in v or not.
+
+    Args:
+        fn: returns a number, or a list of them; written with ``lw.sin``, … and arithmetic. Its derivatives by v must
+            be independent where it vanishes. Arguments with defaults are left alone.
+        equations: how many numbers it returns, or a name for each.
+        joints: names of the joints whose coordinates, one after the other, are q and whose rates are v; those of the
+            whole model if not given.
+    """
+
+    fn: Callable[..., Any]
+    rate_equations: tuple[str, ...]
+    joints: tuple[str, ...] | None
+    time_dependent: bool
+
+    functions: ClassVar[Mapping[str, tuple[str, ...]]] = {"fn": ("q", "v", "t")}
+
+    def __init__(
+        self, fn: Callable[..., Any], equations: int | Sequence[str] = 1, joints: Sequence[str] | None = None
+    ) -> None:
+        what = "the function of RateFunction"
+        checked_function(fn, what, _SIGNATURES)
+        object.__setattr__(self, "fn", fn)
+        object.__setattr__(self, "rate_equations", equation_names(equations, "RateFunction"))
+        object.__setattr__(self, "joints", names_of(joints))
+        object.__setattr__(self, "time_dependent", arguments_of(fn, what, (2, 3), _SIGNATURES) == 3)
+
+    def rate_residual(self, q: Sequence[Scalar], v: Sequence[Scalar], t: Scalar) -> list[Scalar]:
+        arguments = [list(q), list(v), t] if self.time_dependent else [list(q), list(v)]
+        return values_of(self.fn, arguments, len(self.rate_equations), "the function of RateFunction")

@@ -1,0 +1,117 @@
+"""What a model keeps besides its mechanics: the limits of a joint, which joint follows which, what a body looks like.
+
+Plain frozen data. The algorithms never look at shapes; drawing does.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Literal
+
+from linkwise.errors import InputError
+
+__all__ = ["Geometry", "JointLimits", "Mimic", "Source"]
+
+
+@dataclass(frozen=True, slots=True)
+class JointLimits:
+    """The range of a joint's coordinate, and the most it may move and push; infinite where nothing is said.
+
+    Args:
+        lower: least value of the coordinate, rad or m.
+        upper: greatest value.
+        velocity: the fastest it may move either way, rad/s or m/s.
+        effort: the most its drive pushes either way, N m or N.
+    """
+
+    lower: float = -math.inf
+    upper: float = math.inf
+    velocity: float = math.inf
+    effort: float = math.inf
+
+    def __post_init__(self) -> None:
+        for name in ("lower", "upper", "velocity", "effort"):
+            value = getattr(self, name)
+            if not isinstance(value, Real) or math.isnan(value):
+                raise InputError(
+                    f"the {name} limit of a joint is not a number",
+                    got=f"{name}={value!r}",
+                    allowed="a number, or math.inf for none (the lower: -math.inf)",
+                    do=f"drop {name} if there is no limit",
+                )
+            object.__setattr__(self, name, float(value))
+        for name in ("velocity", "effort"):
+            if getattr(self, name) < 0.0:
+                raise InputError(
+                    f"the {name} limit of a joint is negative",
+                    got=f"{name}={getattr(self, name)!r}",
+                    allowed="0 or more: it holds in both directions",
+                    do=f"write {name}={-getattr(self, name)!r}",
+                )
+        if self.lower > self.upper:
+            raise InputError(
+                "the lower limit is above the upper limit",
+                got=f"lower={self.lower!r}, upper={self.upper!r}",
+                allowed="lower <= upper",
+                do="swap them, or check their signs",
+            )
+        if self.lower == math.inf or self.upper == -math.inf:
+            raise InputError(
+                "the limits of a joint leave no room for it",
+                got=f"lower={self.lower!r}, upper={self.upper!r}",
+                allowed="lower < inf, upper > -inf",
+                do="drop the limit that does not apply",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Mimic:
+    """This joint has no coordinate of its own: ``q = multiplier * q[joint] + offset``."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where something was read from, so that the files it names can be found later.
+
+    Args:
+        file: the path of the file; None for a text.
+        search: the folders that the caller gave to look in.
+    """
+
+    file: str | None = None
+    search: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """One shape fixed to a link: what it looks like, or its outline for contact.
+
+    A mesh is named, not read: its path stays as the file has it (``package://...``). Whoever draws asks
+    ``linkwise.files.mesh_file(geometry)`` for the file.
+
+    Args:
+        kind: what the shape is.
+        size: box ``(x, y, z)`` edge lengths, sphere ``(radius,)``, cylinder and capsule ``(radius, length)`` along z
+            (the capsule's caps not counted), mesh ``()``.
+        mesh: the mesh's path as written, None for the other kinds.
+        scale: factors along the mesh's axes.
+        placement: the 4x4 pose of the shape in the link's frame, as rows.
+        name: the name of the link that carries it.
+        source: the file that names the mesh; None where a program did. Two shapes that differ in it alone are equal.
+        rgba: red, green, blue and opacity, 0 to 1; None where nothing is said. A mesh's own colours count more.
+    """
+
+    kind: Literal["mesh", "box", "sphere", "cylinder", "capsule"]
+    size: tuple[float, ...]
+    mesh: str | None
+    scale: tuple[float, float, float]
+    placement: tuple[tuple[float, ...], ...]
+    name: str
+    source: Source | None = field(default=None, compare=False, repr=False)
+    rgba: tuple[float, float, float, float] | None = None

@@ -1,0 +1,213 @@
+"""Joints held still: their bodies become part of those that carry them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from linkwise.errors import InputError, ModelError, UnknownNameError
+from linkwise.joints import Fixed, Joint
+from linkwise.mechanism.actuation import Actuator, JointTransmission, Spring
+from linkwise.mechanism.closures import Coupling
+from linkwise.mechanism.closures.base import RelativePose
+from linkwise.mechanism.closures.instances import ClosureInstance
+from linkwise.mechanism.editing.pieces import MechanismT, Pieces, apart, together
+from linkwise.mechanism.frames import turn_z_to
+from linkwise.mechanism.mechanism import Mechanism
+from linkwise.mechanism.pieces import IDENTITY, Body, Frame, JointInstance, Pose
+from linkwise.mechanism.placement import inverse_pose
+from linkwise.mechanism.poses import Array, product
+from linkwise.mechanism.welding import moved_part, moved_shape, welded
+
+__all__ = ["joint_pose", "locked"]
+
+_CLOSED = 1e-9  # m, or a sine: how far a closure may be open that locking leaves without a motion
+
+
+@dataclass(frozen=True)
+class _Home:
+    """Where a body is now: at a pose on another (itself, if it still moves), or on a node of that one."""
+
+    body: str
+    X: Pose = IDENTITY
+    node: int = 0
+
+
+def locked(mechanism: MechanismT, joints: Iterable[str] | Mapping[str, Any] | str, at: Any = None) -> MechanismT:
+    """A copy in which these joints stand still; see :meth:`linkwise.Model.locked`."""
+    values = _values(mechanism, joints, at)
+    pieces = apart(mechanism)
+    homes = {"world": _Home("world")}
+    bodies: list[tuple[Body, str, JointInstance]] = []
+    frames: list[tuple[Frame, str]] = []
+    for body, parent, joint in pieces.bodies:
+        on = homes[parent]
+        placement, node = product(on.X, body.placement), body.node or on.node
+        if joint.name in values:
+            placement = product(placement, joint_pose(joint.type, values[joint.name]))
+            if body.flexible is None:
+                X = product(placement, inverse_pose(np.array(body.joint_frame)))
+                homes[body.name] = _Home(on.body, X, node)
+                frames.append((Frame(body.name, -1, X, node), on.body))
+                _merge(body, homes[body.name], bodies, pieces)
+                continue
+            none: tuple[float, ...] = ()
+            joint = replace(
+                joint, type=Fixed(), limits=(), armature=none, damping=none, friction=none, stiffness=none, rest=none
+            )
+        homes[body.name] = _Home(body.name)
+        bodies.append((replace(body, placement=placement, node=node), on.body, joint))
+    pieces.bodies = bodies
+    pieces.frames = frames + [_moved_frame(frame, homes[on]) for frame, on in pieces.frames]
+    pieces.closures = [moved for each in pieces.closures if (moved := _moved_closure(*each, homes)) is not None]
+    relations = [(name, _without(name, relation, values)) for name, relation in pieces.relations]
+    pieces.relations = [each for each in relations if each[1] is not None]
+    actuators = [_actuator(each, values) for each in pieces.actuators]
+    pieces.actuators = [each for each in actuators if each is not None]
+    springs = [_spring(each, values) for each in pieces.springs]
+    pieces.springs = [each for each in springs if each is not None]
+    return together(mechanism, pieces)
+
+
+def joint_pose(joint: Joint, q: Iterable[float]) -> Array:
+    """The child's frame in the joint's frame, at coordinates q."""
+    R, p = joint.transform([float(x) for x in q]).matrix()
+    X = np.eye(4)
+    X[:3, :3], X[:3, 3] = R.m, list(p)
+    if joint.axis is None:
+        return X
+    A = np.eye(4)
+    A[:3, :3] = turn_z_to(np.array(joint.axis))
+    turned: Array = A @ X @ A.T
+    return turned
+
+
+def _values(mechanism: Mechanism, joints: Any, at: Any) -> dict[str, tuple[float, ...]]:
+    """The coordinates at which each joint is locked; those that follow a locked one are locked with it."""
+    if isinstance(joints, str):
+        joints = [joints]
+    pairs = joints.items() if isinstance(joints, Mapping) else [(name, None) for name in joints]
+    q = None if at is None else np.asarray(at, float)
+    if q is not None and (q.shape != (mechanism.nq,) or not np.isfinite(q).all()):
+        raise InputError(
+            "at is not a configuration of this model", got=f"shape {q.shape}", allowed=f"({mechanism.nq},)"
+        )
+    known = {joint.name: joint for joint in mechanism.joints}
+    values: dict[str, tuple[float, ...]] = {}
+    for name, given in pairs:
+        if name not in known:
+            raise UnknownNameError("joint", name, known)
+        values[name] = _coordinates(known[name], given, q)
+    for joint in mechanism.joints:
+        if joint.mimic is not None and joint.name not in values and joint.mimic.joint in values:
+            (leader,) = values[joint.mimic.joint]
+            values[joint.name] = (joint.mimic.multiplier * leader + joint.mimic.offset,)
+    return values
+
+
+def _coordinates(joint: JointInstance, given: Any, q: Array | None) -> tuple[float, ...]:
+    if given is None and q is None:
+        return tuple(joint.type.neutral())
+    if given is None and q is not None:
+        found: list[float] = q[joint.q_slice].tolist()
+        return tuple(found) if joint.mimic is None else (joint.mimic.multiplier * found[0] + joint.mimic.offset,)
+    try:
+        values = np.atleast_1d(np.asarray(given, float))
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    if values.shape != (joint.nq,) or not np.isfinite(values).all():
+        raise InputError(
+            f"joint {joint.name!r} cannot be locked there", got=repr(given)[:80], allowed=f"{joint.nq} finite numbers"
+        )
+    return tuple(values.tolist())
+
+
+def _merge(body: Body, home: _Home, bodies: list[tuple[Body, str, JointInstance]], pieces: Pieces) -> None:
+    """Make what a body is made of part of the one that it is now fixed to."""
+    if home.body == "world":
+        pieces.base_parts += [moved_part(part, home.X, home.node) for part in body.parts]
+        pieces.base_visuals += [moved_shape(shape, home.X) for shape in body.visuals]
+        return
+    k = next(i for i, (other, _, _) in enumerate(bodies) if other.name == home.body)
+    other, parent, joint = bodies[k]
+    bodies[k] = welded(other, home.X, home.node, body.parts, body.visuals, body.collisions), parent, joint
+
+
+def _moved_frame(frame: Frame, home: _Home) -> tuple[Frame, str]:
+    return replace(frame, placement=product(home.X, frame.placement), node=frame.node or home.node), home.body
+
+
+def _moved_closure(
+    closure: ClosureInstance, a: str, b: str, homes: Mapping[str, _Home]
+) -> tuple[ClosureInstance, str, str] | None:
+    """The closure between what carries its bodies now; None where it holds and nothing moves between them."""
+    on_a, on_b = homes[a], homes[b]
+    moved = replace(
+        closure,
+        placement_a=product(on_a.X, closure.placement_a),
+        placement_b=product(on_b.X, closure.placement_b),
+        node_a=closure.node_a or on_a.node,
+        node_b=closure.node_b or on_b.node,
+    )
+    if on_a.body != on_b.body or moved.node_a != moved.node_b:
+        return moved, on_a.body, on_b.body
+    X = np.linalg.inv(np.array(moved.placement_a)) @ np.array(moved.placement_b)
+    left = [] if closure.type.time_dependent else closure.type.residual(RelativePose.from_matrix(X.tolist()), 0.0)
+    if closure.type.time_dependent or max(map(abs, left), default=0.0) > _CLOSED:
+        raise ModelError(
+            f"locking these joints leaves closure {closure.name!r} nothing to move, and it is not closed",
+            got=f"residual {max(map(abs, left), default=0.0):.3g}",
+            do="lock them at a closed configuration: locked(joints, at=model.assemble(q))",
+        )
+    return None
+
+
+def _without(name: str, relation: Any, values: Mapping[str, tuple[float, ...]]) -> Any:
+    """The relation between the joints that are left; None where there are none."""
+    if relation.joints is not None and not set(relation.joints) & set(values):
+        return relation
+    if not isinstance(relation, Coupling):
+        raise ModelError(
+            f"the constraint {name!r} is a function of joints that would be locked",
+            got=type(relation).__name__,
+            do=f"take it away first: model.without_closure({name!r})",
+        )
+    terms = dict(zip(relation.joints, relation.coefficients, strict=True))
+    offset = relation.offset - sum(c * values[joint][0] for joint, c in terms.items() if joint in values)
+    left = {joint: c for joint, c in terms.items() if joint not in values}
+    if not left and abs(offset) > _CLOSED:
+        raise ModelError(
+            f"the coupling {name!r} does not hold where its joints would be locked", got=f"off by {offset:.3g}"
+        )
+    return Coupling(left, offset) if left else None
+
+
+def _cut(
+    transmission: JointTransmission, values: Mapping[str, tuple[float, ...]]
+) -> tuple[JointTransmission | None, float]:
+    """The transmission along the joints that are left, and the length that the others have."""
+    left = [(joint, gear) for joint, gear in transmission.gears if joint not in values]
+    still = [(gear, values[joint]) for joint, gear in transmission.gears if joint in values]
+    length = sum(float(np.dot(gear, q)) for gear, q in still if len(gear) == len(q))
+    return (JointTransmission(left) if left else None), length
+
+
+def _actuator(actuator: Actuator, values: Mapping[str, tuple[float, ...]]) -> Actuator | None:
+    if not isinstance(actuator.transmission, JointTransmission):
+        return actuator
+    left, length = _cut(actuator.transmission, values)
+    if left is None or not length:
+        return None if left is None else replace(actuator, transmission=left)
+    (g0, g1, g2), (b0, b1, b2) = actuator.gain, actuator.bias
+    return replace(actuator, transmission=left, gain=(g0 + g1 * length, g1, g2), bias=(b0 + b1 * length, b1, b2))
+
+
+def _spring(spring: Spring, values: Mapping[str, tuple[float, ...]]) -> Spring | None:
+    if not isinstance(spring.transmission, JointTransmission):
+        return spring
+    left, length = _cut(spring.transmission, values)
+    low, high = spring.rest
+    return None if left is None else replace(spring, transmission=left, rest=(low - length, high - length))

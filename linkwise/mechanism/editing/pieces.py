@@ -1,0 +1,155 @@
+"""A mechanism taken apart, by names instead of numbers, and put together again."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from linkwise.errors import LinkwiseError, ModelError
+from linkwise.mechanism.actuation import SENSOR_KINDS, Actuator, Sensor, Spring
+from linkwise.mechanism.closures.attach import relation_between
+from linkwise.mechanism.closures.base import Relation
+from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
+from linkwise.mechanism.configurations import Configurations
+from linkwise.mechanism.description import Geometry
+from linkwise.mechanism.mechanism import Mechanism
+from linkwise.mechanism.numbering import numbered
+from linkwise.mechanism.parameters import check_names
+from linkwise.mechanism.pieces import Body, Frame, JointInstance, Part
+
+__all__ = ["Pieces", "apart", "on_joints", "together"]
+
+MechanismT = TypeVar("MechanismT", bound=Mechanism)
+Coordinates = dict[str, tuple[float, ...]]
+
+
+@dataclass
+class Pieces:
+    """What a mechanism is made of; where a number would stand, there is a name.
+
+    Args:
+        bodies: each with the name of its parent and its joint, from the base to the tips.
+        frames: each with the name of its body.
+        closures: each with the names of its two bodies.
+        relations: the constraints between joints, each with its name.
+        order: the names of closures and relations, in order.
+        configurations: for each name, the coordinates of the joints by their names.
+    """
+
+    bodies: list[tuple[Body, str, JointInstance]]
+    frames: list[tuple[Frame, str]]
+    closures: list[tuple[ClosureInstance, str, str]]
+    relations: list[tuple[str, Relation]]
+    order: list[str]
+    base_parts: list[Part]
+    base_visuals: list[Geometry]
+    actuators: list[Actuator]
+    sensors: list[Sensor]
+    springs: list[Spring]
+    configurations: dict[str, Coordinates] = field(default_factory=dict)
+
+
+def apart(mechanism: Mechanism) -> Pieces:
+    """The pieces of a mechanism."""
+
+    def name(k: int) -> str:
+        return "world" if k < 0 else str(mechanism.bodies[k].name)
+
+    closed = [each for each in mechanism.closures if isinstance(each, ClosureInstance)]
+    related = [each for each in mechanism.closures if isinstance(each, RelationInstance)]
+    own = mechanism.independent
+    return Pieces(
+        [(b, name(b.parent), j) for b, j in zip(mechanism.bodies, mechanism.joints, strict=True)],
+        [(frame, name(frame.body)) for frame in mechanism.frames],
+        [(each, name(each.body_a), name(each.body_b)) for each in closed],
+        [(each.name, each.type) for each in related],
+        [each.name for each in mechanism.closures],
+        list(mechanism.base_parts),
+        list(mechanism.base_visuals),
+        list(mechanism.actuators),
+        list(mechanism.sensors),
+        list(mechanism.springs),
+        {key: {j.name: tuple(q[j.q_slice].tolist()) for j in own} for key, q in mechanism.configurations.items()},
+    )
+
+
+def together(mechanism: MechanismT, pieces: Pieces, **changes: Any) -> MechanismT:
+    """A copy of the mechanism made of these pieces.
+
+    Parameters of what is gone are no longer parameters; a solver that had chosen its freedoms beforehand chooses anew.
+    """
+    number = {"world": -1} | {body.name: k for k, (body, _, _) in enumerate(pieces.bodies)}
+    _check_names(pieces)
+    bodies, joints = numbered(
+        [replace(body, parent=number[parent]) for body, parent, _ in pieces.bodies], [j for _, _, j in pieces.bodies]
+    )
+    tree = replace(
+        mechanism,
+        bodies=bodies,
+        joints=joints,
+        frames=tuple(replace(frame, body=number[on]) for frame, on in pieces.frames),
+        base_parts=tuple(pieces.base_parts),
+        base_visuals=tuple(pieces.base_visuals),
+        closures=(),
+        closure_reference=None,
+        closure_solver="auto" if mechanism.closure_reference is not None else mechanism.closure_solver,
+        parameter_names=(),
+        actuators=(),
+        sensors=(),
+        springs=(),
+        configurations=Configurations(),
+        **changes,
+    )
+    closed: dict[str, ClosureInstance | RelationInstance] = {
+        each.name: replace(each, body_a=number[a], body_b=number[b]) for each, a, b in pieces.closures
+    }
+    closed |= {name: relation_between(tree, name, relation) for name, relation in pieces.relations}
+    whole = replace(tree, closures=tuple(closed[name] for name in pieces.order if name in closed))
+    whole = whole.with_actuators(pieces.actuators).with_springs(pieces.springs)
+    driven = {actuator.name for actuator in pieces.actuators}
+    moving = {joint.name for joint in whole.joints}
+    kept = {"joint": moving, "actuator": driven}
+    whole = whole.with_sensors(s for s in pieces.sensors if s.target in kept.get(SENSOR_KINDS[s.kind][0], (s.target,)))
+    present = {joint.name for joint in whole.independent}
+    for key, coordinates in pieces.configurations.items():
+        whole = whole.with_configuration(key, {j: q for j, q in coordinates.items() if j in present})
+    names = mechanism.parameter_names
+    return replace(whole, parameter_names=tuple(name for name in names if _is_parameter(whole, name)))
+
+
+def on_joints(relation: Relation, names: Mapping[str, str]) -> Relation:
+    """The same relation, between joints of other names."""
+    if relation.joints is None:
+        return relation
+    changed = copy.copy(relation)
+    object.__setattr__(changed, "joints", tuple(names.get(joint, joint) for joint in relation.joints))
+    return changed
+
+
+def _is_parameter(mechanism: Mechanism, name: str) -> bool:
+    try:
+        check_names(mechanism, [name])
+    except LinkwiseError:
+        return False
+    return True
+
+
+def _check_names(pieces: Pieces) -> None:
+    places = [*(body.name for body, _, _ in pieces.bodies), *(frame.name for frame, _ in pieces.frames)]
+    closures = [*(each.name for each, _, _ in pieces.closures), *(name for name, _ in pieces.relations)]
+    groups: Sequence[tuple[str, list[str]]] = (
+        ("body or frame", ["world", *places]),
+        ("joint", [joint.name for _, _, joint in pieces.bodies]),
+        ("closure", closures),
+    )
+    for kind, names in groups:
+        twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+        if twice:
+            raise ModelError(
+                f"two have one name: the {kind} {twice[0]!r}",
+                got=", ".join(map(repr, twice[:10])),
+                allowed="names unlike each other",
+                do='give a prefix: attach(..., prefix="left_"), or rename first: model.renamed({...})',
+            )

@@ -1,0 +1,121 @@
+"""Other names for bodies, frames, joints, closures and what drives and measures them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from linkwise.errors import InputError, UnknownNameError
+from linkwise.mechanism.actuation import JointTransmission, PathTransmission
+from linkwise.mechanism.editing.pieces import MechanismT, Pieces, apart, on_joints, together
+
+__all__ = ["renamed"]
+
+New = Callable[[Any], Any]
+"""An old name to the new one; None, for what has none, to itself."""
+
+
+def renamed(mechanism: MechanismT, names: Mapping[str, str] | Callable[[str], str]) -> MechanismT:
+    """A copy with other names; see :meth:`linkwise.Model.renamed`."""
+    pieces = apart(mechanism)
+    table = _table(names, _names(pieces))
+
+    def new(name: Any) -> Any:
+        return name if name is None else table.get(name, name)
+
+    _rename_bodies(pieces, new)
+    pieces.frames = [(replace(frame, name=new(frame.name)), new(on)) for frame, on in pieces.frames]
+    pieces.closures = [(replace(each, name=new(each.name)), new(a), new(b)) for each, a, b in pieces.closures]
+    pieces.relations = [(new(name), on_joints(relation, table)) for name, relation in pieces.relations]
+    pieces.order = [new(name) for name in pieces.order]
+    pieces.actuators = [_driving(each, new) for each in pieces.actuators]
+    pieces.springs = [_driving(each, new) for each in pieces.springs]
+    pieces.sensors = [
+        replace(each, name=new(each.name), target=new(each.target), reference=new(each.reference))
+        for each in pieces.sensors
+    ]
+    pieces.configurations = {
+        key: {_coordinate(name, new): q for name, q in coordinates.items()}
+        for key, coordinates in pieces.configurations.items()
+    }
+    parameters = tuple(_parameter(name, new) for name in mechanism.parameter_names)
+    result = together(replace(mechanism, parameter_names=parameters), pieces)
+    if mechanism.closure_reference is None:
+        return result
+    return replace(result, closure_reference=mechanism.closure_reference, closure_solver=mechanism.closure_solver)
+
+
+def _table(names: Mapping[str, str] | Callable[[str], str], known: Iterable[str]) -> dict[str, str]:
+    """Old names to new ones, checked."""
+    if callable(names):
+        table = {name: names(name) for name in known}
+    else:
+        table = {str(old): new for old, new in names.items()}
+        for old in table:
+            if old not in known:
+                raise UnknownNameError("name of a body, frame, joint or closure", old, known)
+    for old, wanted in table.items():
+        if not str(wanted):
+            raise InputError(f"the new name of {old!r} is not a name", got=repr(wanted), allowed="a text, not empty")
+    return table
+
+
+def _rename_bodies(pieces: Pieces, new: New) -> None:
+    """Bodies with their joints, parts and shapes."""
+
+    def alone(each: Any) -> Any:
+        return replace(each, name=new(each.name))
+
+    pieces.bodies = [
+        (
+            replace(
+                alone(body),
+                parts=tuple(map(alone, body.parts)),
+                visuals=tuple(map(alone, body.visuals)),
+                collisions=tuple(map(alone, body.collisions)),
+            ),
+            new(parent),
+            replace(alone(joint), mimic=joint.mimic and replace(joint.mimic, joint=new(joint.mimic.joint))),
+        )
+        for body, parent, joint in pieces.bodies
+    ]
+    pieces.base_parts = list(map(alone, pieces.base_parts))
+    pieces.base_visuals = list(map(alone, pieces.base_visuals))
+
+
+def _driving(each: Any, new: New) -> Any:
+    """An actuator or a spring, and what it acts along."""
+    way = each.transmission
+    if isinstance(way, JointTransmission):
+        way = JointTransmission([(new(joint), gear) for joint, gear in way.gears])
+    elif isinstance(way, PathTransmission):
+        way = PathTransmission(tuple((tuple(map(new, frames)), factor) for frames, factor in way.paths))
+    else:
+        way = replace(way, frame=new(way.frame))
+    return replace(each, name=new(each.name), transmission=way)
+
+
+def _names(pieces: Pieces) -> dict[str, None]:
+    """All names there are, but the world's."""
+    found: dict[str, None] = {}
+    for body, _, joint in pieces.bodies:
+        found |= dict.fromkeys([body.name, joint.name, *(part.name for part in body.parts)])
+    found |= dict.fromkeys(part.name for part in pieces.base_parts)
+    found |= dict.fromkeys(frame.name for frame, _ in pieces.frames)
+    found |= dict.fromkeys(pieces.order)
+    for group in (pieces.actuators, pieces.sensors, pieces.springs):
+        found |= dict.fromkeys(each.name for each in group)
+    found.pop("world", None)
+    return found
+
+
+def _coordinate(name: str, new: New) -> str:
+    """Of a joint, or of the modes of a body."""
+    body, dot, modes = name.rpartition(".")
+    return f"{new(body)}.eta" if dot and modes == "eta" and new(name) == name else new(name)
+
+
+def _parameter(name: str, new: New) -> str:
+    body, dot, what = name.rpartition(".")
+    return f"{new(body)}.{what}" if dot else name

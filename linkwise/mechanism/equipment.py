@@ -1,0 +1,100 @@
+"""Whether actuators, springs and sensors fit the mechanism that they are fixed to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from linkwise.errors import InputError, ModelError, UnknownNameError
+from linkwise.mechanism.actuation import (
+    SENSOR_KINDS,
+    Actuator,
+    FrameTransmission,
+    JointTransmission,
+    PathTransmission,
+    Sensor,
+    Spring,
+    Transmission,
+)
+
+if TYPE_CHECKING:
+    from linkwise.mechanism.mechanism import Mechanism
+
+Driven = TypeVar("Driven", Actuator, Spring)
+
+
+def fitted_drives(mechanism: Mechanism, drives: Iterable[Driven], kind: str) -> tuple[Driven, ...]:
+    """Actuators or springs whose names are their own and whose transmissions end at what there is."""
+    found = [
+        replace(each, transmission=_fitted(mechanism, each.transmission, f"{kind} {each.name!r}")) for each in drives
+    ]
+    _check_names(found, kind)
+    return tuple(found)
+
+
+def fitted_sensors(
+    mechanism: Mechanism, sensors: Iterable[Sensor], actuators: Sequence[Actuator]
+) -> tuple[Sensor, ...]:
+    """Sensors whose names are their own and which are fixed to what there is."""
+    found = list(sensors)
+    _check_names(found, "sensor")
+    for sensor in found:
+        of = SENSOR_KINDS[sensor.kind][0]
+        if of == "joint":
+            joint = mechanism.joint(sensor.target)
+            wanted = {"ball_orientation": (4, 3), "ball_angular_velocity": (4, 3)}.get(sensor.kind, (1, 1))
+            if (joint.nq, joint.nv) != wanted:
+                raise ModelError(
+                    f"the sensor {sensor.name!r} cannot read joint {joint.name!r}",
+                    got=f"{sensor.kind} of {joint.type!r}",
+                    allowed="a joint with one freedom" if wanted == (1, 1) else "a spherical joint",
+                )
+        elif of == "actuator" and sensor.target not in [actuator.name for actuator in actuators]:
+            raise UnknownNameError(
+                f"actuator for sensor {sensor.name!r}", sensor.target, [actuator.name for actuator in actuators]
+            )
+        elif of == "frame":
+            mechanism.frame(sensor.target)
+            if sensor.reference is not None:
+                mechanism.frame(sensor.reference)
+    return tuple(found)
+
+
+def _fitted(mechanism: Mechanism, transmission: Transmission, whose: str) -> Transmission:
+    """The same, with a gear for each freedom of its joints."""
+    if isinstance(transmission, PathTransmission):
+        for frame in transmission.frames:
+            mechanism.frame(frame)
+        return transmission
+    if isinstance(transmission, FrameTransmission):
+        mechanism.frame(transmission.frame)
+        return transmission
+    gears = []
+    for name, gear in transmission.gears:
+        joint = mechanism.joint(name)
+        if joint.nq != joint.nv and (joint.nq, joint.nv) != (4, 3):
+            raise ModelError(
+                f"the {whose} cannot drive joint {name!r} by a gear",
+                got=repr(joint.type),
+                allowed="a joint whose freedoms have coordinates, or a spherical one",
+                do="let it act on the body: lw.FrameTransmission(body, wrench)",
+            )
+        if len(gear) not in (1, joint.nv):
+            raise InputError(
+                f"the gear of the {whose} has the wrong length",
+                got=f"{len(gear)} numbers for joint {name!r}",
+                allowed=f"one number, or nv = {joint.nv}",
+            )
+        gears.append((name, gear * joint.nv if len(gear) == 1 else gear))
+    return JointTransmission(gears)
+
+
+def _check_names(elements: Sequence[Any], kind: str) -> None:
+    seen: set[str] = set()
+    for element in elements:
+        if element.name in seen:
+            raise ModelError(
+                f"the name {element.name!r} is taken by another {kind}", allowed=f"a name unlike any other {kind}"
+            )
+        seen.add(element.name)

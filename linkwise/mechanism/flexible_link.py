@@ -1,0 +1,208 @@
+"""A link that deforms: S lists its modal axes before those of its joint, and its inertia depends on q."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
+from weakref import WeakKeyDictionary
+
+from linkwise.flexible.body import FlexibleBody
+from linkwise.joints.modes import Modes
+from linkwise.mechanism.deformation import Deformation, Seat
+from linkwise.mechanism.pieces import Body, Frame
+from linkwise.mechanism.tree import Link, rigid_only
+from linkwise.spatial.dual import derivative
+from linkwise.spatial.flexible import FlexibleForce, FlexibleInertia, FlexibleMotion, FlexibleMoving, Held
+from linkwise.spatial.inertia import RigidInertia
+from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.moving import RigidMotion
+from linkwise.spatial.scalar import Scalar, is_zero
+from linkwise.spatial.structure import flatten
+from linkwise.spatial.transforms import Transform
+from linkwise.spatial.vectors import Force, Motion, Vec
+
+Flat = Sequence[Scalar]
+
+
+@dataclass(frozen=True, eq=False)
+class Lump:
+    """Rigid bodies welded to a node: their inertia about its origin, in its axes."""
+
+    node: int
+    inertia: RigidInertia
+
+    def seat(self, deformation: Deformation, eta: Flat) -> Transform:
+        """From the root to the node; without the node's rotation for a point mass, which does not feel it."""
+        factors = deformation.node(self.node).factors(eta)
+        is_point = all(is_zero(x) for x in (*self.inertia.h, *self.inertia.J.six()))
+        return Transform(*factors[:1] if is_point else factors)
+
+
+@dataclass(frozen=True, eq=False)
+class FlexibleLink(Link):
+    """One flexible body and its inboard joint, in the frame of the body's root.
+
+    ``joint`` is :class:`Modes`; there is no constant ``inertia``: ask for ``M(q)``.
+    """
+
+    deformation: Deformation = None  # type: ignore[assignment]
+    lumps: tuple[Lump, ...] = ()
+    elasticity: tuple[Scalar, Scalar] = (1.0, 1.0)
+    """Factors on K and on D."""
+    slack: bool = False
+    """Whether elastic forces are left out."""
+
+    @property
+    def modes(self) -> int:
+        """The number of modal axes."""
+        return self.deformation.modes
+
+    @property
+    def hinge(self) -> Link:
+        """The joint alone."""
+        kept = {name: getattr(self, name) for name in Link.__dataclass_fields__}
+        m = self.modes
+        return Link(
+            **kept
+            | {
+                "joint": self.joint.joint,  # type: ignore[attr-defined]
+                "q_start": self.q_start + m,
+                "v_start": self.v_start + m,
+                "armature": self.armature[m:],
+            }
+        )
+
+    @property
+    def deforming(self) -> tuple[Any, ...]:
+        """The node it sits on, and what it consists of."""
+        return (*super().deforming, self.deformation)
+
+    def seat_at(self, node: int) -> Seat:
+        """A node that others sit on."""
+        return Seat(self.deformation.node(node), self.q_start, self.modes)
+
+    def relaxed(self) -> Link:
+        """The same link without elastic forces."""
+        return replace(self, slack=True)
+
+    def phi(self, q: Flat) -> Transform:
+        """φ(parent, link), from the parent's frame or node to the root, and from six numbers to m + 6."""
+        return super().phi(q).then(Transform(Held(self.modes)))
+
+    def S(self, q: Flat) -> tuple[Motion, ...]:
+        """The modal axes, then those of the joint."""
+        m = self.modes
+        modal = [FlexibleMotion([1.0 if i == j else 0.0 for j in range(m)], Vec.zero(), Vec.zero()) for i in range(m)]
+        return (*modal, *(FlexibleMotion.with_tail((0.0,) * m, s) for s in super().S(q)[m:]))
+
+    def S_rate(self, q: Flat, v: Flat) -> Motion:
+        """Ṡ v; modal axes are what they are."""
+        return FlexibleMotion.with_tail((0.0,) * self.modes, super().S_rate(q, v))
+
+    @property
+    def rigid_part(self) -> RigidInertia:
+        """What is welded to the root."""
+        return next((lump.inertia for lump in self.lumps if lump.node == 0), RigidInertia.zero())
+
+    def M(self, q: Flat) -> FlexibleInertia:
+        """The inertia at η, with what is welded to nodes."""
+        return self._inertia(self._eta(q))
+
+    def M_slopes(self, q: Flat, X: Motion) -> list[FlexibleForce]:
+        """(∂M/∂η_i) X for each mode, by dual numbers."""
+        eta = self._eta(q)
+        units = ([1.0 if i == j else 0.0 for j in range(self.modes)] for i in range(self.modes))
+        slopes = [derivative(lambda at: list(self._inertia(at) @ X), eta, unit)[1] for unit in units]
+        return [FlexibleForce.of(slope) for slope in slopes]
+
+    def _inertia(self, eta: Flat) -> FlexibleInertia:
+        M = self.deformation.mass.inertia(eta)
+        for lump in self.lumps:
+            M = M + lump.seat(self.deformation, eta).congruence(lump.inertia)
+        return M
+
+    def wrench(self, q: Flat, motion: FlexibleMoving) -> FlexibleForce:
+        """[χ; f] that a motion takes: inertia forces and Kη + Dη̇."""
+        eta = self._eta(q)
+        f = self.deformation.mass.wrench(eta, motion)
+        for lump in self.lumps:
+            to_node = lump.seat(self.deformation, eta)
+            f = f + to_node @ lump.inertia.wrench(to_node.carry(motion))
+        if self.slack:
+            return f
+        return f + FlexibleForce.with_tail(self.deformation.elastic(eta, motion.rate, *self.elasticity), Force.zero())
+
+    def moving(self, root: RigidMotion, V_J: Motion, A_J: Motion) -> FlexibleMoving:
+        """The root's motion with the rates of the modes."""
+        return FlexibleMoving(root, tuple(V_J)[: self.modes], tuple(A_J)[: self.modes])
+
+    def elastic_energy(self, q: Flat) -> Scalar:
+        """½η*Kη."""
+        return self.deformation.energy(self._eta(q)) * self.elasticity[0]
+
+    def _eta(self, q: Flat) -> list[Scalar]:
+        return self.coordinates(q)[: self.modes]
+
+
+class _Varying:
+    """Stands where a rigid link has its constant inertia: a text that asks for it is for rigid links only."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> NoReturn:
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        raise rigid_only("this function", self._name)
+
+    def __matmul__(self, V: Motion) -> NoReturn:
+        raise rigid_only("this function", self._name)
+
+    def __add__(self, other: object) -> NoReturn:
+        raise rigid_only("this function", self._name)
+
+
+def flexible_link(
+    link: Link, body: FlexibleBody, lumps: Sequence[Lump], elasticity: tuple[Scalar, Scalar]
+) -> FlexibleLink:
+    """The link of a flexible body, from that of its root: η comes right before the joint's own coordinates."""
+    m = body.modes
+    own = {name: getattr(link, name) for name in Link.__dataclass_fields__}
+    changed = {
+        "joint": Modes(m, link.joint),
+        "q_start": link.q_start - m,
+        "v_start": link.v_start - m,
+        "armature": ((0.0,) * m + tuple(link.armature)),
+        "inertia": _Varying(link.name),
+    }
+    if any(not is_zero(x) for x in flatten(link.inertia)[0]):
+        lumps = [Lump(0, link.inertia), *lumps]
+    return FlexibleLink(**own | changed, deformation=_deformation(body), lumps=tuple(lumps), elasticity=elasticity)
+
+
+def force_on_body(body: Body, frame: Frame, q: Flat, f: Flat) -> tuple[list[Scalar], list[Scalar]]:
+    """A force [N; F] at a frame of a body, in its axes: as one at the body's origin, and what the modes feel."""
+    pose = frame.placement
+    force = Transform.rigid(Mat3([row[:3] for row in pose[:3]]), Vec(*(row[3] for row in pose[:3]))) @ Force.of(f)
+    if body.flexible is None or not frame.node:
+        return list(force), []
+    own = q[body.q_slice]
+    on_root = Transform(*_deformation(body.flexible).node(frame.node).factors(own)) @ force
+    return [*on_root.ang, *on_root.lin], list(on_root.tail)  # type: ignore[attr-defined]  # a node's force has one
+
+
+def internal_damping(body: FlexibleBody, rates: Flat, loss: Scalar) -> list[Scalar]:
+    """-Dη̇ on the modes of a flexible body, with a factor on D."""
+    return [-f for f in _deformation(body).elastic([0.0] * body.modes, rates, 0.0, loss)]
+
+
+def _deformation(body: FlexibleBody) -> Deformation:
+    found = _known.get(body)
+    if found is None:
+        found = _known[body] = Deformation(body)
+    return found
+
+
+# A body is written out once, for all layouts of all models that it is part of.
+_known: WeakKeyDictionary[FlexibleBody, Deformation] = WeakKeyDictionary()

@@ -1,0 +1,159 @@
+"""Bodies as they were added, joined to a tree: welded ones become parts of those that carry them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwise.errors import ModelError, UnknownNameError
+from linkwise.joints import Fixed
+from linkwise.mechanism.description import Geometry, Mimic
+from linkwise.mechanism.entry import Entry
+from linkwise.mechanism.numbering import numbered
+from linkwise.mechanism.pieces import IDENTITY, Body, Frame, JointInstance, Part, Pose
+from linkwise.mechanism.placement import inverse_pose
+from linkwise.mechanism.poses import rows
+from linkwise.mechanism.welding import moved_part, moved_shape, welded
+
+_NOWHERE = slice(0, 0)  # until the bodies are numbered
+
+
+def joined(
+    entries: Iterable[Entry], places: Mapping[str, tuple[str, Pose, int]], allow_massless: bool
+) -> dict[str, Any]:
+    """The fields of a :class:`Mechanism` that describe its tree.
+
+    Args:
+        entries: the bodies, each after its parent.
+        places: named frames: the body that each is on, the pose there, and the node of a body that deforms.
+        allow_massless: whether a body at the end of a branch may have no mass.
+    """
+    home: dict[str, _Home] = {"world": _Home(-1, None)}
+    bodies: list[Body] = []
+    moving: list[Entry] = []
+    frames: list[Frame] = []
+    base_parts: list[Part] = []
+    base_visuals: list[Geometry] = []
+    for entry in entries:
+        on = home[entry.parent]
+        placement, node = on.placed(entry.placement), entry.node or on.node
+        if not isinstance(entry.joint, Fixed) or entry.flexible is not None:
+            home[entry.name] = _Home(len(bodies), None)
+            bodies.append(_body(entry, len(bodies), on.body, placement, node))
+            moving.append(entry)
+            continue
+        X = np.array(placement)
+        if entry.joint_frame != IDENTITY:
+            X = X @ inverse_pose(np.array(entry.joint_frame))
+        home[entry.name] = _Home(on.body, X, node)
+        frames.append(Frame(entry.name, on.body, rows(X), node))
+        if on.body >= 0:
+            carrier = bodies[on.body]
+            bodies[on.body] = welded(carrier, X, node, (entry.part,), entry.visuals, entry.collisions)
+        else:
+            base_parts.append(moved_part(entry.part, X, node))
+            base_visuals += [moved_shape(shape, X) for shape in entry.visuals]
+    for name, (body, place, own_node) in places.items():
+        on = home[body]
+        frames.append(Frame(name, on.body, on.placed(place), own_node or on.node))
+    placed, joints = numbered(bodies, _joints(moving))
+    if not allow_massless:
+        _check_massless_leaves(placed, moving)
+    return {
+        "bodies": placed,
+        "joints": joints,
+        "frames": tuple(frames),
+        "base_parts": tuple(base_parts),
+        "base_visuals": tuple(base_visuals),
+    }
+
+
+@dataclass(slots=True)
+class _Home:
+    """Where a named body is: a pose on a moving body (-1: the world), or on a node of one that deforms."""
+
+    body: int
+    pose: np.ndarray | None
+    """None: the body's own frame."""
+    node: int = 0
+
+    def placed(self, placement: Pose) -> Pose:
+        """A pose on the named body as one on the body that carries it."""
+        return placement if self.pose is None else rows(self.pose @ np.array(placement))
+
+
+def _body(entry: Entry, index: int, parent: int, placement: Pose, node: int) -> Body:
+    return Body(
+        entry.name,
+        index,
+        parent,
+        placement,
+        (entry.part,),
+        entry.visuals,
+        entry.collisions,
+        entry.joint_frame,
+        node,
+        entry.flexible,
+        _NOWHERE,
+        _NOWHERE,
+    )
+
+
+def _joints(entries: list[Entry]) -> list[JointInstance]:
+    """The joints, not yet in their places."""
+    by_name = {entry.joint_name: entry for entry in entries}
+    return [
+        JointInstance(
+            entry.joint_name,
+            index,
+            entry.joint,
+            _NOWHERE,
+            _NOWHERE,
+            entry.limits,
+            entry.armature,
+            entry.damping,
+            entry.friction,
+            entry.mimic and _resolved(entry, by_name),
+            entry.stiffness,
+            entry.rest,
+        )
+        for index, entry in enumerate(entries)
+    ]
+
+
+def _resolved(entry: Entry, by_name: dict[str, Entry]) -> Mimic:
+    """Follow a chain of mimics to the joint that has a coordinate: q = m₁(m₂ q + o₂) + o₁."""
+    multiplier, offset, seen = 1.0, 0.0, [entry.joint_name]
+    while entry.mimic is not None:
+        multiplier, offset = multiplier * entry.mimic.multiplier, multiplier * entry.mimic.offset + offset
+        if entry.mimic.joint not in by_name:
+            raise UnknownNameError(f"joint for {seen[0]!r} to follow", entry.mimic.joint, by_name)
+        entry = by_name[entry.mimic.joint]
+        if entry.joint_name in seen:
+            raise ModelError("joints follow each other in a circle", got=" -> ".join([*seen, entry.joint_name]))
+        seen.append(entry.joint_name)
+    if entry.joint.nq != 1 or entry.joint.nv != 1:
+        raise ModelError(
+            f"joint {seen[0]!r} cannot follow {entry.joint_name!r}",
+            got=repr(entry.joint),
+            allowed="a joint with one freedom",
+        )
+    return Mimic(entry.joint_name, multiplier, offset)
+
+
+def _check_massless_leaves(bodies: Sequence[Body], entries: list[Entry]) -> None:
+    parents = {body.parent for body in bodies}
+    for body, entry in zip(bodies, entries, strict=True):
+        if body.index in parents:
+            continue
+        empty = not body.modes and all(part.mass == 0.0 and not any(part.inertia) for part in body.parts)
+        if empty and not any(entry.armature) and entry.mimic is None:
+            raise ModelError(
+                f"body {body.name!r} can move but nothing in it or beyond it has mass: its acceleration is not defined",
+                got="mass 0, inertia 0, no children",
+                allowed="a mass, an inertia, an armature, or a fixed joint",
+                do=f"give {body.name!r} a mass, weld it with lw.Fixed(), or lock joint {entry.joint_name!r}",
+            )

@@ -1,0 +1,182 @@
+"""Laying out the links: which internal frames make the recursions cheapest, and the inertias in them.
+
+The dynamics do not care where a link's frame sits, so we choose: z along the joint axis, x along the common normal
+to the next axis (Denavit and Hartenberg, whatever angles the file was written with), the origin at the foot of the
+normal from the previous axis. A joint's constant placement then is a shift (a, 0, b) and one turn about x. A leaf,
+with no next axis, turns its x towards its mass centre, which zeroes one more first moment. Then each link hands to
+its parent the part of its inertia that its joint does not move (base parameters): for a hinge the mass, one first
+moment and one second moment become structural zeros. Both steps are exact; where a body is so slender, or so far from
+its axis, that the second would cost digits, that link keeps its inertia.
+
+``align=False`` keeps the frames of the bodies, ``regroup=False`` keeps the inertias: needed where a result is about
+each body, and handy for tests, since the answers must not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwise.mechanism.collecting import paused
+from linkwise.mechanism.frames import AlignedFrames, BodyFrames, snapped
+from linkwise.mechanism.link_inertias import Parts
+from linkwise.mechanism.many_links import ManyLinks
+from linkwise.mechanism.mechanism import Mechanism
+from linkwise.mechanism.parameters import Values
+from linkwise.mechanism.pieces import Body
+from linkwise.mechanism.regroup import regrouped, regrouped_rows
+from linkwise.mechanism.terms import NOTHING, Terms
+from linkwise.mechanism.tree import Link, Tree
+from linkwise.spatial.inertia import RigidInertia
+from linkwise.spatial.matrices import Mat3, Sym3
+from linkwise.spatial.scalar import Scalar, cos, sin
+from linkwise.spatial.transforms import Factor, Shift, Transform, Turn
+from linkwise.spatial.vectors import Vec
+
+if TYPE_CHECKING:
+    from linkwise.flexible.body import FlexibleBody
+
+MANY = 60
+"""Links above which they are made from arrays when looked at, and not all beforehand."""
+
+Array = Any
+
+
+def lay_out(
+    mechanism: Mechanism, p: Sequence[Scalar] | None = None, *, align: bool = True, regroup: bool = True
+) -> Tree:
+    """The tree of a mechanism; ``p`` holds the run-time parameters, if the mechanism has any."""
+    if mechanism.is_flexible:  # whose links stand in the frames of their bodies' roots
+        align = regroup = False
+    if regroup and not align:
+        raise ValueError("inertias are regrouped in aligned frames only")
+    with paused(len(mechanism.bodies)):
+        return _laid_out(mechanism, Values(mechanism, p), align, regroup)
+
+
+def _laid_out(mechanism: Mechanism, values: Values, align: bool, regroup: bool) -> Tree:
+    parts = Parts(mechanism)
+    frames = _frames(mechanism, values, parts) if align else BodyFrames(mechanism)
+    R, o = frames.R[-1], frames.o[-1]
+    gravity = _constant_rotation(R.T) @ Vec.of(list(values.gravity(mechanism.gravity)))
+    if mechanism.is_flexible or values.any_given:
+        links, base = _one_by_one(mechanism, values, frames, regroup)
+    else:
+        links, base = _all_at_once(mechanism, parts, frames, regroup)
+    return Tree(links, mechanism.nq, mechanism.nv, gravity, _rigid(R, o), base)
+
+
+def _frames(mechanism: Mechanism, values: Values, parts: Parts) -> AlignedFrames:
+    free = np.zeros(len(mechanism.bodies), bool)
+    if values.any_given:
+        free[[body.index for body in mechanism.bodies if values.placement_is_free(body)]] = True
+    return AlignedFrames(mechanism, free, parts.centres())
+
+
+def _all_at_once(
+    mechanism: Mechanism, parts: Parts, frames: AlignedFrames | BodyFrames, regroup: bool
+) -> tuple[Sequence[Link], RigidInertia]:
+    """Rigid links whose constants are numbers: arrays throughout."""
+    placements = frames.placements()
+    R, o = frames.R[:-1], frames.o[:-1]
+    M, terms = parts.inertias(R, o)
+    base = RigidInertia.zero()
+    if regroup:
+        types = [joint.type for joint in mechanism.joints]
+        M, base = regrouped_rows(types, frames.parents, placements, M, terms)
+    aligned = isinstance(frames, AlignedFrames)
+    tails = None if isinstance(frames, AlignedFrames) else frames.tails()
+    links = ManyLinks(mechanism, placements, 2 if aligned else 3, tails, M, R, o)
+    return (links if len(links) > MANY else tuple(links)), base
+
+
+def _one_by_one(
+    mechanism: Mechanism, values: Values, frames: AlignedFrames | BodyFrames, regroup: bool
+) -> tuple[Sequence[Link], RigidInertia]:
+    """Links that deform, or whose constants may be any scalar."""
+    placements, aligned = frames.placements(), isinstance(frames, AlignedFrames)
+    tails = None if isinstance(frames, AlignedFrames) else frames.tails()
+    links: list[Link] = []
+    terms: list[Terms] = []
+    for body, joint in zip(mechanism.bodies, mechanism.joints, strict=True):
+        k = body.index
+        R, o = frames.R[k], frames.o[k]
+        free = values.placement_is_free(body)
+        inertia, summed = _inertia(values, body, R, o)
+        terms.append(summed)
+        link = Link(
+            index=k,
+            name=body.name,
+            parent=body.parent,
+            joint=joint.type,
+            placement=_free_placement(values, body, frames) if free else placements.one(k, 2 if aligned else 3),
+            lead=0.0 if free else float(placements.lead[k]),
+            tail=Transform() if tails is None else _rigid(tails[0][k], tails[1][k]),
+            inertia=inertia,
+            to_body=_rigid(R.T, -R.T @ o),
+            armature=tuple(values.armature(body, joint.armature)),
+            q_start=joint.q_slice.start,
+            v_start=joint.v_slice.start,
+            multiplier=joint.mimic.multiplier if joint.mimic else 1.0,
+            offset=joint.mimic.offset if joint.mimic else 0.0,
+            is_mimic=joint.mimic is not None,
+            joint_name=joint.name,
+            seat=None if body.parent < 0 else links[body.parent].seat_at(body.node),
+        )
+        links.append(link if body.flexible is None else _deforming(link, body, body.flexible, values))
+    base = RigidInertia.zero()
+    if regroup:
+        links, base = regrouped(links, terms)
+    return tuple(links), base
+
+
+def _deforming(link: Link, body: Body, flexible: FlexibleBody, values: Values) -> Link:
+    """The link of a flexible body, with what is welded to its nodes."""
+    from linkwise.mechanism.flexible_link import Lump, flexible_link
+
+    nodes = sorted({part.node for part in body.parts if part.node})
+    lumps = [(k, _inertia(values, body, np.eye(3), np.zeros(3), k)[0]) for k in nodes]
+    return flexible_link(link, flexible, [Lump(k, inertia) for k, inertia in lumps], values.elasticity(body))
+
+
+def placed_at(xyz: Sequence[Scalar], rpy: Sequence[Scalar]) -> Transform:
+    """A frame at a position, turned by roll, pitch and yaw."""
+    roll, pitch, yaw = rpy
+    turns = (Turn(axis, cos(angle), sin(angle)) for axis, angle in ((2, yaw), (1, pitch), (0, roll)))
+    return Transform(Shift(Vec.of(list(xyz))), *turns)
+
+
+def _free_placement(values: Values, body: Body, frames: AlignedFrames | BodyFrames) -> Transform:
+    """The parent's frame, undone; then the placement as the parameters give it; then the joint's axis."""
+    R_parent, o_parent = frames.R[body.parent], frames.o[body.parent]
+    factors: list[Factor] = [
+        *_rigid(R_parent.T, -R_parent.T @ o_parent).factors,
+        *placed_at(values.xyz(body), values.rpy(body)).factors,
+        *_rigid(frames.after_joint_frame(body.index), np.zeros(3)).factors,
+    ]
+    return Transform(*factors)
+
+
+def _constant_rotation(R: Array) -> Mat3:
+    return Mat3(snapped(R, 1.0).tolist())
+
+
+def _rigid(R: Array, o: Array) -> Transform:
+    return Transform.rigid(_constant_rotation(R), Vec.of(snapped(o, 1.0).tolist()))
+
+
+def _inertia(values: Values, body: Body, R: Array, o: Array, node: int = 0) -> tuple[RigidInertia, Terms]:
+    """All parts of a body in its link's frame (on one node, if it deforms), and what they were summed from."""
+    total, terms = RigidInertia.zero(), NOTHING
+    for part in body.parts:
+        if part.node != node:
+            continue
+        X = np.array(part.placement)
+        to_link = _rigid(R.T @ X[:3, :3], R.T @ (X[:3, 3] - o))
+        (m,), com, six = values.part(part, "mass"), values.part(part, "com"), values.part(part, "inertia")
+        about_com = Terms.of(RigidInertia(m, Vec.zero(), Sym3.of(*six)))
+        terms = terms + about_com.through(Transform(Shift(Vec.of(list(com))))).through(to_link)
+        total = total + to_link.congruence(RigidInertia.from_com(m, Vec.of(list(com)), Sym3.of(*six)))
+    return terms.snapped(total), terms

@@ -1,0 +1,170 @@
+"""What a mechanism is: bodies, joints, frames, gravity. Frozen; every change gives a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from linkwise.errors import InputError, UnknownNameError
+from linkwise.mechanism.actuation import Actuator, Sensor, Spring
+from linkwise.mechanism.changed_copies import ChangedCopies
+from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
+from linkwise.mechanism.closures.reference import Reference
+from linkwise.mechanism.configurations import Configurations
+from linkwise.mechanism.description import Geometry
+from linkwise.mechanism.per_freedom import PerFreedom
+from linkwise.mechanism.pieces import IDENTITY, Body, Frame, JointInstance, Named, Part, number_of_node
+from linkwise.memoized import cached_property
+
+
+@dataclass(frozen=True)
+class Mechanism(ChangedCopies, PerFreedom):
+    """A tree of bodies. Body ``k`` hangs on ``joints[k]``; ``parents[k] < k``."""
+
+    name: str
+    gravity: tuple[float, float, float]
+    bodies: tuple[Body, ...]
+    joints: tuple[JointInstance, ...]
+    frames: tuple[Frame, ...] = ()
+    base_parts: tuple[Part, ...] = ()
+    """What is welded to the world."""
+    base_visuals: tuple[Geometry, ...] = ()
+    parameter_names: tuple[str, ...] = ()
+    closures: tuple[ClosureInstance | RelationInstance, ...] = ()
+    """What closes loops and couples joints, in the order it was added; also found by name."""
+    closure_solver: str = "auto"
+    """How accelerations under closures are found, by name."""
+    closure_reference: Reference | None = None
+    """Where a solver that needs to know it beforehand chooses its freedoms."""
+    actuators: tuple[Actuator, ...] = ()
+    """What a file says drives it, also found by name; they act through :class:`linkwise.Actuators`."""
+    sensors: tuple[Sensor, ...] = ()
+    """What a file says measures it, also found by name; they read through :class:`linkwise.Sensors`."""
+    springs: tuple[Spring, ...] = ()
+    """Springs and dampers across several joints, or at frames; used by simulation, as those of the joints."""
+    configurations: Configurations = Configurations()  # noqa: RUF009  # it does not change
+    """Configurations with a name: a read-only mapping of names to q (nq)."""
+
+    def __post_init__(self) -> None:
+        for named in ("actuators", "sensors", "springs"):
+            object.__setattr__(self, named, Named(getattr(self, named)))
+        object.__setattr__(self, "bodies", Named(self.bodies))
+        object.__setattr__(self, "joints", Named(self.joints))
+        object.__setattr__(self, "closures", Named(self.closures))
+
+    @cached_property
+    def nq(self) -> int:
+        """Numbers in a configuration q."""
+        return sum([j.type.nq for j in self.joints if j.mimic is None]) + self._modes
+
+    @cached_property
+    def nv(self) -> int:
+        """Numbers in a velocity v: the degrees of freedom of the tree."""
+        return sum([j.type.nv for j in self.joints if j.mimic is None]) + self._modes
+
+    @cached_property
+    def is_flexible(self) -> bool:
+        """Whether some body deforms."""
+        return self._modes > 0
+
+    @cached_property
+    def _modes(self) -> int:
+        return sum([body.modes for body in self.bodies if body.flexible is not None])
+
+    @cached_property
+    def independent(self) -> tuple[JointInstance, ...]:
+        """What q and v are made of, in order: joints that follow no other, and modes, which stand as ``<body>.eta``."""
+        own = [joint for joint in self.joints if joint.mimic is None]
+        if self.is_flexible:
+            from linkwise.joints.modes import Modal
+
+            for body in self.bodies:
+                if body.modes:
+                    none = (0.0,) * body.modes
+                    kind, q, v = Modal(body.modes), body.q_slice, body.v_slice
+                    own.append(JointInstance(f"{body.name}.eta", body.index, kind, q, v, (), none, none, none))
+        return tuple(sorted(own, key=lambda joint: joint.v_slice.start))
+
+    @cached_property
+    def body_names(self) -> tuple[str, ...]:
+        """Names of the moving bodies, in order."""
+        return tuple(body.name for body in self.bodies)
+
+    @cached_property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of their inboard joints, in order; those that follow others too."""
+        return tuple(joint.name for joint in self.joints)
+
+    @cached_property
+    def freedom_names(self) -> tuple[str, ...]:
+        """A name for each number of v: its joint, with an index where it has several; modes are ``<body>.eta[k]``."""
+        names = [""] * self.nv
+        for joint in self.independent:
+            part = range(self.nv)[joint.v_slice]
+            for k, place in enumerate(part):
+                names[place] = joint.name if len(part) == 1 else f"{joint.name}[{k}]"
+        return tuple(names)
+
+    @cached_property
+    def parents(self) -> tuple[int, ...]:
+        """Parent index of each body, -1 for the world."""
+        return tuple([body.parent for body in self.bodies])
+
+    @cached_property
+    def mass(self) -> float:
+        """Mass of all moving bodies in kg."""
+        return sum(body.mass for body in self.bodies)
+
+    def joint(self, name: str) -> JointInstance:
+        """The joint of this name."""
+        found: JointInstance = self._find("joint", name, self.joints)
+        return found
+
+    def body(self, name: str) -> Body:
+        """The moving body of this name."""
+        found: Body = self._find("body", name, self.bodies)
+        return found
+
+    def closure(self, name: str) -> ClosureInstance | RelationInstance:
+        """The closure or coupling of this name."""
+        found: ClosureInstance | RelationInstance = self._find("closure", name, self.closures)
+        return found
+
+    def frame(self, name: str, node: Any = None) -> Frame:
+        """A body, a body welded to another, or a named frame: where it sits and on which moving body.
+
+        Args:
+            name: of the body or frame.
+            node: of a flexible body, a node by its name or number, if not the root.
+        """
+        if name == "world" and node is None:
+            return Frame("world", -1, IDENTITY)
+        known = self._frames_by_name if name != "world" else {name: Frame(name, -1, IDENTITY)}
+        if name not in known:
+            raise UnknownNameError("body or frame", name, known)
+        found = known[name]
+        if node is None:
+            return found
+        body = self.bodies[found.body] if found.body >= 0 else None
+        flexible = body.flexible if body is not None and body.name == name else None
+        if flexible is None:
+            raise InputError(
+                f"{name!r} has no nodes",
+                got=f"node={node!r}",
+                allowed="a node of a flexible body",
+                do="leave node out, or name the flexible body",
+            )
+        return replace(found, node=number_of_node(flexible, node))
+
+    @cached_property
+    def _frames_by_name(self) -> dict[str, Frame]:
+        own = {body.name: Frame(body.name, body.index, IDENTITY) for body in self.bodies}
+        return own | {frame.name: frame for frame in self.frames}
+
+    @staticmethod
+    def _find(kind: str, name: str, elements: Iterable[Any]) -> Any:
+        for element in elements:
+            if element.name == name:
+                return element
+        raise UnknownNameError(kind, name, [e.name for e in elements])

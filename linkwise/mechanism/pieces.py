@@ -1,0 +1,168 @@
+"""What a mechanism is made of: parts, bodies, joints in their places, frames. Frozen, and found by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwise.errors import UnknownNameError
+from linkwise.joints import Joint
+from linkwise.mechanism.description import Geometry, JointLimits, Mimic
+
+if TYPE_CHECKING:
+    from linkwise.flexible.body import FlexibleBody
+
+Pose = tuple[tuple[float, ...], ...]  # 4×4 as rows: hashable, comparable, and safe to share
+IDENTITY: Pose = ((1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0), (0.0, 0.0, 0.0, 1.0))
+
+
+@dataclass(frozen=True)
+class Part:
+    """A rigid piece of a body: its own inertia, placed in the body's frame. Bodies welded together are parts of one."""
+
+    name: str
+    placement: Pose
+    mass: float
+    com: tuple[float, float, float]
+    inertia: tuple[float, float, float, float, float, float]
+    """About the mass centre, in the part's axes: xx, yy, zz, xy, xz, yz."""
+    node: int = 0
+    """Of a flexible body, the place in its ``nodes`` that ``placement`` starts from."""
+
+
+@dataclass(frozen=True)
+class Body:
+    """A moving body: where its inboard joint sits in the parent, and the parts that make it up."""
+
+    name: str
+    index: int
+    parent: int
+    """Index of the parent body; -1 for the world."""
+    placement: Pose
+    """The inboard joint's frame in the parent body's frame."""
+    parts: tuple[Part, ...]
+    visuals: tuple[Geometry, ...] = ()
+    collisions: tuple[Geometry, ...] = ()
+    """Shapes for contact, as given: kept and written out again, but nothing computes contact with them."""
+    joint_frame: Pose = IDENTITY
+    """The inboard joint's frame in this body's own frame: the two placements coincide at the joint's zero position."""
+    node: int = 0
+    """Of a flexible parent, the place in its ``nodes`` that ``placement`` starts from."""
+    flexible: FlexibleBody | None = None
+    """What deforms; its root is this body's frame."""
+    q_slice: slice = field(default_factory=lambda: slice(0, 0), hash=False)
+    """The modal coordinates η of a flexible body in q, right before those of its joint; empty for a rigid one."""
+    v_slice: slice = field(default_factory=lambda: slice(0, 0), hash=False)
+    """Their rates η̇ in v."""
+
+    @property
+    def modes(self) -> int:
+        """The number of modal coordinates."""
+        return 0 if self.flexible is None else self.flexible.modes
+
+    @property
+    def mass(self) -> float:
+        """Mass in kg, welded parts included."""
+        return sum(part.mass for part in self.parts) + (0.0 if self.flexible is None else self.flexible.mass)
+
+    @property
+    def com(self) -> np.ndarray:
+        """Mass centre (3) in the body's frame, m, welded parts included; undeformed. NaN for a body without mass."""
+        pieces = self._pieces()
+        total = sum(m for m, _, _ in pieces)
+        if not total > 0.0:
+            return np.full(3, np.nan)
+        centre: np.ndarray = np.sum([m * c for m, c, _ in pieces], axis=0) / total
+        return centre
+
+    @property
+    def inertia(self) -> np.ndarray:
+        """3×3 about the mass centre, in the body's axes, kg m², welded parts included; undeformed."""
+        pieces, centre = self._pieces(), np.nan_to_num(self.com)
+        whole = np.zeros((3, 3))
+        for m, c, J in pieces:
+            d = c - centre
+            whole += J + m * (d @ d * np.eye(3) - np.outer(d, d))
+        return whole
+
+    def _pieces(self) -> list[tuple[float, np.ndarray, np.ndarray]]:
+        """Mass, mass centre and inertia about it of everything the body is made of, in its frame."""
+        found = []
+        if self.flexible is not None:
+            found.append((self.flexible.mass, self.flexible.com, self.flexible.inertia))
+        for part in self.parts:
+            T = np.array(part.placement, float)
+            if self.flexible is not None:
+                T[:3, 3] += self.flexible.nodes[part.node].position
+            xx, yy, zz, xy, xz, yz = part.inertia
+            J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], float)
+            found.append((part.mass, T[:3, :3] @ np.array(part.com) + T[:3, 3], T[:3, :3] @ J @ T[:3, :3].T))
+        return found
+
+
+@dataclass(frozen=True)
+class JointInstance:
+    """The inboard joint of one body: its type, its place in q and v, and what else is known of it.
+
+    ``armature`` (rotor inertia seen at the joint, kg m² or kg) enters every dynamics function. ``damping``,
+    ``friction``, springs (``stiffness``, relaxed at ``rest``) and ``limits`` do not: the equations of motion are those
+    of the ideal joint. Simulation uses them all, and but for limits so does what linearises, balances or explains a
+    motion; ``random_configuration`` uses the position limits.
+    """
+
+    name: str
+    index: int
+    type: Joint
+    q_slice: slice
+    """This joint's part of q; that of the joint it follows, for a mimic."""
+    v_slice: slice
+    limits: tuple[JointLimits, ...]
+    armature: tuple[float, ...]
+    damping: tuple[float, ...]
+    friction: tuple[float, ...]
+    mimic: Mimic | None = None
+    stiffness: tuple[float, ...] = ()
+    """N m/rad or N/m, one for each freedom."""
+    rest: tuple[float, ...] = ()
+    """The coordinates at which the springs are relaxed, one for each freedom."""
+
+    @property
+    def nq(self) -> int:
+        """Numbers in this joint's part of q."""
+        return self.type.nq
+
+    @property
+    def nv(self) -> int:
+        """Numbers in this joint's part of v."""
+        return self.type.nv
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A named place on a body (or on the world, ``body`` = -1)."""
+
+    name: str
+    body: int
+    placement: Pose
+    node: int = 0
+    """Of a flexible body, the place in its ``nodes`` that ``placement`` starts from."""
+
+
+def number_of_node(flexible: FlexibleBody, key: Any) -> int:
+    """The place of a node in ``flexible.nodes``, from its name or number."""
+    node = flexible.node(key)
+    return next(i for i, known in enumerate(flexible.nodes) if known is node)
+
+
+class Named(tuple[Any, ...]):
+    """A tuple whose elements are also found by name."""
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            for element in self:
+                if element.name == key:
+                    return element
+            raise UnknownNameError("element", key, [e.name for e in self])
+        return super().__getitem__(key)

@@ -1,0 +1,84 @@
+"""Rotations and poses from the numbers that people and model files write."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.mechanism.checks import checked_vector
+
+__all__ = ["ANGLE_SNAP", "axis_rotation", "cos_sin", "inverse_pose", "pose", "rotation_rpy", "transform"]
+
+Array = NDArray[np.float64]
+
+ANGLE_SNAP = 1e-11
+"""Radians. An angle this near to a multiple of π/2 is taken to be that multiple (see `cos_sin`)."""
+
+_MOST_QUARTERS = 1000  # beyond, the rounding of the multiples themselves comes near to the snap
+_QUARTERS = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
+
+
+def cos_sin(angle: float, snap: float = ANGLE_SNAP) -> tuple[float, float]:
+    """Cosine and sine, exactly 0 or ±1 where the angle is a multiple of π/2 to within `snap`.
+
+    ``math.cos(math.pi / 2)`` is 6e-17. That is harmless as a number but not as a structure: it turns a zero of the
+    mechanism, which costs nothing once folded away, into a multiplication for every state.
+    """
+    nearest = round(angle / (math.pi / 2))
+    if abs(nearest) <= _MOST_QUARTERS and abs(angle - nearest * (math.pi / 2)) <= snap:
+        return _QUARTERS[nearest % 4]
+    return math.cos(angle), math.sin(angle)
+
+
+def rotation_rpy(rpy: Sequence[float], snap: float = ANGLE_SNAP) -> Array:
+    """``R = Rz(yaw) Ry(pitch) Rx(roll)``: roll, pitch and yaw about the fixed axes x, y, z, in this order."""
+    (cr, sr), (cp, sp), (cy, sy) = (cos_sin(angle, snap) for angle in rpy)
+    R = np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+    )
+    return R + 0.0  # no negative zeros
+
+
+def axis_rotation(axis: Sequence[float], angle: float, snap: float = ANGLE_SNAP) -> Array:
+    """The rotation by `angle` about a unit axis (Rodrigues)."""
+    x, y, z = axis
+    c, s = cos_sin(angle, snap)
+    t = 1.0 - c
+    R = np.array(
+        [
+            [t * x * x + c, t * x * y - s * z, t * x * z + s * y],
+            [t * x * y + s * z, t * y * y + c, t * y * z - s * x],
+            [t * x * z - s * y, t * y * z + s * x, t * z * z + c],
+        ]
+    )
+    return R + 0.0
+
+
+def pose(xyz: Sequence[float] = (0.0, 0.0, 0.0), R: Array | None = None) -> Array:
+    """The 4x4 pose with this translation and rotation."""
+    X = np.eye(4)
+    X[:3, 3] = xyz
+    if R is not None:
+        X[:3, :3] = R
+    return X
+
+
+def inverse_pose(X: Array) -> Array:
+    """The pose of the first frame in the second, from the second's in the first."""
+    R = X[:3, :3].T
+    back = np.eye(4)
+    back[:3, :3] = R
+    back[:3, 3] = -(R @ X[:3, 3]) + 0.0
+    return back
+
+
+def transform(xyz: Sequence[float] = (0.0, 0.0, 0.0), rpy: Sequence[float] = (0.0, 0.0, 0.0)) -> Array:
+    """The 4×4 pose at ``xyz`` (m) with R = Rz(yaw) Ry(pitch) Rx(roll), ``rpy`` = (roll, pitch, yaw) in rad."""
+    return pose(checked_vector(xyz, "xyz"), rotation_rpy(checked_vector(rpy, "rpy")))

@@ -1,0 +1,227 @@
+"""The tree as the algorithms see it: links with frames of our choosing, joint transforms and inertias over any scalar.
+
+A link is a moving body in a frame that makes the mathematics cheap (see :mod:`linkwise.mechanism.layout`); ``to_body``
+leads back to the frame the user knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from linkwise.errors import ModelError
+from linkwise.joints import Joint
+from linkwise.mechanism.sweeper import Field, LinkByLink
+from linkwise.spatial.dual import derivative
+from linkwise.spatial.inertia import RigidInertia
+from linkwise.spatial.moving import RigidMotion
+from linkwise.spatial.scalar import Scalar, is_zero
+from linkwise.spatial.transforms import Transform
+from linkwise.spatial.vectors import Force, Motion, Vec
+
+if TYPE_CHECKING:
+    from linkwise.mechanism.deformation import Seat
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """One link and its inboard joint."""
+
+    index: int
+    name: str
+    parent: int
+    joint: Joint
+    placement: Transform
+    """Parent's link frame to joint frame (constant, or a function of run-time parameters)."""
+    lead: float
+    """Constant turn about z, between the placement and the joint."""
+    tail: Transform
+    """After the joint's motion, to the link's frame; the identity when the frame is aligned with the joint."""
+    inertia: RigidInertia
+    to_body: Transform
+    """Link frame to body frame, constant."""
+    armature: tuple[Scalar, ...]
+    q_start: int
+    v_start: int
+    multiplier: float = 1.0
+    offset: float = 0.0
+    is_mimic: bool = False
+    joint_name: str = ""
+    seat: Seat | None = None
+    """The node of a flexible parent that ``placement`` starts from; None: the parent's link frame."""
+
+    @property
+    def modes(self) -> int:
+        """Axes in S before those of the joint."""
+        return 0
+
+    @property
+    def hinge(self) -> Link:
+        """The joint alone, without modal axes."""
+        return self
+
+    def seat_at(self, node: int) -> Seat | None:
+        """The node of this number that others sit on; None for a link that does not deform."""
+        return None
+
+    @property
+    def deforming(self) -> tuple[Any, ...]:
+        """What deforms at this link: the node it sits on. Links that differ in it are of different kinds."""
+        return () if self.seat is None else (self.seat.shape,)
+
+    def alone(self) -> Link:
+        """The link by itself: its own coordinates from index 0 on, then the modal ones of the parent it sits on."""
+        return replace(self, q_start=0, v_start=0, seat=self.seat and self.seat.moved(self.joint.nq))
+
+    def relaxed(self) -> Link:
+        """The same link without elastic forces."""
+        return self
+
+    def coordinates(self, q: Sequence[Scalar]) -> list[Scalar]:
+        """This joint's part of q; computed from the joint it follows, for a mimic."""
+        own = [q[self.q_start + i] for i in range(self.joint.nq)]
+        return [x * self.multiplier + self.offset for x in own] if self.is_mimic else own
+
+    def rates(self, v: Sequence[Scalar]) -> list[Scalar]:
+        """This joint's part of v (or of v̇)."""
+        own = [v[self.v_start + i] for i in range(self.joint.nv)]
+        return [x * self.multiplier for x in own] if self.is_mimic else own
+
+    def external(self, f_ext: Sequence[Scalar]) -> Force:
+        """The external force on this link, from six numbers for each body in its own frame."""
+        return self.to_body @ Force.of(self.own(f_ext, 6))
+
+    def own(self, numbers: Sequence[Scalar], size: int) -> Sequence[Scalar]:
+        """This body's part of an array with so many numbers for each body."""
+        return numbers[size * self.index : size * (self.index + 1)]
+
+    def phi(self, q: Sequence[Scalar]) -> Transform:
+        """φ(parent, link)."""
+        beyond = self.placement.then(self.joint.transform(self.coordinates(q)).after_turn(2, self.lead)).then(self.tail)
+        return beyond if self.seat is None else self.seat.at(q).then(beyond.merged()).merged()
+
+    def S(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+        """The columns of the joint's map, in the link's frame."""
+        return tuple(self.tail.T @ column for column in self.joint.subspace(self.coordinates(q)))
+
+    def S_rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:
+        """Ṡ v, in the link's frame."""
+        return self.tail.T @ self.joint.subspace_rate(self.coordinates(q), self.rates(v))
+
+    @property
+    def rigid_part(self) -> RigidInertia:
+        """The inertia of what is rigid in the link's frame."""
+        return self.inertia
+
+    def M(self, q: Sequence[Scalar]) -> Any:
+        """The link's own inertia."""
+        return self.inertia
+
+    def M_slopes(self, q: Sequence[Scalar], X: Motion) -> list[Any]:
+        """How M X changes with each modal coordinate, X held; nothing for a link that does not deform."""
+        return []
+
+    def wrench(self, q: Sequence[Scalar], motion: Any) -> Force:
+        """The force Mα + b that a motion takes, with elastic forces where the link has some."""
+        return self.inertia.wrench(motion)
+
+    def moving(self, root: RigidMotion, V_J: Motion, A_J: Motion) -> Any:
+        """How the link moves, from the motion of its frame and what its axes add to the parent's."""
+        return root
+
+    def elastic_energy(self, q: Sequence[Scalar]) -> Scalar:
+        """What is stored in the link's deformation, J."""
+        return 0.0
+
+    def felt(self, inertia: Scalar) -> Scalar:
+        """The inertia that a freedom of this joint feels; an error where it is none, whatever the configuration."""
+        if is_zero(inertia):
+            raise ModelError(
+                f"joint {self.joint_name!r} moves no inertia, so its acceleration is not defined",
+                got=f"{self.joint!r} with body {self.name!r}, whose mass lies where the joint does not move it",
+                allowed="an inertia about the axis of a turn, a mass along a slide, or an armature",
+                do=f"give {self.name!r} an inertia, give the joint an armature (armature=…), or lock it (lw.Fixed())",
+            )
+        return inertia
+
+
+def rigid_only(what: str, name: str) -> ModelError:
+    """The error for a body that deforms where only rigid ones can be taken."""
+    return ModelError(
+        f"{what} is for models whose bodies are all rigid",
+        got=f"the flexible body {name!r}",
+        do="use inverse and forward dynamics, the mass matrix, energies, momenta, poses, Jacobians or linearisations",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Tree(LinkByLink):
+    """Links, parents first, and the frame they stand on."""
+
+    links: Sequence[Link]
+    nq: int
+    nv: int
+    gravity: Vec
+    """In the root frame."""
+    root: Transform
+    """World to root frame, constant."""
+    base_inertia: RigidInertia
+    """What the links handed to the root frame because no joint moves it."""
+
+    def __iter__(self) -> Iterator[Link]:
+        return iter(self.links)
+
+    def ancestors(self, link: Link) -> Iterator[Link]:
+        """The link itself, its parent, and so on to the root."""
+        index = link.index
+        while index >= 0:
+            yield self.links[index]
+            index = self.links[index].parent
+
+    def inboard(self, link: Link) -> list[Link]:
+        """Its ancestors without the link itself, the parent first."""
+        return list(self.ancestors(link))[1:]
+
+    def generalized(self, field: Field[Any]) -> list[Scalar]:
+        """One number for each freedom from one for each joint axis; what acts on a mimic acts on its leader."""
+        total: list[Scalar] = [0.0] * self.nv
+        for link in self.links:
+            for i, value in enumerate(field[link]):
+                total[link.v_start + i] = total[link.v_start + i] + value * link.multiplier
+        return total
+
+    def configured(self, field: Field[Any]) -> list[Scalar]:
+        """A configuration from the coordinates of each joint; mimics have none."""
+        whole: list[Scalar] = [0.0] * self.nq
+        for link in self.links:
+            if not link.is_mimic:
+                whole[link.q_start : link.q_start + link.joint.nq] = field[link]
+        return whole
+
+    def per_body(self, field: Field[Any], shape: tuple[int, ...]) -> Sequence[Any]:
+        """One entry for each body, in order."""
+        return field.values
+
+    def elementwise(self, function: Callable[..., Scalar], *vectors: Sequence[Scalar]) -> list[Scalar]:
+        """A vector over the freedoms from others, number by number."""
+        return [function(*numbers) for numbers in zip(*vectors, strict=True)]
+
+    def along(self, function: Callable[[Any], Any], at: Any, direction: Any) -> tuple[list[Scalar], list[Scalar]]:
+        """Value and directional derivative, by dual numbers."""
+        return derivative(function, at, direction)
+
+    def without_gravity(self) -> Tree:
+        """The same tree, weightless and without elastic forces: of inertia alone."""
+        return replace(self, gravity=Vec.zero(), links=tuple(link.relaxed() for link in self.links))
+
+    @property
+    def has_modes(self) -> bool:
+        """Whether some link deforms."""
+        return getattr(self.links, "deform", True) and any(link.modes for link in self.links)
+
+    @property
+    def has_mimics(self) -> bool:
+        """Whether some joint follows another."""
+        known = getattr(self.links, "is_mimic", None)
+        return any(link.is_mimic for link in self.links) if known is None else bool(known.any())

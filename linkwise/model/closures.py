@@ -1,0 +1,391 @@
+"""What closes a model: how far a state is from closing, what holds it closed, and states that close."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwise.algorithms.closed_system import ConstraintForces, Impulse
+from linkwise.errors import ClosureError, InputError, ModelWarning
+from linkwise.model.base import Methods
+from linkwise.model.roots import nearest_root
+from linkwise.targets import check_on_host
+
+if TYPE_CHECKING:
+    from linkwise.model.closed_dynamics import Freedoms
+
+Array = NDArray[Any]
+
+_ATTEMPTS = 12
+"""Guesses that are tried: the user's own first, then others around it, further and further away."""
+
+_TURNS = ("turn ", "tilt ")
+"""The first words of equations that together are 2 sin(θ/2) n of a turn."""
+_MUCH = 0.1
+"""The sine of half an angle from which on a message says it in degrees."""
+
+
+class Closures(Methods):
+    """Closures and couplings. m counts all equations of ``model.closures``, in their order.
+
+    The equations of a closure are those between places (``closure.type.equations``), then those between rates
+    (``closure.type.rate_equations``). ``t`` is the time in s, one number for each state; it matters only where a
+    closure depends on time, and is zero if left out.
+
+    Forces, accelerations and projections are those of the closed system. What belongs to the tree alone stays so:
+    ``mass_matrix``, ``mass_solve``, ``bias_force``, ``inverse_dynamics`` without ``actuated``, ``linearize_inverse``,
+    operational inertias and energies say nothing of closures.
+    """
+
+    def closure_error(
+        self,
+        q: ArrayLike,
+        t: ArrayLike | None = None,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """e(q, t): the residuals of all equations between places, in m or pure numbers; zero where all is closed.
+
+        The equations ``turn …`` and ``tilt …`` of a closure are the parts of 2 sin(θ/2) n, where frames or axes that
+        should agree are turned by θ about n: θ n while it is small, of length 2 at half a turn, and zero nowhere else.
+        """
+        return self._run("closure_error", q, t=t, p=p, out=out, threads=threads)
+
+    def closure_rate(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        t: ArrayLike | None = None,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """ė = J_c v + ∂e/∂t (..., m); for equations between rates, their residual. Zero on a motion that obeys."""
+        return self._run("closure_rate", q, v, t=t, p=p, out=out, threads=threads)
+
+    def constraint_jacobian(
+        self,
+        q: ArrayLike,
+        t: ArrayLike | None = None,
+        *,
+        v: ArrayLike | None = None,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """J_c (..., m, nv): the rates of all equations are J_c v, and what their multipliers do to the joints is J_c*λ.
+
+        Args:
+            q: configuration (..., nq).
+            t: time (...).
+            v: velocity (..., nv) at which equations between rates are differentiated that are not linear in them; zero
+                if left out.
+            p: run-time parameters (..., np).
+            out: array to fill.
+            threads: threads to split a batch over.
+        """
+        return self._run("constraint_jacobian", q, t=t, at_v=v, p=p, out=out, threads=threads)
+
+    def constraint_bias(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        t: ArrayLike | None = None,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """The part of ë without v̇ (..., m): a motion obeys where J_c v̇ + bias = 0."""
+        return self._run("constraint_bias", q, v, t=t, p=p, out=out, threads=threads)
+
+    def constraint_forces(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        f_ext: ArrayLike | None = None,
+        t: ArrayLike | None = None,
+        *,
+        p: ArrayLike | None = None,
+        out: tuple[Array, ...] | None = None,
+        threads: int | None = None,
+    ) -> ConstraintForces:
+        """What holds the closures while joint forces ``tau`` act: a named tuple ``multipliers, wrenches``.
+
+        ``multipliers`` λ (..., m): 𝓜v̇ + c = τ + J_c*λ. Of an equation named after an axis it is the force (N) along or
+        the moment (N m) about that axis of frame a, on b at its origin. ``wrenches`` (..., n_closures, 6) is
+        [moment, force] that each closure puts on the body of frame b, at the origin and in the axes of frame b; the
+        body of frame a bears the opposite, at the same point. Zero for couplings of joints, which act along joint axes.
+
+        Where constraints are redundant only some sums of forces are determined by rigid bodies: then these are the
+        multipliers of least norm, each weighed by how easily its equation moves (λ*Wλ, W the diagonal of J_c𝓜⁻¹J_c*).
+        """
+        forces: Any = self._run("constraint_forces", q, v, tau, f_ext=f_ext, t=t, p=p, out=out, threads=threads)
+        return ConstraintForces._make(forces)
+
+    def project_velocity(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        t: ArrayLike | None = None,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """The velocity (..., nv) nearest to v that obeys all closures: v - 𝓜⁻¹J_c*Λ⁺ė, nearest in kinetic energy.
+
+        Where an equation between rates is not linear in them, one step of Newton's method towards it.
+        """
+        return self._run("project_velocity", q, v, t=t, p=p, out=out, threads=threads)
+
+    def project_configuration(
+        self,
+        q: ArrayLike,
+        t: ArrayLike | None = None,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """One step (..., nq) from q towards where all is closed, compiled: q ⊕ -𝓜⁻¹J_c*Λ⁺e.
+
+        For states that are nearly closed, as during simulation: the error after it is about the square of that before.
+        :meth:`assemble` starts from anywhere.
+        """
+        return self._run("project_configuration", q, t=t, p=p, out=out, threads=threads)
+
+    def impulse(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        t: ArrayLike | None = None,
+        *,
+        p: ArrayLike | None = None,
+        out: tuple[Array, ...] | None = None,
+        threads: int | None = None,
+    ) -> Impulse:
+        """What happens when closures take hold of a mechanism that moves against them: ``v, impulses``.
+
+        ``v`` (..., nv) is the velocity right after, ``impulses`` (..., m) in N s and N m s are the multipliers' time
+        integrals, with the signs of :meth:`constraint_forces`. The closures catch and do not throw back: kinetic energy
+        is lost, ½ of impulse times relative velocity.
+        """
+        result: Any = self._run("impulse", q, v, t=t, p=p, out=out, threads=threads)
+        return Impulse._make(result)
+
+    # States that close.
+    def assemble(
+        self,
+        q: ArrayLike,
+        t: ArrayLike | None = None,
+        *,
+        tol: float = 1e-12,
+        p: ArrayLike | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """A configuration (..., nq) that closes, from a guess.
+
+        Near the guess where there is one: Levenberg's steps, and guesses around it if they end where a closure stays
+        open. Joint limits are not looked at. A :class:`~linkwise.ClosureError` names the closure that stays open, and
+        by how much.
+
+        Args:
+            q: the guess (..., nq).
+            t: time (...).
+            tol: the largest residual allowed, m or a pure number.
+            p: run-time parameters (..., np).
+            threads: threads to split a batch over.
+        """
+        if not tol > 0.0:
+            raise InputError("tol of assemble is not a positive number", got=repr(tol), allowed="e.g. 1e-12")
+        check_on_host("assemble runs", q, t, p)
+        guess = np.asarray(self._run("integrate", q, np.zeros(self.nv)), float)  # checked, quaternions made unit
+        self._check_parameters("assemble", p)
+        if not self.closures:
+            return guess
+        batch = np.broadcast_shapes(
+            guess.shape[:-1], () if t is None else np.shape(t), () if p is None else np.shape(p)[:-1]
+        )
+        start = np.broadcast_to(guess, (*batch, self.nq)).reshape(-1, self.nq)
+        times = None if t is None else np.broadcast_to(np.asarray(t, float), batch).reshape(-1)
+        values = None if p is None else np.broadcast_to(p, (*batch, np.shape(p)[-1])).reshape(len(start), -1)
+
+        def given(which: Array) -> dict[str, Any]:
+            return {
+                "t": None if times is None else times[which],
+                "p": None if values is None else values[which],
+                "threads": threads,
+            }
+
+        def residual(x: Array, which: Array) -> Array:
+            return self.closure_error(x, **given(which))
+
+        def jacobian(x: Array, which: Array) -> Array:
+            return self.constraint_jacobian(x, **given(which))[:, self._place_rows]
+
+        def moved(x: Array, step: Array, which: Array) -> Array:
+            return self._run("integrate", x, step)
+
+        found, errors = nearest_root(residual, jacobian, moved, start, tol)
+        rng = np.random.default_rng(0)
+        for attempt in range(1, _ATTEMPTS):
+            open_ = np.flatnonzero(~(np.abs(errors).max(-1, initial=0.0) <= tol))
+            if not len(open_):
+                break
+            away = rng.normal(size=(len(open_), self.nv)) * (0.02 * 1.6**attempt)
+            around = moved(start[open_], away, open_)
+            again, e = nearest_root(
+                lambda x, which, open_=open_: residual(x, open_[which]),  # type: ignore[misc]
+                lambda x, which, open_=open_: jacobian(x, open_[which]),  # type: ignore[misc]
+                moved,
+                around,
+                tol,
+            )
+            closer = (e**2).sum(-1) < np.nan_to_num((errors[open_] ** 2).sum(-1), nan=np.inf)
+            found[open_[closer]], errors[open_[closer]] = again[closer], e[closer]
+        self._refuse(
+            "cannot be closed from this guess",
+            errors.reshape(*batch, -1),
+            self._place_labels,
+            tol,
+            "give a guess that is nearer, or check the lengths and the frames of the closure",
+        )
+        self._warn_if_rigid(found[:1], None if values is None else values[:1])
+        return found.reshape(*batch, self.nq)
+
+    def check_closures(
+        self,
+        q: ArrayLike,
+        v: ArrayLike | None = None,
+        t: ArrayLike | None = None,
+        *,
+        tol: float = 1e-6,
+        p: ArrayLike | None = None,
+    ) -> None:
+        """Raise :class:`~linkwise.ClosureError` where closures are open, are being opened, or contradict each other.
+
+        Places are checked; with ``v``, rates, and whether there are accelerations at all that obey every closure: two
+        prescribed motions of one joint may agree in place and rate and yet not go together.
+
+        Args:
+            q: configurations (..., nq).
+            v: velocities (..., nv).
+            t: times (...).
+            tol: for residuals and rates; for accelerations, relative to their size.
+            p: run-time parameters (..., np).
+        """
+        self._check_parameters("check_closures", p)
+        check_on_host("check_closures runs", q, v, t, p)
+        if not self.closures:
+            return
+        self._refuse(
+            "is open", self.closure_error(q, t, p=p), self._place_labels, tol, "assemble it: model.assemble(q)"
+        )
+        if v is None:
+            return
+        rate = self.closure_rate(q, v, t, p=p)
+        self._refuse("is being opened", rate, self._labels, tol, "project it: model.project_velocity(q, v)")
+        tau = np.zeros(np.shape(v))
+        vdot = self._run("forward_dynamics", q, v, tau, t=t, p=p)
+        J_c, bias = self.constraint_jacobian(q, t, v=v, p=p), self.constraint_bias(q, v, t, p=p)
+        acceleration = np.einsum("...ij,...j->...i", J_c, vdot) + bias
+        scale = 1.0 + np.abs(bias).max(-1, keepdims=True) + np.abs(vdot).max(-1, keepdims=True)
+        self._refuse(
+            "contradicts another: no accelerations obey both",
+            acceleration / scale,
+            self._labels,
+            tol,
+            "look for motions that are prescribed twice, or that the closures do not allow",
+        )
+
+    # What is behind it.
+    @property
+    def _labels(self) -> list[tuple[str, str]]:
+        """Closure and equation, for each equation."""
+        return [(c.name, e) for c in self.closures for e in c.equations]
+
+    @property
+    def _place_labels(self) -> list[tuple[str, str]]:
+        """Closure and equation, for each equation between places."""
+        return [(c.name, e) for c in self.closures for e in c.type.equations]
+
+    @property
+    def _place_rows(self) -> list[int]:
+        """Which of all equations are between places."""
+        return [row for row, is_place in enumerate(self._are_places) if is_place]
+
+    @property
+    def _are_places(self) -> list[bool]:
+        return [
+            is_place
+            for c in self.closures
+            for is_place in [True] * len(c.type.equations) + [False] * len(c.type.rate_equations)
+        ]
+
+    def _refuse(self, what: str, errors: Array, labels: Sequence[tuple[str, str]], tol: float, do: str) -> None:
+        """Name the closure that is furthest off, and by how much."""
+        size = np.where(np.isfinite(errors), np.abs(errors), np.inf)
+        if not size.size or size.max() <= tol:
+            return
+        *state, equation = (int(i) for i in np.unravel_index(int(np.argmax(size)), size.shape))
+        name = labels[equation][0]
+        own = [i for i, (closure, _) in enumerate(labels) if closure == name]
+        row = errors[tuple(state)]
+        listed = ", ".join(f"{labels[i][1]}: {row[i]:.3g}" for i in own) + self._turned(name, row, labels)
+        others = sorted({labels[i][0] for i in range(len(labels)) if size[(*state, i)] > tol} - {name})
+        where = f" in state {tuple(state)}" if state else ""
+        raise ClosureError(
+            f"closure {name!r} {what}",
+            closure=name,
+            residual=float(size.max()),
+            got=f"residuals of {float(size.max()):.3g}{where} ({listed})"
+            + (f"; also {', '.join(map(repr, others))}" if others else ""),
+            allowed=f"residuals up to {tol:g}",
+            do=do,
+        )
+
+    def _turned(self, name: str, row: Array, labels: Sequence[tuple[str, str]]) -> str:
+        """By which angle a closure is turned, in words, where that is much; of residuals between places."""
+        if labels != self._place_labels:
+            return ""
+        turns = [x for x, (closure, e) in zip(row, labels, strict=True) if closure == name and e[:5] in _TURNS]
+        half = min(1.0, float(np.linalg.norm(turns)) / 2.0)
+        return f": turned by {math.degrees(2.0 * math.asin(half)):.3g}°" if half > _MUCH else ""
+
+    def _warn_if_rigid(self, q: Array, p: Array | None) -> None:
+        """Say so where the closures leave nothing that can move, unless motions are prescribed."""
+        if self.nv and len(q) and not any(c.type.time_dependent for c in self.closures):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ModelWarning)
+                found = self.freedoms(q[0], tol=1e-6, p=None if p is None else p[0])
+            if found.count == 0:
+                self._say_rigid(found)
+
+    def _say_rigid(self, found: Any) -> None:
+        warnings.warn(
+            ModelWarning(
+                f"closure {found.last!r} removes the last freedom: the mechanism cannot move",
+                got=f"nv = {self.nv} freedoms of the tree, {self.nv} independent constraints",
+                do="take a closure away, or a type that leaves more free",
+            ),
+            stacklevel=4,
+        )
+
+    # What the rest of the model gives.
+    if TYPE_CHECKING:
+        nq: int
+        nv: int
+        closures: Any
+
+        def freedoms(self, q: ArrayLike, t: ArrayLike | None = None, *, tol: float = 1e-6, p: Any = None) -> Freedoms:
+            """Count them."""

@@ -1,0 +1,221 @@
+"""Forces and accelerations of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwise.errors import InputError
+from linkwise.model.base import Methods
+from linkwise.targets import check_on_host
+
+Array = NDArray[Any]
+
+
+class Dynamics(Methods):
+    """Inverse and forward dynamics, and the matrices between them."""
+
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        vdot: ArrayLike,
+        f_ext: ArrayLike | None = None,
+        *,
+        actuated: Sequence[str] | None = None,
+        t: ArrayLike | None = None,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """Joint forces τ (..., nv) for a motion, in N m and N: τ = 𝓜(q) v̇ + c(q, v) - Σ J* f_ext.
+
+        These are the forces of the tree, as if closures were open. With ``actuated``, forces at those joints alone,
+        which together with the closures cause the same motion; of least norm where there are more than needed.
+
+        Args:
+            q: configuration (..., nq).
+            v: velocity (..., nv).
+            vdot: acceleration (..., nv).
+            f_ext: external forces (..., n_bodies, 6) = [moment, force] on each body at its origin, in its own frame.
+                Of a flexible body that is its root, where no force reaches the modes; :meth:`force_at` takes nodes.
+            actuated: names of the joints that have motors; those of the tree if not given.
+            t: time (...), for closures that depend on it, which count with ``actuated`` only: refused without.
+            p: run-time parameters (..., np).
+            out: array to fill.
+            threads: threads to split a batch over.
+        """
+        if actuated is None:
+            if t is not None and any(closure.type.time_dependent for closure in self.closures):
+                raise InputError(
+                    "inverse_dynamics was given t, which counts for closures, and without actuated these count as open",
+                    got=f"t={t!r}",
+                    do='name the joints that have motors, actuated=["joint1", …], or leave t out',
+                )
+            return self._run("inverse_dynamics", q, v, vdot, f_ext=f_ext, t=t, p=p, out=out, threads=threads)
+        check_on_host("inverse_dynamics with actuated= runs", q, v, vdot, f_ext, t, p)
+        forces = self._run("inverse_dynamics", q, v, vdot, f_ext=f_ext, t=t, p=p, threads=threads)
+        chosen: Array = self._actuated_forces(forces, np.asarray(q), np.asarray(v), np.asarray(vdot), actuated, t, p)
+        if out is None:
+            return chosen
+        out[...] = chosen
+        return out
+
+    def forward_dynamics(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        f_ext: ArrayLike | None = None,
+        *,
+        t: ArrayLike | None = None,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """Accelerations v̇ (..., nv) that joint forces cause, in rad/s² and m/s²: 𝓜(q) v̇ = τ - c(q, v) + Σ J* f_ext.
+
+        Of a model with closures, the accelerations that these allow: unique also where constraints are redundant or
+        the configuration is singular.
+
+        With ``threads``, one state of a serial chain of ten thousand links and more, all of one joint type, is cut into
+        segments that run side by side.
+
+        A joint that moves no inertia in any configuration has none, which is an error; where that happens in some
+        configurations only (or among very many links), the result is not finite there.
+
+        Args:
+            q: configuration (..., nq).
+            v: velocity (..., nv).
+            tau: all joint forces (..., nv), N m and N: springs, dampers and friction of the model, which ``simulate``
+                adds, are not added here; :meth:`passive_force` has them.
+            f_ext: external forces (..., n_bodies, 6) = [moment, force] on each body at its origin, in its own frame.
+                Of a flexible body that is its root, where no force reaches the modes; :meth:`force_at` takes nodes.
+            t: time (...), s, for closures that depend on it; zero if left out.
+            p: run-time parameters (..., np).
+            out: array to fill.
+            threads: threads to split a batch over.
+        """
+        return self._run("forward_dynamics", q, v, tau, f_ext=f_ext, t=t, p=p, out=out, threads=threads)
+
+    def mass_matrix(
+        self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
+    ) -> Array:
+        """𝓜(q), (..., nv, nv), symmetric, armature on its diagonal; kg m² between turns, kg between slides."""
+        return self._run("mass_matrix", q, p=p, out=out, threads=threads)
+
+    def mass_product(
+        self,
+        q: ArrayLike,
+        x: ArrayLike,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """𝓜(q) x (..., nv) for x (..., nv), in O(n), without the matrix."""
+        return self._run("mass_product", q, x, p=p, out=out, threads=threads)
+
+    def mass_solve(
+        self,
+        q: ArrayLike,
+        x: ArrayLike,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """𝓜(q)⁻¹ x (..., nv) for x (..., nv), in O(n), without a matrix."""
+        return self._run("mass_solve", q, x, p=p, out=out, threads=threads)
+
+    def external_force(
+        self,
+        q: ArrayLike,
+        f_ext: ArrayLike,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """J*f (..., nv): the joint forces that external forces (..., n_bodies, 6), in body frames, amount to."""
+        return self._run("external_force", q, f_ext, p=p, out=out, threads=threads)
+
+    def force_at(
+        self,
+        q: ArrayLike,
+        force: ArrayLike,
+        body: str,
+        *,
+        node: str | int | None = None,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """J*f (..., nv): what a force [moment, force] (..., 6) at a body, frame or node amounts to at the freedoms.
+
+        It acts at the place's origin and is given in the place's own axes, which for a node of a flexible body move and
+        turn with the deformation. Add it to ``tau``, or take it from the result of the inverse dynamics.
+        """
+        return self._run("force_at", q, force, p=p, out=out, threads=threads, **self._at(body, node))
+
+    def joint_wrenches(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        vdot: ArrayLike,
+        f_ext: ArrayLike | None = None,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """[moment, force] (..., n_bodies, 6) that goes through each joint on its body, at its origin, in its axes.
+
+        In N m and N. All six components, of which the joint forces τ are those along the joint's own axes (less what
+        its rotor takes). The arguments are those of :meth:`inverse_dynamics`.
+        """
+        return self._run("joint_wrenches", q, v, vdot, f_ext=f_ext, p=p, out=out, threads=threads)
+
+    def mass_matrix_inverse(
+        self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
+    ) -> Array:
+        """𝓜(q)⁻¹, (..., nv, nv), without inverting a matrix."""
+        return self._run("mass_matrix_inverse", q, p=p, out=out, threads=threads)
+
+    def bias_force(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        f_ext: ArrayLike | None = None,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """c(q, v), (..., nv): velocity-dependent and gravity forces, less external ones; what v̇ = 0 takes."""
+        return self._run("bias_force", q, v, f_ext=f_ext, p=p, out=out, threads=threads)
+
+    def gravity_force(
+        self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
+    ) -> Array:
+        """g(q) = ∂U/∂q, (..., nv): the joint forces that hold the mechanism still."""
+        return self._run("gravity_force", q, p=p, out=out, threads=threads)
+
+    def coriolis_matrix(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """C(q, v), (..., nv, nv), with C v the velocity-dependent force and 𝓜̇ - 2C skew-symmetric."""
+        return self._run("coriolis_matrix", q, v, p=p, out=out, threads=threads)
+
+    if TYPE_CHECKING:
+        closures: Any
+        _actuated_forces: Any

@@ -1,0 +1,54 @@
+"""Where the independent freedoms of the closure solver "embedding" are chosen, on numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwise.errors import ClosureError, InputError
+from linkwise.mechanism.closures.reference import Reference
+from linkwise.model.rank import independent_rows
+
+if TYPE_CHECKING:
+    from linkwise.model.model import Model
+
+Array = Any
+
+_GUESSES = 4
+"""Configurations around the neutral one that are looked at, lest that be singular."""
+
+
+def reference(model: Model, independent: Sequence[str] | None, at: Any, t: float | None) -> Reference:
+    """A closed configuration, the one given or a generic one, and the places in v of the freedoms that are named."""
+    if not model.closures:
+        raise InputError(
+            'the closure solver "embedding" needs something that closes the model',
+            got="a model without closures",
+            do="add the closures first",
+        )
+    guesses = list(_around_neutral(model)) if at is None else [np.asarray(at, float)]
+    found = [model.assemble(guesses[0], t)]
+    for guess in guesses[1:]:
+        try:
+            found.append(model.assemble(guess, t))
+        except ClosureError:
+            continue
+    ranks = [len(independent_rows(model.constraint_jacobian(q, t))) for q in found]
+    q, count = found[ranks.index(max(ranks))], model.nv - max(ranks)
+    places = () if independent is None else tuple(model._places_in_v(independent))
+    if independent is not None and len(places) != count:
+        raise InputError(
+            "the joints named have another number of freedoms than the closed mechanism",
+            got=f"{len(places)} of {', '.join(map(repr, independent))}",
+            allowed=f"{count}, as those of {', '.join(map(repr, model.freedoms(q, t).names)) or 'none'}",
+        )
+    return Reference(tuple(q.tolist()), 0.0 if t is None else float(t), places)
+
+
+def _around_neutral(model: Model) -> Iterator[Array]:
+    rng = np.random.default_rng(0)
+    yield model.neutral()
+    for _ in range(_GUESSES):
+        yield model.integrate(model.neutral(), 0.3 * rng.normal(size=model.nv))

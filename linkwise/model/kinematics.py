@@ -1,0 +1,165 @@
+"""Where the bodies of a model are, and how they move."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import ArrayLike, NDArray
+
+from linkwise.algorithms.references import REFERENCES, Reference
+from linkwise.errors import InputError
+from linkwise.model.base import Methods
+
+Array = NDArray[Any]
+
+
+class Kinematics(Methods):
+    """Poses, velocities, accelerations, Jacobians."""
+
+    def pose(
+        self,
+        q: ArrayLike,
+        body: str,
+        *,
+        node: str | int | None = None,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """4×4 pose (..., 4, 4) of a body or frame in the world, or of a ``node`` of a flexible body."""
+        return self._run("pose", q, p=p, out=out, threads=threads, **self._at(body, node))
+
+    def poses(
+        self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
+    ) -> Array:
+        """4×4 poses (..., n_bodies, 4, 4) of all moving bodies, in the order of ``model.bodies``."""
+        return self._run("poses", q, p=p, out=out, threads=threads)
+
+    def velocity(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        body: str,
+        *,
+        node: str | int | None = None,
+        reference: Reference = "mixed",
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """[ω; v] (..., 6) of a body, frame or node.
+
+        Args:
+            q: configuration (..., nq).
+            v: velocity (..., nv).
+            body: name of a body or frame.
+            node: of a flexible body, by name or number.
+            reference: ``"mixed"``: world axes, at its origin. ``"local"``: its own axes, at its origin. ``"world"``:
+                world axes, of the point of the body that is at the world's origin.
+            p: run-time parameters (..., np).
+            out: array to fill.
+            threads: how many to split a batch over.
+        """
+        at = self._at(body, node) | _written(reference)
+        return self._run("velocity", q, v, p=p, out=out, threads=threads, **at)
+
+    def acceleration(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        vdot: ArrayLike,
+        body: str,
+        *,
+        node: str | int | None = None,
+        reference: Reference = "mixed",
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """The rate (..., 6) of the six numbers of :meth:`velocity`; equal to J v̇ + J̇ v. Gravity is no part of it.
+
+        Args:
+            q: configuration (..., nq).
+            v: velocity (..., nv).
+            vdot: acceleration (..., nv).
+            body: name of a body or frame.
+            node: of a flexible body, by name or number.
+            reference: ``"mixed"``: [ω'; a], a being the acceleration of its origin, in world axes. ``"local"``: how
+                the numbers of its velocity in its own axes change (not what an accelerometer there feels: these axes
+                turn). ``"world"``: that of the velocity at the world's origin. The latter two are the spatial
+                accelerations of Featherstone and Pinocchio.
+            p: run-time parameters (..., np).
+            out: array to fill.
+            threads: how many to split a batch over.
+
+        Example:
+            >>> from linkwise.samples import planar_arm
+            >>> arm = planar_arm(1, length=0.5)
+            >>> arm.acceleration([0.0], [2.0], [0.0], "link1")[3:].tolist()  # the joint is at its origin
+            [0.0, 0.0, 0.0]
+        """
+        at = self._at(body, node) | _written(reference)
+        return self._run("acceleration", q, v, vdot, p=p, out=out, threads=threads, **at)
+
+    def jacobian(
+        self,
+        q: ArrayLike,
+        body: str,
+        point: ArrayLike | None = None,
+        *,
+        node: str | int | None = None,
+        reference: Reference = "mixed",
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """J (..., 6, nv) with J v = [ω; v] of a body or frame, at its origin or at another point of it.
+
+        Args:
+            q: configuration (..., nq).
+            body: name of a body or frame.
+            point: (..., 3) in its frame, m; its origin if not given.
+            node: of a flexible body, by name or number.
+            reference: how the six numbers are written: ``"mixed"``, ``"local"`` or ``"world"``, as in :meth:`velocity`.
+            p: run-time parameters (..., np).
+            out: array to fill.
+            threads: threads to split a batch over.
+        """
+        at = self._at(body, node) | _written(reference)
+        return self._run("jacobian", q, point=point, p=p, out=out, threads=threads, **at)
+
+    def jacobian_rate(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        body: str,
+        point: ArrayLike | None = None,
+        *,
+        node: str | int | None = None,
+        reference: Reference = "mixed",
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """dJ/dt (..., 6, nv) of :meth:`jacobian` along a motion with velocity v (..., nv); the arguments are its."""
+        at = self._at(body, node) | _written(reference)
+        return self._run("jacobian_rate", q, v, point=point, p=p, out=out, threads=threads, **at)
+
+    def configuration_rate(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """q̇ (..., nq) from v; the two differ for planar, spherical and free joints."""
+        return self._run("configuration_rate", q, v, p=p, out=out, threads=threads)
+
+
+def _written(reference: object) -> dict[str, Any]:
+    """How six numbers are written, where it is not the usual way."""
+    if reference not in REFERENCES:
+        raise InputError("no such reference", got=repr(reference), allowed='"mixed", "local" or "world"')
+    return {} if reference == "mixed" else {"reference": reference}

@@ -1,0 +1,372 @@
+"""`Model`: a mechanism together with its functions, compiled on first use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwise.algorithms.catalogue import Trees
+from linkwise.algorithms.closed_catalogue import EVERY
+from linkwise.algorithms.kinematics import configuration_rate
+from linkwise.algorithms.regressor import inertial_parameters
+from linkwise.errors import InputError
+from linkwise.functions.function import Chart, CompiledFunction
+from linkwise.mechanism.builder import Builder
+from linkwise.mechanism.closures.reach import share_of_work
+from linkwise.mechanism.dh import add_dh_chain
+from linkwise.mechanism.mechanism import Mechanism
+from linkwise.mechanism.parameters import Parameter, check_names, parameters
+from linkwise.mechanism.pieces import Named
+from linkwise.memoized import cached_property, once
+from linkwise.model.closed_dynamics import ClosedDynamics
+from linkwise.model.closed_linearization import ClosedLinearization
+from linkwise.model.closures import Closures
+from linkwise.model.configuration_space import ConfigurationSpace
+from linkwise.model.dynamics import Dynamics
+from linkwise.model.editing import Editing
+from linkwise.model.energy import Energies
+from linkwise.model.files import Files
+from linkwise.model.formulas import with_formulas
+from linkwise.model.inverse_kinematics import InverseKinematics
+from linkwise.model.kinematics import Kinematics
+from linkwise.model.linearization import Linearization
+from linkwise.model.making import install, made
+from linkwise.model.memory import Memory
+from linkwise.model.operational import Operational
+from linkwise.model.passive_forces import Passive
+from linkwise.model.sensitivity import Sensitivities
+from linkwise.model.state_space import StateSpaces
+from linkwise.model.statics import Statics
+
+if TYPE_CHECKING:
+    from linkwise.operators import Operators
+
+Array = NDArray[Any]
+
+ROLLED_ABOVE = 60
+"""Bodies above which sweeps are rolled: where unrolled code begins to outgrow the instruction cache."""
+
+ROLLED_SHARE = 0.25
+"""The part of what loops compute that is more than zeros, above which they are worth it."""
+
+
+class ModelBuilder(Builder):
+    """Builds a :class:`Model` body by body.
+
+    >>> import linkwise as lw
+    >>> b = lw.ModelBuilder("pendulum")
+    >>> b.add_body("rod", joint=lw.Revolute(axis=(0, 1, 0)), mass=1.0, com=(0, 0, -0.5))
+    >>> b.build().nv
+    1
+    """
+
+    def build(self) -> Model:
+        """Check the whole and return the finished model; raises ModelError where something does not make sense."""
+        return Model(**self.mechanism())
+
+
+@dataclass(frozen=True, eq=True)
+class Model(
+    ConfigurationSpace,
+    Dynamics,
+    Kinematics,
+    InverseKinematics,
+    Energies,
+    Operational,
+    Closures,
+    ClosedDynamics,
+    ClosedLinearization,
+    Linearization,
+    StateSpaces,
+    Sensitivities,
+    Editing,
+    Statics,
+    Passive,
+    Files,
+    Mechanism,
+):
+    """A mechanism and its dynamics.
+
+    Frozen: every function is a pure function of its arguments, and the ``with_…`` methods return changed copies.
+
+    Every function takes one state or any leading batch axes, broadcasts like NumPy, and returns what it was given:
+    float64 in, float64 out; float32 if all inputs are float32; object arrays of symbols run the same text on them.
+    ``out=`` takes an array to fill, ``threads=`` splits a batch, ``p=`` gives run-time parameters (nominal values if
+    left out). Quaternions need not have length one: only their direction counts.
+    """
+
+    sweeps: Literal["auto", "rolled", "unrolled"] = "auto"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, instances in with_formulas(self).items():
+            object.__setattr__(self, name, Named(instances))
+
+    @cached_property
+    def inertial_parameters(self) -> Array:
+        """π (10 n_bodies): for each body m, m c (3), and Jxx, Jxy, Jyy, Jxz, Jyz, Jzz about its origin, body axes."""
+        return np.array(inertial_parameters(Trees(self).in_body_frames), float)
+
+    # Spatial operators.
+    def operators(
+        self,
+        q: ArrayLike,
+        v: ArrayLike | None = None,
+        *,
+        t: ArrayLike | None = None,
+        p: ArrayLike | None = None,
+        frames: Literal["body", "link"] = "body",
+    ) -> Operators:
+        """The spatial operators φ, ψ, H, M, P, D, … of a state (or a batch), to be written in expressions.
+
+        Each application of an expression runs as O(n) sweeps. On object arrays of symbols, as inside
+        :func:`linkwise.compile`, the sweeps are traced and a whole expression becomes one kernel.
+
+        Args:
+            q: configuration (..., nq).
+            v: velocity (..., nv); needed for ``V``, ``a``, ``b``, ``f`` and ``U`` only.
+            t: time (...), for closures that depend on it; zero if left out.
+            p: run-time parameters (np), one set for all states.
+            frames: ``"body"`` gives blocks in the bodies' frames. ``"link"`` gives them in frames chosen along the
+                joints, with what of an inertia a joint does not feel handed to its parent: cheaper when compiled.
+                Joint-space results (D, HφMφ*H*, its inverse, HψK, Hφf, …) are the same; vectors and blocks over the
+                links are not the bodies', and M, R, P, b and f are regrouped: H M H* alone, say, is not that of the
+                bodies.
+        """
+        from linkwise.operators import operators
+
+        self._check_parameters("operators", p)
+        trees = self._trees if p is None else Trees(self, list(np.asarray(p)))
+        return operators(trees, q, v, frames, t)
+
+    @classmethod
+    def from_dh(
+        cls,
+        table: ArrayLike,
+        convention: Literal["standard", "modified", "saha"] = "standard",
+        *,
+        joints: Sequence[str] | None = None,
+        masses: ArrayLike | None = None,
+        coms: ArrayLike | None = None,
+        inertias: ArrayLike | None = None,
+        armature: ArrayLike = 0.0,
+        gravity: Sequence[float] = (0.0, 0.0, -9.81),
+        base: ArrayLike | None = None,
+        tool: ArrayLike | None = None,
+        name: str = "arm",
+    ) -> Self:
+        """A serial arm from a table of Denavit and Hartenberg; see :mod:`linkwise.mechanism.dh` for the conventions.
+
+        Bodies are ``link1``, …, joints ``joint1``, …; the table's frames are the named frames ``dh1``, …
+
+        Args:
+            table: a row (a, α, d, θ) for each joint, in m and rad. What the joint moves is an offset to its coordinate.
+            convention: "standard", "modified" (Craig's), or "saha" (002 appendix A).
+            joints: a letter for each row, "R" or "P", e.g. "RRPRRR"; all revolute if not given.
+            masses: kg, for each row. Without them the model has its kinematics, and forward dynamics is not finite.
+            coms: mass centre of each link in its table's frame, m. With "saha" it is the paper's r, in frame i + 1:
+                the way from the mass centre to the next joint.
+            inertias: 3×3 (or its diagonal) about the mass centre of each link, in the axes of its table's frame, kg m².
+            armature: rotor inertia, one for all joints or one for each.
+            gravity: m/s².
+            base: 4×4 pose of the first frame in the world.
+            tool: 4×4 pose of a frame ``tool`` in the last of the table's frames.
+            name: of the model.
+        """
+        builder = Builder(name, gravity)
+        add_dh_chain(
+            builder,
+            table,
+            convention,
+            joints=joints,
+            masses=masses,
+            coms=coms,
+            inertias=inertias,
+            armature=armature,
+            base=base,
+            tool=tool,
+        )
+        return cls(**builder.mechanism(allow_massless=masses is None))
+
+    # Run-time parameters.
+    def with_parameters(self, names: Iterable[str]) -> Self:
+        """A copy in which these constants are inputs: every function takes them as ``p=``, batched like the rest.
+
+        Args:
+            names: ``"body.mass"``, ``"body.com"``, ``"body.inertia"``, ``"body.xyz"``, ``"body.rpy"``,
+                ``"body.armature"``, of a flexible body ``"body.stiffness"`` and ``"body.loss"``, or ``"gravity"``; see
+                :mod:`linkwise.mechanism.parameters`.
+        """
+        return replace(self, parameter_names=check_names(self, names))
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The declared run-time parameters, their places in p and their nominal values."""
+        return parameters(self)
+
+    @property
+    def nominal_parameters(self) -> Array:
+        """Parameters p (np) with the values the model was built with."""
+        return np.array([x for parameter in self.parameters for x in parameter.nominal], float)
+
+    # Compiled functions.
+    def function(self, name: str, *optional: str, **static: Any) -> CompiledFunction:
+        """The compiled function behind a method, to look at its counts, program and source.
+
+        Args:
+            name: of the method.
+            optional: names of optional arrays it takes (``"f_ext"``, ``"point"``, ``"t"``).
+            static: arguments that are not arrays (``body="hand"``).
+        """
+        key = (name, optional, tuple(sorted(static.items())))
+        function: CompiledFunction | None = self._functions.get(key)
+        return function or once(self._functions, key, lambda: made(self, name, optional, static))
+
+    @property
+    def rolls(self) -> bool:
+        """Whether sweeps run as loops: constant compile time, for many links. See :meth:`with_sweeps`."""
+        if self.sweeps != "auto":
+            return self.sweeps == "rolled"
+        return len(self.bodies) > ROLLED_ABOVE and self._loops_are_full
+
+    @cached_property
+    def _loops_are_full(self) -> bool:
+        """Whether loops compute little that written-out code leaves out."""
+        return not self.closures or share_of_work(self) > ROLLED_SHARE
+
+    def with_sweeps(self, sweeps: Literal["auto", "rolled", "unrolled"]) -> Self:
+        """A copy whose functions run their sweeps as loops ("rolled") or written out ("unrolled").
+
+        Unrolled code is faster and takes longer to compile; "auto" rolls models of more than some sixty bodies, unless
+        most of what loops would compute is zero, as where many closures each hold a few bodies side by side.
+        """
+        if sweeps not in ("auto", "rolled", "unrolled"):
+            raise InputError("no such way to run sweeps", got=repr(sweeps), allowed='"auto", "rolled" or "unrolled"')
+        return replace(self, sweeps=sweeps)
+
+    def with_closure_solver(
+        self,
+        solver: str,
+        *,
+        independent: Sequence[str] | None = None,
+        at: ArrayLike | None = None,
+        t: float | None = None,
+    ) -> Self:
+        """A copy that finds accelerations under closures by a solver of this name; all give the same numbers.
+
+        Args:
+            solver: "auto", which is "branches" where it can be, else "multipliers": λ first, inside the articulated
+                recursion; both are right at any configuration. "branches", for closures that each hold a branch of
+                their own (the legs of a parallel robot): those first, as inertias of the body they hold; "embedding",
+                in independent freedoms, chosen beforehand: the cheapest for mechanisms of few freedoms, and not finite
+                where those chosen do not determine the others (a crank's angle does, that of its slider does not at the
+                dead centres); "kkt", the full system of v̇ and λ; "nullspace", in
+                the null space of J_c with a rank test, on numbers only and outside the compiled code: slow, and
+                independent of the others.
+            independent: names of joints for "embedding", whose freedoms are as many as the closed mechanism has. Found
+                from the configuration if left out.
+            at: a configuration (nq) for "embedding", near which there is a closed one that is not singular: there the
+                freedoms, and the equations that count, are chosen. Near the neutral one if left out.
+            t: time at that configuration, for closures that depend on it.
+        """
+        from linkwise.model.solver_choice import with_solver
+
+        return with_solver(self, solver, independent, at, t)
+
+    def _run(
+        self,
+        name: str,
+        *required: Any,
+        p: Any = None,
+        out: Any = None,
+        threads: int | None = None,
+        f_ext: Any = None,
+        point: Any = None,
+        t: Any = None,
+        at_v: Any = None,
+        active: Any = None,
+        **static: Any,
+    ) -> Array:
+        arrays, optional = list(required), []
+        for extra, value in (("f_ext", f_ext), ("point", point), ("t", t), ("v", at_v), ("active", active)):
+            if value is not None:
+                arrays.append(np.asarray(value) if isinstance(value, (int, float)) else value)
+                optional.append(extra)
+        if self.parameter_names:
+            arrays.append(self._nominal_beside(arrays) if p is None else p)
+        else:
+            self._check_parameters(name, p)
+        function = self.function(name, *optional, **static)
+        result: Array = function(*arrays, out=out, threads=threads)
+        if not (optional or static or self.parameter_names or out is not None or threads is not None):
+            method = _METHODS.get(name)
+            if method is not None and getattr(type(self), name) is method:  # not where a subclass has its own
+                install(self, name, method, function, arrays)
+        return result
+
+    def _check_parameters(self, name: str, p: object) -> None:
+        if p is not None and not self.parameter_names:
+            raise InputError(
+                f"{name} was given p, but this model has no run-time parameters",
+                do='declare them first: model.with_parameters(["body.mass", …])',
+            )
+
+    def _nominal_beside(self, arrays: Sequence[Any]) -> Array:
+        """The nominal parameters in single precision if all else is: what was not given does not decide it."""
+        single = all(getattr(array, "dtype", None) == np.float32 for array in arrays)
+        return self.nominal_parameters.astype(np.float32 if single else np.float64)
+
+    @cached_property
+    def _functions(self) -> dict[Any, Any]:
+        return Memory.of(self).table("functions")
+
+    @cached_property
+    def chart(self) -> Chart:
+        """The tangent space of the configuration: q̇ from v, over any scalar; derivatives by q are taken in it."""
+        return Chart(self.nv, lambda q, v: configuration_rate(self._trees.fast, q, v))
+
+    @cached_property
+    def _trees(self) -> Trees:
+        return Trees(self)
+
+    @cached_property
+    def _exact_trees(self) -> Trees:
+        return Trees(self, exact=True)
+
+    def _at(self, body: object, node: str | int | None) -> dict[str, Any]:
+        if not isinstance(body, str):
+            raise InputError(
+                "body must be a name", got=repr(body), allowed="the name of a body or frame, e.g. model.bodies[0].name"
+            )
+        self.frame(body, node)
+        return {"body": body} if node is None else {"body": body, "node": node}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was compiled: it is made again (or read from the cache) where the copy is used."""
+        return {f.name: self.__dict__[f.name] for f in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.gravity, self.parents))  # equal models have equal hashes; slices have none
+
+    def __repr__(self) -> str:
+        return f"<Model {self.name!r}: {len(self.bodies)} bodies, nq = {self.nq}, nv = {self.nv}>"
+
+    def _repr_html_(self) -> str | None:
+        """In a notebook: a picture and the facts; None where it cannot be drawn. What draws lies above this layer."""
+        html: str | None = import_module("linkwise.viz.inline").model_picture(self)
+        return html
+
+    rnea = Dynamics.inverse_dynamics
+    aba = Dynamics.forward_dynamics
+    crba = Dynamics.mass_matrix
+
+
+_METHODS = {name: getattr(Model, name) for name in EVERY if hasattr(Model, name)}

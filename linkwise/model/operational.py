@@ -1,0 +1,75 @@
+"""What is felt at a place, and what is linear in the inertias."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import ArrayLike, NDArray
+
+from linkwise.model.base import Methods
+
+Array = NDArray[Any]
+
+
+class Operational(Methods):
+    """Operational space and identification."""
+
+    def operational_inertia(
+        self,
+        q: ArrayLike,
+        body: str,
+        *,
+        node: str | int | None = None,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """Λ = (J𝓜⁻¹J*)⁻¹ (..., 6, 6): the inertia felt at the origin of a body or frame, in world axes.
+
+        Rows and columns: rotations, then translations, so kg m², kg m and kg. Not finite where some direction cannot be
+        moved (fewer than six freedoms, singular configurations): :meth:`operational_admittance` always exists.
+
+        Args:
+            q: configuration (..., nq).
+            body: name of a body or frame.
+            node: of a flexible body, by name or number.
+            p: run-time parameters (..., np).
+            out: array to fill.
+            threads: threads to split a batch over.
+        """
+        return self._run("operational_inertia", q, p=p, out=out, threads=threads, **self._at(body, node))
+
+    def operational_admittance(
+        self,
+        q: ArrayLike,
+        body: str,
+        *,
+        node: str | int | None = None,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """Λ⁻¹ = J𝓜⁻¹J* (..., 6, 6): how a unit force at a place accelerates it; see :meth:`operational_inertia`."""
+        return self._run("operational_admittance", q, p=p, out=out, threads=threads, **self._at(body, node))
+
+    def regressor(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        vdot: ArrayLike,
+        *,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """Y (..., nv, 10 n_bodies): inverse dynamics is Y π with π = :attr:`inertial_parameters` (armature aside).
+
+        Args:
+            q: configuration (..., nq).
+            v: velocity (..., nv).
+            vdot: acceleration (..., nv).
+            p: run-time parameters (..., np).
+            out: array to fill.
+            threads: threads to split a batch over.
+        """
+        return self._run("regressor", q, v, vdot, p=p, out=out, threads=threads)

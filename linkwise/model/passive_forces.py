@@ -1,0 +1,340 @@
+"""Passive forces of a model: springs, dampers and dry friction, by their cause.
+
+One text over any scalar, which simulations integrate and which everything that linearises, balances or explains a
+motion uses as well. Elasticity and damping inside flexible bodies are part of the equations of motion themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwise.algorithms.linearized_forward import LinearizedForward
+from linkwise.errors import InputError
+from linkwise.functions.function import CompiledFunction
+from linkwise.functions.scalar_arrays import scalar_array
+from linkwise.mechanism.actuation import Spring
+from linkwise.memoized import cached_property, once
+from linkwise.model.base import Methods
+from linkwise.model.memory import Memory
+from linkwise.model.transmissions import add_pulled, joint_forces, length, speed, wrenches
+from linkwise.spatial.scalar import Scalar, tanh, where
+from linkwise.trace.block import Block
+from linkwise.trace.program import Call
+
+if TYPE_CHECKING:
+    from linkwise.model.model import Model
+    from linkwise.sim.motion import JointRules
+
+Array = NDArray[Any]
+Flat = Sequence[Scalar]
+
+CAUSES = ("springs", "damping", "friction")
+
+FRICTION_SPEED = 1e-2
+"""Rad/s or m/s at which smoothed dry friction reaches three quarters of its full value, where no rules say another."""
+
+
+class PassiveForces:
+    """Springs, dampers and dry friction of a model, over any scalar.
+
+    Args:
+        model: the mechanism.
+        springs, damping, friction: whether they act.
+        friction_speed: speed at which friction, -f tanh(v / friction_speed), reaches three quarters of its value.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        springs: bool = True,
+        damping: bool = True,
+        friction: bool = True,
+        friction_speed: float = FRICTION_SPEED,
+    ) -> None:
+        self.model = model
+        self.springs, self.damping, self.friction, self.friction_speed = springs, damping, friction, friction_speed
+
+    @classmethod
+    def under(cls, model: Model, rules: JointRules | None) -> PassiveForces:
+        """Those that act under the rules of a simulation, the usual ones if not given."""
+        if rules is None:
+            return cls(model)
+        return cls(model, rules.springs, rules.damping, rules.friction, rules.friction_speed)
+
+    @property
+    def choices(self) -> tuple[Any, ...]:
+        """What tells two sets of them for one model apart."""
+        return self.springs, self.damping, self.friction, self.friction_speed
+
+    @cached_property
+    def there_are(self) -> bool:
+        """Whether anything acts at all."""
+        joints = self.model.joints
+        return (
+            (self.springs and any(any(joint.stiffness) for joint in joints))
+            or (self.damping and any(any(joint.damping) for joint in joints))
+            or (self.friction and any(any(joint.friction) for joint in joints))
+            or any(self._acts(spring) for spring in self.model.springs)
+        )
+
+    def _acts(self, spring: Spring) -> bool:
+        return bool((self.springs and spring.stiffness) or (self.damping and spring.damping))
+
+    def at_joints(self, q: Flat, v: Flat, p: Any = None) -> dict[str, list[Scalar]]:
+        """Joint forces (nv) of what acts along joints, by their cause.
+
+        A joint that follows another moves m times as fast as that one and acts on it m times as hard.
+        """
+        nv = self.model.nv
+        found: dict[str, list[Scalar]] = {cause: [0.0] * nv for cause in CAUSES}
+        damping, friction, springs = found["damping"], found["friction"], found["springs"]
+        for joint in self.model.joints:
+            m = joint.mimic.multiplier if joint.mimic else 1.0
+            for k in range(joint.nv):
+                i = joint.v_slice.start + k
+                d, f = (float(of[k]) if len(of) == joint.nv else 0.0 for of in (joint.damping, joint.friction))
+                if self.damping and d:
+                    damping[i] = damping[i] - v[i] * (d * m * m)
+                if self.friction and f:
+                    friction[i] = friction[i] - tanh(v[i] * (m / self.friction_speed)) * (f * m)
+        for stiffness, rate, i, stretch in self._stretched(q):
+            springs[i] = springs[i] - stretch * (stiffness * rate)
+        for spring in self.model.springs:
+            for cause, pull in self._pulls(spring, q, v, p):
+                joint_forces(self.model, spring.transmission, pull, found[cause])
+        return found
+
+    def on_bodies(self, q: Flat, v: Flat, p: Any = None) -> dict[str, dict[str, list[Scalar]]]:
+        """For each cause and the name of a body, [moment, force] (6) at its origin and in its axes."""
+        found: dict[str, dict[str, list[Scalar]]] = {}
+        for spring in self.model.springs:
+            felt = wrenches(self.model, spring.transmission, q, p)
+            for cause, pull in self._pulls(spring, q, v, p) if felt else ():
+                add_pulled(found.setdefault(cause, {}), felt, pull)
+        return found
+
+    def total(self, q: Flat, v: Flat, p: Any = None) -> list[Scalar]:
+        """Joint forces (nv) that all of it amounts to: τ of the equations of motion."""
+        joints = self.at_joints(q, v, p).values()
+        total = [a + b + c for a, b, c in zip(*joints, strict=True)]
+        felt = [pair for own in self.on_bodies(q, v, p).values() for pair in own.items()]
+        pushed = as_joint_forces(self.model, q, felt, p)
+        return total if pushed is None else [a + b for a, b in zip(total, pushed, strict=True)]
+
+    def energy(self, q: Flat, p: Any = None) -> Scalar:
+        """½ Σ k d² of all springs, in J."""
+        total: Scalar = 0.0
+        for k, _, _, stretch in self._stretched(q):
+            total = total + stretch * stretch * (0.5 * k)
+        for spring in self.model.springs if self.springs else ():
+            d = self._stretch(spring, q, p)
+            total = total + d * d * (0.5 * spring.stiffness)
+        return total
+
+    def _stretched(self, q: Flat) -> Iterator[tuple[float, float, int, Scalar]]:
+        """Each spring of the joints: its stiffness, how fast it moves against its freedom, which, and q - rest."""
+        for joint in self.model.joints if self.springs else ():
+            m, offset = (joint.mimic.multiplier, joint.mimic.offset) if joint.mimic else (1.0, 0.0)
+            for i, (k, rest) in enumerate(zip(joint.stiffness, joint.rest, strict=True)):
+                if k:
+                    x = q[joint.q_slice.start + i]
+                    yield k, m, joint.v_slice.start + i, x * m + offset - rest if joint.mimic else x - rest
+
+    def _pulls(self, spring: Spring, q: Flat, v: Flat, p: Any) -> Iterator[tuple[str, Scalar]]:
+        """The forces along its transmission of a spring across joints, by cause."""
+        if self.springs and spring.stiffness:
+            yield "springs", self._stretch(spring, q, p) * (-spring.stiffness)
+        if self.damping and spring.damping:
+            yield "damping", speed(self.model, spring.transmission, q, v, p) * (-spring.damping)
+
+    def _stretch(self, spring: Spring, q: Flat, p: Any) -> Scalar:
+        """How far beyond its slack."""
+        l = length(self.model, spring.transmission, q, p)
+        low, high = spring.rest
+        if low == high:
+            return l - low
+        over = where(l > high, l - high, 0.0) if np.isfinite(high) else 0.0
+        return where(l < low, l - low, over) if np.isfinite(low) else over
+
+
+def as_joint_forces(model: Model, q: Flat, felt: Sequence[tuple[str, Flat]], p: Any) -> list[Scalar] | None:
+    """J*f (nv) of forces on bodies, by name: [moment, force] at their origins and in their axes. None for none."""
+    if not felt:
+        return None
+    f_ext = np.zeros((len(model.bodies), 6), object) + 0.0
+    for name, wrench in felt:
+        f_ext[model.body(name).index] += np.asarray(wrench, dtype=object)
+    return list(model._run("external_force", scalar_array(q), f_ext, p=p))
+
+
+class ActingForces(NamedTuple):
+    """Joint forces (nv) that act besides τ, and rates (nx) of the states x of what exerts them."""
+
+    force: Any
+    rate: Any
+
+
+class Acting:
+    """All that acts on a model besides gravity and τ, as a compiled function of a state, with derivatives.
+
+    Args:
+        model: the mechanism.
+        text: ``text(q, v, x, t, p)`` over any scalar, to an :class:`ActingForces`.
+        x: states of what acts (nx), about which it is linearised.
+        n_parameters: numbers in p, those of the model first.
+    """
+
+    def __init__(self, model: Model, text: Callable[..., ActingForces], x: Array, n_parameters: int) -> None:
+        self.model, self.x, self.nx = model, x, len(x)
+        self.t: Any = 0.0
+        self.p: Any = None
+        sizes = {"q": (model.nq,), "v": (model.nv,), "x": (self.nx,), "t": (), "p": (n_parameters,)}
+        self.inputs = [(name, shape) for name, shape in sizes.items() if shape != (0,)]
+
+        def run(*flat: Flat) -> Any:
+            given = dict(zip((name for name, _ in self.inputs), flat, strict=True))
+            found = text(given["q"], given["v"], given.get("x", ()), given["t"][0], given.get("p", ()))
+            return found if self.nx else found.force
+
+        self.function = CompiledFunction("acting_forces", run, self.inputs, charts={"q": model.chart})
+
+    def given(self, t: Any, p: Any) -> Acting:
+        """The same at a time, zero if not given, and with run-time parameters, nominal if not given."""
+        made = copy(self)
+        made.t, made.p = np.asarray(0.0 if t is None else t, float), p
+        return made
+
+    @property
+    def reads_time(self) -> bool:
+        """Whether forces or rates change with the time."""
+        place = [name for name, _ in self.inputs].index("t")
+        program = self.function.program
+        if isinstance(program, Block):
+            return any(node[0] == "input" and node[1] == place for node in program.nodes)
+        name = program.inputs[place].name
+        return any(name in call.inputs for call in program.walk() if isinstance(call, Call))
+
+    def _arguments(self, q: Any, v: Any) -> list[Any]:
+        p = self.model.nominal_parameters if self.p is None else self.p
+        given = {"q": q, "v": v, "x": self.x, "t": self.t, "p": p}
+        return [given[name] for name, _ in self.inputs]
+
+    def force(self, q: Any, v: Any, threads: int | None = None) -> Array:
+        """Joint forces (..., nv)."""
+        found = self.function.general(*self._arguments(q, v), threads=threads)
+        return np.asarray(found.force if self.nx else found)
+
+    def by(self, name: str, q: Any, v: Any) -> tuple[Array, Array]:
+        """Changes of the joint forces (..., nv, k) and of the rates (..., nx, k) with an input, of k numbers."""
+        found = self.function.jacobian(name).general(*self._arguments(q, v))
+        if self.nx:
+            return np.asarray(found.force), np.asarray(found.rate)
+        return np.asarray(found), np.zeros((*np.shape(found)[:-2], 0, np.shape(found)[-1]))
+
+    def added(self, lin: LinearizedForward, q: Any, v: Any) -> LinearizedForward:
+        """The derivatives of v̇(q, v, τ + acting), from those at this sum of joint forces."""
+        dq, dv = (by + lin.dtau @ self.by(name, q, v)[0] for name, by in (("q", lin.dq), ("v", lin.dv)))
+        return LinearizedForward(lin.vdot, dq, dv, lin.dtau)
+
+    def by_parameters(self, q: Any, v: Any) -> Array:
+        """Changes of the joint forces (..., nv, np) with the model's run-time parameters."""
+        return self.by("p", q, v)[0][..., : len(self.model.nominal_parameters)]
+
+    def refuse_memory(self, what: str) -> None:
+        """Raise InputError where what acts has states of its own or goes by the clock: not every function follows."""
+        if self.nx or self.reads_time:
+            raise InputError(
+                f"{what} is there for controls that depend on q and v alone",
+                got=f"a control with {self.nx} states of its own" if self.nx else "a control that depends on time",
+                do="leave dt out (state_space follows both), or take differences of simulations",
+            )
+
+
+class Passive(Methods):
+    """Forces that act on a model by themselves, as methods."""
+
+    def passive_force(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        *,
+        rules: JointRules | None = None,
+        p: ArrayLike | None = None,
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Array:
+        """Joint forces (..., nv) of springs, dampers and dry friction: what ``simulate`` adds to the actuators'.
+
+        -k (q - rest) - d v - f tanh(v / friction_speed) at the joints, and what springs and dampers across joints and
+        along tendons amount to. Dry friction is smooth: it holds nothing at rest. Joint limits, which exert nothing
+        inside their range, are left out.
+
+        Args:
+            q: configuration (..., nq).
+            v: velocity (..., nv).
+            rules: which of them act, and the speed of friction, as for ``simulate``.
+            p: run-time parameters (..., np).
+            out: array to fill.
+            threads: threads to split a batch over.
+
+        Example:
+            >>> import linkwise as lw
+            >>> b = lw.ModelBuilder("door")
+            >>> b.add_body("leaf", joint=lw.Revolute(axis=(0, 0, 1)), mass=1.0, stiffness=50.0, damping=3.0)
+            >>> b.build().passive_force([0.1], [1.0]).tolist()
+            [-8.0]
+        """
+        model: Model = self  # type: ignore[assignment]  # the whole that this is a part of
+        texts = PassiveForces.under(model, rules)
+
+        def made() -> CompiledFunction:
+            names = ("q", "v", "p") if model.parameter_names else ("q", "v")
+            sizes = {"q": (model.nq,), "v": (model.nv,), "p": (len(model.nominal_parameters),)}
+
+            def run(q: Flat, v: Flat, p: Flat | None = None) -> Any:
+                found = texts.total(q, v, None if p is None else scalar_array(p))
+                return found if found else np.empty((0,), object)
+
+            inputs = [(name, sizes[name]) for name in names]
+            return CompiledFunction("passive_force", run, inputs, charts={"q": model.chart})
+
+        self._check_parameters("passive_force", p)
+        function = once(Memory.of(model).table("passive forces"), texts.choices, made)
+        given = [q, v]
+        if model.parameter_names:
+            given.append(model._nominal_beside([q, v]) if p is None else p)
+        found: Array = function(*given, out=out, threads=threads)
+        return found
+
+    def _acting(self, control: Any, rules: JointRules | None, t: Any, p: Any) -> Acting | None:
+        """All that acts besides τ in a simulation with this control and these rules but joint limits; None: nothing."""
+        model: Model = self  # type: ignore[assignment]  # the whole that this is a part of
+        if control is not None:
+            above = import_module("linkwise.sim.acting")  # what elements are is known in a layer above
+            made: Acting = above.acting(model, control, rules, p)
+            return made.given(t, p)
+        texts = PassiveForces.under(model, rules)
+        if not texts.there_are:
+            return None
+
+        def text(q: Flat, v: Flat, x: Flat, t: Scalar, p: Flat) -> ActingForces:
+            return ActingForces(texts.total(q, v, scalar_array(p) if len(p) else None), ())
+
+        def kept() -> Acting:
+            return Acting(model, text, np.zeros(0), len(model.nominal_parameters))
+
+        return once(Memory.of(model).table("acting forces"), texts.choices, kept).given(t, p)
+
+    def _own(self, control: Any, p: Any) -> Any:
+        """Of run-time parameters that a control reads as well, those of the model, which come first."""
+        size = len(self.nominal_parameters)
+        return p if control is None or p is None else np.asarray(p)[..., :size] if size else None
+
+    if TYPE_CHECKING:
+        nominal_parameters: Any

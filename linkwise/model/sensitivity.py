@@ -1,0 +1,162 @@
+"""How a whole trajectory depends on where it starts, on the forces and on run-time parameters (001 §1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwise.errors import InputError
+from linkwise.model.closed_sensitivity import ClosedMotion
+from linkwise.model.passive_forces import Acting
+from linkwise.model.state_space import checked_dt
+from linkwise.model.tangent_space import TangentSpace
+from linkwise.spatial.runge_kutta import RK4
+from linkwise.targets import check_on_host
+
+if TYPE_CHECKING:
+    from linkwise.sim.motion import JointRules
+
+Array = NDArray[Any]
+
+
+class Sensitivity(NamedTuple):
+    """A trajectory and its derivatives at each of the times t (steps + 1): x = [q; v] in the tangent space.
+
+    ``q`` (steps + 1, ..., nq), ``v`` (steps + 1, ..., nv), ``dx0`` = ∂x(t)/∂x(0) (steps + 1, ..., 2 nv, 2 nv),
+    ``dp`` = ∂x(t)/∂p (steps + 1, ..., 2 nv, np).
+    """
+
+    t: Any
+    q: Any
+    v: Any
+    dx0: Any
+    dp: Any
+
+
+class Sensitivities(TangentSpace):
+    """Derivatives of trajectories, as methods."""
+
+    nq: int
+
+    def sensitivity(
+        self,
+        q0: ArrayLike,
+        v0: ArrayLike,
+        tau: ArrayLike,
+        dt: float,
+        *,
+        p: ArrayLike | None = None,
+        threads: int | None = None,
+        control: Any = None,
+        rules: JointRules | None = None,
+    ) -> Sensitivity:
+        """How a whole trajectory depends on where it starts, on the forces and on run-time parameters (001 §1).
+
+        The linearised model is integrated along the trajectory: each step of the classical Runge–Kutta method is
+        differentiated exactly, so the result is the derivative of the trajectory that is returned.
+
+        The forces are those of ``simulate``: springs, dampers and (smoothed) dry friction of the model act beside τ,
+        and so does ``control``; joint limits do not.
+
+        Of a model with closures (which must not depend on time), the derivative of the motion to the same order. The
+        start obeys the closures; a change of it, or of p, is taken to the nearest one that does, in the norm of kinetic
+        energy, so that all changes that are returned keep the closures closed.
+
+        Args:
+            q0: configuration at the start (..., nq).
+            v0: velocity at the start (..., nv).
+            tau: joint forces (steps, ..., nv), each held for one step.
+            dt: time step in s.
+            p: run-time parameters (..., np).
+            threads: threads to split a batch over.
+            control: what acts besides, as for ``simulate``, from q, v and p alone; p has the model's parameters first.
+            rules: which of the model's passive forces act, as for ``simulate``.
+        """
+        dt = checked_dt(dt)
+        check_on_host("sensitivity runs", q0, v0, tau, p)
+        acting, p = self._acting(control, rules, None, p), self._own(control, p)
+        if acting is not None:
+            acting.refuse_memory("sensitivity")
+        forces = np.asarray(tau, float)
+        if forces.ndim < 2 or forces.shape[-1] != self.nv:
+            raise InputError(
+                "tau of sensitivity has the wrong shape", got=str(forces.shape), allowed=f"(steps, ..., {self.nv})"
+            )
+        n, n_p = self.nv, self._parameter_count
+        batch = np.broadcast_shapes(np.shape(q0)[:-1], np.shape(v0)[:-1], forces.shape[1:-1])
+        q = np.broadcast_to(np.asarray(q0, float), (*batch, self.nq))
+        v = np.broadcast_to(np.asarray(v0, float), (*batch, n))
+        whole = np.zeros((*batch, 2 * n, 2 * n + n_p))
+        whole[..., : 2 * n] = np.eye(2 * n)
+        motion: ClosedMotion | None = None
+        if self.closures:
+            motion = ClosedMotion(self, p, threads, acting)  # type: ignore[arg-type]
+            self.check_closures(q, v, p=p)
+            q, v = motion.closed(q, v)
+            whole = motion.closed_change(q, v, whole)
+        qs, vs, changes = [q], [v], [whole]
+        for force in forces:
+            held = np.broadcast_to(force, v.shape)
+            if motion is not None:
+                q, v, whole = motion.step(q, v, held, dt, whole)
+            else:
+                q, v, step = self._step(q, v, held, dt, p, threads, acting)
+                whole = step[..., : 2 * n] @ whole
+                whole[..., 2 * n :] += step[..., 3 * n :]
+            qs.append(q)
+            vs.append(v)
+            changes.append(whole)
+        stacked = np.stack(changes)
+        t = dt * np.arange(len(qs))
+        return Sensitivity(t, np.stack(qs), np.stack(vs), stacked[..., : 2 * n], stacked[..., 2 * n :])
+
+    # One step of the classical Runge–Kutta method in the tangent space at its start (Munthe-Kaas), and its derivative.
+    def _step(
+        self, q: Array, v: Array, tau: Array, dt: float, p: Any, threads: int | None, acting: Acting | None
+    ) -> tuple[Array, Array, Array]:
+        """q and v after one step, and their change (..., 2 nv, 3 nv + np) with q, v, τ and p.
+
+        θ is where the step has got to in the tangent space at its start, θ' = v + ½[θ, v] + [θ, [θ, v]]/12 + …
+        """
+        n = self.nv
+        n_p = self._parameter_count
+        batch = v.shape[:-1]
+        eye = np.eye(3 * n + n_p)
+        d_q = np.broadcast_to(eye[:n], (*batch, n, 3 * n + n_p))
+
+        # z = [θ; v] in the first column, its change in the others.
+        def parts(z: Array) -> tuple[Array, Array, Array, Array]:
+            return z[..., :n, 0], z[..., :n, 1:], z[..., n:, 0], z[..., n:, 1:]
+
+        def rates(z: Array) -> Array:
+            theta, d_theta, speed, d_speed = parts(z)
+            here, d_here = self._moved(q, d_q, theta, d_theta)
+            lin = self._linearized_acting(here, speed, tau, acting, p, threads)
+            d_vdot = lin.dq @ d_here + lin.dv @ d_speed + lin.dtau @ eye[2 * n : 3 * n]
+            if n_p:
+                needed = self._by_parameters(here, speed, lin.vdot, p)
+                d_vdot[..., 3 * n :] += lin.dtau @ (
+                    -needed if acting is None else acting.by_parameters(here, speed) - needed
+                )
+            return joined(*self._tangent_rate(theta, d_theta, speed, d_speed), lin.vdot, d_vdot)
+
+        def joined(theta: Array, d_theta: Array, speed: Array, d_speed: Array) -> Array:
+            values = np.concatenate([theta, speed], axis=-1)[..., None]
+            return np.concatenate([values, np.concatenate([d_theta, d_speed], axis=-2)], axis=-1)
+
+        start = joined(np.zeros_like(v), np.zeros_like(d_q), v, np.broadcast_to(eye[n : 2 * n], d_q.shape))
+        theta, d_theta, speed, d_speed = parts(RK4.step(rates, start, dt))
+        there, d_there = self._moved(q, d_q, theta, d_theta)
+        return there, speed, np.concatenate([d_there, d_speed], axis=-2)
+
+    # What the rest of the model gives.
+    if TYPE_CHECKING:
+        closures: Any
+        check_closures: Any
+        _acting: Any
+        _by_parameters: Any
+        _linearized_acting: Any
+        _own: Any
+        _parameter_count: Any

@@ -1,4 +1,0 @@
-"""What users hold: the class :class:`~linkwise.model_api.model.Model`, and its functions in groups.
-
-A group has names, arguments and documentation; which text answers is in :mod:`linkwise.algorithms.catalogue`.
-"""

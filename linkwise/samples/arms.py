@@ -1,0 +1,83 @@
+"""The two arms of 002 §6."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from linkwise.errors import InputError
+from linkwise.joints import Prismatic, Revolute
+from linkwise.mechanism.placement import transform
+from linkwise.model.model import Model, ModelBuilder
+
+
+def planar_arm(n: int = 3, length: float = 0.5, mass: float = 0.2) -> Model:
+    """A planar arm of uniform rods on revolute joints: it moves in the X–Y plane, with gravity along -Y (002 §6.1).
+
+    The paper does not print its link data. The defaults are chosen so that the first torque of its figure 5 starts
+    where the figure has it, a little under 5 N m.
+
+    Args:
+        n: number of links.
+        length: of each, m.
+        mass: of each, kg.
+    """
+    if n < 1:
+        raise InputError("n is not a positive whole number", got=repr(n), allowed="1, 2, 3, …")
+    builder = ModelBuilder("planar_arm", gravity=(0.0, -9.81, 0.0))
+    parent = "world"
+    moment = mass * length**2 / 12.0
+    for i in range(1, n + 1):
+        name = f"link{i}"
+        builder.add_body(
+            name,
+            parent=parent,
+            joint=Revolute(axis=(0.0, 0.0, 1.0)),
+            joint_name=f"joint{i}",
+            placement=transform(xyz=(0.0 if i == 1 else length, 0.0, 0.0)),
+            mass=mass,
+            com=(length / 2.0, 0.0, 0.0),
+            inertia=np.diag([0.0, moment, moment]),
+        )
+        parent = name
+    builder.add_frame("tip", parent, transform(xyz=(length, 0.0, 0.0)))
+    return builder.build()
+
+
+# 002 table 3: a m, b m, α deg, revolute?, mass kg, r m (mass centre to next joint) and inertia kg m² in frame i + 1
+_STANFORD: tuple[tuple[float, float, float, bool, float, tuple[float, ...], tuple[float, ...]], ...] = (
+    (0.0, 0.2, -90.0, True, 9.0, (0.0, -0.1, 0.0), (0.01, 0.02, 0.01)),
+    (0.0, 0.1, -90.0, True, 6.0, (0.0, 0.0, 0.0), (0.05, 0.06, 0.01)),
+    (0.0, 0.0, 0.0, False, 4.0, (0.0, 0.0, 0.0), (0.4, 0.4, 0.01)),
+    (0.0, 0.6, 90.0, True, 1.0, (0.0, -0.1, 0.0), (0.001, 0.001, 0.0005)),
+    (0.0, 0.0, -90.0, True, 0.6, (0.0, 0.0, 0.0), (0.0005, 0.0005, 0.0002)),
+    (0.0, 0.0, 0.0, True, 0.5, (0.0, 0.0, 0.0), (0.003, 0.001, 0.002)),
+)
+
+
+def stanford_arm() -> Model:
+    """The Stanford arm of 002 table 3: five revolute joints, the third prismatic; gravity along -Z.
+
+    Frames are Denavit and Hartenberg's as in the paper's appendix A: frame i + 1 is fixed to link i, and follows frame
+    i by Rz(θ) Tz(b) Tx(a) Rx(α). Here the frame of body i is frame i moved by its joint; q = (θ1, θ2, b3, θ4, θ5, θ6).
+    """
+    builder = ModelBuilder("stanford_arm")
+    parent, placement = "world", np.eye(4)
+    for i, (a, b, alpha, is_revolute, mass, r, inertia) in enumerate(_STANFORD, 1):
+        next_frame = transform(xyz=(a, 0.0, b)) @ transform(rpy=(math.radians(alpha), 0.0, 0.0))
+        R = next_frame[:3, :3]
+        axis = (0.0, 0.0, 1.0)
+        builder.add_body(
+            f"link{i}",
+            parent=parent,
+            joint=Revolute(axis=axis) if is_revolute else Prismatic(axis=axis),
+            joint_name=f"joint{i}",
+            placement=placement,
+            mass=mass,
+            com=next_frame[:3, 3] - R @ np.array(r),
+            inertia=R @ np.diag(inertia) @ R.T,
+        )
+        parent, placement = f"link{i}", next_frame
+    builder.add_frame("hand", parent, placement)
+    return builder.build()

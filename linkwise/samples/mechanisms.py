@@ -1,0 +1,165 @@
+"""Mechanisms with closed loops."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.errors import InputError
+from linkwise.joints import Free, Joint, Prismatic, Revolute, Spherical, Universal
+from linkwise.mechanism.placement import transform
+from linkwise.model.model import Model, ModelBuilder
+
+_Y = (0.0, 1.0, 0.0)
+
+
+def _rod(along: NDArray[np.float64], mass: float, thickness: float = 0.0) -> dict[str, Any]:
+    """A uniform bar of square section from the origin to the end of the vector ``along``."""
+    l2 = float(along @ along)
+    direction = along / math.sqrt(l2)
+    about_axis, across = mass * thickness**2 / 6.0, mass * (l2 + thickness**2) / 12.0
+    inertia = across * np.eye(3) + (about_axis - across) * np.outer(direction, direction)
+    return {"mass": mass, "com": (along / 2.0).tolist(), "inertia": inertia}
+
+
+def four_bar(n: int = 1, closure: Joint | None = None) -> Model:
+    """The N-four-bar mechanism (IFToMM benchmark A02): N parallelograms side by side; N = 1 is a four-bar linkage.
+
+    N + 1 upright and N horizontal rods of 1 m and 1 kg, in the X–Z plane, gravity along -Z. All upright at q = 0, which
+    closes. ``rod0``, …, stand on the ground at x = 0, 1, …; ``coupler1``, …, hang on the rod before and are closed
+    (``pin1``, …) with the one after. One freedom, with φ̈ = 3(3N + 1)/(2(4N + 1)) g sin φ exactly; N + 1 of them where
+    all rods lie flat.
+
+    Args:
+        n: number of parallelograms.
+        closure: joint type of the pins; a hinge if not given (5 equations, of rank 2 in a planar loop). ``Spherical``
+            gives 3.
+    """
+    if n < 1:
+        raise InputError("n is not a positive whole number", got=repr(n), allowed="1, 2, 3, …")
+    up, over = np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0])
+    builder = ModelBuilder("four_bar")
+    for i in range(n + 1):
+        ground = transform(xyz=(float(i), 0.0, 0.0))
+        builder.add_body(f"rod{i}", "world", Revolute(_Y), ground, joint_name=f"foot{i}", **_rod(up, 1.0))
+        if i < n:
+            top = transform(xyz=up.tolist())
+            name = f"coupler{i + 1}"
+            builder.add_body(name, f"rod{i}", Revolute(_Y), top, joint_name=f"hinge{i + 1}", **_rod(over, 1.0))
+    for i in range(1, n + 1):
+        ends = transform(xyz=over.tolist()), transform(xyz=up.tolist())
+        joint = Revolute(_Y) if closure is None else closure
+        builder.add_closure(f"pin{i}", f"coupler{i}", ends[0], f"rod{i}", ends[1], joint=joint)
+    return builder.build()
+
+
+def slider_crank(crank: float = 0.1, rod: float = 0.3) -> Model:
+    """A crank at the origin, a connecting rod, and a slider along X; gravity along -Z. One freedom; closes at q = 0.
+
+    The closure ``wrist`` is a hinge between rod and slider: 5 equations, of rank 2.
+
+    Args:
+        crank: its length, m.
+        rod: its length, m.
+    """
+    if not 0.0 < crank <= rod:
+        raise InputError("the crank cannot turn", got=f"crank {crank!r}, rod {rod!r}", allowed="0 < crank <= rod, in m")
+    over = np.array([1.0, 0.0, 0.0])
+    builder = ModelBuilder("slider_crank")
+    builder.add_body("crank", "world", Revolute(_Y), joint_name="main", **_rod(crank * over, 0.5))
+    builder.add_body(
+        "rod", "crank", Revolute(_Y), transform(xyz=(crank, 0.0, 0.0)), joint_name="pin", **_rod(rod * over, 0.8)
+    )
+    builder.add_body(
+        "slider",
+        "world",
+        Prismatic((1.0, 0.0, 0.0)),
+        transform(xyz=(crank + rod, 0.0, 0.0)),
+        joint_name="guide",
+        mass=0.6,
+        inertia=2e-4 * np.eye(3),
+    )
+    builder.add_closure("wrist", "rod", transform(xyz=(rod, 0.0, 0.0)), "slider", None, joint=Revolute(_Y))
+    return builder.build()
+
+
+def stewart_platform(base: float = 1.0, platform: float = 0.6, height: float = 1.2) -> Model:
+    """A Stewart platform: six legs (universal joint, slide, ball) under a plate; 24 freedoms and 18 equations.
+
+    q has (two angles, extension) of each leg, then the plate's pose relative to its home, [w, x, y, z, px, py, pz].
+    Neutral is home, and closes. The slides ``slide1``, …, ``slide6`` are the motors of the real machine.
+
+    Args:
+        base: radius of the circle of the lower ends, m.
+        platform: radius of that of the upper ends, m.
+        height: of the plate's home, m.
+    """
+    builder = ModelBuilder("stewart_platform")
+    lower = np.radians([-12.0, 12.0, 108.0, 132.0, 228.0, 252.0])
+    upper = np.radians([-48.0, 48.0, 72.0, 168.0, 192.0, 288.0])
+    ends = []
+    for i, (low, high) in enumerate(zip(lower, upper, strict=True), 1):
+        foot = base * np.array([math.cos(low), math.sin(low), 0.0])
+        on_plate = platform * np.array([math.cos(high), math.sin(high), 0.0])
+        leg = on_plate + np.array([0.0, 0.0, height]) - foot
+        length = float(np.linalg.norm(leg))
+        z = leg / length
+        x = np.cross([0.0, 1.0, 0.0], z)
+        x /= np.linalg.norm(x)
+        pose = np.eye(4)
+        pose[:3, :3], pose[:3, 3] = np.column_stack([x, np.cross(z, x), z]), foot
+        half = np.array([0.0, 0.0, 0.6 * length])
+        builder.add_body(
+            f"tube{i}", "world", Universal((1, 0, 0), (0, 1, 0)), pose, joint_name=f"foot{i}", **_rod(half, 1.5, 0.04)
+        )
+        builder.add_body(
+            f"piston{i}",
+            f"tube{i}",
+            Prismatic((0.0, 0.0, 1.0)),
+            transform(xyz=(0.0, 0.0, length)),
+            joint_name=f"slide{i}",
+            **_rod(-half, 1.0, 0.03),
+        )
+        ends.append(on_plate)
+    builder.add_body(
+        "plate",
+        "world",
+        Free(),
+        transform(xyz=(0.0, 0.0, height)),
+        joint_name="plate_pose",
+        mass=12.0,
+        inertia=np.diag([1.1, 1.1, 2.2]),
+    )
+    for i, end in enumerate(ends, 1):
+        builder.add_closure(f"ball{i}", f"piston{i}", None, "plate", transform(xyz=end.tolist()), joint=Spherical())
+    return builder.build()
+
+
+def bricard() -> Model:
+    """Bricard's mechanism (IFToMM benchmark A04): five rods of 1 m and 1 kg between six hinges; gravity along -Y.
+
+    The rods are edges of a cube, 0.1 m × 0.1 m thick, and so is the ground between the last hinge and the first;
+    the axes of neighbouring hinges are at right angles. Closes at q = 0. Five freedoms less five equations leave none
+    by Grübler's count; in fact one is left, at every configuration.
+    """
+    edges = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [-1, 0, 0], [0, -1, 0]], float)
+    axes = [(0, 1, 0), (0, 0, 1), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
+    builder = ModelBuilder("bricard", gravity=(0.0, -9.81, 0.0))
+    parent, at = "world", np.zeros(3)
+    for i, (edge, axis) in enumerate(zip(edges, axes, strict=True), 1):
+        builder.add_body(
+            f"rod{i}",
+            parent,
+            Revolute(axis),
+            transform(xyz=at.tolist()),
+            joint_name=f"hinge{i}",
+            **_rod(edge, 1.0, 0.1),
+        )
+        parent, at = f"rod{i}", edge
+    builder.add_closure(
+        "hinge6", "rod5", transform(xyz=at.tolist()), "world", transform(xyz=(0.0, 0.0, 1.0)), joint=Revolute((1, 0, 0))
+    )
+    return builder.build()

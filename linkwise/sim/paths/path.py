@@ -1,0 +1,310 @@
+"""A path through configurations, as a function of time; built within limits."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwise.errors import InputError
+from linkwise.functions.function import CompiledFunction
+from linkwise.memoized import cached_property
+from linkwise.model.model import Model
+from linkwise.sim.paths import timing
+from linkwise.sim.paths.laws import LAWS, TRAPEZOIDAL, Law, motion
+from linkwise.sim.trajectory import Trajectory
+from linkwise.spatial.scalar import Scalar, where
+
+Array = NDArray[Any]
+
+_LOOKS = 33  # at each stretch of a spline, for its largest values
+_SLACK = 1e-9
+
+
+class PathPoint(NamedTuple):
+    """Where a path is at some times."""
+
+    q: Array
+    """(..., nq)"""
+    v: Array
+    """(..., nv)"""
+    vdot: Array
+    """(..., nv)"""
+
+
+class Path:
+    """Configurations as a function of time; made by :func:`path`.
+
+    Call it with times (...) for q, v and v̇. Before its start and after its end it rests. ``path.q``, ``path.v`` and
+    ``path.vdot`` are functions (t, p), as ``lw.ComputedTorque(model, path.q, path.v, path.vdot)`` takes them.
+    """
+
+    def __init__(self, model: Model, law: Law, times: Array, points: Array, w: Array, ramps: Array) -> None:
+        self.model, self.law = model, law
+        self.times, self.points = times, points
+        self._w, self._ramps = w, ramps
+
+    @property
+    def kind(self) -> str:
+        """The law's name."""
+        return self.law.name
+
+    @property
+    def duration(self) -> float:
+        """From the first point to the last, s."""
+        return float(self.times[-1] - self.times[0])
+
+    @cached_property
+    def _stretch(self) -> CompiledFunction:
+        model, law = self.model, self.law
+        n = law.terms * model.nv
+        inputs = [("q0", (model.nq,)), ("w", (n,)), ("ramp", ()), ("u", ()), ("rate", ())]
+
+        def text(q0: Any, w: Any, ramp: Any, u: Any, rate: Any) -> Any:
+            q, v, vdot = motion(law, model._trees.fast, q0, w, ramp[0], u[0], rate[0])
+            return {"q": q, "v": v, "vdot": vdot}
+
+        return CompiledFunction(f"{law.name}_path", text, inputs)
+
+    def __call__(self, t: ArrayLike) -> PathPoint:
+        """q (..., nq), v (..., nv) and v̇ (..., nv) at times (...)."""
+        time = np.asarray(t, float)
+        k = np.clip(np.searchsorted(self.times, time, side="right") - 1, 0, len(self.times) - 2)
+        rate = 1.0 / (self.times[k + 1] - self.times[k])
+        u = np.clip((time - self.times[k]) * rate, 0.0, 1.0)
+        found = self._stretch(self.points[k], self._w[k], self._ramps[k], u, rate)
+        outside = ((time < self.times[0]) | (time > self.times[-1]))[..., None]
+        q = np.where((time >= self.times[-1])[..., None], self.points[-1], found.q)  # to the last digit
+        return PathPoint(q, np.where(outside, 0.0, found.v), np.where(outside, 0.0, found.vdot))
+
+    def q(self, t: Scalar, p: Any = None) -> Any:
+        """The configuration (nq) at a time, which may be a symbol."""
+        return self._at(t)[0]
+
+    def v(self, t: Scalar, p: Any = None) -> Any:
+        """The velocity (nv) at a time, which may be a symbol."""
+        return self._at(t)[1]
+
+    def vdot(self, t: Scalar, p: Any = None) -> Any:
+        """The acceleration (nv) at a time, which may be a symbol."""
+        return self._at(t)[2]
+
+    def _at(self, t: Scalar) -> Any:
+        if isinstance(t, (float, int, np.ndarray, np.floating, np.integer)):
+            return self(t)
+        numbers = np.concatenate(
+            [self.times[:-1, None], self.times[1:, None], self._ramps[:, None], self.points[:-1], self._w], axis=1
+        )
+        row: list[Scalar] = numbers[0].tolist()
+        for k in range(1, len(numbers)):
+            later = t >= float(self.times[k])
+            row = [
+                old if old is new or old == new else where(later, new, old)
+                for old, new in zip(row, numbers[k].tolist(), strict=True)
+            ]
+        begin, end, ramp, rest = row[0], row[1], row[2], row[3:]
+        nq = self.model.nq
+        rate = 1.0 / (end - begin)
+        u = (t - begin) * rate
+        inside = (t >= float(self.times[0])) & (t <= float(self.times[-1]))
+        u = where(u < 0.0, 0.0, where(u > 1.0, 1.0, u))
+        q, v, vdot = motion(self.law, self.model._trees.fast, rest[:nq], rest[nq:], ramp, u, rate)
+        return q, [where(inside, x, 0.0) for x in v], [where(inside, x, 0.0) for x in vdot]
+
+    def trajectory(self, dt: float = 0.01) -> Trajectory:
+        """Sampled every ``dt`` seconds and at the end, with the joint forces it takes: to plot, save or view."""
+        if not 0.0 < dt < np.inf:
+            raise InputError("dt is not a positive number", got=repr(dt), allowed="seconds")
+        count = max(1, int(np.ceil(self.duration / dt - 1e-9)))
+        t = np.append(self.times[0] + dt * np.arange(count), self.times[-1])
+        q, v, vdot = self(t)
+        model = self.model
+        energy = model.kinetic_energy(q, v) + model.potential_energy(q)
+        derived = {"vdot": vdot, "tau": model.inverse_dynamics(q, v, vdot), "energy": energy}
+        return Trajectory(t, q, v, model=model, derived=derived, method=f"{self.kind} path")
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} path of {self.model.name!r}: {len(self.points)} points in {self.duration:.4g} s>"
+
+
+def path(
+    model: Model,
+    points: ArrayLike,
+    duration: float | None = None,
+    *,
+    kind: Literal["quintic", "trapezoidal", "spline"] = "quintic",
+    times: ArrayLike | None = None,
+    velocity: ArrayLike | None = None,
+    acceleration: ArrayLike | None = None,
+    limits: Literal["respect", "ignore"] = "respect",
+) -> Path:
+    """A path from rest to rest through configurations.
+
+    Quaternions and free bodies move as they should: along the straightest way of each joint between two points.
+
+    Args:
+        model: what moves.
+        points: configurations (n, nq), two or more.
+        duration: of the whole, s. As short as the limits allow if neither this nor ``times`` is given.
+        kind: ``"quintic"`` stops at every point, with zero velocity and acceleration; ``"trapezoidal"`` stops at every
+            point, as fast as limited velocities and accelerations allow; ``"spline"`` stops at the ends only: cubic,
+            with continuous velocities, and continuous accelerations of joints whose velocity is q̇.
+        times: when to be at each point (n), s.
+        velocity: limits, one for all or one for each freedom; those of the model if left out.
+        acceleration: limits, one for all or one for each freedom; none if left out.
+        limits: ``"ignore"`` allows points, and a spline between them, beyond the joints' position limits.
+
+    Example:
+        >>> import numpy as np, linkwise as lw
+        >>> from linkwise.samples import planar_arm
+        >>> way = lw.path(planar_arm(2), [[0.0, 0.0], [1.0, -0.5]], duration=2.0)
+        >>> way(1.0).q.round(12).tolist()
+        [0.5, -0.25]
+    """
+    if kind not in LAWS:
+        raise InputError("no such kind of path", got=repr(kind), allowed=", ".join(f'"{name}"' for name in LAWS))
+    q = np.array(points, float)
+    if q.ndim != 2 or q.shape[1] != model.nq or len(q) < 2 or not np.isfinite(q).all():
+        raise InputError("points are not configurations", got=f"shape {q.shape}", allowed=f"(n, {model.nq}), finite")
+    if limits not in ("respect", "ignore"):
+        raise InputError("limits cannot be treated so", got=repr(limits), allowed='"respect" or "ignore"')
+    fastest = _limit("velocity", model.velocity_limit if velocity is None else velocity, model.nv)
+    strongest = _limit("acceleration", np.inf if acceleration is None else acceleration, model.nv)
+    if limits == "respect":
+        _check_inside(model, q, "a point of the path")
+    deltas = model.difference(q[:-1], q[1:])
+    build = _through if kind == "spline" else _stretches
+    made = build(model, LAWS[kind], q, deltas, fastest, strongest, duration, times)
+    if limits == "respect" and kind == "spline":
+        _check_inside(model, made(_dense(made.times)).q, "the spline between its points")
+    return made
+
+
+def _stretches(
+    model: Model, law: Law, q: Array, deltas: Array, fastest: Array, strongest: Array, duration: Any, times: Any
+) -> Path:
+    """From rest to rest, point by point."""
+    ramps = np.zeros(len(deltas))
+    least = np.zeros(len(deltas))
+    for k, delta in enumerate(deltas):
+        if law is TRAPEZOIDAL:
+            least[k], ramps[k] = timing.trapezoidal_time(delta, fastest, strongest)
+        else:
+            least[k] = timing.quintic_time(delta, fastest, strongest)
+    lengths = np.abs(deltas).max(axis=1, initial=0.0)
+    unlimited = (lengths > 0.0) & (least <= 0.0)
+    if duration is None and times is None and (unlimited.any() or not lengths.any()):
+        raise _no_time()
+    knots = _knots(duration, times, _positive(lengths if unlimited.any() else least))
+    short = np.diff(knots) < least * (1.0 - _SLACK)
+    if short.any():
+        k = int(np.flatnonzero(short)[0])
+        raise InputError(
+            f"the path from point {k} to point {k + 1} is too fast for its limits",
+            got=f"{np.diff(knots)[k]:.4g} s",
+            allowed=f"{least[k]:.4g} s or more; {least.sum():.4g} s for the whole",
+            do="leave out duration for the shortest",
+        )
+    return Path(model, law, knots, q, deltas, ramps)
+
+
+def _through(
+    model: Model, law: Law, q: Array, deltas: Array, fastest: Array, strongest: Array, duration: Any, times: Any
+) -> Path:
+    """Without a stop: a spline of some timing, then slowed down until it keeps the limits."""
+    lengths = np.abs(deltas).max(axis=1, initial=0.0)
+    guess = np.array([1.0 / timing.rates(delta, fastest, strongest)[0] for delta in deltas])
+    knots = _knots(duration, times, _positive(guess if ((guess > 0.0) | (lengths == 0.0)).all() else lengths))
+    made = _spline(model, law, q, deltas, knots)
+    _, v, vdot = made(_dense(knots))
+    slower = max(
+        float((np.abs(v) / fastest).max(initial=0.0)), float(np.sqrt((np.abs(vdot) / strongest).max(initial=0.0)))
+    )
+    if duration is None and times is None:
+        if not slower > 0.0:
+            raise _no_time()
+        return _spline(model, law, q, deltas, knots * slower)
+    if slower > 1.0 + 1e-6:
+        raise InputError(
+            "the path is too fast for its limits",
+            got=f"{knots[-1] - knots[0]:.4g} s",
+            allowed=f"{slower * (knots[-1] - knots[0]):.4g} s or more",
+            do="leave out duration and times for the shortest",
+        )
+    return made
+
+
+def _spline(model: Model, law: Law, q: Array, deltas: Array, knots: Array) -> Path:
+    plain = []
+    for joint in model.independent:
+        if not joint.type.quasi_velocities:
+            plain += list(zip(range(model.nv)[joint.v_slice], range(model.nq)[joint.q_slice], strict=True))
+    v = timing.knot_velocities(knots, q, deltas, plain, model.nv)
+    third = np.diff(knots)[:, None] / 3.0
+    first, last = third * v[:-1], third * v[1:]
+    middle = model.difference(model.integrate(q[:-1], first), model.integrate(q[1:], -last))
+    w = np.concatenate([first, middle, last], axis=1)
+    return Path(model, law, knots, q, w, np.zeros(len(deltas)))
+
+
+def _knots(duration: Any, times: Any, shares: Array) -> Array:
+    """When each point is reached: at the times given, or such that stretches take these shares of the duration."""
+    if times is not None:
+        if duration is not None:
+            raise InputError("a path takes duration or times, not both")
+        knots = np.array(times, float)
+        if knots.shape != (len(shares) + 1,) or not (np.diff(knots) > 0.0).all() or not np.isfinite(knots).all():
+            raise InputError("times do not fit the points", got=str(knots), allowed=f"{len(shares) + 1} rising numbers")
+        return knots
+    if duration is None:
+        return _cumulated(shares)
+    if not 0.0 < float(duration) < np.inf:
+        raise InputError("duration is not a positive number", got=repr(duration), allowed="seconds")
+    knots = _cumulated(shares)
+    return knots * (float(duration) / float(knots[-1]))
+
+
+def _cumulated(spans: Array) -> Array:
+    return np.concatenate([[0.0], np.cumsum(spans)])
+
+
+def _positive(spans: Array) -> Array:
+    """The same, with a little time where nothing moves."""
+    return np.where(spans > 0.0, spans, 1e-3 * (spans.max(initial=0.0) or 1.0))
+
+
+def _no_time() -> Exception:
+    return InputError(
+        "nothing says how long the path may take",
+        got="no duration, and no limits for what moves",
+        do="pass duration=, times=, or velocity= and acceleration= limits",
+    )
+
+
+def _dense(knots: Array) -> Array:
+    return np.unique(np.concatenate([np.linspace(a, b, _LOOKS) for a, b in pairwise(knots)]))
+
+
+def _limit(name: str, value: ArrayLike, size: int) -> Array:
+    try:
+        array = np.broadcast_to(np.asarray(value, float), (size,))
+    except (TypeError, ValueError):
+        raise InputError(f"{name} has the wrong shape", got=repr(value), allowed=f"a number, or {size}") from None
+    if not (array > 0.0).all():
+        raise InputError(f"{name} is not positive", got=repr(value), allowed="limits greater than 0")
+    return array
+
+
+def _check_inside(model: Model, q: Array, what: str) -> None:
+    beyond = np.maximum(model.lower - q, q - model.upper)
+    if beyond.max(initial=0.0) > 1e-9:
+        row, column = np.unravel_index(int(beyond.argmax()), beyond.shape)
+        name = next(j.name for j in model.independent if column in range(model.nq)[j.q_slice])
+        raise InputError(
+            f"{what} is beyond the limits of joint {name!r}",
+            got=f"{q[row, column]:.4g}",
+            allowed=f"{model.lower[column]:.4g} … {model.upper[column]:.4g}",
+            do='choose other points, or pass limits="ignore"',
+        )

@@ -1,0 +1,162 @@
+"""Targets: what programs can be written as, and where such code runs.
+
+A target is a folder beside this file with a module ``target.py``, whose ``TARGET`` is an object of a class derived from
+:class:`Target`. The folders are looked up when a target is first asked for, so there is no list to add to;
+:func:`register` takes targets that live elsewhere.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from linkwise.errors import InputError, LinkwiseError
+from linkwise.trace.block import Block
+from linkwise.trace.program import Program
+
+if TYPE_CHECKING:
+    from linkwise.targets.home import Home
+    from linkwise.targets.steps import Repetition
+    from linkwise.trace.program import Program
+
+# What is in the memory of the processor for certain; anything else is shown to the targets with memory of their own.
+_ON_HOST = (np.ndarray, float, int, list, tuple)
+
+
+class Target(ABC):
+    """One way to write programs; perhaps also a place where they run.
+
+    A target with memory of its own (a GPU) has :meth:`holds` and :meth:`call`: a compiled function that is given arrays
+    in that memory runs there.
+    """
+
+    name: ClassVar[str]
+    suffix: ClassVar[str]
+    """How the names of its files end."""
+    summary: ClassVar[str]
+    """What it is for, in a few words, for the command line's help."""
+    loops: ClassVar[bool] = False
+    """Whether it also writes programs with loops: over the links, over time."""
+    joins_far: ClassVar[bool] = False
+    """Whether few loops with large bodies are better than more with smaller ones: where there are registers enough."""
+
+    @abstractmethod
+    def source(self, program: Block | Program, dtype: np.dtype[Any]) -> str:
+        """The program as text, for float64 or float32; with loops only where ``loops`` says so."""
+
+    def emit(self, program: Block | Program, folder: Path, dtype: np.dtype[Any]) -> tuple[Path, ...]:
+        """Write the files of a program into a folder that exists; their paths."""
+        path = folder / (re.sub(r"\W", "_", program.name) + self.suffix)
+        path.write_text(self.source(program, dtype), encoding="utf-8")
+        return (path,)
+
+    def available(self) -> bool:
+        """Whether functions can run as code of this target, on this machine, from Python."""
+        return False
+
+    def holds(self, array: Any) -> bool:
+        """Whether an argument of a call lives in this target's memory. Must not import anything."""
+        return False
+
+    def call(
+        self,
+        program: Block | Program,
+        made: dict[Any, Any],
+        name: str,
+        arrays: Sequence[Any],
+        out: Any = None,
+        steps: tuple[int, Repetition] | None = None,
+    ) -> list[Any]:
+        """Evaluate a program where its arrays are; one result for each output.
+
+        Args:
+            program: what is computed; with loops only where ``loops`` says so.
+            made: where the target keeps what it compiled for this program, under keys of its own.
+            name: of the function, for messages.
+            arrays: one for each input; at least one of them is in this target's memory.
+            out: array or tuple of arrays to fill.
+            steps: how often the program is repeated, and the routine that does it; once, if None.
+        """
+        raise LinkwiseError(f"code of the target {self.name!r} is written, not run")
+
+    def home(self, arrays: Sequence[Any]) -> Home:
+        """The place where arrays in this target's memory are, for runs that keep theirs there."""
+        raise LinkwiseError(f"code of the target {self.name!r} is written, not run")
+
+    def routine_source(self, routine: Program, dtype: np.dtype[Any]) -> str:
+        """A routine as text: a simulation's loop, many steps of a function."""
+        if self.loops:
+            return self.source(routine, dtype)
+        able = ", ".join(name for name, each in targets().items() if each.loops)
+        raise InputError(f"the target {self.name!r} has no code for loops over time", allowed=able)
+
+
+def target(name: object) -> Target:
+    """The target of a name; an error that lists them all if there is none."""
+    found = targets().get(name) if isinstance(name, str) else None
+    if found is None:
+        raise InputError("no such target", got=repr(name), allowed=", ".join(targets()))
+    return found
+
+
+def targets() -> Mapping[str, Target]:
+    """All targets by name, in the order of their names."""
+    return MappingProxyType(dict(sorted(_known().items())))
+
+
+def register(new: Target) -> None:
+    """Make a target known that is not one of the folders here; it takes the place of one of the same name."""
+    _known()[new.name] = new
+
+
+def place_of(arrays: Sequence[Any]) -> Target | None:
+    """The target in whose memory one of the arrays is; None if all are on the host."""
+    for array in arrays:
+        if type(array) not in _ON_HOST:
+            for each in _known().values():
+                if each.holds(array):
+                    return each
+    return None
+
+
+def check_on_host(what: str, *arrays: Any) -> None:
+    """Raise InputError where something that computes with NumPy is given arrays in the memory of a device."""
+    place = place_of(arrays)
+    if place is not None:
+        held = next(array for array in arrays if type(array) not in _ON_HOST and place.holds(array))
+        raise InputError(
+            f"{what} on the host only",
+            got=f"an array on a device: {type(held).__module__}.{type(held).__name__}",
+            allowed="NumPy arrays",
+            do="copy them to the host first, x.get() with CuPy or x.cpu().numpy() with PyTorch, and the results back",
+        )
+
+
+def real(dtype: Any) -> np.dtype[Any]:
+    """A precision that there is code for."""
+    try:
+        kind: np.dtype[Any] = np.dtype(dtype)
+    except TypeError:
+        kind = np.dtype(object)
+    if kind not in (np.dtype(np.float64), np.dtype(np.float32)):
+        raise InputError("there is no code for this precision", got=repr(dtype), allowed="float64 or float32")
+    return kind
+
+
+@cache
+def _known() -> dict[str, Target]:
+    import linkwise.targets as home
+
+    names = (f"{home.__name__}.{module.name}.target" for module in pkgutil.iter_modules(home.__path__) if module.ispkg)
+    modules = [importlib.import_module(name) for name in names if importlib.util.find_spec(name)]
+    return {module.TARGET.name: module.TARGET for module in modules}

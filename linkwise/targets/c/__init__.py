@@ -1,0 +1,10 @@
+"""Programs as plain C: one self-contained file for a controller, and a test that shows it computes the right thing.
+
+C99, no heap, no global state, nothing of the C library but ``math.h``. :func:`emit_c` writes the files,
+:func:`c_source` returns the text of the function alone.
+"""
+
+from linkwise.targets.c.files import emit_c
+from linkwise.targets.c.source import c_header, c_source
+
+__all__ = ["c_header", "c_source", "emit_c"]

@@ -1,0 +1,312 @@
+"""What a call on a GPU ends in: blocks and programs in one precision, compiled when first needed and launched."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from linkwise.memoized import cached_property, once
+from linkwise.targets.cuda import layout as layouts
+from linkwise.targets.cuda.device_memory import DeviceKernel
+from linkwise.targets.cuda.layout import Kind
+from linkwise.targets.cuda.parts import Part, Parts, split
+from linkwise.targets.cuda.runtime import compiled_kernel, compiled_kernels, cupy, shared_bytes, working_memory
+from linkwise.targets.cuda.source import Kernel, batch_kernel, rollout_kernel
+from linkwise.targets.cuda.statements import ProgramKernel, arguments_of
+from linkwise.targets.cuda.thread_memory import ThreadKernel
+from linkwise.targets.cuda.wide import LONGEST, last_kernel, part_kernel
+from linkwise.targets.steps import Repetition, Rollout
+from linkwise.trace.block import Block
+from linkwise.trace.program import Program, steps_between
+
+BETWEEN_BYTES = 4 << 30
+"""Memory between the kernels of one call, at most (but for one tile's); a larger batch takes turns."""
+
+SCRATCH_BYTES = 4 << 30
+"""Memory that the buffers of one call's states take, at most (but for one tile's); a larger batch takes turns."""
+
+_TILES = 16  # that a multiprocessor works on at a time: as many warps as its registers can feed
+
+# A tile with all its rows, up to which one kernel has room for them: however long the program is, or if it is short.
+_ROOMY_BYTES = 40 * 1024
+_TWO_TILES_BYTES = 112 * 1024
+_SHORT = 6000  # nodes of a program
+
+
+Code = TypeVar("Code")  # a block, a program, or what else has inputs and outputs
+
+
+class Launched(ABC, Generic[Code]):
+    """A block or a program for GPUs in one precision.
+
+    Args:
+        program: what is computed.
+        dtype: float64 or float32.
+    """
+
+    rollout: Rollout | None = None
+    """What happens between steps, if there are many."""
+    takes_addresses: ClassVar[bool] = True
+    """Whether arrays may be given by their addresses alone."""
+
+    def __init__(self, program: Code, dtype: Any) -> None:
+        self.program, self.dtype = program, np.dtype(dtype)
+        self._memory: dict[int, int] = {}
+
+    def in_place(self, kinds: tuple[Kind, ...]) -> bool:
+        """Whether an output may be the same array as an input: where all inputs are read before results are written."""
+        return True
+
+    @abstractmethod
+    def launch(self, arrays: Sequence[Any], kinds: tuple[Kind, ...], count: int, steps: int | None = None) -> None:
+        """Run on the current device and stream.
+
+        Args:
+            arrays: inputs then outputs, laid out as ``kinds`` says: CuPy's, or addresses as ``numpy.uint64``. Those of
+                programs that come in lanes are tiles (tiles, size, lanes).
+            kinds: how each array comes.
+            count: states.
+            steps: for a rollout.
+        """
+
+
+def device_block(block: Block, dtype: Any, routine: Repetition | None = None) -> DeviceBlock | DividedBlock:
+    """A block for GPUs: one kernel, or several if its results are wide."""
+    if routine is None and is_wide(block, np.dtype(dtype).itemsize * 8):
+        return DividedBlock(block, dtype)
+    return DeviceBlock(block, dtype, routine)
+
+
+def is_wide(program: Block, bits: int) -> bool:
+    """Whether a program has results that one kernel should not keep on the chip together with its inputs."""
+    arrays = (*program.inputs, *program.outputs)
+    tile = 32 * sum(spec.size for spec in arrays) * bits // 8
+    if tile <= _ROOMY_BYTES or (tile <= _TWO_TILES_BYTES and len(program.nodes) <= _SHORT):
+        return False
+    return any(spec.size > layouts.WIDE for spec in program.outputs)
+
+
+class DeviceBlock(Launched[Block]):
+    """A block, or many steps of one: a kernel for each way its arrays can lie.
+
+    Args:
+        program: what is computed.
+        dtype: float64 or float32.
+        routine: for many steps of it in one launch.
+    """
+
+    def __init__(self, program: Block, dtype: Any, routine: Repetition | None = None) -> None:
+        super().__init__(program, dtype)
+        self.routine = routine
+        self.rollout = None if routine is None else routine.rollout
+        self._texts: dict[tuple[Any, ...], Kernel] = {}
+        self._launchers: dict[tuple[Any, ...], tuple[Kernel, Any]] = {}
+
+    def kernel(self, kinds: tuple[Kind, ...]) -> Kernel:
+        """The text for arrays that come in these ways, and for the current device."""
+        key = (kinds, shared_bytes(self._memory))
+        made = self._texts.get(key)
+        if made is None:
+            made = self._texts[key] = self._written(*key)
+        return made
+
+    def _written(self, kinds: tuple[Kind, ...], available: int) -> Kernel:
+        bits = self.dtype.itemsize * 8
+        if self.routine is not None:
+            return rollout_kernel(self.routine, bits, kinds, available)
+        return batch_kernel(self.program, bits, kinds, available)
+
+    def in_place(self, kinds: tuple[Kind, ...]) -> bool:
+        """Whether an output may be the same array as an input."""
+        return self.kernel(kinds).in_place
+
+    def launch(self, arrays: Sequence[Any], kinds: tuple[Kind, ...], count: int, steps: int | None = None) -> None:
+        """One launch."""
+        if count == 0:
+            return
+        kernel, launcher = self._loaded(kinds)
+        last = () if steps is None else (np.int32(steps),)
+        own = (*arrays, np.int64(count), *last)
+        launcher((kernel.blocks(count),), (kernel.threads,), own, shared_mem=kernel.shared_bytes)
+
+    def _loaded(self, kinds: tuple[Kind, ...]) -> tuple[Kernel, Any]:
+        device = cupy().cuda.Device().id
+        known = self._launchers.get((kinds, device))
+        if known is None:
+            kernel = self.kernel(kinds)
+            known = self._launchers[kinds, device] = (kernel, compiled_kernel(cupy(), kernel))
+        return known
+
+
+class DividedBlock(Launched[Block]):
+    """A block with wide results: several kernels in sequence, and the memory between them."""
+
+    def __init__(self, program: Block, dtype: Any) -> None:
+        super().__init__(program, dtype)
+        self._texts: dict[tuple[Any, ...], Kernel] = {}
+        self._launchers: dict[tuple[Any, ...], list[tuple[Kernel, Any]]] = {}
+
+    @cached_property
+    def division(self) -> Parts:
+        """What each kernel computes."""
+        return split(self.program, LONGEST[self.dtype.itemsize * 8])
+
+    def kernels(self, kinds: tuple[Kind, ...], available: int) -> list[Kernel]:
+        """The texts for arrays that come in these ways, for devices with so much shared memory."""
+        program, whole, bits = self.program, self.division, self.dtype.itemsize * 8
+        given, filled = kinds[: len(program.inputs)], kinds[len(program.inputs) :]
+
+        def of_part(part: Part) -> Kernel:
+            # Whatever way the others come, its text is the same.
+            own = tuple(given[number] for number in part.inputs(program))
+            key = (part, own, available)
+            return once(self._texts, key, lambda: part_kernel(program, whole, part, bits, given, available))
+
+        parts = [of_part(part) for part in whole.parts]
+        key = (filled, available)
+        last = once(self._texts, key, lambda: last_kernel(program, whole, bits, filled, available))
+        return [*parts, last]
+
+    def launch(self, arrays: Sequence[Any], kinds: tuple[Kind, ...], count: int, steps: int | None = None) -> None:
+        """One launch for each kernel, and each turn."""
+        if count == 0:
+            return
+        *parts, last = self._loaded(kinds)
+        lanes, cut = layouts.LANES[0], len(self.program.inputs)
+        name, places = self.program.name, self.division.places
+        between, tiles = working_memory(name, -(-count // lanes), places, self.dtype, BETWEEN_BYTES)
+        for begin in range(0, count, tiles * lanes):
+            end = min(count, begin + tiles * lanes)
+            numbers = (np.int64(count), np.int64(begin), np.int64(end))
+            for kernel, launcher in parts:
+                _launch(kernel, launcher, end - begin, (*arrays[:cut], between, *numbers))
+            _launch(*last, end - begin, (*arrays[cut:], between, *numbers))
+
+    def _loaded(self, kinds: tuple[Kind, ...]) -> list[tuple[Kernel, Any]]:
+        device = cupy().cuda.Device().id
+        known = self._launchers.get((kinds, device))
+        if known is None:
+            kernels = self.kernels(kinds, shared_bytes(self._memory))
+            known = self._launchers[kinds, device] = list(zip(kernels, compiled_kernels(kernels), strict=True))
+        return known
+
+
+def _launch(kernel: Kernel, launcher: Any, states: int, arguments: tuple[Any, ...]) -> None:
+    launcher((kernel.blocks(states),), (kernel.threads,), arguments, shared_mem=kernel.shared_bytes)
+
+
+class DeviceProgram(Launched[Program]):
+    """A program: called as a function is, or run with whatever arrays its statements name."""
+
+    def __init__(self, program: Program, dtype: Any) -> None:
+        super().__init__(program, dtype)
+        self.routine = program
+        self._ready: dict[int, _Ready] = {}
+
+    def launch(self, arrays: Sequence[Any], kinds: tuple[Kind, ...], count: int, steps: int | None = None) -> None:
+        """One launch, of a batch that takes turns where there is not enough memory."""
+        specs = (*self.program.inputs, *self.program.outputs)
+        own = []
+        for array, kind, spec in zip(arrays, kinds, specs, strict=True):
+            apart = {"rows": (spec.size, 1), "one": (0, 1), "columns": (1, count)}[kind]
+            own += [array, *map(np.int64, apart)]
+        self._launch(own, count)
+
+    def run(
+        self,
+        rows: Mapping[str, Any],
+        tables: Mapping[str, Any],
+        records: Mapping[str, Any],
+        count: int,
+        threads: int = 1,
+    ) -> None:
+        """Run to the end, for ``count`` states; ``threads`` are the device's own affair.
+
+        Arrays are CuPy's, and may also be NumPy's: those are brought to the device, and the rows among them that are
+        stored come back, which waits for the kernel. As :meth:`linkwise.trace.interpreter.Interpreter.run` else.
+        """
+        cp = cupy()
+        here = {name: cp.asarray(array) for name, array in {**rows, **tables, **records}.items()}
+        numbers = distances(self.program, here, count)
+        own = [
+            here[each.name] if each.kind == "array" else np.int64(numbers[each.kind, each.name])
+            for each in arguments_of(self.program)
+        ]
+        self._launch(own, count)
+        for buffer in self.program.buffers:
+            if buffer.store and isinstance(rows[buffer.name], np.ndarray):
+                rows[buffer.name][...] = cp.asnumpy(here[buffer.name])
+
+    def _launch(self, own: Sequence[Any], count: int) -> None:
+        if count == 0:
+            return
+        ready = self.ready()
+        kernel, blocks = ready.kernel, ready.kernel.blocks(count)
+        if ready.tables:
+            name, tiles = self.program.name, min(blocks, ready.most)
+            scratch, blocks = working_memory(name, tiles, ready.memory, self.dtype, SCRATCH_BYTES)
+            own = (*own, scratch, *ready.tables)
+        ready.launcher((blocks,), (kernel.threads,), (*own, np.int64(count)), shared_mem=kernel.shared_bytes)
+
+    def ready(self) -> _Ready:
+        """What a launch needs on the current device."""
+        cp = cupy()
+        device = cp.cuda.Device()
+        known = self._ready.get(device.id)
+        if known is None:
+            writer = kernel_writer(self.program, self.dtype.itemsize * 8, shared_bytes(self._memory))
+            kernel = writer.kernel()
+            tables, memory = (), 0
+            if isinstance(writer, DeviceKernel):
+                given = (writer.tables.whole_numbers, writer.tables.numbers(self.dtype))
+                tables, memory = tuple(cp.asarray(array) for array in given), writer.tables.size
+            most = _TILES * int(device.attributes.get("MultiProcessorCount", 64))
+            known = self._ready[device.id] = _Ready(kernel, compiled_kernel(cp, kernel), tables, memory, most)
+        return known
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A program on one device.
+
+    Args:
+        kernel: its text.
+        launcher: the kernel, compiled.
+        tables: where its buffers are in device memory, what steers it.
+        memory: and the numbers of a state there.
+        most: tiles that run at a time.
+    """
+
+    kernel: Kernel
+    launcher: Any
+    tables: tuple[Any, ...]
+    memory: int
+    most: int
+
+
+def kernel_writer(program: Program, bits: int, available: int = layouts.SHARED_BYTES) -> ProgramKernel:
+    """The writer of a program's kernel: for buffers whose size is data in device memory, else in that of threads."""
+    if any(buffer.open for buffer in program.buffers):
+        return DeviceKernel(program, bits)
+    return ThreadKernel(program, bits, available)
+
+
+def distances(program: Program, arrays: Mapping[str, Any], count: int) -> dict[tuple[str, str], int]:
+    """The numbers among a kernel's arguments, by kind and name, for arrays that lie as they do."""
+    numbers: dict[tuple[str, str], int] = {}
+    for buffer in program.kept:
+        numbers["apart", buffer.name], numbers["stride", buffer.name] = buffer.size, 1
+    for names, shared in ((program.records, False), (program.series, True)):
+        for name, size in names:
+            apart = steps_between(name, arrays[name], count, size, shared=shared)
+            numbers["apart", name], numbers["stride", name] = apart
+    for name, width in program.curves:
+        members, length, own = arrays[name].shape
+        if members not in (1, count) or own != width:
+            raise ValueError(f"the curve {name!r} has shape {arrays[name].shape}, not ({count} or 1, …, {width})")
+        numbers["apart", name], numbers["rows", name] = 0 if members == 1 else length * width, length
+    return numbers

@@ -1,0 +1,111 @@
+"""CUDA as a target: kernels as text, and calls with arrays on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwise.targets import Target
+from linkwise.trace.block import Block
+from linkwise.trace.program import Program
+
+if TYPE_CHECKING:
+    from linkwise.targets.home import Home
+    from linkwise.targets.steps import Repetition
+
+_CUDA, _MANAGED = 2, 13  # DLPack's numbers for memory of CUDA devices
+
+
+def on_device(array: Any) -> bool:
+    """Whether an argument is an array on a CUDA device. Imports nothing."""
+    kind = type(array)
+    library = kind.__module__.partition(".")[0]
+    if library in ("numpy", "builtins"):
+        return False
+    if library == "cupy":
+        return True
+    if library == "torch":
+        return bool(getattr(array, "is_cuda", False))
+    try:
+        where = getattr(array, "__dlpack_device__", None)
+        if where is not None:
+            return int(where()[0]) in (_CUDA, _MANAGED)
+    except Exception:  # traced arrays without a place, objects that refuse to say
+        return False
+    return hasattr(kind, "__cuda_array_interface__")
+
+
+class Cuda(Target):
+    """One state per thread, compiled by NVRTC when first called."""
+
+    name = "cuda"
+    suffix = ".cu"
+    summary = "a kernel for GPUs of NVIDIA"
+    loops = True
+    joins_far = True
+
+    def source(self, program: Any, dtype: np.dtype[Any]) -> str:
+        """The kernel for a batch; of a block, for states in rows."""
+        from linkwise.targets.cuda.launching import kernel_writer
+        from linkwise.targets.cuda.source import batch_kernel
+
+        if isinstance(program, Program):
+            return kernel_writer(program, dtype.itemsize * 8).kernel().text
+        return batch_kernel(program, dtype.itemsize * 8).text
+
+    def routine_source(self, routine: Program, dtype: np.dtype[Any]) -> str:
+        """The kernel that runs a loop over time, each state in one thread from the first step to the last."""
+        from linkwise.targets.cuda.source import rollout_kernel
+        from linkwise.targets.steps import Repetition
+
+        if isinstance(routine, Repetition):
+            return rollout_kernel(routine, dtype.itemsize * 8).text
+        return self.source(routine, dtype)
+
+    def available(self) -> bool:
+        """Whether CuPy is installed and finds a device."""
+        try:
+            import cupy
+
+            return bool(cupy.cuda.runtime.getDeviceCount() > 0)
+        except Exception:  # no package, no driver, no device: CuPy has an error of its own for each
+            return False
+
+    def holds(self, array: Any) -> bool:
+        """Whether an array, of whatever library, is on a CUDA device."""
+        return on_device(array)
+
+    def call(
+        self,
+        program: Block | Program,
+        made: dict[Any, Any],
+        name: str,
+        arrays: Sequence[Any],
+        out: Any = None,
+        steps: tuple[int, Repetition] | None = None,
+    ) -> list[Any]:
+        """Evaluate on the device and the stream of the arrays."""
+        from linkwise.targets.cuda import exchange
+        from linkwise.targets.cuda.launching import DeviceProgram, device_block
+        from linkwise.targets.cuda.source import straight
+
+        # The number of steps is an argument of the kernel, so one kernel serves every number.
+        count, routine = steps or (None, None)
+        key = (exchange.dtype_of(arrays), routine and routine.rollout)
+        if key not in made:
+            if isinstance(program, Program) and routine is None:
+                made[key] = DeviceProgram(program, key[0])
+            else:
+                made[key] = device_block(straight(name, program), key[0], routine)
+        return exchange.call(made[key], name, arrays, out, count)
+
+    def home(self, arrays: Sequence[Any]) -> Home:
+        """The device of the arrays, and the library and the stream of the first that is on one."""
+        from linkwise.targets.cuda.device import Device
+
+        return Device(arrays)
+
+
+TARGET = Cuda()

@@ -1,0 +1,302 @@
+"""The kernel of a program whose buffers are the thread's own: every pass of its loops for one state in one thread.
+
+With one state a thread, a loop that goes on while *any* state has its flag up is a plain loop. In a short program all
+blocks are written out in place: all indexes are known, and the compiler keeps the buffers in registers. In a long one
+blocks are functions, and what they work on lies in the thread's local memory, behind the nearest cache: then all but
+the smallest are, so that no values wait in registers while another block wants them all (with only the longest as a
+function, the compiler had it spill eleven kilobytes, instead of none).
+
+The instructions of a long program do not stay at hand on a multiprocessor, and warps that run apart would each wait for
+their own. So all warps there form a block, wait for each other before every function, and go through loops together, as
+the vectors of a CPU do: while any of their states has its flag up.
+
+Loops over rows are written word for word: what the rows say is part of the text. This is for what a simulation does
+besides (a linear system, say) and for mechanisms of moderate size; a batch of one large mechanism is for
+:mod:`linkwise.targets.cuda.device_memory`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from linkwise.errors import InputError
+from linkwise.targets.c.names import identifier, identifiers
+from linkwise.targets.c.ops import literal, rounded
+from linkwise.targets.cuda import layout as layouts
+from linkwise.targets.cuda.body import Body, planned_body
+from linkwise.targets.cuda.memory import Plan
+from linkwise.targets.cuda.source import LIMIT, Kernel, opening
+from linkwise.targets.cuda.statements import (
+    Argument,
+    At,
+    ProgramKernel,
+    Scope,
+    device_functions,
+    indented,
+)
+from linkwise.trace.block import Block
+from linkwise.trace.program import PARAMETERS, Call, For, Place, Program, Slice, Stretch, buffer_of
+
+_WRITTEN_OUT = 5000  # instructions of all copies of a block, up to which it is written out wherever it is called
+_SMALL = 100  # instructions of a block that is written out in any case
+_LOCAL_BYTES = 64 * 1024  # of a thread's own memory: a card sets it aside for every thread it could run
+_FRAME_BYTES = 56 * 1024  # of shared memory for a tile, above which values wait in local memory instead
+_LONG = 5000  # instructions of all blocks, above which warps stay together
+_WARPS = 8  # that do: so many have all the registers that a thread can have
+
+
+@dataclass(frozen=True)
+class _Function:
+    """A block as a function of pointers.
+
+    Args:
+        name: of the function.
+        block: what it computes.
+        body: its lines.
+        written_out: wherever it is called.
+        aligned: whether its arrays are whole buffers, none of which is another one. Otherwise its results are stored
+            in the end: they may lie where its inputs do.
+        frame: values that wait in memory.
+        apart: numbers of shared memory from one warp's frame to the next one's; 0: the frame is the thread's own.
+    """
+
+    name: str
+    block: Block
+    body: Body
+    written_out: bool
+    aligned: bool
+    frame: int = 0
+    apart: int = 0
+
+    def lines(self) -> Iterator[str]:
+        """Its definition."""
+        names = [f"lw_in{k}" for k in range(len(self.block.inputs))]
+        results = [f"lw_out{k}" for k in range(len(self.block.outputs))]
+        restrict = "__restrict__ " if self.aligned else ""
+        parameters = [f"const REAL *{restrict}{name}" for name in names]
+        parameters += [f"REAL *{restrict}{name}" for name in results]
+        how = "LW_INLINE" if self.written_out else "__device__ __noinline__"
+        yield f"{how} void {self.name}({', '.join(parameters)})"
+        yield "{"
+        if self.aligned:
+            yield from (f"    {name} = LW_ALIGNED({name});" for name in (*names, *results))
+        if self.frame and not self.apart:
+            yield f"    volatile REAL frame[{self.frame}];"
+        elif self.frame:
+            yield "    extern __shared__ __align__(16) REAL lw_memory[];"
+            yield f"    volatile REAL *const frame = lw_memory + threadIdx.x / LW_LANES * {self.apart} + lw_lane();"
+        yield from (f"    {line}" for line in self.body.lines)
+        if not self.aligned:
+            sizes = [spec.size for spec in self.block.outputs]
+            yield from (f"    lw_out{a}[{e}] = lw_made{a}_{e};" for a, size in enumerate(sizes) for e in range(size))
+        yield "}"
+        yield ""
+
+
+class ThreadKernel(ProgramKernel):
+    """The kernel of a program in the memory of threads, where a block of them may have so much shared memory."""
+
+    def __init__(self, program: Program, bits: int, shared_bytes: int = layouts.SHARED_BYTES) -> None:
+        super().__init__(program, bits)
+        shared_bytes = min(shared_bytes, layouts.SHARED_BYTES)
+        self.lanes = layouts.LANES[0]
+        calls = [s for each in self.programs for s in each.walk() if isinstance(s, Call)]
+        top = [call for call in program.walk() if isinstance(call, Call)]
+        apart = {
+            id(call.code) for call in calls if call not in top or not all(isinstance(p, str) for p in _places(call))
+        }
+        blocks = list({id(call.code): call.code for call in calls if isinstance(call.code, Block)}.values())
+        whole = [block for block in blocks if id(block) not in apart]
+        plans = [planned_body(block, LIMIT[bits]) for block in whole]
+        frame = max((each.slots - each.given for _, each in plans), default=0)
+        frame_bytes = frame * self.lanes * bits // 8
+        self.frames = 0 if frame_bytes > min(_FRAME_BYTES, shared_bytes) else frame * self.lanes
+        room = _WARPS if not self.frames else min(_WARPS, shared_bytes // frame_bytes)
+        self.warps = room if sum(len(each.steps) for _, each in plans) > _LONG else 1
+        self.together = self.warps > 1
+        self.shared_bytes = self.warps * frame_bytes if self.frames else 0
+        called = [id(call.code) for call in calls]
+        times = {id(block): called.count(id(block)) for block in blocks}
+        lengths = [len(each.steps) for _, each in plans]
+        short = all(times[id(b)] == 1 or times[id(b)] * n <= _WRITTEN_OUT for b, n in zip(whole, lengths, strict=True))
+        short = short and len(self.programs) == 1
+        self.blocks = {
+            id(block): self._function(k, block, plans[k], written_out=short or lengths[k] <= _SMALL, aligned=True)
+            for k, block in enumerate(whole)
+        }
+        for k, block in enumerate((block for block in blocks if id(block) in apart), len(whole)):
+            plan, n = planned_body(block), times[id(block)]
+            few = n == 1 or n * len(plan[1].steps) <= _WRITTEN_OUT
+            self.blocks[id(block)] = self._function(k, block, plan, written_out=few, aligned=False)
+        self._check_memory()
+        buffers = [buffer.name for buffer in program.buffers]
+        self.places = dict(zip(buffers, identifiers([f"b_{name}" for name in buffers]), strict=True))
+
+    def _check_memory(self) -> None:
+        numbers = self._memory(self.program)
+        if numbers * self.bits // 8 > _LOCAL_BYTES:
+            raise InputError(
+                f"a state of {self.program.name} needs more memory than a thread of a GPU has",
+                got=f"{numbers} numbers: {numbers * self.bits // 8 / 1024:.0f} kB",
+                allowed=f"{_LOCAL_BYTES // 1024} kB: mechanisms of up to some hundred joints",
+                do="a method with fewer stages (rk4, dopri5), or pass NumPy arrays",
+            )
+
+    def _memory(self, program: Program) -> int:
+        """Numbers of a program's own, and of those that it calls."""
+        own = sum(b.size for b in program.buffers if self.alias(b.name, Scope(program)) is None)
+        return own + max((self._memory(code) for code in program.codes if isinstance(code, Program)), default=0)
+
+    def _function(
+        self, number: int, block: Block, plan: tuple[list[int], Plan], *, written_out: bool, aligned: bool
+    ) -> _Function:
+        given, steps = plan
+
+        def slot(k: int) -> str:
+            if k < len(given):
+                _, array, element = block.nodes[given[k]]
+                return f"lw_in{array}[{element}]"
+            own = k - len(given)
+            return f"frame[LW_LANES * {own}]" if self.frames else f"frame[{own}]"
+
+        def output(array: int, element: int, value: str) -> str:
+            return (
+                f"lw_out{array}[{element}] = {value};" if aligned else f"const REAL lw_made{array}_{element} = {value};"
+            )
+
+        body, name = Body(block, steps, self.constants, slot, output), f"lw_{number}_{identifier(block.name)}"
+        return _Function(name, block, body, written_out, aligned, steps.slots - steps.given, self.frames)
+
+    def kernel(self) -> Kernel:
+        """The whole."""
+        return Kernel(self.name, "\n".join(self._lines()), self.warps * self.lanes, self.shared_bytes, True)
+
+    def _lines(self) -> Iterator[str]:
+        program, real = self.program, "float" if self.bits == 32 else "double"
+        yield f"// {program.name}: one state per thread, {real}. Generated by linkwise."
+        threads = self.warps * self.lanes
+        yield f"// Launch with {threads} threads a block and {self.shared_bytes} bytes of shared memory."
+        yield from opening(self.bits, self.lanes, self.warps)
+        yield device_functions("statements.cuh")
+        yield from self.constants.table()
+        for function in self.blocks.values():
+            yield from function.lines()
+        for each in self.programs:
+            yield from self._tables(each)
+        for each in reversed(self.programs[1:]):
+            yield from self.function(each)
+        yield f'extern "C" __global__ void __launch_bounds__({threads})'
+        yield f"{self.name}({', '.join([*self.parameters(), 'const long long count'])})"
+        yield "{"
+        yield f"    const long long own = (long long)blockIdx.x * {threads} + threadIdx.x;"
+        if self.together:  # a thread without a state goes along with the last one's, and writes nothing
+            yield "    const bool inside = own < count;"
+            yield "    const long long state = inside ? own : count - 1;"
+        else:
+            yield "    if (own >= count) return;"
+            yield "    const bool inside = true;"
+            yield "    const long long state = own;"
+        scope = Scope(program)
+        yield from indented(self.begin(program))
+        for buffer in program.buffers:
+            if buffer.load:
+                given, size = self._caller_at("in", buffer.name), self.size(buffer.name, scope)
+                yield from indented(self.copy(given, self.at(buffer.name, scope), size))
+        yield from indented(self.statements(program.statements, scope))
+        for buffer in program.buffers:
+            if buffer.store:
+                made, size = self._caller_at("out", buffer.name), self.size(buffer.name, scope)
+                yield from (f"    if (inside) {line}" for line in self.copy(self.at(buffer.name, scope), made, size))
+        yield "}"
+        yield ""
+
+    def _caller_at(self, role: str, name: str) -> At:
+        array, apart, stride = (self.array(Argument(kind, role, name)) for kind in ("array", "apart", "stride"))
+        return At(f"{array} + state * {apart}", stride)
+
+    def _tables(self, program: Program) -> Iterator[str]:
+        """What loops over rows and parameters say; C knows no empty arrays."""
+        rows, numbers = program.rows.reshape(-1), program.parameters
+        loops = any(isinstance(s, For) and isinstance(s.over, str) for s in program.walk())
+        read = any(buffer_of(p) == PARAMETERS for s in program.walk() if isinstance(s, Call) for p in s.inputs)
+        if loops and rows.size:
+            values = ", ".join(str(int(x)) for x in rows)
+            yield f"__device__ const int {self._table(program, 'rows')}[] = {{{values}}};"
+        if read and numbers.size:
+            values = ", ".join(literal(rounded(float(x), self.bits), self.bits) for x in numbers)
+            yield f"__device__ const REAL {self._table(program, PARAMETERS)}[] = {{{values}}};"
+
+    def _table(self, program: Program, what: str) -> str:
+        return f"{self.functions.get(id(program), self.name)}_{what}"
+
+    def begin(self, program: Program) -> Iterator[str]:
+        """Arrays of the thread."""
+        scope = Scope(program)
+        for buffer in program.buffers:
+            if self.alias(buffer.name, scope) is None:
+                name = self.at(buffer.name, scope).pointer
+                yield f"[[maybe_unused]] __align__(16) REAL {name}[{max(1, buffer.size)}];"
+        for number in program.initial:
+            value = literal(rounded(number.value, self.bits), self.bits)
+            yield f"{self.at(number.buffer, scope).element(number.offset)} = {value};"
+
+    def at(self, place: Place, scope: Scope) -> At:
+        """In an array of the thread, or a table of the text."""
+        name = buffer_of(place)
+        alias = self.alias(name, scope)
+        if name == PARAMETERS:
+            begin = At(self._table(scope.program, PARAMETERS))
+        elif alias is not None:
+            begin = At(alias)
+        else:
+            names = [buffer.name for buffer in scope.program.buffers]
+            begin = At(self.places[name] if scope.program is self.program else f"s{names.index(name)}")
+        match place:
+            case Stretch(_, column):
+                return begin.of(f"{scope.row}[{column}]")
+            case Slice(_, stride):
+                return begin.of(f"{scope.passing} * {stride}")
+            case _:
+                return begin
+
+    def size(self, name: str, scope: Scope) -> str:
+        """Part of the text."""
+        return str(scope.program.sizes[name])
+
+    def any(self, flag: str, scope: Scope) -> str:
+        """This thread's, or those of all warps that stay together."""
+        own = f"{flag} != (REAL)0"
+        return f"__syncthreads_or(inside && {own})" if self.together and scope.program is self.program else own
+
+    def column(self, number: int, scope: Scope) -> str:
+        """In the table of the text."""
+        return f"{scope.row}[{number}]"
+
+    def over_rows(self, loop: For, scope: Scope) -> Iterator[str]:
+        """Row by row of the table in the text."""
+        k, row = f"k{scope.depth}", f"row{scope.depth}"
+        first, count = scope.program.range_of[str(loop.over)]
+        last = first + count - 1
+        order = (
+            f"int {k} = {last}; {k} >= {first}; --{k}" if loop.reverse else f"int {k} = {first}; {k} <= {last}; ++{k}"
+        )
+        if not count:  # there may be no table
+            return
+        yield "#pragma unroll 1"
+        yield f"for ({order}) {{"
+        table = self._table(scope.program, "rows")
+        yield f"    [[maybe_unused]] const int *const {row} = {table} + {k} * {scope.program.rows.shape[1]};"
+        yield from indented(self.statements(loop.body, replace(scope, row=row, depth=scope.depth + 1)))
+        yield "}"
+
+    def block(self, block: Block, call: Call, scope: Scope) -> Iterator[str]:
+        """A function, which long ones begin together."""
+        function = self.blocks[id(block)]
+        if self.together and scope.program is self.program and not function.written_out:
+            yield "__syncthreads();"
+        yield f"{function.name}({', '.join(self.at(place, scope).pointer for place in _places(call))});"
+
+
+def _places(call: Call) -> tuple[Place, ...]:
+    return (*call.inputs, *call.outputs)

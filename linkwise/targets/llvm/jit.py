@@ -1,0 +1,148 @@
+"""LLVM text to an object file, and an object file to callable addresses.
+
+The two steps are apart so that an object kept on disk is loaded without making or parsing any IR.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import itertools
+import sys
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from linkwise.targets.llvm.lock import discard, using_llvm
+from linkwise.targets.llvm.machines import Machine
+
+# A linker keeps ten kilobytes of every library that it ever held: it serves this many, and goes with the last of them.
+_LIBRARIES_OF_A_LINKER = 32
+
+_names = itertools.count()
+_loaded: weakref.WeakValueDictionary[Any, Library] = weakref.WeakValueDictionary()
+
+
+def compile_text(text: str, machine: Machine, *, in_order: bool = False, assembly: bool = False) -> Any:
+    """The object file (or assembly) of a module.
+
+    No optimisation passes are run: a program arrives without anything left to simplify. LLVM's instruction
+    selection, scheduling and register allocation do the rest.
+
+    Args:
+        text: the module.
+        machine: what it is compiled for.
+        in_order: keep instructions in the order they are written, where that order was chosen with care.
+        assembly: return assembly text instead of an object.
+    """
+    with using_llvm() as llvm, llvm.parse_assembly(text, _Context(llvm)) as module:
+        target = llvm.Target.from_triple(machine.triple)
+        made = target.create_target_machine(
+            cpu=machine.cpu, features=machine.features, opt=2, reloc="pic", codemodel="small"
+        )
+        if in_order:  # a switch of the process, not of the module; put back below
+            llvm.set_option("linkwise", "-enable-misched=false")
+        try:
+            return made.emit_assembly(module) if assembly else made.emit_object(module)
+        finally:
+            made.close()
+            if in_order:
+                llvm.set_option("linkwise", "-enable-misched=true")
+
+
+class _Context:
+    """What a module is made in. It goes after the last module that holds it.
+
+    An interrupt may leave a module behind that nobody has closed, in the frames of its traceback or to the collector.
+    """
+
+    def __init__(self, llvm: Any) -> None:
+        context = llvm.create_context()
+        self._as_parameter_ = context._as_parameter_
+        self._held = unseen(_Closed(context))
+
+
+def load(obj: bytes, exports: Sequence[str], imports: Mapping[str, int]) -> Library:
+    """An object as callable code; the same object is loaded once for all who use it at the same time."""
+    key = (hashlib.sha256(obj).digest(), tuple(exports), tuple(imports.items()))
+    library = _loaded.get(key)
+    if library is None:
+        library = _loaded[key] = Library(obj, exports, imports)
+    return library
+
+
+class Library:
+    """A loaded object: the addresses of its exported functions, and the memory that holds them."""
+
+    def __init__(self, obj: bytes, exports: Sequence[str], imports: Mapping[str, int]) -> None:
+        with using_llvm() as llvm:
+            builder = llvm.JITLibraryBuilder().add_object_img(obj)
+            for name in exports:
+                builder.export_symbol(name)
+            for name, address in imports.items():
+                builder.import_symbol(name, address)
+            linker = _linkers.next(llvm)
+            try:
+                code = builder.link(linker, f"linkwise-{next(_names)}")
+                code.linker = linker  # must outlive what it linked
+            except BaseException:
+                _abandoned.append(linker)  # an interrupt may leave something behind that it has linked
+                raise
+        self._addresses = {name: int(code[name]) for name in exports}
+        self._held = unseen(_Closed(code))
+
+    def __getitem__(self, name: str) -> int:
+        return self._addresses[name]
+
+
+class _Linkers:
+    """Hands out the linker for the next library."""
+
+    def __init__(self) -> None:
+        self._current: Any = None
+        self._left = 0
+
+    def next(self, llvm: Any) -> Any:
+        if not self._left:
+            # JITLink places a whole object in one stretch of memory, so that code always reaches its constants.
+            self._current, self._left = llvm.create_lljit_compiler(use_jit_link=True), _LIBRARIES_OF_A_LINKER
+        self._left -= 1
+        return self._current
+
+
+_linkers = _Linkers()
+_abandoned: list[Any] = []
+
+
+class _Closed:
+    """Something of LLVM's, closed when nobody holds this any more: the memory of a library, a context."""
+
+    def __init__(self, thing: Any) -> None:
+        self._thing = thing
+
+    def __del__(self, _ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not _ending():
+            discard(self._thing)
+
+
+def unseen(*things: object) -> tuple[object, ...]:
+    """A tuple that owns things without the garbage collector's knowledge.
+
+    The collector runs the finalisers of a dead cycle in any order before it frees anything, and one of them may call,
+    or bring back, what another has just closed. What it does not see it does not finalise: these things go when the
+    last that holds the tuple is freed. They must not lead back to it, or nothing of all this is ever freed.
+    """
+    hidden = (*things,)
+    _untrack(hidden)
+    return hidden
+
+
+_untrack = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("PyObject_GC_UnTrack", ctypes.pythonapi))
+
+
+@cache
+def library_addresses(names: tuple[str, ...]) -> tuple[int, ...]:
+    """Addresses of functions of the C library that is part of this process."""
+    library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
+    return tuple(int(ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0) for name in names)

@@ -1,0 +1,149 @@
+"""Numbers moved for one block of states, each kind of move as a function in machine code."""
+
+from __future__ import annotations
+
+from linkwise.targets.llvm.ir import Function, Shape
+
+
+def rows(shape: Shape, inward: bool) -> Function:
+    """Rows of the caller to lanes of the scratch memory, or back; for one lane a plain copy."""
+    name, way = ("load_rows", "rows_to_lanes") if inward else ("store_rows", "lanes_to_rows")
+    f = Function(f"define internal void @{name}(ptr noalias %rows, ptr noalias %lanes, i64 %n, i64 %here) noinline #0")
+    f.label("entry")
+    if shape.lanes == 1:
+        source, goal = ("%rows", "%lanes") if inward else ("%lanes", "%rows")
+        f.do(f"call void @copy(ptr {source}, ptr {goal}, i64 %n)")
+    else:
+        f.do(f"%full = icmp eq i64 %here, {shape.lanes}")
+        f.do("br i1 %full, label %whole, label %part")
+        f.label("whole")
+        f.do(f"call void @{way}(ptr %rows, ptr %lanes, i64 %n)")
+        f.do("ret void")
+        f.label("part")
+        f.do(f"call void @{way}_some(ptr %rows, ptr %lanes, i64 %n, i64 0, i64 %here)")
+    f.do("ret void")
+    return f
+
+
+def copy(shape: Shape) -> Function:
+    """One buffer to another."""
+    f = Function("define internal void @copy(ptr noalias %source, ptr noalias %target, i64 %n) noinline #0")
+    f.label("entry")
+    with f.counted("%n", some=True):
+        value = f.load(shape.real, f.address(shape.real, "%source", "%i"), shape.bits // 8)
+        f.store(shape.real, value, f.address(shape.real, "%target", "%i"), shape.bits // 8)
+    f.do("ret void")
+    return f
+
+
+def unit(shape: Shape) -> Function:
+    """A unit vector of n numbers in every lane."""
+    f = Function("define internal void @unit(ptr %target, i64 %n, i64 %one) noinline #0")
+    f.label("entry")
+    with f.counted("%n", some=True):
+        here = f.emit("icmp eq i64 %i, %one")
+        value = f.emit(f"select i1 {here}, {shape.real} {shape.constant(1.0)}, {shape.real} {shape.constant(0.0)}")
+        f.store(shape.real, value, f.address(shape.real, "%target", "%i"), shape.bits // 8)
+    f.do("ret void")
+    return f
+
+
+def lookup(shape: Shape) -> Function:
+    """Each lane's number of a table."""
+    element, align = shape.element, shape.bits // 8
+    f = Function("define internal void @lookup(ptr %table, ptr %index, ptr %target) noinline #0")
+    f.label("entry")
+    with f.counted(shape.lanes, "%l", some=True):
+        index = f.emit(f"fptosi {element} {f.load(element, f.address(element, '%index', '%l'), align)} to i64")
+        value = f.load(element, f.address(element, "%table", index), align)
+        f.store(element, value, f.address(element, "%target", "%l"), align)
+    f.do("ret void")
+    return f
+
+
+def seek(shape: Shape) -> Function:
+    """Each lane's row of a curve, by bisection where the time has left the row that is there."""
+    element, align, lanes = shape.element, shape.bits // 8, shape.lanes
+    f = Function(
+        "define internal void @seek(ptr noalias %curve, i64 %state, i64 %here, i64 %rows, i64 %stride, i64 %n, "
+        "ptr %at, ptr %target) noinline #0"
+    )
+    f.label("entry")
+    f.do("%last = sub i64 %here, 1")
+    with f.counted(lanes, "%l", some=True, again="after"):
+        now = f.load(element, f.address(element, "%at", "%l"), align)
+        mine = f.address(element, "%target", "%l")
+        begun = f.emit(f"fcmp ole {element} {f.load(element, mine, align)}, {now}")
+        ending = f.load(element, f.address(element, mine, lanes), align)
+        inside = f.emit(f"and i1 {begun}, {f.emit(f'fcmp olt {element} {now}, {ending}')}")
+        f.do(f"br i1 {inside}, label %after, label %search")
+        f.label("search")
+        over = f.emit("icmp sgt i64 %l, %last")  # lanes without a state repeat the last one
+        member = f.emit(f"add i64 %state, {f.emit(f'select i1 {over}, i64 %last, i64 %l')}")
+        rows = f.address(element, "%curve", f.emit(f"mul i64 {member}, %stride"))
+        f.do("br label %halve")
+        f.label("halve")
+        f.do("%a = phi i64 [ 0, %search ], [ %a.next, %halve ]")
+        f.do("%b = phi i64 [ %rows, %search ], [ %b.next, %halve ]")
+        middle = f.emit(f"lshr i64 {f.emit('add i64 %a, %b')}, 1")
+        begins = f.load(element, f.address(element, rows, f.emit(f"mul i64 {middle}, %n")), align)
+        passed = f.emit(f"fcmp ole {element} {begins}, {now}")
+        f.do(f"%a.next = select i1 {passed}, i64 {middle}, i64 %a")
+        f.do(f"%b.next = select i1 {passed}, i64 %b, i64 {middle}")
+        left = f.emit("sub i64 %b.next, %a.next")
+        f.do(f"br i1 {f.emit(f'icmp sgt i64 {left}, 1')}, label %halve, label %found")
+        f.label("found")
+        row = f.address(element, rows, f.emit("mul i64 %a.next, %n"))
+        with f.counted("%n", some=True, block="copy.number", after="after"):
+            goal = f.address(element, mine, f.emit(f"mul i64 %i, {lanes}"))
+            f.store(element, f.load(element, f.address(element, row, "%i"), align), goal, align)
+    f.do("ret void")
+    return f
+
+
+def record(shape: Shape) -> Function:
+    """Each lane's row to its own place."""
+    element, align, lanes = shape.element, shape.bits // 8, shape.lanes
+    f = Function(
+        "define internal void @record(ptr noalias %record, i64 %state, i64 %here, i64 %apart, i64 %stride, i64 %n, "
+        "ptr noalias %value, ptr %index, ptr %mask) noinline #0"
+    )
+    f.label("entry")
+    with f.counted("%here", "%l", some=True, again="after"):
+        mask = f.load(element, f.address(element, "%mask", "%l"), align)
+        f.do(f"br i1 {f.emit(f'fcmp une {element} {mask}, 0.0')}, label %lane, label %after")
+        f.label("lane")
+        index = f.emit(f"fptosi {element} {f.load(element, f.address(element, '%index', '%l'), align)} to i64")
+        state = f.emit(f"mul i64 {f.emit('add i64 %state, %l')}, %apart")
+        row = f.emit(f"add i64 {state}, {f.emit(f'mul i64 {index}, %stride')}")
+        target = f.address(element, "%record", row)
+        source = f.address(element, "%value", "%l")
+        with f.counted("%n", some=True, block="inner", after="after"):
+            value = f.load(element, f.address(element, source, f.emit(f"mul i64 %i, {lanes}")), align)
+            f.store(element, value, f.address(element, target, "%i"), align)
+    f.do("ret void")
+    return f
+
+
+def read(shape: Shape) -> Function:
+    """Each lane's row of a series."""
+    element, align, lanes = shape.element, shape.bits // 8, shape.lanes
+    f = Function(
+        "define internal void @read(ptr noalias %series, i64 %state, i64 %here, i64 %apart, i64 %stride, i64 %n, "
+        "ptr %index, ptr noalias %target) noinline #0"
+    )
+    f.label("entry")
+    f.do("%last = sub i64 %here, 1")
+    with f.counted(lanes, "%l", some=True, again="after"):
+        over = f.emit("icmp sgt i64 %l, %last")  # lanes without a state repeat the last one
+        member = f.emit(f"add i64 %state, {f.emit(f'select i1 {over}, i64 %last, i64 %l')}")
+        at = f.emit(f"select i1 {over}, i64 %last, i64 %l")
+        index = f.emit(f"fptosi {element} {f.load(element, f.address(element, '%index', at), align)} to i64")
+        row = f.emit(f"add i64 {f.emit(f'mul i64 {member}, %apart')}, {f.emit(f'mul i64 {index}, %stride')}")
+        source = f.address(element, "%series", row)
+        target = f.address(element, "%target", "%l")
+        with f.counted("%n", some=True, block="inner", after="after"):
+            value = f.load(element, f.address(element, source, "%i"), align)
+            f.store(element, value, f.address(element, target, f.emit(f"mul i64 %i, {lanes}")), align)
+    f.do("ret void")
+    return f

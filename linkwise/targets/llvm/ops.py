@@ -1,0 +1,84 @@
+"""The op table of LLVM: how each operation of a program is written.
+
+One row per operation, in the order of :data:`linkwise.trace.ops.OPS`. The transcendental ones are
+not here: they are computed for many values at once, see :mod:`linkwise.targets.llvm.transcendental`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from linkwise.targets.llvm.ir import Function, Shape
+
+Writer = Callable[..., str]  # (function, shape, *argument names) -> name of the result
+
+
+def _real(op: str) -> Writer:
+    def write(f: Function, t: Shape, a: str, b: str) -> str:
+        return f.emit(f"{op} contract {t.real} {a}, {b}")
+
+    return write
+
+
+def _negate(f: Function, t: Shape, a: str) -> str:
+    return f.emit(f"fneg {t.real} {a}")
+
+
+def _intrinsic(name: str) -> Writer:
+    def write(f: Function, t: Shape, a: str) -> str:
+        return f.call(t.real, f"llvm.{name}.{t.mangled}", [(t.real, a)])
+
+    return write
+
+
+def _compare(relation: str) -> Writer:
+    def write(f: Function, t: Shape, a: str, b: str) -> str:
+        return f.emit(f"fcmp {relation} {t.real} {a}, {b}")
+
+    return write
+
+
+def _pick(relation: str) -> Writer:
+    """min and max are a comparison and a choice, which is what the vector instructions do."""
+
+    def write(f: Function, t: Shape, a: str, b: str) -> str:
+        holds = f.emit(f"fcmp {relation} {t.real} {a}, {b}")
+        return f.emit(f"select {t.truth} {holds}, {t.real} {a}, {t.real} {b}")
+
+    return write
+
+
+def _truth(op: str) -> Writer:
+    def write(f: Function, t: Shape, a: str, b: str) -> str:
+        return f.emit(f"{op} {t.truth} {a}, {b}")
+
+    return write
+
+
+def _not(f: Function, t: Shape, a: str) -> str:
+    true = "true" if t.lanes == 1 else "splat (i1 true)"
+    return f.emit(f"xor {t.truth} {a}, {true}")
+
+
+def _select(f: Function, t: Shape, c: str, a: str, b: str) -> str:
+    return f.emit(f"select {t.truth} {c}, {t.real} {a}, {t.real} {b}")
+
+
+TABLE: dict[str, Writer] = {
+    "add": _real("fadd"),
+    "sub": _real("fsub"),
+    "mul": _real("fmul"),
+    "div": _real("fdiv"),
+    "neg": _negate,
+    "abs": _intrinsic("fabs"),
+    "sqrt": _intrinsic("sqrt"),
+    "min": _pick("olt"),
+    "max": _pick("ogt"),
+    "lt": _compare("olt"),
+    "le": _compare("ole"),
+    "eq": _compare("oeq"),
+    "and": _truth("and"),
+    "or": _truth("or"),
+    "not": _not,
+    "select": _select,
+}

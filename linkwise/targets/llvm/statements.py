@@ -1,0 +1,320 @@
+"""A program as LLVM functions: the one writer of statements.
+
+``run(kept..., own, frame, table, arrays, state, here)`` of a program does everything to one block of states: pointers
+to the buffers that its caller keeps, to its own memory, to the frame in which blocks put values aside, to its table
+(:mod:`linkwise.targets.llvm.memory`), and to the arrays outside; the number of the first state, and how many there are.
+Blocks are functions of pointers, called programs are functions of the same kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from linkwise.targets.llvm import transcendental
+from linkwise.targets.llvm.body import Body
+from linkwise.targets.llvm.ir import Function, Shape
+from linkwise.targets.llvm.machines import Machine
+from linkwise.targets.llvm.memory import Words
+from linkwise.targets.llvm.plan import make_plan
+from linkwise.targets.llvm.source import entries_used
+from linkwise.trace.block import Block
+from linkwise.trace.program import (
+    PARAMETERS,
+    Angles,
+    Call,
+    Copy,
+    For,
+    Host,
+    IfAny,
+    Lookup,
+    Place,
+    Program,
+    Read,
+    Record,
+    Seek,
+    Slice,
+    Statement,
+    Stretch,
+    Switch,
+    Unit,
+    WhileAny,
+    buffer_of,
+    copied,
+)
+
+
+class StatementWriter:
+    """Writes the functions of one program for one shape of value.
+
+    Args:
+        program: the program.
+        machine: the machine.
+        shape: of values: one state, or as many as a vector has lanes.
+        name: stands before the names of all functions.
+    """
+
+    def __init__(self, program: Program, machine: Machine, shape: Shape, name: str = "") -> None:
+        if not program.is_compilable:
+            raise ValueError(f"{program.name} calls Python functions and cannot be compiled")
+        self.program, self.machine, self.shape, self.name = program, machine, shape, name
+        self.vector = Shape(shape.bits, machine.vector_bytes * 8 // shape.bits)
+        self.words = Words(program)
+        self.entries: set[str] = set()
+        """The grouped functions that are called."""
+        self.frame_bytes = 64
+        self.functions: list[Function] = []
+        self._names: dict[tuple[int, frozenset[int], bool], str] = {}
+        self._called: dict[int, StatementWriter] = {}
+        for code in program.codes:
+            if isinstance(code, Program):
+                self._called[id(code)] = self._write_called(code)
+
+    def write(self) -> list[Function]:
+        """All functions; the last one is the program."""
+        run = _Run(self)
+        self.functions.append(run.f)
+        return self.functions
+
+    def _write_called(self, program: Program) -> StatementWriter:
+        inner = StatementWriter(program, self.machine, self.shape, f"{self.name}program{len(self._called)}_")
+        self.functions += inner.write()
+        self.entries |= inner.entries
+        self.frame_bytes = max(self.frame_bytes, inner.frame_bytes)
+        return inner
+
+    def called(self, program: Program) -> StatementWriter:
+        """The writer of a program that this one calls."""
+        return self._called[id(program)]
+
+    def function_of(self, block: Block, call: Call) -> str:
+        """The name of a block's function, written when first asked for.
+
+        Blocks of several calls share one, if they share what is the same for all states, and whether an output may lie
+        where an input does.
+        """
+        uniform = frozenset(k for k, place in enumerate(call.inputs) if buffer_of(place) == PARAMETERS)
+        apart = not set(call.inputs) & set(call.outputs)
+        key = (id(block), uniform, apart)
+        if key not in self._names:
+            name = self._names[key] = f"{self.name}block{len(self._names)}"
+            plan = make_plan(block)
+            masked = self.machine.masked and self.shape.lanes == 1
+            body = Body(block, plan, self.shape, self.vector, name, masked, uniform=uniform, apart=apart)
+            self.functions += body.functions
+            self.entries.update(entries_used(plan))
+            self.frame_bytes = max(self.frame_bytes, body.frame_bytes + 64)
+        return self._names[key]
+
+
+class _Run:
+    """Writes the function of all statements."""
+
+    def __init__(self, writer: StatementWriter) -> None:
+        self.writer, self.program, self.shape, self.words = writer, writer.program, writer.shape, writer.words
+        program = self.program
+        kept = [buffer.name for buffer in program.kept]
+        pointers = ", ".join([*(f"ptr %kept{k}" for k in range(len(kept))), "ptr %own, ptr %frame, ptr %table"])
+        self.f = f = Function(
+            f"define internal void @{writer.name}run({pointers}, ptr %arrays, i64 %state, i64 %here) noinline #0"
+        )
+        f.label("entry")
+        self.base = {name: f"%kept{k}" for k, name in enumerate(kept)}
+        for buffer in program.buffers:
+            if buffer.name not in self.base:
+                start = self._word(self.words.start(buffer.name))
+                self.base[buffer.name] = f.address(self.shape.real, "%own", start)
+        self.rows = self._pointer(Words.ROWS) if program.ranges else ""
+        if PARAMETERS in {buffer_of(p) for s in program.walk() if isinstance(s, Call) for p in s.inputs}:
+            self.base[PARAMETERS] = self._pointer(Words.PARAMETERS)
+        self.row, self.pass_number = "", ""
+        self._outside()
+        self._initial()
+        self._all(program.statements)
+        f.do("ret void")
+
+    # Words of the table.
+    def _word(self, index: int) -> str:
+        return self.f.load("i64", self.f.address("i64", "%table", index), 8)
+
+    def _pointer(self, index: int) -> str:
+        return self.f.load("ptr", self.f.address("ptr", "%table", index), 8)
+
+    def _size(self, buffer: str) -> str:
+        """How many values a buffer has: data, where it is open."""
+        known = next(b for b in self.program.buffers if b.name == buffer)
+        return self._word(self.words.size(buffer)) if known.open else str(known.size)
+
+    def _outside(self) -> None:
+        """Arrays of the caller, behind the rows of the buffers: pointers, and how far their rows are apart."""
+        f, position = self.f, len(self.program.kept)
+        self.outside: dict[str, list[str]] = {}
+        kinds: list[tuple[str, tuple[str, ...]]] = [(name, ("ptr",)) for name in self.program.tables]
+        for name, _ in (*self.program.records, *self.program.curves, *self.program.series):
+            kinds.append((name, ("ptr", "i64", "i64")))
+        for name, words in kinds:
+            self.outside[name] = [
+                f.load(kind, f.address("i64", "%arrays", position + k), 8) for k, kind in enumerate(words)
+            ]
+            position += len(words)
+
+    def _initial(self) -> None:
+        """What buffers hold before the first statement, at places counted from the beginning of the own memory."""
+        f, shape = self.f, self.shape
+        count, places = self._word(Words.INITIAL), self._pointer(Words.INITIAL_PLACES)
+        values = self._pointer(Words.INITIAL_VALUES)
+        with f.counted(count, "%n", block="initial", after="statements"):
+            place = f.load("i64", f.address("i64", places, "%n"), 8)
+            one = f.load(shape.element, f.address(shape.element, values, "%n"), shape.bits // 8)
+            if shape.lanes > 1:
+                first = f.emit(f"insertelement {shape.real} poison, {shape.element} {one}, i64 0")
+                zeros = f"<{shape.lanes} x i32> zeroinitializer"
+                one = f.emit(f"shufflevector {shape.real} {first}, {shape.real} poison, {zeros}")
+            f.store(shape.real, one, f.address(shape.real, "%own", place), shape.size)
+
+    def _place(self, place: Place) -> str:
+        """Where a place begins."""
+        f = self.f
+        match place:
+            case Stretch(buffer, column):
+                start = f.load("i64", f.address("i64", self.row, column), 8)
+                kind = self.shape.element if buffer == PARAMETERS else self.shape.real
+                return f.address(kind, self.base[buffer], start)
+            case Slice(buffer, stride):
+                return f.address(self.shape.real, self.base[buffer], f.emit(f"mul i64 {self.pass_number}, {stride}"))
+            case _:
+                return self.base[place]
+
+    # Statements.
+    def _all(self, statements: Sequence[Statement]) -> None:
+        for statement in statements:
+            self._one(statement)
+
+    def _one(self, statement: Statement) -> None:
+        f, sizes = self.f, self.program.sizes
+        match statement:
+            case Call():
+                self._call(statement)
+            case Copy(source, target):
+                if copied(self.program, statement):
+                    whole = source if isinstance(source, str) else target
+                    count = self._size(buffer_of(whole))
+                    f.do(f"call void @copy(ptr {self._place(source)}, ptr {self._place(target)}, i64 {count})")
+            case Unit(target):
+                f.do(f"call void @unit(ptr {self.base[target]}, i64 {self._size(target)}, i64 {self.pass_number})")
+            case Angles():
+                self._angles(statement)
+            case Lookup(table, index, target):
+                f.do(
+                    f"call void @lookup(ptr {self.outside[table][0]}, ptr {self.base[index]}, ptr {self.base[target]})"
+                )
+            case Seek(curve, at, target, offset):
+                base, rows, stride = self.outside[curve]
+                part = f.address(self.shape.real, self.base[target], offset)
+                f.do(
+                    f"call void @seek(ptr {base}, i64 %state, i64 %here, i64 {rows}, i64 {stride}, "
+                    f"i64 {dict(self.program.curves)[curve]}, ptr {self.base[at]}, ptr {part})"
+                )
+            case Read(series, index, target):
+                base, apart, stride = self.outside[series]
+                if sizes[target]:
+                    f.do(
+                        f"call void @read(ptr {base}, i64 %state, i64 %here, i64 {apart}, i64 {stride}, "
+                        f"i64 {sizes[target]}, ptr {self.base[index]}, ptr {self.base[target]})"
+                    )
+            case Record(record, value, index, mask):
+                base, apart, stride = self.outside[record]
+                if sizes[value]:
+                    f.do(
+                        f"call void @record(ptr {base}, i64 %state, i64 %here, i64 {apart}, i64 {stride}, "
+                        f"i64 {sizes[value]}, ptr {self.base[value]}, ptr {self.base[index]}, ptr {self.base[mask]})"
+                    )
+            case For():
+                self._for(statement)
+            case Switch():
+                self._switch(statement)
+            case WhileAny(flag, body):
+                test, inside, after = (f.name()[1:] for _ in range(3))
+                f.do(f"br label %{test}")
+                f.label(test)
+                f.do(f"br i1 {self._any(flag)}, label %{inside}, label %{after}")
+                f.label(inside)
+                self._all(body)
+                f.do(f"br label %{test}")
+                f.label(after)
+            case IfAny(flag, body):
+                inside, after = (f.name()[1:] for _ in range(2))
+                f.do(f"br i1 {self._any(flag)}, label %{inside}, label %{after}")
+                f.label(inside)
+                self._all(body)
+                f.do(f"br label %{after}")
+                f.label(after)
+            case Host():
+                raise ValueError("a Python function cannot be compiled")
+            case _:
+                assert_never(statement)
+
+    def _call(self, call: Call) -> None:
+        places = [self._place(place) for place in (*call.inputs, *call.outputs)]
+        if isinstance(call.code, Block):
+            name = self.writer.function_of(call.code, call)
+            self.f.do(f"call void @{name}({', '.join(f'ptr {p}' for p in [*places, '%frame'])})")
+            return
+        inner = self.writer.called(call.code)
+        order = [b.name for b in call.code.buffers if b.load] + [b.name for b in call.code.buffers if b.store]
+        by_name = dict(zip(order, places, strict=True))
+        own = self.f.emit(f"getelementptr i8, ptr %own, i64 {self._word(Words.INNER)}")
+        table = self._pointer(self.words.table(call.code))
+        passed = [*(by_name[b.name] for b in call.code.kept), own, "%frame", table, "%arrays"]
+        self.f.do(f"call void @{inner.name}run({', '.join(f'ptr {p}' for p in passed)}, i64 %state, i64 %here)")
+
+    def _angles(self, statement: Angles) -> None:
+        self.writer.entries.add("sincos")
+        places = [self.base[name] for name in (statement.arguments, statement.sines, statement.cosines)]
+        count = self._size(statement.arguments)
+        if self.shape.lanes == 1:  # by whole vectors, the last one filled up
+            lanes = self.writer.vector.lanes
+            count = self.f.emit(f"udiv i64 {self.f.emit(f'add i64 {count}, {lanes - 1}')}, {lanes}")
+        passed = ", ".join(f"ptr {place}" for place in places)
+        self.f.do(f"call void @{transcendental.function_name('sincos')}({passed}, i64 {count})")
+
+    def _for(self, loop: For) -> None:
+        f, around = self.f, (self.row, self.pass_number)
+        index, inside, again, after = f.name(), *(f.name()[1:] for _ in range(3))
+        over_rows = isinstance(loop.over, str)
+        if isinstance(loop.over, str):
+            first, count = self._word(self.words.first_row(loop.over)), self._word(self.words.rows(loop.over))
+        else:
+            first, count = "0", str(loop.over)
+        last = f.emit(f"sub i64 {count}, 1") if loop.reverse else ""
+        with f.counted(count, index, block=inside, again=again, after=after):
+            number = f.emit(f"sub i64 {last}, {index}") if loop.reverse else index
+            if over_rows:
+                k = f.emit(f"add i64 {first}, {number}")
+                self.row = f.address("i64", self.rows, f.emit(f"mul i64 {k}, {self.program.rows.shape[1]}"))
+            else:
+                self.pass_number = number
+            self._all(loop.body)
+            f.do(f"br label %{again}")
+        self.row, self.pass_number = around
+
+    def _switch(self, switch: Switch) -> None:
+        f = self.f
+        kind = f.load("i64", f.address("i64", self.row, switch.column), 8)
+        after = f.name()[1:]
+        labels = {number: f.name()[1:] for number, case in enumerate(switch.cases) if case}
+        cases = " ".join(f"i64 {number}, label %{label}" for number, label in labels.items())
+        f.do(f"switch i64 {kind}, label %{after} [ {cases} ]")
+        for number, label in labels.items():
+            f.label(label)
+            self._all(switch.cases[number])
+            f.do(f"br label %{after}")
+        f.label(after)
+
+    def _any(self, flag: str) -> str:
+        f, shape = self.f, self.shape
+        value = f.load(shape.real, self.base[flag], shape.size)
+        raised = f.emit(f"fcmp une {shape.real} {value}, {shape.constant(0.0)}")
+        if shape.lanes == 1:
+            return raised
+        return f.call("i1", f"llvm.vector.reduce.or.v{shape.lanes}i1", [(shape.truth, raised)])

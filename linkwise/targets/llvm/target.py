@@ -1,0 +1,43 @@
+"""LLVM as a target: the text of what runs on this machine's processor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwise.targets import Target
+from linkwise.trace.program import Program
+
+if TYPE_CHECKING:
+    from linkwise.trace.program import Program
+
+
+class LLVM(Target):
+    """What every call with arrays in ordinary memory runs."""
+
+    name = "llvm"
+    suffix = ".ll"
+    summary = "LLVM's language, for this processor"
+    loops = True
+
+    def source(self, program: Any, dtype: np.dtype[Any]) -> str:
+        """The module of the batch kernel."""
+        from linkwise.targets.llvm import machines, source
+        from linkwise.targets.llvm.program_kernel import program_module
+
+        machine, bits = machines.host(), dtype.itemsize * 8
+        if isinstance(program, Program):
+            return program_module(program, machine, bits, machine.lanes(dtype))
+        return source.batch_module(program, machine, bits).text
+
+    def routine_source(self, routine: Program, dtype: np.dtype[Any]) -> str:
+        """The module of a loop over time, as many states at a time as a vector has lanes."""
+        return self.source(routine, dtype)
+
+    def available(self) -> bool:
+        """Always: llvmlite comes with every installation."""
+        return True
+
+
+TARGET = LLVM()

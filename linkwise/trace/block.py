@@ -1,0 +1,59 @@
+"""A straight-line block: the leaf of every program, which tracing makes and every target runs.
+
+``nodes[i]`` is the value with number ``i``; its arguments have smaller numbers. A node is
+
+* ``("const", value)``             a real constant,
+* ``("input", array, element)``    element ``element`` of input array number ``array``,
+* ``(op, a, b, ...)``              an operation of :data:`linkwise.trace.ops.OPS` on earlier values.
+
+``results[j]`` lists, in row-major order, the numbers of the values that fill output array ``j``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from linkwise.memoized import cached_property
+
+Node = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """Name and shape of one array of a block or a program, batch axes left out."""
+
+    name: str
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Nodes in dependency order, the input arrays they read and the output arrays they fill."""
+
+    name: str
+    nodes: tuple[Node, ...] = field(repr=False)
+    inputs: tuple[ArraySpec, ...]
+    outputs: tuple[ArraySpec, ...]
+    results: tuple[tuple[int, ...], ...] = field(repr=False)
+
+    @property
+    def length(self) -> int:
+        """Nodes that one evaluation passes through."""
+        return len(self.nodes)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of everything that decides what the block computes."""
+        digest = hashlib.sha256()
+        for node in self.nodes:
+            text = f"const {node[1].hex()}" if node[0] == "const" else " ".join(map(str, node))
+            digest.update(text.encode() + b"\n")
+        digest.update(repr((self.name, self.inputs, self.outputs, self.results)).encode())
+        return digest.hexdigest()

@@ -1,0 +1,312 @@
+"""Traces that call programs with loops on the way: straight-line pieces, and calls between them.
+
+While a text runs on the scalars of a :class:`CallingTracer`, a call of another program becomes an array of new inputs,
+whose values that program will bring. Afterwards the trace is cut where results are waited for: everything that the
+calls of one round need is one piece, so a text with one call becomes a piece, the call, and a piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from linkwise.trace.block import ArraySpec, Block
+from linkwise.trace.ops import is_truth
+from linkwise.trace.passes import extract
+from linkwise.trace.program import Buffer, Call, Program
+from linkwise.trace.tracer import Number, Traced, Tracer
+
+
+@dataclass
+class _Called:
+    """A call: its arguments as numbers of nodes, its round, and the arrays that hold its results.
+
+    Without a program the results are the arguments: a place to cut.
+    """
+
+    program: Program | None
+    arguments: tuple[tuple[int, ...], ...]
+    results: list[ArraySpec]
+    round: int
+
+
+class CallingTracer(Tracer):
+    """A tracer whose trace may call programs with loops.
+
+    Args:
+        large_models: whether functions of large models become calls; if not, only loops in the text itself do.
+    """
+
+    def __init__(self, large_models: bool = True) -> None:
+        super().__init__()
+        self.large_models = large_models
+        self.calls: list[_Called] = []
+        self._loop_arrays: set[int] = set()
+        self._same: dict[Any, list[list[Traced]]] = {}
+        self._round_of_array: dict[int, int] = {}
+        self._rounds: list[int] = []
+
+    def call(self, program: Program, arguments: Sequence[Sequence[Number]]) -> list[list[Traced]]:
+        """The results of a program for these arguments, one flat list for each output."""
+        return self._add(program, arguments, [(spec.name, spec.shape) for spec in program.outputs])
+
+    def stored(self, values: Sequence[Number]) -> list[Traced]:
+        """The same values, found in memory by whatever uses them."""
+        return self._add(None, [values], [("stored", (len(values),))])[0]
+
+    def _add(
+        self,
+        program: Program | None,
+        arguments: Sequence[Sequence[Number]],
+        results: Sequence[tuple[str, tuple[int, ...]]],
+    ) -> list[list[Traced]]:
+        numbers = tuple(tuple(self.number(x) for x in values) for values in arguments)
+        key = (id(program), numbers)
+        if key not in self._same:
+            rounds = self._known_rounds()
+            number = 1 + max((rounds[x] for values in numbers for x in values), default=0)
+            specs = [ArraySpec(f"call{len(self.calls)}:{name}", shape) for name, shape in results]
+            for k in range(len(specs)):
+                self._round_of_array[len(self.inputs) + k] = number
+            self.calls.append(_Called(program, numbers, specs, number))
+            self._same[key] = [self.input(spec.name, spec.shape) for spec in specs]
+        return self._same[key]
+
+    def _known_rounds(self) -> list[int]:
+        """For each node, after how many rounds of calls its value can be known."""
+        for node in self.nodes[len(self._rounds) :]:
+            if node[0] == "const":
+                self._rounds.append(0)
+            elif node[0] == "input":
+                self._rounds.append(self._round_of_array.get(node[1], 0))
+            else:
+                self._rounds.append(max(self._rounds[a] for a in node[1:]))
+        return self._rounds
+
+    def composite(self, name: str, outputs: Sequence[tuple[str, tuple[int, ...], Iterable[Number]]]) -> Program:
+        """All that is needed for these outputs, (name, shape, flat values) each: a program of calls alone."""
+        hidden = {*self._round_of_array, *self._loop_arrays}
+        inputs = [spec for k, spec in enumerate(self.inputs) if k not in hidden]
+        specs = [ArraySpec(output, shape) for output, shape, _ in outputs]
+        numbers = [tuple(self.number(x) for x in values) for _, _, values in outputs]
+        return self._composite(name, inputs, specs, numbers, {})
+
+    def _composite(
+        self,
+        name: str,
+        inputs: Sequence[ArraySpec],
+        outputs: Sequence[ArraySpec],
+        numbers: Sequence[tuple[int, ...]],
+        given: Mapping[int, tuple[str, int]],
+    ) -> Program:
+        taken = {spec.name for spec in inputs}
+        names = [f"out:{spec.name}" if spec.name in taken else spec.name for spec in outputs]
+        cut = _Cutter(self, dict(zip(names, numbers, strict=True)), given, {spec.name: spec.size for spec in inputs})
+        buffers = [Buffer(spec.name, spec.size, load=True, shape=spec.shape) for spec in inputs]
+        buffers += [Buffer(spec.name, spec.size) for spec in cut.own]
+        for buffer, spec in zip(names, outputs, strict=True):
+            buffers.append(Buffer(buffer, spec.size, store=True, shape=spec.shape))
+        return Program(name, tuple(buffers), tuple(cut.pieces))
+
+    # Loops in the text.
+    def loop_input(self, name: str, size: int) -> list[Traced]:
+        """Numbers that the body of a loop begins a pass with."""
+        self._loop_arrays.add(len(self.inputs))
+        return self.input(f"loop{len(self.inputs)}:{name}", (size,))
+
+    def part(
+        self,
+        name: str,
+        state: Sequence[Traced],
+        outputs: Sequence[tuple[str, Sequence[Number]]],
+        known: Sequence[Traced] | None = None,
+    ) -> tuple[Block | Program, list[Traced]]:
+        """The code that leads from the input of a loop to some values, and what it needs of the trace around.
+
+        It takes arrays ``state`` and ``captured``; the latter may be ``known``, all that is needed and perhaps more.
+        """
+        array = self.nodes[state[0].number][1] if state else -1
+        numbers = [tuple(self.number(x) for x in values) for _, values in outputs]
+        captured = self._captured(array, numbers) if known is None else [x.number for x in known]
+        own, size = (self.inputs[array].name if state else "state"), len(state)
+        given = {number: ("captured", k) for k, number in enumerate(captured)}
+        specs = [ArraySpec(output, (len(values),)) for output, values in outputs]
+        inputs = [ArraySpec(own, (size,)), ArraySpec("captured", (len(captured),))]
+        whole = self._composite(name, inputs, specs, numbers, given)
+        around = [Traced(self, number) for number in captured]
+        if len(whole.statements) == 1 and len(whole.blocks) == 1 and isinstance(whole.codes[0], Block):
+            return _taking(whole.codes[0], inputs), around
+        return whole, around
+
+    def _captured(self, array: int, outputs: Sequence[tuple[int, ...]]) -> list[int]:
+        """Values that do not depend on an input array, of which values that do, or outputs, are made directly."""
+        depends = [False] * len(self.nodes)
+        caller = {spec.name: call for call in self.calls for spec in call.results}
+        calls_depend: dict[int, bool] = {}
+        for number, node in enumerate(self.nodes):
+            if node[0] == "input":
+                call = caller.get(self.inputs[node[1]].name)
+                if call is not None and id(call) not in calls_depend:  # its arguments are all nodes before
+                    calls_depend[id(call)] = any(depends[x] for values in call.arguments for x in values)
+                depends[number] = node[1] == array or (call is not None and calls_depend[id(call)])
+            elif node[0] != "const":
+                depends[number] = any(depends[a] for a in node[1:])
+        found: dict[int, None] = {}
+        seen: set[int] = set()
+        todo = [x for numbers in outputs for x in numbers]
+        while todo:
+            number = todo.pop()
+            node = self.nodes[number]
+            if number in seen or node[0] == "const":
+                continue
+            seen.add(number)
+            call = caller.get(self.inputs[node[1]].name) if node[0] == "input" else None
+            if not depends[number] and not is_truth(node):  # truths are found again: memory holds numbers
+                found[number] = None
+            elif call is not None:
+                todo.extend(x for values in call.arguments for x in values)
+            elif node[0] != "input":
+                todo.extend(node[1:])
+        return sorted(found)
+
+
+def stored(values: Sequence[Number]) -> Sequence[Number]:
+    """The same values, in memory where the trace allows that: a sum over them then begins a piece of its own."""
+    tracer = next((x.tracer for x in values if isinstance(x, Traced)), None)
+    return tracer.stored(values) if isinstance(tracer, CallingTracer) else values
+
+
+def _taking(block: Block, inputs: Sequence[ArraySpec]) -> Block:
+    """The same block with just these input arrays, read or not."""
+    place = {spec.name: k for k, spec in enumerate(inputs)}
+    new = [place[spec.name] for spec in block.inputs]
+    nodes = tuple(("input", new[node[1]], node[2]) if node[0] == "input" else node for node in block.nodes)
+    return replace(block, nodes=nodes, inputs=tuple(inputs))
+
+
+class _Cutter:
+    """Cuts a trace into pieces: one before each round of calls, one for the results.
+
+    Args:
+        tracer: the whole trace.
+        outputs: numbers of the values that are wanted, by the array they go to.
+        given: values that are found in an array, and not computed.
+        sizes: of the arrays that are there.
+    """
+
+    def __init__(
+        self,
+        tracer: CallingTracer,
+        outputs: Mapping[str, tuple[int, ...]],
+        given: Mapping[int, tuple[str, int]],
+        sizes: Mapping[str, int],
+    ) -> None:
+        self.tracer, self.nodes, self.given, self.sizes = tracer, tracer.nodes, given, sizes
+        live = self._live_calls(outputs)
+        self.own = [spec for call in live for spec in call.results]
+        self.pieces: list[Call] = []
+        stages: list[tuple[dict[str, tuple[int, ...]], list[Call]]] = []
+        for number in sorted({call.round for call in live}):
+            stages.append(self._before_calls(number, [call for call in live if call.round == number]))
+        stages.append((dict(outputs), []))
+        kept = self._kept([arrays for arrays, _ in stages])
+        found = dict(given)
+        for number, (arrays, calls) in enumerate(stages):
+            self._piece(number, arrays, kept[number], found)
+            self.pieces += calls
+
+    def _live_calls(self, outputs: Mapping[str, tuple[int, ...]]) -> list[_Called]:
+        """The calls that the results need, in order."""
+        caller = {spec.name: call for call in self.tracer.calls for spec in call.results}
+        live = [False] * len(self.nodes)
+        needed: set[int] = set()
+
+        def want(arrays: Iterable[tuple[int, ...]]) -> None:
+            for numbers in arrays:
+                for x in numbers:
+                    live[x] = True
+
+        want(outputs.values())
+        for number in reversed(range(len(self.nodes))):
+            node = self.nodes[number]
+            if not live[number] or node[0] == "const" or number in self.given:
+                continue
+            if node[0] != "input":
+                want([node[1:]])
+                continue
+            call = caller.get(self.tracer.inputs[node[1]].name)
+            if call is not None and id(call) not in needed:
+                needed.add(id(call))
+                want(call.arguments)
+        return [call for call in self.tracer.calls if id(call) in needed]
+
+    def _before_calls(self, number: int, calls: list[_Called]) -> tuple[dict[str, tuple[int, ...]], list[Call]]:
+        """The arrays that these calls read and nobody has made before, and the calls."""
+        arrays: dict[str, tuple[int, ...]] = {}
+        names: dict[tuple[int, ...], str] = {}
+        pieces = []
+        for call in calls:
+            if call.program is None:
+                arrays[call.results[0].name] = call.arguments[0]
+                continue
+            for numbers in call.arguments:
+                if numbers not in names:
+                    names[numbers] = self._whole_array(numbers) or f"round{number}:{len(arrays)}"
+                    if not self._whole_array(numbers):
+                        arrays[names[numbers]] = numbers
+                        self.own.append(ArraySpec(names[numbers], (len(numbers),)))
+            inputs = tuple(names[numbers] for numbers in call.arguments)
+            pieces.append(Call(call.program, inputs, tuple(spec.name for spec in call.results)))
+        return arrays, pieces
+
+    def _whole_array(self, numbers: tuple[int, ...]) -> str | None:
+        """The array that these values are, from its first to its last."""
+        first = self.nodes[numbers[0]] if numbers else ("const",)
+        if first[0] != "input" or any(number in self.given for number in numbers):
+            return None
+        spec = self.tracer.inputs[first[1]]
+        whole = [("input", first[1], i) for i in range(spec.size)]
+        return spec.name if [self.nodes[x] for x in numbers] == whole else None
+
+    def _kept(self, stages: Sequence[Mapping[str, tuple[int, ...]]]) -> list[list[int]]:
+        """For each piece the values that later ones need."""
+        home: dict[int, int] = {}
+        kept: list[dict[int, None]] = [{} for _ in stages]
+        for stage, arrays in enumerate(stages):
+            todo = [x for numbers in arrays.values() for x in numbers]
+            truths: set[int] = set()
+            while todo:
+                number = todo.pop()
+                node = self.nodes[number]
+                if node[0] in ("const", "input") or number in self.given:
+                    continue
+                if is_truth(node):  # found again from the numbers it compares: memory holds numbers
+                    if number not in truths:
+                        truths.add(number)
+                        todo.extend(node[1:])
+                elif number not in home:
+                    home[number] = stage
+                    todo.extend(node[1:])
+                elif home[number] < stage:
+                    kept[home[number]][number] = None
+        return [list(numbers) for numbers in kept]
+
+    def _piece(
+        self, number: int, arrays: Mapping[str, tuple[int, ...]], kept: list[int], found: dict[int, tuple[str, int]]
+    ) -> None:
+        """A straight-line piece that makes these arrays; ``found`` is where earlier ones left what it needs."""
+        places = {x: (name, i) for name, numbers in arrays.items() for i, x in enumerate(numbers)}
+        others = [x for x in kept if x not in places]
+        outputs = dict(arrays)
+        if others:
+            outputs[f"kept{number}"] = tuple(others)
+            places |= {x: (f"kept{number}", i) for i, x in enumerate(others)}
+            self.own.append(ArraySpec(f"kept{number}", (len(others),)))
+        if outputs:
+            sizes = {**self.sizes, **{spec.name: spec.size for spec in self.own}}
+            made = extract(
+                f"piece{number}", self.nodes, self.tracer.inputs, list(outputs.items()), found, known_sizes=sizes
+            )
+            self.pieces.append(Call(made, tuple(spec.name for spec in made.inputs), tuple(outputs)))
+        found |= {x: places[x] for x in kept}

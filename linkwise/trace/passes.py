@@ -1,0 +1,125 @@
+"""Rewrites of whole programs. Each takes a program and returns an equivalent one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from linkwise.trace.block import ArraySpec, Block, Node
+
+LONG = 8000
+"""Nodes beyond which a program keeps the order in which it was traced."""
+
+
+def remove_dead(program: Block) -> Block:
+    """Keep only what the outputs need, in the order in which they come to need it.
+
+    Walking back from the outputs depth first puts each value next to its first use, which keeps few values alive at a
+    time. Not so for a long program with many outputs (matrices of derivatives): what they share is then
+    computed early and kept long. There the order of the text, which follows the links, is the better one by a tenth.
+    """
+    if len(program.nodes) > LONG:
+        return _in_traced_order(program)
+    nodes = program.nodes
+    new_number: dict[int, int] = {}
+    kept: list[Node] = []
+    for wanted in (number for result in program.results for number in result):
+        stack = [wanted]
+        while stack:
+            number = stack[-1]
+            if number in new_number:
+                stack.pop()
+                continue
+            node = nodes[number]
+            if node[0] in ("const", "input"):
+                stack.pop()
+                new_number[number] = len(kept)
+                kept.append(node)
+                continue
+            waiting = [a for a in node[1:] if a not in new_number]
+            if waiting:
+                stack.extend(reversed(waiting))
+                continue
+            stack.pop()
+            new_number[number] = len(kept)
+            kept.append((node[0], *(new_number[a] for a in node[1:])))
+    results = tuple(tuple(new_number[number] for number in result) for result in program.results)
+    return Block(program.name, tuple(kept), program.inputs, program.outputs, results)
+
+
+def _in_traced_order(program: Block) -> Block:
+    """Only what the outputs need, otherwise as it was."""
+    live = [False] * len(program.nodes)
+    for result in program.results:
+        for number in result:
+            live[number] = True
+    for number in reversed(range(len(program.nodes))):
+        node = program.nodes[number]
+        if live[number] and node[0] not in ("const", "input"):
+            for a in node[1:]:
+                live[a] = True
+    new_number: dict[int, int] = {}
+    kept: list[Node] = []
+    for number, node in enumerate(program.nodes):
+        if live[number]:
+            new_number[number] = len(kept)
+            is_leaf = node[0] in ("const", "input")
+            kept.append(node if is_leaf else (node[0], *(new_number[a] for a in node[1:])))
+    results = tuple(tuple(new_number[number] for number in result) for result in program.results)
+    return Block(program.name, tuple(kept), program.inputs, program.outputs, results)
+
+
+def extract(
+    name: str,
+    nodes: Sequence[Node],
+    inputs: Sequence[ArraySpec],
+    outputs: Sequence[tuple[str, Sequence[int]]],
+    known: Mapping[int, tuple[str, int]],
+    same: Mapping[int, int] | None = None,
+    known_sizes: Mapping[str, int] | None = None,
+) -> Block:
+    """The part of a trace that some of its values need, as a program of its own with only the inputs it reads.
+
+    Args:
+        name: of the new program.
+        nodes: the whole trace.
+        inputs: its input arrays.
+        outputs: name and node numbers of each output array.
+        known: nodes that are found in memory instead of computed: input array name and element.
+        same: nodes that are another, earlier node.
+        known_sizes: sizes of the arrays in which they are found; as large as these nodes need if not given.
+    """
+    found = {array: i for i, array in enumerate(dict.fromkeys(where for where, _ in known.values()))}
+    sizes = dict(known_sizes or {}) or {a: 1 + max(e for b, e in known.values() if a == b) for a in found}
+    every = [*inputs, *(ArraySpec(array, (sizes[array],)) for array in found)]
+    replaced = list(nodes)
+    for number, (array, element) in known.items():
+        replaced[number] = ("input", len(inputs) + found[array], element)
+    if same:
+        number_of = _followed(same)
+        replaced = [
+            node if node[0] in ("const", "input") else (node[0], *(number_of.get(a, a) for a in node[1:]))
+            for node in replaced
+        ]
+        outputs = [(output, [number_of.get(n, n) for n in numbers]) for output, numbers in outputs]
+    specs = tuple(ArraySpec(output, (len(numbers),)) for output, numbers in outputs)
+    whole = Block(name, tuple(replaced), tuple(every), specs, tuple(tuple(numbers) for _, numbers in outputs))
+    return remove_unused_inputs(remove_dead(whole))
+
+
+def _followed(same: Mapping[int, int]) -> dict[int, int]:
+    """Each node's last stand-in: one may itself stand for another."""
+    ends: dict[int, int] = {}
+    for number, stand_in in same.items():
+        while stand_in in same:
+            stand_in = same[stand_in]
+        ends[number] = stand_in
+    return ends
+
+
+def remove_unused_inputs(program: Block) -> Block:
+    """Drop the input arrays that no node reads."""
+    used = sorted({node[1] for node in program.nodes if node[0] == "input"})
+    new = {old: i for i, old in enumerate(used)}
+    nodes = tuple(("input", new[node[1]], node[2]) if node[0] == "input" else node for node in program.nodes)
+    inputs = tuple(program.inputs[i] for i in used)
+    return Block(program.name, nodes, inputs, program.outputs, program.results)

@@ -1,0 +1,60 @@
+"""The order of emission: nothing lost, nothing before its arguments, what belongs together in one call."""
+
+import pytest
+
+from bench import synthetic_programs
+from linkwise.targets.llvm.plan import Group, arguments, make_plan
+from linkwise.trace.block import ArraySpec, Block
+from tests.targets.programs import mixture
+
+
+def walk(program, plan):
+    """Go through the steps; fail if one reads what is not there."""
+    there = {k for k, node in enumerate(program.nodes) if node[0] in ("const", "input")}
+    for piece in plan.pieces:
+        for step in piece.steps:
+            if isinstance(step, Group):
+                assert {a for members in step.members for a in members} <= there
+                there |= {number for number, (group, _, _) in plan.item_of.items() if group is step}
+            else:
+                assert set(arguments(program.nodes[step])) <= there
+                there.add(step)
+    assert {value for row in program.results for value in row} <= there
+
+
+@pytest.mark.parametrize("piece", [None, 1, 50])
+@pytest.mark.parametrize("make", [mixture, lambda: synthetic_programs.forward_dynamics(5)], ids=["mixture", "chain"])
+def test_order_is_valid(make, piece):
+    program = make()
+    plan = make_plan(program, piece)
+    walk(program, plan)
+    steps = [step for p in plan.pieces for step in p.steps if not isinstance(step, Group)]
+    assert len(steps) == len(set(steps))
+
+
+def test_sines_and_cosines_of_the_joints_are_one_call():
+    plan = make_plan(synthetic_programs.inverse_dynamics(7))
+    groups = [step for piece in plan.pieces for step in piece.steps if isinstance(step, Group)]
+    assert [len(group.members) for group in groups] == [7]
+
+
+def test_neighbours_in_an_input_come_in_order():
+    nodes = (("input", 0, 2), ("input", 0, 0), ("input", 0, 1), ("sin", 0), ("sin", 1), ("cos", 2))
+    program = Block("p", nodes, (ArraySpec("q", (3,)),), (ArraySpec("y", (3,)),), ((3, 4, 5),))
+    (group,) = make_plan(program).pieces[0].steps
+    assert [nodes[a][2] for (a,) in group.members] == [0, 1, 2]
+
+
+def test_dead_nodes_are_left_out():
+    nodes = (("input", 0, 0), ("sin", 0), ("add", 0, 0), ("mul", 0, 1))
+    program = Block("p", nodes, (ArraySpec("q", (1,)),), (ArraySpec("y", (1,)),), ((2,),))
+    assert make_plan(program).pieces[0].steps == (2,)
+
+
+def test_long_programs_are_cut():
+    program = synthetic_programs.forward_dynamics(40)
+    assert len(program.nodes) > 12000
+    plan = make_plan(program)
+    assert len(plan.pieces) > 1
+    assert plan.crossing
+    walk(program, plan)
