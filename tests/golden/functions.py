@@ -64,9 +64,9 @@ def _floating() -> lw.Model:
     builder = lw.ModelBuilder("floating")
     inertia = np.diag([0.2, 0.3, 0.4])
     builder.add_body("hub", joint=lw.Free(), mass=3.0, inertia=inertia)
-    builder.add_body("ball", "hub", lw.Spherical(), lw.transform(xyz=(1, 0, 0)), mass=1.0, com=(0.1, 0, 0),
-    inertia=inertia) builder.add_body("slide",
-    "ball", lw.Prismatic((0, 0, 1)), mass=1.0, inertia=inertia)
+    place = lw.transform(xyz=(1, 0, 0))
+    builder.add_body("ball", "hub", lw.Spherical(), place, mass=1.0, com=(0.1, 0, 0), inertia=inertia)
+    builder.add_body("slide", "ball", lw.Prismatic((0, 0, 1)), mass=1.0, inertia=inertia)
     return builder.build()
 
 

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from linkwise import samples
 from linkwise.papers import arms, demo
 from linkwise.papers.motions import cycloidal
 
