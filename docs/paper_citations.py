@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "linkwise"
-SKIPPED = ("report", "demo.py")
+SKIPPED = ("papers",)
 """Parts of the package that talk about the papers and do not implement them."""
 
 _NUMBER = r"(?!00[0-4]\b)(?:[A-C]\.)?\d+(?:\.\d+)?(?:[a-c]\b)?"
