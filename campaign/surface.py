@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 import linkwise as lw
-from linkwise.algorithms.catalogue import CATALOGUE, input_shape
+from linkwise.algorithms.catalogue import CATALOGUE, INPUTS
 
 LEFT_OUT = {
     "assemble": "of closed systems, with a result of its own: tested with the closures",
@@ -61,23 +61,12 @@ class Method:
 
 
 def _is_array(name: str) -> bool:
-    try:
-        input_shape(_PENDULUM(), name)
-    except KeyError:
-        return False
-    return name != "p"
+    return name in INPUTS and name != "p"
 
 
 def _goes_with_motors(name: str, signature: inspect.Signature) -> bool:
     """Whether an argument counts beside ``actuated`` only, which is left alone here."""
     return name == "t" and "actuated" in signature.parameters
-
-
-@cache
-def _PENDULUM() -> lw.Model:
-    builder = lw.ModelBuilder("pendulum")
-    builder.add_body("rod", joint=lw.Revolute(axis=(0, 1, 0)), mass=1.0, com=(0, 0, -0.5))
-    return builder.build()
 
 
 @cache

@@ -20,7 +20,7 @@ from campaign.mechanisms import Recipe, random_recipe
 from campaign.shrink import shrink
 from campaign.surface import Method, methods
 from campaign.trial import Log, Trial, said
-from linkwise.algorithms.catalogue import input_shape, link_start
+from linkwise.algorithms.catalogue import INPUTS
 from tests.random_trees import random_q
 
 ORACLES = ("pinocchio", "laws", "other_sweeps", "differences")
@@ -153,10 +153,10 @@ class _Call:
 
     def _numbers(self, rng: np.random.Generator, k: int, name: str) -> Any:
         """Values of one input, of its own batch shape, already rounded to its type."""
-        case, core = self.case, input_shape(self.model, name)
+        case, core = self.case, INPUTS[name].shape(self.model)
         axes = case.array(k).axes
         batch = case.batch if axes == "all" else () if axes == "none" else (1,) * len(case.batch)
-        if link_start(name) == "q":
+        if INPUTS[name].divided == "q":
             few = random_q(self.model, rng, (min(math.prod(batch), 16),))
             values = np.resize(few, (*batch, *core)) if few.size else np.zeros((*batch, *core))
         else:
@@ -164,7 +164,7 @@ class _Call:
         dtype = np.dtype(case.array(k).dtype)
         if dtype.kind == "i":
             values = np.clip(np.round(2 * values), -100, 100)
-            if link_start(name) == "q":  # no quaternion of length zero
+            if INPUTS[name].divided == "q":  # no quaternion of length zero
                 values = np.abs(values) + 1.0
         return np.asarray(values).astype(dtype)
 
@@ -173,7 +173,7 @@ class _Call:
         """All arrays with all batch axes, contiguous, in the precision of the call."""
         kind = self.dtype if dtype is None else dtype
         return {
-            name: np.array(np.broadcast_to(x, (*self.case.batch, *input_shape(self.model, name))), kind, order="C")
+            name: np.array(np.broadcast_to(x, (*self.case.batch, *INPUTS[name].shape(self.model))), kind, order="C")
             for name, x in self.values.items()
         }
 
@@ -219,7 +219,7 @@ class _Call:
 
     def one(self, k: int) -> dict[str, Any]:
         """The k-th state alone, in double precision."""
-        state = {n: x.reshape(-1, *input_shape(self.model, n))[k] for n, x in self.plain(np.float64).items()}
+        state = {n: x.reshape(-1, *INPUTS[n].shape(self.model))[k] for n, x in self.plain(np.float64).items()}
         return {**state, **self.static}
 
     def out(self, like: list[Any], arguments: dict[str, Any]) -> Any:
@@ -303,7 +303,7 @@ def _ask_oracle(it: _Call) -> None:
 def _spoil(it: _Call) -> bool:
     """Put the bad value into one state of one array that has all batch axes."""
     for name, values in it.values.items():
-        core = input_shape(it.model, name)
+        core = INPUTS[name].shape(it.model)
         if values.shape == (*it.case.batch, *core) and values.dtype.kind == "f" and math.prod(core):
             values.reshape(-1, math.prod(core))[it.bad_state, 0] = it.case.bad
             return True
@@ -337,8 +337,8 @@ def _check_refusal(it: _Call) -> None:
     elif mistake == "batches":
         if len(it.names) < 2 or not it.case.batch:
             return
-        core = input_shape(it.model, it.names[1])
-        arguments[first] = np.ones((5, *input_shape(it.model, first)))
+        core = INPUTS[it.names[1]].shape(it.model)
+        arguments[first] = np.ones((5, *INPUTS[first].shape(it.model)))
         arguments[it.names[1]] = np.ones((7, *core))
     elif mistake == "threads":
         options["threads"] = [0, -1, 1.5, "2"][it.case.seed % 4]

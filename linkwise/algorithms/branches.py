@@ -25,6 +25,7 @@ from typing import TypeVar
 
 from linkwise.algorithms.articulated import accelerate, articulate, innovate
 from linkwise.algorithms.block_triangular import dot
+from linkwise.algorithms.closed_system import combined
 from linkwise.algorithms.closure_solver import ClosureSolver
 from linkwise.algorithms.constrained import Constrained, PulledTree
 from linkwise.algorithms.equations import Constraint, Equations, equations
@@ -70,7 +71,7 @@ class Branch:
 
     def inertia(self) -> ArticulatedInertia:
         """J_b*KJ_b, on the link that is held."""
-        stiff = [_combined(self.rows, weights) for weights in self.K]
+        stiff = [combined(self.rows, weights) for weights in self.K]
 
         def entry(i: int, j: int) -> Scalar:
             return dot([row[i] for row in self.rows], [row[j] for row in stiff])
@@ -85,7 +86,7 @@ class Branch:
 
     def force(self, multipliers: Flat) -> Force:
         """J_b*λ, on the link that is held."""
-        return self.place.phi(self.q) @ _combined(self.rows, multipliers)
+        return self.place.phi(self.q) @ combined(self.rows, multipliers)
 
     def moved(self, alpha: Field[Motion]) -> list[Scalar]:
         """J_b α."""
@@ -224,13 +225,6 @@ class Branches(ClosureSolver):
         for branch, value in zip(self.branches, values, strict=True):
             field.values[branch.holds.index] = field[branch.holds] + value
         return field
-
-
-def _combined(units: Sequence[Force], weights: Flat) -> Force:
-    whole = Force.zero()
-    for unit, weight in zip(units, weights, strict=True):
-        whole = whole + unit * weight
-    return whole
 
 
 def _sum(x: Flat, y: Flat) -> list[Scalar]:

@@ -5,15 +5,16 @@ This is what gets traced, run eagerly on symbols, or rolled: one place, whatever
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from linkwise.algorithms import (
     configuration,
     coriolis,
+    differentiated,
     energy,
     forward_dynamics,
     inverse_dynamics,
@@ -24,7 +25,6 @@ from linkwise.algorithms import (
     linearized_inverse,
     mass_matrix,
     operational,
-    perturbed,
     regressor,
 )
 from linkwise.algorithms.branch_choice import Branching, branching
@@ -220,36 +220,34 @@ class Text:
     """The named tuple that is returned by a function without ``columns``, if it is not one array."""
 
 
-def input_shape(mechanism: Mechanism, name: str) -> tuple[int, ...]:
-    """The core shape of an input by its name."""
-    if name == "p":
-        declared = parameters(mechanism)
-        return (declared[-1].slice.stop if declared else 0,)
-    sizes: Mapping[str, tuple[int, ...]] = {
-        "q": (mechanism.nq,),
-        "v": (mechanism.nv,),
-        "f_ext": (len(mechanism.bodies), 6),
-        "point": (3,),
-        "force": (6,),
-        "pi": (len(mechanism.bodies), 10),
-        "t": (),
-        "active": (len(mechanism.closures),),
-        "multipliers": (sum(len(c.equations) for c in mechanism.closures),),
-    }
-    return sizes[_KIND.get(name, name)]
+@dataclass(frozen=True)
+class Input:
+    """An input of functions."""
+
+    divided: Literal["q", "v", "body", "none"]
+    """How it is divided among the links: by their places in q or v, by body, or not at all."""
+    shape: Callable[[Mechanism], tuple[int, ...]]
+    """Its core shape."""
 
 
-_KIND = {"x": "v", "q0": "q", "q1": "q", "vdot": "v", "tau": "v", "dv": "v", "dq": "v", "dvdot": "v", "dtau": "v"}
+def _parameter_shape(mechanism: Mechanism) -> tuple[int, ...]:
+    declared = parameters(mechanism)
+    return (declared[-1].slice.stop if declared else 0,)
 
 
-def link_start(name: str) -> str:
-    """How an input is divided among the links: by their place in ``q``, in ``v``, by ``body``, or not at all."""
-    others = {
-        "f_ext": "body",
-        "pi": "body",
-        **dict.fromkeys(("point", "force", "p", "t", "active", "multipliers"), "none"),
-    }
-    return others.get(name, _KIND.get(name, name))
+INPUTS: dict[str, Input] = {
+    **dict.fromkeys(("q", "q0", "q1"), Input("q", lambda m: (m.nq,))),
+    **dict.fromkeys(("v", "vdot", "tau", "x", "dq", "dv", "dvdot", "dtau"), Input("v", lambda m: (m.nv,))),
+    "f_ext": Input("body", lambda m: (len(m.bodies), 6)),
+    "pi": Input("body", lambda m: (len(m.bodies), 10)),
+    "p": Input("none", _parameter_shape),
+    "point": Input("none", lambda m: (3,)),
+    "force": Input("none", lambda m: (6,)),
+    "t": Input("none", lambda m: ()),
+    "active": Input("none", lambda m: (len(m.closures),)),
+    "multipliers": Input("none", lambda m: (sum(len(c.equations) for c in m.closures),)),
+}
+"""All inputs by name."""
 
 
 def _id(t: Trees, q: Flat, v: Flat, vdot: Flat, f_ext: Flat | None, time: Flat | None = None) -> Any:
@@ -299,7 +297,7 @@ def _matrices(linearized: Any) -> Any:
 def _perturbed_inverse(
     t: Trees, q: Flat, v: Flat, vdot: Flat, dq: Flat, dv: Flat, dvdot: Flat, f_ext: Flat | None
 ) -> Any:
-    return perturbed.perturbed_inverse(t.fast, q, v, vdot, dq, dv, dvdot, t.link_forces(f_ext, t.fast)).dtau
+    return differentiated.perturbed_inverse(t.fast, q, v, vdot, dq, dv, dvdot, t.link_forces(f_ext, t.fast))
 
 
 def _perturbed_forward(
@@ -313,7 +311,7 @@ def _perturbed_forward(
     f_ext: Flat | None,
     time: Flat | None = None,
 ) -> Any:
-    return perturbed.perturbed_forward(t.fast, q, v, tau, dq, dv, dtau, t.link_forces(f_ext, t.fast)).dvdot
+    return differentiated.perturbed_forward(t.fast, q, v, tau, dq, dv, dtau, t.link_forces(f_ext, t.fast))
 
 
 _NO_POINT: Any = object()
@@ -357,7 +355,7 @@ CATALOGUE: dict[str, Text] = {
         ("f_ext", "t"),
         Columns(
             ("dq", "dv", "dtau"),
-            lambda t, q, v, vdot, f_ext, time, dq, dv, dtau: perturbed.perturbed_accelerations(
+            lambda t, q, v, vdot, f_ext, time, dq, dv, dtau: differentiated.perturbed_accelerations(
                 t.fast, q, v, vdot, dq, dv, dtau, t.link_forces(f_ext, t.fast)
             ),
             value=_fd,

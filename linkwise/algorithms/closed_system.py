@@ -88,7 +88,7 @@ def constraint_efforts(
     for e in closures:
         own = multipliers[start : start + e.count]
         for link, units in e.forces:
-            force = _combined(units, own)
+            force = combined(units, own)
             forces[link.index] = forces[link.index] + force if link.index in forces else force
         for link, axes in e.efforts:
             total = efforts.setdefault(link.index, [0.0] * most)
@@ -103,7 +103,8 @@ def constraint_efforts(
     return elementwise(tree, lambda a, b: a + b, pulled, generalized(tree, along))
 
 
-def _combined(units: Sequence[Force], weights: Flat) -> Force:
+def combined(units: Sequence[Force], weights: Flat) -> Force:
+    """Σ w f."""
     whole = Force.zero()
     for unit, weight in zip(units, weights, strict=True):
         whole = whole + unit * weight
@@ -149,7 +150,7 @@ def wrenches(closures: Sequence[Equations], multipliers: Flat) -> list[list[Scal
     """[moment, force] on frame b of each constraint, at its origin and in its axes; zero for relations of joints."""
     found, start = [], 0
     for e in closures:
-        found.append(list(_combined(e.wrenches, multipliers[start : start + e.count])))
+        found.append(list(combined(e.wrenches, multipliers[start : start + e.count])))
         start += e.count
     return found
 

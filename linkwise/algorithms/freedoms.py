@@ -30,6 +30,11 @@ def zeros(rows: int, columns: int) -> Matrix:
     return [[0.0] * columns for _ in range(rows)]
 
 
+def transposed(matrix: Matrix) -> Matrix:
+    """Its columns as rows."""
+    return [list(row) for row in zip(*matrix, strict=True)]
+
+
 def over_freedoms(tree: Tree) -> Matrix:
     """An empty nv × nv matrix."""
     return zeros(tree.nv, tree.nv)

@@ -91,7 +91,7 @@ def pulled_rate(
     reference: Reference = "mixed",
 ) -> list[Scalar]:
     """J̇*f (nv), along the motion."""
-    _, rate = along(tree, lambda x: pulled(tree, x, place, point, f, reference), q, configuration_rate(tree, q, v))
+    _, rate = along(tree, lambda x: pulled(tree, x, place, point, f, reference), [q], [configuration_rate(tree, q, v)])
     vector: list[Scalar] = rate
     return vector
 

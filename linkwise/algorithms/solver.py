@@ -16,7 +16,7 @@ from typing import Protocol
 
 from linkwise.algorithms.articulated import articulate, pull, solve
 from linkwise.algorithms.coupled import Coupled
-from linkwise.algorithms.freedoms import Matrix
+from linkwise.algorithms.freedoms import Matrix, transposed
 from linkwise.algorithms.inverse_dynamics import Forces, external_force
 from linkwise.algorithms.mass_matrix import mass_factor
 from linkwise.algorithms.pulls import Pulls
@@ -76,7 +76,7 @@ class Articulated:
 
     def columns(self, matrix: Matrix) -> Matrix:
         """One column at a time."""
-        return _transposed([self.accelerations(column) for column in zip(*matrix, strict=True)])
+        return transposed([self.accelerations(column) for column in zip(*matrix, strict=True)])
 
     def inverse(self) -> Matrix:
         """One unit force at a time; no matrix is inverted. O(n²)."""
@@ -111,7 +111,7 @@ class Factored:
             pairs = [[(x, y) for x, y in zip(row, column, strict=True) if _both(x, y)] for row in self._inverse]
             by_product = sum(map(len, pairs)) <= solve_cost
             solved.append([_sum_of_products(row) for row in pairs] if by_product else self.factor.solve(column))
-        return _transposed(solved)
+        return transposed(solved)
 
     def inverse(self) -> Matrix:
         """Unit vectors through the factors."""
@@ -134,10 +134,6 @@ def mirrored(columns: Matrix) -> Matrix:
     """A symmetric matrix: entry (i, j) from the column of the outer of the two, whose inward sweep is the shorter."""
     n = len(columns)
     return [[columns[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
-
-
-def _transposed(matrix: Matrix) -> Matrix:
-    return [list(row) for row in zip(*matrix, strict=True)]
 
 
 def _both(x: Scalar, y: Scalar) -> bool:

@@ -99,6 +99,6 @@ def elementwise(tree: Sweeper, function: Callable[..., Scalar], *vectors: Sequen
     return vector
 
 
-def along(tree: Sweeper, function: Callable[[Any], Any], at: Any, direction: Any) -> tuple[Any, Any]:
-    """Value and derivative of a function of a configuration (or a vector), in a direction of its own numbers."""
-    return tree.along(function, at, direction)
+def along(tree: Sweeper, function: Callable[..., Any], at: Sequence[Any], directions: Sequence[Any]) -> tuple[Any, Any]:
+    """Value and derivative of a function of configurations and vectors, each in a direction of its own numbers."""
+    return tree.along(function, at, directions)

@@ -357,7 +357,7 @@ def compile(
         >>> f = lw.compile(lambda m, q, v: m.kinetic_energy(q, v), model, inputs={"q": "q", "v": "v"})  # doctest: +SKIP
         >>> f(q, v)  # doctest: +SKIP
     """
-    from linkwise.algorithms.catalogue import input_shape
+    from linkwise.algorithms.catalogue import INPUTS
 
     shapes: list[tuple[str, tuple[int, ...]]] = []
     for argument, kind in inputs.items():
@@ -370,7 +370,7 @@ def compile(
                     got=repr(kind),
                     allowed='"q", "v", "p", "f_ext", "scalar", a length or a shape',
                 )
-            shapes.append((argument, input_shape(model, kind)))
+            shapes.append((argument, INPUTS[kind].shape(model)))
         else:
             shapes.append((argument, (kind,) if isinstance(kind, int) else tuple(kind)))
 

@@ -16,7 +16,7 @@ from linkwise.algorithms.freedoms import Matrix
 from linkwise.kinematics.goals import Block, Flat, Goal
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.memoized import cached_property
-from linkwise.spatial.scalar import Scalar, is_zero, where
+from linkwise.spatial.scalar import Scalar, is_zero, within
 from linkwise.trace.tracer import Tracer
 
 Array = NDArray[Any]
@@ -194,7 +194,7 @@ class Problem:
         for j, value in zip(self.active, step, strict=True):
             dv[j] = value
         new = configuration.integrate(self.trees.fast, q, dv)
-        return [_within(a, float(lo), float(hi)) for a, lo, hi in zip(new, self.lower, self.upper, strict=True)]
+        return [within(a, float(lo), float(hi)) for a, lo, hi in zip(new, self.lower, self.upper, strict=True)]
 
     def posture_step(self, q: Flat, rest: Flat) -> list[Scalar]:
         """What leads from q to the preferred configuration, for the active freedoms."""
@@ -213,9 +213,3 @@ class Problem:
             limited = k is not None and (np.isfinite(self.lower[k]) or np.isfinite(self.upper[k]))
             found.append((q[k], float(self.lower[k]), float(self.upper[k])) if limited and k is not None else None)
         return found
-
-
-def _within(x: Scalar, lower: float, upper: float) -> Scalar:
-    if np.isfinite(upper):
-        x = where(x > upper, upper, x)
-    return where(x < lower, lower, x) if np.isfinite(lower) else x

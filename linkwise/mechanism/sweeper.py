@@ -63,8 +63,8 @@ class Sweeper(Sweeps, Protocol):
     def elementwise(self, function: Callable[..., Any], *vectors: Any) -> Any:
         """A vector over the freedoms from others, number by number."""
 
-    def along(self, function: Callable[[Any], Any], at: Any, direction: Any) -> tuple[Any, Any]:
-        """Value and directional derivative of a function of a configuration or a vector."""
+    def along(self, function: Callable[..., Any], at: Sequence[Any], directions: Sequence[Any]) -> tuple[Any, Any]:
+        """Value and directional derivative of a function of configurations and vectors."""
 
 
 class LinkByLink:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from linkwise.errors import ModelError
 from linkwise.joints import Joint
 from linkwise.mechanism.sweeper import Field, LinkByLink
-from linkwise.spatial.dual import derivative
+from linkwise.spatial.dual import Dual, new_level, parts_of_level
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Scalar, is_zero
@@ -207,9 +207,13 @@ class Tree(LinkByLink):
         """A vector over the freedoms from others, number by number."""
         return [function(*numbers) for numbers in zip(*vectors, strict=True)]
 
-    def along(self, function: Callable[[Any], Any], at: Any, direction: Any) -> tuple[list[Scalar], list[Scalar]]:
+    def along(
+        self, function: Callable[..., Any], at: Sequence[Any], directions: Sequence[Any]
+    ) -> tuple[list[Scalar], list[Scalar]]:
         """Value and directional derivative, by dual numbers."""
-        return derivative(function, at, direction)
+        level = new_level()
+        moved = ([Dual(a, b, level) for a, b in zip(x, d, strict=True)] for x, d in zip(at, directions, strict=True))
+        return parts_of_level(function(*moved), level)
 
     def without_gravity(self) -> Tree:
         """The same tree, weightless and without elastic forces: of inertia alone."""

@@ -2,16 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from linkwise.mechanism.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from linkwise.algorithms.catalogue import Trees
+    from linkwise.functions.function import CompiledFunction
 
 
-class Methods:
+class ByName(TypedDict, total=False):
+    """Arguments that every function of the catalogue takes by name, None if left out."""
+
+    p: ArrayLike | None
+    """Run-time parameters (..., np); nominal values if not given."""
+    out: NDArray[Any] | None
+    """Array to fill."""
+    threads: int | None
+    """Threads to split a batch over."""
+
+
+def by_name(function: str, given: ByName) -> tuple[Any, Any, Any]:
+    """The arguments p, out and threads; raises TypeError, as Python does, where there are others."""
+    for name in given:
+        if name not in ByName.__annotations__:
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+    return given.get("p"), given.get("out"), given.get("threads")
+
+
+class Methods(Mechanism):
     """One group of a model's functions: names, arguments and meaning; the model runs them."""
 
-    def _run(self, name: str, *required: Any, **others: Any) -> NDArray[Any]:
-        """Evaluate a function of the catalogue."""
+    def __init_subclass__(cls) -> None:
+        """The arguments by name are written out in the signatures that people and tools see."""
+        super().__init_subclass__()
+        for method in vars(cls).values():
+            if getattr(method, "__annotations__", {}).get("others") == "Unpack[ByName]":
+                method.__signature__ = _written_out(inspect.signature(method))
+
+    def _run(self, name: str, *required: Any, others: ByName | None = None, **more: Any) -> NDArray[Any]:
+        """Evaluate a function of the catalogue; ``others`` are as the caller of a method gave them."""
         raise TypeError(f"{type(self).__name__} is a part of a model and cannot stand alone")
 
     def _check_parameters(self, name: str, p: object) -> None:
@@ -21,3 +54,25 @@ class Methods:
     def _at(self, body: object, node: str | int | None) -> dict[str, Any]:
         """A place by the checked name of a body or frame, and a node of it."""
         raise TypeError(f"{type(self).__name__} is a part of a model and cannot stand alone")
+
+    if TYPE_CHECKING:
+        _trees: Trees
+
+        @property
+        def nominal_parameters(self) -> NDArray[Any]:
+            """Parameters p (np) with the values the model was built with."""
+
+        def function(self, name: str, *optional: str, **static: Any) -> CompiledFunction:
+            """The compiled function behind a method."""
+
+
+def _written_out(signature: inspect.Signature) -> inspect.Signature:
+    """A signature with the arguments of :class:`ByName` in place of ``**others``."""
+    *own, last = signature.parameters.values()
+    if last.kind is not last.VAR_KEYWORD:  # a second name of a method
+        return signature
+    named = [
+        inspect.Parameter(name, last.KEYWORD_ONLY, default=None, annotation=kind.__forward_arg__)
+        for name, kind in ByName.__annotations__.items()
+    ]
+    return signature.replace(parameters=[*own, *named])

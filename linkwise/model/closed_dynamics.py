@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError
+from linkwise.model.linearization import Linearization
 from linkwise.model.null_space import RANK
+from linkwise.model.passive_forces import Passive
 from linkwise.model.rank import basis_of, independent_rows
 from linkwise.model.roots import nearest_root
 from linkwise.targets import check_on_host
 
 if TYPE_CHECKING:
-    from linkwise.functions.function import CompiledFunction
     from linkwise.sim.motion import JointRules
 
 Array = NDArray[Any]
@@ -52,11 +53,8 @@ class Equilibrium(NamedTuple):
     multipliers: Any
 
 
-class ClosedDynamics:
+class ClosedDynamics(Linearization, Passive):
     """What a model does in its independent freedoms, as methods."""
-
-    nq: int
-    nv: int
 
     def freedoms(
         self,
@@ -174,7 +172,7 @@ class ClosedDynamics:
 
         def jacobian(states: Array, _: Array) -> Array:
             at, multipliers = parts(states[0])
-            by_q: Array = self._run("linearize_inverse", at, still, still, f_ext=f_ext, p=p).dq
+            by_q: Array = self.linearize_inverse(at, still, still, f_ext, p=p).dq
             if acting is not None:
                 by_q = by_q - acting.by("q", at, still)[0]
             if not m:
@@ -191,7 +189,7 @@ class ClosedDynamics:
             )[None]
 
         # The multipliers that come nearest to balance begin the search.
-        balance = np.zeros(0)
+        balance: Array = np.zeros(0)
         if m:
             J_c = self.constraint_jacobian(x, t, p=p)[rows]
             balance = np.linalg.lstsq(J_c.T, lacking(x) / scale, rcond=RANK)[0]
@@ -271,27 +269,3 @@ class ClosedDynamics:
                 raise UnknownNameError("joint with freedoms of its own", name, known)
             places += range(known[name].v_slice.start, known[name].v_slice.stop)
         return sorted(set(places))
-
-    if TYPE_CHECKING:
-        closures: Any
-        freedom_names: Any
-        independent: Any
-        joints: Any
-        parameter_names: Any
-        nominal_parameters: Any
-        _acting: Any
-        _derivative: Any
-        _own: Any
-        _labels: Any
-        _place_rows: Any
-        _run: Any
-        _refuse: Any
-        _say_rigid: Any
-        assemble: Any
-        check_closures: Any
-        closure_error: Any
-        constraint_forces: Any
-        constraint_jacobian: Any
-
-        def function(self, name: str, *optional: str, **static: Any) -> CompiledFunction:
-            """The compiled function behind a method."""

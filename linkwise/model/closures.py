@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.algorithms.closed_system import ConstraintForces, Impulse
 from linkwise.errors import ClosureError, InputError, ModelWarning
-from linkwise.model.base import Methods
+from linkwise.model.base import ByName, Methods
 from linkwise.model.roots import nearest_root
 from linkwise.targets import check_on_host
 
@@ -42,44 +42,20 @@ class Closures(Methods):
     operational inertias and energies say nothing of closures.
     """
 
-    def closure_error(
-        self,
-        q: ArrayLike,
-        t: ArrayLike | None = None,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    def closure_error(self, q: ArrayLike, t: ArrayLike | None = None, **others: Unpack[ByName]) -> Array:
         """e(q, t): the residuals of all equations between places, in m or pure numbers; zero where all is closed.
 
         The equations ``turn …`` and ``tilt …`` of a closure are the parts of 2 sin(θ/2) n, where frames or axes that
         should agree are turned by θ about n: θ n while it is small, of length 2 at half a turn, and zero nowhere else.
         """
-        return self._run("closure_error", q, t=t, p=p, out=out, threads=threads)
+        return self._run("closure_error", q, t=t, others=others)
 
-    def closure_rate(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        t: ArrayLike | None = None,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    def closure_rate(self, q: ArrayLike, v: ArrayLike, t: ArrayLike | None = None, **others: Unpack[ByName]) -> Array:
         """ė = J_c v + ∂e/∂t (..., m); for equations between rates, their residual. Zero on a motion that obeys."""
-        return self._run("closure_rate", q, v, t=t, p=p, out=out, threads=threads)
+        return self._run("closure_rate", q, v, t=t, others=others)
 
     def constraint_jacobian(
-        self,
-        q: ArrayLike,
-        t: ArrayLike | None = None,
-        *,
-        v: ArrayLike | None = None,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, t: ArrayLike | None = None, *, v: ArrayLike | None = None, **others: Unpack[ByName]
     ) -> Array:
         """J_c (..., m, nv): the rates of all equations are J_c v, and what their multipliers do to the joints is J_c*λ.
 
@@ -92,20 +68,13 @@ class Closures(Methods):
             out: array to fill.
             threads: threads to split a batch over.
         """
-        return self._run("constraint_jacobian", q, t=t, at_v=v, p=p, out=out, threads=threads)
+        return self._run("constraint_jacobian", q, t=t, v=v, others=others)
 
     def constraint_bias(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        t: ArrayLike | None = None,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, v: ArrayLike, t: ArrayLike | None = None, **others: Unpack[ByName]
     ) -> Array:
         """The part of ë without v̇ (..., m): a motion obeys where J_c v̇ + bias = 0."""
-        return self._run("constraint_bias", q, v, t=t, p=p, out=out, threads=threads)
+        return self._run("constraint_bias", q, v, t=t, others=others)
 
     def constraint_forces(
         self,
@@ -133,36 +102,21 @@ class Closures(Methods):
         return ConstraintForces._make(forces)
 
     def project_velocity(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        t: ArrayLike | None = None,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, v: ArrayLike, t: ArrayLike | None = None, **others: Unpack[ByName]
     ) -> Array:
         """The velocity (..., nv) nearest to v that obeys all closures: v - 𝓜⁻¹J_c*Λ⁺ė, nearest in kinetic energy.
 
         Where an equation between rates is not linear in them, one step of Newton's method towards it.
         """
-        return self._run("project_velocity", q, v, t=t, p=p, out=out, threads=threads)
+        return self._run("project_velocity", q, v, t=t, others=others)
 
-    def project_configuration(
-        self,
-        q: ArrayLike,
-        t: ArrayLike | None = None,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    def project_configuration(self, q: ArrayLike, t: ArrayLike | None = None, **others: Unpack[ByName]) -> Array:
         """One step (..., nq) from q towards where all is closed, compiled: q ⊕ -𝓜⁻¹J_c*Λ⁺e.
 
         For states that are nearly closed, as during simulation: the error after it is about the square of that before.
         :meth:`assemble` starts from anywhere.
         """
-        return self._run("project_configuration", q, t=t, p=p, out=out, threads=threads)
+        return self._run("project_configuration", q, t=t, others=others)
 
     def impulse(
         self,
@@ -383,9 +337,6 @@ class Closures(Methods):
 
     # What the rest of the model gives.
     if TYPE_CHECKING:
-        nq: int
-        nv: int
-        closures: Any
 
         def freedoms(self, q: ArrayLike, t: ArrayLike | None = None, *, tol: float = 1e-6, p: Any = None) -> Freedoms:
             """Count them."""

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.mechanism.mechanism import Mechanism
 from linkwise.model.base import Methods
 
 Array = NDArray[Any]
 
 
-class ConfigurationSpace(Methods, Mechanism):
+class ConfigurationSpace(Methods):
     """The space of q, which is flat only where all joints are."""
 
     def neutral(self) -> Array:

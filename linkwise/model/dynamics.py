@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.errors import InputError
-from linkwise.model.base import Methods
+from linkwise.model.base import ByName, Methods
 from linkwise.targets import check_on_host
 
 Array = NDArray[Any]
@@ -72,9 +72,7 @@ class Dynamics(Methods):
         f_ext: ArrayLike | None = None,
         *,
         t: ArrayLike | None = None,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        **others: Unpack[ByName],
     ) -> Array:
         """Accelerations v̇ (..., nv) that joint forces cause, in rad/s² and m/s²: 𝓜(q) v̇ = τ - c(q, v) + Σ J* f_ext.
 
@@ -99,123 +97,60 @@ class Dynamics(Methods):
             out: array to fill.
             threads: threads to split a batch over.
         """
-        return self._run("forward_dynamics", q, v, tau, f_ext=f_ext, t=t, p=p, out=out, threads=threads)
+        return self._run("forward_dynamics", q, v, tau, f_ext=f_ext, t=t, others=others)
 
-    def mass_matrix(
-        self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
-    ) -> Array:
+    def mass_matrix(self, q: ArrayLike, **others: Unpack[ByName]) -> Array:
         """𝓜(q), (..., nv, nv), symmetric, armature on its diagonal; kg m² between turns, kg between slides."""
-        return self._run("mass_matrix", q, p=p, out=out, threads=threads)
+        return self._run("mass_matrix", q, others=others)
 
-    def mass_product(
-        self,
-        q: ArrayLike,
-        x: ArrayLike,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    def mass_product(self, q: ArrayLike, x: ArrayLike, **others: Unpack[ByName]) -> Array:
         """𝓜(q) x (..., nv) for x (..., nv), in O(n), without the matrix."""
-        return self._run("mass_product", q, x, p=p, out=out, threads=threads)
+        return self._run("mass_product", q, x, others=others)
 
-    def mass_solve(
-        self,
-        q: ArrayLike,
-        x: ArrayLike,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    def mass_solve(self, q: ArrayLike, x: ArrayLike, **others: Unpack[ByName]) -> Array:
         """𝓜(q)⁻¹ x (..., nv) for x (..., nv), in O(n), without a matrix."""
-        return self._run("mass_solve", q, x, p=p, out=out, threads=threads)
+        return self._run("mass_solve", q, x, others=others)
 
-    def external_force(
-        self,
-        q: ArrayLike,
-        f_ext: ArrayLike,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    def external_force(self, q: ArrayLike, f_ext: ArrayLike, **others: Unpack[ByName]) -> Array:
         """J*f (..., nv): the joint forces that external forces (..., n_bodies, 6), in body frames, amount to."""
-        return self._run("external_force", q, f_ext, p=p, out=out, threads=threads)
+        return self._run("external_force", q, f_ext, others=others)
 
     def force_at(
-        self,
-        q: ArrayLike,
-        force: ArrayLike,
-        body: str,
-        *,
-        node: str | int | None = None,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, force: ArrayLike, body: str, *, node: str | int | None = None, **others: Unpack[ByName]
     ) -> Array:
         """J*f (..., nv): what a force [moment, force] (..., 6) at a body, frame or node amounts to at the freedoms.
 
         It acts at the place's origin and is given in the place's own axes, which for a node of a flexible body move and
         turn with the deformation. Add it to ``tau``, or take it from the result of the inverse dynamics.
         """
-        return self._run("force_at", q, force, p=p, out=out, threads=threads, **self._at(body, node))
+        return self._run("force_at", q, force, others=others, **self._at(body, node))
 
     def joint_wrenches(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        vdot: ArrayLike,
-        f_ext: ArrayLike | None = None,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, v: ArrayLike, vdot: ArrayLike, f_ext: ArrayLike | None = None, **others: Unpack[ByName]
     ) -> Array:
         """[moment, force] (..., n_bodies, 6) that goes through each joint on its body, at its origin, in its axes.
 
         In N m and N. All six components, of which the joint forces τ are those along the joint's own axes (less what
         its rotor takes). The arguments are those of :meth:`inverse_dynamics`.
         """
-        return self._run("joint_wrenches", q, v, vdot, f_ext=f_ext, p=p, out=out, threads=threads)
+        return self._run("joint_wrenches", q, v, vdot, f_ext=f_ext, others=others)
 
-    def mass_matrix_inverse(
-        self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
-    ) -> Array:
+    def mass_matrix_inverse(self, q: ArrayLike, **others: Unpack[ByName]) -> Array:
         """𝓜(q)⁻¹, (..., nv, nv), without inverting a matrix."""
-        return self._run("mass_matrix_inverse", q, p=p, out=out, threads=threads)
+        return self._run("mass_matrix_inverse", q, others=others)
 
-    def bias_force(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        f_ext: ArrayLike | None = None,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    def bias_force(self, q: ArrayLike, v: ArrayLike, f_ext: ArrayLike | None = None, **others: Unpack[ByName]) -> Array:
         """c(q, v), (..., nv): velocity-dependent and gravity forces, less external ones; what v̇ = 0 takes."""
-        return self._run("bias_force", q, v, f_ext=f_ext, p=p, out=out, threads=threads)
+        return self._run("bias_force", q, v, f_ext=f_ext, others=others)
 
-    def gravity_force(
-        self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
-    ) -> Array:
+    def gravity_force(self, q: ArrayLike, **others: Unpack[ByName]) -> Array:
         """g(q) = ∂U/∂q, (..., nv): the joint forces that hold the mechanism still."""
-        return self._run("gravity_force", q, p=p, out=out, threads=threads)
+        return self._run("gravity_force", q, others=others)
 
-    def coriolis_matrix(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    def coriolis_matrix(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Array:
         """C(q, v), (..., nv, nv), with C v the velocity-dependent force and 𝓜̇ - 2C skew-symmetric."""
-        return self._run("coriolis_matrix", q, v, p=p, out=out, threads=threads)
+        return self._run("coriolis_matrix", q, v, others=others)
 
+    # What the rest of the model gives.
     if TYPE_CHECKING:
-        closures: Any
         _actuated_forces: Any

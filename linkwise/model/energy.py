@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.model.base import Methods
+from linkwise.model.base import ByName, Methods
 
 Array = NDArray[Any]
 
@@ -14,65 +14,33 @@ Array = NDArray[Any]
 class Energies(Methods):
     """Energy, momentum, mass centre."""
 
-    def kinetic_energy(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Any:
+    def kinetic_energy(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Any:
         """½ v*𝓜v (...), in J."""
-        return self._run("kinetic_energy", q, v, p=p, out=out, threads=threads)
+        return self._run("kinetic_energy", q, v, others=others)
 
-    def potential_energy(
-        self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
-    ) -> Any:
+    def potential_energy(self, q: ArrayLike, **others: Unpack[ByName]) -> Any:
         """Energy of the moving bodies in the field of gravity (...), in J; zero with all mass at the world's origin."""
-        return self._run("potential_energy", q, p=p, out=out, threads=threads)
+        return self._run("potential_energy", q, others=others)
 
-    def center_of_mass(
-        self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
-    ) -> Array:
+    def center_of_mass(self, q: ArrayLike, **others: Unpack[ByName]) -> Array:
         """Mass centre of the moving bodies (..., 3) in the world, m; NaN where none has mass."""
-        return self._run("center_of_mass", q, p=p, out=out, threads=threads)
+        return self._run("center_of_mass", q, others=others)
 
-    def momentum(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    def momentum(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Array:
         """Total momentum (..., 6) = [angular about the world's origin; linear], world axes."""
-        return self._run("momentum", q, v, p=p, out=out, threads=threads)
+        return self._run("momentum", q, v, others=others)
 
-    def centroidal_momentum(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    def centroidal_momentum(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Array:
         """Total momentum (..., 6) = [angular about the mass centre; linear], world axes; NaN where nothing has mass."""
-        return self._run("centroidal_momentum", q, v, p=p, out=out, threads=threads)
+        return self._run("centroidal_momentum", q, v, others=others)
 
-    def centroidal_momentum_matrix(
-        self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
-    ) -> Array:
+    def centroidal_momentum_matrix(self, q: ArrayLike, **others: Unpack[ByName]) -> Array:
         """A(q) (..., 6, nv): the centroidal momentum is A v; NaN where nothing has mass."""
-        return self._run("centroidal_momentum_matrix", q, p=p, out=out, threads=threads)
+        return self._run("centroidal_momentum_matrix", q, others=others)
 
-    def centroidal_inertia(
-        self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
-    ) -> Array:
+    def centroidal_inertia(self, q: ArrayLike, **others: Unpack[ByName]) -> Array:
         """Inertia of the whole, frozen in this configuration (..., 6, 6), about the mass centre, world axes.
 
         NaN where nothing has mass.
         """
-        return self._run("centroidal_inertia", q, p=p, out=out, threads=threads)
+        return self._run("centroidal_inertia", q, others=others)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.algorithms.references import REFERENCES, Reference
 from linkwise.errors import InputError
-from linkwise.model.base import Methods
+from linkwise.model.base import ByName, Methods
 
 Array = NDArray[Any]
 
@@ -16,24 +16,13 @@ Array = NDArray[Any]
 class Kinematics(Methods):
     """Poses, velocities, accelerations, Jacobians."""
 
-    def pose(
-        self,
-        q: ArrayLike,
-        body: str,
-        *,
-        node: str | int | None = None,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    def pose(self, q: ArrayLike, body: str, *, node: str | int | None = None, **others: Unpack[ByName]) -> Array:
         """4×4 pose (..., 4, 4) of a body or frame in the world, or of a ``node`` of a flexible body."""
-        return self._run("pose", q, p=p, out=out, threads=threads, **self._at(body, node))
+        return self._run("pose", q, others=others, **self._at(body, node))
 
-    def poses(
-        self, q: ArrayLike, *, p: ArrayLike | None = None, out: Array | None = None, threads: int | None = None
-    ) -> Array:
+    def poses(self, q: ArrayLike, **others: Unpack[ByName]) -> Array:
         """4×4 poses (..., n_bodies, 4, 4) of all moving bodies, in the order of ``model.bodies``."""
-        return self._run("poses", q, p=p, out=out, threads=threads)
+        return self._run("poses", q, others=others)
 
     def velocity(
         self,
@@ -43,9 +32,7 @@ class Kinematics(Methods):
         *,
         node: str | int | None = None,
         reference: Reference = "mixed",
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        **others: Unpack[ByName],
     ) -> Array:
         """[ω; v] (..., 6) of a body, frame or node.
 
@@ -61,7 +48,7 @@ class Kinematics(Methods):
             threads: how many to split a batch over.
         """
         at = self._at(body, node) | _written(reference)
-        return self._run("velocity", q, v, p=p, out=out, threads=threads, **at)
+        return self._run("velocity", q, v, others=others, **at)
 
     def acceleration(
         self,
@@ -72,9 +59,7 @@ class Kinematics(Methods):
         *,
         node: str | int | None = None,
         reference: Reference = "mixed",
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        **others: Unpack[ByName],
     ) -> Array:
         """The rate (..., 6) of the six numbers of :meth:`velocity`; equal to J v̇ + J̇ v. Gravity is no part of it.
 
@@ -99,7 +84,7 @@ class Kinematics(Methods):
             [0.0, 0.0, 0.0]
         """
         at = self._at(body, node) | _written(reference)
-        return self._run("acceleration", q, v, vdot, p=p, out=out, threads=threads, **at)
+        return self._run("acceleration", q, v, vdot, others=others, **at)
 
     def jacobian(
         self,
@@ -109,9 +94,7 @@ class Kinematics(Methods):
         *,
         node: str | int | None = None,
         reference: Reference = "mixed",
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        **others: Unpack[ByName],
     ) -> Array:
         """J (..., 6, nv) with J v = [ω; v] of a body or frame, at its origin or at another point of it.
 
@@ -126,7 +109,7 @@ class Kinematics(Methods):
             threads: threads to split a batch over.
         """
         at = self._at(body, node) | _written(reference)
-        return self._run("jacobian", q, point=point, p=p, out=out, threads=threads, **at)
+        return self._run("jacobian", q, point=point, others=others, **at)
 
     def jacobian_rate(
         self,
@@ -137,25 +120,15 @@ class Kinematics(Methods):
         *,
         node: str | int | None = None,
         reference: Reference = "mixed",
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        **others: Unpack[ByName],
     ) -> Array:
         """dJ/dt (..., 6, nv) of :meth:`jacobian` along a motion with velocity v (..., nv); the arguments are its."""
         at = self._at(body, node) | _written(reference)
-        return self._run("jacobian_rate", q, v, point=point, p=p, out=out, threads=threads, **at)
+        return self._run("jacobian_rate", q, v, point=point, others=others, **at)
 
-    def configuration_rate(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    def configuration_rate(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Array:
         """q̇ (..., nq) from v; the two differ for planar, spherical and free joints."""
-        return self._run("configuration_rate", q, v, p=p, out=out, threads=threads)
+        return self._run("configuration_rate", q, v, others=others)
 
 
 def _written(reference: object) -> dict[str, Any]:

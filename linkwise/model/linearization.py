@@ -1,29 +1,46 @@
 """Linearised dynamics of a model: derivatives of first and second order, as matrices and along small changes.
 
-The methods of :class:`linkwise.Model` that are about small changes; see :mod:`linkwise.algorithms.linearized_inverse`.
+Those of a tree are compiled; see :mod:`linkwise.algorithms.linearized_inverse`. With closures, the equations
+𝓜v̇ + c = τ + J_c*λ and J_cv̇ + bias = 0 are differentiated as they stand, and what is left to solve has the same matrix
+again: on numbers, with rank tests, which code without decisions cannot make.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.model.closed_second_order import second_order_closed
-from linkwise.model.second_order import SecondOrderForward, SecondOrderInverse, check_second_order, second_order
+from linkwise.algorithms.linearized_forward import LinearizedForward
+from linkwise.model.base import ByName
+from linkwise.model.closures import Closures
+from linkwise.model.null_space import NullSpace, in_double
+from linkwise.model.second_order import second_order_forward, second_order_inverse
 
 if TYPE_CHECKING:
-    from linkwise.functions.function import CompiledFunction
+    pass
 
 Array = NDArray[Any]
 
 
-class Linearization:
-    """The linearised dynamics of a model, as methods."""
+class ClosedChanges(NamedTuple):
+    """Accelerations and multipliers of a state, and how they change with its q, v and τ (and p), column by column."""
 
-    nq: int
-    nv: int
+    vdot: Array
+    """v̇ (..., nv)."""
+    multipliers: Array
+    """λ (..., m)."""
+    system: NullSpace
+    """What the columns were solved with."""
+    vdot_changes: Array
+    """(..., nv, 3 nv + np)."""
+    multiplier_changes: Array
+    """(..., m, 3 nv + np)."""
+
+
+class Linearization(Closures):
+    """The linearised dynamics of a model, as methods."""
 
     def linearize_inverse(
         self,
@@ -55,9 +72,7 @@ class Linearization:
         """
         if order == 1:
             return self._run("linearize_inverse", q, v, vdot, f_ext=f_ext, p=p, out=out, threads=threads)
-        first, rates = second_order(self, "linearize_inverse", order, (q, v, vdot), f_ext, None, p, out, threads)
-        along_q, along_v, along_vdot = rates
-        return SecondOrderInverse._make((*first, along_q.dq, along_v.dq, along_v.dv, along_vdot.dq))
+        return second_order_inverse(self, order, (q, v, vdot), f_ext, p, out, threads)
 
     def linearize_forward(
         self,
@@ -81,25 +96,20 @@ class Linearization:
         Of a model with closures, the derivatives of the constrained accelerations, right at any rank of J_c along
         changes that keep the closures closed (``dq @ N`` with N of :meth:`freedoms`). What a redundant equation would
         say of changes that open it is left out. Of second order, a
-        :class:`~linkwise.model.closed_second_order.SecondOrderClosed`, which has ``dvdtau`` as well: along
+        :class:`~linkwise.model.second_order.SecondOrderClosed`, which has ``dvdtau`` as well: along
         a motion x(s) = (q, v, τ)(s) that keeps the closures closed, d²v̇/ds² is D²[x', x'] + D x''. A configuration
         where the rank itself changes has no derivatives, and these are then of no use.
         """
-        if self.closures:
-            if order != 1:
-                check_second_order("linearize_forward", order, out)
-                return second_order_closed(self, (q, v, tau), f_ext, t, p, threads)  # type: ignore[arg-type]
-            closed = self._linearized_closed(q, v, tau, f_ext, t, p, threads)
-            if out is None:
-                return closed
-            for target, value in zip(out, closed, strict=True):
-                target[...] = value
-            return type(closed)._make(out)
-        if order == 1:
+        if order != 1:
+            return second_order_forward(self, order, (q, v, tau), f_ext, t, p, out, threads)
+        if not self.closures:
             return self._run("linearize_forward", q, v, tau, f_ext=f_ext, t=t, p=p, out=out, threads=threads)
-        first, rates = second_order(self, "linearize_forward", order, (q, v, tau), f_ext, t, p, out, threads)
-        along_q, along_v, along_tau = rates
-        return SecondOrderForward._make((*first, along_q.dq, along_v.dq, along_v.dv, along_tau.dq))
+        closed, _ = self._linearized(q, v, tau, f_ext, t, p, threads)
+        if out is None:
+            return closed
+        for target, value in zip(out, closed, strict=True):
+            target[...] = value
+        return type(closed)._make(out)
 
     def perturb_inverse(
         self,
@@ -110,15 +120,10 @@ class Linearization:
         dv: ArrayLike,
         dvdot: ArrayLike,
         f_ext: ArrayLike | None = None,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        **others: Unpack[ByName],
     ) -> Array:
         """δτ (..., nv) for small changes dq (tangent), dv and dvdot (..., nv each), in O(n), without a matrix."""
-        changes = (dq, dv, dvdot)
-        result: Array = self._run("perturb_inverse", q, v, vdot, *changes, f_ext=f_ext, p=p, out=out, threads=threads)
-        return result
+        return self._run("perturb_inverse", q, v, vdot, dq, dv, dvdot, f_ext=f_ext, others=others)
 
     def perturb_forward(
         self,
@@ -141,19 +146,77 @@ class Linearization:
         that depend on it.
         """
         if self.closures:
-            lin = self._linearized_closed(q, v, tau, f_ext, t, p, threads)
+            lin, _ = self._linearized(q, v, tau, f_ext, t, p, threads)
             pairs = ((lin.dq, dq), (lin.dv, dv), (lin.dtau, dtau))
             along = sum(np.einsum("...ij,...j->...i", matrix, np.asarray(x)) for matrix, x in pairs)
             if out is None:
                 return np.asarray(along)
             out[...] = along
             return out
-        changes = (dq, dv, dtau)
-        given = {"f_ext": f_ext, "t": t, "p": p}
-        result: Array = self._run("perturb_forward", q, v, tau, *changes, **given, out=out, threads=threads)
-        return result
+        given = (q, v, tau, dq, dv, dtau)
+        return self._run("perturb_forward", *given, f_ext=f_ext, t=t, p=p, out=out, threads=threads)
 
-    def _by_parameters(self, q: Array, v: Array, vdot: Array, p: Any) -> Array:
+    def _linearized(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        f_ext: Any,
+        t: Any,
+        p: Any,
+        threads: int | None,
+        *,
+        by_p: bool = False,
+    ) -> tuple[LinearizedForward, Array]:
+        """The derivatives of v̇ by the state, and ∂v̇/∂p (..., nv, np), without columns where it is not asked for."""
+        n = self.nv
+        if not self.closures:
+            lin: Any = self._run("linearize_forward", q, v, tau, f_ext=f_ext, t=t, p=p, threads=threads)
+            if by_p and self._parameter_count:
+                return lin, -lin.dtau @ self._by_parameters(q, v, lin.vdot, p)
+            return lin, lin.dtau[..., :0]
+        dtype, (q, v, tau, f_ext, t, p) = in_double(q, v, tau, f_ext, t, p)
+        changes = self._closed_changes(q, v, tau, f_ext, t, p, threads, by_p=by_p)
+        vdot, x = (a.astype(dtype, copy=False) for a in (changes.vdot, changes.vdot_changes))
+        return LinearizedForward(vdot, x[..., :n], x[..., n : 2 * n], x[..., 2 * n : 3 * n]), x[..., 3 * n :]
+
+    def _closed_changes(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        f_ext: Any,
+        t: Any,
+        p: Any,
+        threads: int | None,
+        *,
+        by_p: bool = False,
+    ) -> ClosedChanges:
+        """Implicit differentiation of 𝓜v̇ + c = τ + J_c*λ and J_c v̇ + bias = 0, with λ of least norm."""
+        multipliers = self.constraint_forces(q, v, tau, f_ext, t, p=p, threads=threads).multipliers
+        vdot = self._run("forward_dynamics", q, v, tau, f_ext=f_ext, t=t, p=p, threads=threads)
+        lin: Any = self._run("linearize_inverse", q, v, vdot, f_ext=f_ext, p=p, threads=threads)
+        J_c = self.constraint_jacobian(q, t, v=v, p=p, threads=threads)
+        names = ("q", "v", "p") if by_p and self._parameter_count else ("q", "v")
+        held = [self._derivative("held", name, q, v, vdot, multipliers, t=t, p=p) for name in names]
+        of_tree = [lin.dq, lin.dv, *(self._by_parameters(q, v, vdot, p) for _ in names[2:])]
+        columns = [by.efforts - own for by, own in zip(held, of_tree, strict=True)]
+        missing = [-by.accelerations for by in held]
+        columns.insert(2, np.broadcast_to(np.eye(self.nv), lin.dq.shape))
+        missing.insert(2, np.zeros_like(missing[0]))
+        f, gamma = np.concatenate(columns, axis=-1), np.concatenate(missing, axis=-1)
+        system = NullSpace(lin.dvdot, np.broadcast_to(J_c, (*gamma.shape[:-1], self.nv)))
+        return ClosedChanges(vdot, multipliers, system, *system.solve(f, gamma))
+
+    def _derivative(self, name: str, by: str, *arrays: Any, t: Any, p: Any) -> Any:
+        """∂/∂(an input) of a function of the catalogue."""
+        function = self.function(name) if t is None else self.function(name, "t")
+        given = [*arrays, *([] if t is None else [t])]
+        if self._parameter_count:
+            given.append(self.nominal_parameters if p is None else p)
+        return function.jacobian(by).general(*given)
+
+    def _by_parameters(self, q: Any, v: Any, vdot: Array, p: Any) -> Array:
         """∂τ/∂p (..., nv, np)."""
         jacobian = self.function("inverse_dynamics").jacobian("p")
         result: Array = jacobian.general(q, v, vdot, self.nominal_parameters if p is None else p)
@@ -162,13 +225,3 @@ class Linearization:
     @property
     def _parameter_count(self) -> int:
         return len(self.nominal_parameters)
-
-    # What the rest of the model gives.
-    if TYPE_CHECKING:
-        closures: Any
-        nominal_parameters: Any
-        _linearized_closed: Any
-        _run: Any
-
-        def function(self, name: str, *optional: str, **static: Any) -> CompiledFunction:
-            """The compiled function behind a method."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwise.algorithms.catalogue import Trees, input_shape, link_start
+from linkwise.algorithms.catalogue import INPUTS, Trees
 from linkwise.algorithms.closed_catalogue import EVERY
 from linkwise.algorithms.closure_solvers import BY_NUMBERS
 from linkwise.errors import UnknownNameError
@@ -43,8 +43,8 @@ def made(model: Model, name: str, optional: tuple[str, ...], static: dict[str, A
         return np.empty(text.empty, object) if isinstance(result, list) and not result else result
 
     doc = getattr(getattr(type(model), name, None), "__doc__", None) or ""
-    inputs = [(n, input_shape(model, n)) for n in names]
-    charts = {n: model.chart for n in names if link_start(n) == "q"}
+    inputs = [(n, INPUTS[n].shape(model)) for n in names]
+    charts = {n: model.chart for n in names if INPUTS[n].divided == "q"}
     if model.closure_solver in BY_NUMBERS and model.closures and name in ANSWERED_BY_SOLVERS:
         from linkwise.model.state_by_state import solved_by_numbers
 

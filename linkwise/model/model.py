@@ -19,14 +19,10 @@ from linkwise.functions.function import Chart, CompiledFunction
 from linkwise.mechanism.builder import Builder
 from linkwise.mechanism.closures.reach import share_of_work
 from linkwise.mechanism.dh import add_dh_chain
-from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.parameters import Parameter, check_names, parameters
 from linkwise.mechanism.pieces import Named
 from linkwise.memoized import cached_property, once
-from linkwise.model.closed_dynamics import ClosedDynamics
-from linkwise.model.closed_linearization import ClosedLinearization
-from linkwise.model.closures import Closures
-from linkwise.model.configuration_space import ConfigurationSpace
+from linkwise.model.base import ByName, by_name
 from linkwise.model.dynamics import Dynamics
 from linkwise.model.editing import Editing
 from linkwise.model.energy import Energies
@@ -34,14 +30,10 @@ from linkwise.model.files import Files
 from linkwise.model.formulas import with_formulas
 from linkwise.model.inverse_kinematics import InverseKinematics
 from linkwise.model.kinematics import Kinematics
-from linkwise.model.linearization import Linearization
 from linkwise.model.making import install, made
 from linkwise.model.memory import Memory
 from linkwise.model.operational import Operational
-from linkwise.model.passive_forces import Passive
 from linkwise.model.sensitivity import Sensitivities
-from linkwise.model.state_space import StateSpaces
-from linkwise.model.statics import Statics
 
 if TYPE_CHECKING:
     from linkwise.operators import Operators
@@ -72,23 +64,14 @@ class ModelBuilder(Builder):
 
 @dataclass(frozen=True, eq=True)
 class Model(
-    ConfigurationSpace,
     Dynamics,
     Kinematics,
     InverseKinematics,
     Energies,
     Operational,
-    Closures,
-    ClosedDynamics,
-    ClosedLinearization,
-    Linearization,
-    StateSpaces,
     Sensitivities,
     Editing,
-    Statics,
-    Passive,
     Files,
-    Mechanism,
 ):
     """A mechanism and its dynamics.
 
@@ -282,21 +265,21 @@ class Model(
         self,
         name: str,
         *required: Any,
+        others: ByName | None = None,
         p: Any = None,
         out: Any = None,
         threads: int | None = None,
-        f_ext: Any = None,
-        point: Any = None,
-        t: Any = None,
-        at_v: Any = None,
-        active: Any = None,
-        **static: Any,
+        **more: Any,
     ) -> Array:
+        if others:
+            p, out, threads = by_name(name, others)
         arrays, optional = list(required), []
-        for extra, value in (("f_ext", f_ext), ("point", point), ("t", t), ("v", at_v), ("active", active)):
+        for extra in EVERY[name].optional:
+            value = more.pop(extra, None)
             if value is not None:
                 arrays.append(np.asarray(value) if isinstance(value, (int, float)) else value)
                 optional.append(extra)
+        static = {key: value for key, value in more.items() if value is not None}
         if self.parameter_names:
             arrays.append(self._nominal_beside(arrays) if p is None else p)
         else:

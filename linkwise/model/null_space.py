@@ -18,11 +18,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.algorithms.multipliers import FLOOR
+from linkwise.targets import check_on_host
 
 Array = NDArray[Any]
 
 RANK = 1e-9
 """Singular values below this part of the largest are zero."""
+
+
+def in_double(*arrays: Any) -> tuple[type[np.floating[Any]], list[Any]]:
+    """The precision of results, single where all that is given is, and the arrays in double precision.
+
+    The rank of J_c is not to be seen in single precision.
+    """
+    check_on_host("derivatives of a closed model are computed", *arrays)
+    single = all(getattr(a, "dtype", None) == np.float32 for a in arrays if a is not None)
+    given = [a.astype(float) if single and a is not None else a for a in arrays]
+    return np.float32 if single else np.float64, given
 
 
 class NullSpace:

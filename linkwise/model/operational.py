@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.model.base import Methods
+from linkwise.model.base import ByName, Methods
 
 Array = NDArray[Any]
 
@@ -15,14 +15,7 @@ class Operational(Methods):
     """Operational space and identification."""
 
     def operational_inertia(
-        self,
-        q: ArrayLike,
-        body: str,
-        *,
-        node: str | int | None = None,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, body: str, *, node: str | int | None = None, **others: Unpack[ByName]
     ) -> Array:
         """Λ = (J𝓜⁻¹J*)⁻¹ (..., 6, 6): the inertia felt at the origin of a body or frame, in world axes.
 
@@ -37,31 +30,15 @@ class Operational(Methods):
             out: array to fill.
             threads: threads to split a batch over.
         """
-        return self._run("operational_inertia", q, p=p, out=out, threads=threads, **self._at(body, node))
+        return self._run("operational_inertia", q, others=others, **self._at(body, node))
 
     def operational_admittance(
-        self,
-        q: ArrayLike,
-        body: str,
-        *,
-        node: str | int | None = None,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
+        self, q: ArrayLike, body: str, *, node: str | int | None = None, **others: Unpack[ByName]
     ) -> Array:
         """Λ⁻¹ = J𝓜⁻¹J* (..., 6, 6): how a unit force at a place accelerates it; see :meth:`operational_inertia`."""
-        return self._run("operational_admittance", q, p=p, out=out, threads=threads, **self._at(body, node))
+        return self._run("operational_admittance", q, others=others, **self._at(body, node))
 
-    def regressor(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        vdot: ArrayLike,
-        *,
-        p: ArrayLike | None = None,
-        out: Array | None = None,
-        threads: int | None = None,
-    ) -> Array:
+    def regressor(self, q: ArrayLike, v: ArrayLike, vdot: ArrayLike, **others: Unpack[ByName]) -> Array:
         """Y (..., nv, 10 n_bodies): inverse dynamics is Y π with π = :attr:`inertial_parameters` (armature aside).
 
         Args:
@@ -72,4 +49,4 @@ class Operational(Methods):
             out: array to fill.
             threads: threads to split a batch over.
         """
-        return self._run("regressor", q, v, vdot, p=p, out=out, threads=threads)
+        return self._run("regressor", q, v, vdot, others=others)

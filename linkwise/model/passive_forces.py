@@ -188,9 +188,19 @@ class Acting:
         text: ``text(q, v, x, t, p)`` over any scalar, to an :class:`ActingForces`.
         x: states of what acts (nx), about which it is linearised.
         n_parameters: numbers in p, those of the model first.
+        by_clock: whether something follows a table over time.
     """
 
-    def __init__(self, model: Model, text: Callable[..., ActingForces], x: Array, n_parameters: int) -> None:
+    def __init__(
+        self,
+        model: Model,
+        text: Callable[..., ActingForces],
+        x: Array,
+        n_parameters: int,
+        *,
+        by_clock: bool = False,
+    ) -> None:
+        self.by_clock = by_clock
         self.model, self.x, self.nx = model, x, len(x)
         self.t: Any = 0.0
         self.p: Any = None
@@ -215,6 +225,8 @@ class Acting:
         """Whether forces or rates change with the time."""
         place = [name for name, _ in self.inputs].index("t")
         program = self.function.program
+        if self.by_clock:
+            return True
         if isinstance(program, Block):
             return any(node[0] == "input" and node[1] == place for node in program.nodes)
         name = program.inputs[place].name
@@ -317,8 +329,8 @@ class Passive(Methods):
         model: Model = self  # type: ignore[assignment]  # the whole that this is a part of
         if control is not None:
             above = import_module("linkwise.sim.acting")  # what elements are is known in a layer above
-            made: Acting = above.acting(model, control, rules, p)
-            return made.given(t, p)
+            made: Acting = above.acting(model, control, rules, t, p)
+            return made
         texts = PassiveForces.under(model, rules)
         if not texts.there_are:
             return None
@@ -335,6 +347,3 @@ class Passive(Methods):
         """Of run-time parameters that a control reads as well, those of the model, which come first."""
         size = len(self.nominal_parameters)
         return p if control is None or p is None else np.asarray(p)[..., :size] if size else None
-
-    if TYPE_CHECKING:
-        nominal_parameters: Any

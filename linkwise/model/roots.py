@@ -2,6 +2,11 @@
 
 δq = -J*(JJ* + μ)⁻¹e with μ = c|e|²: near a root these are Gauss and Newton's steps, fast at any rank of J (Yamashita
 and Fukushima 2001), since what a lost row would have to say is not asked. c grows where a step does not help.
+
+Goals within limits are reached by the compiled loop of :mod:`linkwise.kinematics.levenberg` instead, in 1.4 µs a target
+where these steps take 85 (Panda, a thousand at a time). That loop would not do here: its elimination is written out for
+each number of equations (25 freedoms with 60 equations: 6 s before the first answer, against 1.2), and it has no rank
+test.
 """
 
 from __future__ import annotations

@@ -8,11 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.errors import InputError
-from linkwise.model.closed_sensitivity import ClosedMotion
-from linkwise.model.passive_forces import Acting
-from linkwise.model.state_space import checked_dt
-from linkwise.model.tangent_space import TangentSpace
-from linkwise.spatial.runge_kutta import RK4
+from linkwise.model.held_motion import HeldMotion
+from linkwise.model.state_space import StateSpaces, checked_dt
 from linkwise.targets import check_on_host
 
 if TYPE_CHECKING:
@@ -35,10 +32,8 @@ class Sensitivity(NamedTuple):
     dp: Any
 
 
-class Sensitivities(TangentSpace):
+class Sensitivities(StateSpaces):
     """Derivatives of trajectories, as methods."""
-
-    nq: int
 
     def sensitivity(
         self,
@@ -90,73 +85,17 @@ class Sensitivities(TangentSpace):
         v = np.broadcast_to(np.asarray(v0, float), (*batch, n))
         whole = np.zeros((*batch, 2 * n, 2 * n + n_p))
         whole[..., : 2 * n] = np.eye(2 * n)
-        motion: ClosedMotion | None = None
-        if self.closures:
-            motion = ClosedMotion(self, p, threads, acting)  # type: ignore[arg-type]
-            self.check_closures(q, v, p=p)
-            q, v = motion.closed(q, v)
-            whole = motion.closed_change(q, v, whole)
+        motion = HeldMotion("sensitivity", self, p, threads, acting)  # type: ignore[arg-type]
+        motion.refuse_clocks()
+        self.check_closures(q, v, p=p)
+        q, v = motion.closed(q, v)
+        whole = motion.closed_change(q, v, whole)
         qs, vs, changes = [q], [v], [whole]
         for force in forces:
-            held = np.broadcast_to(force, v.shape)
-            if motion is not None:
-                q, v, whole = motion.step(q, v, held, dt, whole)
-            else:
-                q, v, step = self._step(q, v, held, dt, p, threads, acting)
-                whole = step[..., : 2 * n] @ whole
-                whole[..., 2 * n :] += step[..., 3 * n :]
+            q, v, whole = motion.changed(q, v, np.broadcast_to(force, v.shape), dt, whole)
             qs.append(q)
             vs.append(v)
             changes.append(whole)
         stacked = np.stack(changes)
         t = dt * np.arange(len(qs))
         return Sensitivity(t, np.stack(qs), np.stack(vs), stacked[..., : 2 * n], stacked[..., 2 * n :])
-
-    # One step of the classical Runge–Kutta method in the tangent space at its start (Munthe-Kaas), and its derivative.
-    def _step(
-        self, q: Array, v: Array, tau: Array, dt: float, p: Any, threads: int | None, acting: Acting | None
-    ) -> tuple[Array, Array, Array]:
-        """q and v after one step, and their change (..., 2 nv, 3 nv + np) with q, v, τ and p.
-
-        θ is where the step has got to in the tangent space at its start, θ' = v + ½[θ, v] + [θ, [θ, v]]/12 + …
-        """
-        n = self.nv
-        n_p = self._parameter_count
-        batch = v.shape[:-1]
-        eye = np.eye(3 * n + n_p)
-        d_q = np.broadcast_to(eye[:n], (*batch, n, 3 * n + n_p))
-
-        # z = [θ; v] in the first column, its change in the others.
-        def parts(z: Array) -> tuple[Array, Array, Array, Array]:
-            return z[..., :n, 0], z[..., :n, 1:], z[..., n:, 0], z[..., n:, 1:]
-
-        def rates(z: Array) -> Array:
-            theta, d_theta, speed, d_speed = parts(z)
-            here, d_here = self._moved(q, d_q, theta, d_theta)
-            lin = self._linearized_acting(here, speed, tau, acting, p, threads)
-            d_vdot = lin.dq @ d_here + lin.dv @ d_speed + lin.dtau @ eye[2 * n : 3 * n]
-            if n_p:
-                needed = self._by_parameters(here, speed, lin.vdot, p)
-                d_vdot[..., 3 * n :] += lin.dtau @ (
-                    -needed if acting is None else acting.by_parameters(here, speed) - needed
-                )
-            return joined(*self._tangent_rate(theta, d_theta, speed, d_speed), lin.vdot, d_vdot)
-
-        def joined(theta: Array, d_theta: Array, speed: Array, d_speed: Array) -> Array:
-            values = np.concatenate([theta, speed], axis=-1)[..., None]
-            return np.concatenate([values, np.concatenate([d_theta, d_speed], axis=-2)], axis=-1)
-
-        start = joined(np.zeros_like(v), np.zeros_like(d_q), v, np.broadcast_to(eye[n : 2 * n], d_q.shape))
-        theta, d_theta, speed, d_speed = parts(RK4.step(rates, start, dt))
-        there, d_there = self._moved(q, d_q, theta, d_theta)
-        return there, speed, np.concatenate([d_there, d_speed], axis=-2)
-
-    # What the rest of the model gives.
-    if TYPE_CHECKING:
-        closures: Any
-        check_closures: Any
-        _acting: Any
-        _by_parameters: Any
-        _linearized_acting: Any
-        _own: Any
-        _parameter_count: Any

@@ -10,8 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwise.algorithms.linearized_forward import LinearizedForward
 from linkwise.errors import InputError
-from linkwise.model.held_motion import held_motion
+from linkwise.model.held_motion import HeldMotion
+from linkwise.model.null_space import RANK
 from linkwise.model.passive_forces import Acting
+from linkwise.model.rank import basis_of
+from linkwise.model.statics import Statics
 from linkwise.model.tangent_space import TangentSpace
 from linkwise.targets import check_on_host
 
@@ -31,7 +34,7 @@ class StateSpace(NamedTuple):
     B: Any
 
 
-class StateSpaces(TangentSpace):
+class StateSpaces(TangentSpace, Statics):
     """The linearised motion of a model, as methods."""
 
     def state_space(
@@ -60,7 +63,7 @@ class StateSpaces(TangentSpace):
 
         Of a model with closures, x = [ξ; w] has the independent freedoms only: δq = N ξ and w = v[independent], with N
         and ``independent`` of :meth:`freedoms` (for ξ, of the equations between places alone). One state that obeys the
-        closures; with ``dt``, at rest.
+        closures; with ``dt`` and in motion, closures that do not depend on time.
 
         Args:
             q: configuration (..., nq).
@@ -82,32 +85,41 @@ class StateSpaces(TangentSpace):
         acting, p = self._acting(control, rules, t, p), self._own(control, p)
         if dt is not None and acting is not None:
             acting.refuse_memory("state_space over a time step")
+        check_on_host("state_space is computed", q, v, tau, t, p)
         if self.closures:
-            step = None if dt is None else checked_dt(dt)
-            return StateSpace(*self._closed_state_space(q, v, tau, t, p, step, acting))
-        check_on_host("state_space is computed", q, v, tau, p)
+            self.check_closures(self._one(q), v, t, p=p)
         q, v, tau = (np.asarray(x, float) for x in (q, v, tau))
         if dt is not None:
-            return self._held(q, v, tau, checked_dt(dt), p, threads, acting)
-        lin = self._linearized_acting(q, v, tau, acting, p, threads)
-        A, B = self._rates(lin, v)
-        if acting is None or not acting.nx:
-            return StateSpace(A, B)
-        by_q, by_v, by_x = (acting.by(name, q, v) for name in ("q", "v", "x"))
-        by_x_alone = np.concatenate([np.zeros_like(by_x[0]), lin.dtau @ by_x[0]], axis=-2)
-        lower = np.concatenate([by_q[1], by_v[1], by_x[1]], axis=-1)
-        upper = np.concatenate([A, by_x_alone], axis=-1)
-        none = np.zeros((*B.shape[:-2], acting.nx, self.nv))
-        return StateSpace(np.concatenate([upper, lower], axis=-2), np.concatenate([B, none], axis=-2))
+            motion = HeldMotion("state_space over a time step", self, p, threads, acting, t)  # type: ignore[arg-type]
+            A, B = motion.transition(q, v, tau, checked_dt(dt))
+        else:
+            lin, _ = self._linearized_acting(q, v, tau, acting, t, p, threads)
+            A, B = self._rates(lin, v)
+            if acting is not None and acting.nx:
+                A, B = _with_states(A, B, lin, acting, q, v)
+        return StateSpace(*(self._in_independent(A, B, q, v, t, p) if self.closures else (A, B)))
 
     def _linearized_acting(
-        self, q: Array, v: Array, tau: Array, acting: Acting | None, p: Any, threads: int | None
-    ) -> LinearizedForward:
-        """The derivatives of v̇ with all that acts besides τ."""
+        self,
+        q: Array,
+        v: Array,
+        tau: Array,
+        acting: Acting | None,
+        t: Any,
+        p: Any,
+        threads: int | None,
+        *,
+        by_p: bool = False,
+    ) -> tuple[LinearizedForward, Array]:
+        """The derivatives of v̇ with all that acts besides τ, and ∂v̇/∂p, without columns where it is not asked for."""
         if acting is not None:
             tau = tau + acting.force(q, v, threads)
-        lin: LinearizedForward = self.linearize_forward(q, v, tau, p=p, threads=threads)
-        return lin if acting is None else acting.added(lin, q, v)
+        lin, of_p = self._linearized(q, v, tau, None, t, p, threads, by_p=by_p)
+        if acting is None:
+            return lin, of_p
+        if of_p.shape[-1]:
+            of_p = of_p + lin.dtau @ acting.by_parameters(q, v)
+        return acting.added(lin, q, v), of_p
 
     def _rates(self, lin: LinearizedForward, v: Array) -> tuple[Array, Array]:
         """A (..., 2 nv, 2 nv) and B (..., 2 nv, nv) of continuous time, for x = [q; v]."""
@@ -117,36 +129,37 @@ class StateSpaces(TangentSpace):
         A[..., n:, :n], A[..., n:, n:] = lin.dq, lin.dv
         return A, np.concatenate([np.zeros_like(lin.dtau), lin.dtau], axis=-2)
 
-    def _held(
-        self, q: Array, v: Array, tau: Array, dt: float, p: Any, threads: int | None, acting: Acting | None
-    ) -> StateSpace:
-        """The state space of the motion over a time in which τ is held."""
-        vdot = self._linearized_acting(q, v, tau, acting, p, threads).vdot
-        # A state that is not a number must not decide on the steps of the others: a state of rest takes its place.
-        known = (np.isfinite(vdot) & np.isfinite(v)).all(axis=-1, keepdims=True)
-        q = np.where(known, q, self.neutral())
-        v, tau, vdot = (np.where(known, x, 0.0) for x in (v, tau, vdot))
+    def _in_independent(self, A: Array, B: Array, q: Array, v: Array, t: Any, p: Any) -> tuple[Array, Array]:
+        """The same in the independent freedoms: δq = N_q ξ and δv = N w + Gξ, where G keeps the rates obeyed."""
+        n = self.nv
+        J_c = self.constraint_jacobian(q, t, v=v, p=p)
+        N_q, of_q = basis_of(J_c[self._place_rows])
+        N, of_v = basis_of(J_c)
+        turning = self._derivative("closure_rate", "q", q, v, t=t, p=p) @ N_q
+        # G: its rows at the independent freedoms are zero, and J_c G = -∂ė/∂q N_q.
+        chosen = np.zeros((len(of_v), n))
+        chosen[range(len(of_v)), list(of_v)] = 1.0
+        whole = np.concatenate([J_c, chosen])
+        G = np.linalg.lstsq(whole, np.concatenate([-turning, np.zeros((len(of_v), N_q.shape[1]))]), rcond=RANK)[0]
+        more = len(A) - 2 * n
+        from_own = np.block(
+            [
+                [N_q, np.zeros_like(N), np.zeros((n, more))],
+                [G, N, np.zeros((n, more))],
+                [np.zeros((more, N_q.shape[1] + N.shape[1])), np.eye(more)],
+            ]
+        )
+        kept = [*of_q, *(n + i for i in of_v), *range(2 * n, 2 * n + more)]
+        return A[kept] @ from_own, B[kept]
 
-        def rates(q: Array, v: Array) -> tuple[Array, Array]:
-            return self._rates(self._linearized_acting(q, v, tau, acting, p, threads), v)
 
-        def step(q: Array, v: Array, h: float) -> tuple[Array, Array]:
-            there, speed, _ = self._step(q, v, tau, h, p, threads, acting)
-            return there, speed
-
-        change = np.where(known[..., None], held_motion(rates, step, q, v, vdot, dt), np.nan)
-        return StateSpace(change[..., : 2 * self.nv], change[..., 2 * self.nv :])
-
-    # What the rest of the model gives.
-    if TYPE_CHECKING:
-        closures: Any
-        actuation_matrix: Any
-        linearize_forward: Any
-        neutral: Any
-        _acting: Any
-        _closed_state_space: Any
-        _own: Any
-        _step: Any
+def _with_states(A: Array, B: Array, lin: LinearizedForward, acting: Acting, q: Array, v: Array) -> tuple[Array, Array]:
+    """The rates of x = [q; v] and of the states of what acts."""
+    by_q, by_v, by_x = (acting.by(name, q, v) for name in ("q", "v", "x"))
+    upper = np.concatenate([A, np.concatenate([np.zeros_like(by_x[0]), lin.dtau @ by_x[0]], axis=-2)], axis=-1)
+    lower = np.concatenate([by_q[1], by_v[1], by_x[1]], axis=-1)
+    none = np.zeros((*B.shape[:-2], acting.nx, B.shape[-1]))
+    return np.concatenate([upper, lower], axis=-2), np.concatenate([B, none], axis=-2)
 
 
 def checked_dt(dt: object) -> float:

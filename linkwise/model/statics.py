@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.errors import InputError
 from linkwise.mechanism.actuation import JointTransmission
-from linkwise.model.base import Methods
+from linkwise.model.closed_dynamics import ClosedDynamics
+from linkwise.model.configuration_space import ConfigurationSpace
 from linkwise.model.support import support_margin
 
 Array = NDArray[Any]
@@ -27,7 +28,7 @@ class Workspace(NamedTuple):
     """The body's poses (size, 4, 4) there."""
 
 
-class Statics(Methods):
+class Statics(ConfigurationSpace, ClosedDynamics):
     """Joint forces at rest, actuation, workspace."""
 
     def static_force(
@@ -172,16 +173,3 @@ class Statics(Methods):
                 share = 1.0 if joint.mimic is None else joint.mimic.multiplier
                 B[joint.v_slice, k] += share * np.asarray(gear)
         return B
-
-    if TYPE_CHECKING:
-        actuators: Any
-        gravity: Any
-        joint: Any
-        joints: Any
-        bodies: Any
-        closures: Any
-        nv: int
-        passive_force: Any
-        random_configuration: Any
-        assemble: Any
-        _places_in_v: Any

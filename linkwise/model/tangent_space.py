@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.algorithms.tangent import structure_constants
 from linkwise.memoized import cached_property
+from linkwise.model.configuration_space import ConfigurationSpace
 
 Array = NDArray[Any]
 
 
-class TangentSpace:
+class TangentSpace(ConfigurationSpace):
     """The tangent space of a model's configurations, for the methods that need its brackets."""
-
-    nv: int
 
     def _moved(self, q: Array, d_q: Array, theta: Array, d_theta: Array) -> tuple[Array, Array]:
         """q ⊕ θ and its change: exp(-ad θ) δq + [Σ (-ad θ)^k/(k+1)!] δθ."""
@@ -59,8 +58,3 @@ class TangentSpace:
         for row, a, column, constant in zip(i, j, k, c, strict=True):
             matrix[..., row, column] += constant * x[..., a]
         return matrix
-
-    # What the rest of the model gives.
-    if TYPE_CHECKING:
-        _trees: Any
-        integrate: Any

@@ -16,14 +16,14 @@ from linkwise.sim.states import initial_states
 from linkwise.spatial.scalar import Scalar
 
 
-def acting(model: Model, control: Any, rules: JointRules | None, p: Any) -> Acting:
+def acting(model: Model, control: Any, rules: JointRules | None, t: Any, p: Any) -> Acting:
     """Everything that acts besides τ, from the text that simulations integrate; joint limits are left out."""
     elements = as_elements(control)
     for element in elements:
-        if element.nh or element.tables:
+        if element.nh:
             raise InputError(
                 f"{type(element).__name__} has no derivatives by the state",
-                got="a control that is sampled" if element.nh else "a table over time",
+                got="a control that is sampled",
                 allowed="controls that follow from t, q, v, p and states that flow",
                 do="give the law itself, or the value at this time",
             )
@@ -35,4 +35,13 @@ def acting(model: Model, control: Any, rules: JointRules | None, p: Any) -> Acti
         causes = motion.forces_by_cause(t, q, v, x, p).values()
         return ActingForces([sum(own) for own in zip(*causes, strict=True)], motion.element_rates(t, q, v, x, p))
 
-    return Acting(model, text, np.array(initial_states(elements), float), count)
+    made = Acting(model, text, np.array(initial_states(elements), float), motion.np, by_clock=bool(motion.curves))
+    tables = [table for element in elements for table in element.tables]
+    if not tables:
+        return made.given(t, p)
+    # What a table says at this time is read behind the parameters, as in a run.
+    times = np.asarray(0.0 if t is None else t, float)
+    given = np.asarray(model.nominal_parameters if p is None else p, float)
+    batch = np.broadcast_shapes(times.shape, given.shape[:-1])
+    rows = [np.broadcast_to(table.row(times), (*batch, table.width)) for table in tables]
+    return made.given(t, np.concatenate([np.broadcast_to(given, (*batch, count)), *rows], axis=-1))

@@ -21,8 +21,9 @@ from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, per_
 from linkwise.sim.limits import is_linear
 from linkwise.sim.motion import objects
 from linkwise.sim.tables import Table
-from linkwise.sim.targets import Target, at, checked_target, difference, model_force, tables_in, vector
+from linkwise.sim.targets import Target, at, checked_target, errors, model_force, tables_in, vector
 from linkwise.spatial.dual import derivative
+from linkwise.spatial.scalar import within
 
 
 def _direction(value: Any, what: str) -> Any:
@@ -105,8 +106,7 @@ class PD(Element):
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         """Towards the target."""
         model = self.model
-        error = difference(model, q, vector(at(self, self.q, t, x, p), model.nq, "the target q"))
-        rate = [d - a for d, a in zip(vector(at(self, self.v, t, x, p), model.nv, "the target v"), v, strict=True)]
+        error, rate = errors(self, t, q, v, x, p)
         tau = [float(a) * e + float(b) * r for a, e, b, r in zip(self.kp, error, self.kd, rate, strict=True)]
         if not self.gravity:
             return tau
@@ -137,8 +137,7 @@ class ComputedTorque(Element):
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         """What moves the model as wanted."""
         model = self.model
-        error = difference(model, q, vector(at(self, self.q, t, x, p), model.nq, "the target q"))
-        rate = [d - a for d, a in zip(vector(at(self, self.v, t, x, p), model.nv, "the target v"), v, strict=True)]
+        error, rate = errors(self, t, q, v, x, p)
         vdot = [
             a + float(kp) * e + float(kd) * r
             for a, kp, e, kd, r in zip(
@@ -352,9 +351,8 @@ class ReactionWheel(Element):
         return [self.start]
 
     def _torque(self, t: Scalar, q: Vector, v: Vector, p: Vector) -> Scalar:
-        from linkwise.sim.motion import clipped
-
-        return clipped(self.torque(t, q, v, p) if callable(self.torque) else float(self.torque), self.limit)
+        torque = self.torque(t, q, v, p) if callable(self.torque) else float(self.torque)
+        return within(torque, -self.limit, self.limit)
 
     def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector]:
         """Reaction and gyroscopic moment on the body."""

@@ -13,7 +13,7 @@ from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_not_negative, check_positive
 from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, per_joint
-from linkwise.sim.targets import Target, at, checked_target, difference, model_force, tables_in, vector
+from linkwise.sim.targets import Target, checked_target, errors, model_force, tables_in, vector
 from linkwise.spatial.scalar import where
 
 _MOST_PARAMETERS = 1000  # of a law on trial, which is not told how many there will be
@@ -154,7 +154,8 @@ class Controller(Element):
             released = [first, count, 0.0, *state, *queue[:nv], *queue]
             if self.in_python and waiting > 0.5:
                 return released
-        tau, after = self._checked_law(t, q, v, objects_or_floats(state, self.in_python), p)
+        known = objects_or_floats([*state, *x[self.nh :]], self.in_python)
+        tau, after = self._checked_law(t, q, v, known, p)
         line = [*queue[nv:], *tau]
         now = tau if not self.pending else acting if self.late else line[:nv]
         begun = where(count < 0.5, t, first)
@@ -184,16 +185,16 @@ class Sampled(Controller):
         self, model: Model, control: Any, rate: float, *, delay: float = 0.0, python: bool | None = None
     ) -> None:
         if isinstance(control, Element):
-            if control.nx or control.nh or control.tables:
+            if control.nx or control.nh:
                 raise InputError(
-                    "only elements without states and tables can be sampled",
+                    "only elements without states can be sampled",
                     got=repr(control),
                     do="lw.Controller(model, law, state=..., rate=...)",
                 )
-            element = control
+            element, self.tables = control, control.tables
 
             def law(t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Any:
-                return element.force(t, q, v, (), p), ()
+                return element.force(t, q, v, x, p), ()
 
         elif callable(control):
 
@@ -257,8 +258,7 @@ class PID(Controller):
 
     def _law(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> tuple[list[Scalar], list[Scalar]]:
         model = self.model
-        e = difference(model, q, vector(at(self, self.q, t, x, p), model.nq, "the target q"))
-        rate = [d - a for d, a in zip(vector(at(self, self.v, t, x, p), model.nv, "the target v"), v, strict=True)]
+        e, rate = errors(self, t, q, v, x, p)
         tau, change = [], []
         for k in range(model.nv):
             ki, integral = float(self.ki[k]), x[k]

@@ -13,19 +13,15 @@ from linkwise.sim.checks import check_choice
 from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers
 from linkwise.sim.motion import objects
 from linkwise.sim.tables import Table
-from linkwise.sim.targets import own_parameters, tables_in, vector
+from linkwise.sim.targets import checked_target, own_parameters, tables_in, vector
 
 Load = Any  # numbers, a Table, or a function (t, q, v, p)
 
 
 def _checked(load: Load, size: int, what: str) -> Load:
     """A function, or a table; constants that differ between members of a batch are a table of one time."""
-    if isinstance(load, Table):
-        if load.size != size:
-            raise InputError(f"{what} has the wrong length", got=f"a table of {load.size} numbers", allowed=str(size))
-        return load
-    if callable(load):
-        return load
+    if callable(load):  # a table too
+        return checked_target(load, size, what)
     try:
         array = np.asarray(load, float)
     except (TypeError, ValueError):

@@ -248,7 +248,12 @@ def _drive(run: _Run, sensor: Sensor, what: str) -> Array:
             do="lw.Sensors(drives=actuators) with the lw.Actuators of the run",
         )
     drives, place = run.drives, run.drives.actuators.index(actuator)
-    return run.by_sample(lambda t, q, v, x, p: float(drives.forces(t, q, v, x, p)[place]))
+
+    def force(t: float, q: Array, v: Array, x: Array, p: Array) -> float:
+        own = np.concatenate([x[: drives.nx], *(table(t) for table in drives.tables)])
+        return float(drives.forces(t, q, v, own, p)[place])
+
+    return run.by_sample(force)
 
 
 def _times(A: Array, x: Array) -> Array:

@@ -30,7 +30,7 @@ from linkwise.sim.curves import Curve, curves_of
 from linkwise.sim.elements import Element
 from linkwise.sim.limits import AllLimits, Limit, is_linear, limits_of_joints
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.scalar import Scalar, where
+from linkwise.spatial.scalar import Scalar, where, within
 from linkwise.trace.calls import stored
 
 Flat = Sequence[Scalar]
@@ -284,7 +284,8 @@ class Motion:
             for i, value in enumerate(on_modes, body.v_slice.start):
                 passive[i] = passive[i] + value
         if self.rules.effort:
-            active = [clipped(force, limit) for force, limit in zip(active, self.model.effort_limit, strict=True)]
+            limits = (float(limit) for limit in self.model.effort_limit)
+            active = [within(force, -limit, limit) for force, limit in zip(active, limits, strict=True)]
         return active, passive
 
     def checked_force(self, force: Any, element: Element) -> list[Scalar]:
@@ -538,12 +539,3 @@ class Motion:
             for limit in self.limits:
                 total = total + limit.energy(q)
         return total
-
-
-def clipped(value: Scalar, limit: float) -> Scalar:
-    """``value``, at most ``limit`` in size."""
-    limit = float(limit)
-    if not np.isfinite(limit):
-        return value
-    value = where(value > limit, limit, value)
-    return where(value < -limit, -limit, value)

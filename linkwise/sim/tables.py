@@ -185,13 +185,16 @@ class Table:
     def __call__(self, t: ArrayLike) -> Array:
         """The values (..., n) at times (...); with a batch (batch..., ..., n)."""
         times = np.asarray(t, float)
+        row = self.row(times)
+        parts = np.split(row[..., HEAD:], self.degree + 1, axis=-1)
+        return np.asarray(polynomial(parts, (times - row[..., 2])[..., None]))
+
+    def row(self, t: ArrayLike) -> Array:
+        """The rows in force (..., width) at times (...); with a batch (batch..., ..., width)."""
+        times = np.asarray(t, float)
         flat = times.reshape(-1)
-        found = []
-        for own in self.rows():
-            row = own[np.maximum(np.searchsorted(own[:, 0], flat, "right") - 1, 0)]
-            parts = np.split(row[:, HEAD:], self.degree + 1, axis=1)
-            found.append(polynomial(parts, (flat - row[:, 2])[:, None]))
-        return np.stack(found).reshape(*self.batch_shape, *times.shape, self.size)
+        found = [own[np.maximum(np.searchsorted(own[:, 0], flat, "right") - 1, 0)] for own in self.rows()]
+        return np.stack(found).reshape(*self.batch_shape, *times.shape, self.width)
 
 
 def polynomial(parts: Any, s: Any) -> Any:

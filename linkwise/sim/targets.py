@@ -58,6 +58,14 @@ def difference(model: Model, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list
     return list(model.difference(objects(list(q0)), objects(list(q1))))
 
 
+def errors(element: Any, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> tuple[list[Scalar], list[Scalar]]:
+    """How far a state is from an element's targets ``q`` and ``v``: q_d ⊖ q and v_d - v, nv numbers each."""
+    model = element.model
+    e = difference(model, q, vector(at(element, element.q, t, x, p), model.nq, "the target q"))
+    wanted = vector(at(element, element.v, t, x, p), model.nv, "the target v")
+    return e, [d - a for d, a in zip(wanted, v, strict=True)]
+
+
 def model_force(model: Model, function: str, p: Vector, *arguments: Any) -> list[Scalar]:
     """A function of the model, with its own part of p."""
     given = (objects(list(a)) for a in arguments)

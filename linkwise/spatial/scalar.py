@@ -136,6 +136,13 @@ def clip(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
     return minimum(maximum(x, low), high)
 
 
+def within(x: Scalar, low: float, high: float) -> Scalar:
+    """The nearest to x within constant bounds; none is looked at that is infinite."""
+    if math.isfinite(high):
+        x = where(x > high, high, x)
+    return where(x < low, low, x) if math.isfinite(low) else x
+
+
 def quotient(a: Scalar, b: Scalar) -> Scalar:
     """The quotient a / b, by IEEE's rules for floats too: NaN or infinite where Python would raise."""
     if b.__class__ is float and b == 0.0 and isinstance(a, (float, int)):

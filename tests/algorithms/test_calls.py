@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from decimal import Decimal
 from fractions import Fraction
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.algorithms.closed_catalogue import EVERY
 from tests.oracles.eager import Eager
 from tests.random_trees import random_state, random_tree
 
@@ -380,3 +382,21 @@ def test_changed_copies(model: lw.Model, states: Any) -> None:
         model.with_damping(-1.0)
     with wrong("there is no body of this name", lw.UnknownNameError):
         model.with_body("nobody", mass=1.0)
+
+
+# What methods say of themselves.
+def test_signatures_and_words_that_no_function_knows(model: lw.Model) -> None:
+    """Every function of the catalogue shows all its arguments, and refuses others, internal ones too."""
+    every = [name for name in EVERY if hasattr(lw.Model, name)]
+    assert len(every) > 40
+    for name in every:
+        shown = inspect.signature(getattr(lw.Model, name)).parameters
+        assert not any(p.kind is p.VAR_KEYWORD for p in shown.values()), name
+        for by_name in ("out", "threads") if name in ("integrate", "difference") else ("p", "out", "threads"):
+            assert shown[by_name].kind is inspect.Parameter.KEYWORD_ONLY and shown[by_name].default is None, name
+        inputs = [n for n in EVERY[name].inputs if n not in ("q0", "q1")]
+        assert [n for n in shown if n in inputs] == inputs, name
+    q = model.neutral()
+    for wrong in ({"active": q}, {"t": 0.0}, {"body": "a"}, {"thread": 1}):
+        with pytest.raises(TypeError, match=f"mass_matrix.* unexpected keyword argument '{next(iter(wrong))}'"):
+            model.mass_matrix(q, **wrong)

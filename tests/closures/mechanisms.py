@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import linkwise as lw
+from linkwise.algorithms.closed_catalogue import EVERY
 from linkwise.model.state_by_state import SolvedByNumbers
 from tests.random_trees import random_placement, random_tree
 
@@ -26,18 +27,9 @@ class EagerModel(lw.Model):
     def of(cls, model: lw.Model) -> EagerModel:
         return cls(**{f.name: getattr(model, f.name) for f in fields(model)})
 
-    def _run(
-        self,
-        name: str,
-        *required: Any,
-        f_ext: Any = None,
-        point: Any = None,
-        t: Any = None,
-        at_v: Any = None,
-        p: Any = None,
-        **others: Any,
-    ) -> Any:
-        given = {n: x for n, x in (("f_ext", f_ext), ("point", point), ("t", t), ("v", at_v)) if x is not None}
+    def _run(self, name: str, *required: Any, others: Any = None, **more: Any) -> Any:
+        p = {**more, **(others or {})}.get("p")
+        given = {n: more[n] for n in EVERY[name].optional if more.get(n) is not None}
         function = self.function(name, *given)
         arrays = [np.asarray(x, float) for x in (*required, *given.values())]
         if self.parameter_names:

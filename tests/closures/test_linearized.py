@@ -99,3 +99,31 @@ def test_state_space_of_the_independent_freedom_is_that_of_the_formula() -> None
     A, B = model.state_space(0.0 * pattern, 0.0 * pattern, np.zeros(5), dt=0.1)
     w = np.sqrt(k)
     np.testing.assert_allclose(A[0], [np.cosh(0.1 * w), np.sinh(0.1 * w) / w], atol=1e-9)
+
+
+def test_state_space_over_a_time_step_of_a_motion_is_that_of_the_formula() -> None:
+    """φ̈ = k sin φ with its variational equations, by SciPy; the bars are over-constrained."""
+    from scipy.integrate import solve_ivp
+
+    n, dt = 2, 0.3
+    model = samples.four_bar(n)
+    pattern = np.array([1.0, -1.0] * n + [1.0])
+    k = 3 * (3 * n + 1) / (2 * (4 * n + 1)) * 9.81
+
+    def rates(_: float, x: Any) -> Any:
+        slope = k * np.cos(x[0])
+        return [x[1], k * np.sin(x[0]), x[4], x[5], slope * x[2], slope * x[3]]
+
+    end = solve_ivp(rates, (0.0, dt), [0.5, 2.0, 1.0, 0.0, 0.0, 1.0], rtol=1e-12, atol=1e-12).y[:, -1]
+    q, v = 0.5 * pattern, 2.0 * pattern
+    A, B = model.state_space(q, v, np.zeros(5), dt=dt)
+    np.testing.assert_allclose(A, end[2:].reshape(2, 2), rtol=1e-7)
+    # A force that is held adds a constant to φ̈.
+    inertia = model.independent_mass_matrix(q)[0, 0]
+
+    def forced(u: float) -> Any:
+        found = solve_ivp(lambda _, x: [x[1], k * np.sin(x[0]) + u], (0.0, dt), [0.5, 2.0], rtol=1e-12, atol=1e-12)
+        return found.y[:, -1]
+
+    sign = pattern[model.freedoms(q).independent[0]]
+    np.testing.assert_allclose(B, np.outer((forced(1e-4) - forced(-1e-4)) / 2e-4, sign * pattern / inertia), rtol=1e-6)

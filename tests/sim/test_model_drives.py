@@ -127,6 +127,40 @@ def test_ways_to_say_u() -> None:
     assert only.force(0.0, np.zeros(2), np.zeros(2), (), ())[0] == 2.0  # u is held within its range
 
 
+def test_tables_of_u() -> None:
+    """Of any kind and length; sampled, read by sensors, and held at their time where a motion is linearised."""
+    b = _rod(gain=(2.0, 1.0, 0.0))  # the force grows with the length: u has a say in the linear model
+    b.add_sensor(lw.Sensor("force", "actuator_force", "m"))
+    model = b.build()
+    times = np.linspace(0.0, 1.0, 5001)
+    values = np.stack([np.sin(3.0 * times), 0.1 + 0.0 * times], axis=1)
+    wave = lw.Actuators(model, lambda t, q, v, p: [lw.sin(3.0 * t), 0.1])
+    given = {"duration": 1.0, "method": "dop853", "rtol": 1e-10}
+    for tabled in (lw.Table(times, values), lw.Table(times[::50], values[::50], "cubic")):
+        motion = lw.simulate(model, [0, 0], control=lw.Actuators(model, tabled), **given)
+        assert np.allclose(motion.q[-1], lw.simulate(model, [0, 0], control=wave, **given).q[-1], atol=1e-7)
+    table = lw.Actuators(model, values[::10], times=times[::10])
+    motion = lw.simulate(model, [0, 0], control=table, **given)
+    read = lw.Sensors(drives=table).read(motion)["force"][:, 0]
+    assert np.allclose(read, (2.0 + 2.0 * motion.q[:, 0]) * np.sin(3.0 * motion.t), atol=1e-4)
+    one, other = (
+        lw.simulate(model, [0, 0], duration=1.0, control=lw.Sampled(model, control, rate=100.0))
+        for control in (lw.Actuators(model, lw.Table(times, values)), wave)
+    )
+    assert np.allclose(one.q[-1], other.q[-1], atol=1e-6)
+    state = ([0.3, 0.2], [0.1, 0.0], [0.0, 0.0])
+    held = lw.Actuators(model, values[2500])
+    stays = lw.Actuators(model, lw.Table(times, values, "held"))
+    for control in (table, stays):
+        assert np.allclose(
+            model.state_space(*state, control=control, t=0.5).A, model.state_space(*state, control=held).A
+        )
+        with pytest.raises(lw.InputError, match="depends on time"):
+            model.sensitivity(*state[:2], np.zeros((2, 2)), 0.01, control=control)
+    both = model.state_space(*state, control=table, t=np.array([0.0, 0.5])).A
+    assert np.allclose(both[1], model.state_space(*state, control=held).A) and not np.allclose(both[0], both[1])
+
+
 def test_batches_and_readings_of_drives() -> None:
     b = _rod(activation=lw.Activation("filter", 0.1))
     b.add_sensor(lw.Sensor("force", "actuator_force", "m"))
@@ -167,8 +201,8 @@ def test_springs_keep_the_energy(method: str) -> None:
         (lambda model: lw.Actuators(model, {"k": 1.0}), "no actuator"),
         (lambda model: lw.Actuators(model, 0.0, names=["k"]), "no actuator"),
         (lambda model: lw.Actuators(model, [1.0]), "wrong length"),
-        (lambda model: lw.Actuators(model, [[1.0, 2.0]], times=[0.0, 1.0]), "does not fit"),
-        (lambda model: lw.Actuators(model, [[1.0, 2.0]] * 2, times=[1.0, 0.0]), "not possible"),
+        (lambda model: lw.Actuators(model, [[1.0, 2.0]], times=[0.0, 1.0]), "do not fit"),
+        (lambda model: lw.Actuators(model, [[1.0, 2.0]] * 2, times=[1.0, 0.0]), "do not increase"),
     ],
 )
 def test_refusals(make: Any, message: str) -> None:

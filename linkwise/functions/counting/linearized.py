@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from linkwise.algorithms.differentiated import perturbed_forward, perturbed_inverse
 from linkwise.algorithms.linearized_forward import linearized_forward
 from linkwise.algorithms.linearized_inverse import linearized_inverse
-from linkwise.algorithms.perturbed import perturbed_forward, perturbed_inverse
 from linkwise.classics.linearized_registry import LINEARIZED
 from linkwise.functions.counting.dynamics import chain
 from linkwise.joints import Revolute
@@ -18,9 +18,9 @@ from linkwise.trace.counts import Counts, count
 from linkwise.trace.tracer import trace
 
 OWN: dict[int, tuple[Callable[..., Any], int]] = {
-    1: (lambda tree, q, v, x, dq, dv, dx: (perturbed_inverse(tree, q, v, x, dq, dv, dx).dtau,), 6),
+    1: (lambda tree, q, v, x, dq, dv, dx: (perturbed_inverse(tree, q, v, x, dq, dv, dx),), 6),
     2: (lambda tree, q, v, x: linearized_inverse(tree, q, v, x)[1:], 3),
-    5: (lambda tree, q, v, x, dq, dv, dx: (perturbed_forward(tree, q, v, x, dq, dv, dx).dvdot,), 6),
+    5: (lambda tree, q, v, x, dq, dv, dx: (perturbed_forward(tree, q, v, x, dq, dv, dx),), 6),
     6: (lambda tree, q, v, x: linearized_forward(tree, q, v, x)[1:], 3),
 }
 """The library's own way to what an algorithm of 001 computes, and how many vectors it takes (forward: from τ)."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from linkwise.algorithms.catalogue import Columns, Text, Trees, input_shape, link_start
+from linkwise.algorithms.catalogue import INPUTS, Columns, Text, Trees
 from linkwise.algorithms.closed_catalogue import EVERY
 from linkwise.algorithms.mass_columns import of_links
 from linkwise.functions.function import Chart, CompiledFunction
@@ -115,7 +115,7 @@ def _rolling(
 
     def roll(name: str, far: bool = False) -> Program:
         ground = Ground()
-        handles = {n: GlobalInput(n, ArraySpec(n, shape), link_start(n), ground) for n, shape in inputs}
+        handles = {n: GlobalInput(n, ArraySpec(n, shape), INPUTS[n].divided, ground) for n, shape in inputs}
         rates = {n: GlobalInput(f"d{n}", handles[n].spec, handles[n].per_link, ground) for n in handles if n in moving}
         rates = {n: replace(rate, spec=ArraySpec(rate.name, rate.spec.shape)) for n, rate in rates.items()}
         p = RolledTree.whole(ground, handles["p"]) if "p" in handles else None
@@ -154,7 +154,7 @@ def _by_columns(
     charts: Mapping[str, Chart],
 ) -> ColumnsFunction:
     """A matrix through the vector that it makes of another one."""
-    along = [(n, input_shape(model, n)) for n in columns.along]
+    along = [(n, INPUTS[n].shape(model)) for n in columns.along]
 
     def part(suffix: str, function: Callable[..., Any], *more: str) -> RolledFunction:
         taken = [*inputs, *((n, shape) for n, shape in along if n in more)]

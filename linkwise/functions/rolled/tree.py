@@ -221,12 +221,12 @@ class RolledTree:
 
         return FieldVector(self.outward(step, None, keeps=True), "v", (self.nv,))
 
-    def along(self, function: Callable[[Any], Any], at: Any, direction: Any) -> tuple[Any, Any]:
+    def along(self, function: Callable[..., Any], at: Sequence[Any], directions: Sequence[Any]) -> tuple[Any, Any]:
         """Value and tangent, with dual numbers in each link's part."""
         level = new_level()
         self._levels.insert(0, level)
         try:
-            result = function(DualVector(at, direction, level))
+            result = function(*(DualVector(x, d, level) for x, d in zip(at, directions, strict=True)))
         finally:
             self._levels.remove(level)
         return parts_of_result(result, level)

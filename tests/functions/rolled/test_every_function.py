@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.algorithms.catalogue import CATALOGUE, input_shape
+from linkwise.algorithms.catalogue import CATALOGUE, INPUTS
 from linkwise.functions.rolled.function import ManyLinksFunction
 from tests.random_trees import random_tree
 
@@ -22,7 +22,7 @@ def _inputs(model: lw.Model, name: str, rng: np.random.Generator, count: int) ->
         if n in ("q", "q0", "q1"):
             arrays.append(np.array([model.random_configuration(rng) for _ in range(count)]))
         else:
-            arrays.append(rng.normal(size=(count, *input_shape(model, n))))
+            arrays.append(rng.normal(size=(count, *INPUTS[n].shape(model))))
     return arrays
 
 
@@ -30,7 +30,7 @@ def _compare(model: lw.Model, name: str, rng: np.random.Generator, optional: tup
     """The loops against the same text run on plain numbers; several states go through the vector kernel too."""
     static = {"body": model.bodies[-1].name} if _takes_body(name) else {}
     arrays = _inputs(model, name, rng, states)
-    arrays += [rng.normal(size=(states, *input_shape(model, n))) for n in optional]
+    arrays += [rng.normal(size=(states, *INPUTS[n].shape(model))) for n in optional]
     if model.parameter_names:
         p = model.nominal_parameters
         arrays.append(p * rng.uniform(0.9, 1.1, (states, len(p))))
