@@ -15,7 +15,7 @@ GROUPS = {
     "The two together": ("sim", "model", "kinematics", "bridges", "functions"),
     "The program": ("targets", "trace"),
     "The mathematics": ("operators", "classics", "algorithms", "mechanism", "joints", "flexible", "spatial"),
-    "Under everything": ("errors", "memoized", "scalar_protocol"),
+    "Under everything": ("array_types", "errors", "memoized", "scalar_protocol"),
 }
 
 

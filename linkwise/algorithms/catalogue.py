@@ -37,11 +37,11 @@ from linkwise.algorithms.references import Reference
 from linkwise.algorithms.sweeps import Field, each
 from linkwise.algorithms.switched import switched
 from linkwise.errors import InputError
+from linkwise.mechanism.bodies_and_joints import Pose
 from linkwise.mechanism.closures.instances import ClosureInstance
 from linkwise.mechanism.layout import lay_out, placed_at
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.parameters import Values, parameters
-from linkwise.mechanism.pieces import Pose
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property
 from linkwise.spatial.matrices import Mat3

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwise.algorithms.joining import (
+from linkwise.algorithms.joined_segments import (
     Flat,
     Matrix,
     compliance,

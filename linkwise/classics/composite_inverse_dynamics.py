@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from linkwise.algorithms.rigid_motion import combination
 from linkwise.algorithms.sweeps import each, inward, outward
-from linkwise.classics.mass_matrix_composite import composite_inertias
+from linkwise.classics.mass_matrices import composite_inertias
 from linkwise.classics.newton_euler import with_rotors
 from linkwise.classics.terms import Flat, base_acceleration, velocity_terms
 from linkwise.mechanism.tree import Link, Tree

@@ -20,10 +20,7 @@ from linkwise.classics import (
     denoc,
     divide_and_conquer,
     featherstone,
-    innovations,
-    mass_matrix_composite,
-    mass_matrix_direct,
-    mass_matrix_symmetry,
+    mass_matrices,
     newton_euler,
     noc,
     rodriguez,
@@ -107,18 +104,19 @@ ALGORITHMS = Algorithms(
         Algorithm("composite_inverse", "inverse", "000", "29", "n", composite_inverse_dynamics.inverse_dynamics),
         Algorithm("denoc_inverse", "inverse", "002", "31, 32", "n", denoc.inverse_dynamics, needs=("mass",)),
         # mass matrix
-        Algorithm("direct", "mass matrix", "000", "23", "n²", mass_matrix_direct.mass_matrix),
-        Algorithm("symmetry", "mass matrix", "000", "23", "n²", mass_matrix_symmetry.mass_matrix, needs=_TREE),
-        Algorithm("composite", "mass matrix", "000", "24-28", "n²", mass_matrix_composite.mass_matrix, needs=_TREE),
+        Algorithm("direct", "mass matrix", "000", "23", "n²", mass_matrices.direct),
+        Algorithm("symmetry", "mass matrix", "000", "23", "n²", mass_matrices.by_symmetry, needs=_TREE),
+        Algorithm("composite", "mass matrix", "000", "24-28", "n²", mass_matrices.by_composite_bodies, needs=_TREE),
         Algorithm("noc", "mass matrix", "002", "16-20", "n³", noc.mass_matrix, needs=_MASS),
         Algorithm("denoc", "mass matrix", "002", "21-24", "n²", denoc.generalized_inertia, needs=_MASS),
         # forward dynamics, O(n³)
-        Algorithm("direct_cholesky", "forward", "000", "22, 23", "n³", mass_matrix_direct.forward_dynamics),
+        Algorithm("direct_cholesky", "forward", "000", "22, 23", "n³", mass_matrices.forward_direct),
         Algorithm(
-            "symmetry_cholesky", "forward", "000", "22, 23", "n³", mass_matrix_symmetry.forward_dynamics, needs=_TREE
+            "symmetry_cholesky", "forward", "000", "22, 23", "n³", mass_matrices.forward_by_symmetry, needs=_TREE
         ),
         Algorithm(
-            "composite_cholesky", "forward", "000", "22, 28", "n³", mass_matrix_composite.forward_dynamics, needs=_TREE
+            "composite_cholesky", "forward", "000", "22, 28", "n³", mass_matrices.forward_by_composite_bodies,
+            needs=_TREE,
         ),
         Algorithm("noc_cholesky", "forward", "002", "6-20", "n³", noc.forward_dynamics, joints=FIXED_AXES, needs=_MASS),
         Algorithm(
@@ -131,7 +129,9 @@ ALGORITHMS = Algorithms(
             "preconditioned_conjugate_gradient", "forward", "000", "30", "n²",
             conjugate_gradient.forward_dynamics_preconditioned, needs=_TREE,
         ),
-        Algorithm("innovations", "forward", "000", "lemma 6.2", "n²", innovations.forward_dynamics, needs=_TREE),
+        Algorithm(
+            "innovations", "forward", "000", "lemma 6.2", "n²", articulated_body.forward_by_innovations, needs=_TREE
+        ),
         # O(n)
         Algorithm(
             "articulated_body", "forward", "000", "45, 46, 60", "n", articulated_body.forward_dynamics, needs=_TREE

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from linkwise.array_types import FloatArray
 from linkwise.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 BUILT_IN = ("planar_arm", "stanford_arm", "flexible_arm")
 
@@ -89,7 +89,7 @@ def _number(text: str, what: str) -> float:
     return value
 
 
-def numbers(text: str, size: int, what: str) -> Array:
+def numbers(text: str, size: int, what: str) -> FloatArray:
     """So many numbers with commas between them."""
     values = np.array([_number(part, what) for part in text.split(",")])
     if values.size != size:
@@ -97,7 +97,7 @@ def numbers(text: str, size: int, what: str) -> Array:
     return values
 
 
-def configuration(model: Model, text: str, what: str) -> Array:
+def configuration(model: Model, text: str, what: str) -> FloatArray:
     """A configuration: the name of one, ``neutral``, ``random:SEED``, numbers, or ``joint=value`` for some joints."""
     if text in model.configurations:
         return np.array(model.configurations[text])
@@ -113,7 +113,7 @@ def configuration(model: Model, text: str, what: str) -> Array:
     return numbers(text, model.nq, f"{what} (nq = {model.nq})")
 
 
-def per_freedom(model: Model, text: str, what: str) -> Array:
+def per_freedom(model: Model, text: str, what: str) -> FloatArray:
     """Velocities or forces: one number for all, one for each freedom, or ``joint=value`` for some joints."""
     if "=" in text:
         return _by_joint(model, text, np.zeros(model.nv), "v", what)
@@ -122,7 +122,7 @@ def per_freedom(model: Model, text: str, what: str) -> Array:
     return numbers(text, model.nv, f"{what} (nv = {model.nv})")
 
 
-def _by_joint(model: Model, text: str, values: Array, kind: Literal["q", "v"], what: str) -> Array:
+def _by_joint(model: Model, text: str, values: FloatArray, kind: Literal["q", "v"], what: str) -> FloatArray:
     for part in text.split(","):
         name, has_value, value = part.partition("=")
         joint = model.joint(name.strip())

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwise.array_types import FloatArray
 from linkwise.cli.inputs import q_names, v_names
 from linkwise.errors import InputError
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 QUANTITIES = ("q", "v", "vdot", "tau", "energy")
 FILES = (".csv", ".npz")
@@ -30,14 +30,14 @@ FILES = (".csv", ".npz")
 class Table:
     """Times, and for each quantity its names and its numbers (instants, names)."""
 
-    t: Array
-    columns: dict[str, tuple[list[str], Array]] = field(default_factory=dict)
+    t: FloatArray
+    columns: dict[str, tuple[list[str], FloatArray]] = field(default_factory=dict)
 
     def add(self, quantity: str, names: Sequence[str], values: Any) -> None:
         """Put a quantity beside the others."""
         self.columns[quantity] = (list(names), np.asarray(values, float).reshape(len(self.t), len(names)))
 
-    def values(self, quantity: str) -> Array | None:
+    def values(self, quantity: str) -> FloatArray | None:
         """The numbers of a quantity, None if it is not there."""
         return self.columns[quantity][1] if quantity in self.columns else None
 
@@ -130,13 +130,13 @@ def _read_csv(path: str, bare: str | None) -> Table:
     return table
 
 
-def _finite(values: Array, path: str) -> Array:
+def _finite(values: FloatArray, path: str) -> FloatArray:
     if not np.issubdtype(values.dtype, np.number) or not np.isfinite(values).all():
         raise InputError(f"{path} has numbers that are not finite", do="remove the lines with inf or nan")
     return values.astype(float)
 
 
-def in_order(model: Model, table: Table, quantity: str, path: str) -> Array | None:
+def in_order(model: Model, table: Table, quantity: str, path: str) -> FloatArray | None:
     """The numbers of a quantity in the model's own order: by name, or as they stand if the file has no names."""
     if quantity not in table.columns:
         return None

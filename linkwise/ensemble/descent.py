@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.ensemble.search import Found
 from linkwise.functions.function import CompiledFunction
-
-Array = NDArray[Any]
 
 
 def descend(

@@ -13,11 +13,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError
-
-Array = NDArray[Any]
 
 NAMES = ("random", "latin", "sobol", "saltelli")
 DRAWN_TOGETHER = 1024  # members that share a stream of random numbers; part of what a seed means, so never to change

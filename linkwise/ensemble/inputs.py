@@ -9,13 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.ensemble.designs import DRAWN_TOGETHER, Design, Seeds
 from linkwise.errors import InputError
 from linkwise.model.model import Model
-
-Array = NDArray[Any]
 
 STATES = ("q0", "v0", "x0")
 _SPECS = (

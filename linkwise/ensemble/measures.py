@@ -7,14 +7,12 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.model.model import Model
 from linkwise.sim.events import Event
 from linkwise.sim.trajectory import Trajectory
-
-Array = NDArray[Any]
 
 _TIMES = {"last": None, "max": np.nanmax, "min": np.nanmin, "mean": np.nanmean}
 _AXES = ("x", "y", "z", "distance")

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.sim.trajectory import Trajectory
 
-Array = NDArray[Any]
 Measure = Callable[[Trajectory], Any]
 
 CHANNELS = ("q", "v", "x", "vdot", "tau", "energy", "steps")

@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.ensemble.outcomes import FAILED
 from linkwise.ensemble.results import Results
 from linkwise.ensemble.skeleton import skeleton
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.papers.figures import bar_figure, histogram_figure, scatter_figure
 from linkwise.papers.page import Page
-
-Array = NDArray[Any]
 
 _POINTS = 1500  # in a panel of a scatter plot
 _PANELS = 12

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.ensemble.blocks import Task, run_task
 from linkwise.ensemble.outcomes import FAILED, MOMENTS, STATUS, merged, moments_of
 from linkwise.ensemble.statistics import Rate, SobolIndices, rate, sobol_indices
@@ -17,8 +18,6 @@ from linkwise.ensemble.store import AnyStore, Store, StoreError
 from linkwise.ensemble.study import Study
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError, require_extra
 from linkwise.sim.trajectory import Trajectory
-
-Array = NDArray[Any]
 
 _GROUP = 1024  # members whose moments are computed together
 

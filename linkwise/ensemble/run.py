@@ -12,8 +12,8 @@ import numpy as np
 
 from linkwise.ensemble.blocks import SECONDS_HERE, SECONDS_THERE, Template, pilot
 from linkwise.ensemble.driving import Members, drive, missing
+from linkwise.ensemble.held_results import Memory
 from linkwise.ensemble.machine import this_machine, versions
-from linkwise.ensemble.memory import Memory
 from linkwise.ensemble.outcomes import ERROR, STATUS
 from linkwise.ensemble.places import Dask, Here, Place, Pool, WorkerError, refuse_inside_import
 from linkwise.ensemble.results import Results

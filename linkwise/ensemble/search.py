@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.ensemble.designs import Seeds
 from linkwise.ensemble.outcomes import FAILED
 from linkwise.ensemble.run import run_study
@@ -20,7 +21,6 @@ from linkwise.errors import InputError, UnknownNameError, require_extra
 from linkwise.model.model import Model
 from linkwise.sim.progress import Progress
 
-Array = NDArray[Any]
 Together = Literal["mean", "worst"]
 
 _LOST = 1e300  # the cost of a candidate without a result: worse than all others, and still a number

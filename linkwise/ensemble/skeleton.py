@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.ensemble.fingerprint import digest
 from linkwise.sim.trajectory import Trajectory
-
-Array = NDArray[Any]
 
 _FRAMES = 48
 _SIZE = 240.0

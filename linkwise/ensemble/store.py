@@ -24,15 +24,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.ensemble.blocks import Block, Template
 from linkwise.ensemble.fingerprint import digest
-from linkwise.ensemble.memory import FORMAT, Blocks, Memory
+from linkwise.ensemble.held_results import FORMAT, Blocks, Memory
 from linkwise.ensemble.outcomes import STATUS
 from linkwise.errors import InputError, LinkwiseError, require_extra
-
-Array = NDArray[Any]
 
 _MANIFEST, _DATA, _RECORDS = "manifest.json", "data.zarr", "records"
 _UNFINISHED = ".new-"

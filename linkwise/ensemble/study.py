@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.ensemble.designs import NAMES, Design, Seeds, make_design
 from linkwise.ensemble.fingerprint import fingerprint, model_fingerprint
 from linkwise.ensemble.inputs import Inputs
@@ -24,7 +24,6 @@ from linkwise.sim.frozen_elements import frozen_element, frozen_event
 from linkwise.sim.simulate import simulate
 from linkwise.sim.trajectory import Trajectory
 
-Array = NDArray[Any]
 Run = Callable[["Batch"], Any]
 
 _SAMPLES = 101  # where measures look at the motion and no times are asked for

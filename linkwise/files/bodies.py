@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from linkwise.array_types import FloatArray
 from linkwise.errors import InputError
 from linkwise.files.description import JointWritten, LinkWritten
 from linkwise.files.followers import Coordinate, locked_values, resolve
 from linkwise.files.tree import WORLD, Tree
-from linkwise.mechanism.placement import Array, axis_rotation, inverse_pose, pose
+from linkwise.mechanism.placement import axis_rotation, inverse_pose, pose
 
 __all__ = ["Body", "bodies_of", "unused"]
 
@@ -29,7 +30,7 @@ class Body:
     locked: float | None = None
 
     @property
-    def at_rest(self) -> Array:
+    def at_rest(self) -> FloatArray:
         """The link's frame in the parent's, with the joint at its zero position."""
         return self.joint.placement @ inverse_pose(self.joint.joint_frame)
 
@@ -85,7 +86,7 @@ def _body(joint: JointWritten, link: LinkWritten, coordinate: Coordinate) -> Bod
     return Body(link, still, coordinate.locked)
 
 
-def _moved(joint: JointWritten, value: float) -> Array:
+def _moved(joint: JointWritten, value: float) -> FloatArray:
     """The pose of the joint's outer side in its inner side; the value is 0 for joints of more than one coordinate."""
     if value == 0.0:
         return pose()

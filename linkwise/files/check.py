@@ -23,7 +23,7 @@ from linkwise.files.resources import mesh_file
 from linkwise.files.urdf import read_joint, read_link
 from linkwise.files.values import Values
 from linkwise.files.xml import Element, parse
-from linkwise.mechanism.pieces import Part
+from linkwise.mechanism.bodies_and_joints import Part
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model

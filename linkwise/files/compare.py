@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwise.array_types import FloatArray
 from linkwise.files.compare_closures import compare_closures
 from linkwise.files.compare_equipment import compare_equipment
 from linkwise.files.correspondence import Correspondence, shown
-from linkwise.mechanism.pieces import JointInstance
+from linkwise.mechanism.bodies_and_joints import JointInstance
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["Comparison", "compare"]
 
 _NO_LIMIT = 1e30  # what formats write that ask for a number
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @dataclass
@@ -160,7 +159,15 @@ def _compare_bodies(
 
 
 def _compare_axes(
-    a: Model, b: Model, x: JointInstance, y: JointInstance, A: Array, B: Array, size: float, tolerance: float, note: Any
+    a: Model,
+    b: Model,
+    x: JointInstance,
+    y: JointInstance,
+    A: FloatArray,
+    B: FloatArray,
+    size: float,
+    tolerance: float,
+    note: Any,
 ) -> None:
     frames = [X @ np.array(m.bodies[j.index].joint_frame) for m, j, X in ((a, x, A), (b, y, B))]
     for name in ("axis", "axis1", "axis2"):
@@ -205,7 +212,7 @@ def _compare_joints(x: JointInstance, y: JointInstance, tolerance: float, note: 
             note(f"the {what} limit of joint {x.name!r} is {shown(limits[0])} and {shown(limits[1])}")
 
 
-def _inertia(model: Model, k: int, X: Array) -> tuple[float, Array, Array]:
+def _inertia(model: Model, k: int, X: FloatArray) -> tuple[float, FloatArray, FloatArray]:
     """Mass, mass centre and inertia about it, of a body in the world."""
     body = model.bodies[k]
     poses = [X @ np.array(part.placement) for part in body.parts]

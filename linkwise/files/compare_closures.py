@@ -13,8 +13,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.files.correspondence import Correspondence, shown, two_values
 from linkwise.mechanism.closures.base import RelativePose
 from linkwise.mechanism.closures.instances import ClosureInstance
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["compare_closures"]
 
-Array = NDArray[Any]
 
 _SAMPLES = 4
 _TIMES = (0.0, 0.37)

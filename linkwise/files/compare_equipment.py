@@ -12,8 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.files.correspondence import Correspondence, shown, two_values
 from linkwise.mechanism.actuation import (
     SENSOR_KINDS,
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["compare_equipment"]
 
-Array = NDArray[Any]
 Facts = dict[str, Any]
 """What is said of an element: words, or arrays of numbers."""
 

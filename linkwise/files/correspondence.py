@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from linkwise.mechanism.pieces import JointInstance
+from linkwise.array_types import Array
+from linkwise.mechanism.bodies_and_joints import JointInstance
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
-
-Array = NDArray[Any]
 
 
 class Correspondence:

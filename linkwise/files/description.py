@@ -11,9 +11,10 @@ from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
+from linkwise.array_types import FloatArray
 from linkwise.mechanism.actuation import Actuator, Sensor, Spring
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic
-from linkwise.mechanism.placement import Array, pose
+from linkwise.mechanism.placement import pose
 
 __all__ = [
     "ClosureWritten",
@@ -42,7 +43,7 @@ class LinkWritten:
     line: int
     mass: float = 0.0
     com: Vector = (0.0, 0.0, 0.0)
-    inertia: Array = field(default_factory=lambda: np.zeros((3, 3)))
+    inertia: FloatArray = field(default_factory=lambda: np.zeros((3, 3)))
     visuals: tuple[Geometry, ...] = ()
     collisions: tuple[Geometry, ...] = ()
     file: str | None = None
@@ -67,13 +68,13 @@ class JointWritten:
     type: JointType
     parent: str
     child: str
-    placement: Array = field(default_factory=pose)
+    placement: FloatArray = field(default_factory=pose)
     axis: Vector = (1.0, 0.0, 0.0)
     limits: JointLimits | tuple[JointLimits, ...] | None = None
     damping: float | tuple[float, ...] = 0.0
     friction: float | tuple[float, ...] = 0.0
     mimic: Mimic | None = None
-    joint_frame: Array = field(default_factory=pose)
+    joint_frame: FloatArray = field(default_factory=pose)
     axis2: Vector = (0.0, 1.0, 0.0)
     pitch: float = 0.0
     stiffness: float | tuple[float, ...] = 0.0
@@ -116,7 +117,7 @@ class FrameWritten:
     name: str
     line: int
     link: str
-    placement: Array
+    placement: FloatArray
     file: str | None = None
 
 

@@ -13,11 +13,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from linkwise.array_types import FloatArray
 from linkwise.errors import ModelFileError, ModelWarning
 from linkwise.files.bodies import Body
 from linkwise.files.description import LinkWritten
 from linkwise.files.tree import WORLD
-from linkwise.mechanism.placement import Array, pose
+from linkwise.mechanism.placement import pose
 
 __all__ = ["check_inertias"]
 
@@ -68,15 +69,15 @@ def check_inertias(bodies: Sequence[Body], file: str, *, allow_unphysical: bool 
     ]
 
 
-def _moments(inertia: Array) -> tuple[float, float, float]:
+def _moments(inertia: FloatArray) -> tuple[float, float, float]:
     small, middle, large = np.linalg.eigvalsh(inertia)
     return float(small), float(middle), float(large)
 
 
-def _groups(bodies: Sequence[Body]) -> list[list[tuple[Body, Array]]]:
+def _groups(bodies: Sequence[Body]) -> list[list[tuple[Body, FloatArray]]]:
     """The bodies that move as one, each with its pose in the first of them."""
-    groups: list[list[tuple[Body, Array]]] = []
-    place: dict[str, tuple[int, Array]] = {}
+    groups: list[list[tuple[Body, FloatArray]]] = []
+    place: dict[str, tuple[int, FloatArray]] = {}
     for body in bodies:
         if body.joint.type == "fixed" and body.joint.parent in place:
             index, X_parent = place[body.joint.parent]
@@ -89,7 +90,7 @@ def _groups(bodies: Sequence[Body]) -> list[list[tuple[Body, Array]]]:
     return groups
 
 
-def _together(parts: Sequence[tuple[LinkWritten, Array]]) -> tuple[float, Array]:
+def _together(parts: Sequence[tuple[LinkWritten, FloatArray]]) -> tuple[float, FloatArray]:
     """The mass of several links, and their inertia about the common mass centre in the axes of the first."""
     mass = sum(link.mass for link, _ in parts)
     centres = [X[:3, :3] @ link.com + X[:3, 3] for link, X in parts]

@@ -34,6 +34,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, get_args
 
+from linkwise.array_types import FloatArray
 from linkwise.errors import ModelFileError, UnknownNameError
 from linkwise.files.bodies import unused
 from linkwise.files.description import (
@@ -46,7 +47,7 @@ from linkwise.files.description import (
 )
 from linkwise.files.tree import WORLD
 from linkwise.files.yaml import Node, parse_yaml
-from linkwise.mechanism.placement import Array, pose, rotation_rpy
+from linkwise.mechanism.placement import pose, rotation_rpy
 from linkwise.memoized import cached_property
 
 __all__ = ["with_loops"]
@@ -176,8 +177,8 @@ class _SideFile:
 
     # Parts of both.
     def closure(
-        self, name: str, at: Node, a: str, b: str, kind: JointType, X_a: Array | None = None, X_b: Array | None = None,
-        **more: Any,
+        self, name: str, at: Node, a: str, b: str, kind: JointType, X_a: FloatArray | None = None,
+        X_b: FloatArray | None = None, **more: Any,
     ) -> ClosureWritten:  # fmt: skip
         (link_a, frame_a), (link_b, frame_b) = self.place(a, at), self.place(b, at)
         X_a, X_b = (pose() if X is None else X for X in (X_a, X_b))
@@ -187,13 +188,13 @@ class _SideFile:
             )
         )
 
-    def place(self, name: str, at: Node) -> tuple[str, Array]:
+    def place(self, name: str, at: Node) -> tuple[str, FloatArray]:
         """The link of this name, or the child of the joint of this name with the joint's frame on it."""
         self.known("link, frame or joint", name, self.places, at)
         return self.places[name]
 
     @cached_property
-    def places(self) -> dict[str, tuple[str, Array]]:
+    def places(self) -> dict[str, tuple[str, FloatArray]]:
         """By name; links before frames before joints."""
         found = {joint.name: (joint.child, joint.joint_frame) for joint in self.description.joints}
         found |= {frame.name: (frame.link, frame.placement) for frame in self.description.frames}
@@ -216,7 +217,7 @@ class _SideFile:
             self.fail("the type of a loop is not known", node, got=repr(written), allowed=", ".join(_FREE))
         return _FREE[written.lower()]
 
-    def placement(self, node: Node | None) -> Array:
+    def placement(self, node: Node | None) -> FloatArray:
         if node is None:
             return pose()
         parts = self.mapping(node, "a placement", ("xyz", "rpy"))

@@ -24,9 +24,9 @@ from linkwise.files.colours import RGBA, named_colours, urdf_colour
 from linkwise.files.description import Description, JointType, JointWritten, LinkWritten
 from linkwise.files.values import Values, bound, shown
 from linkwise.files.xml import Element
+from linkwise.mechanism.bodies_and_joints import rows
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic
 from linkwise.mechanism.placement import ANGLE_SNAP
-from linkwise.mechanism.poses import rows
 
 __all__ = ["read_joint", "read_link", "read_urdf"]
 

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
+from linkwise.array_types import FloatArray
 from linkwise.errors import ModelFileError
 from linkwise.files.xml import Element
-from linkwise.mechanism.placement import ANGLE_SNAP, Array, pose, rotation_rpy
+from linkwise.mechanism.placement import ANGLE_SNAP, pose, rotation_rpy
 
 __all__ = ["Values", "bound", "shown"]
 
@@ -113,7 +114,7 @@ class Values:
         length = math.sqrt(x * x + y * y + z * z)
         return (x / length + 0.0, y / length + 0.0, z / length + 0.0)
 
-    def origin(self, element: Element, *, of: str) -> Array:
+    def origin(self, element: Element, *, of: str) -> FloatArray:
         """The 4x4 pose in the ``<origin xyz rpy>`` of an element; the identity where there is none."""
         origin = self.child(element, "origin")
         if origin is None:

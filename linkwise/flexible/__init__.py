@@ -9,8 +9,8 @@ from linkwise.flexible.checks import StructureCheck, check
 from linkwise.flexible.choice import Choice
 from linkwise.flexible.frame import Member
 from linkwise.flexible.integrals import ModalIntegrals
+from linkwise.flexible.material import Section
 from linkwise.flexible.reduction import Reduction
-from linkwise.flexible.section import Section
 
 __all__ = [
     "Choice",

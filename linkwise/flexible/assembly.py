@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from linkwise.array_types import FloatArray
 from linkwise.flexible.body import FlexibleBody, FlexibleNode
 from linkwise.flexible.choice import Choice
 from linkwise.flexible.integrals import (
-    Array,
     ModalIntegrals,
     Samples,
     modal_integrals,
@@ -32,7 +32,7 @@ def body_of(
     keep: Sequence[Place],
     *,
     by_kind: ByKind | None = None,
-    shapes: Array | None = None,
+    shapes: FloatArray | None = None,
 ) -> FlexibleBody:
     """Reduce a structure and integrate over it.
 
@@ -64,7 +64,9 @@ def body_of(
     )
 
 
-def _with_mass_matrix(integrals: ModalIntegrals, structure: Structure, root: Place, shapes: Array) -> ModalIntegrals:
+def _with_mass_matrix(
+    integrals: ModalIntegrals, structure: Structure, root: Place, shapes: FloatArray
+) -> ModalIntegrals:
     """What the mass matrix itself says replaces what lumped masses say: the integrals without η."""
     rigid = structure.rigid(root.position)
     inertia = rigid.T @ (structure.M @ rigid)
@@ -88,8 +90,8 @@ def _nodes(
     root: Place,
     chosen: Sequence[Place],
     result: Reduced,
-    second: Array | None,
-    given: dict[object, Array],
+    second: FloatArray | None,
+    given: dict[object, FloatArray],
 ) -> tuple[FlexibleNode, ...]:
     m = result.shapes.shape[1]
     nodes: list[FlexibleNode] = []

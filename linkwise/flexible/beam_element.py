@@ -15,29 +15,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwise.flexible.integrals import Array
-from linkwise.flexible.section import Section
+from linkwise.array_types import FloatArray
+from linkwise.flexible.material import Section
 
 __all__ = ["DOFS", "POINTS", "WEIGHTS", "ElementFields", "element_fields"]
 
 DOFS = 14
 # Four points integrate the sixth powers of the consistent mass and of ∫x Q dm exactly.
 _nodes, _weights = np.polynomial.legendre.leggauss(4)
-POINTS: Array = (_nodes + 1.0) / 2.0
-WEIGHTS: Array = _weights / 2.0
+POINTS: FloatArray = (_nodes + 1.0) / 2.0
+WEIGHTS: FloatArray = _weights / 2.0
 
 
 @dataclass(frozen=True)
 class ElementFields:
     """What the 14 dofs do at the quadrature points, in element axes."""
 
-    displacement: Array
+    displacement: FloatArray
     """(points, 3, 14)"""
-    rotation: Array
+    rotation: FloatArray
     """(points, 3, 14)"""
-    strain: Array
+    strain: FloatArray
     """(points, 6, 14): stretch, shear along y and z, twist, curvature about y and z"""
-    slope: Array
+    slope: FloatArray
     """(3, 2, 14): coefficients of 1, ξ, ξ² in dv/dx and dw/dx"""
 
 
@@ -68,7 +68,7 @@ def element_fields(section: Section, length: float) -> ElementFields:
     return ElementFields(displacement, rotation, strain, slope)
 
 
-def _bending(phi: float, L: float) -> tuple[Array, Array]:
+def _bending(phi: float, L: float) -> tuple[FloatArray, FloatArray]:
     """Deflection and rotation of the section for (v1, θ1, v2, θ2): coefficients of 1, ξ, ξ², ξ³, (4, 4) each."""
     deflection = np.array(
         [
@@ -89,10 +89,10 @@ def _bending(phi: float, L: float) -> tuple[Array, Array]:
     return deflection.T / (1 + phi), angle.T / (1 + phi)
 
 
-def _values(coefficients: Array, x: Array) -> Array:
+def _values(coefficients: FloatArray, x: FloatArray) -> FloatArray:
     return np.vander(x, len(coefficients), increasing=True) @ coefficients
 
 
-def _derivative(coefficients: Array) -> Array:
+def _derivative(coefficients: FloatArray) -> FloatArray:
     degree = np.arange(1, len(coefficients))[:, None]
     return np.vstack([degree * coefficients[1:], np.zeros((1, coefficients.shape[1]))])

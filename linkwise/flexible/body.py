@@ -11,9 +11,10 @@ from typing import Any, Unpack
 import numpy as np
 from scipy import linalg
 
+from linkwise.array_types import FloatArray
 from linkwise.errors import InputError, ModelError, ModelWarning, UnknownNameError
 from linkwise.flexible.choice import BasisChoice, ModeChoice
-from linkwise.flexible.integrals import Array, Frozen, ModalIntegrals
+from linkwise.flexible.integrals import Frozen, ModalIntegrals
 from linkwise.flexible.reduction import Reduction
 from linkwise.flexible.structure import NodeKey
 
@@ -32,13 +33,13 @@ class FlexibleNode(Frozen):
 
     number: int
     name: str | None
-    position: Array
+    position: FloatArray
     """(3,): r⁰"""
-    Gamma: Array
+    Gamma: FloatArray
     """(3, m)"""
-    Lambda: Array
+    Lambda: FloatArray
     """(3, m)"""
-    Q: Array
+    Q: FloatArray
     """(3, m, m), symmetric in the last two"""
 
     @property
@@ -63,9 +64,9 @@ class FlexibleBody(Frozen):
 
     nodes: tuple[FlexibleNode, ...]
     """Kept nodes; the first is the root."""
-    stiffness: Array
+    stiffness: FloatArray
     """K, (m, m)"""
-    damping: Array
+    damping: FloatArray
     """D, (m, m)"""
     integrals: ModalIntegrals
     boundary: str
@@ -100,13 +101,13 @@ class FlexibleBody(Frozen):
         return self.integrals.mass
 
     @property
-    def com(self) -> Array:
+    def com(self) -> FloatArray:
         """The mass centre at rest, from the root, m."""
-        centre: Array = self.integrals.h0 / self.mass
+        centre: FloatArray = self.integrals.h0 / self.mass
         return centre
 
     @property
-    def inertia(self) -> Array:
+    def inertia(self) -> FloatArray:
         """3×3 at rest, about the mass centre, root axes, kg m²."""
         c = self.com
         return self.integrals.J0 - self.mass * (c @ c * np.eye(3) - np.outer(c, c))
@@ -121,24 +122,24 @@ class FlexibleBody(Frozen):
         raise UnknownNameError("node", key, [node.key for node in self.nodes])
 
     @property
-    def frequencies(self) -> Array:
+    def frequencies(self) -> FloatArray:
         """Of the modes, Hz, ascending: with the root free for free modes, with the root held for all others."""
         return self.free_frequencies if self.boundary == "free" else self.held_frequencies
 
     @property
-    def held_frequencies(self) -> Array:
+    def held_frequencies(self) -> FloatArray:
         """With the root held, Hz."""
         return _frequencies(self.stiffness, self.integrals.Me)
 
     @property
-    def free_frequencies(self) -> Array:
+    def free_frequencies(self) -> FloatArray:
         """With the root free to move, Hz: the elastic ones, without the six zeros."""
         M = self.integrals.mass_matrix(np.zeros(self.modes))
         m = self.modes
         follow = M[:m, m:] @ np.linalg.lstsq(M[m:, m:], M[m:, :m], rcond=1e-13)[0]
         return _frequencies(self.stiffness, M[:m, :m] - follow)
 
-    def kinetic_energy(self, eta: Array, eta_dot: Array, V: Array) -> float:
+    def kinetic_energy(self, eta: FloatArray, eta_dot: FloatArray, V: FloatArray) -> float:
         """T(η, η̇, V), J: of modal coordinates η (m) and their rates (m) on a root that moves by V = [ω; v] (6)."""
         x = np.concatenate([eta_dot, V])
         return float(0.5 * x @ self.integrals.mass_matrix(np.asarray(eta, dtype=float)) @ x)
@@ -157,14 +158,14 @@ class FlexibleBody(Frozen):
 
         return in_spinning_modes(self, rate, modes)
 
-    def random_deformation(self, rng: np.random.Generator) -> Array:
+    def random_deformation(self, rng: np.random.Generator) -> FloatArray:
         """Random η (m), uniform; each mode moves no node by more than 2 % of the body's size."""
         reach = max((float(np.linalg.norm(node.position)) for node in self.nodes), default=0.0)
         size = max(reach, float(np.sqrt(np.trace(self.integrals.J0) / self.mass)))
         moved = np.max(
             [np.abs(node.Gamma).max(axis=0) + size * np.abs(node.Lambda).max(axis=0) for node in self.nodes], 0
         )
-        scale: Array = 0.02 * size / np.where(moved > 0.0, moved, np.inf)
+        scale: FloatArray = 0.02 * size / np.where(moved > 0.0, moved, np.inf)
         return scale * rng.uniform(-1.0, 1.0, self.modes)
 
     def check_spin(self, rate: float) -> None:
@@ -429,9 +430,9 @@ class FlexibleBody(Frozen):
         write_body(self, path)
 
 
-def _frequencies(K: Array, M: Array) -> Array:
+def _frequencies(K: FloatArray, M: FloatArray) -> FloatArray:
     if not len(K):
         return np.zeros(0)
     mu = linalg.eigh(M, K, eigvals_only=True)[::-1]
-    hertz: Array = 1.0 / (2 * np.pi * np.sqrt(np.maximum(mu, np.finfo(float).tiny)))
+    hertz: FloatArray = 1.0 / (2 * np.pi * np.sqrt(np.maximum(mu, np.finfo(float).tiny)))
     return hertz

@@ -11,9 +11,9 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from linkwise.array_types import FloatArray
 from linkwise.errors import ModelError, ModelFileError, ModelWarning
 from linkwise.flexible.body import FlexibleBody
-from linkwise.flexible.integrals import Array
 from linkwise.flexible.nodal import nodal_structure
 from linkwise.flexible.solving import Factor, lowest_modes
 from linkwise.flexible.structure import COMPONENTS, NodeKey, Structure
@@ -47,10 +47,10 @@ class StructureCheck:
     """
 
     mass: float
-    com: Array
-    inertia: Array
-    rigid_energy: Array
-    size: Array
+    com: FloatArray
+    inertia: FloatArray
+    rigid_energy: FloatArray
+    size: FloatArray
     free_hz: tuple[float, ...] = ()
 
     def report(self) -> str:
@@ -130,7 +130,7 @@ def _warn(what: str, got: str, do: str) -> None:
     warnings.warn(ModelWarning(what, got=got, do=do), stacklevel=5)
 
 
-def _box(box: Array) -> str:
+def _box(box: FloatArray) -> str:
     return " × ".join(f"{side:.3g}" for side in box)
 
 
@@ -188,14 +188,14 @@ def _check_connected(structure: Structure) -> None:
         )
 
 
-def _check_rigid(structure: Structure) -> Array:
+def _check_rigid(structure: Structure) -> FloatArray:
     """Rigid motions must cost no energy."""
     centre = structure.positions.mean(axis=0)
     rigid = structure.rigid(centre)
     forces = structure.K @ rigid
     energy = np.einsum("na,na->a", rigid, forces)
     scale = np.einsum("na,n,na->a", rigid, np.abs(structure.K.diagonal()), rigid)
-    share: Array = np.abs(energy) / np.maximum(scale, 1e-300)
+    share: FloatArray = np.abs(energy) / np.maximum(scale, 1e-300)
     worst = int(share.argmax())
     if share[worst] > _RIGID:
         dof = int(np.abs(forces[:, worst] * rigid[:, worst]).argmax())

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from linkwise.array_types import FloatArray
 from linkwise.errors import InputError
 from linkwise.flexible.beam_element import DOFS, POINTS, WEIGHTS, element_fields
-from linkwise.flexible.integrals import Array, Samples, pairs
-from linkwise.flexible.material import positive
-from linkwise.flexible.section import Section
+from linkwise.flexible.integrals import Samples, pairs
+from linkwise.flexible.material import Section, positive
 from linkwise.flexible.structure import Indices, Structure, cross_matrix
 
 __all__ = ["FrameStructure", "Member", "frame_structure", "straight_beam"]
@@ -52,11 +52,11 @@ class FrameStructure(Structure):
 
     def __init__(
         self,
-        positions: Array,
+        positions: FloatArray,
         numbers: Sequence[int],
         names: Mapping[str, int],
         ends: Indices,
-        axes: Array,
+        axes: FloatArray,
         sections: Sequence[Section],
     ) -> None:
         n, elements = len(positions), len(ends)
@@ -88,7 +88,7 @@ class FrameStructure(Structure):
         size = 6 * n + 2 * elements
         super().__init__(positions, numbers, names, _assembled(M, self._dofs, size), _assembled(K, self._dofs, size))
 
-    def rigid(self, origin: Array) -> Array:
+    def rigid(self, origin: FloatArray) -> FloatArray:
         """A node turns by ω and moves by v + ω×r; inner dofs rest."""
         n = len(self.positions)
         values = np.zeros((self.size, 6))
@@ -105,7 +105,7 @@ class FrameStructure(Structure):
         """The first three of the node's six."""
         return 6 * node + np.arange(3)
 
-    def stretching(self, shapes: Array) -> Array:
+    def stretching(self, shapes: FloatArray) -> FloatArray:
         """EA ∫(v_i'v_j' + w_i'w_j')dx / L along each member, pulling its ends together."""
         m = shapes.shape[1]
         i, j = pairs(m)
@@ -122,7 +122,7 @@ class FrameStructure(Structure):
             np.add.at(forces, dofs, sign * along[:, :, None] * force[:, None, :])
         return forces
 
-    def samples(self, shapes: Array, second: Array | None) -> Samples:
+    def samples(self, shapes: FloatArray, second: FloatArray | None) -> Samples:
         """Quadrature points; where sections have rotary inertia, four particles in each that have it."""
         dofs = shapes[self._dofs]
         G = np.einsum("egad,edm->egam", self._displacement, dofs)
@@ -139,7 +139,7 @@ class FrameStructure(Structure):
             Q = np.einsum("egad,edp->egap", self._displacement, second[self._dofs]) + self._between_nodes(shapes)
         return _with_sections(x, G, Q, weight, turn, self._offsets(mu))
 
-    def kinds(self, shapes: Array) -> list[str]:
+    def kinds(self, shapes: FloatArray) -> list[str]:
         """Of the modes of a beam along x: "axial", "y", "z" (the deflection) or "twist"."""
         nodal = shapes[: 6 * len(self.positions)].reshape(-1, 6, shapes.shape[1])
         size = np.abs(nodal).max(axis=0)
@@ -147,11 +147,11 @@ class FrameStructure(Structure):
         length = np.ptp(self.positions, axis=0).max()
         return [("axial", "y", "z", "twist")[int(k)] for k in np.vstack([size[:3], length * size[3]]).argmax(axis=0)]
 
-    def _element_slopes(self, shapes: Array) -> Array:
-        slopes: Array = np.einsum("ekbd,edm->ekbm", self._slope, shapes[self._dofs])
+    def _element_slopes(self, shapes: FloatArray) -> FloatArray:
+        slopes: FloatArray = np.einsum("ekbd,edm->ekbm", self._slope, shapes[self._dofs])
         return slopes
 
-    def _between_nodes(self, shapes: Array) -> Array:
+    def _between_nodes(self, shapes: FloatArray) -> FloatArray:
         """How the foreshortening inside an element departs from the straight line between its nodes."""
         m = shapes.shape[1]
         i, j = pairs(m)
@@ -159,10 +159,10 @@ class FrameStructure(Structure):
         power = np.arange(3)[:, None] + np.arange(3) + 1
         kernel = (POINTS[:, None, None] ** power - POINTS[:, None, None]) / power
         inside = self._length[:, None, None, None] * np.einsum("ekbi,gkl,elbj->egij", slope, kernel, slope)
-        along: Array = np.einsum("ea,egp->egap", self._axes[:, 0], inside[:, :, i, j])
+        along: FloatArray = np.einsum("ea,egp->egap", self._axes[:, 0], inside[:, :, i, j])
         return -along
 
-    def _offsets(self, mu: Array) -> Array | None:
+    def _offsets(self, mu: FloatArray) -> FloatArray | None:
         """(elements, 4, 3): particles of a quarter of the mass, ±a along y and ±b along z."""
         rotary = np.array([section.rotary_inertia for section in self._sections])
         if not rotary.any():
@@ -172,7 +172,9 @@ class FrameStructure(Structure):
         return np.stack([a[:, None] * y, -a[:, None] * y, b[:, None] * z, -b[:, None] * z], axis=1)
 
 
-def _with_sections(x: Array, G: Array, Q: Array | None, weight: Array, turn: Array, offsets: Array | None) -> Samples:
+def _with_sections(
+    x: FloatArray, G: FloatArray, Q: FloatArray | None, weight: FloatArray, turn: FloatArray, offsets: FloatArray | None
+) -> Samples:
     """Samples from fields on elements×points, spread over the particles of the sections.
 
     A section turns rigidly by θ: its particles move by θ×ρ + ½θ×(θ×ρ) beyond the axis. The second-order part keeps a
@@ -207,7 +209,7 @@ def _rotary(section: Section) -> list[float]:
     return [sum(section.rotary_inertia), *section.rotary_inertia]
 
 
-def _assembled(blocks: Array, dofs: Indices, size: int) -> sparse.csr_array:
+def _assembled(blocks: FloatArray, dofs: Indices, size: int) -> sparse.csr_array:
     rows = np.broadcast_to(dofs[:, :, None], blocks.shape)
     columns = np.broadcast_to(dofs[:, None, :], blocks.shape)
     # Rounding from turning axes would join families of dofs that do not act on each other.
@@ -283,7 +285,7 @@ def frame_structure(
     return FrameStructure(np.array(points), numbers, names, np.array(ends), np.array(axes), sections)
 
 
-def _axes(span: Array, y: Sequence[float] | None) -> Array:
+def _axes(span: FloatArray, y: Sequence[float] | None) -> FloatArray:
     x = span / np.linalg.norm(span)
     if y is None:
         y = (-1.0, 0.0, 0.0) if abs(x[1]) > 1 - 1e-6 else (0.0, 1.0, 0.0)

@@ -46,10 +46,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from linkwise.array_types import FloatArray
 
 __all__ = [
-    "Array",
+    "FloatArray",
     "Frozen",
     "ModalIntegrals",
     "Samples",
@@ -71,7 +71,7 @@ def pairs(m: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return rows, columns
 
 
-def unpaired(packed: Array, m: int) -> Array:
+def unpaired(packed: FloatArray, m: int) -> FloatArray:
     """Symmetric m×m arrays from their entries i <= j on the last axis."""
     full = np.zeros((*packed.shape[:-1], m, m))
     i, j = pairs(m)
@@ -88,15 +88,15 @@ class Samples:
     the mass matrix of a nodal interpolation (n×n, sparse).
     """
 
-    position: Array
+    position: FloatArray
     """(n, 3)"""
-    shapes: Array
+    shapes: FloatArray
     """(n, 3, m): Γ"""
-    second: Array | None
+    second: FloatArray | None
     """(n, 3, m (m + 1) / 2): Q by `pairs`; None where the source has none."""
     weight: Any
 
-    def weighted(self, field: Array) -> Array:
+    def weighted(self, field: FloatArray) -> FloatArray:
         """W applied to fields of shape (n, ...)."""
         flat = field.reshape(len(field), -1)
         product = self.weight[:, None] * flat if getattr(self.weight, "ndim", 2) == 1 else self.weight @ flat
@@ -107,8 +107,8 @@ class Samples:
 class SecondOrder:
     """The mass integrals of Q: ∫Q dm (3, m, m) and ∫x⁰_a Q_b dm (3, 3, m, m)."""
 
-    mean: Array
-    moment: Array
+    mean: FloatArray
+    moment: FloatArray
 
 
 class Frozen:
@@ -131,49 +131,49 @@ class ModalIntegrals(Frozen):
     """The coefficients of T(η, η̇, V), as the module's text defines them. All arrays are read-only."""
 
     mass: float
-    h0: Array
+    h0: FloatArray
     """(3,): ∫x⁰"""
-    h1: Array
+    h1: FloatArray
     """(3, m): ∫Γ"""
-    S0: Array
+    S0: FloatArray
     """(3, 3): ∫x⁰x⁰*"""
-    X: Array
+    X: FloatArray
     """(3, 3, m): ∫x⁰_a Γ_bi"""
-    J0: Array
+    J0: FloatArray
     """(3, 3)"""
-    J1: Array
+    J1: FloatArray
     """(3, 3, m)"""
-    J2: Array
+    J2: FloatArray
     """(3, 3, m, m), symmetric in the first two and in the last two"""
-    A0: Array
+    A0: FloatArray
     """(3, m)"""
-    A1: Array
+    A1: FloatArray
     """(3, m, m): A(η)[:, i] has Σⱼ A1[:, i, j] ηⱼ; antisymmetric in the last two"""
-    Me: Array
+    Me: FloatArray
     """(m, m)"""
-    a: Array
+    a: FloatArray
     """(3, m, m), symmetric in the last two"""
-    B: Array
+    B: FloatArray
     """(3, 3, m, m), symmetric in the last two"""
 
     @property
-    def h2(self) -> Array:
+    def h2(self) -> FloatArray:
         """(3, m, m): ∫Q = ∂²h/∂η², through which gravity acts on the second order."""
-        second: Array = self.mass * self.a + np.einsum("abij,b->aij", self.B, self.h0)
+        second: FloatArray = self.mass * self.a + np.einsum("abij,b->aij", self.B, self.h0)
         return second
 
     @property
-    def J_second(self) -> Array:
+    def J_second(self) -> FloatArray:
         """(3, 3, m, m): ∂²J/∂η² at rest; with it the stiffness of a body that spins by ω is K - ½ω*J_secondω."""
         D = np.einsum("a,bij->abij", self.h0, self.a) + np.einsum("ac,bcij->abij", self.S0, self.B)
-        second: Array = self.J2 + _inertia(D + D.transpose(1, 0, 2, 3))
+        second: FloatArray = self.J2 + _inertia(D + D.transpose(1, 0, 2, 3))
         return second
 
-    def first_moment(self, eta: Array) -> Array:
+    def first_moment(self, eta: FloatArray) -> FloatArray:
         """h(η)."""
         return self.h0 + self.h1 @ eta + 0.5 * (self.h2 @ eta) @ eta
 
-    def mass_matrix(self, eta: Array) -> Array:
+    def mass_matrix(self, eta: FloatArray) -> FloatArray:
         """The (m+6)×(m+6) matrix of T in the order [η̇; ω; v]: T = ½ x* M(η) x."""
         m, mass, h0, h1, S0, X = len(self.Me), self.mass, self.h0, self.h1, self.S0, self.X
         a_rate, B_rate = self.a @ eta, self.B @ eta
@@ -240,7 +240,7 @@ def modal_integrals(samples: Samples, second: SecondOrder | None = None) -> Moda
     )
 
 
-def _affine(mass: float, h0: Array, S0: Array, second: SecondOrder) -> tuple[Array, Array]:
+def _affine(mass: float, h0: FloatArray, S0: FloatArray, second: SecondOrder) -> tuple[FloatArray, FloatArray]:
     """A + Bx⁰ with the integrals of Q: ∫(a + Bx⁰) = ∫Q and ∫x⁰(a + Bx⁰)* = ∫x⁰Q*; least norm for lines and sheets."""
     size = np.sqrt(max(np.trace(S0) / mass, np.finfo(float).tiny))
     gram = np.block([[np.array([[mass]]), h0[None] / size], [h0[:, None] / size, S0 / size**2]])
@@ -282,12 +282,12 @@ def without_rounding(integrals: ModalIntegrals) -> ModalIntegrals:
     return ModalIntegrals(mass=integrals.mass, **cleaned)
 
 
-def zeroed(values: Array, bound: Any) -> Array:
+def zeroed(values: FloatArray, bound: Any) -> FloatArray:
     """The values with zeros where they are rounding beside the bound (broadcast over the last axes)."""
     return np.where(np.abs(values) <= _ROUNDING * np.asarray(bound), 0.0, values)
 
 
-def _second_order(samples: Samples, one_W: Array, Wx: Array) -> SecondOrder:
+def _second_order(samples: Samples, one_W: FloatArray, Wx: FloatArray) -> SecondOrder:
     m = samples.shapes.shape[2]
     if samples.second is None:
         return SecondOrder(np.zeros((3, m, m)), np.zeros((3, 3, m, m)))
@@ -297,12 +297,12 @@ def _second_order(samples: Samples, one_W: Array, Wx: Array) -> SecondOrder:
     )
 
 
-def _inertia(S: Array) -> Array:
+def _inertia(S: FloatArray) -> FloatArray:
     """tr(S) 1 - S on the first two axes."""
-    inertia: Array = np.multiply.outer(np.eye(3), np.einsum("aa...->...", S)) - S
+    inertia: FloatArray = np.multiply.outer(np.eye(3), np.einsum("aa...->...", S)) - S
     return inertia
 
 
-def _cross(product: Array) -> Array:
+def _cross(product: FloatArray) -> FloatArray:
     """ε_cab X_ab... : the vector of ∫ f × g from ∫ f_a g_b."""
     return np.stack([product[1, 2] - product[2, 1], product[2, 0] - product[0, 2], product[0, 1] - product[1, 0]])

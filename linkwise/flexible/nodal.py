@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from linkwise.array_types import FloatArray
 from linkwise.errors import InputError, ModelError, ModelFileError, UnknownNameError
-from linkwise.flexible.integrals import Array, Samples, SecondOrder
+from linkwise.flexible.integrals import Samples, SecondOrder
 from linkwise.flexible.structure import Indices, NodeKey, Structure, cross_matrix
 from linkwise.memoized import cached_property
 
@@ -43,7 +44,7 @@ class NodalStructure(Structure):
 
     def __init__(
         self,
-        positions: Array,
+        positions: FloatArray,
         numbers: Sequence[int],
         names: Mapping[str, int],
         M: Any,
@@ -56,7 +57,7 @@ class NodalStructure(Structure):
         self.table = table
         self._K_geo = self._checked_geometric(K_geo)
 
-    def rigid(self, origin: Array) -> Array:
+    def rigid(self, origin: FloatArray) -> FloatArray:
         """Displacements v + ω×r, rotations ω."""
         nodal = np.zeros((len(self.positions), 6, 6))
         nodal[:, :3, :3] = -cross_matrix(self.positions - origin)
@@ -80,7 +81,7 @@ class NodalStructure(Structure):
         """Whether M is that of an interpolation or of lumped masses."""
         return self._interpolation is not None or self._is_lumped
 
-    def samples(self, shapes: Array, second: Array | None) -> Samples:
+    def samples(self, shapes: FloatArray, second: FloatArray | None) -> Samples:
         """Nodes, with the mass matrix of the interpolation as weight where there is one, lumped masses elsewhere."""
         if self._interpolation is not None:
             return Samples(self.positions, self._displacements(shapes), None, self._interpolation)
@@ -94,13 +95,13 @@ class NodalStructure(Structure):
             mass = np.concatenate([mass[~used], mass_e])
         return Samples(position, G, None, mass)
 
-    def given_second_order(self, shapes: Array) -> tuple[SecondOrder, Mapping[NodeKey, Array]] | None:
+    def given_second_order(self, shapes: FloatArray) -> tuple[SecondOrder, Mapping[NodeKey, FloatArray]] | None:
         """∫Q_a dm = -Φ*K_geo[a]Φ, ∫x_aQ_b dm = -Φ*K_geo[ab]Φ, and at nodes: the work of each unit load through Q."""
         if self._K_geo is None:
             return None
         m = shapes.shape[1]
         mean, moment = np.zeros((3, m, m)), np.zeros((3, 3, m, m))
-        at: dict[NodeKey, Array] = {}
+        at: dict[NodeKey, FloatArray] = {}
         for key, matrix in self._K_geo.items():
             work = -(shapes.T @ (matrix @ shapes))
             work = 0.5 * (work + work.T)
@@ -126,7 +127,7 @@ class NodalStructure(Structure):
             matrices[key] = _square(matrix, f"K_geo[{key!r}]", self.size, self.file)
         return matrices
 
-    def _displacements(self, shapes: Array) -> Array:
+    def _displacements(self, shapes: FloatArray) -> FloatArray:
         padded = np.vstack([shapes, np.zeros((1, shapes.shape[1]))])
         return padded[self.table[:, :3]]
 
@@ -155,7 +156,7 @@ class NodalStructure(Structure):
         entries = self.M.tocoo()
         return not bool((owner[entries.row] != owner[entries.col]).any())
 
-    def _lumped(self) -> Array:
+    def _lumped(self) -> FloatArray:
         """Masses at nodes: row sums of M over displacements, or where one is negative, shares by the diagonal."""
         ones = np.zeros((self.size, 3))
         for a in range(3):
@@ -174,7 +175,9 @@ class NodalStructure(Structure):
             sums = shares * (total / np.maximum(shares.sum(axis=0), np.finfo(float).tiny))
         return np.asarray(np.maximum(sums.mean(axis=1), 0.0))
 
-    def _lumped_inertias(self, shapes: Array, masses: Array) -> tuple[Any, Array, Array, Array] | None:
+    def _lumped_inertias(
+        self, shapes: FloatArray, masses: FloatArray
+    ) -> tuple[Any, FloatArray, FloatArray, FloatArray] | None:
         """Nodes with offset masses or moments of inertia of their own, as six particles that turn with them."""
         if not self._is_lumped:
             return None
@@ -227,7 +230,7 @@ def nodal_structure(
     return NodalStructure(positions, numbers, names, mass, stiffness, table, K_geo, file)
 
 
-def _nodes(nodes: Any, file: str | None) -> tuple[Array, list[int], dict[str, int]]:
+def _nodes(nodes: Any, file: str | None) -> tuple[FloatArray, list[int], dict[str, int]]:
     keys: list[Hashable] = list(nodes) if isinstance(nodes, Mapping) else list(range(len(nodes)))
     try:
         values = [nodes[key] for key in keys] if isinstance(nodes, Mapping) else nodes

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from linkwise.array_types import FloatArray
 from linkwise.errors import InputError
-from linkwise.flexible.integrals import Array, Samples, pairs
+from linkwise.flexible.integrals import Samples, pairs
 from linkwise.flexible.material import poisson, positive
 from linkwise.flexible.structure import Indices, Structure
 
@@ -119,7 +120,7 @@ class PlateStructure(Structure):
         """The nodes of the edge x = 0."""
         return list(range(self._shape[1]))
 
-    def rigid(self, origin: Array) -> Array:
+    def rigid(self, origin: FloatArray) -> FloatArray:
         """U = v_x - ω_z(y - y₀) - ω_y z₀, and so on, with the slopes that go with it; w_x = -ω_y, w_y = ω_x."""
         r = self.positions - origin
         values = np.zeros((len(r), 3, 4, 6))
@@ -154,7 +155,7 @@ class PlateStructure(Structure):
         """u, v and w."""
         return 12 * node + np.array([0, 4, 8])
 
-    def stretching(self, shapes: Array) -> Array:
+    def stretching(self, shapes: FloatArray) -> FloatArray:
         """∫ N(u) : ½(∇w_i∇w_j* + ∇w_j∇w_i*) dA: forces on u and v."""
         values = self._at_points(_STRAIN_POINTS)
         i, j = pairs(shapes.shape[1])
@@ -167,12 +168,12 @@ class PlateStructure(Structure):
         forces[:, 1] = (values.dy.T @ N[1] + values.dx.T @ N[2]).reshape(-1, 4, len(i))
         return forces.reshape(-1, len(i))
 
-    def samples(self, shapes: Array, second: Array | None) -> Samples:
+    def samples(self, shapes: FloatArray, second: FloatArray | None) -> Samples:
         """Quadrature points, two through the thickness at ±t/√12, which turn with the normal."""
         values = self._at_points(_MASS_POINTS)
         z = self._thickness / math.sqrt(12)
 
-        def fields(dofs: Array) -> tuple[Array, Array]:
+        def fields(dofs: FloatArray) -> tuple[FloatArray, FloatArray]:
             k = dofs.shape[1]
             u, v, w = (dofs.reshape(-1, 3, 4, k)[:, a].reshape(-1, k) for a in range(3))
             middle = np.stack([values.at @ u, values.at @ v, values.at @ w], axis=1)
@@ -198,7 +199,7 @@ class PlateStructure(Structure):
             weight=np.concatenate([weight, weight]),
         )
 
-    def motion_rows(self, nodes: Indices, origin: Array) -> Any:
+    def motion_rows(self, nodes: Indices, origin: FloatArray) -> Any:
         """Displacement of a node, and its rotation (w_y, -w_x, ½(v_x - u_y)); of a region, its mean rigid motion."""
         if len(nodes) > 1:
             return super().motion_rows(nodes, origin)
@@ -230,20 +231,20 @@ class PlateStructure(Structure):
 
 class _PointValues:
     def __init__(self, **values: Any) -> None:
-        self.x: Array = values["x"]
-        self.y: Array = values["y"]
-        self.weight: Array = values["weight"]
+        self.x: FloatArray = values["x"]
+        self.y: FloatArray = values["y"]
+        self.weight: FloatArray = values["weight"]
         self.at, self.dx, self.dy = values["at"], values["dx"], values["dy"]
 
 
 class _LineValues:
     """Hermite's cubics on a line: sparse maps from (value, slope) at the nodes to f, f', f'' at quadrature points."""
 
-    def __init__(self, at: Array, weight: Array, derivatives: list[Any]) -> None:
+    def __init__(self, at: FloatArray, weight: FloatArray, derivatives: list[Any]) -> None:
         self.at, self.weight, self.derivatives = at, weight, derivatives
 
 
-def _line_values(grid: Array, count: int) -> _LineValues:
+def _line_values(grid: FloatArray, count: int) -> _LineValues:
     nodes, weights = np.polynomial.legendre.leggauss(count)
     s, h = (nodes + 1) / 2, float(grid[1] - grid[0])
     cubics = [np.polynomial.Polynomial(c) for c in ([1, 0, -3, 2], [0, h, -2 * h, h], [0, 0, 3, -2], [0, 0, -h, h])]
@@ -260,7 +261,7 @@ def _line_values(grid: Array, count: int) -> _LineValues:
     return _LineValues(at, np.tile(h * weights / 2, elements), maps)
 
 
-def _line_matrices(grid: Array) -> dict[tuple[int, int], Any]:
+def _line_matrices(grid: FloatArray) -> dict[tuple[int, int], Any]:
     """∫ f^(a) g^(b) dx for derivatives up to the second."""
     line = _line_values(grid, 4)
     weight = sparse.diags_array(line.weight)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
+from linkwise.array_types import FloatArray
 from linkwise.errors import InputError, ModelError, ModelWarning, UnknownNameError
 from linkwise.flexible.choice import Choice
-from linkwise.flexible.integrals import Array
 from linkwise.flexible.solving import Factor, Modes, blocks, lowest_modes, modes_below
 from linkwise.flexible.structure import COMPONENTS, Structure
 from linkwise.flexible.support import Place, Support, places
@@ -36,7 +36,7 @@ class ByKind:
     """How many modes of each kind: y, z, axial, twist."""
 
     counts: Mapping[str, int]
-    kinds: Callable[[Array], Sequence[str]]
+    kinds: Callable[[FloatArray], Sequence[str]]
     """The kind of each of some shapes, given in all dofs."""
 
 
@@ -97,9 +97,9 @@ class Reduced:
     """A basis of shapes that vanish at the root: Φ (N, m), with its K and D, and the account of it."""
 
     support: Support
-    shapes: Array
-    stiffness: Array
-    damping: Array
+    shapes: FloatArray
+    stiffness: FloatArray
+    damping: FloatArray
     reduction: Reduction
 
 
@@ -109,7 +109,7 @@ def reduced(
     choice: Choice,
     keep: Sequence[Place] = (),
     by_kind: ByKind | None = None,
-    shapes: Array | None = None,
+    shapes: FloatArray | None = None,
 ) -> Reduced:
     """The reduction that a choice asks for.
 
@@ -218,7 +218,7 @@ def _relative_to_root(held: Support, modes: Modes) -> Modes:
     return Modes(modes.squared, np.vstack([inner, *regions]))
 
 
-def _given(support: Support, shapes: Array) -> Modes:
+def _given(support: Support, shapes: FloatArray) -> Modes:
     """Modes found elsewhere, made relative to the root, in the dofs c; not orthogonal ones are warned about."""
     structure = support.structure
     if shapes.ndim != 2 or len(shapes) != structure.size or not np.isfinite(shapes).all():
@@ -318,7 +318,7 @@ def _rows(structure: Structure, place: Place) -> Any:
 # --------------------------------------------------------------------------------------------------------------- basis
 
 
-def _basis(support: Support, kept: Modes, choice: Choice) -> Array:
+def _basis(support: Support, kept: Modes, choice: Choice) -> FloatArray:
     """The shapes in dofs c."""
     if choice.boundary == "nodal":
         return np.eye(support.size)
@@ -334,7 +334,7 @@ def _basis(support: Support, kept: Modes, choice: Choice) -> Array:
     return np.hstack([static, kept.shapes])
 
 
-def _residuals(support: Support, basis: Array, loads: Sequence[Place]) -> Array:
+def _residuals(support: Support, basis: FloatArray, loads: Sequence[Place]) -> FloatArray:
     """Static shapes under unit forces and moments at nodes, less what the basis holds of them."""
     rows = np.vstack([(_rows(support.structure, place) @ support.T).toarray() for place in loads])
     static = support.factor.solve(rows.T)
@@ -356,7 +356,7 @@ def _residuals(support: Support, basis: Array, loads: Sequence[Place]) -> Array:
     return added
 
 
-def _orthonormal(support: Support, basis: Array, choice: Choice) -> tuple[Array, Array]:
+def _orthonormal(support: Support, basis: FloatArray, choice: Choice) -> tuple[FloatArray, FloatArray]:
     """The basis in coordinates that diagonalise K and the mass that its boundary sees, in all N dofs; ω².
 
     With the root held that mass is Φ*MΦ. With the root free it is what is left when the rigid motions follow freely.
@@ -402,12 +402,12 @@ def _orthonormal(support: Support, basis: Array, choice: Choice) -> tuple[Array,
     return support.T @ shapes, squared[order]
 
 
-def _coupled(matrix: Array) -> Array:
+def _coupled(matrix: FloatArray) -> FloatArray:
     scale = np.sqrt(np.abs(np.diag(matrix)))
     return np.where(np.abs(matrix) > 1e-10 * np.outer(scale, scale), matrix, 0.0)
 
 
-def _damping(given: Any, squared: Array, shapes: Array, structure: Structure, *, nodal: bool) -> Array:
+def _damping(given: Any, squared: FloatArray, shapes: FloatArray, structure: Structure, *, nodal: bool) -> FloatArray:
     """D in the coordinates of the shapes; ratios belong to the modes that these make, in the order of frequency."""
     m = len(squared)
     try:
@@ -429,15 +429,15 @@ def _damping(given: Any, squared: Array, shapes: Array, structure: Structure, *,
     if not diagonal.any() or not nodal:
         return np.diag(diagonal)
     M = shapes.T @ (structure.M @ shapes)
-    weighted: Array = M @ linalg.eigh(shapes.T @ (structure.K @ shapes), M)[1]
-    damping: Array = (weighted * diagonal) @ weighted.T
+    weighted: FloatArray = M @ linalg.eigh(shapes.T @ (structure.K @ shapes), M)[1]
+    damping: FloatArray = (weighted * diagonal) @ weighted.T
     return damping
 
 
 # ------------------------------------------------------------------------------------------------------------- account
 
 
-def _effective_mass(support: Support, shapes: Array) -> tuple[float, ...]:
+def _effective_mass(support: Support, shapes: FloatArray) -> tuple[float, ...]:
     """Effective modal masses as shares of the inertia about the root: diag(L*L) / diag(R*MR), L = Φ*MR.
 
     All modes together miss what sits at the root itself.
@@ -452,19 +452,19 @@ def _effective_mass(support: Support, shapes: Array) -> tuple[float, ...]:
     return tuple(np.where(weightless, 1.0, carried / np.where(weightless, 1.0, total)).tolist())
 
 
-def _static_error(support: Support, shapes: Array, place: Place) -> float:
+def _static_error(support: Support, shapes: FloatArray, place: Place) -> float:
     forces = _rows(support.structure, place)[3:]
     return _compliance_error(support, shapes, forces, forces)
 
 
-def _gain_error(support: Support, shapes: Array, choice: Choice) -> float | None:
+def _gain_error(support: Support, shapes: FloatArray, choice: Choice) -> float | None:
     if not len(choice.inputs):
         return None
     outputs, inputs = _signals(support, choice.outputs, "outputs"), _signals(support, choice.inputs, "inputs")
     return _compliance_error(support, shapes, outputs, inputs)
 
 
-def _compliance_error(support: Support, shapes: Array, outputs: Any, inputs: Any) -> float:
+def _compliance_error(support: Support, shapes: FloatArray, outputs: Any, inputs: Any) -> float:
     """‖exact - reduced‖ / ‖exact‖ of the static way from forces to displacements, the root held."""
     exact = (outputs @ support.T) @ support.factor.solve((inputs @ support.T).toarray().T)
     K = shapes.T @ (support.structure.K @ shapes)

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from linkwise.array_types import FloatArray
 from linkwise.errors import InputError, ModelError, ModelFileError, UnknownNameError, require_extra
-from linkwise.flexible.integrals import Array, Samples, pairs
+from linkwise.flexible.integrals import Samples, pairs
 from linkwise.flexible.material import poisson, positive
 from linkwise.flexible.structure import Indices, Structure, cross_matrix
 
@@ -39,10 +40,10 @@ class SolidStructure(Structure):
         self._lame = E * nu / ((1 + nu) * (1 - 2 * nu))
         self._shear = E / (2 * (1 + nu))
         self._elements: Indices = np.asarray(basis.element_dofs.T, dtype=np.intp)
-        self._dx: Array = np.asarray(basis.dx)
+        self._dx: FloatArray = np.asarray(basis.dx)
         # (elements, local nodes, 3, points) and (elements, local nodes, points)
         gradient = np.stack([np.broadcast_to(f[0].grad, (3, *self._dx.shape)) for f in basis.basis])
-        self._gradient: Array = gradient.transpose(2, 0, 1, 3)
+        self._gradient: FloatArray = gradient.transpose(2, 0, 1, 3)
         N = np.stack([np.broadcast_to(np.asarray(f[0]), self._dx.shape) for f in basis.basis]).transpose(1, 0, 2)
         volume = self._dx.sum(axis=1)
         if not (volume > 1e-12 * volume.max()).all():
@@ -68,7 +69,7 @@ class SolidStructure(Structure):
             K[:, :, c, :, c] += self._shear * trace
         return _assembled(K.reshape(elements, 3 * local, 3 * local), self._dofs, 3 * n)
 
-    def rigid(self, origin: Array) -> Array:
+    def rigid(self, origin: FloatArray) -> FloatArray:
         """V + ω×r."""
         values = np.zeros((len(self.positions), 3, 6))
         values[:, :, :3] = -cross_matrix(self.positions - origin)
@@ -83,7 +84,7 @@ class SolidStructure(Structure):
         """All it has."""
         return 3 * node + np.arange(3)
 
-    def stretching(self, shapes: Array) -> Array:
+    def stretching(self, shapes: FloatArray) -> FloatArray:
         """∫ σ(w) : ½(∇φ_i*∇φ_j + ∇φ_j*∇φ_i) dV for the pairs."""
         m = shapes.shape[1]
         i, j = pairs(m)
@@ -101,7 +102,7 @@ class SolidStructure(Structure):
             forces[:, p] = np.bincount(self._dofs.ravel(), local.ravel(), minlength=self.size)
         return forces
 
-    def samples(self, shapes: Array, second: Array | None) -> Samples:
+    def samples(self, shapes: FloatArray, second: FloatArray | None) -> Samples:
         """Nodes, weighed by the scalar mass matrix: exact, since positions and fields lie in the same interpolation."""
         n = len(self.positions)
         bent = None if second is None else second.reshape(n, 3, -1)
@@ -172,11 +173,11 @@ def _loaded(mesh: Any) -> Any:
         raise ModelFileError("cannot read this file as a mesh", file=mesh, got=str(error)[:200]) from error
 
 
-def _assembled(blocks: Array, dofs: Indices, size: int) -> Any:
+def _assembled(blocks: FloatArray, dofs: Indices, size: int) -> Any:
     rows = np.broadcast_to(dofs[:, :, None], blocks.shape)
     columns = np.broadcast_to(dofs[:, None, :], blocks.shape)
     return sparse.csr_array(sparse.coo_array((blocks.ravel(), (rows.ravel(), columns.ravel())), shape=(size, size)))
 
 
-def _point(values: Array) -> str:
+def _point(values: FloatArray) -> str:
     return ", ".join(f"{value:.4g}" for value in values)

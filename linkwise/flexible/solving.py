@@ -13,8 +13,8 @@ from scipy import linalg, sparse
 from scipy.sparse import csgraph
 from scipy.sparse import linalg as sparse_linalg
 
+from linkwise.array_types import FloatArray
 from linkwise.errors import ModelError
-from linkwise.flexible.integrals import Array
 from linkwise.memoized import cached_property
 
 __all__ = ["Factor", "Modes", "blocks", "lowest_modes", "modes_below"]
@@ -27,11 +27,11 @@ _DENSE = 400
 class Modes:
     """Eigenmodes: ω² (k,) ascending and shapes (N, k) with φ*Mφ = 1."""
 
-    squared: Array
-    shapes: Array
+    squared: FloatArray
+    shapes: FloatArray
 
     @property
-    def hertz(self) -> Array:
+    def hertz(self) -> FloatArray:
         """Frequencies; a tiny negative ω² of a rigid motion counts as zero."""
         return np.sqrt(np.maximum(self.squared, 0.0)) / (2 * np.pi)
 
@@ -65,8 +65,8 @@ class Factor:
             raise ModelError(what, got=f"a pivot of {pivots.min():.0e} of its diagonal{where}", do=_FIND_MECHANISM)
 
     @cached_property
-    def _pivots(self) -> Array:
-        pivots: Array = self._lu.U.diagonal()
+    def _pivots(self) -> FloatArray:
+        pivots: FloatArray = self._lu.U.diagonal()
         return pivots
 
     @property
@@ -74,7 +74,7 @@ class Factor:
         """How many eigenvalues are negative."""
         return int((self._pivots < 0).sum())
 
-    def solve(self, right: Array) -> Array:
+    def solve(self, right: FloatArray) -> FloatArray:
         """The solution, for one right-hand side or several as columns."""
         if right.ndim == 1:
             return np.asarray(self._scale * self._lu.solve(self._scale * right))
@@ -187,7 +187,7 @@ def _family_modes(
     return Modes(squared - shift, _signed(shapes))
 
 
-def _dense(K: Array, M: Array, count: int) -> tuple[Array, Array]:
+def _dense(K: FloatArray, M: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
     """M x = μ K x with μ = 1/ω²: accurate for the low modes, and indifferent to dofs without mass."""
     scale = 1.0 / np.sqrt(np.diag(K))
     try:
@@ -200,7 +200,7 @@ def _dense(K: Array, M: Array, count: int) -> tuple[Array, Array]:
     return 1.0 / mu, scale[:, None] * shapes / np.sqrt(mu)
 
 
-def _signed(shapes: Array) -> Array:
+def _signed(shapes: FloatArray) -> FloatArray:
     """Each shape with its largest component positive, so that results do not depend on the solver's mood."""
     largest = np.abs(shapes).argmax(axis=0)
     return shapes * np.where(shapes[largest, np.arange(shapes.shape[1])] < 0, -1.0, 1.0)

@@ -8,21 +8,20 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.array_types import FloatArray
 from linkwise.errors import InputError
 from linkwise.flexible.assembly import body_of
 from linkwise.flexible.body import FlexibleBody
 from linkwise.flexible.checks import check_structure, suspect_units
-from linkwise.flexible.choice import Choice, choice_from
+from linkwise.flexible.choice import Choice, choice_from, mode_count
 from linkwise.flexible.files.abaqus import read_mtx, read_nodes
 from linkwise.flexible.files.nastran import read_nastran
 from linkwise.flexible.files.npz import read_npz
 from linkwise.flexible.frame import Member, frame_structure, straight_beam
-from linkwise.flexible.integrals import Array
-from linkwise.flexible.material import mode_count
+from linkwise.flexible.material import Section, pair
 from linkwise.flexible.nodal import nodal_structure
 from linkwise.flexible.plate import PlateStructure
 from linkwise.flexible.reduction import ByKind
-from linkwise.flexible.section import Section, pair
 from linkwise.flexible.structure import NodeKey, Structure
 from linkwise.flexible.support import Place, places
 
@@ -213,7 +212,7 @@ def _checked_body(
     keep: Any,
     choice: Choice,
     *,
-    shapes: Array | None = None,
+    shapes: FloatArray | None = None,
     own_elements: bool = False,
 ) -> FlexibleBody:
     check_structure(structure, own_elements=own_elements)

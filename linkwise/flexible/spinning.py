@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
+from linkwise.array_types import FloatArray
 from linkwise.errors import InputError, ModelError
 from linkwise.flexible.body import FlexibleBody
-from linkwise.flexible.integrals import Array, ModalIntegrals, without_rounding
-from linkwise.flexible.material import mode_count
+from linkwise.flexible.choice import mode_count
+from linkwise.flexible.integrals import ModalIntegrals, without_rounding
 from linkwise.flexible.solving import blocks
 
 __all__ = ["in_basis", "in_spinning_modes"]
@@ -20,7 +21,7 @@ _MODAL_AXES = {"h1": 1, "X": 1, "J1": 1, "J2": 2, "A0": 1, "A1": 2, "Me": 2, "a"
 """How many of the last axes of an integral are modes."""
 
 
-def in_basis(body: FlexibleBody, C: Array) -> FlexibleBody:
+def in_basis(body: FlexibleBody, C: FloatArray) -> FlexibleBody:
     """The body in coordinates ζ with η = Cζ: every array contracted on its modal axes."""
     integrals = {
         each.name: _contracted(getattr(body.integrals, each.name), C, _MODAL_AXES.get(each.name, 0))
@@ -65,7 +66,7 @@ def in_spinning_modes(body: FlexibleBody, rate: Any, modes: int) -> FlexibleBody
     return in_basis(body, C[:, chosen])
 
 
-def _contracted(value: Any, C: Array, axes: int) -> Any:
+def _contracted(value: Any, C: FloatArray, axes: int) -> Any:
     if axes == 0:
         return value
     value = value @ C

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from linkwise.array_types import FloatArray
 from linkwise.errors import InputError, UnknownNameError
-from linkwise.flexible.integrals import Array, Samples, SecondOrder
+from linkwise.flexible.integrals import Samples, SecondOrder
 
 Indices = NDArray[np.intp]
 NodeKey = Hashable
@@ -41,7 +42,7 @@ class Structure(ABC):
 
     def __init__(
         self,
-        positions: Array,
+        positions: FloatArray,
         numbers: Sequence[int],
         names: Mapping[str, int],
         M: Any,
@@ -59,7 +60,7 @@ class Structure(ABC):
     # ------------------------------------------------------------------------------------------------ of each source
 
     @abstractmethod
-    def rigid(self, origin: Array) -> Array:
+    def rigid(self, origin: FloatArray) -> FloatArray:
         """The dofs' values in the six rigid motions [ω; v] about a point: (N, 6)."""
 
     @abstractmethod
@@ -71,7 +72,7 @@ class Structure(ABC):
         """The dofs of a node's displacement along x, y and z, -1 where it has none."""
 
     @abstractmethod
-    def samples(self, shapes: Array, second: Array | None) -> Samples:
+    def samples(self, shapes: FloatArray, second: FloatArray | None) -> Samples:
         """The points over which mass is integrated, with the modes' fields; positions in the source's frame.
 
         Args:
@@ -84,7 +85,7 @@ class Structure(ABC):
         """Whether integrals over the samples are those of the mass matrix."""
         return True
 
-    def stretching(self, shapes: Array) -> Array | None:
+    def stretching(self, shapes: FloatArray) -> FloatArray | None:
         """Forces b of the second-order strain: b_ij·w = ∫ σ(w) : ½(∇φ_i*∇φ_j + ∇φ_j*∇φ_i) dV by pairs, (N, pairs).
 
         The second-order field q_ij that leaves no stress is -K⁻¹ b_ij with the root held; equivalently,
@@ -92,7 +93,7 @@ class Structure(ABC):
         """
         return None
 
-    def given_second_order(self, shapes: Array) -> tuple[SecondOrder, Mapping[NodeKey, Array]] | None:
+    def given_second_order(self, shapes: FloatArray) -> tuple[SecondOrder, Mapping[NodeKey, FloatArray]] | None:
         """Integrals of Q, and Q at nodes, where they are known from elsewhere than `stretching`."""
         return None
 
@@ -130,7 +131,7 @@ class Structure(ABC):
         number = f"node {self.numbers[index]}"
         return f"{number} ({named[0]!r})" if named else number
 
-    def motion_rows(self, nodes: Indices, origin: Array) -> Any:
+    def motion_rows(self, nodes: Indices, origin: FloatArray) -> Any:
         """The map (6×N) from dofs to the motion [rotation; displacement] of a region, seen at a point.
 
         For a node with six dofs it picks them; for a region of several nodes it is their mean rigid motion (least
@@ -162,7 +163,7 @@ class Structure(ABC):
         return nodes
 
 
-def cross_matrix(vectors: Array) -> Array:
+def cross_matrix(vectors: FloatArray) -> FloatArray:
     """x~ of vectors of shape (..., 3)."""
     x, y, z = np.moveaxis(np.asarray(vectors, dtype=float), -1, 0)
     zero = np.zeros_like(x)

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from linkwise.array_types import FloatArray
 from linkwise.errors import InputError
-from linkwise.flexible.integrals import Array, pairs
+from linkwise.flexible.integrals import pairs
 from linkwise.flexible.solving import Factor
 from linkwise.flexible.structure import Indices, NodeKey, Structure, cross_matrix
 from linkwise.memoized import cached_property
@@ -34,7 +35,7 @@ class Place:
         self.key = key
         self.nodes: Indices = structure.region(nodes)
         centre = structure.positions[self.nodes].mean(axis=0)
-        self.position: Array = centre if position is None else np.asarray(position, dtype=float)
+        self.position: FloatArray = centre if position is None else np.asarray(position, dtype=float)
 
 
 def places(structure: Structure, given: Any, what: str) -> list[Place]:
@@ -127,7 +128,7 @@ class Support:
                 return self.structure.label(index)
         return f"dof {dof}"
 
-    def second_order(self, shapes: Array) -> Array | None:
+    def second_order(self, shapes: FloatArray) -> FloatArray | None:
         """The second-order fields of modes: q_ij = -K⁻¹ b_ij with the root held, by pairs, (N, pairs).
 
         A tied region turns as a rigid piece, so beyond the linear tie its nodes move by ½θ×(θ×ρ).
@@ -138,10 +139,10 @@ class Support:
         turned = self._turned(shapes)
         if turned is not None:
             forces = forces + self.structure.K @ turned
-        second: Array = self.T @ self.factor.solve(-(self.T.T @ forces))
+        second: FloatArray = self.T @ self.factor.solve(-(self.T.T @ forces))
         return second if turned is None else second + turned
 
-    def _turned(self, shapes: Array) -> Array | None:
+    def _turned(self, shapes: FloatArray) -> FloatArray | None:
         regions = [place for place in self.tied if len(place.nodes) > 1]
         if not regions:
             return None

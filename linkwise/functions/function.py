@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from linkwise.model.model import Model
 
 
-Array = Any
 Text = Callable[..., Any]  # takes flat lists of scalars, one for each input; returns scalars in nested sequences
 
 
@@ -161,7 +160,7 @@ class CompiledFunction:
         """The low-overhead function for one float64 state, or None where this interpreter does not allow it."""
         return self.builtin(self.general, self.name, one_state=True)
 
-    def __call__(self, *arrays: Array, out: Any = None, threads: int | None = None, **named: Array) -> Any:
+    def __call__(self, *arrays: Any, out: Any = None, threads: int | None = None, **named: Any) -> Any:
         """Evaluate, inputs in their order or by name.
 
         ``out``: array (or tuple of arrays) to fill; ``threads``: how many to split a batch over.
@@ -172,7 +171,7 @@ class CompiledFunction:
             return self._quick(*arrays)
         return self._ordinary(*arrays, out=out, threads=threads)
 
-    def in_order(self, arrays: Sequence[Array], named: Mapping[str, Array]) -> tuple[Array, ...]:
+    def in_order(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
         """Inputs that were given in part by name."""
         names = [name for name, _ in self.inputs]
         for name in named:
@@ -185,7 +184,7 @@ class CompiledFunction:
             raise InputError(f"{self.name} was not given {', '.join(missing)}", allowed=f"all of {', '.join(names)}")
         return (*arrays, *(named[name] for name in names[len(arrays) :]))
 
-    def _ordinary(self, *arrays: Array, out: Any = None, threads: int | None = None) -> Any:
+    def _ordinary(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
         """The general path, on which the builtin function is made that will serve calls like this one.
 
         That for single states contains the whole program, so it is not made for batches alone.
@@ -198,7 +197,7 @@ class CompiledFunction:
                 self._quick = self.builtin(self._ordinary, self.name, one_state=False)
         return self.general(*arrays, out=out, threads=threads)
 
-    def general(self, *arrays: Array, out: Any = None, threads: int | None = None) -> Any:
+    def general(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
         """The general path: batches, float32, other array types, ``out`` and ``threads``."""
         place = targets.place_of(arrays)
         if place is not None:

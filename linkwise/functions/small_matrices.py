@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.spatial.scalar import Scalar, is_zero, sqrt, where
-
-Array = Any
 
 
 def _is_numeric(*arrays: Array) -> bool:
@@ -68,7 +67,8 @@ def solve(A: Array, b: Array) -> Array:
         for j in range(i + 1, n):
             right[i] = [x - U[i][j] * y for x, y in zip(right[i], right[j], strict=True)]
         right[i] = [x / U[i][i] for x in right[i]]
-    return scalar_array([x for row in right for x in row], b.shape)
+    solution: Array = scalar_array([x for row in right for x in row], b.shape)
+    return solution
 
 
 def inverse(A: Array) -> Array:
@@ -81,7 +81,7 @@ def determinant(A: Array) -> Scalar:
     A = _square(A, "det")
     if _is_numeric(A):
         return float(np.linalg.det(A))
-    U, _, total = _eliminated(A, [[] for _ in range(len(A))])
+    U, _, total = _eliminated(A, np.empty((len(A), 0), object))
     for k in range(len(A)):
         total = total * U[k][k]
     return total
@@ -104,7 +104,8 @@ def cholesky(A: Array) -> Array:
             for k in range(j):
                 total = total - L[i][k] * L[j][k]
             L[i][j] = sqrt(total) if i == j else total / L[j][j]
-    return scalar_array([x for row in L for x in row], (n, n))
+    lower: Array = scalar_array([x for row in L for x in row], (n, n))
+    return lower
 
 
 def norm(x: Array, order: Any = None) -> Scalar:

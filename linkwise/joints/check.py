@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import FloatArray
 from linkwise.errors import InputError, ModelError
 from linkwise.joints import Joint
 from linkwise.spatial.inertia import RigidInertia
@@ -18,8 +18,6 @@ from linkwise.spatial.matrices import Sym3
 from linkwise.spatial.runge_kutta import RK4
 from linkwise.spatial.transforms import Shift, Transform, Turn
 from linkwise.spatial.vectors import Vec
-
-Array = NDArray[np.float64]
 
 _STATES = 4
 _STEP = 1e-3  # of a difference, whose error is of order _STEP⁴
@@ -174,28 +172,28 @@ class _Check:
         n = self.joint.nq
         return list(self.joint.random(self.rng, [-math.inf] * n, [math.inf] * n))
 
-    def _map(self, q: Sequence[float]) -> Array:
+    def _map(self, q: Sequence[float]) -> FloatArray:
         """S, 6 × nv."""
         columns = [list(column) for column in self.joint.subspace(list(q))]
         return np.array(columns, float).reshape(-1, 6).T
 
-    def _along(self, q: list[float], v: list[float], function: Callable[[list[float]], Array]) -> Array:
+    def _along(self, q: list[float], v: list[float], function: Callable[[list[float]], FloatArray]) -> FloatArray:
         """The derivative along q̇ = rate(q, v), by differences of fourth order."""
         rate = np.array(self.joint.rate(q, v), float)
 
-        def slope(h: float) -> Array:
+        def slope(h: float) -> FloatArray:
             ahead, behind = ((np.array(q) + s * h * rate).tolist() for s in (1.0, -1.0))
             return (function(ahead) - function(behind)) / (2 * h)
 
         return (4.0 * slope(_STEP) - slope(2 * _STEP)) / 3.0
 
 
-def _pose(transform: Transform) -> tuple[Array, Array]:
+def _pose(transform: Transform) -> tuple[FloatArray, FloatArray]:
     R, l = transform.matrix()
     return np.array(R.m, float), np.array(list(l), float)
 
 
-def _flat(transform: Transform) -> Array:
+def _flat(transform: Transform) -> FloatArray:
     return np.concatenate([x.reshape(-1) for x in _pose(transform)])
 
 
@@ -210,5 +208,5 @@ def _differ(what: str, ours: object, other: str, expected: object) -> Iterator[s
         yield f"{what} is {_shown(a)}; {other}: {_shown(b)}"
 
 
-def _shown(numbers: Array) -> str:
+def _shown(numbers: FloatArray) -> str:
     return "(" + ", ".join(f"{x:.6g}" for x in numbers) + ")"

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwise.algorithms import energy, jacobian, kinematics
 from linkwise.algorithms.catalogue import Trees
 from linkwise.algorithms.freedoms import Matrix
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.spatial import quaternions
@@ -26,7 +27,6 @@ from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar, atan2, quotient, sqrt, where
 from linkwise.spatial.vectors import Vec
 
-Array = NDArray[Any]
 Flat = Sequence[Scalar]
 Kind = Literal["length", "angle"]
 

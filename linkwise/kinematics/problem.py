@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwise.algorithms import configuration
 from linkwise.algorithms.catalogue import Trees
 from linkwise.algorithms.closed_system import closure_error, constraint_jacobian, places_only
 from linkwise.algorithms.freedoms import Matrix
+from linkwise.array_types import Array
 from linkwise.kinematics.goals import Block, Flat, Goal
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.memoized import cached_property
 from linkwise.spatial.scalar import Scalar, is_zero, within
 from linkwise.trace.tracer import Tracer
-
-Array = NDArray[Any]
 
 LENGTH, ANGLE, CLOSURE = 0, 1, 2
 """Kinds of error, each with a tolerance of its own."""

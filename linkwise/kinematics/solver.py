@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.kinematics.levenberg import CONTROL, FIRST_DAMPING, REACHED, RUNNING, reaching
 from linkwise.kinematics.posture import FIRST_SHARE, settling
 from linkwise.kinematics.problem import Problem
 from linkwise.memoized import cached_property, once
 from linkwise.targets.llvm.program_kernel import ProgramKernel
-
-Array = NDArray[Any]
 
 _PORTION = 12  # passes between two looks
 _NEW = (RUNNING, FIRST_DAMPING, 0.0, -1.0, 0.0, 0.0)  # see CONTROL

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.joints import Fixed, Joint, Revolute
 from linkwise.mechanism.actuation import Actuator, Sensor, Spring
+from linkwise.mechanism.bodies_and_joints import IDENTITY, Part, Pose, number_of_node
 from linkwise.mechanism.checks import checked_inertia, checked_mass, checked_pose, checked_vector, per_freedom
 from linkwise.mechanism.closures import Closure, Relation
 from linkwise.mechanism.closures.attach import checked_placement, named_closure, relation_of_function
-from linkwise.mechanism.collecting import paused
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic
 from linkwise.mechanism.entry import Entry, checked_flexible, checked_limits, checked_mimic, checked_springs
-from linkwise.mechanism.joining import joined
-from linkwise.mechanism.many_bodies import ManyBodies, checked_bodies
+from linkwise.mechanism.joined_bodies import joined
+from linkwise.mechanism.many_bodies import checked_bodies, paused
 from linkwise.mechanism.mechanism import Mechanism
-from linkwise.mechanism.pieces import IDENTITY, Part, Pose, number_of_node
 
 if TYPE_CHECKING:
     from linkwise.flexible.body import FlexibleBody
@@ -156,7 +156,7 @@ class Builder:
     def add_bodies(
         self,
         names: str | Sequence[str],
-        parents: Sequence[int] | np.ndarray,
+        parents: Sequence[int] | Array,
         joints: Joint | Sequence[Joint] | type[Joint],
         placements: Any = _IDENTITY,
         masses: Any = 0.0,
@@ -201,10 +201,10 @@ class Builder:
         with paused(len(parents)):
             made = checked_bodies(
                 names, parents, joints, placements, masses, coms, inertias, axes, armature, damping, friction,
-                check_inertia,
+                check_inertia, root,
             )  # fmt: skip
             self._take(made, root)
-        return tuple(made.names)
+        return tuple([entry.name for entry in made])
 
     def add_chain(
         self,
@@ -374,19 +374,21 @@ class Builder:
                 f"the name {name!r} is taken", allowed="a name unlike any other body or frame", do="choose another name"
             )
 
-    def _take(self, made: ManyBodies, root: str) -> None:
+    def _take(self, made: Sequence[Entry], root: str) -> None:
         if root != "world" and root not in self._entries:
             raise UnknownNameError("parent body", root, ["world", *self._entries], do="add the parent before these")
-        taken = [name for name in made.names if name == "world" or name in self._entries or name in self._frames]
-        taken += [name for name in made.joint_names if name in self._joint_names]
+        names = {entry.name: entry for entry in made}
+        joint_names = [entry.joint_name for entry in made]
+        taken = [name for name in names if name == "world" or name in self._entries or name in self._frames]
+        taken += [name for name in joint_names if name in self._joint_names]
         if taken:
             raise ModelError(
                 f"the name {taken[0]!r} is taken",
                 allowed="names unlike those of any other body, joint or frame",
                 do="choose other names",
             )
-        self._joint_names.update(made.joint_names)
-        self._entries.update(zip(made.names, made.entries(root), strict=True))
+        self._joint_names.update(joint_names)
+        self._entries.update(names)
 
     def _node(self, body: str, node: str | int | None, what: str) -> int:
         """The place of a node among those of a flexible body that was added before."""

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.joints import Joint
 from linkwise.mechanism.actuation import SENSOR_KINDS, Actuator, Sensor, Spring
+from linkwise.mechanism.bodies_and_joints import Part
 from linkwise.mechanism.closures.attach import closure_between, relation_between, relation_of_function
 from linkwise.mechanism.closures.base import Closure, Relation
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.configurations import configuration_of
 from linkwise.mechanism.equipment import fitted_drives, fitted_sensors
-from linkwise.mechanism.pieces import Part
 
 if TYPE_CHECKING:
     from linkwise.mechanism.mechanism import Mechanism

@@ -1,21 +1,33 @@
-"""Checks of what users and files hand in, with messages that name the body."""
+"""Checks of what users and files hand in, with messages that name the body; of one, and of many at once from arrays.
+
+The rules for poses and inertias are written for arrays, and one is an array of one. Numbers and vectors of one body are
+looked at singly, in less than 1 µs where an array of one takes 30; of many, an array finds those that are wrong.
+"""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError, ModelError, ModelWarning
+from linkwise.mechanism.bodies_and_joints import Pose
 
 # How far a rotation matrix may be from orthonormal: room for a file's decimals, not for a mistake.
 _ROTATION_TOLERANCE = 1e-6
 
+_UNIT = np.eye(4)
+_SIX = np.array((0, 4, 8, 1, 2, 5))  # xx, yy, zz, xy, xz, yz among the nine
 
-def checked_vector(value: Any, what: str) -> tuple[float, float, float]:
+Three = tuple[float, float, float]
+Six = tuple[float, float, float, float, float, float]
+
+
+def checked_vector(value: Any, what: str) -> Three:
     """Three finite numbers."""
     try:
         x, y, z = (float(v) for v in value)
@@ -26,31 +38,12 @@ def checked_vector(value: Any, what: str) -> tuple[float, float, float]:
     return x, y, z
 
 
-def checked_pose(value: Any, what: str) -> tuple[tuple[float, ...], ...]:
-    """A 4×4 rigid transform, its rotation made orthonormal to rounding."""
-    try:
-        pose = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        pose = np.empty(0)
-    if pose.shape != (4, 4) or not np.isfinite(pose).all():
-        raise InputError(
-            f"{what} is not a 4x4 transform",
-            got=repr(value),
-            allowed="4x4 finite numbers",
-            do="use lw.transform(xyz=…, rpy=…)",
-        )
-    error = np.abs(pose[:3, :3] @ pose[:3, :3].T - np.eye(3)).max()
-    if error > _ROTATION_TOLERANCE or np.linalg.det(pose[:3, :3]) < 0 or np.abs(pose[3] - (0, 0, 0, 1)).max() > 1e-12:
-        raise ModelError(
-            f"{what} is not a rotation and a shift",
-            got=f"|R Rᵀ - 1| = {error:.1e}, det R = {np.linalg.det(pose[:3, :3]):.3g}, last row {pose[3].tolist()}",
-            allowed="an orthonormal right-handed R, last row (0, 0, 0, 1)",
-            do="use lw.transform(xyz=…, rpy=…)",
-        )
-    if error > 4e-16:
-        u, _, vt = np.linalg.svd(pose[:3, :3])
-        pose[:3, :3] = u @ vt
-    return tuple(tuple(float(x) for x in row) for row in pose)
+def checked_vectors(value: Any, names: Sequence[str], what: str) -> list[Three]:
+    """Three finite numbers for each body."""
+    vectors = for_each(value, len(names), (3,), f"{what}s")
+    for k in _places(~np.isfinite(vectors)):
+        checked_vector(vectors[k].tolist(), f"{what} of {names[k]!r}")
+    return list(map(tuple, vectors.tolist()))
 
 
 def checked_mass(value: Any, name: str) -> float:
@@ -66,51 +59,116 @@ def checked_mass(value: Any, name: str) -> float:
     return mass
 
 
-def checked_inertia(value: Any, name: str, physical: bool = True) -> tuple[float, float, float, float, float, float]:
+def checked_masses(value: Any, names: Sequence[str]) -> list[float]:
+    """Finite masses, not negative, one for each body."""
+    masses = for_each(value, len(names), (), "masses")
+    for k in _places(~(np.isfinite(masses) & (masses >= 0.0))):
+        checked_mass(masses[k], names[k])
+    return list(masses.tolist())
+
+
+def checked_pose(value: Any, what: str) -> Pose:
+    """A 4×4 rigid transform, its rotation made orthonormal to rounding."""
+    pose = _numbers(value, (4, 4))
+    if pose is None:
+        raise _no_transform(what, value)
+    return _orthonormal(pose[None], lambda k: what)[0]
+
+
+def checked_poses(value: Any, names: Sequence[str], what: str) -> list[Pose]:
+    """4×4 rigid transforms, one for each body, their rotations made orthonormal to rounding."""
+    poses = for_each(value, len(names), (4, 4), f"{what}s")
+    return _orthonormal(np.array(poses), lambda k: f"{what} of body {names[k]!r}")
+
+
+def _orthonormal(X: Array, what: Callable[[int], str]) -> list[Pose]:
+    """Poses (n, 4, 4) as rows, changed in place where rounding has left a rotation not quite one."""
+    for k in _places(~np.isfinite(X)):
+        raise _no_transform(what(k), X[k].tolist())
+    R = X[:, :3, :3]
+    error = np.abs(R @ R.transpose(0, 2, 1) - _UNIT[:3, :3]).max(axis=(1, 2), initial=0.0)
+    odd = (error > _ROTATION_TOLERANCE) | (np.linalg.det(R) < 0)
+    last = X[:, 3] - _UNIT[3]
+    if last.any():
+        odd |= np.abs(last).max(axis=1) > 1e-12
+    for k in _places(odd):
+        raise ModelError(
+            f"{what(k)} is not a rotation and a shift",
+            got=f"|R Rᵀ - 1| = {error[k]:.1e}, det R = {np.linalg.det(R[k]):.3g}, last row {X[k, 3].tolist()}",
+            allowed="an orthonormal right-handed R, last row (0, 0, 0, 1)",
+            do="use lw.transform(xyz=…, rpy=…)",
+        )
+    near = _places(error > 4e-16)
+    if near:
+        u, _, vt = np.linalg.svd(R[near])
+        X[near, :3, :3] = u @ vt
+    rows = map(tuple, X.reshape(-1, 4).tolist())
+    return list(zip(rows, rows, rows, rows, strict=True))
+
+
+def _no_transform(what: str, value: Any) -> InputError:
+    allowed, do = "4x4 finite numbers", "use lw.transform(xyz=…, rpy=…)"
+    return InputError(f"{what} is not a 4x4 transform", got=repr(value), allowed=allowed, do=do)
+
+
+def checked_inertia(value: Any, name: str, physical: bool = True) -> Six:
     """A 3×3 inertia about the mass centre as six numbers; a warning where no rigid body could have it."""
-    try:
-        I = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        I = np.empty(0)
-    if I.shape != (3, 3):
+    inertia = _numbers(value, (3, 3))
+    if inertia is None:
         raise InputError(
             f"the inertia of body {name!r} is not 3x3", got=repr(value), allowed="3x3, about the mass centre, kg m²"
         )
-    if not np.isfinite(I).all():
+    return _symmetric(inertia[None], (name,), physical, 5)[0]
+
+
+def checked_inertias(value: Any, names: Sequence[str], physical: bool) -> list[Six]:
+    """3×3 inertias about the mass centres as six numbers each; warnings where no rigid body could have them."""
+    return _symmetric(for_each(value, len(names), (3, 3), "inertias"), names, physical, 6)
+
+
+def _symmetric(I: Array, names: Sequence[str], physical: bool, callers: int) -> list[Six]:
+    """Inertias (n, 3, 3) as six numbers each; a warning points at the code so many calls above its own."""
+    transposed = I.transpose(0, 2, 1)
+    with np.errstate(invalid="ignore"):
+        skew = I - transposed
+    if skew.any():  # or not finite
+        for k in _places(~np.isfinite(I)):
+            raise ModelError(
+                f"the inertia of body {names[k]!r} is not finite", got=str(I[k].tolist()), allowed="3x3 finite numbers"
+            )
+        for k in _places(np.abs(skew) > 1e-6 * _largest(I)):
+            raise ModelError(
+                f"the inertia of body {names[k]!r} is not symmetric", got=str(I[k].tolist()), allowed="a symmetric 3x3"
+            )
+        I = (I + transposed) / 2
+    if physical:
+        _check_moments(I, names, callers)
+    return list(map(tuple, I.reshape(-1, 9)[:, _SIX].tolist()))
+
+
+def _check_moments(I: Array, names: Sequence[str], callers: int) -> None:
+    """Refuse a negative principal moment, warn of moments that no body has."""
+    alike = len(I) > 1 and bool((I[0] == I).all())
+    moments = np.linalg.eigvalsh(I[:1] if alike else I)
+    moments = np.broadcast_to(moments, (len(I), 3)) if alike else moments
+    least, middle, most = moments[:, 0], moments[:, 1], moments[:, 2]
+    for k in _places(least < -1e-6 * _largest(I)[:, 0, 0]) if (least < 0.0).any() else ():
         raise ModelError(
-            f"the inertia of body {name!r} is not finite", got=str(I.tolist()), allowed="3x3 finite numbers"
-        )
-    scale = np.abs(I).max()
-    if np.abs(I - I.T).max() > 1e-6 * scale:
-        raise ModelError(
-            f"the inertia of body {name!r} is not symmetric", got=str(I.tolist()), allowed="a symmetric 3x3"
-        )
-    I = (I + I.T) / 2
-    if not physical:
-        return _six(I)
-    moments = np.linalg.eigvalsh(I)
-    if moments[0] < -1e-6 * scale:
-        raise ModelError(
-            f"the inertia of body {name!r} has a negative principal moment",
-            got=f"principal moments {moments.tolist()}",
+            f"the inertia of body {names[k]!r} has a negative principal moment",
+            got=f"principal moments {moments[k].tolist()}",
             allowed="three moments >= 0",
             do="check signs and axes; the inertia is about the mass centre",
         )
-    if moments[2] > (moments[0] + moments[1]) * (1 + 1e-6) + 1e-14:
+    for k in _places(most > (least + middle) * (1 + 1e-6) + 1e-14):
         warnings.warn(
             ModelWarning(
-                f"the inertia of body {name!r} breaks the triangle inequality: no rigid body has it",
-                got=f"principal moments {moments.tolist()}",
+                f"the inertia of body {names[k]!r} breaks the triangle inequality: no rigid body has it",
+                got=f"principal moments {moments[k].tolist()}",
                 allowed="each at most the sum of the other two",
                 do="check the file; the numbers are used as they are",
             ),
-            stacklevel=3,
+            stacklevel=callers,
         )
-    return _six(I)
-
-
-def _six(I: Any) -> tuple[float, float, float, float, float, float]:
-    return (float(I[0, 0]), float(I[1, 1]), float(I[2, 2]), float(I[0, 1]), float(I[0, 2]), float(I[1, 2]))
 
 
 def per_freedom(value: Any, n: int, what: str) -> tuple[float, ...]:
@@ -122,3 +180,52 @@ def per_freedom(value: Any, n: int, what: str) -> tuple[float, ...]:
     if not all(math.isfinite(x) and x >= 0.0 for x in values):
         raise ModelError(f"{what} must be finite and not negative", got=repr(value), allowed="numbers >= 0")
     return tuple(values)
+
+
+def for_each_freedom(value: Any, names: Sequence[str], counts: Sequence[int], what: str) -> list[tuple[float, ...]]:
+    """For each joint as many finite numbers, not negative, as it has freedoms."""
+    n = len(names)
+    if np.shape(value) == ():
+        one = {count: per_freedom(value, count, what) for count in set(counts)}
+        return [one[count] for count in counts]
+    if len(value) != n:
+        raise InputError(f"{what} does not fit {n} joints", got=f"{len(value)}", allowed=f"one number, or {n}")
+    return [per_freedom(x, k, f"{what} of {name!r}") for x, k, name in zip(value, counts, names, strict=True)]
+
+
+def for_each(value: Any, n: int, core: tuple[int, ...], what: str) -> Array:
+    """(n, *core) from one for all or one for each."""
+    try:
+        array = np.asarray(value, float)
+        if array.shape not in (core, (n, *core)):
+            raise ValueError
+    except (TypeError, ValueError):
+        got = str(np.shape(value)) if isinstance(value, np.ndarray) else repr(value)[:80]
+        shape = "x".join(map(str, core)) or "one number"
+        raise InputError(
+            f"{what} do not fit {n} bodies", got=got, allowed=f"{shape} for all, or an array of {n} of them"
+        ) from None
+    return np.broadcast_to(array, (n, *core))
+
+
+def _numbers(value: Any, shape: tuple[int, ...]) -> Array | None:
+    """A new array of this shape; None if the value is none."""
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        return None
+    return array if array.shape == shape else None
+
+
+def _largest(X: Array) -> Array:
+    """The largest size of an entry of each matrix, (n, 1, 1)."""
+    largest: Array = np.abs(X).max(axis=(1, 2), initial=0.0, keepdims=True)
+    return largest
+
+
+def _places(odd: Array) -> list[int]:
+    """The bodies of whose numbers some are odd; of most checks, none."""
+    if not odd.any():
+        return []
+    found: list[int] = np.unique(np.nonzero(odd)[0]).tolist()
+    return found

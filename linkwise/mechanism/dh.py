@@ -19,14 +19,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.joints import Joint, Prismatic, Revolute
 from linkwise.mechanism.builder import Builder
 from linkwise.mechanism.placement import transform
-
-Array = NDArray[Any]
 
 CONVENTIONS = ("standard", "modified", "saha")
 _JOINTS: dict[str, type[Joint]] = {"R": Revolute, "P": Prismatic}

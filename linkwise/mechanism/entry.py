@@ -11,9 +11,9 @@ import numpy as np
 
 from linkwise.errors import InputError, ModelError
 from linkwise.joints import Joint
+from linkwise.mechanism.bodies_and_joints import Part, Pose
 from linkwise.mechanism.checks import per_freedom
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic
-from linkwise.mechanism.pieces import Part, Pose
 
 if TYPE_CHECKING:
     from linkwise.flexible.body import FlexibleBody

@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 
 from linkwise.flexible.body import FlexibleBody
 from linkwise.joints.modes import Modes
+from linkwise.mechanism.bodies_and_joints import Body, Frame
 from linkwise.mechanism.deformation import Deformation, Seat
-from linkwise.mechanism.pieces import Body, Frame
 from linkwise.mechanism.tree import Link, rigid_only
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.flexible import FlexibleForce, FlexibleInertia, FlexibleMotion, FlexibleMoving, Held

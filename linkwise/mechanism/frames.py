@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.array_types import Array, FloatArray
+from linkwise.mechanism.bodies_and_joints import IDENTITY
 from linkwise.mechanism.mechanism import Mechanism
-from linkwise.mechanism.pieces import IDENTITY
 from linkwise.spatial.transforms import Factor, Shift, Transform, Turn
 from linkwise.spatial.vectors import Vec, coordinate_axis
 
@@ -24,8 +25,6 @@ _PARALLEL = 1e-14  # sine of the angle under which two axes are parallel
 _ILL_CONDITIONED = 1e-2  # sine under which the common normal of two axes runs too far away to be of use
 _NEAR = 1e-12  # metres from a line under which a point gives no direction away from it
 _QUARTER = np.pi / 2
-
-Array = Any
 
 flattened = chain.from_iterable
 
@@ -71,9 +70,10 @@ class BodyFrames:
         z, x, last = zxz(self.X[:, :3, :3] @ self.axes)
         return Placements(self.X[:, :3, 3], cosine_sine(z), cosine_sine(x), cosine_sine(last), np.zeros(len(z)))
 
-    def after_joint_frame(self, k: int) -> Array:
+    def after_joint_frame(self, k: int) -> FloatArray:
         """Rotation from the joint frame the user placed to the axis frame."""
-        return self.axes[k]
+        turn: FloatArray = self.axes[k]
+        return turn
 
     def tails(self) -> tuple[Array, Array]:
         """From the frames after the joints' motion to those of the bodies: rotations and shifts."""
@@ -112,9 +112,13 @@ class AlignedFrames:
         gamma, alpha, beta = zxz(back @ X[:, :3, :3] @ R)
         return Placements(l, cosine_sine(gamma), cosine_sine(alpha), cosine_sine(beta), beta)
 
-    def after_joint_frame(self, k: int) -> Array:
+    def after_joint_frame(self, k: int) -> FloatArray:
         """Rotation from the joint frame the user placed to the link's."""
-        return self.J[k, :3, :3].T @ self.R[k]
+        turn: FloatArray = self.J[k, :3, :3].T @ self.R[k]
+        return turn
+
+    def tails(self) -> None:
+        """None: a link's frame is the one after its joint's motion."""
 
     def _choose_origins(self) -> None:
         """The foot of the common normal with the parent's axis; without one, the place nearest to its origin."""
@@ -235,14 +239,16 @@ def inverse_poses(X: Array) -> Array:
     return inverse
 
 
-def times(A: Array, x: Array) -> Array:
+def times(A: FloatArray, x: FloatArray) -> FloatArray:
     """Matrices (n, 3, 3) by vectors (n, 3)."""
-    return np.einsum("nij,nj->ni", A, x)
+    product: FloatArray = np.einsum("nij,nj->ni", A, x)
+    return product
 
 
-def lengths(x: Array) -> Array:
+def lengths(x: FloatArray) -> FloatArray:
     """Of vectors (n, 3)."""
-    return np.sqrt((x * x).sum(axis=-1))
+    norms: FloatArray = np.sqrt((x * x).sum(axis=-1))
+    return norms
 
 
 def across(x: Array, z: Array) -> Array:
@@ -262,9 +268,10 @@ def axis_rotations(mechanism: Mechanism) -> Array:
     return turned
 
 
-def turn_z_to(axis: Array) -> Array:
+def turn_z_to(axis: FloatArray) -> FloatArray:
     """A rotation whose z column is the axis."""
-    return turns_z_to(np.asarray(axis, float)[None])[0]
+    turn: FloatArray = turns_z_to(np.asarray(axis, float)[None])[0]
+    return turn
 
 
 def turns_z_to(axes: Array) -> Array:

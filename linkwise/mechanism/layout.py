@@ -15,22 +15,24 @@ each body, and handy for tests, since the answers must not change.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwise.mechanism.collecting import paused
+from linkwise.array_types import Array
+from linkwise.mechanism.bodies_and_joints import Body
 from linkwise.mechanism.frames import AlignedFrames, BodyFrames, snapped
 from linkwise.mechanism.link_inertias import Parts
-from linkwise.mechanism.many_links import ManyLinks
+from linkwise.mechanism.many_bodies import paused
+from linkwise.mechanism.many_links import ManyLinks, rigid
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.parameters import Values
-from linkwise.mechanism.pieces import Body
 from linkwise.mechanism.regroup import regrouped, regrouped_rows
 from linkwise.mechanism.terms import NOTHING, Terms
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
-from linkwise.spatial.matrices import Mat3, Sym3
+from linkwise.spatial.matrices import Sym3
 from linkwise.spatial.scalar import Scalar, cos, sin
 from linkwise.spatial.transforms import Factor, Shift, Transform, Turn
 from linkwise.spatial.vectors import Vec
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
 
 MANY = 60
 """Links above which they are made from arrays when looked at, and not all beforehand."""
-
-Array = Any
 
 
 def lay_out(
@@ -59,13 +59,18 @@ def lay_out(
 def _laid_out(mechanism: Mechanism, values: Values, align: bool, regroup: bool) -> Tree:
     parts = Parts(mechanism)
     frames = _frames(mechanism, values, parts) if align else BodyFrames(mechanism)
-    R, o = frames.R[-1], frames.o[-1]
-    gravity = _constant_rotation(R.T) @ Vec.of(list(values.gravity(mechanism.gravity)))
-    if mechanism.is_flexible or values.any_given:
-        links, base = _one_by_one(mechanism, values, frames, regroup)
-    else:
-        links, base = _all_at_once(mechanism, parts, frames, regroup)
-    return Tree(links, mechanism.nq, mechanism.nv, gravity, _rigid(R, o), base)
+    gravity = _rigid(frames.R[-1].T, np.zeros(3)).rotate(Vec.of(list(values.gravity(mechanism.gravity))))
+    is_constant = not (mechanism.is_flexible or values.any_given)
+    placements, (R, o), base = frames.placements(), (frames.R[:-1], frames.o[:-1]), RigidInertia.zero()
+    M, terms = parts.inertias(R, o)
+    if regroup and is_constant:
+        types = [joint.type for joint in mechanism.joints]
+        M, base = regrouped_rows(types, frames.parents, placements, M, terms)
+    constant = ManyLinks(mechanism, placements, 2 if align else 3, frames.tails(), M, R, o)
+    links: Sequence[Link] = constant if len(constant) > MANY else tuple(constant)
+    if not is_constant:
+        links, base = _one_by_one(mechanism, values, frames, constant, regroup)
+    return Tree(links, mechanism.nq, mechanism.nv, gravity, _rigid(frames.R[-1], frames.o[-1]), base)
 
 
 def _frames(mechanism: Mechanism, values: Values, parts: Parts) -> AlignedFrames:
@@ -75,57 +80,21 @@ def _frames(mechanism: Mechanism, values: Values, parts: Parts) -> AlignedFrames
     return AlignedFrames(mechanism, free, parts.centres())
 
 
-def _all_at_once(
-    mechanism: Mechanism, parts: Parts, frames: AlignedFrames | BodyFrames, regroup: bool
-) -> tuple[Sequence[Link], RigidInertia]:
-    """Rigid links whose constants are numbers: arrays throughout."""
-    placements = frames.placements()
-    R, o = frames.R[:-1], frames.o[:-1]
-    M, terms = parts.inertias(R, o)
-    base = RigidInertia.zero()
-    if regroup:
-        types = [joint.type for joint in mechanism.joints]
-        M, base = regrouped_rows(types, frames.parents, placements, M, terms)
-    aligned = isinstance(frames, AlignedFrames)
-    tails = None if isinstance(frames, AlignedFrames) else frames.tails()
-    links = ManyLinks(mechanism, placements, 2 if aligned else 3, tails, M, R, o)
-    return (links if len(links) > MANY else tuple(links)), base
-
-
 def _one_by_one(
-    mechanism: Mechanism, values: Values, frames: AlignedFrames | BodyFrames, regroup: bool
+    mechanism: Mechanism, values: Values, frames: AlignedFrames | BodyFrames, constant: ManyLinks, regroup: bool
 ) -> tuple[Sequence[Link], RigidInertia]:
-    """Links that deform, or whose constants may be any scalar."""
-    placements, aligned = frames.placements(), isinstance(frames, AlignedFrames)
-    tails = None if isinstance(frames, AlignedFrames) else frames.tails()
+    """Links that deform, or whose constants may be any scalar: those of constants, with what differs put in."""
     links: list[Link] = []
     terms: list[Terms] = []
-    for body, joint in zip(mechanism.bodies, mechanism.joints, strict=True):
-        k = body.index
-        R, o = frames.R[k], frames.o[k]
-        free = values.placement_is_free(body)
-        inertia, summed = _inertia(values, body, R, o)
-        terms.append(summed)
-        link = Link(
-            index=k,
-            name=body.name,
-            parent=body.parent,
-            joint=joint.type,
-            placement=_free_placement(values, body, frames) if free else placements.one(k, 2 if aligned else 3),
-            lead=0.0 if free else float(placements.lead[k]),
-            tail=Transform() if tails is None else _rigid(tails[0][k], tails[1][k]),
-            inertia=inertia,
-            to_body=_rigid(R.T, -R.T @ o),
-            armature=tuple(values.armature(body, joint.armature)),
-            q_start=joint.q_slice.start,
-            v_start=joint.v_slice.start,
-            multiplier=joint.mimic.multiplier if joint.mimic else 1.0,
-            offset=joint.mimic.offset if joint.mimic else 0.0,
-            is_mimic=joint.mimic is not None,
-            joint_name=joint.name,
-            seat=None if body.parent < 0 else links[body.parent].seat_at(body.node),
-        )
+    for body, link in zip(mechanism.bodies, constant, strict=True):
+        inertia, summed = _inertia(values, body, frames.R[body.index], frames.o[body.index])
+        own: dict[str, Any] = {"inertia": inertia, "armature": tuple(values.armature(body, link.armature))}
+        if values.placement_is_free(body):
+            own |= {"placement": _free_placement(values, body, frames), "lead": 0.0}
+        own["seat"] = None if body.parent < 0 else links[body.parent].seat_at(body.node)
+        link = replace(link, **own)
         links.append(link if body.flexible is None else _deforming(link, body, body.flexible, values))
+        terms.append(summed)
     base = RigidInertia.zero()
     if regroup:
         links, base = regrouped(links, terms)
@@ -159,12 +128,8 @@ def _free_placement(values: Values, body: Body, frames: AlignedFrames | BodyFram
     return Transform(*factors)
 
 
-def _constant_rotation(R: Array) -> Mat3:
-    return Mat3(snapped(R, 1.0).tolist())
-
-
 def _rigid(R: Array, o: Array) -> Transform:
-    return Transform.rigid(_constant_rotation(R), Vec.of(snapped(o, 1.0).tolist()))
+    return rigid(snapped(R, 1.0), snapped(o, 1.0))
 
 
 def _inertia(values: Values, body: Body, R: Array, o: Array, node: int = 0) -> tuple[RigidInertia, Terms]:

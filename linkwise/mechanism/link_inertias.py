@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from linkwise.array_types import Array
+from linkwise.mechanism.bodies_and_joints import IDENTITY
 from linkwise.mechanism.frames import poses, rows_of, snapped, times
 from linkwise.mechanism.mechanism import Mechanism
-from linkwise.mechanism.pieces import IDENTITY
 from linkwise.mechanism.terms import Terms
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Sym3
 from linkwise.spatial.transforms import Shift
 from linkwise.spatial.vectors import Vec
-
-Array = Any
 
 
 class Parts:
@@ -75,7 +75,7 @@ def snapped_by(M: Array, terms: Array) -> Array:
     return np.where(small, 0.0, M)
 
 
-def _rows(m: Array, h: Any, J: Any) -> Array:
+def _rows(m: Any, h: Iterable[Any], J: Iterable[Any]) -> Array:
     return np.stack((m, *h, *J), axis=1)
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import numpy as np
 
 from linkwise.errors import InputError, ModelError
 from linkwise.joints import Joint
-from linkwise.mechanism.checked_arrays import (
+from linkwise.mechanism.bodies_and_joints import IDENTITY, Part
+from linkwise.mechanism.checks import (
     checked_inertias,
     checked_masses,
     checked_poses,
@@ -19,48 +21,10 @@ from linkwise.mechanism.checked_arrays import (
     for_each_freedom,
 )
 from linkwise.mechanism.entry import Entry
-from linkwise.mechanism.pieces import IDENTITY, Part
 
-Numbers = Sequence[tuple[float, ...]]
-
-
-@dataclass(frozen=True)
-class ManyBodies:
-    """What one ``add_bodies`` call says, checked: lists with an entry for each body."""
-
-    names: list[str]
-    joint_names: list[str]
-    parents: list[int]
-    joints: list[Joint]
-    placements: list[Any]
-    masses: list[float]
-    coms: list[tuple[float, float, float]]
-    inertias: list[Any]
-    armature: Numbers
-    damping: Numbers
-    friction: Numbers
-
-    def entries(self, root: str) -> Iterator[Entry]:
-        """The bodies as the builder keeps them. Their fields are set at once, which a constructor would do singly."""
-        same: dict[str, Any] = {"limits": (), "mimic": None, "visuals": (), "collisions": (), "joint_frame": IDENTITY}
-        same |= {"flexible": None, "node": 0}
-        names = self.names
-        columns = zip(
-            names, self.joint_names, self.parents, self.joints, self.placements, self.masses, self.coms, self.inertias,
-            self.armature, self.damping, self.friction, strict=True,
-        )  # fmt: skip
-        none: dict[int, tuple[float, ...]] = {}
-        for name, joint_name, parent, joint, placement, mass, com, inertia, armature, damping, friction in columns:
-            relaxed = none.setdefault(joint.nv, (0.0,) * joint.nv)
-            part = object.__new__(Part)
-            vars(part).update(name=name, placement=IDENTITY, mass=mass, com=com, inertia=inertia, node=0)
-            entry = object.__new__(Entry)
-            vars(entry).update(
-                same, name=name, parent=names[parent] if parent >= 0 else root, joint=joint, joint_name=joint_name,
-                placement=placement, part=part, armature=armature, damping=damping, friction=friction,
-                stiffness=relaxed, rest=relaxed,
-            )  # fmt: skip
-            yield entry
+T = TypeVar("T")
+Columns = dict[str, Sequence[object]]
+"""Fields of many objects by name, an entry for each."""
 
 
 def checked_bodies(
@@ -76,8 +40,9 @@ def checked_bodies(
     damping: Any,
     friction: Any,
     check_inertia: bool,
-) -> ManyBodies:
-    """The arguments of ``add_bodies``, each checked as ``add_body`` would."""
+    root: str,
+) -> list[Entry]:
+    """The bodies that the arguments of ``add_bodies`` describe, each checked as ``add_body`` would."""
     above = _parents(parents)
     n = len(above)
     known = [f"{names}{k}" for k in range(n)] if isinstance(names, str) else [str(name) for name in names]
@@ -89,19 +54,38 @@ def checked_bodies(
     types = _joints(joints, axes, known)
     counts = [joint.nv for joint in types]
     joint_names = [f"{name}_joint" for name in known]
-    return ManyBodies(
-        known,
-        joint_names,
-        above,
-        types,
-        checked_poses(placements, known, "the placement"),
-        checked_masses(masses, known),
-        checked_vectors(coms, known, "the mass centre"),
-        checked_inertias(inertias, known, check_inertia),
-        for_each_freedom(armature, joint_names, counts, "the armature"),
-        for_each_freedom(damping, joint_names, counts, "the damping"),
-        for_each_freedom(friction, joint_names, counts, "the friction"),
-    )
+    parts: Columns = {
+        "name": known,
+        "mass": checked_masses(masses, known),
+        "com": checked_vectors(coms, known, "the mass centre"),
+        "inertia": checked_inertias(inertias, known, check_inertia),
+    }
+    none = {count: (0.0,) * count for count in set(counts)}
+    own: Columns = {
+        "name": known,
+        "parent": [known[k] if k >= 0 else root for k in above],
+        "joint": types,
+        "joint_name": joint_names,
+        "placement": checked_poses(placements, known, "the placement"),
+        "armature": for_each_freedom(armature, joint_names, counts, "the armature"),
+        "damping": for_each_freedom(damping, joint_names, counts, "the damping"),
+        "friction": for_each_freedom(friction, joint_names, counts, "the friction"),
+        "stiffness": [none[count] for count in counts],
+        "rest": [none[count] for count in counts],
+        "part": _made(Part, parts, placement=IDENTITY, node=0),
+    }
+    same = {"limits": (), "mimic": None, "visuals": (), "collisions": (), "joint_frame": IDENTITY}
+    return _made(Entry, own, **same, flexible=None, node=0)
+
+
+def _made(kind: type[T], columns: Columns, **same: object) -> list[T]:
+    """One object for each row of the columns; its fields are set at once, which a constructor would do singly."""
+    made = []
+    for values in zip(*columns.values(), strict=True):
+        each = object.__new__(kind)
+        vars(each).update(zip(columns, values, strict=True), **same)
+        made.append(each)
+    return made
 
 
 def _parents(parents: Any) -> list[int]:
@@ -138,3 +122,26 @@ def _joints(joints: Any, axes: Any, names: Sequence[str]) -> list[Joint]:
             allowed="a joint such as lw.Revolute((0, 0, 1)), one for each body, or a class with axes=…",
         )
     return each
+
+
+MANY = 2000
+"""Bodies from which the pause is worth it."""
+
+
+@contextmanager
+def paused(count: int) -> Iterator[None]:
+    """No search for cycles meanwhile, where so many bodies are at work and it was on.
+
+    What was made joins the objects that have long been there, else the next search would begin with all of it.
+    """
+    if count < MANY or not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        if gc.get_freeze_count() == 0:  # else others rely on what is frozen
+            gc.freeze()
+            gc.unfreeze()
+        gc.enable()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, overload
+from dataclasses import dataclass, replace
+from typing import overload
 
 import numpy as np
 
+from linkwise.array_types import Array
 from linkwise.mechanism.frames import Placements, snapped, times
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.tree import Link
@@ -16,8 +17,6 @@ from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
 from linkwise.spatial.transforms import Rotation, Shift, Transform, Turn
 from linkwise.spatial.vectors import Vec
-
-Array = Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,11 +72,6 @@ class ManyLinks(Sequence[Link]):
         return np.array(self.mechanism.parents, int).reshape(len(self))
 
     @cached_property
-    def index(self) -> Array:
-        """The links' own numbers (n)."""
-        return np.arange(len(self))
-
-    @cached_property
     def q_start(self) -> Array:
         """Where each joint's coordinates begin in q (n)."""
         return np.array([joint.q_slice.start for joint in self.mechanism.joints], int)
@@ -103,7 +97,7 @@ class ManyLinks(Sequence[Link]):
         m, *rest = self.inertias[k].tolist()
         tail = Transform()
         if self.tails is not None:
-            tail = _rigid(snapped(self.tails[0][k], 1.0), snapped(self.tails[1][k], 1.0))
+            tail = rigid(snapped(self.tails[0][k], 1.0), snapped(self.tails[1][k], 1.0))
         return Link(
             index=k,
             name=body.name,
@@ -113,7 +107,7 @@ class ManyLinks(Sequence[Link]):
             lead=float(self.placements.lead[k]),
             tail=tail,
             inertia=RigidInertia(m, Vec(*rest[:3]), Sym3.of(*rest[3:])),
-            to_body=_rigid(self.to_body[0][k], self.to_body[1][k]),
+            to_body=rigid(self.to_body[0][k], self.to_body[1][k]),
             armature=joint.armature,
             q_start=joint.q_slice.start,
             v_start=joint.v_slice.start,
@@ -128,7 +122,7 @@ class ManyLinks(Sequence[Link]):
         which = np.asarray(members, int)
         first = self[int(which[0])]
         place, M = self.placements, self.inertias[which].T
-        turns = [Turn(2, *place.z[which].T)] if _is_turn(place.z[which[:1]])[0] else []
+        turns = [Turn(2, *place.z[which].T)] if self.has_first_turn[which[0]] else []
         R, l = (array[which] for array in self.to_body)
         joints = list(self.mechanism.joints)
         joints = joints if len(which) == len(joints) else [joints[k] for k in which.tolist()]
@@ -137,58 +131,39 @@ class ManyLinks(Sequence[Link]):
         if first.is_mimic:
             multiplier = np.array([joint.mimic.multiplier for joint in joints if joint.mimic], float)
             offset = np.array([joint.mimic.offset for joint in joints if joint.mimic], float)
-        return Link(
-            index=first.index,
-            name=first.name,
-            parent=first.parent,
-            joint=first.joint,
+        return replace(
+            first,
             placement=Transform(Shift(Vec(*place.l[which].T)), *turns, Turn(0, *place.x[which].T)),
             lead=place.lead[which],
-            tail=first.tail,
             inertia=RigidInertia(M[0], Vec(*M[1:4]), Sym3.of(*M[4:])),
             to_body=Transform(Shift(Vec(*l.T)), Rotation(Mat3(list(R.transpose(1, 2, 0))))),
             armature=tuple(armature.T),
-            q_start=first.q_start,
-            v_start=first.v_start,
             multiplier=multiplier,  # type: ignore[arg-type]  # as everywhere here, an array for a number
             offset=offset,  # type: ignore[arg-type]
-            is_mimic=first.is_mimic,
-            joint_name=first.joint_name,
         )
 
     @cached_property
-    def shapes(self) -> Array | None:
-        """A number for each link (n), the same for those whose constants have the same shape; None if it depends.
+    def has_first_turn(self) -> Array:
+        """Whether each placement has a turn about z before that about x (n)."""
+        turned: Array = (self.placements.z != (1.0, 0.0)).any(axis=1)
+        return turned
 
-        It does in frames that are not aligned: their joints have tails, of any shape.
-        """
-        if self.tails is not None:
-            return None
-        known: dict[Any, int] = {}
-        joints = [known.setdefault(_joint_key(joint.type), len(known)) for joint in self.mechanism.joints]
-        heavy = [any(joint.armature) for joint in self.mechanism.joints]
-        traits = (_is_turn(self.placements.z), np.array(heavy, bool), self.is_mimic)
-        return np.array(joints, int) * 8 + sum(trait.astype(int) << i for i, trait in enumerate(traits))
+    @cached_property
+    def has_armature(self) -> Array:
+        """Whether each joint has rotor inertia (n)."""
+        return np.array([any(joint.armature) for joint in self.mechanism.joints], bool)
 
 
-def _is_turn(numbers: Array) -> Array:
-    return (numbers != (1.0, 0.0)).any(axis=1)
-
-
-def _joint_key(joint: Any) -> Any:
-    """The type and the constants of a joint apart from its axis, which is z in a laid-out tree."""
-    constants = vars(joint)
-    if len(constants) == 1 and "axis" in constants:
-        return type(joint)
-    return type(joint), tuple((name, value) for name, value in joint._key() if name != "axis")
-
-
-def _rigid(R: Array, o: Array) -> Transform:
+def rigid(R: Array, o: Array) -> Transform:
+    """A constant transform from its rotation (3, 3) and shift (3), identities left out."""
     return Transform.rigid(Mat3(R.tolist()), Vec.of(o.tolist()))
 
 
 def numbers_of(links: Sequence[Link], name: str) -> Array:
-    """An integer of each link by the name of its field, as an array (n)."""
+    """An integer of each link of a tree by the name of its field, as an array (n)."""
+    if name == "index":
+        return np.arange(len(links))
     if isinstance(links, ManyLinks):
-        return getattr(links, name)
+        known: Array = getattr(links, name)
+        return known
     return np.array([getattr(link, name) for link in links], int)

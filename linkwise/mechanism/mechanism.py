@@ -8,13 +8,13 @@ from typing import Any
 
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.mechanism.actuation import Actuator, Sensor, Spring
+from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, Frame, JointInstance, Named, Part, number_of_node
 from linkwise.mechanism.changed_copies import ChangedCopies
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.closures.reference import Reference
 from linkwise.mechanism.configurations import Configurations
 from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.per_freedom import PerFreedom
-from linkwise.mechanism.pieces import IDENTITY, Body, Frame, JointInstance, Named, Part, number_of_node
 from linkwise.memoized import cached_property
 
 

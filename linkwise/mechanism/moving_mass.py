@@ -31,6 +31,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from linkwise.array_types import FloatArray
 from linkwise.flexible.integrals import ModalIntegrals, zeroed
 from linkwise.mechanism.sparse import QuadraticForm, Sparse, sparse, sum_of_vectors
 from linkwise.spatial.flexible import FlexibleForce, FlexibleInertia, FlexibleMoving
@@ -139,7 +140,7 @@ class MovingMass:
         return on_affine, on_shapes
 
 
-def _affine_functions(integrals: ModalIntegrals) -> tuple[np.ndarray, np.ndarray]:
+def _affine_functions(integrals: ModalIntegrals) -> tuple[FloatArray, FloatArray]:
     """The vectors before φ_1, … at rest (k - 1, 3): along the principal axes that have mass; and the mass centre."""
     centre = integrals.h0 / integrals.mass
     spread = integrals.S0 - integrals.mass * np.outer(centre, centre)
@@ -151,8 +152,8 @@ def _affine_functions(integrals: ModalIntegrals) -> tuple[np.ndarray, np.ndarray
 
 
 def _shape_functions(
-    integrals: ModalIntegrals, directions: np.ndarray, centre: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    integrals: ModalIntegrals, directions: FloatArray, centre: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """D (l, 3, m), the ∫ψ_lψ_l' and the s_kl."""
     m, h1, X = len(integrals.Me), integrals.h1, integrals.X
     gram = _products(integrals).transpose(0, 2, 1, 3).reshape(3 * m, 3 * m)
@@ -167,7 +168,7 @@ def _shape_functions(
     return _by_component(np.eye(3 * m)[used], m), gram[np.ix_(used, used)], moments[:, used]
 
 
-def _factor(gram: np.ndarray) -> np.ndarray:
+def _factor(gram: FloatArray) -> FloatArray:
     """L of LL* = gram, with as many columns as it has rank, and zeros where rounding would stand."""
     left, columns = gram.copy(), [np.zeros((len(gram), 0))]
     scale = np.sqrt(np.maximum(np.diag(gram), 0.0))
@@ -181,12 +182,12 @@ def _factor(gram: np.ndarray) -> np.ndarray:
     return np.hstack(columns)
 
 
-def _by_component(rows: np.ndarray, m: int) -> np.ndarray:
+def _by_component(rows: FloatArray, m: int) -> FloatArray:
     """Rows over the modes' components as (l, 3, m)."""
     return rows.reshape(-1, m, 3).transpose(0, 2, 1)
 
 
-def _products(integrals: ModalIntegrals) -> np.ndarray:
+def _products(integrals: ModalIntegrals) -> FloatArray:
     """∫Γ_iΓ_j* as (m, m, 3, 3): its symmetric part from J2, the other from A1."""
     trace = np.einsum("aaij->ij", integrals.J2) * 0.5
     symmetric = (np.multiply.outer(np.eye(3), trace) - integrals.J2).transpose(2, 3, 0, 1) * 0.5
@@ -198,7 +199,7 @@ def _products(integrals: ModalIntegrals) -> np.ndarray:
     return zeroed((symmetric + skew).transpose(2, 3, 0, 1), np.outer(size, size)).transpose(2, 3, 0, 1)
 
 
-def _of_sections(integrals: ModalIntegrals) -> tuple[np.ndarray, np.ndarray, Sparse]:
+def _of_sections(integrals: ModalIntegrals) -> tuple[FloatArray, FloatArray, Sparse]:
     """ΔJ, ΔA and ΔM: what J0, A0 and Me have beyond the mass along the axes."""
     S0, X = integrals.S0, integrals.X
     arm = np.sqrt(np.trace(integrals.J0) / 2)

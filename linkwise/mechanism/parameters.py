@@ -35,9 +35,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from linkwise.errors import InputError, UnknownNameError
+from linkwise.mechanism.bodies_and_joints import Body, Part, Pose
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.mechanism import Mechanism
-from linkwise.mechanism.pieces import Body, Part, Pose
 from linkwise.spatial.scalar import Scalar
 
 _OF_PART = ("mass", "com", "inertia")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from linkwise.array_types import FloatArray
 from linkwise.errors import InputError
 from linkwise.memoized import cached_property
 
@@ -16,16 +17,16 @@ class PerFreedom:
     """Numbers of the joints of a mechanism, one for each number of q or v."""
 
     @cached_property
-    def lower(self) -> np.ndarray:
+    def lower(self) -> FloatArray:
         """Lower position limits, one for each number of q (-inf where none)."""
         return self._limits("lower", -np.inf)
 
     @cached_property
-    def upper(self) -> np.ndarray:
+    def upper(self) -> FloatArray:
         """Upper position limits, one for each number of q (inf where none)."""
         return self._limits("upper", np.inf)
 
-    def _limits(self, side: str, otherwise: float) -> np.ndarray:
+    def _limits(self, side: str, otherwise: float) -> FloatArray:
         values = np.full(self.nq, otherwise)
         for joint in self.joints:
             if joint.mimic is None and len(joint.limits) == joint.nq:
@@ -34,36 +35,36 @@ class PerFreedom:
         return values
 
     @cached_property
-    def velocity_limit(self) -> np.ndarray:
+    def velocity_limit(self) -> FloatArray:
         """Velocity limits, one for each number of v (inf where none)."""
         return self._per_velocity(lambda joint: [limit.velocity for limit in joint.limits])
 
     @cached_property
-    def effort_limit(self) -> np.ndarray:
+    def effort_limit(self) -> FloatArray:
         """Effort limits, one for each number of v (inf where none)."""
         return self._per_velocity(lambda joint: [limit.effort for limit in joint.limits])
 
     @cached_property
-    def damping(self) -> np.ndarray:
+    def damping(self) -> FloatArray:
         """Viscous damping, one for each number of v; used by simulation only."""
         return self._per_velocity(lambda joint: joint.damping, 0.0)
 
     @cached_property
-    def friction(self) -> np.ndarray:
+    def friction(self) -> FloatArray:
         """Dry friction, one for each number of v; used by simulation only."""
         return self._per_velocity(lambda joint: joint.friction, 0.0)
 
     @cached_property
-    def stiffness(self) -> np.ndarray:
+    def stiffness(self) -> FloatArray:
         """Springs of the joints, one for each number of v; used by simulation only."""
         return self._per_velocity(lambda joint: joint.stiffness, 0.0)
 
     @cached_property
-    def armature(self) -> np.ndarray:
+    def armature(self) -> FloatArray:
         """Rotor inertia, one for each number of v; part of every dynamics function."""
         return self._per_velocity(lambda joint: joint.armature, 0.0)
 
-    def _per_velocity(self, of: Any, otherwise: float = np.inf) -> np.ndarray:
+    def _per_velocity(self, of: Any, otherwise: float = np.inf) -> FloatArray:
         values = np.full(self.nv, otherwise)
         for joint in self.joints:
             if joint.mimic is None and len(of(joint)) == joint.nv:

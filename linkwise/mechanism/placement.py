@@ -6,13 +6,12 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import FloatArray
 from linkwise.mechanism.checks import checked_vector
 
 __all__ = ["ANGLE_SNAP", "axis_rotation", "cos_sin", "inverse_pose", "pose", "rotation_rpy", "transform"]
 
-Array = NDArray[np.float64]
 
 ANGLE_SNAP = 1e-11
 """Radians. An angle this near to a multiple of π/2 is taken to be that multiple (see `cos_sin`)."""
@@ -33,7 +32,7 @@ def cos_sin(angle: float, snap: float = ANGLE_SNAP) -> tuple[float, float]:
     return math.cos(angle), math.sin(angle)
 
 
-def rotation_rpy(rpy: Sequence[float], snap: float = ANGLE_SNAP) -> Array:
+def rotation_rpy(rpy: Sequence[float], snap: float = ANGLE_SNAP) -> FloatArray:
     """``R = Rz(yaw) Ry(pitch) Rx(roll)``: roll, pitch and yaw about the fixed axes x, y, z, in this order."""
     (cr, sr), (cp, sp), (cy, sy) = (cos_sin(angle, snap) for angle in rpy)
     R = np.array(
@@ -46,7 +45,7 @@ def rotation_rpy(rpy: Sequence[float], snap: float = ANGLE_SNAP) -> Array:
     return R + 0.0  # no negative zeros
 
 
-def axis_rotation(axis: Sequence[float], angle: float, snap: float = ANGLE_SNAP) -> Array:
+def axis_rotation(axis: Sequence[float], angle: float, snap: float = ANGLE_SNAP) -> FloatArray:
     """The rotation by `angle` about a unit axis (Rodrigues)."""
     x, y, z = axis
     c, s = cos_sin(angle, snap)
@@ -61,7 +60,7 @@ def axis_rotation(axis: Sequence[float], angle: float, snap: float = ANGLE_SNAP)
     return R + 0.0
 
 
-def pose(xyz: Sequence[float] = (0.0, 0.0, 0.0), R: Array | None = None) -> Array:
+def pose(xyz: Sequence[float] = (0.0, 0.0, 0.0), R: FloatArray | None = None) -> FloatArray:
     """The 4x4 pose with this translation and rotation."""
     X = np.eye(4)
     X[:3, 3] = xyz
@@ -70,7 +69,7 @@ def pose(xyz: Sequence[float] = (0.0, 0.0, 0.0), R: Array | None = None) -> Arra
     return X
 
 
-def inverse_pose(X: Array) -> Array:
+def inverse_pose(X: FloatArray) -> FloatArray:
     """The pose of the first frame in the second, from the second's in the first."""
     R = X[:3, :3].T
     back = np.eye(4)
@@ -79,6 +78,6 @@ def inverse_pose(X: Array) -> Array:
     return back
 
 
-def transform(xyz: Sequence[float] = (0.0, 0.0, 0.0), rpy: Sequence[float] = (0.0, 0.0, 0.0)) -> Array:
+def transform(xyz: Sequence[float] = (0.0, 0.0, 0.0), rpy: Sequence[float] = (0.0, 0.0, 0.0)) -> FloatArray:
     """The 4×4 pose at ``xyz`` (m) with R = Rz(yaw) Ry(pitch) Rx(roll), ``rpy`` = (roll, pitch, yaw) in rad."""
     return pose(checked_vector(xyz, "xyz"), rotation_rpy(checked_vector(rpy, "rpy")))

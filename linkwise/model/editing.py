@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.joints import Joint
 from linkwise.mechanism.mechanism import Mechanism
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
-
-Array = NDArray[Any]
 
 
 class Editing(Mechanism):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwise.array_types import Array
 from linkwise.errors import ClosureError, InputError
 from linkwise.mechanism.closures.reference import Reference
 from linkwise.model.rank import independent_rows
@@ -14,7 +15,6 @@ from linkwise.model.rank import independent_rows
 if TYPE_CHECKING:
     from linkwise.model.model import Model
 
-Array = Any
 
 _GUESSES = 4
 """Configurations around the neutral one that are looked at, lest that be singular."""

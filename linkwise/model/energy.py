@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.model.base import ByName, Methods
-
-Array = NDArray[Any]
 
 
 class Energies(Methods):

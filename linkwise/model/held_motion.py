@@ -19,8 +19,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.model.null_space import NullSpace
 from linkwise.spatial.runge_kutta import RK4
@@ -28,8 +28,6 @@ from linkwise.spatial.runge_kutta import RK4
 if TYPE_CHECKING:
     from linkwise.model.model import Model
     from linkwise.model.passive_forces import Acting
-
-Array = NDArray[Any]
 
 _AT_REST = 1e-12  # rad or m: a motion over the whole time that is none
 _STEP = 0.05  # of a step, in units of the fastest time constant: leaves some 1e-9 of the answer as error

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwise.algorithms.references import REFERENCES, Reference
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.model.base import ByName, Methods
-
-Array = NDArray[Any]
 
 
 class Kinematics(Methods):

@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwise.algorithms.linearized_forward import LinearizedForward
+from linkwise.array_types import Array
 from linkwise.model.base import ByName
 from linkwise.model.closures import Closures
 from linkwise.model.null_space import NullSpace, in_double
@@ -20,8 +21,6 @@ from linkwise.model.second_order import second_order_forward, second_order_inver
 
 if TYPE_CHECKING:
     pass
-
-Array = NDArray[Any]
 
 
 class ClosedChanges(NamedTuple):

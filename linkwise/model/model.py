@@ -8,19 +8,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwise.algorithms.catalogue import Trees
 from linkwise.algorithms.closed_catalogue import EVERY
 from linkwise.algorithms.kinematics import configuration_rate
 from linkwise.algorithms.regressor import inertial_parameters
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.functions.function import Chart, CompiledFunction
+from linkwise.mechanism.bodies_and_joints import Named
 from linkwise.mechanism.builder import Builder
 from linkwise.mechanism.closures.reach import share_of_work
 from linkwise.mechanism.dh import add_dh_chain
 from linkwise.mechanism.parameters import Parameter, check_names, parameters
-from linkwise.mechanism.pieces import Named
 from linkwise.memoized import cached_property, once
 from linkwise.model.base import ByName, by_name
 from linkwise.model.dynamics import Dynamics
@@ -38,7 +39,6 @@ from linkwise.model.sensitivity import Sensitivities
 if TYPE_CHECKING:
     from linkwise.operators import Operators
 
-Array = NDArray[Any]
 
 ROLLED_ABOVE = 60
 """Bodies above which sweeps are rolled: where unrolled code begins to outgrow the instruction cache."""

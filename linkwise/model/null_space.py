@@ -15,12 +15,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwise.algorithms.multipliers import FLOOR
+from linkwise.array_types import Array
 from linkwise.targets import check_on_host
-
-Array = NDArray[Any]
 
 RANK = 1e-9
 """Singular values below this part of the largest are zero."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Unpack
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.model.base import ByName, Methods
-
-Array = NDArray[Any]
 
 
 class Operational(Methods):

@@ -12,9 +12,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwise.algorithms.linearized_forward import LinearizedForward
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction
 from linkwise.functions.scalar_arrays import scalar_array
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from linkwise.model.model import Model
     from linkwise.sim.motion import JointRules
 
-Array = NDArray[Any]
 Flat = Sequence[Scalar]
 
 CAUSES = ("springs", "damping", "friction")

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.model.null_space import RANK
-
-Array = NDArray[Any]
 
 
 def _unit_rows(J_c: Array) -> Array:

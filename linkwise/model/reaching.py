@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.functions.function import checked_threads
 from linkwise.kinematics.goals import Goal, Reach, side_by_side
@@ -20,7 +21,6 @@ from linkwise.targets import check_on_host
 if TYPE_CHECKING:
     from linkwise.model.model import Model
 
-Array = NDArray[Any]
 
 _KEPT = 32  # compiled problems for each model
 _CLOSED = 1e-9  # tolerance of closures, m and rad

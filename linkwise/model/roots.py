@@ -12,12 +12,10 @@ test.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from linkwise.array_types import Array
 
 _MOST = 200  # steps
 _LONGEST = 1.0  # rad or m in one step

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwise.errors import InputError
 from linkwise.model.held_motion import HeldMotion
@@ -14,8 +14,6 @@ from linkwise.targets import check_on_host
 
 if TYPE_CHECKING:
     from linkwise.sim.motion import JointRules
-
-Array = NDArray[Any]
 
 
 class Sensitivity(NamedTuple):

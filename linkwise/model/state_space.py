@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwise.algorithms.linearized_forward import LinearizedForward
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.model.held_motion import HeldMotion
 from linkwise.model.null_space import RANK
@@ -20,8 +21,6 @@ from linkwise.targets import check_on_host
 
 if TYPE_CHECKING:
     from linkwise.sim.motion import JointRules
-
-Array = NDArray[Any]
 
 
 class StateSpace(NamedTuple):

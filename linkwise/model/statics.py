@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.mechanism.actuation import JointTransmission
 from linkwise.model.closed_dynamics import ClosedDynamics
 from linkwise.model.configuration_space import ConfigurationSpace
 from linkwise.model.support import support_margin
-
-Array = NDArray[Any]
 
 _ROWS = {"all": slice(0, 6), "rotation": slice(0, 3), "position": slice(3, 6)}
 

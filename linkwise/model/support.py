@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError
-
-Array = NDArray[Any]
 
 
 def support_margin(centre: Array, points: ArrayLike, gravity: Array) -> Array:

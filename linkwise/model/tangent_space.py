@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwise.algorithms.tangent import structure_constants
+from linkwise.array_types import Array
 from linkwise.memoized import cached_property
 from linkwise.model.configuration_space import ConfigurationSpace
-
-Array = NDArray[Any]
 
 
 class TangentSpace(ConfigurationSpace):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import singledispatch
 from typing import Any, final
 from weakref import WeakKeyDictionary
 
@@ -16,16 +17,19 @@ import numpy as np
 
 from linkwise.algorithms.kinematics import Place
 from linkwise.algorithms.multipliers import FLOOR
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property
-from linkwise.operators.blocks import Array, Block, Blocks
-from linkwise.operators.kinds import Kind, kinds
+from linkwise.operators.blocks import Block, Blocks, Space
 from linkwise.operators.lanes import Lanes, numbers
-from linkwise.operators.levels import Level, Levels
-from linkwise.operators.links import RigidLinks, blocks_of, width
-from linkwise.operators.spaces import Space
-from linkwise.operators.written import rows_of
+from linkwise.operators.levels import Level, Plan
+from linkwise.operators.links import AlikeLinks, RigidLinks, alike_links, blocks_of, width
+from linkwise.spatial.flexible import FlexibleForce, Held, Node
+from linkwise.spatial.inertia import RigidInertia
+from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.transforms import Transform
 
 _RANK = 4096
 """Eigenvalues below so many units of rounding of the largest are zero."""
@@ -60,62 +64,6 @@ class LevelField:
     def congruence(self, other: LevelField) -> LevelField:
         """A X A* of each block."""
         return LevelField(_congruence(self.array, other.array))
-
-
-class Packing:
-    """How stacked vectors of a space are laid out: blocks by position, filled up to one width."""
-
-    def __init__(self, space: Space, order: Array | None = None, least: int = 0) -> None:
-        self.space = space
-        self.order = None if order is None or (np.diff(order) == 1).all() else order
-        self.width = max(least, *space.sizes, 0)
-        sizes = np.array(space.sizes, int)
-        self.is_even = bool((sizes == self.width).all())
-        self.position = np.arange(len(sizes)) if order is None else np.argsort(order)
-        if order is not None:
-            sizes = sizes[order]
-        spare = np.arange(self.width) >= sizes[:, None]
-        self.pad = spare[:, None, :, None] * np.eye(self.width)
-        """(n, 1, width, width): ones on the diagonal of what is filled up; with them a block has an inverse."""
-        if not self.is_even:
-            self.block_of = np.repeat(self.position, space.sizes)
-            self.entry_of = np.arange(space.size) - np.repeat(space.starts[:-1], space.sizes)
-
-    def packed(self, x: Array) -> Array:
-        """(B, size, r) as (n, B, width, r)."""
-        B, _, r = x.shape
-        if self.is_even:
-            blocks = x.reshape(B, len(self.space.sizes), self.width, r).swapaxes(0, 1)
-            return blocks if self.order is None else blocks[self.order]
-        blocks = np.zeros((len(self.space.sizes), B, self.width, r), x.dtype)
-        blocks[self.block_of, :, self.entry_of] = x.transpose(1, 0, 2)
-        return blocks
-
-    def unpacked(self, blocks: Array) -> Array:
-        """(n, B, width, r) as (B, size, r)."""
-        if not self.is_even:
-            return blocks[self.block_of, :, self.entry_of].transpose(1, 0, 2)
-        n, B, _, r = blocks.shape
-        x = np.empty((B, n, self.width, r), blocks.dtype)
-        x[:, slice(None) if self.order is None else self.order] = blocks.swapaxes(0, 1)
-        return x.reshape(B, self.space.size, r)
-
-
-class Plan:
-    """What is known of a tree before its state is: the spaces, the levels, and where numbers go."""
-
-    def __init__(
-        self, parents: Sequence[int], widths: Sequence[int], freedoms: Sequence[int], names: Sequence[str]
-    ) -> None:
-        self.parents = parents
-        self.names = names
-        self.levels = Levels(parents)
-        self.links = Packing(Space("links", tuple(widths)), self.levels.order, least=6)  # the base has six
-        self.joints = Packing(Space("joints", tuple(freedoms)), self.levels.order)
-
-    def packing(self, space: Space) -> Packing:
-        """That of the links, of the joints, or of points."""
-        return next((known for known in (self.links, self.joints) if known.space == space), None) or Packing(space)
 
 
 @final
@@ -233,7 +181,7 @@ class ArrayBlocks(Blocks):
 
     @property
     def rates(self) -> LevelField:
-        return self.enter(self.joints, self._rates)
+        return self.enter(self.joints, np.asarray(self._rates))
 
     def mapped(self, function: Callable[[RigidLinks, Sequence[Any]], Any], x: LevelField) -> LevelField:
         def rows(group: RigidLinks) -> list[list[Any]]:
@@ -292,7 +240,8 @@ class ArrayBlocks(Blocks):
         return LevelField(np.linalg.cholesky(turned)[..., ::-1, ::-1].swapaxes(-1, -2))
 
     def matrix(self, X: LevelField, rows: int, cols: int, k: int) -> Array:
-        return X.array[self.levels.position[k]][:, :rows, :cols].reshape(*self.batch, rows, cols)
+        block: Array = X.array[self.levels.position[k]][:, :rows, :cols]
+        return block.reshape(*self.batch, rows, cols)
 
     def pick(self, places: Sequence[Place], x: LevelField, adjoint: bool) -> LevelField:
         written = [rows_of(place.offset) for place in places]
@@ -336,6 +285,36 @@ class ArrayBlocks(Blocks):
         return LevelField(self.plan.packing(rows).packed(function(self.plan.packing(cols).unpacked(x.array))))
 
 
+Rows = Sequence[Sequence[Scalar]]
+
+
+@singledispatch
+def rows_of(block: Any) -> Rows:
+    """The rows of a block; one of a further type says them itself, in ``rows()``."""
+    rows: Rows = block.rows()
+    return rows
+
+
+@rows_of.register
+def _(phi: Transform) -> Rows:
+    """[[R, l~R], [0, R]]; with rows for the modes of the parent and columns for those of the link."""
+    if any(isinstance(factor, (Node, Held)) for factor in phi.factors):
+        modes = sum(factor.modes for factor in phi.factors if isinstance(factor, Held))
+        units = [FlexibleForce.of([1.0 if i == j else 0.0 for j in range(modes + 6)]) for i in range(modes + 6)]
+        return [list(row) for row in zip(*(list(phi @ unit) for unit in units), strict=True)]
+    R, l = phi.matrix()
+    lR = Mat3.cross(l).times(R)
+    return [[*R.m[i], *lR.m[i]] for i in range(3)] + [[0.0, 0.0, 0.0, *R.m[i]] for i in range(3)]
+
+
+@rows_of.register
+def _(M: RigidInertia) -> Rows:
+    """[[J, h~], [-h~, m]]."""
+    h = Mat3.cross(M.h).m
+    upper = [[*M.J.m[i], *h[i]] for i in range(3)]
+    return upper + [[*(-x for x in h[i]), *(M.m if i == j else 0.0 for j in range(3))] for i in range(3)]
+
+
 _OWN: dict[str, tuple[str, str, Callable[[RigidLinks], Any]]] = {
     "E_phi": ("links", "links", lambda links: rows_of(links.phi)),
     "H": ("joints", "links", lambda links: [list(s) for s in links.S]),
@@ -352,13 +331,13 @@ def _congruence(A: Array, X: Array) -> Array:
     return A @ X @ A.swapaxes(-1, -2)
 
 
-_known: WeakKeyDictionary[Tree, tuple[Plan, tuple[Kind, ...]]] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Tree, tuple[Plan, tuple[AlikeLinks, ...]]] = WeakKeyDictionary()
 
 
-def _planned(tree: Tree) -> tuple[Plan, tuple[Kind, ...]]:
+def _planned(tree: Tree) -> tuple[Plan, tuple[AlikeLinks, ...]]:
     """The plan and the kinds of a tree, made when first asked for."""
     if tree not in _known:
         widths, freedoms = [width(link) for link in tree], [blocks_of(link).freedoms(link) for link in tree]
         plan = Plan([link.parent for link in tree], widths, freedoms, [link.name for link in tree])
-        _known[tree] = plan, kinds(tree)
+        _known[tree] = plan, alike_links(tree)
     return _known[tree]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import numpy as np
 
 from linkwise.algorithms.kinematics import Place
-from linkwise.operators.base import Array, Operator
+from linkwise.array_types import Array
+from linkwise.operators.base import Operator
+from linkwise.operators.blocks import Space
 from linkwise.operators.engine import Engine, Value
 from linkwise.operators.expressions import Transposed
 from linkwise.operators.notation import letter
-from linkwise.operators.spaces import Space
 
 
 class Atom(Operator):
@@ -120,7 +121,7 @@ class Omega(Atom):
     def _through(self, c: int, k: int) -> Array:
         """ψ(c, k), the product of ψ(parent, link) on the way from c out to k."""
         size = self.cols.sizes[k]
-        psi: Any = np.broadcast_to(np.eye(size), (*self.engine.batch, size, size))
+        psi: Array = np.broadcast_to(np.eye(size), (*self.engine.batch, size, size))
         while k != c:
             psi = self.engine.block("E_psi", k) @ psi
             k = self.engine.parents[k]

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError
-from linkwise.operators.spaces import Space
+from linkwise.operators.blocks import Space
 
 if TYPE_CHECKING:
     from linkwise.operators.engine import Engine, Value
     from linkwise.operators.rewrite import Step
     from linkwise.operators.rules import Rule
-
-Array = Any
 _SCALARS = (int, float, np.floating, np.integer)
 
 

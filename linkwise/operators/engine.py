@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from linkwise.algorithms.kinematics import Place
-from linkwise.operators.blocks import Array, Block, Blocks, Field
-from linkwise.operators.spaces import Space
+from linkwise.array_types import Array
+from linkwise.operators.blocks import Block, Blocks, Field, Space
 
 
 @dataclass(frozen=True)

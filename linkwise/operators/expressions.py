@@ -11,12 +11,13 @@ from typing import Any, final
 
 import numpy as np
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.memoized import cached_property
 from linkwise.operators import notation
-from linkwise.operators.base import Array, Operator
+from linkwise.operators.base import Operator
+from linkwise.operators.blocks import Space
 from linkwise.operators.engine import Engine, Value
-from linkwise.operators.spaces import Space
 
 _ANY = Space("any", ())
 Term = tuple[Any, Operator]

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-Array = Any
+from linkwise.array_types import Array
+
 _NUMBERS = (int, float, np.floating, np.integer)
 
 

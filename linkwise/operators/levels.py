@@ -1,4 +1,4 @@
-"""The links of a tree ordered by depth: what a sweep can do at once, NumPy does at once."""
+"""The links of a tree by depth, and how arrays are laid out in that order: what a sweep can do at once, NumPy does."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.operators.blocks import NOTHING
-
-Array = Any
+from linkwise.array_types import Array
+from linkwise.operators.blocks import NOTHING, Space
 
 
 @dataclass(frozen=True)
@@ -96,3 +95,59 @@ class Levels:
             above = step(level, level.handed_out(above))
             kept.append(above)
         return np.concatenate(kept)
+
+
+class Packing:
+    """How stacked vectors of a space are laid out: blocks by position, filled up to one width."""
+
+    def __init__(self, space: Space, order: Array | None = None, least: int = 0) -> None:
+        self.space = space
+        self.order = None if order is None or (np.diff(order) == 1).all() else order
+        self.width = max(least, *space.sizes, 0)
+        sizes = np.array(space.sizes, int)
+        self.is_even = bool((sizes == self.width).all())
+        self.position = np.arange(len(sizes)) if order is None else np.argsort(order)
+        if order is not None:
+            sizes = sizes[order]
+        spare = np.arange(self.width) >= sizes[:, None]
+        self.pad = spare[:, None, :, None] * np.eye(self.width)
+        """(n, 1, width, width): ones on the diagonal of what is filled up; with them a block has an inverse."""
+        if not self.is_even:
+            self.block_of = np.repeat(self.position, space.sizes)
+            self.entry_of = np.arange(space.size) - np.repeat(space.starts[:-1], space.sizes)
+
+    def packed(self, x: Array) -> Array:
+        """(B, size, r) as (n, B, width, r)."""
+        B, _, r = x.shape
+        if self.is_even:
+            blocks = x.reshape(B, len(self.space.sizes), self.width, r).swapaxes(0, 1)
+            return blocks if self.order is None else blocks[self.order]
+        blocks = np.zeros((len(self.space.sizes), B, self.width, r), x.dtype)
+        blocks[self.block_of, :, self.entry_of] = x.transpose(1, 0, 2)
+        return blocks
+
+    def unpacked(self, blocks: Array) -> Array:
+        """(n, B, width, r) as (B, size, r)."""
+        if not self.is_even:
+            return blocks[self.block_of, :, self.entry_of].transpose(1, 0, 2)
+        n, B, _, r = blocks.shape
+        x = np.empty((B, n, self.width, r), blocks.dtype)
+        x[:, slice(None) if self.order is None else self.order] = blocks.swapaxes(0, 1)
+        return x.reshape(B, self.space.size, r)
+
+
+class Plan:
+    """What is known of a tree before its state is: the spaces, the levels, and where numbers go."""
+
+    def __init__(
+        self, parents: Sequence[int], widths: Sequence[int], freedoms: Sequence[int], names: Sequence[str]
+    ) -> None:
+        self.parents = parents
+        self.names = names
+        self.levels = Levels(parents)
+        self.links = Packing(Space("links", tuple(widths)), self.levels.order, least=6)  # the base has six
+        self.joints = Packing(Space("joints", tuple(freedoms)), self.levels.order)
+
+    def packing(self, space: Space) -> Packing:
+        """That of the links, of the joints, or of points."""
+        return next((known for known in (self.links, self.joints) if known.space == space), None) or Packing(space)

@@ -7,11 +7,17 @@ of all spaces and blocks follow from its vectors: those of a link that deforms a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from linkwise.algorithms.rigid_motion import next_motion
-from linkwise.mechanism.tree import Link
+from linkwise.array_types import Array
+from linkwise.mechanism.link_kinds import link_kinds, whole
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.memoized import cached_property
+from linkwise.operators.lanes import Lanes
 from linkwise.spatial.flexible import FlexibleMotion, FlexibleMoving, flexible_motions
 from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Scalar
@@ -109,3 +115,51 @@ def blocks_of(link: Link) -> type[RigidLinks]:
 def width(link: Link) -> int:
     """Numbers in a motion of a link."""
     return len(list(blocks_of(link).vectors_of(link).zero()))
+
+
+@dataclass(frozen=True)
+class AlikeLinks:
+    """Links of one kind as one link, so that a link's text runs once for all of them.
+
+    Args:
+        indices: the links, by their number in the tree.
+        link: stands for all of them: where their numbers differ it has lanes (m, 1), and it reads q and v from index 0.
+        q: (m, count) which coordinates they read.
+        v: (m, count) which velocities they read.
+    """
+
+    indices: Sequence[int]
+    link: Link
+    q: Array
+    v: Array
+
+    def at(self, q: Array, v: Array | None) -> RigidLinks:
+        """The blocks of these links, over lanes (m, B), for states (B, nq) and (B, nv)."""
+        return blocks_of(self.link)(self.indices, self.link, _lanes(q, self.q), v if v is None else _lanes(v, self.v))
+
+
+def alike_links(tree: Tree) -> tuple[AlikeLinks, ...]:
+    """The links of a tree, those of one kind as one."""
+    has_tails = any(link.tail.factors for link in tree)
+    forms = {"placement": whole, "to_body": whole} | ({"tail": whole} if has_tails else {})
+    found = []
+    for kind in link_kinds(tree.links, forms, width):
+        values = [_lane(column) for column in zip(*kind.rows, strict=True)]
+        template = kind.template
+        reads = [blocks_of(template).reads(tree.links[k]) for k in kind.members]
+        q, v = (np.array([list(read[i]) for read in reads], int) for i in range(2))
+        link = type(template)(**kind.fields_with(values)).alone()
+        found.append(AlikeLinks(kind.members, link, q, v))
+    return tuple(found)
+
+
+def _lane(column: Sequence[Any]) -> Any:
+    """The number that all links have, or the numbers of all of them; a link's own type may have more than numbers."""
+    if not isinstance(column[0], (float, int)):
+        return column[0]
+    array = np.array(column, float)
+    return float(array[0]) if (array == array[0]).all() else Lanes(array[:, None])
+
+
+def _lanes(state: Array, places: Array) -> list[Lanes]:
+    return [Lanes(state[:, column].T) for column in places.T]

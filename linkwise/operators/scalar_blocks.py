@@ -12,9 +12,10 @@ from linkwise.algorithms.kinematics import Place
 from linkwise.algorithms.multipliers import Multipliers
 from linkwise.algorithms.rigid_motion import at_rest, next_motion
 from linkwise.algorithms.sparse_factor import factorize
+from linkwise.array_types import Array
 from linkwise.mechanism.sweeper import LinkByLink
 from linkwise.mechanism.tree import Tree
-from linkwise.operators.blocks import NOTHING, Array, Block, Blocks
+from linkwise.operators.blocks import NOTHING, Block, Blocks, Space
 from linkwise.operators.links import RigidLinks, blocks_of
 from linkwise.operators.maps import (
     Crossing,
@@ -34,7 +35,6 @@ from linkwise.operators.maps import (
     times,
     triangular,
 )
-from linkwise.operators.spaces import Space
 from linkwise.spatial.scalar import Scalar, is_zero
 from linkwise.spatial.vectors import Motion, Vec
 

@@ -26,14 +26,12 @@ from linkwise.operators.atoms import (
     Tilde,
 )
 from linkwise.operators.base import Operator
-from linkwise.operators.blocks import Blocks
-from linkwise.operators.closing import Closing, closing
+from linkwise.operators.blocks import Blocks, Space
 from linkwise.operators.engine import Engine
 from linkwise.operators.expressions import Identity
 from linkwise.operators.lanes import Lanes
-from linkwise.operators.points import Point, places
+from linkwise.operators.points import Closing, Point, closing, places
 from linkwise.operators.scalar_blocks import ScalarBlocks
-from linkwise.operators.spaces import Space
 from linkwise.operators.vectors import Given, Moving, Vector
 from linkwise.spatial.structure import flatten
 

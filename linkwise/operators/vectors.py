@@ -11,13 +11,14 @@ from typing import Any, final
 
 import numpy as np
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.memoized import cached_property
 from linkwise.operators import notation
-from linkwise.operators.base import _SCALARS, Array, Operator
+from linkwise.operators.base import _SCALARS, Operator
+from linkwise.operators.blocks import Space
 from linkwise.operators.engine import Engine, Value
 from linkwise.operators.expressions import Sum
-from linkwise.operators.spaces import Space
 
 _REFLECTED = {np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__"}
 """What ``array + vector``, ``array - vector`` and ``number * vector`` come to."""
@@ -82,7 +83,8 @@ class Vector(ABC):
         return self.value / np.asarray(scale) if np.ndim(scale) else self * (1.0 / scale)
 
     def __pow__(self, exponent: Any) -> Array:
-        return self.value**exponent
+        raised: Array = self.value**exponent
+        return raised
 
     def __abs__(self) -> Array:
         return np.abs(self.value)

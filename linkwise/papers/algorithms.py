@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwise.classics.registry import ALGORITHMS, Algorithm, run
 from linkwise.functions.counting.dynamics import chain, count
@@ -16,8 +14,6 @@ from linkwise.joints import Joint, Revolute, Spherical
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.model.model import Model
 from linkwise.papers.page import Page, power
-
-Array = NDArray[Any]
 
 NAMES = {"inverse": "inverse_dynamics", "forward": "forward_dynamics", "mass matrix": "mass_matrix"}
 HINGE = Revolute(axis=(0.0, 0.0, 1.0))

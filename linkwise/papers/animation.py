@@ -11,15 +11,13 @@ import base64
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.mechanism.closures.instances import ClosureInstance
 from linkwise.model.model import Model
-
-Array = NDArray[Any]
 
 _LEVELS = 30_000
 """Steps between the edges of a picture."""

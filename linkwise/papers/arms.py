@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwise import samples
+from linkwise.array_types import Array
 from linkwise.classics.registry import ALGORITHMS, run
 from linkwise.model.model import Model
 from linkwise.papers.motions import cycloidal
 from linkwise.papers.page import Checks
 from linkwise.sim.simulate import simulate
 from linkwise.sim.trajectory import Trajectory
-
-Array = NDArray[Any]
 
 DURATION = 10.0  # s, of the cycloidal motion
 FALL = 3.5  # s

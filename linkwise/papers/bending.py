@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from linkwise import samples
+from linkwise.array_types import Array
 from linkwise.flexible.body import FlexibleBody
 from linkwise.joints import Free, Revolute
 from linkwise.mechanism.placement import transform
@@ -21,8 +21,6 @@ from linkwise.sim.actuators import JointSprings
 from linkwise.sim.simulate import simulate
 from linkwise.sim.trajectory import Trajectory
 from linkwise.spatial.scalar import cos, where
-
-Array = NDArray[Any]
 
 # Simo and Vu-Quoc's beam; the deflection and the extension as recomputed by two independent methods.
 LENGTH, EA, EI, MASS_PER_LENGTH, ROTARY = 10.0, 2.8e7, 1.4e4, 1.2, 6e-4

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwise import samples
 from linkwise.algorithms.catalogue import Trees
+from linkwise.array_types import Array
 from linkwise.classics.linearized_registry import LINEARIZED
 from linkwise.functions.counting.linearized import linearized_counts
 from linkwise.model.model import Model
@@ -19,8 +18,6 @@ from linkwise.papers.figures import line_figure
 from linkwise.papers.page import Checks, Page, power
 from linkwise.papers.unified import identity_table
 from linkwise.sim.simulate import simulate
-
-Array = NDArray[Any]
 
 CITED = "A. Jain and G. Rodriguez, <i>Linearization of manipulator dynamics using spatial operators</i> (1993)"
 

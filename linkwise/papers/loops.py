@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from linkwise import samples
+from linkwise.array_types import Array
 from linkwise.joints import Spherical
 from linkwise.model.model import Model
 from linkwise.papers.algorithms import chain_model
@@ -18,8 +18,6 @@ from linkwise.papers.page import Checks, Page, power
 from linkwise.papers.unified import branched_model, identity_table
 from linkwise.sim.simulate import simulate
 from linkwise.sim.trajectory import Trajectory
-
-Array = NDArray[Any]
 
 TABULATED = np.array([0.328458111542, 0.944518538178])
 """Of the benchmark with N = 2: the upper end of the first rod at t = 10 s (IFToMM A02)."""

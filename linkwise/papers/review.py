@@ -7,9 +7,9 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwise import samples
+from linkwise.array_types import Array
 from linkwise.classics.registry import ALGORITHMS
 from linkwise.functions.counting.dynamics import count
 from linkwise.functions.function import compile
@@ -20,8 +20,6 @@ from linkwise.papers.animation import Line, animation, path, skeleton
 from linkwise.papers.figures import growth_figure
 from linkwise.papers.page import Checks, Page, power
 from linkwise.sim.simulate import simulate
-
-Array = NDArray[Any]
 
 CITED = "R. Featherstone and D. Orin, <i>Robot dynamics: equations and algorithms</i> (2000)"
 SIZES = (3, 6, 12, 24)

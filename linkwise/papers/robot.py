@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from linkwise import samples
+from linkwise.mechanism.bodies_and_joints import rows
 from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.placement import transform
-from linkwise.mechanism.poses import rows
 from linkwise.model.model import Model
 from linkwise.papers.page import Page
 from linkwise.sim.actuators import ComputedTorque

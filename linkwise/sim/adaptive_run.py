@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError, message
 from linkwise.sim.curves import RunTables
 from linkwise.sim.plans import Plan
@@ -16,8 +16,6 @@ from linkwise.sim.trajectory import Trajectory
 from linkwise.sim.work import DONE, EVENT, EXHAUSTED, FAILED, RUNNING, WAITING
 from linkwise.targets.home import Home
 from linkwise.targets.processor import PROCESSOR
-
-Array = NDArray[Any]
 
 _STEP_CAPACITY = 4096  # accepted steps that one call of a kernel can record
 _STATUS = {RUNNING: "interrupted", DONE: "done", EVENT: "event", FAILED: "failed", EXHAUSTED: "max_steps"}

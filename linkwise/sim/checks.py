@@ -6,14 +6,13 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 
 if TYPE_CHECKING:
     from linkwise.sim.motion import Motion
 
-Array = NDArray[Any]
 
 _LEAST_RTOL = 1e-14
 _SINGLE = 2.0**29  # of float64's spacing is that of float32

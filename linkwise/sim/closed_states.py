@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.errors import ModelWarning, UnknownNameError, message
 from linkwise.model.model import Model
 from linkwise.sim.events import Event
 from linkwise.sim.motion import Motion
-
-Array = NDArray[Any]
 
 OPEN = 1e-6  # residuals, m or pure numbers, above which a closure is open: not by rounding, nor by a file's few digits
 _CLOSED = 1e-14

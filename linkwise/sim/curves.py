@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.sim.tables import HEAD, Table, polynomial
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.functions.frozen import FrozenFunction
 from linkwise.sim.elements import identity
 from linkwise.sim.limits import Limit
 from linkwise.sim.motion import Flat, Motion, objects
 from linkwise.sim.work import Traceable, program
-
-Array = NDArray[Any]
 
 _CANDIDATES = 16  # places inside a step that are tried side by side
 

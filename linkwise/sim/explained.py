@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwise.algorithms.closed_system import ConstraintForces
+from linkwise.array_types import Array
 from linkwise.errors import LinkwiseError
 from linkwise.sim.motion import CAUSES
 from linkwise.targets.processor import PROCESSOR
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from linkwise.sim.jumps import Jumps
     from linkwise.targets.home import Home
 
-Array = NDArray[Any]
 
 _ROUNDING = 1e-9  # of the largest energy, below which a work is not worth a word
 

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError, message
 from linkwise.sim.curves import RunTables
 from linkwise.sim.fixed_loop import CLOCK, START
@@ -18,8 +18,6 @@ from linkwise.sim.trajectory import Trajectory
 from linkwise.sim.work import DONE, EVENT, RUNNING
 from linkwise.targets.home import Home
 from linkwise.targets.processor import PROCESSOR
-
-Array = NDArray[Any]
 
 _SINGLE_STEPS = 2**24
 _STEPS_PER_LOOK = 300  # a look costs three steps, so all of them a hundredth of the run

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.mechanism.actuation import Sensor
 from linkwise.memoized import cached_property
@@ -19,8 +19,6 @@ from linkwise.sim.targets import own_parameters
 from linkwise.sim.trajectory import Trajectory
 
 __all__ = ["Sensors"]
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.memoized import cached_property
 
-Array = NDArray[Any]
 Values = Mapping[str, Array]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.joints import Joint
-from linkwise.mechanism.pieces import JointInstance
+from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.model.model import Model
 from linkwise.spatial.scalar import Scalar, where
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.functions.frozen import FrozenFunction
 from linkwise.memoized import cached_property
@@ -31,8 +31,6 @@ from linkwise.spatial.scalar import is_zero
 from linkwise.targets.home import Home
 from linkwise.targets.processor import PROCESSOR
 from linkwise.trace.program import Program
-
-Array = NDArray[Any]
 
 _KEPT = 32  # plans for each model
 

@@ -7,16 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.functions.function import CompiledFunction
 from linkwise.model.model import Model
 from linkwise.sim.limits import is_linear
 from linkwise.sim.motion import Flat, JointRules, Motion
 from linkwise.sim.trajectory import Trajectory
 from linkwise.spatial.scalar import Scalar
-
-Array = NDArray[Any]
 
 
 def _quintic(s: Scalar, h: Scalar, d: Scalar, v0: Scalar, v1: Scalar, a0: Scalar, a1: Scalar) -> Scalar:

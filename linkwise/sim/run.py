@@ -8,8 +8,8 @@ from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError, message
 from linkwise.model.model import Model
 from linkwise.sim.checks import spacing
@@ -25,8 +25,6 @@ from linkwise.sim.trajectory import Trajectory
 from linkwise.sim.work import WAITING
 from linkwise.targets.home import Home
 from linkwise.targets.processor import PROCESSOR
-
-Array = NDArray[Any]
 
 CHUNK_SECONDS = 0.1  # the kernel comes up for air this often: for the progress bar and for Ctrl-C
 _INSTANT = 1e-14  # of the time: events no farther apart happen at once

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.sim.checks import check_count, check_not_negative
 from linkwise.sim.trajectory import Trajectory
 
-Array = NDArray[Any]
 Seed = np.random.Generator | int | None
 
 

@@ -9,8 +9,9 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.functions.function import checked_threads
 from linkwise.model.model import Model
@@ -32,7 +33,6 @@ from linkwise.targets.processor import PROCESSOR, home_of
 if TYPE_CHECKING:
     from linkwise.targets.c.simulator import Simulator
 
-Array = NDArray[Any]
 
 _NEVER = 2**40  # steps between records
 

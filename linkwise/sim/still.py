@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.model.model import Model
 from linkwise.sim.motion import Works
 from linkwise.sim.states import States
 from linkwise.sim.trajectory import Trajectory
-
-Array = NDArray[Any]
 
 
 def standing_still(

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError
-
-Array = NDArray[Any]
 
 
 def read_columns(path: str | Path) -> tuple[Array, dict[str, Array]]:

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.memoized import cached_property
 from linkwise.sim.checks import check_choice, check_positive
-
-Array = NDArray[Any]
 
 HEAD = 4  # numbers of a row before its coefficients
 _DEGREES = {"held": 0, "linear": 1, "cubic": 3}

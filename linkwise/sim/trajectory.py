@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.memoized import cached_property
 from linkwise.sim.explained import Explained
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from linkwise.sim.events import Occurrence
     from linkwise.sim.jumps import Jumps
 
-Array = NDArray[Any]
 Observe = Callable[[], Mapping[str, Array]]
 
 

@@ -11,15 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError, message
 from linkwise.sim.events import Occurrence
 from linkwise.sim.jumps import Jumps
 from linkwise.sim.trajectory import Trajectory
 from linkwise.sim.trajectory_tables import DERIVED, labels, tabled
-
-Array = NDArray[Any]
 
 _FORMAT = "linkwise trajectory 1"
 _SIDES = ("q", "v", "q_after", "v_after")

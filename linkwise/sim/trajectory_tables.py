@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy.typing import NDArray
-
+from linkwise.array_types import Array
 from linkwise.errors import LinkwiseError
 from linkwise.sim.trajectory import Trajectory
-
-Array = NDArray[Any]
 
 DERIVED = ("vdot", "tau", "energy", "active")
 """What tables hold besides the states, where it is known."""

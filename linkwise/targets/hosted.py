@@ -6,18 +6,16 @@ One pass costs some ten microseconds for each statement, whatever the batch.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from linkwise.array_types import Array
 from linkwise.targets.llvm.kernel import BatchKernel
 from linkwise.targets.llvm.program_kernel import ProgramKernel
 from linkwise.trace.block import Block
 from linkwise.trace.interpreter import Interpreter
 from linkwise.trace.program import Program
-
-Array = NDArray[Any]
 
 
 class HostedProgram:

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.flexible.body import FlexibleBody, FlexibleNode
 from linkwise.viz.solids import Colour, Solid, towards
-
-Array = NDArray[Any]
 
 STEEL: Colour = (96, 160, 150)
 _SIDES = 10

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.errors import ModelFileError, require_extra
 from linkwise.files.xml import parse
 from linkwise.viz.solids import Colour, Solid, joined
@@ -63,7 +63,7 @@ def _loaded(collada: Any, content: bytes) -> Any:
     return collada.Collada(mended, ignore=[collada.DaeError])
 
 
-def _shown(document: Any, file: str) -> Iterator[tuple[Any, NDArray[Any], dict[str, Any]]]:
+def _shown(document: Any, file: str) -> Iterator[tuple[Any, Array, dict[str, Any]]]:
     """Geometries of the scene (all, where there is none), each with its pose and its materials by their symbol."""
     scene = document.scene or next(iter(document.scenes), None)
     if scene is None:

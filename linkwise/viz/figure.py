@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.model.model import Model
 from linkwise.viz.looks import Looks
 from linkwise.viz.solids import GREY, Colour, Solid
 from linkwise.viz.turns import from_wxyz, turns_of
 
-Array = NDArray[Any]
 _SELECTED: Colour = (255, 190, 60)
 
 

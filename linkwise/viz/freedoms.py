@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from linkwise.array_types import Array
 from linkwise.joints import Free, Prismatic, Spherical
-from linkwise.mechanism.pieces import JointInstance
+from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.model.model import Model
 from linkwise.viz.turns import as_wxyz, from_wxyz
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

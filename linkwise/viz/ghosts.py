@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwise.model.model import Model
 from linkwise.viz.figure import quaternions
 from linkwise.viz.looks import Looks
 from linkwise.viz.solids import Colour, merged, simplified
-
-Array = NDArray[Any]
 
 PALE: Colour = (96, 150, 214)
 MOST_FACES = 400_000

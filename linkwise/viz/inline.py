@@ -7,16 +7,13 @@ import html
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.errors import LinkwiseError
 from linkwise.model.model import Model
 from linkwise.sim.trajectory import Trajectory
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

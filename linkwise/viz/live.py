@@ -9,15 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.errors import LinkwiseError
 from linkwise.model.model import Model
 from linkwise.sim.elements import Element, as_elements
 from linkwise.sim.simulation import Simulation
 from linkwise.viz.overlays import Moment
-
-Array = NDArray[Any]
 
 METHODS = ("rk4", "euler", "variational", "dopri5", "dop853", "rodas4", "generalized_alpha")
 _MOST_STEPS = 100_000

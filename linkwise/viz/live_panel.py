@@ -6,8 +6,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.errors import LinkwiseError
 from linkwise.viz.live import METHODS, LiveRun
 from linkwise.viz.page import FRAME
@@ -15,7 +15,6 @@ from linkwise.viz.page import FRAME
 if TYPE_CHECKING:
     from linkwise.viz.viewer import Viewer
 
-Array = NDArray[Any]
 
 _LONGEST = 0.1
 """Seconds that one picture may simulate: where the machine is too slow, time goes slower."""

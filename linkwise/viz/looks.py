@@ -10,18 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.errors import LinkwiseError, ModelFileError, ModelWarning
 from linkwise.files.resources import mesh_file
+from linkwise.mechanism.bodies_and_joints import Body
 from linkwise.mechanism.description import Geometry
-from linkwise.mechanism.pieces import Body
 from linkwise.model.model import Model
 from linkwise.viz.bending import Bending, bending
 from linkwise.viz.meshes import placeholder, read_mesh
 from linkwise.viz.solids import Solid, box, capsule, cylinder, ellipsoid, joined, merged, sphere, stick
-
-Array = NDArray[Any]
 
 BONE = (120, 144, 176)
 """Of what is drawn for a body without shapes."""

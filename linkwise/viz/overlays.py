@@ -11,16 +11,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
+from linkwise.mechanism.bodies_and_joints import Body
 from linkwise.mechanism.closures.instances import ClosureInstance
-from linkwise.mechanism.pieces import Body
 from linkwise.model.model import Model
 from linkwise.viz.figure import Figure
 from linkwise.viz.looks import inertia_of, outlines_of
 from linkwise.viz.solids import Colour, sphere, towards
-
-Array = NDArray[Any]
 
 TURN: Colour = (210, 60, 60)
 SLIDE: Colour = (60, 120, 220)

@@ -9,12 +9,10 @@ import time
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwise.viz.server import address, is_running, start_server, stop_server
 from linkwise.viz.worker import Worker
-
-Array = NDArray[Any]
 
 _STYLE = "<style>button.mantine-Button-root {--button-justify: flex-start}</style>"
 """Labels of buttons begin at the left: those of the tree are moved in from there."""

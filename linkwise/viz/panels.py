@@ -6,15 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from linkwise.mechanism.pieces import Body, JointInstance
+from linkwise.array_types import Array
+from linkwise.mechanism.bodies_and_joints import Body, JointInstance
 from linkwise.model.model import Model
 from linkwise.viz.figure import Figure
 from linkwise.viz.overlays import OVERLAYS, Moment, _Arrows
 from linkwise.viz.page import Page
-
-Array = NDArray[Any]
 
 MOST_LISTED = 150
 """Bodies in the tree; a page with more has a field to search in instead."""

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.figure import Figure
@@ -18,8 +19,6 @@ from linkwise.viz.overlays import Moment
 from linkwise.viz.page import FRAME, Page, furnish
 from linkwise.viz.panels import BodyTree, ShowPanel
 from linkwise.viz.solids import Colour
-
-Array = NDArray[Any]
 
 MOST_GHOSTS = 5000
 _SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4")

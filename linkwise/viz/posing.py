@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from linkwise.array_types import Array
 from linkwise.model.model import Model
-
-Array = NDArray[Any]
 
 CLOSED = 1e-7
 """Residual of closures that counts as closed, m or a pure number."""

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.viz.solids import GREY, Solid, merged
-
-Array = NDArray[Any]
 
 _TILE = 12
 """Pixels: triangles larger than this are cut into smaller ones before they are filled."""

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[Any]
+from linkwise.array_types import Array
+
 Colour = tuple[int, int, int]
 
 GREY: Colour = (184, 190, 198)

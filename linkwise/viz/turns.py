@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
-Array = NDArray[Any]
+from linkwise.array_types import Array
 
 
 def from_wxyz(quaternion: ArrayLike) -> Rotation:

@@ -7,11 +7,11 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError, LinkwiseError, require_extra
 from linkwise.model.model import Model
 from linkwise.sim.progress import Progress
@@ -21,8 +21,6 @@ from linkwise.viz.player import checked, sampled
 from linkwise.viz.raster import Camera, picture
 from linkwise.viz.recording import fewer
 from linkwise.viz.solids import Solid, stick
-
-Array = NDArray[Any]
 
 MOVIES = (".mp4", ".webm", ".mkv", ".mov")
 _FACES = 30_000

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError, LinkwiseError, require_extra
 from linkwise.kinematics.goals import Reach
 from linkwise.model.model import Model
@@ -21,8 +22,6 @@ from linkwise.viz.looks import looks_of
 from linkwise.viz.page import Page, furnish
 from linkwise.viz.panels import BodyTree, ShowPanel
 from linkwise.viz.posing import Goal, is_closed, moved, settled
-
-Array = NDArray[Any]
 
 MOST_COMPILED = 60
 """Freedoms of a model whose inverse kinematics are one compiled program; it takes minutes to compile for a thousand."""

@@ -20,7 +20,6 @@ from linkwise.classics import (
     denoc,
     divide_and_conquer,
     global_bases,
-    innovations,
     noc,
     rodriguez,
     run,
@@ -128,7 +127,7 @@ def test_innovations_factor_the_mass_matrix() -> None:
     """𝓜 = [I + HφK] D [I + HφK]* (000 lemma 6.2)."""
     s = State(3, 7)
     joints = articulated_body.articulate(s.tree, s.q)
-    W = np.array(innovations.innovations_factor(s.tree, s.q, joints))
+    W = np.array(articulated_body.innovations_factor(s.tree, s.q, joints))
     D = np.zeros_like(W)
     for link in s.tree:
         part = slice(link.v_start, link.v_start + link.joint.nv)
@@ -317,7 +316,7 @@ def test_reverse_gaussian_elimination() -> None:
     np.testing.assert_allclose(np.array(U) @ np.diag(D) @ np.array(U).T, s.M, atol=1e-12)
     joints = articulated_body.articulate(s.tree, s.q)
     np.testing.assert_allclose(D, [joints[link].D[0][0] for link in s.tree], rtol=1e-9)
-    np.testing.assert_allclose(U, innovations.innovations_factor(s.tree, s.q, joints), atol=1e-9)
+    np.testing.assert_allclose(U, articulated_body.innovations_factor(s.tree, s.q, joints), atol=1e-9)
 
 
 # ------------------------------------------------------------------------------------------------------------ 003

@@ -10,7 +10,7 @@ import pytest
 import linkwise as lw
 from linkwise.ensemble.blocks import pilot
 from linkwise.ensemble.driving import Members, drive, missing
-from linkwise.ensemble.memory import Memory
+from linkwise.ensemble.held_results import Memory
 from linkwise.ensemble.places import Here
 from linkwise.ensemble.results import Results
 from linkwise.ensemble.run import manifest_of

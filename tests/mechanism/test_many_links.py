@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.functions.rolled.kinds import _grouped
-from linkwise.mechanism.collecting import MANY, paused
+from linkwise.functions.rolled.symbolic_links import grouped
 from linkwise.mechanism.layout import lay_out
+from linkwise.mechanism.many_bodies import MANY, paused
 from linkwise.mechanism.many_links import ManyLinks
 from linkwise.spatial.structure import taken_apart
 from tests.random_trees import BUILT_IN, random_inertia, random_joint, random_placement
@@ -58,11 +58,11 @@ def test_hinges_are_regrouped_as_their_type_says(back: int) -> None:
 def test_kinds_from_arrays_and_link_by_link() -> None:
     links = lay_out(_many(150, 8)).links
     assert isinstance(links, ManyLinks)
-    at_once, one_by_one = _grouped(links), _grouped(tuple(links))
+    at_once, one_by_one = grouped(links), grouped(tuple(links))
     assert len(at_once) == len(one_by_one)
-    for (t1, first1, members1, rows1), (t2, first2, members2, rows2) in zip(at_once, one_by_one, strict=True):
-        assert (t1.index, first1, members1) == (t2.index, first2, members2)
-        np.testing.assert_array_equal(np.array(rows1, float), np.array(rows2, float))
+    for (many, first), (singly, comes_first) in zip(at_once, one_by_one, strict=True):
+        assert (many.template.index, first, many.members) == (singly.template.index, comes_first, singly.members)
+        np.testing.assert_array_equal(np.array(many.rows, float), np.array(singly.rows, float))
 
 
 def test_links_are_made_when_looked_at() -> None:
@@ -97,7 +97,7 @@ def test_bodies_from_arrays() -> None:
     assert a.parents == b.parents
     for one, other in zip(a.bodies, b.bodies, strict=True):
         assert (one.name, one.index, one.parts) == (other.name, other.index, other.parts)
-        np.testing.assert_allclose(one.placement, other.placement, atol=4e-16)
+        assert one.placement == other.placement
     q, v, x = b.random_configuration(1), rng.normal(size=b.nv), rng.normal(size=b.nv)
     np.testing.assert_allclose(a.inverse_dynamics(q, v, x), b.inverse_dynamics(q, v, x), rtol=1e-10, atol=1e-9)
 
@@ -155,6 +155,51 @@ def test_arrays_that_make_no_sense(change: dict[str, Any], says: str) -> None:
     with pytest.raises(lw.LinkwiseError, match=says):
         b.add_bodies(**(given | change))
     assert b.build().body_names == ("taken",)  # nothing of it came in
+
+
+_SKEW = np.array([[1.0, 0.2, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("singly", "together"),
+    [
+        ({"inertia": np.diag((1.0, np.inf, 1.0))}, "inertias"),
+        ({"inertia": np.diag((1.0, 1.0, np.nan))}, "inertias"),
+        ({"inertia": _SKEW}, "inertias"),
+        ({"inertia": np.diag((1.0, -0.5, 1.0))}, "inertias"),
+        ({"placement": np.diag((1.0, 1.0, -1.0, 1.0))}, "placements"),
+        ({"placement": np.eye(4) * np.nan}, "placements"),
+        ({"placement": np.eye(4) + np.eye(4, k=-3)}, "placements"),
+        ({"mass": -1.0}, "masses"),
+        ({"com": (0.0, np.nan, 0.0)}, "coms"),
+    ],
+)
+def test_one_body_and_many_are_refused_alike(singly: dict[str, Any], together: str) -> None:
+    """The second of three bodies is wrong: the message is that of the body alone."""
+    (field, wrong), good = (
+        *singly.items(),
+        {"inertia": np.eye(3), "placement": np.eye(4), "mass": 1.0, "com": (0, 0, 0)},
+    )
+    messages = []
+    for add in (
+        lambda b: b.add_body("b1", joint=lw.Revolute(), **(good | {field: wrong})),
+        lambda b: b.add_bodies("b", [-1, 0, 1], lw.Revolute, **{together: [good[field], wrong, good[field]]}),
+    ):
+        with pytest.raises(lw.LinkwiseError) as caught:
+            add(lw.ModelBuilder("one"))
+        messages.append(str(caught.value).splitlines()[0])
+    assert messages[0] == messages[1]
+    assert "b1" in messages[0]
+
+
+def test_impossible_inertias_are_warned_of_alike() -> None:
+    inertia = np.diag((1.0, 1.0, 3.0))
+    with pytest.warns(lw.ModelWarning, match="inertia of body 'b1' breaks the triangle inequality") as one:
+        lw.ModelBuilder("one").add_body("b1", joint=lw.Revolute(), mass=1.0, inertia=inertia)
+    with pytest.warns(lw.ModelWarning, match="inertia of body 'b1' breaks the triangle inequality") as many:
+        lw.ModelBuilder("many").add_bodies("b", [-1, 0], lw.Revolute, inertias=[np.eye(3), inertia])
+    assert [str(w.message) for w in one] == [str(w.message) for w in many]
+    assert {w.filename for w in (*one, *many)} == {__file__}
 
 
 def test_the_collector_is_only_paused() -> None:

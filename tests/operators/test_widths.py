@@ -8,14 +8,13 @@ import pytest
 import linkwise as lw
 from linkwise.mechanism.tree import Link
 from linkwise.operators import RULES
-from linkwise.operators.array_blocks import ArrayBlocks, Plan
+from linkwise.operators.array_blocks import ArrayBlocks, Plan, rows_of
 from linkwise.operators.engine import Engine
 from linkwise.operators.lanes import Lanes
 from linkwise.operators.links import RigidLinks
 from linkwise.operators.maps import Entries
 from linkwise.operators.scalar_blocks import ScalarBlocks
 from linkwise.operators.state import Operators
-from linkwise.operators.written import rows_of
 from tests.operators.checks import difference, largest
 
 PARENTS = (-1, 0, 1, 1, 0, -1, 5)

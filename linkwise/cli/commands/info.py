@@ -11,10 +11,10 @@ from linkwise.cli.inputs import load_model
 from linkwise.cli.run import one_line
 from linkwise.cli.tables import number, print_json, table
 from linkwise.joints import Free
+from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.mechanism.closures import Closure, Coupling, Relation
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.description import JointLimits
-from linkwise.mechanism.pieces import JointInstance
 from linkwise.model.model import Model
 
 

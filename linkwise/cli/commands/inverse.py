@@ -6,7 +6,8 @@ from argparse import Namespace
 
 import numpy as np
 
-from linkwise.cli.inputs import Array, configuration, load_model
+from linkwise.array_types import FloatArray
+from linkwise.cli.inputs import configuration, load_model
 from linkwise.cli.motion_files import in_order, read
 from linkwise.cli.results import check_targets, deliver
 from linkwise.errors import InputError, LinkwiseError
@@ -45,7 +46,7 @@ def run(options: Namespace) -> None:
     deliver(options, motion, ("q", "tau"), f"{model.name}: joint forces")
 
 
-def _from_file(model: Model, path: str) -> tuple[Array, Array, Array, Array]:
+def _from_file(model: Model, path: str) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     table = read(path)
     t = table.t
     q, v, vdot = (in_order(model, table, quantity, path) for quantity in ("q", "v", "vdot"))

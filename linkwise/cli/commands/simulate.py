@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.cli.inputs import Array, configuration, load_model, numbers, per_freedom, q_names
+from linkwise.array_types import FloatArray
+from linkwise.cli.inputs import configuration, load_model, numbers, per_freedom, q_names
 from linkwise.cli.motion_files import FILES, in_order, read
 from linkwise.cli.results import check_targets, deliver
 from linkwise.errors import InputError, LinkwiseError
@@ -59,7 +60,7 @@ def run(options: Namespace) -> None:
         )
 
 
-def _within_limits(model: Model) -> Array:
+def _within_limits(model: Model) -> FloatArray:
     """The configuration within the joint limits that is nearest to zero; said in one line if it is another one."""
     zero = model.neutral()
     q = nearest_within(model, zero)
@@ -71,7 +72,7 @@ def _within_limits(model: Model) -> Array:
     return q
 
 
-def _assembled(model: Model, q: Array) -> Array:
+def _assembled(model: Model, q: FloatArray) -> FloatArray:
     """A configuration near q that closes; said in one line where that is another one."""
     closed = model.assemble(q)
     moved = float(np.abs(model.difference(q, closed)).max(initial=0.0))
@@ -80,7 +81,7 @@ def _assembled(model: Model, q: Array) -> Array:
     return closed
 
 
-def _control(model: Model, options: Namespace, q0: Array) -> Any:
+def _control(model: Model, options: Namespace, q0: FloatArray) -> Any:
     if options.hold:
         return holding(model, q0)
     if options.u is not None:
@@ -109,7 +110,7 @@ def _driven(model: Model, text: str) -> Actuators:
     return Actuators(model, named)
 
 
-def holding(model: Model, q0: Array) -> Callable[..., Any]:
+def holding(model: Model, q0: FloatArray) -> Callable[..., Any]:
     """PD control around a configuration, of ten rad/s and critical damping at each joint's own inertia there."""
     inertia = np.diag(model.mass_matrix(q0))
     stiffness, damping = 100.0 * inertia, 20.0 * inertia

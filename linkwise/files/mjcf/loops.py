@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from linkwise.array_types import FloatArray
 from linkwise.files.description import ClosureWritten, CouplingWritten, JointWritten, PolynomialWritten
 from linkwise.files.mjcf.compiled import Compiled
 from linkwise.files.mjcf.tendons import tendon_terms
 from linkwise.files.mjcf.tree import Names, turn
-from linkwise.mechanism.placement import Array, pose
+from linkwise.mechanism.placement import pose
 
 __all__ = ["Loops", "read_loops"]
 
@@ -75,7 +76,7 @@ def _closure(source: Compiled, names: Names, i: int, name: str, snap: float) -> 
     )  # fmt: skip
 
 
-def _site(source: Compiled, names: Names, site: int, snap: float) -> tuple[str, Array]:
+def _site(source: Compiled, names: Names, site: int, snap: float) -> tuple[str, FloatArray]:
     m = source.model
     return names.bodies[m.site_bodyid[site]], pose(m.site_pos[site], turn(m.site_quat[site], snap))
 

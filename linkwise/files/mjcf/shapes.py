@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from linkwise.array_types import FloatArray
 from linkwise.files.mjcf.compiled import Compiled
+from linkwise.mechanism.bodies_and_joints import rows
 from linkwise.mechanism.description import Geometry
-from linkwise.mechanism.placement import Array, inverse_pose, pose
-from linkwise.mechanism.poses import rows
+from linkwise.mechanism.placement import inverse_pose, pose
 
 __all__ = ["shapes_of"]
 
@@ -73,7 +74,7 @@ def _shape(source: Compiled, geom: int, name: str, snap: float) -> Geometry | No
 def _geometry(
     kind: Literal["mesh", "box", "sphere", "cylinder", "capsule"],
     size: tuple[float, ...],
-    X: Array,
+    X: FloatArray,
     name: str,
     mesh: str | None = None,
     scale: tuple[float, float, float] = (1.0, 1.0, 1.0),

@@ -11,21 +11,20 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import FloatArray
 from linkwise.errors import InputError
 from linkwise.joints import Free
 
 __all__ = ["from_mujoco", "to_mujoco"]
 
-Array = NDArray[np.float64]
-
 
 class State(NamedTuple):
     """A configuration and a velocity."""
 
-    q: Array
-    v: Array
+    q: FloatArray
+    v: FloatArray
 
 
 def from_mujoco(model: Any, qpos: ArrayLike, qvel: ArrayLike | None = None) -> State:
@@ -58,7 +57,7 @@ def to_mujoco(model: Any, q: ArrayLike, v: ArrayLike | None = None) -> State:
     return State(qpos, qvel)
 
 
-def _arrays(model: Any, q: ArrayLike, v: ArrayLike | None) -> tuple[Array, Array]:
+def _arrays(model: Any, q: ArrayLike, v: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
     places = np.asarray(q, float)
     moving = np.zeros((*places.shape[:-1], model.nv)) if v is None else np.asarray(v, float)
     if places.shape[-1:] != (model.nq,) or moving.shape != (*places.shape[:-1], model.nv):
@@ -77,7 +76,7 @@ def _free(model: Any) -> Iterator[tuple[int, int]]:
             yield joint.q_slice.start, joint.v_slice.start
 
 
-def _rotation(quat_wxyz: Array) -> Array:
+def _rotation(quat_wxyz: FloatArray) -> FloatArray:
     w, x, y, z = np.moveaxis(quat_wxyz / np.linalg.norm(quat_wxyz, axis=-1, keepdims=True), -1, 0)
     rows = [
         [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],

@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.array_types import FloatArray
 from linkwise.files.bodies import unused
 from linkwise.files.description import FrameWritten, JointType, JointWritten, LinkWritten, Vector
 from linkwise.files.mjcf.compiled import Compiled
 from linkwise.files.mjcf.shapes import shapes_of
 from linkwise.files.tree import WORLD
 from linkwise.mechanism.description import JointLimits
-from linkwise.mechanism.placement import Array, axis_rotation, pose
+from linkwise.mechanism.placement import axis_rotation, pose
 
 __all__ = ["Names", "Places", "names_of", "read_tree", "turn"]
 
@@ -180,7 +181,7 @@ def _parts(source: Compiled, joint: int) -> dict[str, Any]:
     return parts
 
 
-def turn(quat_wxyz: Any, snap: float) -> Array:
+def turn(quat_wxyz: Any, snap: float) -> FloatArray:
     """The rotation of a unit quaternion; exact zeros and ones where it is within `snap` of them."""
     w, x, y, z = (np.asarray(quat_wxyz, float) / np.linalg.norm(quat_wxyz)).tolist()
     R = np.array(

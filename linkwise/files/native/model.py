@@ -16,14 +16,14 @@ from linkwise.algorithms.closure_solvers import BY_NUMBERS, TRACED
 from linkwise.errors import LinkwiseError, ModelFileError, UnknownNameError
 from linkwise.files.native.kinds import At
 from linkwise.files.native.schema import FORMAT, VERSION
+from linkwise.mechanism.bodies_and_joints import Body, Frame, JointInstance
 from linkwise.mechanism.closures.attach import closure_between, relation_between
 from linkwise.mechanism.closures.instances import ClosureInstance
 from linkwise.mechanism.closures.reference import Reference
 from linkwise.mechanism.description import Source
+from linkwise.mechanism.joined_bodies import numbered
 from linkwise.mechanism.mechanism import Mechanism
-from linkwise.mechanism.numbering import numbered
 from linkwise.mechanism.parameters import check_names
-from linkwise.mechanism.pieces import Body, Frame, JointInstance
 
 __all__ = ["fields_of", "record_of"]
 

@@ -44,8 +44,8 @@ from linkwise.mechanism.actuation import (
     Sensor,
     Spring,
 )
+from linkwise.mechanism.bodies_and_joints import IDENTITY, Part
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic
-from linkwise.mechanism.pieces import IDENTITY, Part
 
 __all__ = ["FORMAT", "MODEL", "VERSION"]
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linkwise.array_types import FloatArray
 from linkwise.files.description import CouplingWritten, JointWritten
 from linkwise.files.sdf.joints import Ends, axis_of
 from linkwise.files.sdf.places import Place, body_of, world_pose
 from linkwise.files.tree import WORLD
 from linkwise.files.values import Values, shown
-from linkwise.mechanism.placement import Array
 
 __all__ = ["couplings_of"]
 
@@ -29,7 +29,7 @@ class _Forest:
     """Which joint carries each link, and where everything stands."""
 
     inboard: Mapping[str, JointWritten]
-    poses: Mapping[str, Array]
+    poses: Mapping[str, FloatArray]
 
     def way(self, link: str) -> list[JointWritten]:
         """The joints from the link to the world."""
@@ -39,7 +39,7 @@ class _Forest:
             link = joints[-1].parent
         return joints
 
-    def direction(self, joint: JointWritten) -> Array:
+    def direction(self, joint: JointWritten) -> FloatArray:
         X = self.poses[joint.child] @ joint.joint_frame
         return np.asarray(X[:3, :3] @ joint.axis)
 
@@ -73,7 +73,9 @@ def _coupling(place: Place, ends: Ends, file: str | None, forest: _Forest) -> Co
     return CouplingWritten(place.name, place.at.line, terms, file=file)
 
 
-def _angle(reference: Place, link: Place, direction: Array, place: Place, of: str, forest: _Forest) -> dict[str, float]:
+def _angle(
+    reference: Place, link: Place, direction: FloatArray, place: Place, of: str, forest: _Forest
+) -> dict[str, float]:
     """The angle from the reference body to a link as a sum of joint coordinates: the factor of each."""
     ups, downs = forest.way(reference.name), forest.way(link.name)
     while ups and downs and ups[-1] is downs[-1]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from linkwise.array_types import FloatArray
 from linkwise.errors import ModelWarning
 from linkwise.files.colours import sdf_colour
 from linkwise.files.description import LinkWritten
@@ -14,7 +15,6 @@ from linkwise.files.sdf.poses import read_pose
 from linkwise.files.values import Values, shown
 from linkwise.files.xml import Element
 from linkwise.mechanism.description import Geometry
-from linkwise.mechanism.placement import Array
 
 __all__ = ["read_link"]
 
@@ -47,7 +47,7 @@ def read_link(place: Place, file: str | None, warnings: list[ModelWarning]) -> L
     )
 
 
-def _inertial(element: Element, values: Values, of: str) -> tuple[float, tuple[float, float, float], Array]:
+def _inertial(element: Element, values: Values, of: str) -> tuple[float, tuple[float, float, float], FloatArray]:
     inertial = values.child(element, "inertial")
     if inertial is None:
         return 1.0, (0.0, 0.0, 0.0), np.eye(3)

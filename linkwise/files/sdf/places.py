@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, NoReturn
 
+from linkwise.array_types import FloatArray
 from linkwise.errors import ModelFileError, UnknownNameError
 from linkwise.files.sdf.poses import PoseWritten, tidied
 from linkwise.files.values import Values, shown
 from linkwise.files.xml import Element
-from linkwise.mechanism.placement import Array, inverse_pose, pose
+from linkwise.mechanism.placement import inverse_pose, pose
 
 __all__ = ["Place", "Scope", "body_of", "relative_pose", "world_pose"]
 
@@ -44,7 +45,7 @@ class Place:
     carrier: Place | None = None
     inner: Scope | None = None
     placement_frame: str = ""
-    X: Array | None = None
+    X: FloatArray | None = None
     in_hand: bool = False
     """Whether its pose is being worked out, so that it cannot be asked for."""
 
@@ -107,7 +108,7 @@ class Scope:
         )
 
 
-def world_pose(place: Place) -> Array:
+def world_pose(place: Place) -> FloatArray:
     """The pose in the world, with every joint at its zero position."""
     chain: list[Place] = []
     open_places: set[int] = set()
@@ -124,7 +125,7 @@ def world_pose(place: Place) -> Array:
     return X
 
 
-def relative_pose(place: Place, to: Place) -> Array:
+def relative_pose(place: Place, to: Place) -> FloatArray:
     """The pose of a place in another, exactly as written where the one was placed by the other."""
     if place is to:
         return pose()
@@ -173,7 +174,7 @@ def _base_or_none(place: Place) -> Place | None:
     )
 
 
-def _local(place: Place) -> Array:
+def _local(place: Place) -> FloatArray:
     """The pose in `_base`: as written, or where that is the pose of a frame inside a model, of the model itself."""
     if not place.placement_frame or place.inner is None:
         return place.written.X

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linkwise.array_types import FloatArray
 from linkwise.files.values import Values, shown
 from linkwise.files.xml import Element
-from linkwise.mechanism.placement import Array, pose, rotation_rpy
+from linkwise.mechanism.placement import pose, rotation_rpy
 
 __all__ = ["PoseWritten", "read_pose", "tidied"]
 
@@ -20,7 +21,7 @@ _ROUNDING = 1e-15  # what products of poses leave of an exact zero or one
 class PoseWritten:
     """A pose, and the name of the frame it is relative to; empty where the file does not say."""
 
-    X: Array
+    X: FloatArray
     relative_to: str = ""
 
 
@@ -48,7 +49,7 @@ def read_pose(element: Element, values: Values, *, of: str) -> PoseWritten:
     return PoseWritten(pose(numbers[:3], rotation_rpy(angles, values.snap)), relative_to)
 
 
-def tidied(X: Array, size: float) -> Array:
+def tidied(X: FloatArray, size: float) -> FloatArray:
     """The same without the rounding of products: exact zeros and ones cost nothing later. `size`: of what was added."""
     R, p = X[:3, :3], X[:3, 3]
     R = np.where(abs(R) < _ROUNDING, 0.0, R)
@@ -56,7 +57,7 @@ def tidied(X: Array, size: float) -> Array:
     return pose(np.where(abs(p) < _ROUNDING * (1.0 + size), 0.0, p).tolist(), R)
 
 
-def _from_quaternion(numbers: tuple[float, ...], at: Element, values: Values, of: str) -> Array:
+def _from_quaternion(numbers: tuple[float, ...], at: Element, values: Values, of: str) -> FloatArray:
     largest = max(map(abs, numbers))
     if largest == 0.0:
         values.fail(f"{of} has a zero quaternion", at, got="0 0 0 0", allowed="x y z w, not all zero")

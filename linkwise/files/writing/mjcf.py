@@ -28,13 +28,12 @@ from linkwise.mechanism.actuation import (
     Sensor,
     Spring,
 )
+from linkwise.mechanism.bodies_and_joints import Body, JointInstance, Part, Pose, is_identity, product
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.description import Geometry, JointLimits
 from linkwise.mechanism.frames import turn_z_to
 from linkwise.mechanism.mechanism import Mechanism
-from linkwise.mechanism.pieces import Body, JointInstance, Part, Pose
 from linkwise.mechanism.placement import inverse_pose
-from linkwise.mechanism.poses import is_identity, product
 from linkwise.spatial import quaternions
 
 __all__ = ["mjcf_text", "write_mjcf"]

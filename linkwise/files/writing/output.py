@@ -16,8 +16,6 @@ from linkwise.mechanism.mechanism import Mechanism
 
 __all__ = ["Losses", "depth_first", "element", "quaternion", "rpy", "text_of", "unused", "vector", "write_text"]
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
-
 
 class Losses(list[str]):
     """What a format could not say, each once."""

@@ -21,14 +21,13 @@ import linkwise.joints as joints
 from linkwise.errors import ModelError
 from linkwise.files.writing.output import Losses, depth_first, element, rpy, text_of, unused, vector, write_text
 from linkwise.mechanism import closures
+from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, JointInstance, Part, Pose, is_identity, product, rows
 from linkwise.mechanism.closures.instances import ClosureInstance
 from linkwise.mechanism.description import Geometry, JointLimits
 from linkwise.mechanism.frames import turn_z_to
+from linkwise.mechanism.joined_bodies import moved_shape
 from linkwise.mechanism.mechanism import Mechanism
-from linkwise.mechanism.pieces import IDENTITY, Body, JointInstance, Part, Pose
 from linkwise.mechanism.placement import inverse_pose, pose
-from linkwise.mechanism.poses import is_identity, product, rows
-from linkwise.mechanism.welding import moved_shape
 
 __all__ = ["urdf_text", "write_urdf"]
 

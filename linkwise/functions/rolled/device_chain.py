@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.array_types import Array
 from linkwise.functions.rolled.pairs import PairwiseForwardDynamics, step
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property, once
@@ -29,8 +30,6 @@ FEW = 512
 """States, one after the other by segments, that take as long as all side by side from link to link."""
 
 _FLOAT64 = np.dtype(np.float64)
-
-Array = Any
 
 
 def segment_length(links: int) -> int:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from linkwise.functions.rolled.ground import BASE, START, Spot, Written
-from linkwise.functions.rolled.joining import JoinedLoop, joined
-from linkwise.functions.rolled.kinds import COMPUTED, Kind
+from linkwise.functions.rolled.joined_loops import JoinedLoop, joined
 from linkwise.functions.rolled.record import Recorded
+from linkwise.functions.rolled.symbolic_links import COMPUTED, Kind
 from linkwise.functions.rolled.systems import Solved, needed
 from linkwise.functions.rolled.vectors import FieldVector, GlobalInput
 from linkwise.mechanism.many_links import numbers_of
@@ -197,7 +197,7 @@ class Finisher:
                     stores.pop(kept, None)
 
     def _per_link(self, space: str, size: int) -> None:
-        self._column(space, size * numbers_of(self.tree.links, "index"))
+        self._column(space, size * np.arange(len(self.tree.links)))
         self.spaces[space] = size * len(self.tree.links)
 
     def _spreads(self) -> None:

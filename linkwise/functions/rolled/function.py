@@ -25,7 +25,7 @@ class Rolling(Protocol):
     """Makes the program with loops, under a name."""
 
     def __call__(self, name: str, far: bool = False) -> Program:
-        """``far``: sweeps are joined as :func:`linkwise.functions.rolled.joining.joined` says."""
+        """``far``: sweeps are joined as :func:`linkwise.functions.rolled.joined_loops.joined` says."""
 
 
 class ManyLinksFunction(CompiledFunction):

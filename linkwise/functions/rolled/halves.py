@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from linkwise.algorithms.mass_columns import inboard_product, width
+from linkwise.array_types import Array
 from linkwise.functions.rolled.columns import ColumnsFunction
 from linkwise.functions.rolled.function import RolledFunction
-from linkwise.functions.rolled.kinds import Kind, SymbolicLink
+from linkwise.functions.rolled.symbolic_links import Kind, SymbolicLink
 from linkwise.functions.rolled.tree import RolledTree
 from linkwise.functions.rolled.vectors import GlobalInput
 from linkwise.mechanism.many_links import numbers_of
@@ -29,8 +30,6 @@ from linkwise.trace.block import ArraySpec
 from linkwise.trace.program import PARAMETERS, Initial, Program
 
 _MIRRORED = 128  # columns that are mirrored together: few enough for a block to stay in the cache
-
-Array = Any
 
 
 @dataclass(frozen=True, eq=False)

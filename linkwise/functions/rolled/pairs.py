@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.algorithms.joining import plus
+from linkwise.algorithms.joined_segments import plus
 from linkwise.algorithms.pairwise import (
     CUT,
     ENDS,
@@ -25,6 +25,7 @@ from linkwise.algorithms.pairwise import (
     turned_together,
 )
 from linkwise.algorithms.segments import ANSWER, MOVED, TURNED, Turned
+from linkwise.array_types import Array
 from linkwise.functions.function import CompiledFunction
 from linkwise.functions.rolled.segments import ParallelForwardDynamics, inertia_rows
 from linkwise.spatial.matrices import Mat3
@@ -32,7 +33,6 @@ from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.structure import flatten
 from linkwise.spatial.vectors import Vec
 
-Array = Any
 Flat = Sequence[Scalar]
 
 
@@ -47,7 +47,7 @@ class PairwiseForwardDynamics(ParallelForwardDynamics):
         levels = [self._filled_up(turns, _still())]
         while len(levels[-1]) > 1:
             levels.extend(self._do("turned_together", _paired(levels[-1])))
-        omegas = self.library.zeros((1, 3))
+        omegas: Array = self.library.zeros((1, 3))
         for level in levels[-2::-1]:
             omegas = self._do("turn_beyond", _paired(level), omegas)[0].reshape(-1, 3)
         return omegas[:count]
@@ -75,14 +75,17 @@ class PairwiseForwardDynamics(ParallelForwardDynamics):
     def _at_the_ends(self) -> Array:
         """[α, F] of the whole chain: a base at rest in the field of gravity, nothing on the tip."""
         gravity = [-float(g) for g in self.chain.tree.gravity]
-        return self.library.asarray(np.array([[0.0] * 3 + gravity + [0.0] * 6]))
+        ends: Array = self.library.asarray(np.array([[0.0] * 3 + gravity + [0.0] * 6]))
+        return ends
 
     def _filled_up(self, rows: Array, neutral: Flat) -> Array:
         """With neutral rows up to a power of two."""
         missing = (1 << (len(rows) - 1).bit_length()) - len(rows)
         if not missing:
             return rows
-        return self.library.concatenate([rows, self.library.asarray(np.tile(np.array(neutral, float), (missing, 1)))])
+        more = self.library.asarray(np.tile(np.array(neutral, float), (missing, 1)))
+        filled: Array = self.library.concatenate([rows, more])
+        return filled
 
 
 def _paired(rows: Array) -> Array:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from linkwise.functions.rolled.ground import BASE, Ground, Spot
-from linkwise.functions.rolled.kinds import SymbolicLink
+from linkwise.functions.rolled.symbolic_links import SymbolicLink
 from linkwise.mechanism.sweeper import Field
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.structure import Rebuild, flatten

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.algorithms import joining
+from linkwise.algorithms import joined_segments
 from linkwise.algorithms.segments import ANSWER, MOVED, TURNED, accelerated, answered, turned
 from linkwise.algorithms.sweeps import inward, outward, per_body
-from linkwise.functions.rolled.kinds import sorted_into_kinds
+from linkwise.array_types import Array
+from linkwise.functions.rolled.symbolic_links import sorted_into_kinds
 from linkwise.functions.rolled.tree import RolledTree
 from linkwise.functions.rolled.vectors import GlobalInput, part
 from linkwise.mechanism.many_links import numbers_of
@@ -28,8 +29,6 @@ from linkwise.trace.block import ArraySpec
 from linkwise.trace.program import Program
 
 _CONSTANTS = "in:constants"
-
-Array = Any
 
 
 class _SegmentTree(RolledTree):
@@ -128,7 +127,7 @@ class ParallelForwardDynamics:
         bases[:, :3] = omegas
         bases[0, 6:] = [-g for g in self.chain.tree.gravity]
         if count > 1:
-            last = np.concatenate((joining.upper(inertia_rows(answers[-1])), answers[-1, 21:27]))
+            last = np.concatenate((joined_segments.upper(inertia_rows(answers[-1])), answers[-1, 21:27]))
             cuts = np.empty((1, count - 1, 12))
             inputs = [answers[:-1].reshape(1, -1), moved[:-1].reshape(1, -1), last[None], bases[:1, 3:].copy()]
             self._cut_kernel(join_program, count - 1).evaluate([np.ascontiguousarray(x) for x in inputs], [cuts], 1)
@@ -241,20 +240,22 @@ def join_program(tree: Tree, cuts: int) -> Program:
     def parts(link: Any) -> tuple[Any, ...]:
         numbers = part(answer, link, ANSWER)
         P, z, columns = inertia_rows(numbers[:21]), numbers[21:27], numbers[27:63]
-        Psi = joining.transposed([columns[6 * j : 6 * j + 6] for j in range(6)])
-        c = joining.plus(numbers[84:90], part(moved, link, MOVED)[3:])
-        return P, z, Psi, joining.symmetric(numbers[63:84]), c
+        Psi = joined_segments.transposed([columns[6 * j : 6 * j + 6] for j in range(6)])
+        c = joined_segments.plus(numbers[84:90], part(moved, link, MOVED)[3:])
+        return P, z, Psi, joined_segments.symmetric(numbers[63:84]), c
 
     def join(link: Any, beyond: tuple[Any, Any]) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
         P, z, Psi, Lambda, c = parts(link)
-        Q = joining.compliance(joining.symmetric(beyond[0]), Lambda)
+        Q = joined_segments.compliance(joined_segments.symmetric(beyond[0]), Lambda)
         z_beyond = list(beyond[1])
-        gain = joining.product(Q, joining.transposed(Psi))
-        free = joining.plus(joining.times(Q, joining.minus(c, joining.times(Lambda, z_beyond))), z_beyond)
-        through = joining.product(Psi, gain)
+        gain = joined_segments.product(Q, joined_segments.transposed(Psi))
+        free = joined_segments.plus(
+            joined_segments.times(Q, joined_segments.minus(c, joined_segments.times(Lambda, z_beyond))), z_beyond
+        )
+        through = joined_segments.product(Psi, gain)
         P_hat = [[P[i][j] + through[i][j] for j in range(6)] for i in range(6)]
-        z_hat = joining.plus(z, joining.times(Psi, free))
-        return (tuple(joining.upper(P_hat)), tuple(z_hat)), (gain, free)
+        z_hat = joined_segments.plus(z, joined_segments.times(Psi, free))
+        return (tuple(joined_segments.upper(P_hat)), tuple(z_hat)), (gain, free)
 
     at_last = rolled.whole(rolled.ground, last)
     kept = inward(rolled, join, (tuple(at_last[:21]), tuple(at_last[21:])))
@@ -262,9 +263,9 @@ def join_program(tree: Tree, cuts: int) -> Program:
     def pass_on(link: Any, alpha: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]]:
         gain, free = kept[link]
         _, _, Psi, Lambda, c = parts(link)
-        F = joining.plus(joining.times(gain, list(alpha)), free)
-        beyond = joining.plus(c, joining.times(joining.transposed(Psi), list(alpha)))
-        beyond = joining.minus(beyond, joining.times(Lambda, F))
+        F = joined_segments.plus(joined_segments.times(gain, list(alpha)), free)
+        beyond = joined_segments.plus(c, joined_segments.times(joined_segments.transposed(Psi), list(alpha)))
+        beyond = joined_segments.minus(beyond, joined_segments.times(Lambda, F))
         return tuple(beyond), [*F, *beyond]
 
     passed = outward(rolled, pass_on, tuple(rolled.whole(rolled.ground, base)), keeps=True)

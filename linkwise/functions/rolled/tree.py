@@ -19,8 +19,8 @@ import numpy as np
 
 from linkwise.functions.rolled.finish import Finisher
 from linkwise.functions.rolled.ground import Ground, Spot, Written
-from linkwise.functions.rolled.kinds import COMPUTED, Kind, sorted_into_kinds
 from linkwise.functions.rolled.record import OnlyAtField, Recorded, RolledField, SharedField
+from linkwise.functions.rolled.symbolic_links import COMPUTED, Kind, sorted_into_kinds
 from linkwise.functions.rolled.systems import FROM, LoopedSystem, Solved
 from linkwise.functions.rolled.vectors import DualVector, FieldVector, GlobalInput, StoredVector, part
 from linkwise.functions.rolled.widening import with_tails
@@ -348,7 +348,7 @@ class RolledTree:
     ) -> Program:
         """The program with these inputs and outputs: vectors made by sweeps, or (nested lists of) numbers.
 
-        ``far``: sweeps are joined as :func:`linkwise.functions.rolled.joining.joined` says.
+        ``far``: sweeps are joined as :func:`linkwise.functions.rolled.joined_loops.joined` says.
         """
         return Finisher(self, name, inputs, {n: self._as_field(x) for n, x in outputs.items()}, far).program
 

@@ -12,8 +12,8 @@ from linkwise.spatial.scalar import Scalar
 from linkwise.trace.block import ArraySpec
 
 if TYPE_CHECKING:
-    from linkwise.functions.rolled.kinds import SymbolicLink
     from linkwise.functions.rolled.record import RolledField
+    from linkwise.functions.rolled.symbolic_links import SymbolicLink
 
 
 class Divided(Protocol):

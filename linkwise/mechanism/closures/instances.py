@@ -10,7 +10,7 @@ from linkwise.mechanism.closures.base import Closure, Relation
 from linkwise.spatial.scalar import Scalar
 
 if TYPE_CHECKING:
-    from linkwise.mechanism.pieces import Pose
+    from linkwise.mechanism.bodies_and_joints import Pose
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,12 @@ from typing import Any
 
 from linkwise.errors import InputError
 from linkwise.joints import Fixed, Joint
+from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, Frame, JointInstance, Part, Pose, product
 from linkwise.mechanism.checks import checked_inertia, checked_mass, checked_pose, checked_vector
-from linkwise.mechanism.editing.pieces import MechanismT, Pieces, apart, together
 from linkwise.mechanism.editing.renaming import renamed
+from linkwise.mechanism.editing.taken_apart import MechanismT, Pieces, apart, together
+from linkwise.mechanism.joined_bodies import moved_part, moved_shape, welded
 from linkwise.mechanism.mechanism import Mechanism
-from linkwise.mechanism.pieces import IDENTITY, Body, Frame, JointInstance, Part, Pose
-from linkwise.mechanism.poses import product
-from linkwise.mechanism.welding import moved_part, moved_shape, welded
 
 __all__ = ["attach", "with_frame", "with_payload"]
 

@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.array_types import FloatArray
 from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.joints import Fixed, Joint
 from linkwise.mechanism.actuation import Actuator, JointTransmission, Spring
+from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, Frame, JointInstance, Pose, product
 from linkwise.mechanism.closures import Coupling
 from linkwise.mechanism.closures.base import RelativePose
 from linkwise.mechanism.closures.instances import ClosureInstance
-from linkwise.mechanism.editing.pieces import MechanismT, Pieces, apart, together
+from linkwise.mechanism.editing.taken_apart import MechanismT, Pieces, apart, together
 from linkwise.mechanism.frames import turn_z_to
+from linkwise.mechanism.joined_bodies import moved_part, moved_shape, welded
 from linkwise.mechanism.mechanism import Mechanism
-from linkwise.mechanism.pieces import IDENTITY, Body, Frame, JointInstance, Pose
 from linkwise.mechanism.placement import inverse_pose
-from linkwise.mechanism.poses import Array, product
-from linkwise.mechanism.welding import moved_part, moved_shape, welded
 
 __all__ = ["joint_pose", "locked"]
 
@@ -72,7 +72,7 @@ def locked(mechanism: MechanismT, joints: Iterable[str] | Mapping[str, Any] | st
     return together(mechanism, pieces)
 
 
-def joint_pose(joint: Joint, q: Iterable[float]) -> Array:
+def joint_pose(joint: Joint, q: Iterable[float]) -> FloatArray:
     """The child's frame in the joint's frame, at coordinates q."""
     R, p = joint.transform([float(x) for x in q]).matrix()
     X = np.eye(4)
@@ -81,7 +81,7 @@ def joint_pose(joint: Joint, q: Iterable[float]) -> Array:
         return X
     A = np.eye(4)
     A[:3, :3] = turn_z_to(np.array(joint.axis))
-    turned: Array = A @ X @ A.T
+    turned: FloatArray = A @ X @ A.T
     return turned
 
 
@@ -108,7 +108,7 @@ def _values(mechanism: Mechanism, joints: Any, at: Any) -> dict[str, tuple[float
     return values
 
 
-def _coordinates(joint: JointInstance, given: Any, q: Array | None) -> tuple[float, ...]:
+def _coordinates(joint: JointInstance, given: Any, q: FloatArray | None) -> tuple[float, ...]:
     if given is None and q is None:
         return tuple(joint.type.neutral())
     if given is None and q is not None:

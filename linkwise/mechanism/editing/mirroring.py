@@ -18,17 +18,17 @@ from typing import Any
 import numpy as np
 
 import linkwise.joints as joints
+from linkwise.array_types import FloatArray
 from linkwise.errors import InputError, ModelError
 from linkwise.flexible.body import FlexibleBody
 from linkwise.joints import Joint
 from linkwise.mechanism import closures
 from linkwise.mechanism.actuation import JointTransmission, PathTransmission
+from linkwise.mechanism.bodies_and_joints import Body, JointInstance, Part, Pose
 from linkwise.mechanism.description import Geometry
-from linkwise.mechanism.editing.pieces import MechanismT, apart, together
+from linkwise.mechanism.editing.taken_apart import MechanismT, apart, together
 from linkwise.mechanism.frames import turn_z_to
 from linkwise.mechanism.mechanism import Mechanism
-from linkwise.mechanism.pieces import Body, JointInstance, Part, Pose
-from linkwise.mechanism.poses import Array
 
 __all__ = ["mirrored", "mirrored_state"]
 
@@ -91,7 +91,7 @@ def mirrored(mechanism: MechanismT, plane: str) -> MechanismT:
     return together(replace(mechanism, gravity=gravity), pieces)
 
 
-def mirrored_state(mechanism: Mechanism, plane: str, q: Any, v: Any = None) -> tuple[Array, Array | None]:
+def mirrored_state(mechanism: Mechanism, plane: str, q: Any, v: Any = None) -> tuple[FloatArray, FloatArray | None]:
     """The state of the mirror image; see :meth:`linkwise.Model.mirrored_state`."""
     s = _signs(plane)
     factors_q, factors_v = np.ones(mechanism.nq), np.ones(mechanism.nv)
@@ -99,11 +99,11 @@ def mirrored_state(mechanism: Mechanism, plane: str, q: Any, v: Any = None) -> t
         if joint.mimic is None:
             factors_q[joint.q_slice] = _q_signs(joint.type, s)
             factors_v[joint.v_slice] = _v_signs(joint.type, s)
-    image: Array = np.asarray(q, float) * factors_q
+    image: FloatArray = np.asarray(q, float) * factors_q
     return image, None if v is None else np.asarray(v, float) * factors_v
 
 
-def _signs(plane: str) -> Array:
+def _signs(plane: str) -> FloatArray:
     if plane not in _PLANES:
         raise InputError(
             "this is not a mirror", got=repr(plane), allowed='"yz", "xz" or "xy": a plane through the origin'
@@ -113,24 +113,24 @@ def _signs(plane: str) -> Array:
     return s
 
 
-def _pointing(x: Any, s: Array) -> Any:
+def _pointing(x: Any, s: FloatArray) -> Any:
     return tuple(float(a * b) + 0.0 for a, b in zip(x, s, strict=True))
 
 
-def _turning(x: Any, s: Array) -> Any:
+def _turning(x: Any, s: FloatArray) -> Any:
     return tuple(float(-a * b) + 0.0 for a, b in zip(x, s, strict=True))
 
 
-def _pose(X: Pose, s: Array) -> Pose:
+def _pose(X: Pose, s: FloatArray) -> Pose:
     S = np.append(s, 1.0)
     return tuple(tuple(float(x * S[i] * S[j]) + 0.0 for j, x in enumerate(row)) for i, row in enumerate(X))
 
 
-def _product(X: Pose, tail: Array | None) -> Pose:
+def _product(X: Pose, tail: FloatArray | None) -> Pose:
     return X if tail is None else tuple(tuple(map(float, row)) for row in np.array(X) @ tail)
 
 
-def _part(part: Part, s: Array) -> Part:
+def _part(part: Part, s: FloatArray) -> Part:
     x, y, z = s
     inertia = np.multiply(part.inertia, (1.0, 1.0, 1.0, x * y, x * z, y * z)) + 0.0
     xx, yy, zz, xy, xz, yz = inertia.tolist()
@@ -139,13 +139,13 @@ def _part(part: Part, s: Array) -> Part:
     )
 
 
-def _shape(shape: Geometry, s: Array) -> Geometry:
+def _shape(shape: Geometry, s: FloatArray) -> Geometry:
     """Boxes and round things are their own images; a mesh is turned over by its scale."""
     scale = _pointing(shape.scale, s) if shape.kind == "mesh" else shape.scale
     return replace(shape, placement=_pose(shape.placement, s), scale=scale)
 
 
-def _joint(joint: Joint, s: Array, name: str) -> tuple[Joint, Array | None]:
+def _joint(joint: Joint, s: FloatArray, name: str) -> tuple[Joint, FloatArray | None]:
     """The joint of the image, and what is to be appended to its two placements."""
     kind = type(joint)
     axis: Any = joint.axis
@@ -175,7 +175,7 @@ def _joint(joint: Joint, s: Array, name: str) -> tuple[Joint, Array | None]:
     )
 
 
-def _q_signs(joint: Joint, s: Array) -> Array:
+def _q_signs(joint: Joint, s: FloatArray) -> FloatArray:
     if isinstance(joint, joints.Spherical):
         return np.concatenate(([1.0], -s))
     if isinstance(joint, joints.Free):
@@ -183,7 +183,7 @@ def _q_signs(joint: Joint, s: Array) -> Array:
     return _v_signs(joint, s)
 
 
-def _v_signs(joint: Joint, s: Array) -> Array:
+def _v_signs(joint: Joint, s: FloatArray) -> FloatArray:
     if isinstance(joint, joints.Spherical):
         return -s
     if isinstance(joint, joints.Free):
@@ -195,7 +195,7 @@ def _v_signs(joint: Joint, s: Array) -> Array:
     return np.ones(joint.nv)
 
 
-def _instance(joint: JointInstance, kind: Joint, s: Array) -> JointInstance:
+def _instance(joint: JointInstance, kind: Joint, s: FloatArray) -> JointInstance:
     """With limits and rests where the coordinates have gone."""
     signs = _v_signs(joint.type, s)
     limits = tuple(
@@ -206,7 +206,7 @@ def _instance(joint: JointInstance, kind: Joint, s: Array) -> JointInstance:
     return replace(joint, type=kind, limits=limits, rest=rest)
 
 
-def _closure(closure: closures.Closure, s: Array, name: str) -> closures.Closure:
+def _closure(closure: closures.Closure, s: FloatArray, name: str) -> closures.Closure:
     kind = type(closure)
     changes: dict[str, Any] = {}
     if kind not in _CLOSURES or callable(getattr(closure, "length", None)):
@@ -243,7 +243,7 @@ _CLOSURES = (
 )
 
 
-def _way(way: Any, mechanism: Mechanism, s: Array) -> Any:
+def _way(way: Any, mechanism: Mechanism, s: FloatArray) -> Any:
     """A transmission in the mirror: gears as the rates, moments and forces as such."""
     if isinstance(way, JointTransmission):
         signs = [(j, np.multiply(gear, _v_signs(mechanism.joint(j).type, s)).tolist()) for j, gear in way.gears]
@@ -253,7 +253,7 @@ def _way(way: Any, mechanism: Mechanism, s: Array) -> Any:
     return replace(way, wrench=(*_turning(way.wrench[:3], s), *_pointing(way.wrench[3:], s)))
 
 
-def _flexible(body: FlexibleBody, s: Array) -> FlexibleBody:
+def _flexible(body: FlexibleBody, s: FloatArray) -> FlexibleBody:
     """The same modal coordinates, with reflected shapes."""
     one, two = s[:, None], s[:, None] * s
     nodes = tuple(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from linkwise.errors import ModelError, UnknownNameError
 from linkwise.mechanism.actuation import SENSOR_KINDS, FrameTransmission, JointTransmission, Transmission
-from linkwise.mechanism.editing.pieces import MechanismT, Pieces, apart, together
+from linkwise.mechanism.editing.taken_apart import MechanismT, Pieces, apart, together
 
 __all__ = ["without"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.mechanism.actuation import JointTransmission, PathTransmission
-from linkwise.mechanism.editing.pieces import MechanismT, Pieces, apart, on_joints, together
+from linkwise.mechanism.editing.taken_apart import MechanismT, Pieces, apart, on_joints, together
 
 __all__ = ["renamed"]
 

@@ -6,8 +6,9 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction
 from linkwise.memoized import cached_property
@@ -16,8 +17,6 @@ from linkwise.sim.paths import timing
 from linkwise.sim.paths.laws import LAWS, TRAPEZOIDAL, Law, motion
 from linkwise.sim.trajectory import Trajectory
 from linkwise.spatial.scalar import Scalar, where
-
-Array = NDArray[Any]
 
 _LOOKS = 33  # at each stretch of a spline, for its largest values
 _SLACK = 1e-9

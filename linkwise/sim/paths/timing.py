@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from linkwise.array_types import Array
 
 _QUINTIC_VELOCITY = 15.0 / 8.0  # the largest ṡ of a stretch that takes 1 s
 _QUINTIC_ACCELERATION = 10.0 / math.sqrt(3.0)

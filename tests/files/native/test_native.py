@@ -20,10 +20,10 @@ from linkwise.flexible.body import FlexibleBody, FlexibleNode
 from linkwise.flexible.integrals import ModalIntegrals
 from linkwise.flexible.reduction import Reduction
 from linkwise.mechanism import closures, joints
+from linkwise.mechanism.bodies_and_joints import Body, Frame, JointInstance, Part
 from linkwise.mechanism.configurations import Configurations
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic
 from linkwise.mechanism.mechanism import Mechanism
-from linkwise.mechanism.pieces import Body, Frame, JointInstance, Part
 from tests.files.recording import robot_files
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from linkwise.algorithms.joining import symmetric
+from linkwise.algorithms.joined_segments import symmetric
 from linkwise.algorithms.pairwise import SEGMENT, Segment, ends_of_both, joined
 from linkwise.functions.rolled.pairs import PairwiseForwardDynamics
 from linkwise.functions.rolled.segments import ParallelForwardDynamics

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from linkwise.functions.rolled.ground import Written, arrays_read
-from linkwise.functions.rolled.kinds import Kind
 from linkwise.functions.rolled.record import Recorded
+from linkwise.functions.rolled.symbolic_links import Kind
 from linkwise.functions.rolled.systems import Solved
 from linkwise.spatial.scalar import Scalar
 from linkwise.trace.tracer import Traced

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.ensemble.blocks import Block, Template
 from linkwise.ensemble.outcomes import STATUS
-
-Array = NDArray[Any]
 
 FORMAT = "linkwise ensemble 1"
 

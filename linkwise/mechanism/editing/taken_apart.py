@@ -9,15 +9,15 @@ from typing import Any, TypeVar
 
 from linkwise.errors import LinkwiseError, ModelError
 from linkwise.mechanism.actuation import SENSOR_KINDS, Actuator, Sensor, Spring
+from linkwise.mechanism.bodies_and_joints import Body, Frame, JointInstance, Part
 from linkwise.mechanism.closures.attach import relation_between
 from linkwise.mechanism.closures.base import Relation
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.configurations import Configurations
 from linkwise.mechanism.description import Geometry
+from linkwise.mechanism.joined_bodies import numbered
 from linkwise.mechanism.mechanism import Mechanism
-from linkwise.mechanism.numbering import numbered
 from linkwise.mechanism.parameters import check_names
-from linkwise.mechanism.pieces import Body, Frame, JointInstance, Part
 
 __all__ = ["Pieces", "apart", "on_joints", "together"]
 

@@ -1,22 +1,20 @@
-"""Bodies as they were added, joined to a tree: welded ones become parts of those that carry them."""
+"""Bodies as they were added, joined to a tree: what is fixed becomes part of what carries it, the rest is numbered."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
+from linkwise.array_types import FloatArray
 from linkwise.errors import ModelError, UnknownNameError
 from linkwise.joints import Fixed
+from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, Frame, JointInstance, Part, Pose, product, rows
 from linkwise.mechanism.description import Geometry, Mimic
 from linkwise.mechanism.entry import Entry
-from linkwise.mechanism.numbering import numbered
-from linkwise.mechanism.pieces import IDENTITY, Body, Frame, JointInstance, Part, Pose
 from linkwise.mechanism.placement import inverse_pose
-from linkwise.mechanism.poses import rows
-from linkwise.mechanism.welding import moved_part, moved_shape, welded
 
 _NOWHERE = slice(0, 0)  # until the bodies are numbered
 
@@ -76,7 +74,7 @@ class _Home:
     """Where a named body is: a pose on a moving body (-1: the world), or on a node of one that deforms."""
 
     body: int
-    pose: np.ndarray | None
+    pose: FloatArray | None
     """None: the body's own frame."""
     node: int = 0
 
@@ -157,3 +155,79 @@ def _check_massless_leaves(bodies: Sequence[Body], entries: list[Entry]) -> None
                 allowed="a mass, an inertia, an armature, or a fixed joint",
                 do=f"give {body.name!r} a mass, weld it with lw.Fixed(), or lock joint {entry.joint_name!r}",
             )
+
+
+def moved_part(part: Part, X: Pose | FloatArray, node: int = 0) -> Part:
+    """A part in the frame of the body that carries its own, which is at X there."""
+    return replace(part, placement=product(X, part.placement), node=node)
+
+
+def moved_shape(shape: Geometry, X: Pose | FloatArray) -> Geometry:
+    """A shape likewise."""
+    return replace(shape, placement=product(X, shape.placement))
+
+
+def welded(
+    body: Body,
+    X: Pose | FloatArray,
+    node: int,
+    parts: Iterable[Part],
+    visuals: Iterable[Geometry] = (),
+    collisions: Iterable[Geometry] = (),
+) -> Body:
+    """A body with parts and shapes fixed to it, their frame at X on the body, or on a node of one that deforms.
+
+    Shapes know no nodes: they stay where they are while nothing is deformed.
+    """
+    at_rest = X
+    if body.flexible is not None:
+        root = np.eye(4)
+        root[:3, 3] = body.flexible.nodes[node].position
+        at_rest = product(root, X)
+    return replace(
+        body,
+        parts=(*body.parts, *(moved_part(part, X, node) for part in parts)),
+        visuals=(*body.visuals, *(moved_shape(shape, at_rest) for shape in visuals)),
+        collisions=(*body.collisions, *(moved_shape(shape, at_rest) for shape in collisions)),
+    )
+
+
+T = TypeVar("T")
+
+
+def numbered(
+    bodies: Sequence[Body], joints: Sequence[JointInstance]
+) -> tuple[tuple[Body, ...], tuple[JointInstance, ...]]:
+    """Give each joint its place in q and v, the modes of its body right before; a mimic takes that of its leader.
+
+    Args:
+        bodies: from the base to the tips; their numbers and slices are set here.
+        joints: the inboard joint of each. One that follows names the joint that leads, which follows none.
+    """
+    slices: dict[str, tuple[slice, slice]] = {}
+    placed: list[Body] = []
+    nq = nv = 0
+    for body, joint in zip(bodies, joints, strict=True):
+        m = 0 if body.flexible is None else body.modes
+        if m:
+            body = _changed(body, index=len(placed), q_slice=slice(nq, nq + m), v_slice=slice(nv, nv + m))
+        elif body.index != len(placed) or body.q_slice != _NOWHERE or body.v_slice != _NOWHERE:
+            body = _changed(body, index=len(placed), q_slice=_NOWHERE, v_slice=_NOWHERE)
+        placed.append(body)
+        nq, nv = nq + m, nv + m
+        if joint.mimic is None:
+            end_q, end_v = nq + joint.type.nq, nv + joint.type.nv
+            slices[joint.name] = (slice(nq, end_q), slice(nv, end_v))
+            nq, nv = end_q, end_v
+    found = []
+    for index, joint in enumerate(joints):
+        q_slice, v_slice = slices[joint.name if joint.mimic is None else joint.mimic.joint]
+        found.append(_changed(joint, index=index, q_slice=q_slice, v_slice=v_slice))
+    return tuple(placed), tuple(found)
+
+
+def _changed(element: T, **fields: Any) -> T:
+    """A copy with other values in some fields, without the constructor: there may be very many of them."""
+    copy = object.__new__(type(element))
+    vars(copy).update(vars(element), **fields)
+    return copy

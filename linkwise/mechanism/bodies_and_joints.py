@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwise.array_types import FloatArray
 from linkwise.errors import UnknownNameError
 from linkwise.joints import Joint
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic
@@ -68,17 +69,17 @@ class Body:
         return sum(part.mass for part in self.parts) + (0.0 if self.flexible is None else self.flexible.mass)
 
     @property
-    def com(self) -> np.ndarray:
+    def com(self) -> FloatArray:
         """Mass centre (3) in the body's frame, m, welded parts included; undeformed. NaN for a body without mass."""
         pieces = self._pieces()
         total = sum(m for m, _, _ in pieces)
         if not total > 0.0:
             return np.full(3, np.nan)
-        centre: np.ndarray = np.sum([m * c for m, c, _ in pieces], axis=0) / total
+        centre: FloatArray = np.sum([m * c for m, c, _ in pieces], axis=0) / total
         return centre
 
     @property
-    def inertia(self) -> np.ndarray:
+    def inertia(self) -> FloatArray:
         """3×3 about the mass centre, in the body's axes, kg m², welded parts included; undeformed."""
         pieces, centre = self._pieces(), np.nan_to_num(self.com)
         whole = np.zeros((3, 3))
@@ -87,7 +88,7 @@ class Body:
             whole += J + m * (d @ d * np.eye(3) - np.outer(d, d))
         return whole
 
-    def _pieces(self) -> list[tuple[float, np.ndarray, np.ndarray]]:
+    def _pieces(self) -> list[tuple[float, FloatArray, FloatArray]]:
         """Mass, mass centre and inertia about it of everything the body is made of, in its frame."""
         found = []
         if self.flexible is not None:
@@ -166,3 +167,20 @@ class Named(tuple[Any, ...]):
                     return element
             raise UnknownNameError("element", key, [e.name for e in self])
         return super().__getitem__(key)
+
+
+def rows(X: Pose | FloatArray) -> Pose:
+    """A 4×4 pose as tuples of Python's own numbers."""
+    return tuple(map(tuple, np.asarray(X, float).tolist()))
+
+
+def is_identity(X: Pose | FloatArray) -> bool:
+    """Whether a pose is the identity to the last bit."""
+    return X is IDENTITY or np.array_equal(np.asarray(X), np.eye(4))
+
+
+def product(X: Pose | FloatArray, Y: Pose | FloatArray) -> Pose:
+    """X Y as rows; what an identity would leave stays to the last bit."""
+    if is_identity(X):
+        return rows(Y)
+    return rows(X) if is_identity(Y) else rows(np.array(X) @ np.array(Y))
