@@ -33,7 +33,7 @@ class SwitchedClosure(Closure):
     active: Scalar
 
     @property
-    def joins_origins(self) -> bool:  # type: ignore[override]
+    def joins_origins(self) -> bool:
         """The same."""
         return self.closure.joins_origins
 

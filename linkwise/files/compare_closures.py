@@ -60,7 +60,7 @@ class _Condition:
 
     @property
     def kind(self) -> str:
-        return type(self.instance.type).__name__.removesuffix("Closure")
+        return str(self.instance.type.kind)
 
     def residual(self, place: Any, velocity: Array, t: float) -> Array:
         """Of places, of their rates, and of equations between rates."""

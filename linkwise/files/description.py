@@ -7,10 +7,11 @@ at it, `linkwise.files.build` turns it into a model.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from linkwise.joints import joint_types
 from linkwise.mechanism.actuation import Actuator, Sensor, Spring
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic
 from linkwise.mechanism.placement import Array, pose
@@ -20,7 +21,6 @@ __all__ = [
     "CouplingWritten",
     "Description",
     "FrameWritten",
-    "JointType",
     "JointWritten",
     "LinkWritten",
     "PolynomialWritten",
@@ -28,9 +28,6 @@ __all__ = [
     "Written",
 ]
 
-JointType = Literal[
-    "revolute", "prismatic", "helical", "cylindrical", "universal", "planar", "spherical", "floating", "fixed"
-]
 Vector = tuple[float, float, float]
 
 
@@ -59,12 +56,13 @@ class JointWritten:
         axis: a unit vector in the joint's frame; `axis2` the second of a universal joint, at its zero position.
         pitch: of a helical joint, m per rad.
         limits: of the joint, or of each of its freedoms; damping, friction, stiffness, rest and armature likewise.
+        type: the word of the joint's type (:attr:`linkwise.Joint.word`).
         holds_root: whether the file has no such joint, and it only holds a root link to the world.
     """
 
     name: str
     line: int
-    type: JointType
+    type: str
     parent: str
     child: str
     placement: Array = field(default_factory=pose)
@@ -85,7 +83,7 @@ class JointWritten:
     @property
     def single(self) -> bool:
         """Whether one number says where the joint is, so that it can be followed and locked anywhere."""
-        return self.type in ("revolute", "prismatic", "helical")
+        return getattr(joint_types()[self.type], "nq", 0) == 1
 
     def reversed(self) -> JointWritten:
         """The same joint with parent and child changed over; its coordinates stay what they are.

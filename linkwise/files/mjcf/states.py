@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.errors import InputError
-from linkwise.joints import Free
 
 __all__ = ["from_mujoco", "to_mujoco"]
 
@@ -73,7 +72,7 @@ def _arrays(model: Any, q: ArrayLike, v: ArrayLike | None) -> tuple[Array, Array
 
 def _free(model: Any) -> Iterator[tuple[int, int]]:
     for joint in model.joints:
-        if isinstance(joint.type, Free):
+        if "free" in joint.type.words.get("mjcf", ()):
             yield joint.q_slice.start, joint.v_slice.start
 
 

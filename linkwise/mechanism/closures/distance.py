@@ -27,7 +27,7 @@ class Distance(Closure):
 
     functions: ClassVar[Mapping[str, tuple[str, ...]]] = {"length": ("t",)}
 
-    numbers: ClassVar[tuple[str, ...]] = ("length",)
+    numbers = ("length",)
     equations = ("length",)
 
     def __init__(self, length: float | Callable[[Scalar], Scalar]) -> None:
