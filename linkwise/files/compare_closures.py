@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.files.correspondence import Correspondence, shown, two_values
-from linkwise.mechanism.closures.base import RelativePose
+from linkwise.joints.directions import RelativePose
 from linkwise.mechanism.closures.instances import ClosureInstance
 from linkwise.spatial.vectors import Motion
 

@@ -131,7 +131,8 @@ def half_angle(cosine: Scalar, sines: Sequence[Scalar]) -> list[Scalar]:
 
 def turn_z_to(axis: ArrayLike) -> NDArray[Any]:
     """A rotation whose z column is the axis."""
-    return turns_z_to(np.asarray(axis, float)[None])[0]
+    turned: NDArray[Any] = turns_z_to(np.asarray(axis, float)[None])[0]
+    return turned
 
 
 def turns_z_to(axes: NDArray[Any]) -> NDArray[Any]:

@@ -16,7 +16,8 @@ import numpy as np
 from linkwise.errors import ModelError
 from linkwise.functions.frozen import FrozenFunction, freeze, is_of_the_user, name_of
 from linkwise.joints import Joint
-from linkwise.mechanism.closures.base import Closure, Relation, RelativePose
+from linkwise.joints.directions import RelativePose
+from linkwise.mechanism.closures.base import Closure, Relation
 from linkwise.model.memory import Memory
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.vectors import Motion, Vec
@@ -90,7 +91,7 @@ def _sizes(mechanism: Mechanism, instance: Any) -> Sizes:
     return {"q": sum(joint.nq for joint in joints), "v": sum(joint.nv for joint in joints)}
 
 
-def _all(kind: Kind) -> Iterator[Kind]:
+def _all(kind: Kind) -> Iterator[Any]:
     """A joint type or a constraint, and those inside it."""
     yield kind
     for inner in _inside(kind).values():

@@ -1,6 +1,7 @@
 """What closes a mechanism, one file for each kind: closures between frames, relations between joints."""
 
-from linkwise.mechanism.closures.base import Closure, Relation, RelativePose
+from linkwise.joints.directions import RelativePose
+from linkwise.mechanism.closures.base import Closure, Relation
 from linkwise.mechanism.closures.coupling import Coupling
 from linkwise.mechanism.closures.distance import Distance
 from linkwise.mechanism.closures.from_joint import JointClosure, closure_of

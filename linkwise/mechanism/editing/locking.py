@@ -10,10 +10,9 @@ import numpy as np
 
 from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.joints import Fixed, Joint
-from linkwise.joints.directions import turn_z_to
+from linkwise.joints.directions import RelativePose, turn_z_to
 from linkwise.mechanism.actuation import Actuator, JointTransmission, Spring
 from linkwise.mechanism.closures import Coupling
-from linkwise.mechanism.closures.base import RelativePose
 from linkwise.mechanism.closures.instances import ClosureInstance
 from linkwise.mechanism.editing.pieces import MechanismT, Pieces, apart, together
 from linkwise.mechanism.mechanism import Mechanism

@@ -158,8 +158,8 @@ def _closed(instance: closures.ClosureInstance, s: Signs) -> closures.ClosureIns
         given = {name: getattr(closure, name) for name in _CLOSURES[type(closure)]}
         directions = {name: given[name] and pointing(given[name], s) for name in ("axis", "normal") if name in given}
         image = type(closure)(**given | directions)
-    places = {f"placement_{side}": getattr(instance, f"placement_{side}") for side in "ab"}
-    return replace(instance, type=image, **{side: _product(_pose(X, s), seen) for side, X in places.items()})
+    a, b = (_product(_pose(X, s), seen) for X in (instance.placement_a, instance.placement_b))
+    return replace(instance, type=image, placement_a=a, placement_b=b)
 
 
 _CLOSURES: dict[type, tuple[str, ...]] = {
