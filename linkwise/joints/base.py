@@ -104,7 +104,7 @@ class Joint(ABC):
     """How far from zero random coordinates go where nothing limits them, rad or m; π where nothing is said."""
 
     word: ClassVar[str]
-    """The type's name in native files and side files; its class's in small letters, if not given."""
+    """The type's name in native files and side files; its class's in small letters, if not given; "" for none."""
     words: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """Names that files of a format (``urdf``, ``sdf``, ``mjcf``) have for the type."""
 
@@ -117,7 +117,8 @@ class Joint(ABC):
         if "word" not in vars(cls):
             name = cls.__name__.lower()
             cls.word = name if _TYPES.get(name, cls).__module__ == cls.__module__ else f"{cls.__module__}.{name}"
-        _TYPES[cls.word] = cls
+        if cls.word:
+            _TYPES[cls.word] = cls
         if "transform" in vars(cls):  # another motion: what the parent class says of its own does not hold
             for name in (*_OF_THE_MOTION, "words"):
                 if name not in vars(cls):

@@ -92,12 +92,12 @@ BODY: dict[str, Any] = {"mass": 2.0, "com": (0.1, 0.05, 0.2), "inertia": np.diag
 OWN = [Arc(0.7), ThreadSlide(0.05, (1.0, 2.0, 2.0)), Gimbal()]
 
 
-def tree(*kinds: lw.Joint) -> lw.Model:
+def tree(*kinds: lw.Joint, armature: float = 0.0) -> lw.Model:
     b = lw.ModelBuilder("own")
     parent = "world"
     for k, kind in enumerate((*kinds, lw.Revolute((0, 1, 0.3)))):
         place = lw.transform(xyz=(0.1, 0.2, 0.3 * k), rpy=(0.2, -0.3, 0.5 * k))
-        b.add_body(f"b{k}", parent, kind, place, joint_name=f"j{k}", **BODY)
+        b.add_body(f"b{k}", parent, kind, place, joint_name=f"j{k}", armature=armature, **BODY)
         parent = f"b{k}"
     return b.build()
 
@@ -177,6 +177,12 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
         lw.loads(text.replace('"threadslide"', '"someoneelses"'))
     with pytest.raises(lw.ModelFileError, match="cannot have these constants"):
         lw.loads(text.replace('"radius": 0.7', '"radius": "wide"'))
+    deep = "0.7"
+    for _ in range(100):
+        deep = '{"type": "mirrored", "signs": [1, 1, -1], "joint": ' + deep + "}"
+    for wrong, says in ((deep, "too deep"), ('{"type": "mirrored", "signs": [1, 1, -1], "joint": 2}', "cannot have")):
+        with pytest.raises(lw.ModelFileError, match=says):
+            lw.loads(text.replace('"radius": 0.7', f'"radius": {wrong}'))
 
 
 def test_what_holds_a_function_is_not_saved(tmp_path: Path) -> None:
@@ -205,7 +211,7 @@ def test_exported(tmp_path: Path) -> None:
 def test_exported_to_mujoco(tmp_path: Path) -> None:
     mujoco = pytest.importorskip("mujoco")
     kind = ThreadSlide(0.05, (1.0, 2.0, 2.0))
-    model = tree(kind).with_configuration("there", [0.4, 0.3, -0.6])
+    model = tree(kind, armature=0.1).with_configuration("there", [0.4, 0.3, -0.6])
     model.to_mjcf(tmp_path / "m.xml")
     theirs = mujoco.MjModel.from_xml_path(str(tmp_path / "m.xml"))
     data = mujoco.MjData(theirs)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from linkwise.errors import InputError
+from linkwise.errors import InputError, LinkwiseError
 from linkwise.files.native.kinds import (
     REQUIRED,
     At,
@@ -57,6 +57,7 @@ VERSION = 1
 
 _ONE = (1.0, 1.0, 1.0)
 _NONE: tuple[Any, ...] = ()
+_DEEPEST = 24  # names and numbers on the way to a value
 _SAME = 1e-12  # how far an axis may be from length one: the rounding of numbers
 
 
@@ -113,6 +114,8 @@ class _Constant(Kind):
 
     def read(self, at: At) -> Any:
         if isinstance(at.value, dict):
+            if len(at.path) > _DEEPEST:
+                at.fail("joints within joints go too deep", allowed="a few")
             return _JointTagged(Record({}), "kind", {}, lambda joint: None).read(at)["kind"]
         if isinstance(at.value, list):
             return Numbers().read(at)
@@ -125,8 +128,12 @@ def _constants(kind: type[Joint]) -> Record:
     def made(**given: Any) -> Joint:
         try:
             joint: Joint = _exact(kind.from_constants, **given)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"a {kind.word} joint cannot have these constants", got=str(error)) from None
+        except LinkwiseError:
+            raise
+        except Exception as error:  # whatever a class of the user's raises
+            raise InputError(
+                f"a {kind.word} joint cannot have these constants", got=f"{type(error).__name__}: {error}"[:200]
+            ) from None
         return joint
 
     return Record({name: (_Constant(), REQUIRED) for name in kind.constant_names()}, made)
@@ -134,8 +141,10 @@ def _constants(kind: type[Joint]) -> Record:
 
 def _joint_unstored(joint: Joint) -> str | None:
     """Why a joint cannot be written by the constants that its constructor takes."""
+    if joint.functions:
+        return f"{joint!r} is a program"
     if joint_types().get(joint.word) is not type(joint):
-        return f"another class of joints has its name {joint.word!r}"
+        return f"{joint!r} is of a class whose name {joint.word!r} another has taken"
     for name in joint.constant_names():
         value = getattr(joint, name, _constants)
         reason = _joint_unstored(value) if isinstance(value, Joint) else None
