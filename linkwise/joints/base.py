@@ -117,10 +117,16 @@ class Joint(ABC):
         if "word" not in vars(cls):
             name = cls.__name__.lower()
             cls.word = name if _TYPES.get(name, cls).__module__ == cls.__module__ else f"{cls.__module__}.{name}"
+        if _TYPES.get(cls.word, cls).__module__ != cls.__module__:
+            raise InputError(
+                f"the joint type {cls.__name__} has a word that is taken",
+                got=repr(cls.word),
+                do=f"give it another: {_TYPES[cls.word].__name__} has this one",
+            )
         if cls.word:
             _TYPES[cls.word] = cls
         if "transform" in vars(cls):  # another motion: what the parent class says of its own does not hold
-            for name in (*_OF_THE_MOTION, "words"):
+            for name in _OF_THE_MOTION:
                 if name not in vars(cls):
                     setattr(cls, name, vars(Joint)[name])
         for trait, methods, wanted in (
@@ -264,7 +270,9 @@ def joint_types(form: str | None = None) -> dict[str, type[Joint]]:
     """The joint types by their words, or by those that files of a format have for them."""
     if form is None:
         return dict(_TYPES)
-    return {word: kind for kind in _TYPES.values() for word in kind.words.get(form, ())}
+    # Those that a class itself gives: a subclass does not take its parent's away.
+    own = {kind: vars(kind).get("words", {}) for kind in _TYPES.values()}
+    return {word: kind for kind, words in own.items() for word in words.get(form, ())}
 
 
 def _random(rng: Any, lower: float, upper: float, usual: float) -> float:

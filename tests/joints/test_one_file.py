@@ -245,6 +245,24 @@ def test_read_by_an_encoder() -> None:
     np.testing.assert_allclose(read, [0.12, round(0.1234 / (2 * np.pi / 100)) * 2 * np.pi / 100])  # per m, per turn
 
 
+def test_a_subclass_takes_no_words_away() -> None:
+    """Files are read as they were before somebody else's hinge was there; it is saved under its own name."""
+
+    class Hinge(lw.Revolute):
+        """A hinge of another name."""
+
+    assert joints.joint_types("urdf")["revolute"] is lw.Revolute and joints.joint_types()["revolute"] is lw.Revolute
+    text = (
+        '<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" '
+        'ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="j" type="continuous"><parent link="a"/>'
+        '<child link="b"/></joint></robot>'
+    )
+    assert type(lw.loads(text).joints[0].type) is lw.Revolute
+    assert joints.joint_types()[Hinge.word] is Hinge
+    with pytest.raises(lw.InputError, match="taken"):
+        type("Other", (lw.Revolute,), {"word": "revolute"})
+
+
 # The answers that a joint has by default hold for the library's types too.
 @pytest.mark.parametrize("kind", ALL)
 def test_defaults_say_what_the_types_say(kind: str) -> None:
