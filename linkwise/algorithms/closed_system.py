@@ -16,7 +16,8 @@ from linkwise.algorithms.equations import Between, Constraint, Equations, equati
 from linkwise.algorithms.inverse_dynamics import Forces, external_force, needed_forces
 from linkwise.algorithms.kinematics import placed
 from linkwise.algorithms.sweeps import each, elementwise, generalized, only_at
-from linkwise.mechanism.closures.base import Closure, Relation, RelativePose
+from linkwise.joints.directions import RelativePose
+from linkwise.mechanism.closures.base import Closure, Relation
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force

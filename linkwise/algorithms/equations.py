@@ -15,7 +15,8 @@ from linkwise.algorithms.kinematics import Place
 from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.relative_motion import LinkMotions, RelativeMotion, relative_motion
 from linkwise.algorithms.sweeps import only_at
-from linkwise.mechanism.closures.base import Closure, RelativePose
+from linkwise.joints.directions import RelativePose
+from linkwise.mechanism.closures.base import Closure
 from linkwise.mechanism.closures.instances import RelationInstance
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.dual import Dual, derivative, new_level, parts_of_level

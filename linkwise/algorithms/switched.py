@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from linkwise.algorithms.equations import Between, Constraint
-from linkwise.mechanism.closures.base import Closure, Relation, RelativePose
+from linkwise.joints.directions import RelativePose
+from linkwise.mechanism.closures.base import Closure, Relation
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Motion
 
@@ -33,7 +34,7 @@ class SwitchedClosure(Closure):
     active: Scalar
 
     @property
-    def joins_origins(self) -> bool:  # type: ignore[override]
+    def joins_origins(self) -> bool:
         """The same."""
         return self.closure.joins_origins
 

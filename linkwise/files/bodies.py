@@ -57,13 +57,13 @@ def bodies_of(
     bodies: list[Body] = []
     if tree.root.name != WORLD:
         root = tree.root
-        kind = "floating" if floating else "fixed"
-        bodies.append(Body(root, JointWritten(root_joint, root.line, kind, WORLD, root.name)))  # type: ignore[arg-type]
+        kind = "free" if floating else "fixed"
+        bodies.append(Body(root, JointWritten(root_joint, root.line, kind, WORLD, root.name)))
     for joint in joints:
         link = tree.links[joint.child]
         if id(joint) in freed:
             name = joint.name if joint.holds_root else root_joint
-            bodies.append(Body(link, replace(joint, name=name, type="floating")))
+            bodies.append(Body(link, replace(joint, name=name, type="free")))
             continue
         coordinate = coordinates.get(joint.name, Coordinate(locked=values.get(joint.name)))
         bodies.append(_body(joint, link, coordinate))

@@ -182,7 +182,7 @@ def _compare_axes(
     axis = getattr(x.type, "axis", None)
     if axis is not None:
         u = frames[0][:3, :3] @ np.array(axis)
-        apart = np.zeros(3) if type(x.type).__name__ == "Prismatic" else apart - (apart @ u) * u
+        apart = np.zeros(3) if x.type.symmetry == "direction" else apart - (apart @ u) * u
     if np.abs(apart).max() > tolerance * size:
         note(f"joint {x.name!r} is in another place, {np.linalg.norm(apart):.3g} m away")
     pitches = [getattr(joint.type, "pitch", 0.0) for joint in (x, y)]

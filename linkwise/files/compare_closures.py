@@ -16,7 +16,7 @@ import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.files.correspondence import Correspondence, shown, two_values
-from linkwise.mechanism.closures.base import RelativePose
+from linkwise.joints.directions import RelativePose
 from linkwise.mechanism.closures.instances import ClosureInstance
 from linkwise.spatial.vectors import Motion
 
@@ -59,7 +59,7 @@ class _Condition:
 
     @property
     def kind(self) -> str:
-        return type(self.instance.type).__name__.removesuffix("Closure")
+        return str(self.instance.type.kind)
 
     def residual(self, place: Any, velocity: Array, t: float) -> Array:
         """Of places, of their rates, and of equations between rates."""

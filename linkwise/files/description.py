@@ -7,11 +7,12 @@ at it, `linkwise.files.build` turns it into a model.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from linkwise.array_types import FloatArray
+from linkwise.joints import joint_types
 from linkwise.mechanism.actuation import Actuator, Sensor, Spring
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic
 from linkwise.mechanism.placement import pose
@@ -21,7 +22,6 @@ __all__ = [
     "CouplingWritten",
     "Description",
     "FrameWritten",
-    "JointType",
     "JointWritten",
     "LinkWritten",
     "PolynomialWritten",
@@ -29,9 +29,6 @@ __all__ = [
     "Written",
 ]
 
-JointType = Literal[
-    "revolute", "prismatic", "helical", "cylindrical", "universal", "planar", "spherical", "floating", "fixed"
-]
 Vector = tuple[float, float, float]
 
 
@@ -60,12 +57,13 @@ class JointWritten:
         axis: a unit vector in the joint's frame; `axis2` the second of a universal joint, at its zero position.
         pitch: of a helical joint, m per rad.
         limits: of the joint, or of each of its freedoms; damping, friction, stiffness, rest and armature likewise.
+        type: the word of the joint's type (:attr:`linkwise.Joint.word`).
         holds_root: whether the file has no such joint, and it only holds a root link to the world.
     """
 
     name: str
     line: int
-    type: JointType
+    type: str
     parent: str
     child: str
     placement: FloatArray = field(default_factory=pose)
@@ -86,7 +84,7 @@ class JointWritten:
     @property
     def single(self) -> bool:
         """Whether one number says where the joint is, so that it can be followed and locked anywhere."""
-        return self.type in ("revolute", "prismatic", "helical")
+        return getattr(joint_types()[self.type], "nq", 0) == 1
 
     def reversed(self) -> JointWritten:
         """The same joint with parent and child changed over; its coordinates stay what they are.

@@ -5,23 +5,23 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-import linkwise.joints as joints
 from linkwise.errors import InputError, ModelFileError, ModelWarning
 from linkwise.files.bodies import bodies_of
 from linkwise.files.build import build, check_massless
-from linkwise.files.description import Description, JointType, JointWritten
+from linkwise.files.description import Description, JointWritten
 from linkwise.files.inertias import check_inertias
 from linkwise.files.opening import LARGEST_FILE, read_bytes
 from linkwise.files.resources import SearchPath
 from linkwise.files.tree import arrange
 from linkwise.files.urdf import read_urdf
 from linkwise.files.xml import Element, parse
+from linkwise.joints import Joint, joint_types
 from linkwise.mechanism.placement import ANGLE_SNAP
 
 if TYPE_CHECKING:
@@ -253,21 +253,10 @@ def _model(
     return build(builder, _joint, bodies, description, frames, places), notes
 
 
-def _joint(written: JointWritten) -> joints.Joint:
-    return _JOINTS[written.type](written)
-
-
-_JOINTS: dict[JointType, Callable[[JointWritten], joints.Joint]] = {
-    "revolute": lambda joint: joints.Revolute(joint.axis),
-    "prismatic": lambda joint: joints.Prismatic(joint.axis),
-    "helical": lambda joint: joints.Helical(joint.pitch, joint.axis),
-    "cylindrical": lambda joint: joints.Cylindrical(joint.axis),
-    "universal": lambda joint: joints.Universal(joint.axis, joint.axis2),
-    "planar": lambda joint: joints.Planar(joint.axis),
-    "spherical": lambda joint: joints.Spherical(),
-    "floating": lambda joint: joints.Free(),
-    "fixed": lambda joint: joints.Fixed(),
-}
+def _joint(written: JointWritten) -> Joint:
+    kind = joint_types()[written.type]
+    said = {"axis": written.axis, "axis1": written.axis, "axis2": written.axis2, "pitch": written.pitch}
+    return kind.from_constants(**{name: said[name] for name in kind.constant_names()})
 
 
 def _encoded(text: str) -> bytes:

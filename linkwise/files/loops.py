@@ -32,7 +32,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn, get_args
+from typing import Any, NoReturn
 
 from linkwise.array_types import FloatArray
 from linkwise.errors import ModelFileError, UnknownNameError
@@ -41,21 +41,26 @@ from linkwise.files.description import (
     ClosureWritten,
     CouplingWritten,
     Description,
-    JointType,
     JointWritten,
     Vector,
 )
 from linkwise.files.tree import WORLD
 from linkwise.files.yaml import Node, parse_yaml
+from linkwise.joints import joint_types
 from linkwise.mechanism.placement import pose, rotation_rpy
 from linkwise.memoized import cached_property
 
-__all__ = ["with_loops"]
+__all__ = ["loop_words", "with_loops"]
 
 _KEYS = ("closed_loop", "type", "name_mot", "joint_name", "joint_type", "closures", "couplings")
-_FREE: dict[str, JointType] = {"6d": "fixed", "3d": "spherical"}
-_FREE |= {kind: kind for kind in get_args(JointType) if kind != "floating"}
+_SAID = {"axis", "axis1", "axis2", "pitch"}  # constants of a joint that a side file can say
 _LARGEST = 1e30
+
+
+def loop_words() -> tuple[str, ...]:
+    """Words of the joint types that a side file can close a loop with."""
+    every = joint_types().items()
+    return tuple(word for word, kind in every if set(kind.constant_names()) <= _SAID and getattr(kind, "nv", 6) < 6)
 
 
 def with_loops(description: Description, content: bytes, file: str) -> Description:
@@ -155,9 +160,10 @@ class _SideFile:
             if "pitch" in parts:
                 more["pitch"] = self.number(parts["pitch"], "pitch")
             kind = self.kind(parts["type"])
-            if kind not in ("fixed", "spherical") and "axis" not in parts:
+            needs = joint_types()[kind].constant_names()
+            if needs and "axis" not in parts:
                 self.fail(f"a closure of type {kind!r} needs an axis", item, do="axis: [0, 0, 1]")
-            if (kind == "universal") != ("axis2" in parts) or (kind == "helical") != ("pitch" in parts):
+            if any((each in needs) != (each in parts) for each in ("axis2", "pitch")):
                 self.fail("axis2 is for a universal closure, pitch for a helical one, and each needs its own", item)
             places = [self.placement(parts.get(f"placement_{side}")) for side in "ab"]
             found.append(self.closure(name, item, a, b, kind, *places, **more))
@@ -177,7 +183,7 @@ class _SideFile:
 
     # Parts of both.
     def closure(
-        self, name: str, at: Node, a: str, b: str, kind: JointType, X_a: FloatArray | None = None,
+        self, name: str, at: Node, a: str, b: str, kind: str, X_a: FloatArray | None = None,
         X_b: FloatArray | None = None, **more: Any,
     ) -> ClosureWritten:  # fmt: skip
         (link_a, frame_a), (link_b, frame_b) = self.place(a, at), self.place(b, at)
@@ -211,11 +217,12 @@ class _SideFile:
                 f"the model has no {what} of this name", at, got=unknown.got, allowed=unknown.allowed, do=unknown.do
             )
 
-    def kind(self, node: Node) -> JointType:
+    def kind(self, node: Node) -> str:
         written = self.name(node, "a type")
-        if written.lower() not in _FREE:
-            self.fail("the type of a loop is not known", node, got=repr(written), allowed=", ".join(_FREE))
-        return _FREE[written.lower()]
+        known = {"6d": "fixed", "3d": "spherical"} | {word: word for word in loop_words()}
+        if written.lower() not in known:
+            self.fail("the type of a loop is not known", node, got=repr(written), allowed=", ".join(known))
+        return known[written.lower()]
 
     def placement(self, node: Node | None) -> FloatArray:
         if node is None:

@@ -21,23 +21,16 @@ import numpy as np
 
 from linkwise.errors import InputError, ModelWarning, UnknownNameError
 from linkwise.files.colours import RGBA, named_colours, urdf_colour
-from linkwise.files.description import Description, JointType, JointWritten, LinkWritten
+from linkwise.files.description import Description, JointWritten, LinkWritten
 from linkwise.files.values import Values, bound, shown
 from linkwise.files.xml import Element
+from linkwise.joints import joint_types
 from linkwise.mechanism.bodies_and_joints import rows
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic
 from linkwise.mechanism.placement import ANGLE_SNAP
 
 __all__ = ["read_joint", "read_link", "read_urdf"]
 
-_TYPES: dict[str, JointType] = {
-    "revolute": "revolute",
-    "continuous": "revolute",
-    "prismatic": "prismatic",
-    "fixed": "fixed",
-    "floating": "floating",
-    "planar": "planar",
-}
 _ZERO_GYRATION = 1e-16  # m²: exporters write 5e-20 where they mean 0, with any sign
 _MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
@@ -108,10 +101,11 @@ def read_joint(element: Element, values: Values) -> JointWritten:
     name = values.text(element, "name", of="a joint")
     of = f"joint {shown(name)}"
     written = values.text(element, "type", of=of)
-    if written not in _TYPES:
-        unknown = UnknownNameError("joint type", written, _TYPES)
-        values.fail(f"{of} has an unknown type", element, got=shown(written), allowed=", ".join(_TYPES), do=unknown.do)
-    kind = _TYPES[written]
+    types = joint_types("urdf")
+    if written not in types:
+        unknown = UnknownNameError("joint type", written, types)
+        values.fail(f"{of} has an unknown type", element, got=shown(written), allowed=", ".join(types), do=unknown.do)
+    kind = types[written].word
     dynamics = values.child(element, "dynamics") or Element("dynamics", {}, element.line)
     return JointWritten(
         name,
@@ -128,9 +122,9 @@ def read_joint(element: Element, values: Values) -> JointWritten:
     )
 
 
-def _axis(element: Element, kind: JointType, values: Values, of: str) -> tuple[float, float, float]:
+def _axis(element: Element, kind: str, values: Values, of: str) -> tuple[float, float, float]:
     at = values.child(element, "axis")
-    if at is None or kind in ("fixed", "floating"):  # exporters write zero axes there, and nothing depends on them
+    if at is None or kind in ("fixed", "free"):  # exporters write zero axes there, and nothing depends on them
         return (1.0, 0.0, 0.0)
     return values.direction(values.vector(at, "xyz", of=of), at, of=of, do='write <axis xyz="0 0 1"/>')
 

@@ -1,11 +1,12 @@
 """The joint types, one file each."""
 
-from linkwise.joints.base import Joint
+from linkwise.joints.base import Handle, Joint, SeriesJoint, joint_types
 from linkwise.joints.custom import CustomJoint
 from linkwise.joints.cylindrical import Cylindrical
 from linkwise.joints.fixed import Fixed
 from linkwise.joints.free import Free
 from linkwise.joints.helical import Helical
+from linkwise.joints.mirrored import Mirrored, MirrorImage
 from linkwise.joints.planar import Planar
 from linkwise.joints.prismatic import Prismatic
 from linkwise.joints.revolute import Revolute
@@ -17,11 +18,16 @@ __all__ = [
     "Cylindrical",
     "Fixed",
     "Free",
+    "Handle",
     "Helical",
     "Joint",
+    "MirrorImage",
+    "Mirrored",
     "Planar",
     "Prismatic",
     "Revolute",
+    "SeriesJoint",
     "Spherical",
     "Universal",
+    "joint_types",
 ]

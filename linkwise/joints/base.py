@@ -1,24 +1,81 @@
-"""What every joint type says about itself, over any scalar.
+"""The base of every joint type: its motion, over any scalar, and what the rest of the library asks of it.
 
 A joint moves the child's frame relative to the joint frame. Types with an axis are written about z; the model
 turns the axis the user gave into z once, when the tree is laid out. To add a type, write one file with the methods
 below, in this order, and name it in ``joints/__init__.py``: nothing else needs to know. ``lw.check_joint`` tells
 whether they fit together.
+
+The methods up to :meth:`Joint.random` say how a joint moves. Those after it (closing a loop, mirror image, files,
+viewer) have answers here that follow from the motion; a type gives its own where it knows a shorter one.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from copy import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from linkwise.errors import InputError
+from linkwise.joints.directions import RelativePose, differences, nearest_coordinates, turn_z_to
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
 from linkwise.spatial.scalar import Scalar, cos, sin
 from linkwise.spatial.transforms import Rotation, Transform, Turn
 from linkwise.spatial.vectors import Motion, Vec, coordinate_axis
+
+if TYPE_CHECKING:
+    from linkwise.joints.mirrored import MirrorImage, Signs
+
+_OF_THE_MOTION = ("closing_equations", "closing_residual", "nearest", "joins_origins", "mirrored", "series", "handles")
+_TYPES: dict[str, type[Joint]] = {}
+
+
+@dataclass(frozen=True)
+class SeriesJoint:
+    """One of the simple joints in series as which files can say a joint.
+
+    Args:
+        kind: a turn about an axis, a slide along one, a ``ball`` (quaternion; angular velocity in the child's frame),
+            a ``plane`` (:class:`linkwise.Planar`, with its q and v), or no constraint (``free``, as
+            :class:`linkwise.Free`). The last three stand alone.
+        axis: in the joint frame with all joints of the series at zero; the normal of a plane.
+        freedom: its first place in the joint's q and v.
+        ratio: of one that follows the first of the series, its motion as a multiple of that one's; it has no freedom.
+    """
+
+    kind: Literal["turn", "slide", "ball", "plane", "free"]
+    axis: Sequence[float] = (0.0, 0.0, 1.0)
+    freedom: int = 0
+    ratio: float | None = None
+
+    @property
+    def single(self) -> bool:
+        """Whether it is a joint of one freedom of its own."""
+        return self.kind in ("turn", "slide") and self.ratio is None
+
+
+@dataclass(frozen=True)
+class Handle:
+    """How a viewer moves one freedom.
+
+    Args:
+        label: what it is, beside the joint's name; empty where that says all.
+        kind: a number of q (``coordinate``), a part of the rotation vector of a quaternion (``turn``), or a number of
+            the way from the neutral position (``way``).
+        place: in q, of the coordinate or of the quaternion's first number.
+        part: of the rotation vector.
+        reach: how far it goes either way where nothing limits it, rad; None for the size of the model.
+    """
+
+    label: str
+    kind: Literal["coordinate", "turn", "way"]
+    place: int = 0
+    part: int = 0
+    reach: float | None = math.pi
 
 
 class Joint(ABC):
@@ -46,7 +103,32 @@ class Joint(ABC):
     usual: ClassVar[tuple[float, ...]] = ()
     """How far from zero random coordinates go where nothing limits them, rad or m; π where nothing is said."""
 
+    word: ClassVar[str]
+    """The type's name in native files and side files; its class's in small letters, if not given; "" for none."""
+    words: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Names that files of a format (``urdf``, ``sdf``, ``mjcf``) have for the type."""
+
+    joins_origins: ClassVar[bool] = False
+    """Whether the first three numbers of :meth:`closing_residual` are X.p itself, and no other looks at X.p."""
+    numbers: ClassVar[tuple[str, ...]] = ()
+    """Constants that can be run-time parameters where the joint closes a loop."""
+
     def __init_subclass__(cls) -> None:
+        if "word" not in vars(cls):
+            name = cls.__name__.lower()
+            cls.word = name if _TYPES.get(name, cls).__module__ == cls.__module__ else f"{cls.__module__}.{name}"
+        if _TYPES.get(cls.word, cls).__module__ != cls.__module__:
+            raise InputError(
+                f"the joint type {cls.__name__} has a word that is taken",
+                got=repr(cls.word),
+                do=f"give it another: {_TYPES[cls.word].__name__} has this one",
+            )
+        if cls.word:
+            _TYPES[cls.word] = cls
+        if "transform" in vars(cls):  # another motion: what the parent class says of its own does not hold
+            for name in _OF_THE_MOTION:
+                if name not in vars(cls):
+                    setattr(cls, name, vars(Joint)[name])
         for trait, methods, wanted in (
             ("fixed_axes", ("subspace_rate",), False),
             ("quasi_velocities", ("rate", "integrate"), True),
@@ -99,6 +181,77 @@ class Joint(ABC):
         usual = (*self.usual, *(math.pi,) * self.nq)
         return tuple(_random(rng, a, b, r) for a, b, r in zip(lower, upper, usual, strict=False))
 
+    def slides(self, freedom: int) -> bool:
+        """Whether a freedom is a shift, in m, and not a turn, in rad: at the zero position nothing turns with it."""
+        return not any(self.subspace(self.neutral())[freedom].ang)
+
+    def closing(self) -> Joint:
+        """The joint that says what holds where this one closes a loop."""
+        if self.nv > 5:
+            raise InputError(f"a {type(self).__name__} joint leaves everything free: there is nothing to close")
+        return self
+
+    def closing_equations(self) -> tuple[str, ...]:
+        """A short name for each number of :meth:`closing_residual`."""
+        return tuple(f"across {k + 1}" for k in range(6 - self.nv))
+
+    def closing_residual(self, X: RelativePose) -> list[Scalar]:
+        """Numbers that are zero where the pose X of the child in the joint frame is one that the joint can have.
+
+        If not given, by the nearest such pose: how X differs from it, in the directions in which the joint does not
+        move at its zero position. That holds while S stays within a quarter turn of what it is there.
+        """
+        if self.axis is not None:
+            A = Mat3(turn_z_to(self.axis).tolist())
+            X = RelativePose(A.T.times(X.R).times(A), A.transpose_times(X.p))
+        return differences(self, self.nearest(X), X)
+
+    def nearest(self, X: RelativePose) -> Sequence[Scalar]:
+        """The coordinates whose transform comes nearest to X, both about z; exact where the joint can have the pose X.
+
+        If not given, by Newton steps from the zero position: within half a turn of it.
+        """
+        return nearest_coordinates(self, X)
+
+    def mirrored(self, signs: Signs) -> MirrorImage:
+        """The image in a mirror through the origin; if not given, the same motion seen in reflected axes."""
+        from linkwise.joints.mirrored import reflected_axes  # a joint type itself
+
+        return reflected_axes(self, signs)
+
+    def constants(self) -> dict[str, Any]:
+        """The constants that :meth:`from_constants` makes the joint of; if not given, what its constructor takes."""
+        return {name: getattr(self, name) for name in self.constant_names()}
+
+    @classmethod
+    def constant_names(cls) -> tuple[str, ...]:
+        """The names of the :meth:`constants`."""
+        return tuple(inspect.signature(cls).parameters)
+
+    @classmethod
+    def from_constants(cls, **constants: Any) -> Self:
+        """The joint with these constants."""
+        return cls(**constants)
+
+    def series(self) -> tuple[SeriesJoint, ...] | None:
+        """Simple joints in series that move as this one; None where there are none, as formats other than ours need."""
+        return None
+
+    def handles(self) -> tuple[Handle, ...]:
+        """How a viewer moves each freedom; if not given, by its coordinate, or by the way from the zero position."""
+        labels = [f"[{k}]" if self.nv > 1 else "" for k in range(self.nv)]
+        if self.nq != self.nv:
+            return tuple(Handle(label, "way") for label in labels)
+        usual = (*self.usual, *(math.pi,) * self.nv)
+        reach = [None if self.slides(k) else usual[k] for k in range(self.nv)]
+        return tuple(Handle(label, "coordinate", k, reach=reach[k]) for k, label in enumerate(labels))
+
+    def changed(self, **constants: Any) -> Self:
+        """A copy with other constants, unchecked."""
+        made = copy(self)
+        vars(made).update(constants)
+        return made
+
     def __repr__(self) -> str:
         constants = ", ".join(f"{name}={value!r}" for name, value in self._key())
         return f"{type(self).__name__}({constants})"
@@ -111,6 +264,15 @@ class Joint(ABC):
 
     def _key(self) -> tuple[tuple[str, Any], ...]:
         return tuple(sorted((name, value) for name, value in vars(self).items() if not name.startswith("_")))
+
+
+def joint_types(form: str | None = None) -> dict[str, type[Joint]]:
+    """The joint types by their words, or by those that files of a format have for them."""
+    if form is None:
+        return dict(_TYPES)
+    # Those that a class itself gives: a subclass does not take its parent's away.
+    own = {kind: vars(kind).get("words", {}) for kind in _TYPES.values()}
+    return {word: kind for kind, words in own.items() for word in words.get(form, ())}
 
 
 def _random(rng: Any, lower: float, upper: float, usual: float) -> float:

@@ -36,6 +36,7 @@ class CustomJoint(Joint):
             joint = lw.CustomJoint(rolling, n=1)
     """
 
+    word: ClassVar[str] = ""
     fixed_axes: ClassVar[bool] = False
     functions: ClassVar[Mapping[str, tuple[str, ...]]] = {"pose": ("q",)}
 

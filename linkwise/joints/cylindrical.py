@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
-from linkwise.joints.base import Joint, lamina_and_symmetric, unit_axis
+from linkwise.joints.base import Joint, SeriesJoint, lamina_and_symmetric, unit_axis
+from linkwise.joints.directions import RelativePose, directions
+from linkwise.joints.mirrored import MirrorImage, Signs, turning
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.transforms import Shift, Transform, Turn
@@ -24,6 +26,8 @@ class Cylindrical(Joint):
     nv = 2
     symmetry: ClassVar[Literal["axis", "direction", "none"]] = "axis"
     usual: ClassVar[tuple[float, ...]] = (math.pi, 1.0)
+    words: ClassVar[Mapping[str, tuple[str, ...]]] = {"sdf": ("piston",)}
+    axis: tuple[float, float, float]
 
     def __init__(self, axis: Sequence[float] = (0.0, 0.0, 1.0)) -> None:
         self.axis = unit_axis(axis, "Cylindrical")
@@ -40,3 +44,18 @@ class Cylindrical(Joint):
     def split(self, M: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
         J_lamina, J_symmetric = lamina_and_symmetric(M.J)
         return RigidInertia(M.m, M.h, J_lamina), RigidInertia(0.0, Vec.zero(), J_symmetric)
+
+    def closing_equations(self) -> tuple[str, ...]:
+        first, second = directions(self.axis).across_names
+        return (first, second, f"tilt {first}", f"tilt {second}")
+
+    def closing_residual(self, X: RelativePose) -> list[Scalar]:
+        """A line through each origin, along the axis, is one line."""
+        line = directions(self.axis)
+        return [*line.off(X.p), *line.tilt(X)]
+
+    def mirrored(self, signs: Signs) -> MirrorImage:
+        return MirrorImage(self.changed(axis=turning(self.axis, signs)), (1.0, -1.0), (1.0, -1.0))
+
+    def series(self) -> tuple[SeriesJoint, ...]:
+        return (SeriesJoint("turn", self.axis), SeriesJoint("slide", self.axis, freedom=1))

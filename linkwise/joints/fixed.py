@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
-from linkwise.joints.base import Joint
+from linkwise.joints.base import Joint, SeriesJoint
+from linkwise.joints.directions import RelativePose, turn
+from linkwise.joints.mirrored import MirrorImage, Signs
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.transforms import Transform
@@ -16,6 +19,8 @@ class Fixed(Joint):
 
     nq = 0
     nv = 0
+    words: ClassVar[Mapping[str, tuple[str, ...]]] = {"urdf": ("fixed",), "sdf": ("fixed",)}
+    joins_origins: ClassVar[bool] = True
 
     def neutral(self) -> tuple[float, ...]:
         return ()
@@ -28,3 +33,16 @@ class Fixed(Joint):
 
     def split(self, M: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
         return RigidInertia.zero(), M
+
+    def closing_equations(self) -> tuple[str, ...]:
+        return ("x", "y", "z", "turn x", "turn y", "turn z")
+
+    def closing_residual(self, X: RelativePose) -> list[Scalar]:
+        """The two frames coincide."""
+        return [*X.p, *turn(X)]
+
+    def mirrored(self, signs: Signs) -> MirrorImage:
+        return MirrorImage(self)
+
+    def series(self) -> tuple[SeriesJoint, ...]:
+        return ()

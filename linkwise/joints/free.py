@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from linkwise.joints.base import Joint
+from linkwise.joints.base import Handle, Joint, SeriesJoint
+from linkwise.joints.mirrored import MirrorImage, Signs, turning
 from linkwise.joints.spherical import random_quaternion
 from linkwise.spatial import quaternions
 from linkwise.spatial.scalar import Scalar, cos, sin, sqrt, where
@@ -23,6 +24,7 @@ class Free(Joint):
     nq = 7
     nv = 6
     quasi_velocities: ClassVar[bool] = True
+    words: ClassVar[Mapping[str, tuple[str, ...]]] = {"urdf": ("floating",), "mjcf": ("free",)}
 
     def neutral(self) -> tuple[float, ...]:
         return (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -60,6 +62,17 @@ class Free(Joint):
 
     def random(self, rng: object, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
         return (*random_quaternion(rng), *(float(x) for x in rng.uniform(-1.0, 1.0, size=3)))  # type: ignore[attr-defined]
+
+    def mirrored(self, signs: Signs) -> MirrorImage:
+        turned = turning((1.0, 1.0, 1.0), signs)
+        return MirrorImage(self, (1.0, *turned, *signs), (*turned, *signs))
+
+    def series(self) -> tuple[SeriesJoint, ...]:
+        return (SeriesJoint("free"),)
+
+    def handles(self) -> tuple[Handle, ...]:
+        turns = [Handle(f" {axis} turn", "turn", part=k) for k, axis in enumerate("xyz")]
+        return (*turns, *(Handle(f" {axis}", "coordinate", 4 + k, reach=None) for k, axis in enumerate("xyz")))
 
 
 def _screw_coefficients(turn: Vec) -> tuple[Scalar, Scalar]:

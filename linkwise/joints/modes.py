@@ -16,6 +16,8 @@ Flat = Sequence[Scalar]
 class Modal(Joint):
     """Modal coordinates alone: as many freedoms as modes, with nothing to turn."""
 
+    word: ClassVar[str] = ""
+
     def __init__(self, modes: int) -> None:
         self.nq = self.nv = modes
 
@@ -32,6 +34,7 @@ class Modal(Joint):
 class Modes(Joint):
     """Modal coordinates η, then those of the joint that holds the body: together what its link moves by."""
 
+    word: ClassVar[str] = ""
     fixed_axes: ClassVar[bool] = False
     quasi_velocities: ClassVar[bool] = True
 

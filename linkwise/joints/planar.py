@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
 
-from linkwise.joints.base import Joint, lamina_and_symmetric, unit_axis
+from linkwise.joints.base import Joint, SeriesJoint, lamina_and_symmetric, unit_axis
+from linkwise.joints.directions import RelativePose, directions
+from linkwise.joints.mirrored import MirrorImage, Signs, mirrored_tail
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.scalar import Scalar, atan2, cos, sin, where
 from linkwise.spatial.transforms import Shift, Transform, Turn
@@ -24,6 +26,8 @@ class Planar(Joint):
     nv = 3
     quasi_velocities: ClassVar[bool] = True
     usual: ClassVar[tuple[float, ...]] = (math.pi, 1.0, 1.0)
+    words: ClassVar[Mapping[str, tuple[str, ...]]] = {"urdf": ("planar",)}
+    axis: tuple[float, float, float]
 
     def __init__(self, normal: Sequence[float] = (0.0, 0.0, 1.0)) -> None:
         self.axis = unit_axis(normal, "Planar")
@@ -61,6 +65,32 @@ class Planar(Joint):
     def split(self, M: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
         J_lamina, J_symmetric = lamina_and_symmetric(M.J)
         return RigidInertia(M.m, M.h, J_lamina), RigidInertia(0.0, Vec.zero(), J_symmetric)
+
+    def closing_equations(self) -> tuple[str, ...]:
+        plane = directions(self.axis)
+        first, second = plane.across_names
+        return (plane.axis_name, f"tilt {first}", f"tilt {second}")
+
+    def closing_residual(self, X: RelativePose) -> list[Scalar]:
+        """A plane through each origin, at right angles to the normal, is one plane."""
+        plane = directions(self.axis)
+        return [plane.along(X.p), *plane.tilt(X)]
+
+    def mirrored(self, signs: Signs) -> MirrorImage:
+        # About z, the reflection of y turns the angle and y over.
+        image, flips = self.changed(axis=(0.0, 0.0, 1.0)), (-1.0, 1.0, -1.0)
+        return MirrorImage(image, flips, flips, mirrored_tail(self.axis, signs))
+
+    @classmethod
+    def constant_names(cls) -> tuple[str, ...]:
+        return ("axis",)
+
+    @classmethod
+    def from_constants(cls, **constants: Any) -> Self:
+        return cls(normal=constants["axis"])
+
+    def series(self) -> tuple[SeriesJoint, ...]:
+        return (SeriesJoint("plane", self.axis),)
 
 
 def _arc(turn: Scalar) -> tuple[Scalar, Scalar]:

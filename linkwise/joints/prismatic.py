@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
-from linkwise.joints.base import Joint, unit_axis
+from linkwise.joints.base import Joint, SeriesJoint, unit_axis
+from linkwise.joints.directions import RelativePose, directions, turn
+from linkwise.joints.mirrored import MirrorImage, Signs, pointing
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Sym3
 from linkwise.spatial.scalar import Scalar
@@ -24,6 +26,12 @@ class Prismatic(Joint):
     nv = 1
     symmetry: ClassVar[Literal["axis", "direction", "none"]] = "direction"
     usual: ClassVar[tuple[float, ...]] = (1.0,)
+    words: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "urdf": ("prismatic",),
+        "sdf": ("prismatic",),
+        "mjcf": ("slide",),
+    }
+    axis: tuple[float, float, float]
 
     def __init__(self, axis: Sequence[float] = (0.0, 0.0, 1.0)) -> None:
         self.axis = unit_axis(axis, "Prismatic")
@@ -40,3 +48,16 @@ class Prismatic(Joint):
     def split(self, M: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
         # The child turns with the parent: its second moment belongs to either.
         return RigidInertia(M.m, M.h, Sym3.zero()), RigidInertia(0.0, Vec.zero(), M.J)
+
+    def closing_equations(self) -> tuple[str, ...]:
+        return (*directions(self.axis).across_names, "turn x", "turn y", "turn z")
+
+    def closing_residual(self, X: RelativePose) -> list[Scalar]:
+        """The axes of the frames are parallel, and the child's origin is on a line through the other."""
+        return [*directions(self.axis).off(X.p), *turn(X)]
+
+    def mirrored(self, signs: Signs) -> MirrorImage:
+        return MirrorImage(self.changed(axis=pointing(self.axis, signs)))
+
+    def series(self) -> tuple[SeriesJoint, ...]:
+        return (SeriesJoint("slide", self.axis),)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
-from linkwise.joints.base import Joint, lamina_and_symmetric, unit_axis
+from linkwise.joints.base import Joint, SeriesJoint, lamina_and_symmetric, unit_axis
+from linkwise.joints.directions import RelativePose, directions
+from linkwise.joints.mirrored import MirrorImage, Signs, turning
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.transforms import Transform, Turn
@@ -22,6 +24,13 @@ class Revolute(Joint):
     nq = 1
     nv = 1
     symmetry: ClassVar[Literal["axis", "direction", "none"]] = "axis"
+    words: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "urdf": ("revolute", "continuous"),
+        "sdf": ("revolute", "continuous"),
+        "mjcf": ("hinge",),
+    }
+    joins_origins: ClassVar[bool] = True
+    axis: tuple[float, float, float]
 
     def __init__(self, axis: Sequence[float] = (0.0, 0.0, 1.0)) -> None:
         self.axis = unit_axis(axis, "Revolute")
@@ -40,3 +49,17 @@ class Revolute(Joint):
         J_lamina, J_symmetric = lamina_and_symmetric(M.J)
         kept = RigidInertia(0.0, Vec(M.h.x, M.h.y, 0.0), J_lamina)
         return kept, RigidInertia(M.m, Vec(0.0, 0.0, M.h.z), J_symmetric)
+
+    def closing_equations(self) -> tuple[str, ...]:
+        first, second = directions(self.axis).across_names
+        return ("x", "y", "z", f"tilt {first}", f"tilt {second}")
+
+    def closing_residual(self, X: RelativePose) -> list[Scalar]:
+        """The origins coincide, and so does the axis in both frames."""
+        return [*X.p, *directions(self.axis).tilt(X)]
+
+    def mirrored(self, signs: Signs) -> MirrorImage:
+        return MirrorImage(self.changed(axis=turning(self.axis, signs)))
+
+    def series(self) -> tuple[SeriesJoint, ...]:
+        return (SeriesJoint("turn", self.axis),)

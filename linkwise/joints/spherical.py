@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from linkwise.joints.base import Joint
+from linkwise.joints.base import Handle, Joint, SeriesJoint
+from linkwise.joints.directions import RelativePose
+from linkwise.joints.mirrored import MirrorImage, Signs, turning
 from linkwise.spatial import quaternions
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Sym3
@@ -24,6 +26,8 @@ class Spherical(Joint):
     nq = 4
     nv = 3
     quasi_velocities: ClassVar[bool] = True
+    words: ClassVar[Mapping[str, tuple[str, ...]]] = {"sdf": ("ball",), "mjcf": ("ball",)}
+    joins_origins: ClassVar[bool] = True
 
     def neutral(self) -> tuple[float, ...]:
         return (1.0, 0.0, 0.0, 0.0)
@@ -48,6 +52,23 @@ class Spherical(Joint):
 
     def random(self, rng: object, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
         return random_quaternion(rng)
+
+    def closing_equations(self) -> tuple[str, ...]:
+        return ("x", "y", "z")
+
+    def closing_residual(self, X: RelativePose) -> list[Scalar]:
+        """The origins coincide."""
+        return list(X.p)
+
+    def mirrored(self, signs: Signs) -> MirrorImage:
+        turned = turning((1.0, 1.0, 1.0), signs)
+        return MirrorImage(self, (1.0, *turned), turned)
+
+    def series(self) -> tuple[SeriesJoint, ...]:
+        return (SeriesJoint("ball"),)
+
+    def handles(self) -> tuple[Handle, ...]:
+        return tuple(Handle(f" {axis} turn", "turn", part=k) for k, axis in enumerate("xyz"))
 
 
 def random_quaternion(rng: object) -> tuple[float, ...]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from linkwise.errors import InputError
-from linkwise.joints.base import Joint, turn_about, unit_axis
+from linkwise.joints.base import Joint, SeriesJoint, turn_about, unit_axis
+from linkwise.joints.directions import RelativePose
+from linkwise.joints.mirrored import MirrorImage, Signs, turning
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Sym3
 from linkwise.spatial.scalar import Scalar
@@ -25,6 +27,8 @@ class Universal(Joint):
     nq = 2
     nv = 2
     fixed_axes: ClassVar[bool] = False
+    words: ClassVar[Mapping[str, tuple[str, ...]]] = {"sdf": ("universal", "revolute2")}
+    joins_origins: ClassVar[bool] = True
 
     def __init__(self, axis1: Sequence[float] = (1.0, 0.0, 0.0), axis2: Sequence[float] = (0.0, 1.0, 0.0)) -> None:
         self.axis1 = unit_axis(axis1, "Universal")
@@ -55,3 +59,22 @@ class Universal(Joint):
 
     def split(self, M: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
         return RigidInertia(0.0, M.h, M.J), RigidInertia(M.m, Vec.zero(), Sym3.zero())
+
+    def closing_equations(self) -> tuple[str, ...]:
+        return ("x", "y", "z", "twist")
+
+    def closing_residual(self, X: RelativePose) -> list[Scalar]:
+        """The origins coincide, and the angle between the axis of a and that of b stays what it is at R = 1.
+
+        No false roots: whatever keeps that angle is a turn about the first axis followed by one about the second.
+        """
+        u1, u2 = Vec.of(self.axis1), Vec.of(self.axis2)
+        normal = u1.cross(u2)
+        # Its slope by a turn about the normal to both axes is the sine of their angle: divided by it, one.
+        return [*X.p, (u1.dot(u2) - u1.dot(X.R @ u2)) * (1.0 / normal.dot(normal) ** 0.5)]
+
+    def mirrored(self, signs: Signs) -> MirrorImage:
+        return MirrorImage(self.changed(axis1=turning(self.axis1, signs), axis2=turning(self.axis2, signs)))
+
+    def series(self) -> tuple[SeriesJoint, ...]:
+        return (SeriesJoint("turn", self.axis1), SeriesJoint("turn", self.axis2, freedom=1))

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from linkwise.array_types import Array, FloatArray
+from linkwise.joints.directions import turns_z_to
 from linkwise.mechanism.bodies_and_joints import IDENTITY
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.spatial.transforms import Factor, Shift, Transform, Turn
-from linkwise.spatial.vectors import Vec, coordinate_axis
+from linkwise.spatial.vectors import Vec
 
 SNAP = 2e-15  # what rounding leaves of an exact zero or one, relative to the largest number beside it
 _PARALLEL = 1e-14  # sine of the angle under which two axes are parallel
@@ -266,36 +267,6 @@ def axis_rotations(mechanism: Mechanism) -> Array:
     given = np.array([axis is not None for axis in axes], bool)
     turned[given] = turns_z_to(rows_of([axis for axis in axes if axis is not None], 3))
     return turned
-
-
-def turn_z_to(axis: FloatArray) -> FloatArray:
-    """A rotation whose z column is the axis."""
-    turn: FloatArray = turns_z_to(np.asarray(axis, float)[None])[0]
-    return turn
-
-
-def turns_z_to(axes: Array) -> Array:
-    """Rotations (n, 3, 3) whose z column is the axis; permutations of axes where the axis is a coordinate axis."""
-    R = np.zeros((len(axes), 3, 3))
-    along = coordinate_axes(axes)
-    for k in range(3):
-        here = along == k
-        R[here, (k + 1) % 3, 0] = 1.0
-        R[here, (k + 2) % 3, 1] = R[here, k, 2] = np.sign(axes[here, k])
-    skew = along < 0
-    z = axes[skew]
-    x = np.cross(z, np.eye(3)[np.argmin(np.abs(z), axis=1)])
-    x /= lengths(x)[:, None]
-    R[skew] = np.stack((x, np.cross(z, x), z), axis=2)
-    return R
-
-
-def coordinate_axes(axes: Array) -> Array:
-    """Which coordinate axis each unit vector lies along, -1 for any other direction."""
-    which = np.full(len(axes), -1)
-    near = np.flatnonzero((np.abs(axes) > 0.9999).any(axis=1))
-    which[near] = [-1 if (k := coordinate_axis(axis)) is None else k for axis in axes[near].tolist()]
-    return which
 
 
 def zxz(R: Array) -> tuple[Array, Array, Array]:

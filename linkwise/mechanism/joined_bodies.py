@@ -10,7 +10,6 @@ import numpy as np
 
 from linkwise.array_types import FloatArray
 from linkwise.errors import ModelError, UnknownNameError
-from linkwise.joints import Fixed
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, Frame, JointInstance, Part, Pose, product, rows
 from linkwise.mechanism.description import Geometry, Mimic
 from linkwise.mechanism.entry import Entry
@@ -38,7 +37,7 @@ def joined(
     for entry in entries:
         on = home[entry.parent]
         placement, node = on.placed(entry.placement), entry.node or on.node
-        if not isinstance(entry.joint, Fixed) or entry.flexible is not None:
+        if entry.joint.nv or entry.flexible is not None:
             home[entry.name] = _Home(len(bodies), None)
             bodies.append(_body(entry, len(bodies), on.body, placement, node))
             moving.append(entry)

@@ -14,7 +14,7 @@ class Files(Mechanism):
         """Write everything that the model has to a native file, which :func:`linkwise.load` reads again, bit by bit.
 
         Large arrays (those of flexible bodies) go into an archive beside it, ``name.lw.npz``. What is a program cannot
-        be stored and is refused with its name: user-defined joints, closures that hold functions.
+        be stored and is refused with its name: joints and closures that hold functions.
 
         >>> import linkwise as lw
         >>> from linkwise.samples import stanford_arm
@@ -33,7 +33,8 @@ class Files(Mechanism):
         """Write a URDF file, and return what it cannot say.
 
         Joints of several freedoms become joints of one in series; loops go into a side file, ``name.loops.yaml``, for
-        ``load(..., loops=...)``. Flexible bodies and user-defined joints are refused.
+        ``load(..., loops=...)``. Joints for which it has no words (:meth:`linkwise.Joint.series`) are fixed at zero.
+        Flexible bodies are refused.
         """
         from linkwise.files.writing.urdf import write_urdf
 
@@ -42,8 +43,8 @@ class Files(Mechanism):
     def to_mjcf(self, path: str | os.PathLike[str]) -> list[str]:
         """Write an MJCF file for MuJoCo, and return what it cannot say.
 
-        Closures and joints that follow others become equality constraints, which MuJoCo meets softly. Flexible bodies
-        and user-defined joints are refused.
+        Closures and joints that follow others become equality constraints, which MuJoCo meets softly. Joints for which
+        it has no words (:meth:`linkwise.Joint.series`) are fixed at zero. Flexible bodies are refused.
         """
         from linkwise.files.writing.mjcf import write_mjcf
 

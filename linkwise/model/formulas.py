@@ -6,7 +6,7 @@ joint or a closure asked each time, one that reads what changes would make one m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,8 @@ import numpy as np
 from linkwise.errors import ModelError
 from linkwise.functions.frozen import FrozenFunction, freeze, is_of_the_user, name_of
 from linkwise.joints import Joint
-from linkwise.mechanism.closures.base import Closure, Relation, RelativePose
+from linkwise.joints.directions import RelativePose
+from linkwise.mechanism.closures.base import Closure, Relation
 from linkwise.model.memory import Memory
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.vectors import Motion, Vec
@@ -42,7 +43,13 @@ def with_formulas(mechanism: Mechanism) -> dict[str, tuple[Any, ...]]:
 
 
 def _has_functions(kind: Kind) -> bool:
-    return bool(kind.functions)
+    return any(each.functions for each in _all(kind))
+
+
+def _inside(kind: Kind) -> dict[str, Joint | Closure]:
+    """A closure in another, or the joint that it or a mirror image is of."""
+    found = {name: getattr(kind, name, None) for name in ("closure", "joint")}
+    return {name: inner for name, inner in found.items() if isinstance(inner, (Joint, Closure))}
 
 
 def _frozen(kind: Any, sizes: Sizes) -> Any:
@@ -54,8 +61,8 @@ def _frozen(kind: Any, sizes: Sizes) -> Any:
             timed = getattr(kind, "time_dependent", True)
             taken = {argument: sizes.get(argument) for argument in arguments if timed or argument != "t"}
             object.__setattr__(changed, name, _formula(function, taken))
-    if isinstance(getattr(kind, "closure", None), Closure):  # one inside another
-        object.__setattr__(changed, "closure", _frozen(kind.closure, sizes))
+    for name, inner in _inside(kind).items():
+        object.__setattr__(changed, name, _frozen(inner, {"q": inner.nq} if isinstance(inner, Joint) else sizes))
     return changed
 
 
@@ -84,12 +91,19 @@ def _sizes(mechanism: Mechanism, instance: Any) -> Sizes:
     return {"q": sum(joint.nq for joint in joints), "v": sum(joint.nv for joint in joints)}
 
 
+def _all(kind: Kind) -> Iterator[Any]:
+    """A joint type or a constraint, and those inside it."""
+    yield kind
+    for inner in _inside(kind).values():
+        yield from _all(inner)
+
+
 # Classes of the user's own, whose methods are asked at every trace.
 def check_classes(mechanism: Any) -> None:
     """Refuse a mechanism in which a joint or a closure of a class of the user's says something else than it did."""
     for what, instances in (("joint", mechanism.joints), ("closure", mechanism.closures)):
         for instance in instances:
-            if not is_of_the_user(instance.type.__class__):
+            if not any(is_of_the_user(each.__class__) for each in _all(instance.type)):
                 continue
             text, sizes = _text(mechanism, instance)
             said = freeze(_of_lists(text), sizes)

@@ -137,7 +137,7 @@ class Statics(ConfigurationSpace, ClosedDynamics):
 
         Args:
             actuated: names of the joints with motors. If left out, the model's ``actuators``, a column of gears for
-                each; of a model without any, all joints but floating bases (joints of type ``Free`` on the world).
+                each; of a model without any, all joints but floating bases (joints of six freedoms on the world).
 
         ``inverse_dynamics`` and ``state_space`` take the same names as ``actuated=``.
 
@@ -149,7 +149,7 @@ class Statics(ConfigurationSpace, ClosedDynamics):
         if actuated is None and self.actuators:
             return self._gears()
         if actuated is None:
-            free = {j.name for j in self.joints if type(j.type).__name__ == "Free" and self.bodies[j.index].parent < 0}
+            free = {j.name for j in self.joints if j.nv == 6 and self.bodies[j.index].parent < 0}
             actuated = [j.name for j in self.joints if j.mimic is None and j.name not in free]
         places = self._places_in_v(actuated)
         B = np.zeros((self.nv, len(places)))

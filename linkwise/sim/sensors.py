@@ -68,7 +68,7 @@ class Encoder:
         clean = noisy(places * scale + offset, self.noise, self.bias, np.random.default_rng(rng))
         if not self.counts:
             return clean
-        turning = np.array([not _slides(j) for j in found])
+        turning = np.array([not j.type.slides(0) for j in found])
         size = np.where(turning, 2.0 * np.pi / self.counts, 1.0 / self.counts)
         return np.asarray(np.floor(clean / size + 0.5) * size)
 
@@ -167,12 +167,6 @@ def gravity_of(trajectory: Trajectory) -> Array:
     model, p = model_of(trajectory), trajectory.model_parameters
     declared = {parameter.name: parameter.slice for parameter in model.parameters}
     return np.asarray(model.gravity if p is None or "gravity" not in declared else p[..., declared["gravity"]])
-
-
-def _slides(joint: Any) -> bool:
-    from linkwise.joints import Prismatic
-
-    return isinstance(joint.type, Prismatic)
 
 
 def model_of(trajectory: Trajectory) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from linkwise.array_types import Array
-from linkwise.joints import Free, Prismatic, Spherical
+from linkwise.joints import Handle
 from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.model.model import Model
 from linkwise.viz.turns import as_wxyz, from_wxyz
@@ -55,23 +55,21 @@ def _of_joint(model: Model, joint: JointInstance, size: float) -> list[Freedom]:
             _plain(f"{body.name} mode {k + 1}", q0 + k, v0 + k, -float(scale[k]), float(scale[k]))
             for k in range(joint.nv)
         ]
-    if isinstance(joint.type, Free):
-        turns = [_turning(f"{joint.name} {axis} turn", q0, v0 + k, k) for k, axis in enumerate("xyz")]
-        slides = [_plain(f"{joint.name} {axis}", q0 + 4 + k, v0 + 3 + k, -size, size) for k, axis in enumerate("xyz")]
-        return turns + slides
-    if isinstance(joint.type, Spherical):
-        return [_turning(f"{joint.name} {axis} turn", q0, v0 + k, k) for k, axis in enumerate("xyz")]
-    if joint.nq == joint.nv:
-        found = []
-        for k in range(joint.nv):
-            low, high = float(model.lower[q0 + k]), float(model.upper[q0 + k])
-            usual = size if isinstance(joint.type, Prismatic) else (*joint.type.usual, np.pi, np.pi, np.pi)[k]
-            low = low if np.isfinite(low) else min(-usual, high - usual) if np.isfinite(high) else -usual
-            high = high if np.isfinite(high) else max(usual, low + usual)
-            label = joint.name if joint.nv == 1 else f"{joint.name}[{k}]"
-            found.append(_plain(label, q0 + k, v0 + k, low, high if high > low else low + 1e-6))
-        return found
-    return [_in_chart(model, f"{joint.name}[{k}]", v0 + k) for k in range(joint.nv)]
+    return [_moved_by(model, joint, k, handle, size) for k, handle in enumerate(joint.type.handles())]
+
+
+def _moved_by(model: Model, joint: JointInstance, k: int, handle: Handle, size: float) -> Freedom:
+    """The freedom k of a joint, as its type says that it is moved."""
+    label, place, v_place = f"{joint.name}{handle.label}", joint.q_slice.start + handle.place, joint.v_slice.start + k
+    if handle.kind == "turn":
+        return _turning(label, place, v_place, handle.part)
+    if handle.kind == "way":
+        return _in_chart(model, label, v_place)
+    low, high = (float(bounds[place]) for bounds in (model.lower, model.upper))
+    usual = size if handle.reach is None else handle.reach
+    low = low if np.isfinite(low) else min(-usual, high - usual) if np.isfinite(high) else -usual
+    high = high if np.isfinite(high) else max(usual, low + usual)
+    return _plain(label, place, v_place, low, high if high > low else low + 1e-6)
 
 
 def _plain(label: str, place: int, v_place: int, low: float, high: float) -> Freedom:

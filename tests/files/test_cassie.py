@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.mechanism.closures.base import RelativePose
+from linkwise.joints.directions import RelativePose
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from tests.files.mujoco_of_sdf import agree
 from tests.files.recording import robot_files

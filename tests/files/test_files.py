@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from linkwise.errors import InputError, LinkwiseError, ModelFileError
-from linkwise.files import files, load, loads
+from linkwise.files import load, loads, opening as files
 from linkwise.files.opening import read_bytes
 
 

@@ -280,9 +280,9 @@ def test_loops_have_mujocos_rows() -> None:
     """Each closure spans the same space of forces as MuJoCo's rows, and is closed where they are."""
     with pytest.warns(lw.ModelWarning, match="'later', which is not active"):
         model = lw.loads(LOOPS)
-    kinds = {closure.name: type(closure.type).__name__ for closure in model.closures}
+    kinds = {closure.name: closure.type.kind for closure in model.closures}
     assert kinds == {
-        "pin": "SphericalClosure", "glue": "WeldClosure", "hang": "SphericalClosure", "sites": "SphericalClosure",
+        "pin": "Spherical", "glue": "Fixed", "hang": "Spherical", "sites": "Spherical",
         "gear": "Coupling", "cam": "PolynomialCoupling", "held": "Coupling", "both": "Coupling",
     }  # fmt: skip
     beside = Beside.of_text(model, LOOPS)

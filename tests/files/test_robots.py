@@ -34,7 +34,7 @@ def test_every_file_is_read_or_refused_for_its_reason(file: Path, floating: bool
         return
     bodies = read(file, floating=floating).bodies
     assert bodies
-    assert sum(body["joint"][0] == "floating" for body in bodies.values()) == floating
+    assert sum(body["joint"][0] == "free" for body in bodies.values()) == floating
 
 
 @pytest.mark.parametrize("file", robot_files(), ids=lambda file: file.name)

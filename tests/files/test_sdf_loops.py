@@ -8,7 +8,7 @@ import pytest
 import linkwise as lw
 from linkwise.files.description import JointWritten
 from linkwise.files.span import span
-from linkwise.mechanism.closures.base import RelativePose
+from linkwise.joints.directions import RelativePose
 from linkwise.mechanism.closures.instances import ClosureInstance
 from tests.files.mujoco_of_sdf import agree
 from tests.files.test_sdf_reads import AXES, POSE, joint, link, loads, placed, sdf

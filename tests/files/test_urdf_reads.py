@@ -37,7 +37,7 @@ def two(inside: str = "", kind: str = "revolute") -> str:
         ("continuous", "revolute"),
         ("prismatic", "prismatic"),
         ("planar", "planar"),
-        ("floating", "floating"),
+        ("floating", "free"),
         ("fixed", "fixed"),
     ],
 )
@@ -172,7 +172,7 @@ def test_a_link_and_a_joint_may_share_a_name() -> None:
 
 def test_a_floating_root_hangs_from_the_world_by_a_free_joint() -> None:
     body = record(two(), floating=True).bodies["a"]
-    assert (body["parent"], body["joint"][0], body["joint_name"]) == ("world", "floating", "root_joint")
+    assert (body["parent"], body["joint"][0], body["joint_name"]) == ("world", "free", "root_joint")
 
 
 def test_the_root_joint_avoids_the_names_of_the_file() -> None:
@@ -186,7 +186,7 @@ def test_a_root_link_named_world_is_the_world() -> None:
     assert list(record(text).bodies) == ["b"]
     assert (body["parent"], body["joint"][0], body["joint_name"]) == ("world", "fixed", "j")
     free = record(text, floating=True).bodies["b"]
-    assert (free["parent"], free["joint"][0], free["joint_name"]) == ("world", "floating", "root_joint")
+    assert (free["parent"], free["joint"][0], free["joint_name"]) == ("world", "free", "root_joint")
     np.testing.assert_array_equal(free["placement"], pose((0, 0, 1)))
 
 

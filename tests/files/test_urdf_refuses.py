@@ -61,7 +61,7 @@ INERTIA = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
         # joints
         (two(kind="revolut"), 4, "joint 'j' has an unknown type"),
         (two(kind="revolut"), 4, "did you mean 'revolute'?"),
-        (two(kind="screw"), 4, "revolute, continuous, prismatic, fixed, floating, planar"),
+        (two(kind="screw"), 4, "fixed, floating, revolute, continuous, planar, prismatic"),
         (robot(ab, '<joint name="j"/>'), 4, "joint 'j': <joint> has no attribute 'type'"),
         (two('<axis xyz="0 0 0"/>'), 4, "joint 'j' has a zero axis"),
         (two("<axis/>"), 4, "<axis> has no attribute 'xyz'"),
@@ -96,7 +96,7 @@ INERTIA = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
         (followers("", "j2", "j1"), 7, "mimic each other in a circle"),
         (followers("", "j0").replace('"j0" type="revolute"', '"j0" type="planar"'), 6, "'planar' cannot"),
         (followers("", "j0").replace('"j0" type="revolute"', '"j0" type="fixed"'), 6, "'fixed' cannot"),
-        (followers("", "j0").replace('"j1" type="revolute"', '"j1" type="floating"'), 6, "'floating' cannot"),
+        (followers("", "j0").replace('"j1" type="revolute"', '"j1" type="floating"'), 6, "'free' cannot"),
         # other things
         ("<sdf/>", 1, "its root element is not <robot>"),
         (robot('<xacro:macro name="x"/>'), 2, "this is a xacro file"),

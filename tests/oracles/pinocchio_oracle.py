@@ -17,7 +17,7 @@ import numpy as np
 import pinocchio as pin
 
 import linkwise as lw
-from linkwise.mechanism.frames import turn_z_to
+from linkwise.joints.directions import turn_z_to
 
 Array = np.ndarray[Any, Any]
 SWAP = np.array([3, 4, 5, 0, 1, 2])  # linear first <-> angular first

@@ -10,7 +10,6 @@ from linkwise.cli import equipment
 from linkwise.cli.inputs import load_model
 from linkwise.cli.run import one_line
 from linkwise.cli.tables import number, print_json, table
-from linkwise.joints import Free
 from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.mechanism.closures import Closure, Coupling, Relation
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
@@ -161,7 +160,7 @@ def _notes(model: Model) -> list[str]:
     """What is allowed but seldom meant."""
     notes = []
     fixed = _fixed_mass(model)
-    if fixed and not any(isinstance(joint.type, Free) for joint in model.joints):
+    if fixed and not any(joint.nv == 6 for joint in model.joints):
         heaviest = max(model.base_parts, key=lambda part: part.mass)
         if not model.nv or fixed > 0.1 * (fixed + model.mass):
             notes.append(

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 
 from linkwise.array_types import FloatArray
 from linkwise.errors import InputError
-from linkwise.joints import Free
 
 __all__ = ["from_mujoco", "to_mujoco"]
 
@@ -72,7 +71,7 @@ def _arrays(model: Any, q: ArrayLike, v: ArrayLike | None) -> tuple[FloatArray, 
 
 def _free(model: Any) -> Iterator[tuple[int, int]]:
     for joint in model.joints:
-        if isinstance(joint.type, Free):
+        if "free" in joint.type.words.get("mjcf", ()):
             yield joint.q_slice.start, joint.v_slice.start
 
 

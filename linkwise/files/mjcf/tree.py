@@ -16,10 +16,11 @@ import numpy as np
 
 from linkwise.array_types import FloatArray
 from linkwise.files.bodies import unused
-from linkwise.files.description import FrameWritten, JointType, JointWritten, LinkWritten, Vector
+from linkwise.files.description import FrameWritten, JointWritten, LinkWritten, Vector
 from linkwise.files.mjcf.compiled import Compiled
 from linkwise.files.mjcf.shapes import shapes_of
 from linkwise.files.tree import WORLD
+from linkwise.joints import joint_types
 from linkwise.mechanism.description import JointLimits
 from linkwise.mechanism.placement import axis_rotation, pose
 
@@ -128,6 +129,7 @@ def _joints(source: Compiled, names: Names, body: int, snap: float) -> Iterator[
             still, line, "fixed", parent, name, X, file=None if spot_file == file else spot_file,
         )  # fmt: skip
         return
+    types = joint_types("mjcf")
     for joint in range(first, first + count):
         kind = source.joint_type(joint)
         spot_file, line = source.spot("joint", joint)
@@ -136,24 +138,19 @@ def _joints(source: Compiled, names: Names, body: int, snap: float) -> Iterator[
         axis = _axis(m.jnt_axis[joint], snap)
         parts = _parts(source, joint)
         if kind == "free":
-            type_, placement, anchor = "floating", pose(), pose()
+            placement, anchor = pose(), pose()
         elif kind == "ball":
-            type_, placement = "spherical", X @ anchor
+            placement = X @ anchor
         else:
             slides = kind == "slide"
-            type_ = "prismatic" if slides else "revolute"
             ref = float(m.qpos0[m.jnt_qposadr[joint]])
             back = pose([-ref * x for x in axis]) if slides else pose(R=axis_rotation(axis, -ref, snap))
             placement = X @ anchor @ back if ref else X @ anchor
         yield JointWritten(
-            names.joints[joint], line, _type(type_), parent, child, placement, axis, joint_frame=anchor,
+            names.joints[joint], line, types[kind].word, parent, child, placement, axis, joint_frame=anchor,
             file=None if spot_file == file else spot_file, **parts,
         )  # fmt: skip
         parent, X = child, pose()
-
-
-def _type(name: str) -> JointType:
-    return name  # type: ignore[return-value]
 
 
 def _parts(source: Compiled, joint: int) -> dict[str, Any]:

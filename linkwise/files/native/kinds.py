@@ -366,23 +366,31 @@ class Tagged(Kind):
         variants: Mapping[str, tuple[type, Record]],
         unstored: Callable[[dict[str, Any]], str | None],
     ) -> None:
-        self.common, self.key, self.variants, self.unstored = common, key, dict(variants), unstored
-        self.tags = {kind: tag for tag, (kind, _) in variants.items()}
+        self.common, self.key, self.unstored = common, key, unstored
+        self._tags = {kind: tag for tag, (kind, _) in variants.items()}
+        self._records = {tag: record for tag, (_, record) in variants.items()}
+
+    def tagged(self, own: Any) -> tuple[str, Any]:
+        """The type of an object that can be written, and what has the fields."""
+        return self._tags[type(own)], own
+
+    def records(self) -> Mapping[str, Record]:
+        """The fields that each type has."""
+        return self._records
 
     def write(self, value: Any, to: Document) -> Any:
-        own = value[self.key]
         reason = self.unstored(value)
-        if reason is not None or type(own) not in self.tags:
-            to.refused.append(reason or repr(own))
+        if reason is not None:
+            to.refused.append(reason)
             return None
-        tag = self.tags[type(own)]
-        return {"type": tag, **self.common.write(value, to), **self.variants[tag][1].write(own, to)}
+        tag, own = self.tagged(value[self.key])
+        return {"type": tag, **self.common.write(value, to), **self.records()[tag].write(own, to)}
 
     def read(self, at: At) -> dict[str, Any]:
+        records = self.records()
         if not isinstance(at.value, dict) or "type" not in at.value:
-            at.fail("the field 'type' is missing", allowed=", ".join(self.variants))
-        tag = Text(tuple(self.variants)).read(at.inside("type"))
-        variant = self.variants[tag][1]
+            at.fail("the field 'type' is missing", allowed=", ".join(records))
+        variant = records[Text(tuple(records)).read(at.inside("type"))]
         own = variant.values(at, ("type", *self.common.fields))
         values = self.common.values(at, ("type", *variant.fields))
         return {**values, self.key: variant.made(at, own)}

@@ -6,10 +6,11 @@ A change that older readers would misunderstand needs a new VERSION, and a way t
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-import linkwise.joints as joints
-from linkwise.errors import InputError
+from linkwise.errors import InputError, LinkwiseError
 from linkwise.files.native.kinds import (
     REQUIRED,
     At,
@@ -32,6 +33,7 @@ from linkwise.flexible.body import FlexibleBody, FlexibleNode
 from linkwise.flexible.choice import BOUNDARIES
 from linkwise.flexible.integrals import ModalIntegrals
 from linkwise.flexible.reduction import Reduction
+from linkwise.joints import Joint, joint_types
 from linkwise.mechanism import closures
 from linkwise.mechanism.actuation import (
     EVERYWHERE,
@@ -55,6 +57,7 @@ VERSION = 1
 
 _ONE = (1.0, 1.0, 1.0)
 _NONE: tuple[Any, ...] = ()
+_DEEPEST = 24  # names and numbers on the way to a value
 _SAME = 1e-12  # how far an axis may be from length one: the rounding of numbers
 
 
@@ -84,16 +87,16 @@ class _Outcome(Kind):
         return tuple(kind.read(item) for kind, item in zip(self.kinds, items, strict=True))
 
 
-def _exact(kind: type, **given: Any) -> Any:
+def _exact(make: Callable[..., Any], **given: Any) -> Any:
     """An object with these numbers to the last bit: what its class would make of length one is that already."""
-    made = kind(**given)
+    made = make(**given)
     for name, value in given.items():
-        own = getattr(made, "axis" if kind in (joints.Planar,) else name)
+        own = getattr(made, name)
         if own == value:
             continue
         if not isinstance(value, tuple) or max(abs(a - b) for a, b in zip(own, value, strict=True)) > _SAME:
             raise InputError(f"the {name} is not of length one", got=str(value), do=f"write {list(own)}")
-        object.__setattr__(made, "axis" if kind in (joints.Planar,) else name, value)
+        object.__setattr__(made, name, value)
     return made
 
 
@@ -101,29 +104,74 @@ def _of(kind: type, **fields: tuple[Kind, Any]) -> tuple[type, Record]:
     return kind, Record(fields, lambda **given: _exact(kind, **given))
 
 
+class _Constant(Kind):
+    """A constant of a joint: a number, several, a text, or another joint."""
+
+    def write(self, value: Any, to: Document) -> Any:
+        if isinstance(value, Joint):
+            return {"type": value.word, **_constants(type(value)).write(value.constants(), to)}
+        return list(value) if isinstance(value, tuple) else value
+
+    def read(self, at: At) -> Any:
+        if isinstance(at.value, dict):
+            if len(at.path) > _DEEPEST:
+                at.fail("joints within joints go too deep", allowed="a few")
+            return _JointTagged(Record({}), "kind", {}, lambda joint: None).read(at)["kind"]
+        if isinstance(at.value, list):
+            return Numbers().read(at)
+        if at.value is None or isinstance(at.value, (bool, str)):
+            return at.value
+        return at.value if isinstance(at.value, int) and abs(at.value) < 2**31 else Number().read(at)
+
+
+def _constants(kind: type[Joint]) -> Record:
+    def made(**given: Any) -> Joint:
+        try:
+            joint: Joint = _exact(kind.from_constants, **given)
+        except LinkwiseError:
+            raise
+        except Exception as error:  # whatever a class of the user's raises
+            raise InputError(
+                f"a {kind.word} joint cannot have these constants", got=f"{type(error).__name__}: {error}"[:200]
+            ) from None
+        return joint
+
+    return Record({name: (_Constant(), REQUIRED) for name in kind.constant_names()}, made)
+
+
+def _joint_unstored(joint: Joint) -> str | None:
+    """Why a joint cannot be written by the constants that its constructor takes."""
+    if joint.functions:
+        return f"{joint!r} is a program"
+    if joint_types().get(joint.word) is not type(joint):
+        return f"{joint!r} is of a class whose name {joint.word!r} another has taken"
+    for name in joint.constant_names():
+        value = getattr(joint, name, _constants)
+        reason = _joint_unstored(value) if isinstance(value, Joint) else None
+        if reason is not None:
+            return reason
+        several = value if isinstance(value, tuple) else (value,)
+        if not all(x is None or isinstance(x, (str, bool, int, float, Joint)) for x in several):
+            return f"{joint!r} is a program: its {name} is no constant"
+        if name in ("type", *JOINT.common.fields):
+            return f"its constant {name!r} is named like what every joint has"
+    return None
+
+
+class _JointTagged(Tagged):
+    """A joint, or a closure by what a joint leaves free: every type that is there is known by its word."""
+
+    def tagged(self, own: Any) -> tuple[str, Any]:
+        joint = own.joint if isinstance(own, closures.JointClosure) else own
+        return (joint.word, joint.constants()) if isinstance(joint, Joint) else super().tagged(own)
+
+    def records(self) -> Mapping[str, Record]:
+        return {**super().records(), **{word: _constants(kind) for word, kind in joint_types().items()}}
+
+
 _AXIS = (Numbers(3), REQUIRED)
 
-JOINTS: dict[str, tuple[type, Record]] = {
-    "revolute": _of(joints.Revolute, axis=_AXIS),
-    "prismatic": _of(joints.Prismatic, axis=_AXIS),
-    "helical": _of(joints.Helical, pitch=(Number(), REQUIRED), axis=_AXIS),
-    "cylindrical": _of(joints.Cylindrical, axis=_AXIS),
-    "universal": _of(joints.Universal, axis1=_AXIS, axis2=_AXIS),
-    "planar": (joints.Planar, Record({"axis": _AXIS}, lambda axis: _exact(joints.Planar, normal=axis))),
-    "spherical": _of(joints.Spherical),
-    "free": _of(joints.Free),
-    "fixed": _of(joints.Fixed),
-}
-
 CLOSURES: dict[str, tuple[type, Record]] = {
-    "weld": _of(closures.WeldClosure),
-    "revolute": _of(closures.RevoluteClosure, axis=_AXIS),
-    "prismatic": _of(closures.PrismaticClosure, axis=_AXIS),
-    "helical": _of(closures.HelicalClosure, pitch=(Number(), REQUIRED), axis=_AXIS),
-    "cylindrical": _of(closures.CylindricalClosure, axis=_AXIS),
-    "universal": _of(closures.UniversalClosure, axis1=_AXIS, axis2=_AXIS),
-    "planar": _of(closures.PlanarClosure, normal=_AXIS),
-    "spherical": _of(closures.SphericalClosure),
     "point_on_plane": _of(closures.PointOnPlane, normal=_AXIS),
     "distance": _of(closures.Distance, length=(Number(), REQUIRED)),
     "rolling": _of(
@@ -227,7 +275,7 @@ LIMITS = Record(
 
 MIMIC = Record({"joint": (Text(), REQUIRED), "multiplier": (Number(), 1.0), "offset": (Number(), 0.0)}, Mimic)
 
-JOINT = Tagged(
+JOINT = _JointTagged(
     Record(
         {
             "name": (Text(), REQUIRED),
@@ -241,10 +289,9 @@ JOINT = Tagged(
         }
     ),
     "kind",
-    JOINTS,
-    lambda joint: None if type(joint["kind"]) in {kind for kind, _ in JOINTS.values()}
-    else f"joint {joint['name']!r}: {joint['kind']!r} is a program",
-)  # fmt: skip
+    {},
+    lambda joint: (reason := _joint_unstored(joint["kind"])) and f"joint {joint['name']!r}: {reason}",
+)
 
 NODE = Record(
     {
@@ -342,13 +389,16 @@ PLACE = Record({"body": (Text(), "world"), "placement": (Pose(), IDENTITY), "nod
 
 def _unstored(value: dict[str, Any]) -> str | None:
     kind = value["kind"]
+    if isinstance(kind, closures.JointClosure):
+        reason = _joint_unstored(kind.joint)
+        return reason and f"closure {value['name']!r}: {reason}"
     known = {each for each, _ in (*CLOSURES.values(), *RELATIONS.values())}
     if type(kind) not in known or callable(getattr(kind, "length", None)):
         return f"closure {value['name']!r}: {type(kind).__name__} holds a function, which is a program"
     return None
 
 
-CLOSURE = Tagged(
+CLOSURE = _JointTagged(
     Record({"name": (Text(), REQUIRED), "a": (PLACE, REQUIRED), "b": (PLACE, REQUIRED)}), "kind", CLOSURES, _unstored
 )
 RELATION = Tagged(Record({"name": (Text(), REQUIRED)}), "kind", RELATIONS, _unstored)
@@ -361,6 +411,9 @@ class _Closing(Kind):
         return (CLOSURE if "a" in value else RELATION).write(value, to)
 
     def read(self, at: At) -> Any:
+        if isinstance(at.value, dict) and at.value.get("type") in ("weld", "planar"):  # as files had it once
+            names = {"normal": "axis"}
+            at = replace(at, value={names.get(k, k): "fixed" if x == "weld" else x for k, x in at.value.items()})
         related = isinstance(at.value, dict) and at.value.get("type") in list(RELATIONS)
         return (RELATION if related else CLOSURE).read(at)
 

@@ -11,26 +11,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from linkwise.errors import InputError, UnknownNameError
-from linkwise.files.description import JointType, JointWritten, Vector
+from linkwise.files.description import JointWritten, Vector
 from linkwise.files.sdf.places import Place, body_of, relative_pose
 from linkwise.files.tree import WORLD
 from linkwise.files.values import Values, bound, shown
 from linkwise.files.xml import Element
+from linkwise.joints import joint_types
 from linkwise.mechanism.description import JointLimits, Mimic
 
 __all__ = ["Ends", "axis_of", "ends_of", "is_loop_joint", "read_joint"]
-
-_TYPES: dict[str, JointType] = {
-    "revolute": "revolute",
-    "continuous": "revolute",
-    "prismatic": "prismatic",
-    "screw": "helical",
-    "piston": "cylindrical",
-    "universal": "universal",
-    "revolute2": "universal",
-    "ball": "spherical",
-    "fixed": "fixed",
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,10 +57,11 @@ def read_joint(place: Place, ends: Ends, file: str | None) -> JointWritten:
     element, values = place.at, place.scope.values
     of = f"joint {shown(place.name)}"
     written = values.text(element, "type", of=of).strip()
-    if written not in _TYPES:
-        unknown = UnknownNameError("joint type", written, (*_TYPES, "gearbox"))
+    types = joint_types("sdf")
+    if written not in types:
+        unknown = UnknownNameError("joint type", written, (*types, "gearbox"))
         values.fail(f"{of} has an unknown type", element, got=shown(written), allowed=unknown.allowed, do=unknown.do)
-    kind = _TYPES[written]
+    kind = types[written].word
     joint = JointWritten(
         place.name,
         element.line,

@@ -11,14 +11,25 @@ from __future__ import annotations
 import math
 import os
 import xml.etree.ElementTree as ET
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-import linkwise.joints as joints
 from linkwise.errors import ModelError
-from linkwise.files.writing.output import Losses, depth_first, element, quaternion, text_of, unused, vector, write_text
+from linkwise.files.writing.output import (
+    Losses,
+    depth_first,
+    element,
+    quaternion,
+    sayable,
+    text_of,
+    unused,
+    vector,
+    write_text,
+)
+from linkwise.joints import SeriesJoint
+from linkwise.joints.directions import turn_z_to
 from linkwise.mechanism import closures
 from linkwise.mechanism.actuation import (
     Actuator,
@@ -31,7 +42,6 @@ from linkwise.mechanism.actuation import (
 from linkwise.mechanism.bodies_and_joints import Body, JointInstance, Part, Pose, is_identity, product
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.description import Geometry, JointLimits
-from linkwise.mechanism.frames import turn_z_to
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.placement import inverse_pose
 from linkwise.spatial import quaternions
@@ -39,6 +49,7 @@ from linkwise.spatial import quaternions
 __all__ = ["mjcf_text", "write_mjcf"]
 
 _LEAST = 1e-14  # kg and kg m²: MuJoCo asks for more than 1e-15 of every body that moves
+_TAGS = {"turn": "hinge", "slide": "slide", "ball": "ball"}
 _SENSORS = {
     "joint_position": ("jointpos", "joint"),
     "joint_velocity": ("jointvel", "joint"),
@@ -77,15 +88,16 @@ def mjcf_text(mechanism: Mechanism) -> tuple[str, list[str]]:
     """The file, and what was lost."""
     if any(body.flexible is not None for body in mechanism.bodies):
         raise ModelError("MJCF has no flexible bodies like these", do='model.save("name.lw.json")')
-    writer = _Writer(mechanism)
+    lost = Losses()
+    writer = _Writer(sayable(mechanism, "MJCF", lost), lost)
     writer.write()
-    return text_of(writer.root), list(writer.lost)
+    return text_of(writer.root), list(lost)
 
 
 @dataclass
 class _Writer:
     mechanism: Mechanism
-    lost: Losses = field(default_factory=Losses)
+    lost: Losses
 
     def __post_init__(self) -> None:
         m = self.mechanism
@@ -155,8 +167,8 @@ class _Writer:
     def body(self, body: Body, joint: JointInstance) -> None:
         frame, placement = np.array(body.joint_frame), np.array(body.placement)
         turned = not np.array_equal(frame[:3, :3], np.eye(3))
-        free = type(joint.type) is joints.Free and not is_identity(body.joint_frame)
-        if free or (turned and type(joint.type) is joints.Spherical):
+        kinds = {each.kind for each in joint.type.series() or ()}
+        if ("free" in kinds and not is_identity(body.joint_frame)) or ("ball" in kinds and turned):
             name = self.unused("body", f"{body.name}/{joint.name}")
             carrier = element(self.at[body.parent], "body", name=name, **_place(placement))
             self.joint(carrier, body, joint, np.eye(4))
@@ -220,59 +232,48 @@ class _Writer:
     # -- joints
 
     def joint(self, at: ET.Element, body: Body, joint: JointInstance, frame: Any) -> None:
-        kind: Any = joint.type
         R, p = frame[:3, :3], frame[:3, 3]
-        steps: list[tuple[str, Any, int]]
-        if type(kind) in (joints.Revolute, joints.Helical):
-            steps = [("hinge", kind.axis, 0)]
-        elif type(kind) is joints.Prismatic:
-            steps = [("slide", kind.axis, 0)]
-        elif type(kind) is joints.Universal:
-            steps = [("hinge", kind.axis1, 0), ("hinge", kind.axis2, 1)]
-        elif type(kind) is joints.Cylindrical:
-            steps = [("hinge", kind.axis, 0), ("slide", kind.axis, 1)]
-        elif type(kind) is joints.Spherical:
-            steps = [("ball", None, 0)]
-        elif type(kind) is joints.Free and body.parent < 0:
+        self.steps[joint.name] = []
+        series = joint.type.series() or ()
+        if body.parent < 0 and any(each.kind == "free" for each in series):
             element(at, "freejoint", name=joint.name)
             if not is_identity(body.placement):
                 self.lost.add(f"the zero position of joint {joint.name!r}: free joints of MJCF count from the world")
             if any(joint.damping) or any(joint.friction) or any(joint.armature):
                 self.lost.add(f"damping, friction and armature of joint {joint.name!r}")
             return
-        elif type(kind) in (joints.Planar, joints.Free):
-            steps = self.several(joint)
-        else:
-            raise ModelError(f"joint {joint.name!r} cannot be written: it is a program", got=repr(kind))
-        self.steps[joint.name] = []
-        for k, (tag, axis, freedom) in enumerate(steps):
-            name = joint.name if k == 0 else self.unused("joint", f"{joint.name}/{k + 1}")
-            self.steps[joint.name].append((name, freedom))
+        for tag, axis, freedom in (step for each in series if each.ratio is None for step in self.each(joint, each)):
+            known = self.steps[joint.name]
+            name = self.unused("joint", f"{joint.name}/{len(known) + 1}") if known else joint.name
+            known.append((name, freedom))
             direction = None if axis is None else vector(R @ np.array(axis))
-            each = element(at, "joint", name=name, type=tag, pos=vector(p), axis=direction)
-            self.details(each, joint, freedom)
-        if type(kind) is joints.Helical:
-            slide = self.unused("joint", f"{joint.name}/slide")
-            element(at, "joint", name=slide, type="slide", pos=vector(p), axis=vector(R @ np.array(kind.axis)))
-            element(self.equality, "joint", joint1=slide, joint2=joint.name, polycoef=f"0 {vector([kind.pitch])} 0 0 0")
-            self.lost.add(f"the screw {joint.name!r}: a turn and a slide, coupled softly")
+            self.details(element(at, "joint", name=name, type=tag, pos=vector(p), axis=direction), joint, freedom)
+        for each in series:
+            if each.ratio is not None:
+                name, tag = self.unused("joint", f"{joint.name}/{each.kind}"), _TAGS[each.kind]
+                element(at, "joint", name=name, type=tag, pos=vector(p), axis=vector(R @ np.array(each.axis)))
+                law = f"0 {vector([each.ratio])} 0 0 0"
+                element(self.equality, "joint", joint1=name, joint2=joint.name, polycoef=law)
+                self.lost.add(f"the screw {joint.name!r}: a turn and a slide, coupled softly")
         if joint.mimic is not None:
             law = f"{vector([joint.mimic.offset, joint.mimic.multiplier])} 0 0 0"
             element(self.equality, "joint", joint1=joint.name, joint2=joint.mimic.joint, polycoef=law)
             self.lost.add(f"joint {joint.name!r} follows {joint.mimic.joint!r} softly, with a coordinate of its own")
 
-    def several(self, joint: JointInstance) -> list[tuple[str, Any, int]]:
-        """Slides, then a turn or a ball: the same motion in other coordinates."""
+    def each(self, joint: JointInstance, one: SeriesJoint) -> list[tuple[str, Any, int]]:
+        """One of a joint's series: of a plane or a body without constraints slides, then a turn or a ball."""
+        if one.kind in _TAGS:
+            return [(_TAGS[one.kind], one.axis if one.single else None, one.freedom)]
         self.lost.add(f"the coordinates of joint {joint.name!r}: slides, then turns")
-        at = slice(3, 6) if isinstance(joint.type, joints.Free) else slice(1, 3)
+        at = slice(3, 6) if one.kind == "free" else slice(1, 3)
         turning = [what for what in ("armature", "friction") if any(getattr(joint, what)[at])]
         turning += ["damping"] if len(set(joint.damping[at])) > 1 else []
         turning += ["effort limits"] if any(math.isfinite(each.effort) for each in joint.limits[at]) else []
         if turning:
             self.lost.add(f"that the {', '.join(turning)} of joint {joint.name!r} turn with the body")
-        if isinstance(joint.type, joints.Free):
+        if one.kind == "free":
             return [*(("slide", axis, 3 + k) for k, axis in enumerate(np.eye(3).tolist())), ("ball", None, 0)]
-        x, y, z = turn_z_to(np.array(joint.type.axis)).T
+        x, y, z = turn_z_to(one.axis).T
         return [("slide", x, 1), ("slide", y, 2), ("hinge", z, 0)]
 
     def details(self, at: ET.Element, joint: JointInstance, freedom: int) -> None:
@@ -314,26 +315,24 @@ class _Writer:
 
     def close(self, closure: ClosureInstance | RelationInstance) -> None:
         written = self.loop(closure) if isinstance(closure, ClosureInstance) else self.coupling(closure)
-        how = " is met softly" if written else f" ({type(closure.type).__name__})"
+        how = " is met softly" if written else f" ({closure.type.kind})"
         self.lost.add(f"closure {closure.name!r}{how}")
 
     def loop(self, closure: ClosureInstance) -> bool:
         """Write a closure between two frames, if there is an equality for it."""
-        kind = closure.type
         ends = self.sites_of(closure, "", np.eye(4))
-        if type(kind) in (closures.SphericalClosure, closures.WeldClosure):
-            tag = "connect" if isinstance(kind, closures.SphericalClosure) else "weld"
-            element(self.equality, tag, name=closure.name, **ends)
-            return True
-        if isinstance(kind, closures.RevoluteClosure):
+        series = closure.type.joint.series() if isinstance(closure.type, closures.JointClosure) else None
+        kinds = None if series is None else [each.kind for each in series]
+        if series is None or kinds not in ([], ["ball"], ["turn"]):
+            return False
+        element(self.equality, "connect" if series else "weld", name=closure.name, **ends)
+        if kinds == ["turn"]:
             # Two points of the axis, held together: five equations and one that follows from them.
             out = np.eye(4)
-            out[:3, 3] = kind.axis
-            element(self.equality, "connect", name=closure.name, **ends)
+            out[:3, 3] = series[0].axis
             second = self.unused("equality", f"{closure.name}/2")
             element(self.equality, "connect", name=second, **self.sites_of(closure, "2", out))
-            return True
-        return False
+        return True
 
     def sites_of(self, closure: ClosureInstance, suffix: str, X: Any) -> dict[str, str]:
         """The two places that a closure holds together, at X in each of its frames."""
@@ -368,7 +367,8 @@ class _Writer:
         (joint, gear), *others = way.gears
         if not others and isinstance(each, Actuator) and len(self.steps[joint]) == 1:
             return {"joint": joint, "gear": vector(gear)}
-        if any(type(self.mechanism.joint(joint).type) in (joints.Spherical, joints.Planar) for joint, _ in way.gears):
+        every = [one for joint, _ in way.gears for one in self.mechanism.joint(joint).type.series() or ()]
+        if any(one.ratio is None and not one.single for one in every):
             return None
         tendon = element(self.tendons, "fixed", name=self.unused("tendon", f"{each.name}/tendon"))
         for joint, gear in way.gears:
@@ -445,21 +445,26 @@ class _Writer:
 
 def _their_q(body: Body, joint: JointInstance, q: Any) -> list[float]:
     """A joint's part of MuJoCo's qpos."""
-    own, kind = [float(x) for x in q[joint.q_slice]], joint.type
+    own = [float(x) for x in q[joint.q_slice]]
     if joint.mimic is not None:
         own = [joint.mimic.multiplier * own[0] + joint.mimic.offset]
-    if isinstance(kind, joints.Helical):
-        return [*own, kind.pitch * own[0]]
-    if isinstance(kind, joints.Planar):
-        return [*own[1:], own[0]]
-    if isinstance(kind, joints.Free):
-        turn, place = own[:4], own[4:]
-        if body.parent < 0 and not is_identity(body.placement):
-            P = np.array(body.placement)
-            place = (P[:3, :3] @ place + P[:3, 3]).tolist()
-            turn = list(quaternions.multiply(quaternion(P[:3, :3]), turn))
-        return [*place, *turn]
-    return own
+    series = joint.type.series() or ()
+    theirs = [x for one in series if one.ratio is None for x in _their_part(body, one, own[one.freedom :])]
+    return theirs + [one.ratio * own[series[0].freedom] for one in series if one.ratio is not None]
+
+
+def _their_part(body: Body, one: SeriesJoint, own: list[float]) -> list[float]:
+    """The coordinates of one of a joint's series."""
+    if one.kind == "plane":
+        return [own[1], own[2], own[0]]
+    if one.kind != "free":
+        return own[: 4 if one.kind == "ball" else 1]
+    turn, place = own[:4], own[4:]
+    if body.parent < 0 and not is_identity(body.placement):
+        P = np.array(body.placement)
+        place = (P[:3, :3] @ place + P[:3, 3]).tolist()
+        turn = list(quaternions.multiply(quaternion(P[:3, :3]), turn))
+    return [*place, *turn]
 
 
 def _together(parts: tuple[Part, ...]) -> tuple[float, Any, Any]:

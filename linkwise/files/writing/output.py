@@ -12,9 +12,21 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import InputError
+from linkwise.mechanism.editing.locking import locked
 from linkwise.mechanism.mechanism import Mechanism
 
-__all__ = ["Losses", "depth_first", "element", "quaternion", "rpy", "text_of", "unused", "vector", "write_text"]
+__all__ = [
+    "Losses",
+    "depth_first",
+    "element",
+    "quaternion",
+    "rpy",
+    "sayable",
+    "text_of",
+    "unused",
+    "vector",
+    "write_text",
+]
 
 
 class Losses(list[str]):
@@ -24,6 +36,17 @@ class Losses(list[str]):
         """Note a loss."""
         if what not in self:
             self.append(what)
+
+
+def sayable(mechanism: Mechanism, form: str, lost: Losses) -> Mechanism:
+    """The mechanism with those joints locked at zero for which a format has no words; each is noted as a loss."""
+    unsaid = [joint for joint in mechanism.joints if joint.type.series() is None]
+    for joint in unsaid:
+        lost.add(
+            f"the motion of joint {joint.name!r}: {form} cannot say how a {type(joint.type).__name__} moves, "
+            "it is fixed at its zero position"
+        )
+    return locked(mechanism, [joint.name for joint in unsaid]) if unsaid else mechanism
 
 
 def vector(numbers: Iterable[float]) -> str:

@@ -11,20 +11,31 @@ from __future__ import annotations
 import math
 import os
 import xml.etree.ElementTree as ET
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import linkwise.joints as joints
 from linkwise.errors import ModelError
-from linkwise.files.writing.output import Losses, depth_first, element, rpy, text_of, unused, vector, write_text
+from linkwise.files.loops import loop_words
+from linkwise.files.writing.output import (
+    Losses,
+    depth_first,
+    element,
+    rpy,
+    sayable,
+    text_of,
+    unused,
+    vector,
+    write_text,
+)
+from linkwise.joints import SeriesJoint
+from linkwise.joints.directions import turn_z_to
 from linkwise.mechanism import closures
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, JointInstance, Part, Pose, is_identity, product, rows
 from linkwise.mechanism.closures.instances import ClosureInstance
 from linkwise.mechanism.description import Geometry, JointLimits
-from linkwise.mechanism.frames import turn_z_to
 from linkwise.mechanism.joined_bodies import moved_shape
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.placement import inverse_pose, pose
@@ -32,6 +43,7 @@ from linkwise.mechanism.placement import inverse_pose, pose
 __all__ = ["urdf_text", "write_urdf"]
 
 _UNLIMITED = 1e30  # other readers ask for a number; ours takes this one for none
+_TAGS = {"turn": "revolute", "slide": "prismatic", "free": "floating", "plane": "planar"}
 _USUAL_GRAVITY = (0.0, 0.0, -9.81)
 
 
@@ -50,15 +62,17 @@ def urdf_text(mechanism: Mechanism) -> tuple[str, str, list[str]]:
     """The file, its side file (empty if there are no loops), and what was lost."""
     if mechanism.is_flexible or any(body.flexible is not None for body in mechanism.bodies):
         raise ModelError("URDF has no flexible bodies", do='model.save("name.lw.json")')
-    writer = _Writer(mechanism)
+    lost = Losses()
+    mechanism = sayable(mechanism, "URDF", lost)
+    writer = _Writer(mechanism, lost)
     writer.write()
-    return text_of(writer.root), _side_file(mechanism, writer.lost), list(writer.lost)
+    return text_of(writer.root), _side_file(mechanism, lost), list(lost)
 
 
 @dataclass
 class _Writer:
     mechanism: Mechanism
-    lost: Losses = field(default_factory=Losses)
+    lost: Losses
 
     def __post_init__(self) -> None:
         self.root = ET.Element("robot", name=self.mechanism.name)
@@ -91,9 +105,10 @@ class _Writer:
     def body(self, body: Body, joint: JointInstance, parent: str) -> None:
         own = next((part for part in body.parts if part.name == body.name and is_identity(part.placement)), None)
         placement, frame = body.placement, body.joint_frame
-        if type(joint.type) is joints.Planar:  # readers disagree about the axis of a plane, unless it is z
-            turn = pose(R=turn_z_to(np.array(joint.type.axis)))
-            placement, frame = product(placement, turn), product(frame, turn)
+        for each in joint.type.series() or ():
+            if each.kind == "plane":  # readers disagree about the axis of a plane, unless it is z
+                turn = pose(R=turn_z_to(each.axis))
+                placement, frame = product(placement, turn), product(frame, turn)
         seat = body.name if is_identity(frame) else self.name(f"{body.name}_at_{joint.name}")
         self.joint(joint, parent, seat, placement)
         if seat != body.name:
@@ -160,48 +175,31 @@ class _Writer:
 
     def joint(self, joint: JointInstance, parent: str, child: str, X: Pose) -> None:
         """One joint, or several in series with links of no mass between."""
-        kind: Any = joint.type
         if any(joint.armature):
             self.lost.add(f"armature of joint {joint.name!r}")
         if any(joint.stiffness):
             self.lost.add(f"spring of joint {joint.name!r}")
-        steps: list[tuple[str, Any, int | None]]
-        if type(kind) is joints.Revolute:
-            steps = [("revolute", kind.axis, 0)]
-        elif type(kind) is joints.Prismatic:
-            steps = [("prismatic", kind.axis, 0)]
-        elif type(kind) is joints.Free:
-            steps = [("floating", None, None)]
-        elif type(kind) is joints.Planar:
-            steps = [("planar", (0.0, 0.0, 1.0), None)]
-        elif type(kind) is joints.Universal:
-            steps = [("revolute", kind.axis1, 0), ("revolute", kind.axis2, 1)]
-        elif type(kind) is joints.Cylindrical:
-            steps = [("revolute", kind.axis, 0), ("prismatic", kind.axis, 1)]
-        elif type(kind) is joints.Helical:
-            steps = [("revolute", kind.axis, 0), ("prismatic", kind.axis, None)]
-        elif type(kind) is joints.Spherical:
-            steps = [("revolute", axis, k) for k, axis in enumerate(np.eye(3).tolist())]
+        series = joint.type.series() or ()
+        if any(each.kind == "ball" for each in series):
+            series = tuple(SeriesJoint("turn", axis, k) for k, axis in enumerate(np.eye(3).tolist()))
             self.lost.add(f"the coordinates of joint {joint.name!r}: a spherical joint is written as three turns")
-        else:
-            raise ModelError(f"joint {joint.name!r} cannot be written: it is a program", got=repr(kind))
         on, first = parent, self.root
-        for k, (tag, axis, freedom) in enumerate(steps):
-            last = k == len(steps) - 1
+        for k, each in enumerate(series):
+            last = k == len(series) - 1
             to = child if last else self.name(f"{child}_{k + 1}")
             name = joint.name if k == 0 else self.joint_name(f"{joint.name}_{k + 1}")
-            at = self.plain(tag, name, on, to, X if k == 0 else IDENTITY)
+            at = self.plain(_TAGS[each.kind], name, on, to, X if k == 0 else IDENTITY)
             first = at if k == 0 else first
-            if axis is not None:
-                element(at, "axis", xyz=vector(axis))
+            if each.kind != "free":
+                element(at, "axis", xyz=vector(each.axis if each.kind != "plane" else (0.0, 0.0, 1.0)))
             if not last:
                 element(self.root, "link", name=to)
-            if type(kind) is joints.Helical and last:
-                element(at, "mimic", joint=joint.name, multiplier=vector([kind.pitch]))
+            if each.ratio is not None:
+                element(at, "mimic", joint=joint.name, multiplier=vector([each.ratio]))
                 element(at, "limit", lower=vector([-_UNLIMITED]), upper=vector([_UNLIMITED]), effort="0", velocity="0")
-            elif freedom is not None:
-                self.details(at, joint, freedom)
-            elif tag in ("floating", "planar") and (any(joint.damping) or any(joint.friction) or joint.limits):
+            elif each.single:
+                self.details(at, joint, each.freedom)
+            elif any(joint.damping) or any(joint.friction) or joint.limits:
                 self.lost.add(f"limits, damping and friction of joint {joint.name!r}")
             on = to
         if joint.mimic is not None:
@@ -248,35 +246,24 @@ class _Writer:
 def _side_file(mechanism: Mechanism, lost: Losses) -> str:
     """Closures and couplings in the second form of :mod:`linkwise.files.loops`."""
     loops, couplings = [], []
-    kinds: dict[type, tuple[str, tuple[str, ...]]] = {
-        closures.WeldClosure: ("6d", ()),
-        closures.SphericalClosure: ("3d", ()),
-        closures.RevoluteClosure: ("revolute", ("axis",)),
-        closures.PrismaticClosure: ("prismatic", ("axis",)),
-        closures.CylindricalClosure: ("cylindrical", ("axis",)),
-        closures.HelicalClosure: ("helical", ("axis", "pitch")),
-        closures.UniversalClosure: ("universal", ("axis1", "axis2")),
-        closures.PlanarClosure: ("planar", ("normal",)),
-    }
     for each in mechanism.closures:
         kind: Any = each.type
         if isinstance(kind, closures.Coupling):
             terms = ", ".join(f"{_quoted(j)}: {c!r}" for j, c in zip(kind.joints, kind.coefficients, strict=True))
             couplings.append(f"  - name: {_quoted(each.name)}\n    terms: {{{terms}}}\n    offset: {kind.offset!r}")
             continue
-        if not isinstance(each, ClosureInstance) or type(kind) not in kinds:
-            lost.add(f"closure {each.name!r} ({type(kind).__name__})")
+        joint = kind.joint if isinstance(kind, closures.JointClosure) else None
+        if not isinstance(each, ClosureInstance) or joint is None or joint.word not in loop_words():
+            lost.add(f"closure {each.name!r} ({kind.kind})")
             continue
-        tag, names = kinds[type(kind)]
-        lines = [f"  - name: {_quoted(each.name)}", f"    type: {tag}"]
+        lines = [f"  - name: {_quoted(each.name)}", f"    type: {joint.word}"]
         for side, body, X in (("a", each.body_a, each.placement_a), ("b", each.body_b, each.placement_b)):
             on = "world" if body < 0 else mechanism.bodies[body].name
             P = np.array(X)
             lines.append(f"    {side}: {_quoted(on)}")
             lines.append(f"    placement_{side}: {{xyz: {P[:3, 3].tolist()}, rpy: {list(rpy(P[:3, :3]))}}}")
-        for name in names:
-            key = {"axis1": "axis", "normal": "axis"}.get(name, name)
-            value = getattr(kind, name)
+        for name, value in joint.constants().items():
+            key = "axis" if name == "axis1" else name
             lines.append(f"    {key}: {list(value) if isinstance(value, tuple) else value!r}")
         loops.append("\n".join(lines))
     text = "closures:\n" + "\n".join(loops) + "\n" if loops else ""

@@ -10,8 +10,9 @@ import numpy as np
 
 from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.joints import Joint
+from linkwise.joints.directions import RelativePose
 from linkwise.mechanism.checks import checked_pose
-from linkwise.mechanism.closures.base import Closure, Relation, RelativePose
+from linkwise.mechanism.closures.base import Closure, Relation
 from linkwise.mechanism.closures.from_joint import closure_of
 from linkwise.mechanism.closures.functions import arguments_of, checked_function
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance

@@ -11,7 +11,7 @@ calls:
 =============================================  =======================================================================
 
 Each returns a list with one number for each name in ``equations`` (or ``rate_equations``), zero where the constraint
-holds and nowhere else: for turns see :func:`linkwise.mechanism.closures.directions.half_angle`. Nothing is written
+holds and nowhere else: for turns see :func:`linkwise.joints.directions.half_angle`. Nothing is written
 about derivatives: J_c v, J_c and the part of ë without v̇ come from dual numbers run through these texts. So a text is
 smooth near where it holds, and uses only arithmetic and the functions of :mod:`linkwise.spatial.scalar`. Equations in
 metres come first, then pure numbers. The equations of a closure that are named after an axis measure along or about
@@ -21,8 +21,8 @@ on b along or about it, at b's origin; a bears the opposite.
 A rate equation is one that no equation between places could stand for (rolling, a skate). It need not be linear in
 the rates: its rows are its derivatives by them.
 
-To add a kind, write one file with the methods below, in this order, and name it in ``closures/__init__.py``; if it
-belongs to a joint type, in ``closures/from_joint.py`` too.
+To add a kind, write one file with the methods below, in this order, and name it in ``closures/__init__.py``. What a
+joint leaves free is said by the joint type itself (:meth:`linkwise.Joint.closing_residual`).
 """
 
 from __future__ import annotations
@@ -30,54 +30,28 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
-from linkwise.spatial.matrices import Mat3
+from linkwise.joints.directions import RelativePose
 from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.transforms import Transform
-from linkwise.spatial.value import Value
-from linkwise.spatial.vectors import Motion, Vec
-
-
-class RelativePose(Value):
-    """Where frame b is, seen from frame a: R takes b's axes to a's, p is b's origin in a.
-
-    ``closed``: the pose is known to close, and its rates alone are asked for. A text may then say the same more
-    cheaply, if it agrees to second order there.
-    """
-
-    __slots__ = ("R", "closed", "p")
-
-    def __init__(self, R: Mat3, p: Vec, *, closed: bool = False) -> None:
-        self.R = R
-        self.p = p
-        self.closed = closed
-
-    @classmethod
-    def from_matrix(cls, rows: Sequence[Sequence[Any]]) -> RelativePose:
-        """From a 4×4 pose, or its first three rows."""
-        return cls(Mat3([rows[i][:3] for i in range(3)]), Vec(*(rows[i][3] for i in range(3))))
-
-    @classmethod
-    def from_transform(cls, phi: Transform) -> RelativePose:
-        """From the φ of a and b."""
-        return cls(*phi.matrix())
-
-    def seen_from(self, a: RelativePose) -> RelativePose:
-        """a⁻¹ b, where both poses are given in one frame."""
-        return RelativePose(a.R.T.times(self.R), a.R.transpose_times(self.p - a.p), closed=self.closed)
-
-    def __repr__(self) -> str:
-        return f"RelativePose(R={self.R.m!r}, p={self.p!r})"
+from linkwise.spatial.vectors import Motion
 
 
 class WithNumbers:
     """A constraint with fields that may be run-time parameters."""
 
-    numbers: ClassVar[tuple[str, ...]] = ()
-    """Their names; each is a number or several, or, where it cannot be a parameter now, something else."""
     functions: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """Fields that hold functions of the user's, with the names of their arguments; a model keeps their formulas."""
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Their names; each is a number or several, or, where it cannot be a parameter now, something else."""
+        return ()
+
+    @property
+    def kind(self) -> str:
+        """The name of the kind, for messages."""
+        return type(self).__name__
 
     def nominal(self, name: str) -> tuple[float, ...] | None:
         """The numbers of such a field; None if it has none (a length that is a function of time)."""
@@ -98,12 +72,14 @@ class WithNumbers:
 class Closure(WithNumbers, ABC):
     """A constraint between two frames, a and b. Frozen, hashable, comparable; kept by pickling."""
 
-    joins_origins: ClassVar[bool] = False
-    """Whether the first three equations are X.p itself: the origins coincide. No other equation may look at X.p.
+    @property
+    def joins_origins(self) -> bool:
+        """Whether the first three equations are X.p itself: the origins coincide. No other equation may look at X.p.
 
-    How the two origins move apart can then be said in any axes, turning or not; see
-    :func:`linkwise.algorithms.relative_motion.relative_motion`.
-    """
+        How the two origins move apart can then be said in any axes, turning or not; see
+        :func:`linkwise.algorithms.relative_motion.relative_motion`.
+        """
+        return False
 
     @property
     @abstractmethod

@@ -28,7 +28,7 @@ class Coupling(Relation):
     coefficients: tuple[float, ...]
     offset: float
 
-    numbers: ClassVar[tuple[str, ...]] = ("coefficients", "offset")
+    numbers = ("coefficients", "offset")
     single_freedoms: ClassVar[bool] = True
     equations = ("coupling",)
 

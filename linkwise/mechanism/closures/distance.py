@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from linkwise.errors import InputError
-from linkwise.mechanism.closures.base import Closure, RelativePose
+from linkwise.joints.directions import RelativePose
+from linkwise.mechanism.closures.base import Closure
 from linkwise.mechanism.closures.functions import values_of
 from linkwise.spatial.scalar import Scalar
 
@@ -27,7 +28,7 @@ class Distance(Closure):
 
     functions: ClassVar[Mapping[str, tuple[str, ...]]] = {"length": ("t",)}
 
-    numbers: ClassVar[tuple[str, ...]] = ("length",)
+    numbers = ("length",)
     equations = ("length",)
 
     def __init__(self, length: float | Callable[[Scalar], Scalar]) -> None:

@@ -2,71 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
 
 from linkwise.errors import InputError
-from linkwise.joints import (
-    Cylindrical,
-    Fixed,
-    Free,
-    Helical,
-    Joint,
-    Planar,
-    Prismatic,
-    Revolute,
-    Spherical,
-    Universal,
-)
+from linkwise.joints import Joint
+from linkwise.joints.directions import RelativePose
 from linkwise.mechanism.closures.base import Closure, Relation
-from linkwise.mechanism.closures.cylindrical import CylindricalClosure
-from linkwise.mechanism.closures.helical import HelicalClosure
-from linkwise.mechanism.closures.planar import PlanarClosure
-from linkwise.mechanism.closures.prismatic import PrismaticClosure
-from linkwise.mechanism.closures.revolute import RevoluteClosure
-from linkwise.mechanism.closures.spherical import SphericalClosure
-from linkwise.mechanism.closures.universal import UniversalClosure
-from linkwise.mechanism.closures.weld import WeldClosure
+from linkwise.spatial.scalar import Scalar
 
-# By the very type: a subclass may move in another way.
-_CLOSURES: dict[type[Joint], Callable[[Any], Closure]] = {
-    Fixed: lambda joint: WeldClosure(),
-    Revolute: lambda joint: RevoluteClosure(joint.axis),
-    Spherical: lambda joint: SphericalClosure(),
-    Prismatic: lambda joint: PrismaticClosure(joint.axis),
-    Universal: lambda joint: UniversalClosure(joint.axis1, joint.axis2),
-    Cylindrical: lambda joint: CylindricalClosure(joint.axis),
-    Planar: lambda joint: PlanarClosure(joint.axis),
-    # A screw without pitch is a hinge.
-    Helical: lambda joint: HelicalClosure(joint.pitch, joint.axis) if joint.pitch else RevoluteClosure(joint.axis),
-}
-_ALLOWED = (
-    f"{', '.join(kind.__name__ for kind in _CLOSURES)}; or PointOnPlane, PointOnSurface, PointOnCurve, Distance, "
-    "Rolling, PrescribedFrame"
-)
+
+@dataclass(frozen=True)
+class JointClosure(Closure):
+    """Frame a is a joint's frame, frame b the child's: what holds is what the joint's own type says."""
+
+    joint: Joint
+
+    @property
+    def joins_origins(self) -> bool:
+        return self.joint.joins_origins
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        return self.joint.numbers
+
+    @property
+    def kind(self) -> str:
+        return type(self.joint).__name__
+
+    @property
+    def equations(self) -> tuple[str, ...]:
+        return self.joint.closing_equations()
+
+    def residual(self, X: RelativePose, t: Scalar) -> list[Scalar]:
+        return self.joint.closing_residual(X)
+
+    def nominal(self, name: str) -> tuple[float, ...]:
+        return (float(getattr(self.joint, name)),)
+
+    def with_numbers(self, values: Mapping[str, Sequence[Scalar]]) -> Self:
+        return replace(self, joint=self.joint.changed(**{name: value[0] for name, value in values.items()}))
 
 
 def closure_of(joint: Joint | Closure) -> Closure:
     """The closure of a joint: frame a is the joint's frame, frame b the child's. A closure is its own."""
     if isinstance(joint, Closure):
         return joint
-    if type(joint) in _CLOSURES:
-        return _CLOSURES[type(joint)](joint)
-    if isinstance(joint, Free):
-        raise InputError("a Free joint leaves everything free: there is nothing to close", allowed=_ALLOWED)
     if isinstance(joint, Joint):
-        # A residual would need the coordinates that come nearest to a pose: for an arbitrary transform a search,
-        # with a result that is neither smooth nor unique.
-        raise InputError(
-            "a user-defined joint gives a pose from coordinates, and a closure needs equations for the pose",
-            got=repr(joint),
-            allowed=_ALLOWED,
-            do="open the loop at another of its joints and make this one a joint of the tree, "
-            "or subclass lw.Closure and write the equations",
-        )
+        return JointClosure(joint.closing())
     raise InputError(
         "what closes two frames is a joint type or a closure",
         got=repr(joint),
-        allowed=_ALLOWED,
+        allowed="a joint, e.g. lw.Revolute(), or PointOnPlane, PointOnSurface, PointOnCurve, Distance, Rolling, "
+        "PrescribedFrame",
         do="use add_coupling for relations between joints" if isinstance(joint, Relation) else None,
     )

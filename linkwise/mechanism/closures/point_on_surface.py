@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from linkwise.mechanism.closures.base import Closure, RelativePose
+from linkwise.joints.directions import RelativePose
+from linkwise.mechanism.closures.base import Closure
 from linkwise.mechanism.closures.functions import checked_function, values_of
 from linkwise.spatial.scalar import Scalar
 

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 from linkwise.errors import InputError
 from linkwise.joints import Joint
-from linkwise.mechanism.closures.base import Closure, RelativePose
+from linkwise.joints.directions import RelativePose
+from linkwise.mechanism.closures.base import Closure
 from linkwise.mechanism.closures.from_joint import closure_of
 from linkwise.mechanism.closures.functions import checked_function
 from linkwise.scalar_protocol import is_several

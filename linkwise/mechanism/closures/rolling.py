@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from linkwise.errors import InputError
 from linkwise.joints.base import unit_axis
-from linkwise.mechanism.closures.base import Closure, RelativePose
-from linkwise.mechanism.closures.directions import directions
+from linkwise.joints.directions import RelativePose, directions
+from linkwise.mechanism.closures.base import Closure
 from linkwise.spatial.scalar import Scalar, sqrt
 from linkwise.spatial.vectors import Motion, Vec
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from linkwise.errors import InputError
-from linkwise.joints import Fixed, Joint
+from linkwise.joints import Joint
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, Frame, JointInstance, Part, Pose, product
 from linkwise.mechanism.checks import checked_inertia, checked_mass, checked_pose, checked_vector
 from linkwise.mechanism.editing.renaming import renamed
@@ -37,7 +37,7 @@ def attach(
     pieces, theirs = apart(mechanism), apart(other)
     carrier = "world" if place.body < 0 else str(mechanism.bodies[place.body].name)
     seat, on_node = X, place.node
-    if joint is not None and not isinstance(joint, Fixed):
+    if joint is not None and joint.nv:
         name = f"{prefix}{other.name}" if not prefix else prefix.rstrip("_/:.-") or other.name
         none = (0.0,) * joint.nv
         nowhere = slice(0, 0)

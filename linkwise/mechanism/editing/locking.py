@@ -11,13 +11,12 @@ import numpy as np
 from linkwise.array_types import FloatArray
 from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.joints import Fixed, Joint
+from linkwise.joints.directions import RelativePose, turn_z_to
 from linkwise.mechanism.actuation import Actuator, JointTransmission, Spring
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, Frame, JointInstance, Pose, product
 from linkwise.mechanism.closures import Coupling
-from linkwise.mechanism.closures.base import RelativePose
 from linkwise.mechanism.closures.instances import ClosureInstance
 from linkwise.mechanism.editing.taken_apart import MechanismT, Pieces, apart, together
-from linkwise.mechanism.frames import turn_z_to
 from linkwise.mechanism.joined_bodies import moved_part, moved_shape, welded
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.placement import inverse_pose
