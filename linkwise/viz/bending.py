@@ -20,7 +20,7 @@ Array = NDArray[Any]
 STEEL: Colour = (96, 160, 150)
 _SIDES = 10
 _PIECES = 5
-"""Of a tube between two nodes."""
+"""Number of pieces of a tube between two nodes."""
 _NEIGHBOURS = 3
 """Nodes that a vertex of a given surface follows."""
 
@@ -54,7 +54,7 @@ def bending(body: FlexibleBody, solids: Sequence[Solid], size: float) -> tuple[B
 
 
 def _following(body: FlexibleBody, solid: Solid) -> Bending:
-    """Each vertex moves with the nodes nearest to it: x = Σ wᵢ [rᵢ + Γᵢη + Λᵢη × (x⁰ - rᵢ)], near ones weigh more."""
+    """Solid whose vertices follow the nearest nodes: x = Σ wᵢ [rᵢ + Γᵢη + Λᵢη × (x⁰ - rᵢ)], near ones weigh more."""
     positions = np.array([node.position for node in body.nodes])
     away = solid.vertices[:, None, :] - positions  # (V, n, 3)
     distance = np.linalg.norm(away, axis=-1)

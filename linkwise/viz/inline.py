@@ -1,4 +1,4 @@
-"""What notebooks show: a light picture of a model or a motion by itself, and the whole player where it is asked for."""
+"""Pictures in notebooks: a light one of a model or a motion by itself, and the whole player where it is asked for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Embedded:
-    """Something that plays inside another page.
+    """Page that plays inside another.
 
     Args:
         html: an ``<iframe>`` element with everything in it.

@@ -41,14 +41,14 @@ class Pull(Element):
         self.model, self.start = model, start
 
     def numbers(self, body: int | None, wrench: Array) -> Array:
-        """Its part of p."""
+        """Numbers of the pull in p."""
         chosen = np.zeros(len(self.model.bodies))
         if body is not None:
             chosen[body] = 1.0
         return np.concatenate([chosen, wrench])
 
     def wrench(self, t: Any, q: Any, v: Any, x: Any, p: Any) -> dict[str, Any]:
-        """On each body, nothing but for the one that is pulled."""
+        """Wrench on each body, zero but for the one that is pulled."""
         n = len(self.model.bodies)
         chosen, wrench = p[self.start : self.start + n], p[self.start + n : self.start + n + 6]
         return {body.name: wrench * chosen[body.index] for body in self.model.bodies}
@@ -56,7 +56,7 @@ class Pull(Element):
 
 @dataclass
 class Hold:
-    """What the mouse holds: a body, the point of it in its frame, where it is drawn to, and how firmly."""
+    """Grip of the mouse: a body, the point of it in its frame, where it is drawn to, and how firmly."""
 
     body: int
     point: Array
@@ -91,7 +91,7 @@ class LiveRun:
         self.reset()
 
     def reset(self, q: Array | None = None) -> None:
-        """To the start, or to rest at another configuration, which becomes the start."""
+        """Go back to the start, or to rest at another configuration, which becomes the start."""
         if q is not None:
             self.start = (np.array(q, float), np.zeros(self.model.nv))
         self.t, (self.q, self.v) = 0.0, self.start
@@ -118,7 +118,7 @@ class LiveRun:
         return np.concatenate([self.own, self.pull.numbers(body, self.grip())])
 
     def grip(self) -> Array:
-        """What the mouse does to the body that it holds: a spring's and a damper's wrench (6), in the body's frame."""
+        """Wrench (6) of the mouse on the body that it holds, a spring's and a damper's, in the body's frame."""
         hold = self.hold
         if hold is None:
             return np.zeros(6)

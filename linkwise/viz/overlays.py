@@ -1,4 +1,4 @@
-"""What can be shown besides the bodies: axes, frames, mass centres, inertias, names, closures, forces.
+"""Overlays, shown besides the bodies: axes, frames, mass centres, inertias, names, closures, forces.
 
 An overlay makes its nodes when it is first shown. Those that are fixed to bodies hang on the bodies' nodes and cost
 nothing while things move; closures and forces are drawn anew at each moment.
@@ -87,7 +87,7 @@ class Overlay(ABC):
 
     @abstractmethod
     def made(self) -> list[Any]:
-        """Its nodes."""
+        """Nodes of the overlay."""
 
     def below(self, body: int, what: str) -> str:
         """A name for a node that hangs on a body's."""
@@ -236,7 +236,7 @@ class _Arrows(Overlay):
 
     @property
     def metres_per_newton(self) -> float:
-        """How long an arrow is."""
+        """Length of an arrow of one newton."""
         weight = self.model.mass * float(np.linalg.norm(self.model.gravity)) or self.model.mass * 9.81 or 1.0
         return self.scale * 0.33 * self.size / weight
 
@@ -268,7 +268,7 @@ class _Arrows(Overlay):
 
 
 class OutsideForces(_Arrows):
-    """What acts on bodies from outside: elements of a simulation, the mouse. On its line of action."""
+    """Forces on bodies from outside: elements of a simulation, the mouse. On their lines of action."""
 
     title = "external forces"
     colour = OUTSIDE
@@ -296,7 +296,7 @@ def on_the_line(wrenches: Array, farthest: float) -> Array:
 
 
 class ConstraintForces(_Arrows):
-    """What closures put on the body of their second frame."""
+    """Forces of closures on the body of their second frame."""
 
     title = "constraint forces"
     colour = HOLDING
@@ -339,7 +339,7 @@ class Closures(Overlay):
         return [*self.balls, self.lines]
 
     def _ball(self, n: int, side: int) -> Any:
-        """At one frame of a closure: it hangs on the body, so that it moves with it in every picture."""
+        """Ball at one frame of a closure: it hangs on the body, so that it moves with it in every picture."""
         closure = self.tied[n]
         body, placement = ((closure.body_a, closure.placement_a), (closure.body_b, closure.placement_b))[side]
         name = f"closure {n} {'ab'[side]}"

@@ -27,7 +27,7 @@ _MOST_POINTS = 400
 """Samples in a plot: more than the panel has pixels."""
 _MOST_LINES = 12
 TINTS: tuple[Colour | None, ...] = (None, (228, 120, 60), (70, 150, 90), (150, 90, 190))
-"""Of several motions shown together: the first in its own colours."""
+"""Tints of several motions shown together: the first has its own colours."""
 _LINES = (
     "#2860a0", "#e4783c", "#46965a", "#965abe", "#c03040", "#8a6d3b", "#20908d", "#7f7f7f", "#b5b52a", "#e377c2",
     "#1a1a1a", "#5fa8ff",
@@ -131,7 +131,7 @@ class Player(Page):
         return int(np.clip(np.searchsorted(motion.t, self.t + 1e-9, side="right") - 1, 0, len(motion.t) - 1))
 
     def moments(self) -> list[Moment]:
-        """What each motion does at the time shown."""
+        """State of each motion at the time shown."""
         found = []
         for motion in self.leaders:
             k = self.index(motion)

@@ -22,14 +22,14 @@ CLOSED = 1e-7
 """Residual of closures that counts as closed, m or a pure number."""
 _STEPS = 40
 _AT = 1e-9
-"""This near to a limit is at it, rad or m."""
+"""Distance to a limit that counts as none, rad or m."""
 _LONGEST = 0.3
-"""Of one step, rad or m."""
+"""Longest step, rad or m."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """Where a point of a body should be, and how the body should be turned.
+    """Place where a point of a body should be, and the rotation that the body should have.
 
     Args:
         body: its name.
@@ -67,7 +67,7 @@ def is_closed(model: Model, q: Array) -> bool:
 
 
 def settled(model: Model, q: Array, goals: Sequence[Goal] = (), held: Sequence[int] = (), weight: float = 1.0) -> Array:
-    """From q as near to the goals as closures and joint limits allow; freedoms in `held` (places in v) stay."""
+    """Configuration as near to the goals as closures and joint limits allow; freedoms in `held` (places in v) stay."""
     free = np.ones(model.nv, bool)
     free[list(held)] = False
     places = np.array(
@@ -153,7 +153,7 @@ def _damped(J: Array, e: Array, scale: float) -> Array:
 
 
 def _stuck(model: Model, q: Array, candidate: Array) -> Array:
-    """Which freedoms (nv) are at a limit and would go beyond; only joints with a number for each freedom have any."""
+    """Mask (nv) of freedoms at a limit that would go beyond; only joints with a number for each freedom have any."""
     found = np.zeros(model.nv, bool)
     for joint in model.independent:
         if joint.nq == joint.nv:

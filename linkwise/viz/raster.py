@@ -23,7 +23,7 @@ _TILE = 12
 
 @dataclass(frozen=True)
 class Camera:
-    """Where a picture is taken from.
+    """Viewpoint of a picture.
 
     Args:
         position: m.
@@ -52,7 +52,7 @@ class Camera:
 
     @classmethod
     def seeing(cls, low: ArrayLike, high: ArrayLike, width: int = 640, height: int = 480) -> Camera:
-        """From the side and a little above, with everything between two corners in view."""
+        """Camera at the side and a little above, with everything between two corners in view."""
         a, b = np.asarray(low, float), np.asarray(high, float)
         centre, size = (a + b) / 2, max(float(np.linalg.norm(b - a)), 1e-3)
         away = centre + 1.45 * size * np.array([0.72, -0.6, 0.35])
@@ -100,7 +100,7 @@ def _fill(solids: Sequence[Solid], camera: Camera, wide: int, high: int, depth: 
 
 
 def _on_screen(corners: Array, wide: int, high: int) -> Array:
-    """Which triangles may be seen."""
+    """Mask of the triangles that may be seen."""
     low, most = corners[:, :, :2].min(axis=1), corners[:, :, :2].max(axis=1)
     seen: Array = (most >= 0.0).all(axis=1) & (low[:, 0] < wide) & (low[:, 1] < high)
     return seen

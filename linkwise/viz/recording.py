@@ -118,7 +118,7 @@ def embedded(document: str, height: int = 420, title: str = "motion") -> str:
 
 
 def fewer(looks: Looks, most: int) -> Looks:
-    """The same with so many triangles at most, shared out by what each surface has now."""
+    """Looks with so many triangles at most, shared out by what each surface has now."""
     total = sum(len(solid.faces) for solids in (looks.base, *looks.bodies) for solid in solids)
     if total <= most:
         return looks

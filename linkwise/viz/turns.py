@@ -12,7 +12,7 @@ Array = NDArray[Any]
 
 
 def from_wxyz(quaternion: ArrayLike) -> Rotation:
-    """Of quaternions (..., 4)."""
+    """Rotations of quaternions (..., 4)."""
     return Rotation.from_quat(np.roll(np.asarray(quaternion, float), -1, axis=-1))
 
 

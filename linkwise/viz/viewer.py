@@ -27,7 +27,7 @@ Array = NDArray[Any]
 MOST_COMPILED = 60
 """Freedoms of a model whose inverse kinematics are one compiled program; it takes minutes to compile for a thousand."""
 MOST_SLIDERS = 100
-"""On a page: browsers are slow with more."""
+"""Most sliders on a page: browsers are slow with more."""
 
 
 def view(
@@ -232,7 +232,7 @@ class Viewer(Page):
         self.tree.update(self.moment)
 
     def _handle_size(self, index: int) -> float:
-        """Such that its arrows stick out of the body: what lies inside a surface cannot be taken hold of."""
+        """Size of a handle whose arrows stick out of the body: what lies inside a surface cannot be taken hold of."""
         size, reach = self.figure.looks.size, self.figure.looks.reach(index)
         return float(np.clip(1.2 * reach, 0.15 * size, 0.5 * size))
 
