@@ -48,7 +48,7 @@ __all__ = [
 
 
 class _Ensemble(ModuleType):
-    """This package is called like the function that it is about: `lw.ensemble` is both."""
+    """Package that is called like the function that it is about: `lw.ensemble` is both."""
 
     __call__ = staticmethod(ensemble)
     __signature__ = inspect.signature(ensemble)  # else the first argument would be taken for the package itself

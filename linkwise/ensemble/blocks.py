@@ -185,7 +185,7 @@ def _checked_rows(found: Any, n: int) -> dict[str, Array]:
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong and where, in a few lines."""
+    """Reason of a failure and its place in the code, in a few lines."""
     last = traceback.extract_tb(error.__traceback__)[-1:]
     place = "".join(f" ({frame.filename.rpartition('/')[2]}:{frame.lineno})" for frame in last)
     return f"{type(error).__name__}: {error}"[:1000] + place

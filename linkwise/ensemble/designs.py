@@ -1,4 +1,4 @@
-"""Where members lie in the unit cube: at random, in a Latin hypercube, on a Sobol sequence, in Saltelli's pattern.
+"""Designs, the members' points in the unit cube: random, Latin hypercube, Sobol sequence, Saltelli's pattern.
 
 A design has ``dimensions`` coordinates, one for each number that is drawn. Any range of members can be asked for alone,
 and is the same to the last bit each time, in whatever order ranges are asked for.
@@ -47,11 +47,11 @@ class Seeds:
         return np.random.default_rng(np.random.SeedSequence(self.entropy, spawn_key=place))
 
     def group(self, number: int) -> np.random.Generator:
-        """Those of so many members that are drawn together."""
+        """Random numbers of the members that are drawn together as group ``number``."""
         return self.stream(0, number)
 
     def member(self, number: int) -> np.random.Generator:
-        """Those of one member alone."""
+        """Random numbers of one member alone."""
         return self.stream(1, number)
 
 
@@ -63,7 +63,7 @@ class Design(ABC):
 
     @abstractmethod
     def points(self, start: int, stop: int) -> Array:
-        """Those of members start … stop - 1, (stop - start, dimensions)."""
+        """Points of members start … stop - 1, (stop - start, dimensions)."""
 
 
 class Random(Design):

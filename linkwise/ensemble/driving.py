@@ -1,4 +1,4 @@
-"""From a study to a full store: hand out what is missing, put away what comes back, lose nothing."""
+"""Driver of a study to a full store: tasks go out for what is missing, blocks come back, none is lost."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def drive(place: Place, tasks: Iterator[Task], store: AnyStore, template: Templa
 
 
 def _next_try(task: Task, deaths: Counter[tuple[int, int]]) -> list[Task]:
-    """The same task again; after some deaths its halves, which in the end finds the member that kills; then nothing."""
+    """Tasks to try next: the same; after some deaths its halves, which finds the member that kills; then none."""
     deaths[task.start, task.stop] += 1
     if deaths[task.start, task.stop] < _ATTEMPTS:
         return [task]
@@ -135,7 +135,7 @@ class Members:
         return (self.done - self._before) / max(1e-9, time.perf_counter() - self._start)
 
     def text(self) -> str:
-        """What the bar says."""
+        """Text of the bar."""
         lost = f", {self.lost} without a result" if self.lost else ""
         left = (
             f", {(self.total - self.done) / self.rate:.0f} s left" if self.rate > 0 and self.done < self.total else ""

@@ -1,4 +1,4 @@
-"""What a thing is, in one short word: a hash of its content that is the same in every process."""
+"""Fingerprint of a value: a short hash of its content that is the same in every process."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def _is_plain(value: Any, module: str) -> bool:
 
 
 def _attributes(value: Any) -> Any:
-    """What an object is made of: what it would put into a pickle, if it says so, else its attributes."""
+    """Parts of an object: those that it would put into a pickle, if it says so, else its attributes."""
     if type(value).__module__.startswith("scipy."):
         return _of_scipy(value)
     state = getattr(value, "__getstate__", None)

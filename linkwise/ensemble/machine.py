@@ -1,4 +1,4 @@
-"""Which machine and which versions made a result."""
+"""Machine and versions that made a result."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def this_gpu() -> str:
 
 @functools.cache
 def versions() -> dict[str, Any]:
-    """Of linkwise, by number and by content, and of what results depend on."""
+    """Versions of linkwise, by number and by content, and of the packages that results depend on."""
     from linkwise import __version__
     from linkwise.ensemble.fingerprint import code_fingerprint
 

@@ -82,7 +82,7 @@ class Measured:
 
 
 def measure_fields() -> tuple[str, ...]:
-    """What a measure in a file can say."""
+    """Names of the fields that a measure in a file may have."""
     return tuple(field.name for field in fields(Measured) if field.name != "model")
 
 

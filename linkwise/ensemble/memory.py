@@ -17,7 +17,7 @@ FORMAT = "linkwise ensemble 1"
 
 
 class Blocks:
-    """What stores of all kinds share: members in blocks of equal size, and arrays with roles."""
+    """Base of all stores: members in blocks of equal size, and arrays with roles."""
 
     manifest: dict[str, Any]
     members: int
@@ -25,7 +25,7 @@ class Blocks:
 
     @property
     def blocks(self) -> int:
-        """How many blocks the study has."""
+        """Number of blocks of the study."""
         return -(-self.members // self.size)
 
     def bounds(self, number: int) -> tuple[int, int]:

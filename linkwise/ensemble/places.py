@@ -1,4 +1,4 @@
-"""Where members run: in this process, in a pool of processes, on a Dask cluster. All take tasks and give blocks back.
+"""Workers that run members: this process, a pool of processes, a Dask cluster. All take tasks and give blocks back.
 
 A place that loses a process while it was at work says so; whoever drives it decides what to do (see
 :mod:`linkwise.ensemble.driving`).
@@ -77,7 +77,7 @@ class Here(Place):
 
 
 class Pool(Place):
-    """So many processes on this machine: for controls that run in Python, which threads cannot share.
+    """Several processes on this machine: for controls that run in Python, which threads cannot share.
 
     Where a process dies the executor gives up all of them, and it is not known which task was to blame: those that were
     under way are run again one by one.
@@ -298,5 +298,5 @@ def _unpacked(key: str, payload: bytes) -> Study:
 
 
 def run_remote(key: str, payload: bytes, task: Task) -> Block:
-    """In a worker process: the study is unpacked once, so that what was compiled for it stays."""
+    """Block of a task, run in a worker process, which unpacks a study once, so that what was compiled for it stays."""
     return run_task(_unpacked(key, payload), task)

@@ -25,7 +25,7 @@ from linkwise.model.model import Model
 
 
 class StoreWarning(UserWarning):
-    """Something in a store was damaged, and is made again."""
+    """Warning that something in a store was damaged, and is made again."""
 
 
 def ensemble(
@@ -182,7 +182,7 @@ def _goal(study: Study, store: Any, resume: bool, template: Template, size: int)
 
 
 def _check_same(old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-    """Only the very same study may go on in a store."""
+    """Check that only the very same study goes on in a store."""
     for key in ("members", "study", "seed", "versions"):
         if old[key] != new[key]:
             which = "the model" if key == "study" and old["model"]["hash"] != new["model"]["hash"] else f"the {key}"
@@ -195,7 +195,7 @@ def _check_same(old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
 
 
 def manifest_of(study: Study, size: int) -> dict[str, Any]:
-    """What made the results, for people and for checks."""
+    """Record of what made the results, for people and for checks."""
     return {
         "study": study.hash,
         "model": {"name": study.model.name, "hash": study.model_hash, "nq": study.model.nq, "nv": study.model.nv},

@@ -28,7 +28,7 @@ _LOST = 1e300  # the cost of a candidate without a result: worse than all others
 
 @dataclass
 class Found:
-    """What a search found.
+    """Result of a search.
 
     Attributes:
         x: the best candidate (d).
@@ -205,7 +205,7 @@ class _Random:
         return x
 
     def tell(self, x: Array, cost: Array) -> None:
-        """Nothing is learnt."""
+        """Learn nothing."""
 
 
 class _CMA:

@@ -1,4 +1,4 @@
-"""Where results go: a folder that survives whatever happens to those who write into it.
+"""Store of results: a folder that survives whatever happens to those who write into it.
 
 ::
 
@@ -128,7 +128,7 @@ class Store(Blocks):
         return sorted(found)
 
     def record(self, number: int) -> dict[str, Any]:
-        """What is known of a block that is finished: checksums, machine, seconds, members without a result."""
+        """Record of a block that is finished: checksums, machine, seconds, members without a result."""
         if number not in self._records:
             self._records[number] = self._read_record(number)
         return self._records[number]
@@ -241,7 +241,7 @@ AnyStore = Store | Memory
 
 
 def checksum(values: Array) -> str:
-    """Of an array's type, shape and numbers, bit for bit."""
+    """Checksum of an array's type, shape and numbers, bit for bit."""
     array = np.ascontiguousarray(values)
     return digest(f"{array.dtype.str} {array.shape}".encode(), array.tobytes())
 
@@ -284,7 +284,7 @@ def _told(what: str, where: Path, do: Callable[[], str] | None = None) -> Iterat
 
 
 def _sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """With a checksum of all the rest."""
+    """Manifest with a checksum of all the rest."""
     content = {key: value for key, value in manifest.items() if key != "checksum"}
     return {**content, "checksum": digest(json.dumps(content, sort_keys=True).encode())}
 
