@@ -17,7 +17,7 @@ _MODEL = {
         "zsh": f"_linkwise_model_or_file() {{ compadd {_MODELS}; _files }}",
     },
 }
-"""By hand, for shtab knows files only: the names of built-in models, and files."""
+"""Completion written by hand, for shtab knows files only: the names of built-in models, and files."""
 
 
 def script(shell: str) -> str:

@@ -15,7 +15,7 @@ _MOST_NUMBERS = 12
 
 
 def tables(model: Model) -> Iterator[str]:
-    """What there is, a table for each."""
+    """Tables of the equipment, one for each sort."""
     if model.actuators:
         rows = [
             [each.name, _along(each.transmission), _affine(each), _range(each.control_range), _range(each.force_range)]
@@ -38,7 +38,7 @@ def tables(model: Model) -> Iterator[str]:
 
 
 def facts(model: Model) -> dict[str, Any]:
-    """The same as data."""
+    """Equipment as data."""
     return {
         "actuators": [
             {

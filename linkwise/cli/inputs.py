@@ -1,4 +1,4 @@
-"""What users type, as models and arrays; and what is wrong with it, if something is."""
+"""Models and arrays from the words that users type, and errors where something is wrong with those."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def load_model(options: Namespace) -> Model:
 
 
 def load_options(options: Namespace) -> dict[str, Any]:
-    """How the options say that a file is to be read: arguments of :func:`linkwise.load`."""
+    """Arguments of :func:`linkwise.load` that the options give."""
     gravity = getattr(options, "gravity", None)
     return {
         "floating": options.floating,
@@ -57,7 +57,7 @@ def load_options(options: Namespace) -> dict[str, Any]:
 
 
 def _arguments(options: Namespace) -> dict[str, str] | None:
-    """Those of a xacro file; None where none were given, so that it is not run."""
+    """Arguments of a xacro file; None where none were given, so that it is not run."""
     texts = getattr(options, "arg", [])
     found: dict[str, str] = {}
     for text in texts:
@@ -90,7 +90,7 @@ def _number(text: str, what: str) -> float:
 
 
 def numbers(text: str, size: int, what: str) -> Array:
-    """So many numbers with commas between them."""
+    """Numbers, so many, from a text with commas between them."""
     values = np.array([_number(part, what) for part in text.split(",")])
     if values.size != size:
         raise InputError(f"{what} has the wrong length", got=f"{values.size} numbers", allowed=f"{size}, with commas")

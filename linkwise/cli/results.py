@@ -1,4 +1,4 @@
-"""What `inverse` and `simulate` do with their results: files, drawings, JSON, a summary."""
+"""Results of `inverse` and `simulate`: files, drawings, JSON, a summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From arguments to an exit status: parse, run the command, and say in one line what went wrong."""
+"""Run of a command line, from arguments to an exit status: parse, run the command, say in a line what went wrong."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ def print_json(value: Any) -> None:
 
 
 def plain(value: Any) -> Any:
-    """The same in lists, dicts, numbers and strings."""
+    """Value in lists, dicts, numbers and strings."""
     if isinstance(value, dict):
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, np.ndarray):

@@ -80,7 +80,7 @@ def _beside(model: Model) -> str:
 
 
 def _welded(model: Model) -> str:
-    """What is fixed to the world, with masses: it has no line of its own."""
+    """Bodies fixed to the world, with masses: they have no line of their own."""
     parts = [f"{part.name} {number(part.mass)} kg" if part.mass else part.name for part in model.base_parts]
     shown = ", ".join(parts[:_MOST_PARTS]) + (" …" if len(parts) > _MOST_PARTS else "")
     return f" + {shown}" if parts else ""
@@ -158,7 +158,7 @@ def _range(part: slice) -> str:
 
 
 def _notes(model: Model) -> list[str]:
-    """What is allowed but seldom meant."""
+    """Notes on what is allowed but seldom meant."""
     notes = []
     fixed = _fixed_mass(model)
     if fixed and not any(isinstance(joint.type, Free) for joint in model.joints):
