@@ -65,7 +65,7 @@ def body_of(
 
 
 def _with_mass_matrix(integrals: ModalIntegrals, structure: Structure, root: Place, shapes: Array) -> ModalIntegrals:
-    """What the mass matrix itself says replaces what lumped masses say: the integrals without η."""
+    """Integrals of which those without η come from the mass matrix itself instead of lumped masses."""
     rigid = structure.rigid(root.position)
     inertia = rigid.T @ (structure.M @ rigid)
     coupling = rigid.T @ (structure.M @ shapes)

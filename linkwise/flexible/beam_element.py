@@ -29,7 +29,7 @@ WEIGHTS: Array = _weights / 2.0
 
 @dataclass(frozen=True)
 class ElementFields:
-    """What the 14 dofs do at the quadrature points, in element axes."""
+    """Fields of the 14 dofs at the quadrature points, in element axes."""
 
     displacement: Array
     """(points, 3, 14)"""

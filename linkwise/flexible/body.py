@@ -20,7 +20,7 @@ from linkwise.flexible.structure import NodeKey
 __all__ = ["FlexibleBody", "FlexibleNode"]
 
 _CAREFREE_SPIN = 0.1
-"""Of the lowest frequency: up to this spin the missing stiffening changes that frequency by less than 1 %."""
+"""Share of the lowest frequency: up to this spin the missing stiffening changes that frequency by less than 1 %."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class FlexibleNode(Frozen):
 
     @property
     def key(self) -> NodeKey:
-        """Its name, or its number where it has none."""
+        """Name of the node, or its number where it has none."""
         return self.number if self.name is None else self.name
 
 
@@ -73,7 +73,7 @@ class FlexibleBody(Frozen):
     stiffening: bool
     """Whether Q is known. Without it a body that spins fast grows softer instead of stiffer."""
     reduction: Reduction | None = None
-    """What the reduction kept and dropped; None for a body that was read as it is."""
+    """Account of the reduction; None for a body that was read as it is."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -122,17 +122,17 @@ class FlexibleBody(Frozen):
 
     @property
     def frequencies(self) -> Array:
-        """Of the modes, Hz, ascending: with the root free for free modes, with the root held for all others."""
+        """Frequencies of the modes, Hz, ascending: with the root free for free modes, held for all others."""
         return self.free_frequencies if self.boundary == "free" else self.held_frequencies
 
     @property
     def held_frequencies(self) -> Array:
-        """With the root held, Hz."""
+        """Frequencies with the root held, Hz."""
         return _frequencies(self.stiffness, self.integrals.Me)
 
     @property
     def free_frequencies(self) -> Array:
-        """With the root free to move, Hz: the elastic ones, without the six zeros."""
+        """Frequencies with the root free to move, Hz: the elastic ones, without the six zeros."""
         M = self.integrals.mass_matrix(np.zeros(self.modes))
         m = self.modes
         follow = M[:m, m:] @ np.linalg.lstsq(M[m:, m:], M[m:, :m], rcond=1e-13)[0]
@@ -144,7 +144,7 @@ class FlexibleBody(Frozen):
         return float(0.5 * x @ self.integrals.mass_matrix(np.asarray(eta, dtype=float)) @ x)
 
     def in_spinning_modes(self, rate: Sequence[float], modes: int) -> FlexibleBody:
-        """The same body in the `modes` lowest modes that it has when it spins steadily.
+        """Body in the `modes` lowest modes that it has when it spins steadily.
 
         A fast spin bends modes away from those at rest. Take a body with many modes at rest, and from it the few that
         it has at about the spin that it will have: these serve for slower spins and for rest as well.
@@ -302,7 +302,7 @@ class FlexibleBody(Frozen):
         shapes: Any = None,
         **choice: Unpack[ModeChoice],
     ) -> FlexibleBody:
-        """From free mass and stiffness matrices of any finite-element program, dense or sparse.
+        """Body from free mass and stiffness matrices of any finite-element program, dense or sparse.
 
         Args:
             nodes: positions (n, 3), numbered from 0; or name or number -> position.
@@ -336,7 +336,7 @@ class FlexibleBody(Frozen):
         nodes: Mapping[str, Any] | None = None,
         **choice: Unpack[ModeChoice],
     ) -> FlexibleBody:
-        """From a mesh of tetrahedra or hexahedra and a material, with quadratic elements.
+        """Body from a mesh of tetrahedra or hexahedra and a material, with quadratic elements.
 
         Args:
             mesh: a `skfem` mesh (`MeshTet`, `MeshHex`, …), or the path of a mesh file that `skfem` can load.
@@ -356,7 +356,7 @@ class FlexibleBody(Frozen):
 
     @classmethod
     def from_npz(cls, path: str | os.PathLike[str], **arguments: Any) -> FlexibleBody:
-        """From an ``.npz`` file: a body written by `save`, or matrices.
+        """Body from an ``.npz`` file: a body written by `save`, or matrices.
 
         Matrices are the arrays ``M`` and ``K`` (N×N), or their sparse parts ``M_data``, ``M_indices``, ``M_indptr``
         (CSR) and likewise for K, with ``nodes`` (n, 3), and where they are needed ``numbers`` (n,), ``dofs`` (N, 2)
@@ -379,7 +379,7 @@ class FlexibleBody(Frozen):
         keep: Any = (),
         **choice: Unpack[ModeChoice],
     ) -> FlexibleBody:
-        """From Nastran: DMIG cards in bulk data, or an OP4 file (text or binary, dense or sparse) beside bulk data.
+        """Body from Nastran: DMIG cards in bulk data, or an OP4 file (text or binary, dense or sparse) beside it.
 
         Args:
             path: bulk data with GRID and DMIG cards (``.bdf``, ``.dat``, ``.pch``), or an ``.op4`` file (needs the
@@ -408,7 +408,7 @@ class FlexibleBody(Frozen):
         keep: Any = (),
         **choice: Unpack[ModeChoice],
     ) -> FlexibleBody:
-        """From the matrices that Abaqus writes with ``*MATRIX OUTPUT`` (format MATRIX INPUT, ``.mtx``).
+        """Body from the matrices that Abaqus writes with ``*MATRIX OUTPUT`` (format MATRIX INPUT, ``.mtx``).
 
         Args:
             mass: ``job_MASS1.mtx``.

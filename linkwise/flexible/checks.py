@@ -1,4 +1,4 @@
-"""Is what was read a free elastic body? Each check says where it failed."""
+"""Checks that matrices are those of a free elastic body. Each says where it failed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from linkwise.flexible.structure import COMPONENTS, NodeKey, Structure
 __all__ = ["StructureCheck", "check", "check_structure", "suspect_units"]
 
 _SYMMETRY = 1e-6
-"""Of the diagonal: what files with seven digits leave."""
+"""Asymmetry allowed, of the diagonal: what files with seven digits leave."""
 _RIGID = 1e-6
 """Elastic energy of a rigid motion beside that of its parts."""
 _FASTEST_SOUND = 2e4
@@ -34,7 +34,7 @@ _THINNEST = 1e-3
 
 @dataclass(frozen=True)
 class StructureCheck:
-    """What a model is like, found on the way.
+    """Findings about a structure.
 
     Args:
         mass: kg.
@@ -73,7 +73,7 @@ class StructureCheck:
 
 
 def check(nodes: Any, M: Any, K: Any, dofs: Sequence[tuple[NodeKey, int]] | None = None) -> StructureCheck:
-    """Is this a free elastic body, and what is it like? Arguments as in `FlexibleBody.from_arrays`.
+    """Properties of a free elastic body, or an error if it is none. Arguments as in `FlexibleBody.from_arrays`.
 
     Raises `ModelError` that says what is wrong and where: matrices that are not symmetric or not definite, loose parts,
     supports that were left in, mechanisms, dofs without a node.

@@ -140,7 +140,7 @@ class FrameStructure(Structure):
         return _with_sections(x, G, Q, weight, turn, self._offsets(mu))
 
     def kinds(self, shapes: Array) -> list[str]:
-        """Of the modes of a beam along x: "axial", "y", "z" (the deflection) or "twist"."""
+        """Kinds of the modes of a beam along x: "axial", "y", "z" (the deflection) or "twist"."""
         nodal = shapes[: 6 * len(self.positions)].reshape(-1, 6, shapes.shape[1])
         size = np.abs(nodal).max(axis=0)
         # Each kind in its own measure: displacement, or rotation times a length that makes it comparable.
@@ -152,7 +152,7 @@ class FrameStructure(Structure):
         return slopes
 
     def _between_nodes(self, shapes: Array) -> Array:
-        """How the foreshortening inside an element departs from the straight line between its nodes."""
+        """Departure of the foreshortening inside an element from the straight line between its nodes."""
         m = shapes.shape[1]
         i, j = pairs(m)
         slope = self._element_slopes(shapes)

@@ -1,4 +1,4 @@
-"""From a finite-element model to a few modes: basis, orthonormal coordinates, and an account of what was left out."""
+"""Reduction of a finite-element model to a few modes: basis, orthonormal coordinates, account of the rest."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _WATCHED = 8
 
 @dataclass(frozen=True)
 class ByKind:
-    """How many modes of each kind: y, z, axial, twist."""
+    """Number of modes of each kind: y, z, axial, twist."""
 
     counts: Mapping[str, int]
     kinds: Callable[[Array], Sequence[str]]
@@ -42,7 +42,7 @@ class ByKind:
 
 @dataclass(frozen=True)
 class Reduction:
-    """What a reduction kept, what it dropped, and the error that this leaves.
+    """Account of a reduction: modes kept, modes dropped, and the error that this leaves.
 
     Args:
         boundary: the kind of modes.

@@ -14,7 +14,7 @@ __all__ = ["Section", "pair"]
 
 @dataclass(frozen=True)
 class Section:
-    """What a beam's cross-section resists and weighs, about its own axes: x along the beam, y and z across.
+    """Cross-section of a beam, its stiffness and mass about its own axes: x along the beam, y and z across.
 
     Args:
         EA: stiffness against stretching, N.

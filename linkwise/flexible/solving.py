@@ -71,7 +71,7 @@ class Factor:
 
     @property
     def negative(self) -> int:
-        """How many eigenvalues are negative."""
+        """Number of negative eigenvalues."""
         return int((self._pivots < 0).sum())
 
     def solve(self, right: Array) -> Array:
@@ -201,6 +201,6 @@ def _dense(K: Array, M: Array, count: int) -> tuple[Array, Array]:
 
 
 def _signed(shapes: Array) -> Array:
-    """Each shape with its largest component positive, so that results do not depend on the solver's mood."""
+    """Shapes, each with its largest component positive, so that results do not depend on the solver's mood."""
     largest = np.abs(shapes).argmax(axis=0)
     return shapes * np.where(shapes[largest, np.arange(shapes.shape[1])] < 0, -1.0, 1.0)

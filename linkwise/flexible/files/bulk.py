@@ -39,7 +39,7 @@ class _Card:
     line: int
     name: str
     fields: list[str]
-    """After the name, continuation lines joined, each to its full number of fields."""
+    """Fields after the name, continuation lines joined, each to its full number of fields."""
 
 
 def read_bulk(path: str | os.PathLike[str], content: bytes | None = None) -> BulkData:

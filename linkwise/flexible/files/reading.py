@@ -23,7 +23,7 @@ LARGEST_MATRIX = 3_000_000
 
 @dataclass(frozen=True)
 class MatrixModel:
-    """What a file of matrices holds: positions by node, M and K, and what their rows are."""
+    """Content of a file of matrices: positions by node, M and K, and what their rows are."""
 
     nodes: Any
     M: Any
