@@ -7,13 +7,13 @@ A target is a folder beside this file with a module ``target.py``, whose ``TARGE
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import pkgutil
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -42,9 +42,9 @@ class Target(ABC):
 
     name: ClassVar[str]
     suffix: ClassVar[str]
-    """How the names of its files end."""
+    """Ending of the names of its files."""
     summary: ClassVar[str]
-    """What it is for, in a few words, for the command line's help."""
+    """Purpose, in a few words, for the command line's help."""
     loops: ClassVar[bool] = False
     """Whether it also writes programs with loops: over the links, over time."""
     joins_far: ClassVar[bool] = False
@@ -153,7 +153,7 @@ def real(dtype: Any) -> np.dtype[Any]:
     return kind
 
 
-@cache
+@functools.cache
 def _known() -> dict[str, Target]:
     import linkwise.targets as home
 

@@ -1,4 +1,4 @@
-"""Where the arrays of a run live, and its routines with them: the processor's memory, or a device's."""
+"""Homes of the arrays of a run, and of its routines: the processor's memory, or a device's."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Runner(Protocol):
 
 
 class Home(ABC):
-    """What a run asks of the place where its arrays are.
+    """Place where the arrays of a run are, and all that the run asks of it.
 
     Arrays *here* are of the library :attr:`xp`; those on the host are NumPy's. Rows of a routine may be either: a
     runner takes what lies on the host over, and brings it back if it is stored.
@@ -51,7 +51,7 @@ class Home(ABC):
 
     @abstractmethod
     def seconds(self, operations: int, count: int) -> float:
-        """About how long so many operations on each of so many states take."""
+        """Seconds, about, that so many operations on each of so many states take."""
 
     def brought(self, array: Any) -> Any:
         """An array of the host, here."""
@@ -78,5 +78,5 @@ class Home(ABC):
         return isinstance(array, np.ndarray)
 
     def entered(self) -> AbstractContextManager[Any]:
-        """For the time of a run."""
+        """Context for the time of a run."""
         return nullcontext()

@@ -35,7 +35,7 @@ class HostedProgram:
         count: int,
         threads: int = 1,
     ) -> None:
-        """As :meth:`linkwise.targets.llvm.program_kernel.ProgramKernel.run`."""
+        """Run on the host; arguments as :meth:`linkwise.targets.llvm.program_kernel.ProgramKernel.run`."""
 
         def evaluate(code: Block | Program, inputs: Sequence[Array], outputs: Sequence[Array], count: int) -> None:
             self._kernel(code, count).evaluate(inputs, outputs, count, threads)

@@ -21,7 +21,7 @@ class Processor(Home):
     xp = np
 
     def __reduce__(self) -> str:
-        """There is one."""
+        """Name of the only one."""
         return "PROCESSOR"
 
     def runner(self, routine: Program, dtype: np.dtype[Any], few: bool) -> Runner:
@@ -39,7 +39,7 @@ class Processor(Home):
         return recycled.empty(shape, np.dtype(dtype))
 
     def seconds(self, operations: int, count: int) -> float:
-        """By one core."""
+        """Seconds by one core."""
         return 2e-9 + operations * count * 4e-10
 
 
@@ -47,6 +47,6 @@ PROCESSOR = Processor()
 
 
 def home_of(arrays: Sequence[Any]) -> Home:
-    """Where these arrays live: where the first that is not on the host does."""
+    """Home of these arrays: that of the first that is not on the host."""
     place = targets.place_of(arrays)
     return PROCESSOR if place is None else place.home(arrays)

@@ -86,7 +86,7 @@ _store = _Store()
 
 
 def _forget() -> None:
-    """After a fork the lock may be held by a thread that is not there."""
+    """Forget the lock: after a fork a thread may hold it that is not there."""
     global _store
     _store = _Store()
 

@@ -98,7 +98,7 @@ class _Task:
 
 
 def _forget() -> None:
-    """After a fork the child has none of its parent's threads."""
+    """Forget the threads: after a fork the child has none of its parent's."""
     global _lock, _tasks, _workers
     _lock, _tasks, _workers = threading.Lock(), queue.SimpleQueue(), 0
 

@@ -102,7 +102,7 @@ def closing(name: str, what: str) -> list[str]:
 
 
 def _results(program: Block | Program, given: Sequence[Sequence[Sequence[float]]]) -> list[list[list[float]]]:
-    """For each state, by the definition of the program, one flat list for each output."""
+    """Results of each state by the definition of the program, one flat list for each output."""
     count = len(given)
     inputs = [
         np.array([state[k] for state in given], float).reshape(count, array.size)

@@ -23,7 +23,7 @@ class HasProgram(Protocol):
     """A compiled function, seen from here."""
 
     def program_for(self, target: Target) -> Block | Program:
-        """What a target writes."""
+        """Program that a target writes."""
         ...
 
 

@@ -56,12 +56,12 @@ def identifiers(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
 
 
 def function_name(program: Block | Program) -> str:
-    """What the function of a program is called."""
+    """Name of the function of a program."""
     return identifier(program.name)
 
 
 def array_names(program: Block | Program, function: str | None = None) -> tuple[list[str], list[str]]:
-    """What the input and output parameters of a function are called."""
+    """Names of the input and output parameters of a function."""
     taken = function_name(program) if function is None else function
     names = identifiers([a.name for a in (*program.inputs, *program.outputs)], [taken])
     return names[: len(program.inputs)], names[len(program.inputs) :]

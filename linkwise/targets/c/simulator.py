@@ -54,11 +54,11 @@ class Simulator:
 
     @property
     def members(self) -> list[Buffer]:
-        """What the struct has for others to look at."""
+        """Members of the struct for others to look at."""
         return [buffer for buffer in self.program.buffers if buffer.load and buffer.label != self.argument]
 
     def expected(self, bits: int) -> list[tuple[dict[str, list[float]], int]]:
-        """What it keeps after each call of the test, and the status, by the definition of the program."""
+        """Numbers kept after each call of the test, and the status, by the definition of the program."""
         known = {b.name: [[rounded(float(x), bits) for x in self.start[b.label]]] for b in self.members}
         rows = {name: np.array(values, float) for name, values in known.items()}
         status, argument = np.zeros((1, 1)), np.zeros((1, 1))

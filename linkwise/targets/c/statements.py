@@ -179,7 +179,7 @@ class ProgramWriter:
         return "short" if abs(self.program.rows).max(initial=0) < 2**15 else "int"
 
     def _openings(self) -> Iterator[str]:
-        """Before the first statement: inputs that change are copied, and initial numbers are set."""
+        """Lines before the first statement: inputs that change are copied, and initial numbers are set."""
         for name, given in self.given.items():
             self._used.add(given)
             yield from self._copied(given, self.names[name], self.program.sizes[name])
@@ -332,7 +332,7 @@ class ProgramWriter:
         return self._functions[key][0]
 
     def _rest(self, code: Block | Program) -> list[str]:
-        """What a called program is given besides its arrays: the workspace behind that of this one."""
+        """Arguments of a called program besides its arrays: the workspace behind that of this one."""
         if isinstance(code, Block):
             return []
         self._used.add(WORKSPACE)

@@ -21,7 +21,7 @@ from linkwise.targets.cuda.ops import KEEP, KEEP_TRUTH, TABLE
 from linkwise.trace.block import Block
 
 Place = tuple[str, str]
-"""Where a number is: which memory of PTX, and the address there; or "C++", and an expression."""
+"""Address of a number: the memory of PTX and the address there; or "C++", and an expression."""
 
 _BLOCK = 1000  # lines of a statement: compilers have limits
 
@@ -103,7 +103,7 @@ class Assembly:
         return kind + struct.pack(form, rounded(value, self.bits)).hex()
 
     def _close(self) -> None:
-        """What was collected becomes one statement."""
+        """Join the collected lines to one statement."""
         if self._block:
             self.lines.append("asm volatile(")
             self.lines += [f'    "{line}\\n"' for line in self._block]
@@ -137,7 +137,7 @@ class Assembly:
         return f"n{place}"
 
     def _constant(self, value: float, place: int) -> str:
-        """In the instruction, if it has room for it."""
+        """Operand of a constant: in the instruction, if it has room for it."""
         at = self.constants.places.get(abs(value))
         if at is None:
             return self._number(value)

@@ -28,7 +28,7 @@ def planned_body(program: Block, limit: int = _UNLIMITED) -> tuple[list[int], Pl
 
 @dataclass(frozen=True)
 class Constants:
-    """How constants are written: in the instruction, or (64 bits do not fit there) as elements of a table."""
+    """Constants as they are written: in the instruction, or (64 bits do not fit there) as elements of a table."""
 
     bits: int
     places: Mapping[float, int]
@@ -44,7 +44,7 @@ class Constants:
         return cls(bits, {value: k for k, value in enumerate(table[:_MOST])})
 
     def table(self) -> list[str]:
-        """Its definition."""
+        """Definition of the table."""
         if not self.places:
             return []
         rows = ",\n    ".join(literal(value, self.bits) for value in self.places)

@@ -64,7 +64,7 @@ class Device(Home):
             ) from error
 
     def seconds(self, operations: int, count: int) -> float:
-        """Not less than one thread takes."""
+        """Seconds, not less than one thread takes."""
         return operations * max(_ALONE, count * _TOGETHER)
 
     def brought(self, array: Any) -> Any:
@@ -87,7 +87,7 @@ class Device(Home):
         return self.xp.asarray(index) if isinstance(index, np.ndarray) else index
 
     def handed(self, array: Any) -> Any:
-        """Without a copy, but for libraries whose arrays have no gaps."""
+        """Array of the caller's library, without a copy, but for libraries whose arrays have no gaps."""
         return self.library.handed(array)
 
     def owns(self, array: Any) -> bool:
@@ -96,6 +96,6 @@ class Device(Home):
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """On the device, and on the stream the caller works on."""
+        """Context on the device, and on the stream the caller works on."""
         with self.xp.cuda.Device(self.number), self.library.stream(self.number):
             yield

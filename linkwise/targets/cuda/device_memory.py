@@ -154,7 +154,7 @@ class DeviceKernel(ProgramKernel):
             yield f"    own[(long long)table[{places} + k] * LW_LANES] = numbers[{values} + k];"
 
     def at(self, place: Place, scope: Scope) -> At:
-        """By a record, or by the head of the table."""
+        """Numbers of a place, found by a record or by the head of the table."""
         name, program = buffer_of(place), scope.program
         if isinstance(place, Stretch) and scope.loop is not None:  # a record's places are from the memory's beginning
             return self._stretch(place, scope.row, scope.loop.number(place), scope)
@@ -170,7 +170,7 @@ class DeviceKernel(ProgramKernel):
         return begin.of(started) if started else begin
 
     def _base(self, name: str, scope: Scope) -> str:
-        """What the numbers of a buffer are counted from."""
+        """Origin from which the numbers of a buffer are counted."""
         if name == PARAMETERS:
             return "numbers"
         alias = self.alias(name, scope)
@@ -184,7 +184,7 @@ class DeviceKernel(ProgramKernel):
         return start.of(f"(long long){row}[{number}]")
 
     def size(self, name: str, scope: Scope | None = None) -> str:
-        """In the head of the table, where it is data."""
+        """Number of values of a buffer: in the head of the table, where it is data."""
         program = scope.program if scope else self.program
         is_data = any(buffer.name == name and buffer.open for buffer in program.buffers)
         return self._head((id(program), name)) if is_data else str(program.sizes[name])
@@ -194,7 +194,7 @@ class DeviceKernel(ProgramKernel):
         return f"__any_sync(LW_MASK, {flag} != (REAL)0)"
 
     def column(self, number: int, scope: Scope) -> str:
-        """In the record."""
+        """Number in a column of the record."""
         assert scope.loop is not None
         return f"{scope.row}[{scope.loop.columns.index(number)}]"
 
@@ -231,7 +231,7 @@ class DeviceKernel(ProgramKernel):
 
     # Loops over rows.
     def over_rows(self, loop: For, scope: Scope) -> Iterator[str]:
-        """In the order of the records."""
+        """Lines of a loop over rows, in the order of the records."""
         plan = self.plans[id(scope.program)].loops[id(loop)]
         count, records, constants = (self._head((id(scope.program), f"loop {id(loop)}"), k) for k in range(3))
         if isinstance(plan, LinkLoop):
@@ -296,7 +296,7 @@ class DeviceKernel(ProgramKernel):
         yield "__syncwarp(LW_MASK);"
 
     def _of_link(self, loop: LinkLoop, place: Place, scope: Scope, row: str = "row") -> str:
-        """Where a stretch begins."""
+        """Beginning of a stretch."""
         assert isinstance(place, Stretch)
         return self._stretch(place, row, loop.number(place), scope).pointer
 
@@ -317,7 +317,7 @@ class DeviceKernel(ProgramKernel):
         yield "lw_sent();"
 
     def _of_kind(self, loop: LinkLoop, kind: int, scope: Scope) -> Iterator[str]:
-        """What is done for a link: late numbers are read, then everything is computed and stored."""
+        """Lines for one link: late numbers are read, then everything is computed and stored."""
         call = loop.calls[kind]
         assert isinstance(call.code, Block)
         early = loop.early[kind][: self.most_early]

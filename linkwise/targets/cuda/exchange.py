@@ -203,7 +203,7 @@ class DeviceBatch:
         return len(self.shape) == 1 and fortran and whole and any(not v.flags.c_contiguous for v in batched)
 
     def results(self, specs: Sequence[ArraySpec], out: Any, by_columns: bool) -> list[Result]:
-        """For each output an array to fill: the caller's, or a new one of the caller's library."""
+        """Arrays to fill, one for each output: the caller's, or a new one of the caller's library."""
         given = [None] * len(specs) if out is None else list(out) if isinstance(out, tuple) else [out]
         if len(given) != len(specs):
             raise InputError(

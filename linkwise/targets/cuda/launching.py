@@ -1,4 +1,4 @@
-"""What a call on a GPU ends in: blocks and programs in one precision, compiled when first needed and launched."""
+"""Launches on a GPU, the end of every call there: blocks and programs in one precision, compiled when first needed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Launched(ABC, Generic[Code]):
     """
 
     rollout: Rollout | None = None
-    """What happens between steps, if there are many."""
+    """Feedback between steps, if there are many."""
     takes_addresses: ClassVar[bool] = True
     """Whether arrays may be given by their addresses alone."""
 
@@ -152,7 +152,7 @@ class DividedBlock(Launched[Block]):
 
     @cached_property
     def division(self) -> Parts:
-        """What each kernel computes."""
+        """Kernels, each with its share of the program."""
         return split(self.program, LONGEST[self.dtype.itemsize * 8])
 
     def kernels(self, kinds: tuple[Kind, ...], available: int) -> list[Kernel]:
@@ -253,7 +253,7 @@ class DeviceProgram(Launched[Program]):
         ready.launcher((blocks,), (kernel.threads,), (*own, np.int64(count)), shared_mem=kernel.shared_bytes)
 
     def ready(self) -> _Ready:
-        """What a launch needs on the current device."""
+        """Parts of a launch on the current device."""
         cp = cupy()
         device = cp.cuda.Device()
         known = self._ready.get(device.id)

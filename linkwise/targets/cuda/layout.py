@@ -1,4 +1,4 @@
-"""Where the arrays of a kernel lie, how a thread reaches its state's numbers, and the lines that move rows.
+"""Layout of the arrays of a kernel, the way of a thread to its state's numbers, and the lines that move rows.
 
 A batch is row-major, ``(count, size)``: neighbouring threads want numbers ``size`` apart, which would fetch
 every piece of memory many times. So the rows of a tile are staged in shared memory. What is too large for that,
@@ -25,7 +25,7 @@ WIDE = 64
 """Numbers of an array for each state, above which it is not held in shared memory as a whole, if it can be helped."""
 
 Kind = Literal["rows", "columns", "one"]
-"""How an array comes: (count, size), (size, count), or one row for all states."""
+"""Order of an array in memory: (count, size), (size, count), or one row for all states."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def lay_out(
 
 
 def pointers(place: Place, qualifiers: str, is_input: bool) -> Iterator[str]:
-    """Where this thread finds an array's numbers: in the tile, or in the array itself."""
+    """Pointers of this thread to an array's numbers: in the tile, or in the array itself."""
     if place.staged:
         yield f"REAL *const {place.tile} = tile + LW_LANES * {place.offset};"
         yield f"{qualifiers}REAL *const {place.row} = {place.tile} + lane * {place.pitch};"

@@ -31,11 +31,11 @@ class Library:
         return cupy().empty(shape, dtype)
 
     def last_axis_first(self, array: Any) -> Any:
-        """The same memory as an array with its last axis in front, or None where the library has no such arrays."""
+        """Array over the same memory with its last axis in front, or None where the library has no such arrays."""
         return cupy().moveaxis(array, -1, 0)
 
     def finished(self, array: Any) -> Any:
-        """What the caller gets for what ``empty`` made, once it is filled."""
+        """Array for the caller, of one that ``empty`` made, once it is filled."""
         return array
 
     def handed(self, array: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Which values wait in memory while registers run out, and which of these near, in shared memory.
+"""Plan of the values that wait in memory while registers run out, and of those among them in shared memory.
 
 A compiler that runs out of registers spills to local memory, which is device memory behind a cache: with some
 hundred threads and a kilobyte each, the cache overflows and the kernel waits for memory. The memory on the chip that
@@ -169,7 +169,7 @@ class _Life:
 
 
 def with_near_slots(plan: Plan, room: int) -> NearPlan:
-    """The same steps with slots numbered anew; there are ``room`` near ones, or more if inputs take more.
+    """Plan with slots numbered anew; there are ``room`` near ones, or more if inputs take more.
 
     Inputs keep their slots. What finds no near one and came from elsewhere is read there again.
     """
@@ -194,7 +194,7 @@ def with_near_slots(plan: Plan, room: int) -> NearPlan:
 
 
 def _lives(plan: Plan) -> tuple[list[tuple[_Life, int]], list[_Life]]:
-    """Those of inputs, with their slots, and all others in the order in which they begin."""
+    """Lives of inputs, with their slots, and all others in the order in which they begin."""
     begin: dict[int, int] = {}
     end: dict[int, int] = {}
     given: dict[int, int] = {}

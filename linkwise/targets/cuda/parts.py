@@ -123,7 +123,7 @@ class _Division:
 
 
 def _cuts(order: Sequence[Instruction], given: set[int], longest: int) -> list[tuple[int, int]]:
-    """Where parts begin and end: about equally long, and where few values are alive."""
+    """Ranges of the parts: about equally long, and cut where few values are alive."""
     if not order:
         return [(0, 0)]
     last = {value: k for k, each in enumerate(order) for value in each.reads}

@@ -47,7 +47,7 @@ class Kernel:
     states: int = 0  # of a block; one for each thread if not given
 
     def blocks(self, count: int) -> int:
-        """How many blocks of threads cover a batch."""
+        """Number of blocks of threads that cover a batch."""
         return -(-count // (self.states or self.threads))
 
 
@@ -107,7 +107,7 @@ def _device_functions() -> str:
 
 
 def opening(bits: int, lanes: int, warps: int = 1, *, wide_rows: bool = False) -> Iterator[str]:
-    """What every kernel's text begins with: how it is cut into threads, and what all kernels use."""
+    """Opening lines of every kernel: its division into threads, and what all kernels use."""
     yield f"#define REAL {'float' if bits == 32 else 'double'}"
     yield "#ifndef LW_LANES"
     yield f"#define LW_LANES {lanes}"
@@ -146,7 +146,7 @@ class _Writer:
         self.body = Body(program, self.plan, self.constants, self._slot, self._output, safe)
 
     def _fit(self, kinds: tuple[Kind, ...], shared_bytes: int) -> None:
-        """As many states to a tile as fit. With fewer than 32 some threads idle, but rows are read side by side."""
+        """Put as many states into a tile as fit. Below 32 some threads idle, but rows are read side by side."""
         size = self.bits // 8
         self.local_frame, self.size = False, 0
         self._lay_out(kinds, 1 << 30)

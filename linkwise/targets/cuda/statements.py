@@ -58,7 +58,7 @@ class Argument:
 
 
 def arguments_of(program: Program) -> list[Argument]:
-    """What a kernel is given, in this order; after them, what the kind of kernel asks for."""
+    """Arguments of a kernel, in this order; after them come those that the kind of kernel asks for."""
     found = []
     loaded, stored = [b for b in program.buffers if b.load], [b for b in program.buffers if b.store]
     for role, buffers in (("in", loaded), ("out", stored)):
@@ -73,7 +73,7 @@ def arguments_of(program: Program) -> list[Argument]:
 
 @dataclass(frozen=True)
 class At:
-    """Where the numbers of a place begin, and how far they are apart, as expressions."""
+    """Numbers of a place: their beginning and their distance, as expressions."""
 
     pointer: str
     apart: str = "1"
@@ -84,7 +84,7 @@ class At:
         return f"{there}[{number}]" if self.apart == "1" else f"{there}[{number} * {self.apart}]"
 
     def of(self, start: str) -> At:
-        """Those from a number on."""
+        """Numbers from a given one on."""
         return At(
             f"{self.pointer} + {start}" if self.apart == "1" else f"{self.pointer} + {start} * {self.apart}", self.apart
         )
@@ -92,7 +92,7 @@ class At:
 
 @dataclass(frozen=True)
 class Scope:
-    """What is around a statement: its program, and the names of the row and the pass of the nearest loops."""
+    """Surroundings of a statement: its program, and the names of the row and the pass of the nearest loops."""
 
     program: Program
     row: str = ""
@@ -105,7 +105,7 @@ class ProgramKernel(ABC):
     """The kernel of a program while it is written."""
 
     apart: ClassVar[str] = "1"
-    """From one number of a state to the next in the memory of its buffers."""
+    """Distance from one number of a state to the next in the memory of its buffers."""
     context: ClassVar[Mapping[str, str]] = {}
     """Names that the functions of called programs are given besides, and their types."""
 
@@ -133,11 +133,11 @@ class ProgramKernel(ABC):
 
     @abstractmethod
     def at(self, place: Place, scope: Scope) -> At:
-        """Where a place is."""
+        """Numbers of a place."""
 
     @abstractmethod
     def size(self, name: str, scope: Scope) -> str:
-        """How many numbers a buffer has."""
+        """Number of values of a buffer."""
 
     @abstractmethod
     def any(self, flag: str, scope: Scope) -> str:
@@ -156,7 +156,7 @@ class ProgramKernel(ABC):
         """The call of a block."""
 
     def parameters(self) -> list[str]:
-        """Those of the kernel that :func:`arguments_of` lists."""
+        """Parameters of the kernel that :func:`arguments_of` lists."""
         kinds = {"array": "REAL *"}
         return [f"{kinds.get(a.kind, 'const long long ')}{self.array(a)}" for a in arguments_of(self.program)]
 
@@ -169,7 +169,7 @@ class ProgramKernel(ABC):
         return self.array(Argument(kind, "given", name))
 
     def _own(self, name: str) -> str:
-        """Where this state's part of an array begins."""
+        """Beginning of this state's part of an array."""
         return f"{self._given('array', name)} + state * {self._given('apart', name)}"
 
     def statements(self, statements: Sequence[Statement], scope: Scope) -> Iterator[str]:
@@ -245,7 +245,7 @@ class ProgramKernel(ABC):
         yield from indented(self.statements(body, scope))
 
     def copy(self, source: At, target: At, size: str) -> Iterator[str]:
-        """So many numbers from one place to another."""
+        """Lines that copy so many numbers from one place to another."""
         if size != "0":
             yield f"lw_copy({source.pointer}, {source.apart}, {target.pointer}, {target.apart}, {size});"
 

@@ -70,7 +70,7 @@ class _Function:
     apart: int = 0
 
     def lines(self) -> Iterator[str]:
-        """Its definition."""
+        """Definition of the function."""
         names = [f"lw_in{k}" for k in range(len(self.block.inputs))]
         results = [f"lw_out{k}" for k in range(len(self.block.outputs))]
         restrict = "__restrict__ " if self.aligned else ""
@@ -216,7 +216,7 @@ class ThreadKernel(ProgramKernel):
         return At(f"{array} + state * {apart}", stride)
 
     def _tables(self, program: Program) -> Iterator[str]:
-        """What loops over rows and parameters say; C knows no empty arrays."""
+        """Tables of loops over rows, and of parameters; C knows no empty arrays."""
         rows, numbers = program.rows.reshape(-1), program.parameters
         loops = any(isinstance(s, For) and isinstance(s.over, str) for s in program.walk())
         read = any(buffer_of(p) == PARAMETERS for s in program.walk() if isinstance(s, Call) for p in s.inputs)
@@ -242,7 +242,7 @@ class ThreadKernel(ProgramKernel):
             yield f"{self.at(number.buffer, scope).element(number.offset)} = {value};"
 
     def at(self, place: Place, scope: Scope) -> At:
-        """In an array of the thread, or a table of the text."""
+        """Numbers of a place: in an array of the thread, or a table of the text."""
         name = buffer_of(place)
         alias = self.alias(name, scope)
         if name == PARAMETERS:
@@ -265,12 +265,12 @@ class ThreadKernel(ProgramKernel):
         return str(scope.program.sizes[name])
 
     def any(self, flag: str, scope: Scope) -> str:
-        """This thread's, or those of all warps that stay together."""
+        """Condition that this thread's flag is up, or those of all warps that stay together."""
         own = f"{flag} != (REAL)0"
         return f"__syncthreads_or(inside && {own})" if self.together and scope.program is self.program else own
 
     def column(self, number: int, scope: Scope) -> str:
-        """In the table of the text."""
+        """Number in a column of the table of the text."""
         return f"{scope.row}[{number}]"
 
     def over_rows(self, loop: For, scope: Scope) -> Iterator[str]:

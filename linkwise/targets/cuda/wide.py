@@ -53,7 +53,7 @@ def part_kernel(
 
 @cache
 def device_functions() -> str:
-    """What these kernels use, and the last one."""
+    """Device functions that these kernels use."""
     return Path(__file__).with_name("wide.cuh").read_text(encoding="utf-8")
 
 

@@ -204,7 +204,7 @@ class _PieceWriter:
         self.function.do(f"call void @{transcendental.function_name(group.entry)}({passed}, i64 {vectors})")
 
     def _in_a_row(self, values: list[int]) -> tuple[str, int]:
-        """Where the values lie one behind the other: in an input as they are, or else copied to the frame."""
+        """Address of the values one behind the other: in an input as they are, or else copied to the frame."""
         nodes = [self.nodes[value] for value in values]
         array, first = (nodes[0][1], nodes[0][2]) if nodes[0][0] == "input" else (-1, 0)
         whole_vectors = self.shape.lanes == self.body.vector.lanes

@@ -196,7 +196,7 @@ class Watch:
 
     @property
     def imports(self) -> dict[str, int]:
-        """What a checked module links to, with what every module does."""
+        """Addresses that a checked module links to, with those of every module."""
         own = {"lw_ranges": ctypes.addressof(self._ranges), "lw_fault": ctypes.addressof(self._fault)}
         return {**kernel.imports(), **own}
 

@@ -40,13 +40,13 @@ _MUTEX, _WORK, _LEFT = 128, 256, 384
 
 
 MEMBERS = 4
-"""Where on the board the number of threads is, in words."""
+"""Word of the board that holds the number of threads."""
 
 SHARES = 4  # for each thread
 
 
 class Job(ctypes.Structure):
-    """What there is to do: ``kernel`` on rows of arrays, in shares."""
+    """Work to share: ``kernel`` on rows of arrays."""
 
     _fields_ = (
         ("kernel", ctypes.c_void_p),
@@ -69,7 +69,7 @@ _PLACES = {name: (k, "ptr" if kind is ctypes.c_void_p else "i64") for k, (name, 
 
 
 def _at(*names: str) -> str:
-    """Where fields of a job lie: ``%name.at``."""
+    """Addresses of the fields of a job: ``%name.at``."""
     return "\n".join(f"  %{name}.at = getelementptr i64, ptr %job, i64 {_PLACES[name][0]}" for name in names)
 
 
@@ -334,7 +334,7 @@ class Crew:
 
     @property
     def jobs_posted(self) -> int:
-        """How many jobs others were asked to help with."""
+        """Number of jobs that others were asked to help with."""
         return ctypes.c_int64.from_address(self._at + 8).value
 
     def ensure(self, members: int) -> None:

@@ -1,4 +1,4 @@
-"""What a builtin function does, as LLVM text; :mod:`linkwise.targets.llvm.fastcall` says what for.
+"""Builtin functions as LLVM text; :mod:`linkwise.targets.llvm.fastcall` says what for.
 
 It leaves for ``slow``, the ordinary Python way, wherever something is not as it knows it.
 """
@@ -23,7 +23,7 @@ ENTRY = "linkwise_single"
 SLOW, CALLEE, KIND, SLOT = 0, 1, 2, 3
 
 Result = Literal["array", "tuple", "named tuple", "call"]
-"""What is returned: the array, a plain tuple, a named tuple of that, or what a callable makes of it."""
+"""Type of the result: the array, a plain tuple, a named tuple of that, or what a callable makes of it."""
 
 
 WORDS = {
@@ -38,7 +38,7 @@ WORDS = {
     "run": "ptr",  # the crew's function
     "board": "ptr",
 }
-"""What the emitted code finds in a slot: these for float64, and then the same for float32."""
+"""Words of a slot, read by the emitted code: these for float64, and then the same for float32."""
 
 
 def entry_module(program: Block, machine: Machine, result: Result, *, one_state: bool) -> str:
@@ -56,7 +56,7 @@ def entry_module(program: Block, machine: Machine, result: Result, *, one_state:
 
 
 def signature_of(program: Block) -> str:
-    """What a function that serves batches alone depends on."""
+    """Signature that a function for batches alone depends on."""
     return repr([[array.shape for array in arrays] for arrays in (program.inputs, program.outputs)])
 
 
@@ -88,7 +88,7 @@ class _Entry:
         self.f = Function(f"define ptr @{ENTRY}(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) #0")
 
     def write(self, frame_bytes: int | None) -> Function:
-        """With a frame for the body of one state, or, without one, for batches alone."""
+        """Function with a frame for the body of one state, or, without one, for batches alone."""
         f = self.f
         f.label("entry")
         # Places on the stack are taken here, once for all ways through.

@@ -63,7 +63,7 @@ class Shape:
 
     @property
     def mangled(self) -> str:
-        """How intrinsics name the type."""
+        """Name of the type in intrinsics."""
         return (f"v{self.lanes}" if self.lanes > 1 else "") + f"f{self.bits}"
 
     def _splat(self, element: str) -> str:
@@ -120,7 +120,7 @@ class Function:
         return self.emit(f"call {flags}{result} @{name}({passed})")
 
     def address(self, kind: str, base: str, index: str | int) -> str:
-        """Where the element ``index`` of an array lies."""
+        """Address of the element ``index`` of an array."""
         return self.emit(f"getelementptr {kind}, ptr {base}, i64 {index}")
 
     def load(self, kind: str, pointer: str, align: int) -> str:
@@ -299,11 +299,11 @@ class Value:
         return yes._new(picked, yes.kind)
 
     def as_integer(self) -> Value:
-        """The same bits, read as an integer."""
+        """Bits of the value, read as an integer."""
         return self._new(f"bitcast {self.shape.real} {self.name} to {self.shape.integer}", "integer")
 
     def as_real(self) -> Value:
-        """The same bits, read as a real number."""
+        """Bits of the value, read as a real number."""
         return self._new(f"bitcast {self.shape.integer} {self.name} to {self.shape.real}", "real")
 
     def convert(self) -> Value:

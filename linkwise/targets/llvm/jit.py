@@ -52,7 +52,7 @@ def compile_text(text: str, machine: Machine, *, in_order: bool = False, assembl
 
 
 class _Context:
-    """What a module is made in. It goes after the last module that holds it.
+    """Context that a module is made in. It goes after the last module that holds it.
 
     An interrupt may leave a module behind that nobody has closed, in the frames of its traceback or to the collector.
     """
@@ -116,7 +116,7 @@ _abandoned: list[Any] = []
 
 
 class _Closed:
-    """Something of LLVM's, closed when nobody holds this any more: the memory of a library, a context."""
+    """Object of LLVM's, closed when nobody holds this any more: the memory of a library, a context."""
 
     def __init__(self, thing: Any) -> None:
         self._thing = thing

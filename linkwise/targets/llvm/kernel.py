@@ -58,7 +58,7 @@ _LONGEST_NODES = 20_000_000_000
 
 
 def cache_key(what: Block | Program | str, kind: str, dtype: str, machine: machines.Machine) -> str:
-    """What an object in the cache was made from (a program, or its fingerprint), by what, and for which machine."""
+    """Key of an object in the cache: its source (a program, or its fingerprint), its maker, and its machine."""
     import llvmlite
 
     make = f"codegen {CODEGEN_VERSION}, llvmlite {llvmlite.__version__}"
@@ -100,7 +100,7 @@ class BatchKernel:
 
     @classmethod
     def build(cls, program: Block, dtype: DTypeLike = np.float64) -> BatchKernel:
-        """From the cache or compiled, for the machine this runs on; in debug runs one that checks every access."""
+        """Kernel for the machine this runs on, cached or compiled; in debug runs one that checks every access."""
         if checked.wanted():
             from linkwise.targets.llvm import bounds
 
@@ -158,7 +158,7 @@ class BatchKernel:
             split.run(work, count, threads, self._smallest_share, self.lanes, keeping=(inputs, outputs))
 
     def _share_out(self, crew: native.Crew, ins: Sequence[int], outs: Sequence[int], count: int, others: int) -> None:
-        """In stretches of some tenths of a second, so that an interrupt is seen between them."""
+        """Share out the states in stretches of some tenths of a second, so that an interrupt is seen between them."""
         nodes, arrays = len(self.program.nodes) + 1, len(ins) + len(outs)
         strides = (ctypes.c_int64 * arrays)(*self._in_strides, *self._out_strides)
         places = (ctypes.c_void_p * arrays)()

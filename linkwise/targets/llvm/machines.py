@@ -13,7 +13,7 @@ from linkwise.targets.llvm.lock import using_llvm
 
 @dataclass(frozen=True)
 class Machine:
-    """What the code generator must know of a processor."""
+    """Properties of a processor that the code generator must know."""
 
     triple: str
     cpu: str
@@ -28,7 +28,7 @@ class Machine:
 
     @property
     def identity(self) -> str:
-        """Everything that decides whether an object file runs here."""
+        """Properties that decide whether an object file runs here."""
         return f"{self.triple} {self.cpu} {self.features} {self.vector_bytes}"
 
 

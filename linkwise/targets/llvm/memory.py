@@ -1,4 +1,4 @@
-"""Where the numbers of a program lie, and the table of words that tells its compiled code.
+"""Memory of a program's numbers, and the table of words that describes it to the compiled code.
 
 Sizes of open buffers, rows and constants are data, so one compiled object serves every tree with the same kinds of
 links. Each call brings a table of whole numbers: where buffers begin, how large they are, where the ranges of rows
@@ -36,11 +36,11 @@ class Words:
         self.count = position
 
     def start(self, buffer: str) -> int:
-        """Where the buffer begins, in values."""
+        """Beginning of the buffer, in values."""
         return self._starts[buffer]
 
     def size(self, buffer: str) -> int:
-        """Its values."""
+        """Number of values of the buffer."""
         return self._sizes[buffer]
 
     def first_row(self, name: str) -> int:
@@ -128,7 +128,7 @@ class Memory:
 
     @property
     def address(self) -> int:
-        """Where the table is."""
+        """Address of the table."""
         return int(self.table.ctypes.data)
 
     @property

@@ -49,7 +49,7 @@ def unit(shape: Shape) -> Function:
 
 
 def lookup(shape: Shape) -> Function:
-    """Each lane's number of a table."""
+    """Function that gives each lane its number of a table."""
     element, align = shape.element, shape.bits // 8
     f = Function("define internal void @lookup(ptr %table, ptr %index, ptr %target) noinline #0")
     f.label("entry")
@@ -62,7 +62,7 @@ def lookup(shape: Shape) -> Function:
 
 
 def seek(shape: Shape) -> Function:
-    """Each lane's row of a curve, by bisection where the time has left the row that is there."""
+    """Function that gives each lane its row of a curve, by bisection where the time has left the row that is there."""
     element, align, lanes = shape.element, shape.bits // 8, shape.lanes
     f = Function(
         "define internal void @seek(ptr noalias %curve, i64 %state, i64 %here, i64 %rows, i64 %stride, i64 %n, "
@@ -102,7 +102,7 @@ def seek(shape: Shape) -> Function:
 
 
 def record(shape: Shape) -> Function:
-    """Each lane's row to its own place."""
+    """Function that puts each lane's row to its own place."""
     element, align, lanes = shape.element, shape.bits // 8, shape.lanes
     f = Function(
         "define internal void @record(ptr noalias %record, i64 %state, i64 %here, i64 %apart, i64 %stride, i64 %n, "
@@ -126,7 +126,7 @@ def record(shape: Shape) -> Function:
 
 
 def read(shape: Shape) -> Function:
-    """Each lane's row of a series."""
+    """Function that gives each lane its row of a series."""
     element, align, lanes = shape.element, shape.bits // 8, shape.lanes
     f = Function(
         "define internal void @read(ptr noalias %series, i64 %state, i64 %here, i64 %apart, i64 %stride, i64 %n, "

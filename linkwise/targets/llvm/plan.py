@@ -33,7 +33,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Piece:
-    """What one function computes, in order: node numbers and groups."""
+    """Content of one function, in order: node numbers and groups."""
 
     steps: tuple[int | Group, ...]
 
@@ -53,7 +53,7 @@ def arguments(node: Node) -> tuple[int, ...]:
 
 
 def _depths(nodes: Sequence[Node]) -> list[int]:
-    """How many grouped operations lie, one behind the other, in and before each node."""
+    """Number of grouped operations, one behind the other, in and before each node."""
     depths: list[int] = []
     for node in nodes:
         depth = max((depths[a] for a in arguments(node)), default=0)
@@ -91,7 +91,7 @@ def _sequence(program: Block) -> tuple[list[int | Group], dict[int, tuple[Group,
     item_of: dict[int, tuple[Group, int, int]] = {}
 
     def place_before(numbers: Sequence[int]) -> None:
-        """Everything the given nodes need that is not placed yet, in traced order."""
+        """Place all that the given nodes need and that is not placed yet, in traced order."""
         needed: list[int] = []
         todo = [a for number in numbers for a in arguments(nodes[number])]
         while todo:

@@ -139,7 +139,7 @@ class ProgramKernel:
 
     @classmethod
     def build(cls, program: Program, dtype: DTypeLike = np.float64, *, single: bool = False) -> ProgramKernel:
-        """From the cache or compiled, for the machine this runs on; in debug runs one that checks every access.
+        """Kernel for the machine this runs on, cached or compiled; in debug runs one that checks every access.
 
         ``single``: one state at a time.
         """

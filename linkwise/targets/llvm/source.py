@@ -27,7 +27,7 @@ SCRATCH_ENTRY = "linkwise_scratch_bytes"
 
 @dataclass(frozen=True)
 class Layout:
-    """Where things lie in the scratch memory, in vectors; lanes come in whole groups of W for the transposes."""
+    """Layout of the scratch memory, in vectors; lanes come in whole groups of W for the transposes."""
 
     inputs: tuple[int, ...]
     second: tuple[int, ...]  # a second place for each input's lanes, if there is one
@@ -61,7 +61,7 @@ class Layout:
 
 
 def attributes(machine: Machine) -> str:
-    """What functions carry; the width keeps LLVM from preferring narrower vectors.
+    """Attributes of functions; the width keeps LLVM from preferring narrower vectors.
 
     Those of the body (#1) align their stack to whole vectors: LLVM spills to wherever the stack happens to be, and a
     spilled vector that straddles two cache lines costs twice (a third of the whole time, in two runs out of three).
@@ -127,7 +127,7 @@ class _Entry:
         return [self.f.address(self.shape.real, "%scratch", place) for place in places]
 
     def _rows(self, bases: list[str], sizes: list[int], state: str) -> list[str]:
-        """Where each array's row of a state begins."""
+        """Beginning of each array's row of a state."""
         starts = [self.f.emit(f"mul i64 {state}, {size}") for size in sizes]
         return [self.f.address(self.shape.element, base, s) for base, s in zip(bases, starts, strict=True)]
 

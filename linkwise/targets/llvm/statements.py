@@ -141,7 +141,7 @@ class _Run:
         return self.f.load("ptr", self.f.address("ptr", "%table", index), 8)
 
     def _size(self, buffer: str) -> str:
-        """How many values a buffer has: data, where it is open."""
+        """Number of values of a buffer: data, where it is open."""
         known = next(b for b in self.program.buffers if b.name == buffer)
         return self._word(self.words.size(buffer)) if known.open else str(known.size)
 
@@ -159,7 +159,7 @@ class _Run:
             position += len(words)
 
     def _initial(self) -> None:
-        """What buffers hold before the first statement, at places counted from the beginning of the own memory."""
+        """Fill buffers with what they hold before the first statement, at places counted from the own memory."""
         f, shape = self.f, self.shape
         count, places = self._word(Words.INITIAL), self._pointer(Words.INITIAL_PLACES)
         values = self._pointer(Words.INITIAL_VALUES)
@@ -173,7 +173,7 @@ class _Run:
             f.store(shape.real, one, f.address(shape.real, "%own", place), shape.size)
 
     def _place(self, place: Place) -> str:
-        """Where a place begins."""
+        """Address of a place."""
         f = self.f
         match place:
             case Stretch(buffer, column):

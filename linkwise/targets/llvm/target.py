@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class LLVM(Target):
-    """What every call with arrays in ordinary memory runs."""
+    """Machine code of this processor, which every call with arrays in ordinary memory runs."""
 
     name = "llvm"
     suffix = ".ll"

@@ -234,7 +234,7 @@ ENTRY_OF = {"sin": ("sincos", 0), "cos": ("sincos", 1), "exp": ("exp", 0), "log"
 
 
 def function_name(entry: str) -> str:
-    """What the functions of an entry are called in a module."""
+    """Name of the functions of an entry in a module."""
     return f"lanes_{entry}"
 
 
