@@ -137,7 +137,7 @@ class _Run:
                     self.rows[buffer.name].reshape(self.count, buffer.size)[...] = self.memory[buffer.name]
 
     def place(self, place: Place, size: int) -> Numbers:
-        """So many numbers of every state."""
+        """Numbers of a place, so many, for every state."""
         match place:
             case Stretch(buffer, column):
                 start = int(self.row[column])

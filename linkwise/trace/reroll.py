@@ -84,7 +84,7 @@ class _Pieces:
         self.arguments = self._arguments()
 
     def _early(self) -> list[bool]:
-        """What is computed before the pieces: values of small inputs alone, and values that many others use."""
+        """Mask of what is computed before the pieces: values of small inputs alone, and values that many others use."""
         small = [spec.size <= _SMALL for spec in self.program.inputs]
         uses = [0] * len(self.nodes)
         early = []
@@ -105,7 +105,7 @@ class _Pieces:
         return early
 
     def _arguments(self) -> list[tuple[int, ...]]:
-        """Of each node inside, those of a sum or a product in an order that all pieces share: by their form."""
+        """Arguments of each node inside, of sums and products in an order that all pieces share: by their form."""
         known: dict[Any, int] = {}
         classes: list[int] = []
         found: list[tuple[int, ...]] = []

@@ -94,7 +94,7 @@ def slopes(nodes: Sequence[Node], number: int, found: Sequence[Any], table: Tabl
 
 
 def _power_of(nodes: Sequence[Node], number: int) -> tuple[int, int, float] | None:
-    """Of ``exp(± log(a) * p)`` the nodes log(a) and p, and the sign; None for any other node."""
+    """Nodes log(a) and p of ``exp(± log(a) * p)``, and the sign; None for any other node."""
     op, *places = nodes[number]
     if op != "exp":
         return None

@@ -167,7 +167,7 @@ def _uses(statement: Statement) -> Iterator[tuple[Place, int | None]]:
 
 
 class _Memory:
-    """Which values of each buffer have been written, while the statements are gone through row by row.
+    """Record of the values of each buffer that are written, while the statements are gone through row by row.
 
     Places are data of the program, so all this is known before anything runs. The body of a loop that asks a flag is
     gone through once, as that of a branch.
