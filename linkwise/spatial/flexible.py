@@ -46,13 +46,13 @@ class _WithTail:
 
     @classmethod
     def of(cls, values: Sequence[Scalar]) -> Self:
-        """From any sequence of m + 6."""
+        """Vector from any sequence of m + 6."""
         numbers = list(values)
         return cls(numbers[:-6], Vec.of(numbers[-6:-3]), Vec.of(numbers[-3:]))
 
     @classmethod
     def with_tail(cls, tail: Sequence[Scalar], six: Motion | Force) -> Self:
-        """This tail before a plain motion or force."""
+        """Vector of this tail before a plain motion or force."""
         return cls(tail, six.ang, six.lin)
 
     def __iter__(self) -> Iterator[Scalar]:
@@ -138,7 +138,7 @@ class FlexibleInertia(Value):
     def symmetric(
         cls, m: int, entry: Callable[[int, int], Scalar], coupling: Sequence[Force], body: Any
     ) -> FlexibleInertia:
-        """From the entries i <= j of the tail."""
+        """Inertia from the entries i <= j of the tail."""
         half = {(i, j): entry(i, j) for i in range(m) for j in range(i, m)}
         return cls([[half[min(i, j), max(i, j)] for j in range(m)] for i in range(m)], coupling, body)
 
@@ -162,11 +162,11 @@ class FlexibleInertia(Value):
         return FlexibleForce.with_tail(chi, f)
 
     def articulated(self) -> FlexibleInertia:
-        """The same inertia as one that axes can be eliminated from."""
+        """Inertia that axes can be eliminated from."""
         return FlexibleInertia(self.tail, self.coupling, self.body.articulated())
 
     def carried_in(self, factor: Factor) -> RigidInertia | ArticulatedInertia:
-        """What is felt at the root, where a joint holds the link: the modes are eliminated, or frozen."""
+        """Inertia at the root, where a joint holds the link: the modes are eliminated, or frozen."""
         if not isinstance(factor, Held):
             raise TypeError("a link that deforms is held at its root")
         felt: RigidInertia | ArticulatedInertia = self.body
@@ -187,7 +187,7 @@ class FlexibleInertia(Value):
         return FlexibleInertia.symmetric(m, lambda i, j: left(i, j, self.tail[i][j]), coupling, body)
 
     def rows(self) -> list[list[Scalar]]:
-        """As a matrix of (m + 6) × (m + 6)."""
+        """Matrix of (m + 6) × (m + 6)."""
         six = [Force.of(list(self.body @ Motion.unit(i))) for i in range(6)]
         top = [[*row, *column] for row, column in zip(self.tail, self.coupling, strict=True)]
         return top + [[*(column[a] for column in self.coupling), *(six[b][a] for b in range(6))] for a in range(6)]
@@ -298,22 +298,22 @@ class Node(ABC):
 
 @dataclass(frozen=True, slots=True)
 class FlexibleMoving:
-    """How a link that deforms moves: its root frame as a rigid one, η̇ and η̈."""
+    """Motion of a link that deforms: its root frame as a rigid one, η̇ and η̈."""
 
     root: RigidMotion
     rate: Tail
     rate_dot: Tail
 
     def shifted(self, l: Vec) -> RigidMotion:
-        """At a point that is fixed to the root."""
+        """Motion at a point that is fixed to the root."""
         return self.root.shifted(l)
 
     def turned(self, factor: Factor) -> RigidMotion:
-        """In other axes, fixed to the root."""
+        """Motion in other axes, fixed to the root."""
         return self.root.turned(factor)
 
     def on_node(self, node: Node) -> RigidMotion:
-        """At a node, in root axes: [ω + w; ω' + w' + ω×w; a + E r + 2ω×r' + r''], w and r' being the node's own."""
+        """Motion at a node, in root axes: [ω + w; ω' + w' + ω×w; a + E r + 2ω×r' + r''], w and r' the node's own."""
         V = node.moved(self.rate)
         A = node.bias(self.rate) + node.moved(self.rate_dot)
         root = self.root

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Moving(Protocol):
-    """How a frame moves, or how that motion changes: what :meth:`RigidInertia.wrench` is linear in."""
+    """Motion of a frame, or its rate of change: what :meth:`RigidInertia.wrench` is linear in."""
 
     @property
     def E(self) -> Mat3:
@@ -45,7 +45,7 @@ class RigidInertia(Value):
 
     @classmethod
     def from_com(cls, m: Scalar, com: Vec, J_com: Sym3) -> RigidInertia:
-        """From the mass centre and the inertia about it: J = J_c - m p~p~."""
+        """Inertia from the mass centre and the inertia about it: J = J_c - m p~p~."""
         return cls(m, com * m, J_com.plus(_steiner(com * m, com)))
 
     def __add__(self, other: RigidInertia) -> RigidInertia:
@@ -59,7 +59,7 @@ class RigidInertia(Value):
         return Force(self.J @ V.ang + self.h.cross(V.lin), V.lin * self.m + V.ang.cross(self.h))
 
     def articulated(self) -> ArticulatedInertia:
-        """The same inertia as one that joints can be eliminated from."""
+        """Inertia that joints can be eliminated from."""
         m = self.m
         return ArticulatedInertia(self.J, Mat3.cross(self.h), Sym3.of(m, m, m, 0.0, 0.0, 0.0))
 

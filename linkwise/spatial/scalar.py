@@ -165,7 +165,7 @@ def atan2(y: Scalar, x: Scalar) -> Scalar:
 
 
 def _level(x: Scalar) -> int:
-    """Which of two scalars must lead an operation: the dual of the highest level, then any other."""
+    """Rank of a scalar; of two the higher leads an operation: the dual of the highest level, then any other."""
     level: int = getattr(x, "level", 0)
     return level
 

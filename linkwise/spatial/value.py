@@ -1,4 +1,4 @@
-"""What is made of scalars: spatial values know their parts, so that they can be taken apart and put together again."""
+"""Values made of scalars: they know their parts, so that they can be taken apart and put together again."""
 
 from __future__ import annotations
 
