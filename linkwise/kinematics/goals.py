@@ -1,4 +1,4 @@
-"""What inverse kinematics is asked for: frames to be at places, axes to point somewhere, the mass centre to be above.
+"""Goals of inverse kinematics: frames to be at places, axes to point somewhere, the mass centre to be above.
 
 A goal is one text over any scalar. Its errors come in blocks, each a length (m) or an angle (rad), with Jacobians by
 the velocities of the mechanism. The error of a rotation is its rotation vector θu, whose derivative by an angular
@@ -48,7 +48,7 @@ class Goal(ABC):
     @property
     @abstractmethod
     def key(self) -> Hashable:
-        """All that decides the text; what is aimed at is not part of it."""
+        """Key of the text: all that decides it; what is aimed at is not part of it."""
 
     @abstractmethod
     def check(self, mechanism: Mechanism) -> None:
@@ -56,7 +56,7 @@ class Goal(ABC):
 
     @abstractmethod
     def aims(self) -> Array:
-        """What is aimed at, as numbers (..., k)."""
+        """Aims, as numbers (..., k)."""
 
     @abstractmethod
     def blocks(self, trees: Trees, q: Flat, x: Flat) -> list[Block]:
@@ -263,7 +263,7 @@ class Balance(Goal):
 
     @property
     def key(self) -> Hashable:
-        """How many coordinates are asked for."""
+        """Number of coordinates that are asked for."""
         return "balance", self.aims().shape[-1], self.weight
 
     def check(self, mechanism: Mechanism) -> None:

@@ -43,7 +43,7 @@ def traced(name: str, function: Callable[..., dict[str, Any]], inputs: dict[str,
 
 
 def reaching(problem: Problem) -> Program:
-    """From a guess to a solution, or to where it gets stuck.
+    """Program from a guess to a solution, or to where it gets stuck.
 
     Rows: q, x (what is aimed at), tolerance (of lengths, angles, closures), control; ``errors`` (a length, an angle,
     that of the closures) is stored.

@@ -1,4 +1,4 @@
-"""Along the null space: among the configurations that reach the goals, one nearest to a preferred one.
+"""Motion along the null space: among the configurations that reach the goals, to one nearest to a preferred one.
 
 A pass moves towards the preferred configuration as far as the equations allow, δ = z - D J*(J D J* + μ)⁻¹(e + J z) with
 z a share of the way there, and corrects what that left of the error. It counts if the configuration is nearer and the
@@ -26,7 +26,7 @@ _GAIN = 1e-13  # of the square of the distance: less is not worth a pass
 
 
 def settling(problem: Problem) -> Program:
-    """From a solution to the nearest one. Rows: q, x, rest (nq), control."""
+    """Program from a solution to the nearest one. Rows: q, x, rest (nq), control."""
     m, n = problem.rows, len(problem.active)
     sizes = {"q": problem.nq, "x": problem.aims, "rest": problem.nq, "e": m, "J": m * n, "control": len(CONTROL)}
 

@@ -33,7 +33,7 @@ class Group:
     kind: int
     rows: range
     scale: float
-    """What the rows were multiplied by."""
+    """Factor of the rows."""
 
 
 class Problem:
@@ -114,7 +114,7 @@ class Problem:
 
     @cached_property
     def sliding(self) -> Array:
-        """Which freedoms move without turning (nv)."""
+        """Mask (nv) of freedoms that move without turning."""
         found = np.zeros(self.nv, bool)
         for joint in self.mechanism.independent:
             axes = joint.type.subspace(joint.type.neutral())
@@ -158,12 +158,12 @@ class Problem:
 
     @cached_property
     def metric(self) -> list[float]:
-        """How readily each active freedom moves: squares of what is a unit of it."""
+        """Ease of motion of each active freedom: squares of what is a unit of it."""
         return [self.length**2 if self.sliding[j] else 1.0 for j in self.active]
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
-        """How the rows of :meth:`equations` are made up."""
+        """Groups of the rows of :meth:`equations`."""
         tracer = Tracer()
         q, x = tracer.input("q", (self.nq,)), tracer.input("x", (self.aims,))
         found, start = [], 0
@@ -197,12 +197,12 @@ class Problem:
         return [_within(a, float(lo), float(hi)) for a, lo, hi in zip(new, self.lower, self.upper, strict=True)]
 
     def posture_step(self, q: Flat, rest: Flat) -> list[Scalar]:
-        """What leads from q to the preferred configuration, for the active freedoms."""
+        """Step from q to the preferred configuration, for the active freedoms."""
         whole = configuration.difference(self.trees.fast, q, rest)
         return [whole[j] for j in self.active]
 
     def bounds(self, q: Flat) -> list[tuple[Scalar, float, float] | None]:
-        """For each active freedom its coordinate and its limits, where it has both."""
+        """Coordinate and limits of each active freedom, where it has both."""
         places: dict[int, int] = {}
         for joint in self.mechanism.independent:
             if not joint.type.quasi_velocities:

@@ -28,7 +28,7 @@ _AT_ONCE = 64  # starts that run together when few targets are left, at most
 
 
 class Reached(NamedTuple):
-    """What inverse kinematics found, for each target of a batch (...)."""
+    """Result of inverse kinematics, for each target of a batch (...)."""
 
     q: Array
     """(..., nq), the best configuration found."""
@@ -57,12 +57,12 @@ class Solver:
 
     @cached_property
     def one(self) -> ProgramKernel:
-        """For few states."""
+        """Kernel for few states."""
         return ProgramKernel.build(self._routine, single=True)
 
     @cached_property
     def many(self) -> ProgramKernel:
-        """For many states, in lanes."""
+        """Kernel for many states, in lanes."""
         return ProgramKernel.build(self._routine)
 
     def solve(
@@ -102,7 +102,7 @@ class Solver:
         return best.q, best.converged, best.errors, best.passes, best.start
 
     def _refine(self, best: _Best, x: Array, tolerance: Sequence[float], iterations: int, threads: int) -> None:
-        """What cannot be reached, as near as it goes: patience has no end."""
+        """Bring what cannot be reached as near as it goes: patience has no end."""
         which = np.flatnonzero(~best.converged & np.isfinite(best.errors).all(axis=1))
         if len(which):
             rows = self._run(best.q[which], x[which], tolerance, iterations, threads, patient=True)
@@ -111,7 +111,7 @@ class Solver:
     def _settle(
         self, best: _Best, x: Array, rest: Array, tolerance: Sequence[float], iterations: int, threads: int
     ) -> None:
-        """Those that converged, nearer to the preferred configuration."""
+        """Bring those that converged nearer to the preferred configuration."""
         which = np.flatnonzero(best.converged)
         control = np.empty((len(which), 4))
         control[:] = (RUNNING, FIRST_SHARE, 0.0, iterations)
@@ -138,7 +138,7 @@ class Solver:
         iterations: int,
         threads: int,
     ) -> None:
-        """What has not converged, from further starts; what does not move is as in the first."""
+        """Try further starts for what has not converged; what does not move is as in the first."""
         tried, room = 0, self.many.lanes
         while tried < len(starts):
             open_ = np.flatnonzero(~best.converged & np.isfinite(x).all(axis=1))
@@ -201,7 +201,7 @@ class _Best:
     start: Array
 
     def take(self, which: Array, start: Array, rows: dict[str, Array]) -> None:
-        """What some starts of some targets led to."""
+        """Take over results of some starts of some targets."""
         control, errors = rows["control"], rows["errors"]
         np.add.at(self.passes, which, control[:, CONTROL.index("passes")].astype(int))
         reached = control[:, 0] == REACHED
