@@ -92,7 +92,7 @@ class Batch:
         return flat
 
     def outputs(self, specs: Sequence[ArraySpec], out: Any) -> list[tuple[Any, Any]]:
-        """For each output a flat (batch, size) array to fill and the array in the caller's shape."""
+        """Arrays of each output: a flat one (batch, size) to fill, and one in the caller's shape."""
         shapes = [self.shape + spec.shape for spec in specs]
         results = []
         for spec, shape, target in zip(specs, shapes, self.checked_out(shapes, out), strict=True):

@@ -1,4 +1,4 @@
-"""From a Python function of the model to compiled code: here the mechanism meets the tracer."""
+"""Compiled functions, from a Python function of the model to machine code: here the mechanism meets the tracer."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class CompiledFunction:
 
     @property
     def program(self) -> Block | Program:
-        """What this function computes: a straight-line block, or a program with the loops of its text."""
+        """Program of this function: a straight-line block, or a program with the loops of its text."""
         return self._traced[0]
 
     @property
@@ -114,7 +114,7 @@ class CompiledFunction:
         return chosen.emit(self.program_for(chosen), home, kind)
 
     def program_for(self, target: targets.Target) -> Block | Program:
-        """What a target writes."""
+        """Program that a target writes."""
         return self.program
 
     def kernel(self, dtype: np.dtype[Any]) -> Any:
@@ -135,7 +135,7 @@ class CompiledFunction:
 
     @cached_property
     def _slot(self) -> Any:
-        """Where builtin functions find the batch kernel."""
+        """Slot in which builtin functions find the batch kernel."""
         from linkwise.targets.llvm.fastcall import BatchSlot
 
         return BatchSlot()
@@ -225,7 +225,7 @@ class CompiledFunction:
 
     @cached_property
     def device_programs(self) -> dict[Any, Any]:
-        """What has been compiled for GPUs, under keys of the target that did it."""
+        """Programs compiled for GPUs, under keys of the target that did it."""
         return {}
 
     @cached_property

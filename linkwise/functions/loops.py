@@ -245,7 +245,7 @@ def _alike(following: State, state: State) -> State:
 
 
 def _form(value: Any) -> Any:
-    """How a state is nested, to be shown and compared."""
+    """Nesting of a state, to be shown and compared."""
     if isinstance(value, np.ndarray):
         return f"array {value.shape}" if value.shape else "number"
     if isinstance(value, Mapping):

@@ -210,7 +210,7 @@ def one_step_of(values: Any, step: int, part: slice) -> Any:
 
 
 def _feedback(step: CompiledFunction) -> tuple[tuple[int, int], ...]:
-    """Which outputs become which inputs."""
+    """Pairs of an output and the input that it becomes."""
     inputs, outputs = step.program.inputs, step.program.outputs
     names = {array.name: k for k, array in enumerate(inputs)}
     pairs = [(k, names[array.name]) for k, array in enumerate(outputs) if array.name in names]

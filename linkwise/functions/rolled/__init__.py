@@ -1,1 +1,1 @@
-"""Sweeps as loops: for mechanisms of many links."""
+"""Functions of mechanisms with many links: their sweeps as loops over the links."""

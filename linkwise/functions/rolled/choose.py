@@ -1,4 +1,4 @@
-"""How each function of a large model runs: as loops over the links, or column by column through such loops."""
+"""Choice of the form of a large model's functions: loops over the links, or columns through such loops."""
 
 from __future__ import annotations
 

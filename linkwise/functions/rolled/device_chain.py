@@ -22,7 +22,7 @@ from linkwise.trace.block import Block
 from linkwise.trace.program import Program
 
 SEGMENTS = 2048
-"""How many there are, about. More would be shorter, but one level of joints more; and on segments of few links rounding
+"""Number of segments, about. More would be shorter, but one level of joints more; and on segments of few links rounding
 weighs more: at 100 000 links, 4000 of them cost two digits at one of the cuts."""
 
 FEW = 512
@@ -117,7 +117,7 @@ class LongChainProgram(Launched[Program]):
         return DeviceForwardDynamics(self._tree)
 
     def launch(self, arrays: Sequence[Any], kinds: tuple[Kind, ...], count: int, steps: int | None = None) -> None:
-        """As :meth:`DeviceProgram.launch`."""
+        """Launch it, see :meth:`DeviceProgram.launch`."""
         if count > FEW:
             self._from_link_to_link.launch(arrays, kinds, count)
             return

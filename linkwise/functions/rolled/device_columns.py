@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Arrays:
-    """What a function takes and gives."""
+    """Arrays that a function takes and gives."""
 
     name: str
     inputs: tuple[ArraySpec, ...]
@@ -44,7 +44,7 @@ class ColumnsProgram(Launched[Arrays]):
         return False
 
     def launch(self, arrays: Sequence[Any], kinds: tuple[Kind, ...], count: int, steps: int | None = None) -> None:
-        """As :meth:`DeviceProgram.launch`."""
+        """Launch it, see :meth:`DeviceProgram.launch`."""
         specs = (*self.program.inputs, *self.program.outputs)
         cut = len(self.program.inputs)
         for k in range(count):

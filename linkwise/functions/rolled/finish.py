@@ -1,4 +1,4 @@
-"""From recorded sweeps to a program with loops: memory laid out, traces cut into bodies, tables written."""
+"""Programs with loops from recorded sweeps: memory laid out, traces cut into bodies, tables written."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Finisher:
         return tuple(step for step in whole if not _is_idle(step))
 
     def _place_array(self, name: str, per_link: str, shape: tuple[int, ...]) -> None:
-        """Where each link's part of an input or an output begins."""
+        """Note where each link's part of an input or an output begins."""
         width = math.prod(shape[1:])
         attribute = {"q": "q_start", "v": "v_start", "body": "index"}[per_link]
         self._column(name, numbers_of(self.tree.links, attribute) * width)
@@ -241,7 +241,7 @@ class Finisher:
                 yield from (Initial(spot.space, start + i, x) for i, x in enumerate(numbers))
 
     def _hoisted(self) -> list[dict[int, tuple[str, int]]]:
-        """For each kind: sines and cosines of what is known before any sweep, and where they will be found."""
+        """Sines and cosines of each kind, of what is known before any sweep, and where they will be found."""
         found = []
         for kind in self.tree.kinds:
             before = {name for name in kind.arrays if name in (PARAMETERS, COMPUTED) or name.startswith("in:")}
@@ -368,7 +368,7 @@ class Finisher:
 
 
 def _bodies(loop: For) -> tuple[list[Call], int]:
-    """What a loop does for each kind of row, and the column of the kind."""
+    """Calls of a loop for each kind of row, and the column of the kind."""
     (statement,) = loop.body
     if isinstance(statement, Switch):
         return [one for case in statement.cases for one in case if isinstance(one, Call)], statement.column
@@ -383,7 +383,7 @@ def _is_idle(statement: Statement) -> bool:
 
 
 def outward_slots(parents: Any) -> tuple[Any, Any, int]:
-    """For each link the slot it reads (its parent's state) and the slot it writes; slot 0 is the root's."""
+    """Slots of each link: the one it reads (its parent's state) and the one it writes; slot 0 is the root's."""
     n = len(parents)
     if _is_chain(parents):  # the two after the root's, in turn
         slot_of = 1 + np.arange(n) % 2
@@ -410,7 +410,7 @@ def outward_slots(parents: Any) -> tuple[Any, Any, int]:
 
 
 def inward_slots(parents: Any) -> tuple[Any, Any, int]:
-    """For each link the slot it reads (its children's sum; 0 for none) and its parent's slot (1 for the root's)."""
+    """Slots of each link: the one it reads (its children's sum; 0 for none) and its parent's (1 for the root's)."""
     n = len(parents)
     if _is_chain(parents):  # the two after the root's, in turn
         slot_of = np.append(1, 2 + np.arange(1, n + 1)[::-1] % 2)  # of each one's parent

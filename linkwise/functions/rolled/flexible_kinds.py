@@ -10,6 +10,6 @@ from linkwise.mechanism.flexible_link import FlexibleLink
 
 @dataclass(frozen=True, eq=False)
 class SymbolicFlexibleLink(SymbolicLink, FlexibleLink):
-    """Its modes are the same for all of the kind; where it is and on what joint, from the loop's arrays."""
+    """Link whose modes are the same for all of the kind; where it is and on what joint, from the loop's arrays."""
 
     kind: Kind = None  # type: ignore[assignment]

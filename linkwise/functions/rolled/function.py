@@ -84,7 +84,7 @@ class ManyLinksFunction(CompiledFunction):
 
     @abstractmethod
     def along(self, names: tuple[str, ...]) -> ManyLinksFunction:
-        """How the function changes: takes what it takes, then the rates of the inputs of these names."""
+        """Derivative of the function: takes what it takes, then the rates of the inputs of these names."""
 
     @abstractmethod
     def _call_in(self, tracer: CallingTracer, state: list[list[Scalar]]) -> Any:
@@ -139,7 +139,7 @@ class RolledFunction(ManyLinksFunction):
         return self._joined_far if target.joins_far else self.rolled_program
 
     def along(self, names: tuple[str, ...]) -> RolledFunction:
-        """With dual numbers in each link's part."""
+        """Derivative with dual numbers in each link's part."""
         if self._along is None:
             raise InputError(
                 f"{self.name} of a large mechanism has no derivative along {', '.join(names)} here",

@@ -1,4 +1,4 @@
-"""What happens between the sweeps of a rolled text: straight-line code that runs once, not for each link.
+"""Code between the sweeps of a rolled text: straight lines that run once, not for each link.
 
 It reads what sweeps brought to the base or left at one link, and inputs that no link owns; it writes what the base or
 the tips are given, values that every link looks at, and results.
@@ -27,7 +27,7 @@ class Spot:
 
     @property
     def name(self) -> str:
-        """As the name of an array."""
+        """Name of the array."""
         return f"{self.space}@{self.at}" + (f"+{self.start}" if self.start else "")
 
 

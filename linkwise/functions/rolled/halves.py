@@ -152,7 +152,7 @@ class HalvedFunction(ColumnsFunction):
 
     @cached_property
     def _stops(self) -> Array:
-        """For each freedom how many links a sweep for it passes: in a chain those up to its own, else all of them."""
+        """Number of links that a sweep for each freedom passes: in a chain those up to its own, else all of them."""
         count = len(self._tree.links)
         if not _is_chain(self._tree):
             return np.full(self._tree.nv, count)

@@ -27,7 +27,7 @@ class JoinedLoop:
     """The spaces that its bodies read."""
 
     def stores(self) -> list[dict[str, list[Scalar]]]:
-        """For each kind, what all members store."""
+        """Values that all members store, for each kind."""
         kinds = range(len(self.members[0].stores))
         return [{s: x for member in self.members for s, x in member.stores[k].items()} for k in kinds]
 
@@ -36,7 +36,7 @@ class JoinedLoop:
         return {f"kept:{member.number}" for member in self.members}
 
     def makes(self) -> set[str]:
-        """Everything that is there once the loop has run."""
+        """Spaces that are filled once the loop has run."""
         handed = {f"handed:{member.number}" for member in self.members}
         return self.keeps() | handed | {s for member in self.members for stores in member.stores for s in stores}
 
@@ -45,7 +45,7 @@ class JoinedLoop:
         return self.reads - self.keeps()
 
     def found(self, kinds: Sequence[Kind]) -> list[dict[int, int]]:
-        """For each kind, the nodes that read what a member kept, and the nodes that computed it."""
+        """Nodes that read what a member kept, and the nodes that computed it, for each kind."""
         whole: list[dict[int, int]] = []
         for kind in kinds:
             same: dict[int, int] = {}

@@ -44,7 +44,7 @@ class Kind:
     rows: Any = None
     """The constants in which the members differ, one row for each."""
     computed: list[list[Traced]] = field(default_factory=list)
-    """For each member, its constants that depend on run-time parameters."""
+    """Constants of each member that depend on run-time parameters."""
     modes_of_parents: Any = None
     """The tree's way to the modal coordinates of each link's parent."""
 
@@ -100,7 +100,7 @@ class SymbolicSeat:
     kind: Kind
 
     def at(self, q: Any) -> Transform:
-        """From the root of the flexible body to the node's frame."""
+        """Transform from the root of the flexible body to the node's frame."""
         return Transform(*self.shape.factors(self.eta(q)))
 
     def eta(self, q: Any) -> list[Scalar]:
@@ -128,7 +128,7 @@ Group = tuple[Link, bool, list[int], Any]
 
 
 def _grouped(links: Sequence[Link]) -> list[Group]:
-    """For each kind: a link that shows its shape, whether its links come first, their numbers, and their constants."""
+    """Kinds of links: a link that shows the shape, whether its links come first, their numbers, and their constants."""
     if isinstance(links, ManyLinks) and links.shapes is not None:
         return _grouped_at_once(links, links.shapes)
     found: dict[Any, Group] = {}
@@ -146,7 +146,7 @@ def _grouped(links: Sequence[Link]) -> list[Group]:
 
 
 def _grouped_at_once(links: ManyLinks, shapes: Any) -> list[Group]:
-    """The same from arrays."""
+    """Kinds of links as of :func:`_grouped`, from arrays."""
     count = len(links)
     last_child = np.full(count + 1, -1)
     last_child[links.parent] = links.index  # of what is assigned to one place, the last stays
@@ -188,14 +188,14 @@ def _joint_key(link: Link) -> Any:
 
 
 _SAME = ("index", "name", "joint_name", "parent", "joint", "q_start", "v_start", "is_mimic", "seat")
-"""What of a link is no constant of its mathematics, or the same for all of a kind."""
+"""Attributes of a link that are no constants of its mathematics, or the same for all of a kind."""
 
 _DEFORMING = ("inertia", "deformation", "slack")
 """Likewise, of a link that deforms."""
 
 
 def _names(link: Link) -> list[str]:
-    """What differs from link to link."""
+    """Names of the attributes that differ from link to link."""
     same = (*_SAME, *_DEFORMING) if link.modes else _SAME
     return [name for name in link.__dataclass_fields__ if name not in same]
 

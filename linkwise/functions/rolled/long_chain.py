@@ -70,7 +70,7 @@ class LongChainFunction(RolledFunction):
 
 
 def function_type(model: Model, name: str, inputs: Sequence[tuple[str, Any]]) -> Callable[..., RolledFunction]:
-    """How a function of a large model is made: forward dynamics of a chain that can be cut has a type of its own."""
+    """Type of a function of a large model: forward dynamics of a chain that can be cut has one of its own."""
     plain = name == "forward_dynamics" and [n for n, _ in inputs] == ["q", "v", "tau"]
     if plain and len(model.bodies) >= LONG and not model.closures and can_be_cut(model._trees.fast):
         return partial(LongChainFunction, model._trees)

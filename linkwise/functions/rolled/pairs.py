@@ -40,7 +40,7 @@ class PairwiseForwardDynamics(ParallelForwardDynamics):
     """Forward dynamics of one state of a long chain, by segments that are joined two at a time."""
 
     library: Any = np
-    """Where arrays are made."""
+    """Library that makes arrays."""
 
     def _omegas(self, turns: Array) -> Array:
         count = len(turns)
@@ -78,7 +78,7 @@ class PairwiseForwardDynamics(ParallelForwardDynamics):
         return self.library.asarray(np.array([[0.0] * 3 + gravity + [0.0] * 6]))
 
     def _filled_up(self, rows: Array, neutral: Flat) -> Array:
-        """With neutral rows up to a power of two."""
+        """Rows with neutral ones up to a power of two."""
         missing = (1 << (len(rows) - 1).bit_length()) - len(rows)
         if not missing:
             return rows
@@ -95,7 +95,7 @@ def _still() -> list[Scalar]:
 
 
 def _segment(answer: Flat, moved: Flat) -> list[Scalar]:
-    """From what a sweep of a segment gives: see :class:`linkwise.algorithms.segments.Answer`."""
+    """Segment from a sweep's result: see :class:`linkwise.algorithms.segments.Answer`."""
     P = inertia_rows(answer[:21])
     Psi = [[answer[27 + 6 * j + i] for j in range(6)] for i in range(6)]
     own = Segment(P, answer[21:27], Psi, [], plus(answer[84:90], moved[3:9]))

@@ -1,4 +1,4 @@
-"""What a rolled sweep leaves behind: what to store, and where it is found later."""
+"""Records of rolled sweeps: values to store, and where they are found later."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Recorded:
     stores: list[dict[str, list[Scalar]]]
     handed_space: str | None
     kept: list[list[Scalar]]
-    """For each kind, the numbers that a link keeps and that other sweeps may read."""
+    """Numbers that a link of each kind keeps and that other sweeps may read."""
 
 
 class RolledField(Field[Any]):
-    """What a rolled sweep kept: one stretch of memory for each link."""
+    """Values that a rolled sweep kept: one stretch of memory for each link."""
 
     def __init__(self, tree: RolledTree, space: str, loop: Recorded, kept: list[Any]) -> None:
         self.tree = tree
@@ -54,13 +54,13 @@ class RolledField(Field[Any]):
         return rebuild(values)
 
     def brings(self, handed: list[int | float], rebuild: Rebuild) -> RolledField:
-        """Of an inward sweep: for each number handed on, its place in memory (int) or its constant value (float)."""
+        """Note, of an inward sweep, the place in memory (int) or constant value (float) of each number passed on."""
         self._brought = handed, rebuild
         return self
 
     @property
     def root(self) -> Any:
-        """What an inward sweep brought to the base."""
+        """Values that an inward sweep brought to the base."""
         if self._brought is None:
             return None
         handed, rebuild = self._brought

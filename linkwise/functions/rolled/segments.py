@@ -122,7 +122,7 @@ class ParallelForwardDynamics:
         return omegas
 
     def _joined(self, answers: Array, moved: Array, omegas: Array) -> tuple[Array, Array]:
-        """How every segment's base moves (ω, ω', a), and the force that its tip must bring up."""
+        """Motion of every segment's base (ω, ω', a), and the force that its tip must bring up."""
         count = len(answers)
         bases, tips = np.zeros((count, 9)), np.zeros((count, 6))
         bases[:, :3] = omegas
@@ -213,7 +213,7 @@ class _CutTree(RolledTree):
 
 
 def turn_program(tree: Tree, cuts: int) -> Program:
-    """From how much each segment turns to the rate of turn (3) beyond each cut: ω' = R*ω + its own."""
+    """Program from how much each segment turns to the rate of turn (3) beyond each cut: ω' = R*ω + its own."""
     rolled = _CutTree(tree, cuts)
     turns = GlobalInput("turns", ArraySpec("turns", (cuts, TURNED)), "body")
 
@@ -227,7 +227,7 @@ def turn_program(tree: Tree, cuts: int) -> Program:
 
 
 def join_program(tree: Tree, cuts: int) -> Program:
-    """From how the segments answer to the acceleration beyond each cut and the force that crosses it.
+    """Program from how the segments answer to the acceleration beyond each cut and the force that crosses it.
 
     Inputs: the answers and tip motions of all segments but the last, the last one's P and z, the acceleration of the
     first one's base. Output: for each cut, the force F' (6) and the acceleration α' (6).

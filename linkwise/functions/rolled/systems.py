@@ -40,7 +40,7 @@ class Solved:
     program: Program
     arrays: dict[str, Spot]
     stores: tuple[()] = ()
-    """Nothing that a sweep reads."""
+    """Stores that a sweep reads: none."""
 
 
 def needed(records: Sequence[Recorded | Written | Solved], ground: Ground) -> list[Recorded | Written | Solved]:
@@ -79,7 +79,7 @@ class TiledFactor:
         tree.recorded.append(Solved(self.system.factor, arrays))
 
     def _where(self, numbers: Sequence[Scalar]) -> Spot | None:
-        """Where these already lie one behind the other in memory, as a sweep brings them to the base."""
+        """Spot where these numbers already lie one behind the other in memory, as a sweep brings them to the base."""
         ground = self.tree.ground
         nodes = [ground.tracer.nodes[x.number] if isinstance(x, Traced) else ("const", 0.0) for x in numbers]
         first = nodes[0]
@@ -101,7 +101,7 @@ class TiledFactor:
         return list(self.tree.ground.read(found, self.n))
 
     def kept(self, numbers: Sequence[Scalar]) -> list[Scalar]:
-        """The same from memory, so that what is solved next does not compute them again."""
+        """Numbers read from memory, so that what is solved next does not compute them again."""
         spot = Spot(f"system:kept:{self.tree.new_number()}")
         self.tree.write([(spot, list(numbers))])
         return list(self.tree.ground.read(spot, len(numbers)))
@@ -113,7 +113,7 @@ def _system(n: int) -> SymmetricSystem:
 
 
 class LoopedSystem:
-    """The same over dual numbers of any levels: M x = b is differentiated as M ẋ = ḃ - Ṁ x."""
+    """System over dual numbers of any levels: M x = b is differentiated as M ẋ = ḃ - Ṁ x."""
 
     def __init__(self, tree: RolledTree, matrix: Matrix, diagonal: Sequence[Scalar]) -> None:
         levels = {x.level for row in (*matrix, diagonal) for x in row if isinstance(x, Dual)}
@@ -148,7 +148,7 @@ class LoopedSystem:
         return [Dual(value, rate, level) for value, rate in zip(x, solver.solve(rates), strict=True)]
 
     def kept(self, numbers: Sequence[Scalar]) -> list[Scalar]:
-        """The same from memory."""
+        """Numbers read from memory."""
         level = max((x.level for x in numbers if isinstance(x, Dual)), default=None)
         if level is None:
             found: list[Scalar] = self.inner.kept(numbers)

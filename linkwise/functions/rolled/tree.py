@@ -65,7 +65,7 @@ class RolledTree:
         self.constants: list[tuple[Spot, list[float]]] = []
         self.vector_starts: dict[str, str] = {}
         self.stretches_of: dict[str, list[int]] = {}
-        """Of spaces that some links have a stretch of their own in: these links. The first is for all others."""
+        """Links that have a stretch of their own, in spaces that not all have one in. The first is for all others."""
         self.kinds = sorted_into_kinds(tree)
         self._of_parents: dict[Any, tuple[Any, RolledField]] = {}
         for kind in self.kinds:
@@ -98,7 +98,7 @@ class RolledTree:
         return self._kind_of[link.index]
 
     def without_gravity(self) -> RolledTree:
-        """The same tree, weightless."""
+        """Tree without weight."""
         same = copy(self)  # what is recorded through either is one record
         same.gravity = Vec.zero()
         if self.has_modes:
@@ -108,7 +108,7 @@ class RolledTree:
         return same
 
     def _modes_of_parents(self, q: Any) -> RolledField:
-        """For every link the modal coordinates of its parent, filled up with zeros: a sweep hands them outwards."""
+        """Modal coordinates of every link's parent, filled up with zeros: a sweep passes them outwards."""
         key = (id(q), tuple(self._levels))
         if key not in self._of_parents:
             zeros = [0.0] * self.most_modes
@@ -120,7 +120,7 @@ class RolledTree:
         return self._of_parents[key][1]
 
     def handed_to(self, thing: Any, modes: int) -> Any:
-        """What a link is handed, with the tails of the frame that it is in."""
+        """Value passed to a link, with the tails of the frame that it is in."""
         return with_tails(thing, modes) if self.has_modes else thing
 
     # Sweeps.
@@ -196,7 +196,7 @@ class RolledTree:
         return OnlyAtField(self, space, len(own), rebuild, links)
 
     def looped_system(self, matrix: Sequence[Sequence[Scalar]], diagonal: Sequence[Scalar]) -> LoopedSystem | None:
-        """For many unknowns, tasks on tiles of the matrix."""
+        """System for many unknowns, tasks on tiles of the matrix."""
         return LoopedSystem(self, matrix, diagonal) if len(matrix) >= FROM else None
 
     # Vectors.
@@ -284,7 +284,7 @@ class RolledTree:
         return self._counter[0]
 
     def _start(self, space: str, leaves: list[Scalar]) -> None:
-        """What the first links of a sweep are given: constants, or values computed before it."""
+        """Store what the first links of a sweep are given: constants, or values computed before it."""
         if not leaves:
             return
         if any(isinstance(x, Traced) for x in leaves):
@@ -298,7 +298,7 @@ class RolledTree:
             self.recorded.append(Written(stores))
 
     def _handed(self, kind: Kind, space: str, known: list[float | None]) -> list[Scalar]:
-        """What a link receives: constants where every link hands on the same, memory elsewhere."""
+        """Numbers that a link receives: constants where every link passes on the same, memory elsewhere."""
         unknown = [i for i, c in enumerate(known) if c is None]
         array = kind.array(f"{space}:from", len(known)) if unknown else []
         values: list[Scalar] = [0.0 if c is None else c for c in known]
@@ -362,7 +362,7 @@ class RolledTree:
 
 
 def parts_of_result(result: Any, level: int) -> tuple[Any, Any]:
-    """What a text made of dual numbers, as values and tangents."""
+    """Values and tangents of a result of dual numbers."""
     if isinstance(result, DualVector):
         return result.value, result.tangent
     leaves, rebuild = flatten_but_duals(result)

@@ -30,7 +30,7 @@ class GlobalInput:
     name: str
     spec: ArraySpec
     per_link: str
-    """How links find their parts: by their place in ``q`` or ``v``, or by ``body``; ``none``: it is read as a whole."""
+    """Index of a link's part: its place in ``q`` or ``v``, or ``body``; ``none``: it is read as a whole."""
 
     ground: Ground | None = None
 
@@ -41,7 +41,7 @@ class GlobalInput:
         return self.ground.read(Spot(f"in:{self.name}"), self.spec.size)[i]
 
     def part(self, link: SymbolicLink, size: int) -> list[Scalar]:
-        """From the input's own memory."""
+        """Numbers of a link, from the input's own memory."""
         return list(link.kind.array(f"in:{self.name}", size))
 
 
@@ -62,7 +62,7 @@ class FieldVector:
         raise IndexError(i)
 
     def part(self, link: SymbolicLink, size: int) -> list[Scalar]:
-        """From what the sweep kept."""
+        """Numbers of a link, from what the sweep kept."""
         return list(self.field[link])
 
 
@@ -75,7 +75,7 @@ class StoredVector:
     shape: tuple[int, ...]
 
     def part(self, link: SymbolicLink, size: int) -> list[Scalar]:
-        """From the part's own memory."""
+        """Numbers of a link, from the part's own memory."""
         return list(link.kind.array(self.space, size))
 
 

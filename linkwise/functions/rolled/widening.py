@@ -19,7 +19,7 @@ Change = Callable[[Any, int], Any]
 
 
 def with_tails(thing: Any, modes: int) -> Any:
-    """The same with tails of exactly so many modes: cut, filled up with zeros, or plain where there are to be none."""
+    """Value with tails of exactly so many modes: cut, filled up with zeros, or plain where there are to be none."""
     for kinds, change in _CHANGES:
         if isinstance(thing, kinds):
             return change(thing, modes)
