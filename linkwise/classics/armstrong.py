@@ -31,7 +31,7 @@ from linkwise.spatial.vectors import Vec
 
 @dataclass(frozen=True, slots=True)
 class Coefficients:
-    """Of eq. 47 for one link, in its axes; with Λ⁻¹ and L for eq. 49."""
+    """Coefficients of eq. 47 for one link, in its axes; with Λ⁻¹ and L for eq. 49."""
 
     Omega_omega: Mat3
     beta_omega: Vec
@@ -104,7 +104,7 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
 
 
 def _seen_from_parent(link: Link, q: Flat, N: Vec, own: Coefficients, w: Vec) -> _Outboard:
-    """What a link with Ω_F and β_F adds to its parent's equations; l from the parent's centre to this one."""
+    """Share of a link with Ω_F and β_F in its parent's equations; l from the parent's centre to this one."""
     phi = link.phi(q)
     R, l = phi.matrix()
     RO = R.times(own.Omega_F)

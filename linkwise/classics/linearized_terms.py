@@ -1,4 +1,4 @@
-"""What the six algorithms of 001 share: every link referred to one inertially fixed point (001 §2 and (3.4)).
+"""Terms that the six algorithms of 001 share: every link referred to one inertially fixed point (001 §2 and (3.4)).
 
 There φ has identities for blocks, so that velocities, accelerations, forces and composite inertias are plain sums.
 
@@ -37,7 +37,7 @@ class MHat:
 
     @classmethod
     def of(cls, M: RigidInertia, V: Motion) -> MHat:
-        """Of one link."""
+        """M̂ of one link."""
         half = sum(M.J.m[i][i] for i in range(3)) * 0.5
         less = Mat3.build(lambda i, j: M.J.m[i][j] - half if i == j else M.J.m[i][j])
         turning = Mat3([list(V.ang.cross(less.column(j))) for j in range(3)]).T

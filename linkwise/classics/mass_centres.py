@@ -21,7 +21,7 @@ from linkwise.spatial.vectors import Motion, Vec
 
 
 def at_mass_centres(tree: Tree, method: str) -> Tree:
-    """The same mechanism with every link's frame moved to its mass centre."""
+    """Mechanism with every link's frame moved to its mass centre."""
     own_mass(tree, method)
     centre = [link.inertia.h * (1.0 / link.inertia.m) for link in tree]
 

@@ -60,7 +60,7 @@ class Algorithm:
     joints: str = ALL_JOINTS
     topology: Literal["tree", "chain"] = "tree"
     needs: tuple[str, ...] = ()
-    """What else it asks for: "mass" (every link has mass of its own), "no armature", "no mimics"."""
+    """Further requirements: "mass" (every link has mass of its own), "no armature", "no mimics"."""
 
     @property
     def summary(self) -> str:
@@ -91,7 +91,7 @@ class Algorithms(Mapping[str, Algorithm]):
         return len(self._by_name)
 
     def of_kind(self, kind: Kind) -> list[Algorithm]:
-        """All that compute the same thing."""
+        """Algorithms that compute the same thing."""
         return [algorithm for algorithm in self.values() if algorithm.kind == kind]
 
 

@@ -1,4 +1,4 @@
-"""What a method asks of a mechanism, checked before it runs, with an error that says what to use instead."""
+"""Requirements of a method on a mechanism, checked before it runs, with an error that says what to use instead."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def no_mimics(tree: Tree, method: str) -> None:
 
 
 def serial(tree: Tree, method: str) -> None:
-    """Each link on the one before."""
+    """Require that each link hangs on the one before."""
     for link in tree:
         if link.parent != link.index - 1:
             raise InputError(
@@ -37,7 +37,7 @@ def serial(tree: Tree, method: str) -> None:
 
 
 def joint_types(tree: Tree, method: str, allowed: Sequence[type[Joint]]) -> None:
-    """Only joints of these types."""
+    """Require joints of these types only."""
     for link in tree:
         if not isinstance(link.joint, tuple(allowed)):
             raise InputError(

@@ -67,7 +67,7 @@ class Smoothed(NamedTuple):
 
 
 def kalman_filter(tree: Tree, q: Flat, v: Flat, tau: Flat) -> Field[Filtered]:
-    """From the tips to the base."""
+    """Filter from the tips to the base."""
     terms = velocity_terms(tree, q, v)
 
     def step(link: Link, predicted: Prediction) -> tuple[Prediction, Filtered]:
@@ -86,7 +86,7 @@ def kalman_filter(tree: Tree, q: Flat, v: Flat, tau: Flat) -> Field[Filtered]:
 
 
 def smooth(tree: Tree, q: Flat, v: Flat, tau: Flat) -> Smoothed:
-    """From the base to the tips, on what the filter left."""
+    """Smoother from the base to the tips, on what the filter left."""
     no_mimics(tree, "Rodriguez")
     filtered = kalman_filter(tree, q, v, tau)
     terms = velocity_terms(tree, q, v)

@@ -61,7 +61,7 @@ def spatial_terms(tree: Tree, q: Flat, v: Flat) -> Field[SpatialTerms]:
 
 
 def base_acceleration(tree: Tree) -> Motion:
-    """Of a base at rest in the field of gravity."""
+    """Acceleration of a base at rest in the field of gravity."""
     return Motion(Vec.zero(), -tree.gravity)
 
 
