@@ -31,7 +31,7 @@ def chain_model(n: int, joint: Joint = HINGE) -> Model:
 
 
 def error_of(algorithm: Algorithm, n: int = 6, seed: int = 0) -> float:
-    """How far an algorithm is from the model's compiled function on a chain of n links, relative."""
+    """Relative error of an algorithm against the model's compiled function on a chain of n links."""
     model = chain_model(n, Spherical() if algorithm.name == "armstrong" else HINGE)
     rng = np.random.default_rng(seed)
     q, v, x = model.random_configuration(rng), rng.normal(size=model.nv), rng.normal(size=model.nv)

@@ -56,7 +56,7 @@ def force_table() -> str:
 
 # The planar arm.
 def planar_force_checks(model: Model, motion: Forces) -> Checks:
-    """What the text says of figure 5, and what we can say beyond."""
+    """Checks of the text on figure 5, and what we can say beyond."""
     error = np.abs(explicit_planar_torques(model, motion) - motion.tau).max()
     first = motion.tau[:, 0]
     return [
@@ -74,7 +74,7 @@ def planar_force_checks(model: Model, motion: Forces) -> Checks:
 
 
 def planar_fall_checks(fall: Trajectory) -> Checks:
-    """What the text says of figure 6, and what we can say beyond."""
+    """Checks of the text on figure 6, and what we can say beyond."""
     early = fall.q[(fall.t > 0.0) & (fall.t < 0.3), 0]
     drift = np.abs(fall.energy - fall.energy[0]).max()
     down = np.flatnonzero(fall.q[:, 0] < -np.pi / 2)
@@ -91,7 +91,7 @@ def planar_fall_checks(fall: Trajectory) -> Checks:
 
 
 def length_of(model: Model) -> float:
-    """Of the links of the planar arm, m."""
+    """Length of the links of the planar arm, m."""
     return float(model.bodies[1].placement[0][3])
 
 
@@ -120,7 +120,7 @@ def explicit_planar_torques(model: Model, motion: Forces) -> Array:
 
 # The Stanford arm.
 def stanford_force_checks(model: Model, motion: Forces) -> Checks:
-    """What can be said of figure 8 without Cyril's thesis at hand."""
+    """Checks of figure 8, as far as it goes without Cyril's thesis at hand."""
     some = range(0, len(motion.t), 40)
     inverse = [a for a in ALGORITHMS.of_kind("inverse") if a.name.startswith(("denoc", "newton"))]
     error = max(
@@ -147,7 +147,7 @@ def stanford_force_checks(model: Model, motion: Forces) -> Checks:
 
 
 def stanford_fall_checks(fall: Trajectory) -> Checks:
-    """What the text says of figure 9, and what we can say beyond."""
+    """Checks of the text on figure 9, and what we can say beyond."""
     turned = np.degrees(fall.q[0, 1] - fall.q[:, 1])
     slide = fall.q[:, 2]
     a, b = (int(np.argmax(turned > degrees)) for degrees in (45.0, 85.0))

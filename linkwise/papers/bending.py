@@ -170,7 +170,7 @@ def satellite() -> Model:
 
 
 def satellite_motion(duration: float = 12.0, pictures: int = 241) -> Trajectory:
-    """It tumbles, and its panels swing on their springs and bend."""
+    """Motion of a satellite that tumbles, while its panels swing on their springs and bend."""
     model = satellite()
     stiffness = np.zeros(model.nv)
     v = np.zeros(model.nv)
@@ -184,7 +184,7 @@ def satellite_motion(duration: float = 12.0, pictures: int = 241) -> Trajectory:
 
 
 def satellite_checks(motion: Trajectory) -> Checks:
-    """Nothing outside acts: energy and momentum stay."""
+    """Checks that energy and momentum stay, as nothing outside acts."""
     model = satellite()
     energy = float(np.abs(motion.energy - motion.energy[0]).max() / motion.energy[0])
     momentum = np.asarray(model.momentum(motion.q, motion.v))

@@ -55,7 +55,7 @@ _MISPRINT = " The paper prints 480 additions for Walker and Orin at n = 6 where 
 
 
 def decoupled_section(page: Page) -> None:
-    """What 002 has that is numbered."""
+    """Write the section of 002, everything in it that is numbered."""
     page.section("002", "Two complements, two arms", CITED)
     page.text(
         "The paper splits the matrix that maps joint rates to body twists into two factors, one block triangular and "

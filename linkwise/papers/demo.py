@@ -28,7 +28,7 @@ __all__ = ["force_table", "make_report"]
 
 
 def framework_section(page: Page) -> None:
-    """What 004 has that is numbered."""
+    """Write the section of 004, everything in it that is numbered."""
     page.section(
         "004", "Trees, loops and links that bend",
         "G. Rodriguez, A. Jain and K. Kreutz, <i>Spatial operator algebra framework for multibody system dynamics</i> "

@@ -64,7 +64,7 @@ def algorithm_errors(n: int = 6, seed: int = 3) -> dict[int, float]:
 
 
 def linearization_section(page: Page) -> None:
-    """What 001 has that is numbered."""
+    """Write the section of 001, everything in it that is numbered."""
     page.section("001", "Linearised dynamics", CITED)
     page.text(
         "How joint forces change with a small change of the motion (A_D, B_D: the linearised inverse model), and how "

@@ -22,7 +22,7 @@ from linkwise.sim.trajectory import Trajectory
 Array = NDArray[Any]
 
 TABULATED = np.array([0.328458111542, 0.944518538178])
-"""Of the benchmark with N = 2: the upper end of the first rod at t = 10 s (IFToMM A02)."""
+"""Tabulated result of the benchmark with N = 2: the upper end of the first rod at t = 10 s (IFToMM A02)."""
 
 
 def loops_part(page: Page) -> None:

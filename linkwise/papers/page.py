@@ -25,7 +25,7 @@ class Page:
     def __init__(self, title: str, lead: str) -> None:
         self.title, self.lead = title, lead
         self.checks: list[Check] = []
-        """Everything that was checked so far."""
+        """Checks so far."""
         self._sections: list[tuple[str, str]] = []
         self._parts: list[str] = []
 
@@ -125,7 +125,7 @@ class Page:
         self._parts.append(table)
 
     def found(self, checks: Checks) -> None:
-        """What we checked, across the page."""
+        """Add the findings of checks, across the page."""
         self._parts.append(f'<div class="side">{self._found(checks)}</div>')
 
     def _found(self, checks: Checks) -> str:

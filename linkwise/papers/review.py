@@ -35,7 +35,7 @@ _STATES = 512
 
 
 def review_section(page: Page) -> None:
-    """What 003 has that is numbered."""
+    """Write the section of 003, everything in it that is numbered."""
     page.section("003", "Equations and algorithms, a review", CITED)
     page.text(
         "The recursive Newton–Euler, composite-rigid-body and articulated-body algorithms in one notation, three ways "

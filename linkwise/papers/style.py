@@ -1,4 +1,4 @@
-"""How the page looks: one text of CSS, by day and by night, on a wide screen, a phone and paper."""
+"""Style of the page: one text of CSS, by day and by night, on a wide screen, a phone and paper."""
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2330; --soft: #5b6573; --line: #dde2e9; --wash: #f5f7fa; --paper: #fff;

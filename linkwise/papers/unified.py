@@ -67,7 +67,7 @@ def _order(source: str) -> tuple[int, float, str]:
 
 
 def unified_section(page: Page) -> None:
-    """What 000 has that is numbered."""
+    """Write the section of 000, everything in it that is numbered."""
     page.section("000", "One formulation for all algorithms", CITED)
     page.text(
         "The paper writes the dynamics of a chain with a few operators over all links (φ shifts and adds up forces "
