@@ -1,4 +1,4 @@
-"""What both libraries need: the outputs of a call, and how the derivatives of a function are functions again.
+"""Derivatives for both libraries: the outputs of a call, and derivatives of a function as functions again.
 
 Another library takes an array to be numbers, so configurations are differentiated number by number. Derivatives are
 asked for as two products, which are compiled functions themselves: along directions (``jvp``) and with weights
