@@ -117,7 +117,7 @@ if TYPE_CHECKING:
         tanh,
         where,
     )
-    from linkwise.targets.c.files import emit_c
+    from linkwise.targets.c.emission import emit_c
     from linkwise.viz.viewer import view
 
 __version__ = "0.1.0"
@@ -159,7 +159,7 @@ __all__ = [  # noqa: RUF022  # in groups
 
 # Where they are; `tests/test_imports.py` compares this with what type checkers read above.
 _MODULES = {
-    "linkwise.targets.c.files": ("emit_c",),
+    "linkwise.targets.c.emission": ("emit_c",),
     "linkwise.functions.function": ("compile", "CompiledFunction"),
     "linkwise.functions.loops": ("loop", "while_loop"),
     "linkwise.functions.many_steps": ("rollout",),

@@ -11,7 +11,7 @@ from typing import Any
 @functools.cache
 def this_machine() -> str:
     """The processor that results depend on to the last bit, and the machine's name."""
-    from linkwise.targets.llvm.machines import host
+    from linkwise.targets.llvm.binding import host
 
     found = host()
     return f"{found.cpu}, {found.vector_bytes * 8} bit vectors, {platform.system()}, {platform.node()}"

@@ -47,7 +47,7 @@ class Target(ABC):
     """Purpose, in a few words, for the command line's help."""
     loops: ClassVar[bool] = False
     """Whether it also writes programs with loops: over the links, over time."""
-    joins_far: ClassVar[bool] = False
+    prefers_few_loops: ClassVar[bool] = False
     """Whether few loops with large bodies are better than more with smaller ones: where there are registers enough."""
 
     @abstractmethod

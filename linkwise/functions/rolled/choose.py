@@ -113,7 +113,7 @@ def _rolling(
     whose rates are inputs too.
     """
 
-    def roll(name: str, far: bool = False) -> Program:
+    def roll(name: str, fewer_loops: bool = False) -> Program:
         ground = Ground()
         handles = {n: GlobalInput(n, ArraySpec(n, shape), link_start(n), ground) for n, shape in inputs}
         rates = {n: GlobalInput(f"d{n}", handles[n].spec, handles[n].per_link, ground) for n in handles if n in moving}
@@ -136,7 +136,7 @@ def _rolling(
         if moving:
             result = change_of(result, level)
         outputs = result._asdict() if text.result else {"out": result}
-        program: Program = tree.finish(name, [*handles.values(), *rates.values()], outputs, far)
+        program: Program = tree.finish(name, [*handles.values(), *rates.values()], outputs, fewer_loops)
         return program
 
     return roll

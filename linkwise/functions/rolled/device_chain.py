@@ -16,7 +16,7 @@ from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property, once
 from linkwise.targets.cuda import layout as layouts
 from linkwise.targets.cuda.launching import DeviceProgram, Launched, device_block
-from linkwise.targets.cuda.layout import Kind
+from linkwise.targets.cuda.layout import ArrayOrder
 from linkwise.targets.cuda.runtime import cupy
 from linkwise.trace.block import Block
 from linkwise.trace.program import Program
@@ -86,7 +86,7 @@ class DeviceForwardDynamics(PairwiseForwardDynamics):
         return once(
             self._programs,
             (what, length),
-            lambda: DeviceProgram(self.chain.program(length, what, far=True), _FLOAT64),
+            lambda: DeviceProgram(self.chain.program(length, what, fewer_loops=True), _FLOAT64),
         )
 
     def _there(self, first: int, length: int, count: int) -> Array:
@@ -116,7 +116,9 @@ class LongChainProgram(Launched[Program]):
     def _by_segments(self) -> DeviceForwardDynamics:
         return DeviceForwardDynamics(self._tree)
 
-    def launch(self, arrays: Sequence[Any], kinds: tuple[Kind, ...], count: int, steps: int | None = None) -> None:
+    def launch(
+        self, arrays: Sequence[Any], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
+    ) -> None:
         """Launch it, see :meth:`DeviceProgram.launch`."""
         if count > FEW:
             self._from_link_to_link.launch(arrays, kinds, count)
@@ -127,5 +129,5 @@ class LongChainProgram(Launched[Program]):
             arrays[3][k] = self._by_segments(q, v, tau)
 
 
-def _rows(count: int) -> tuple[Kind, ...]:
-    return tuple[Kind, ...]("rows" for _ in range(count))
+def _rows(count: int) -> tuple[ArrayOrder, ...]:
+    return tuple[ArrayOrder, ...]("rows" for _ in range(count))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from linkwise.targets.cuda.launching import Launched
-from linkwise.targets.cuda.layout import Kind
+from linkwise.targets.cuda.layout import ArrayOrder
 from linkwise.targets.cuda.runtime import cupy
 from linkwise.trace.block import ArraySpec
 
@@ -39,11 +39,13 @@ class ColumnsProgram(Launched[Arrays]):
         super().__init__(Arrays(function.name, inputs, tuple(function.results())), dtype)
         self.function = function
 
-    def in_place(self, kinds: tuple[Kind, ...]) -> bool:
+    def in_place(self, kinds: tuple[ArrayOrder, ...]) -> bool:
         """No: a state is read once for each of its columns."""
         return False
 
-    def launch(self, arrays: Sequence[Any], kinds: tuple[Kind, ...], count: int, steps: int | None = None) -> None:
+    def launch(
+        self, arrays: Sequence[Any], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
+    ) -> None:
         """Launch it, see :meth:`DeviceProgram.launch`."""
         specs = (*self.program.inputs, *self.program.outputs)
         cut = len(self.program.inputs)

@@ -44,7 +44,7 @@ class Finisher:
     """Lays out memory, cuts each kind's trace into bodies, and writes the tables."""
 
     def __init__(
-        self, tree: Any, name: str, inputs: Sequence[GlobalInput], outputs: Mapping[str, Any], far: bool = False
+        self, tree: Any, name: str, inputs: Sequence[GlobalInput], outputs: Mapping[str, Any], fewer_loops: bool = False
     ) -> None:
         self.tree = tree
         self.inputs = inputs
@@ -68,7 +68,7 @@ class Finisher:
         self.written = [record for record in records if isinstance(record, Written)]
         self.solved = [record for record in records if isinstance(record, Solved)]
         self.bodies_of: dict[Any, tuple[Call, ...]] = {}
-        self.plan = joined(records, tree.kinds, far)
+        self.plan = joined(records, tree.kinds, fewer_loops)
         self.stored_size = self._sizes()
         for item in inputs:
             if item.per_link != "none":

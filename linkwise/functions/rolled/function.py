@@ -24,8 +24,8 @@ from linkwise.trace.tracer import Traced
 class Rolling(Protocol):
     """Makes the program with loops, under a name."""
 
-    def __call__(self, name: str, far: bool = False) -> Program:
-        """``far``: sweeps are joined as :func:`linkwise.functions.rolled.joining.joined` says."""
+    def __call__(self, name: str, fewer_loops: bool = False) -> Program:
+        """``fewer_loops``: sweeps are joined as :func:`linkwise.functions.rolled.joining.joined` says."""
 
 
 class ManyLinksFunction(CompiledFunction):
@@ -131,12 +131,12 @@ class RolledFunction(ManyLinksFunction):
         return self._rolling(self.name)
 
     @cached_property
-    def _joined_far(self) -> Program:
-        return self._rolling(self.name, far=True)
+    def _with_few_loops(self) -> Program:
+        return self._rolling(self.name, fewer_loops=True)
 
     def rolled_for(self, target: targets.Target) -> Program:
         """The program with loops as a target runs it best."""
-        return self._joined_far if target.joins_far else self.rolled_program
+        return self._with_few_loops if target.prefers_few_loops else self.rolled_program
 
     def along(self, names: tuple[str, ...]) -> RolledFunction:
         """Derivative with dual numbers in each link's part."""

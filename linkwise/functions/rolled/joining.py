@@ -60,12 +60,12 @@ class JoinedLoop:
 
 
 def joined(
-    records: Iterable[Recorded | Written | Solved], kinds: Sequence[Kind], far: bool = False
+    records: Iterable[Recorded | Written | Solved], kinds: Sequence[Kind], fewer_loops: bool = False
 ) -> list[JoinedLoop | Written | Solved]:
     """The records in an order that works, sweeps joined where that is possible.
 
-    With ``far`` also where loops between them must be moved out of the way: less memory to pass through for larger
-    bodies, which pays where a body has registers enough.
+    With ``fewer_loops`` also where loops between them must be moved out of the way: less memory to pass
+    through for larger bodies, which pays where a body has registers enough.
     """
     plan: list[JoinedLoop | Written | Solved] = []
     for record in records:
@@ -84,7 +84,7 @@ def joined(
                     break
             elif reads & {spot.space for spot, _ in item.stores}:
                 break
-        if place == len(plan) and far:
+        if place == len(plan) and fewer_loops:
             place = _moved_to_the_end(plan, record.reverse, reads)
         if place == len(plan):
             plan.append(JoinedLoop(record.reverse))

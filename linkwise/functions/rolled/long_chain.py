@@ -61,7 +61,7 @@ class LongChainFunction(RolledFunction):
         return exchange.call(made, self.name, arrays, out)[0]
 
     def _segments(self, threads: int) -> ParallelForwardDynamics:
-        from linkwise.targets.llvm.machines import host
+        from linkwise.targets.llvm.binding import host
 
         chain = self._trees.aligned
         wave = host().lanes(np.float64) * threads  # segments that run at the same time

@@ -60,8 +60,8 @@ class Chain:
         self.rows: Array = np.ascontiguousarray(kinds[0].rows)
         self.nq, self.nv = tree.links[0].joint.nq, tree.links[0].joint.nv
 
-    def program(self, length: int, what: str, far: bool = False) -> Program:
-        """One of the three steps, for segments of this many links; sweeps joined from ``far``, where that pays."""
+    def program(self, length: int, what: str, fewer_loops: bool = False) -> Program:
+        """One of the three steps, for segments of this many links; ``fewer_loops``: see :meth:`RolledTree.finish`."""
         tree = _SegmentTree(self.tree, length)
         constants = GlobalInput("constants", ArraySpec("constants", (length, max(1, self.rows.shape[1]))), "body")
         q = GlobalInput("q", ArraySpec("q", (length * self.nq,)), "q")
@@ -81,7 +81,7 @@ class Chain:
             motion = RigidMotion(omega, Vec.of(at[3:6]), Vec.of(at[6:9]))
             vdot = accelerated(tree, q, v, tau, motion, Force.of(tree.whole(tree.ground, tip)))  # type: ignore[arg-type]
             inputs, outputs = [constants, q, v, tau, base, tip], {"vdot": vdot}
-        return tree.finish(f"chain_{what}", inputs, outputs, far).with_lanes("constants")
+        return tree.finish(f"chain_{what}", inputs, outputs, fewer_loops).with_lanes("constants")
 
 
 class ParallelForwardDynamics:

@@ -344,13 +344,13 @@ class RolledTree:
 
     # From records to a program.
     def finish(
-        self, name: str, inputs: Sequence[GlobalInput], outputs: Mapping[str, Any], far: bool = False
+        self, name: str, inputs: Sequence[GlobalInput], outputs: Mapping[str, Any], fewer_loops: bool = False
     ) -> Program:
         """The program with these inputs and outputs: vectors made by sweeps, or (nested lists of) numbers.
 
-        ``far``: sweeps are joined as :func:`linkwise.functions.rolled.joining.joined` says.
+        ``fewer_loops``: sweeps are joined as :func:`linkwise.functions.rolled.joining.joined` says.
         """
-        return Finisher(self, name, inputs, {n: self._as_field(x) for n, x in outputs.items()}, far).program
+        return Finisher(self, name, inputs, {n: self._as_field(x) for n, x in outputs.items()}, fewer_loops).program
 
     def _as_field(self, output: Any) -> Any:
         """An output that a sweep can store."""

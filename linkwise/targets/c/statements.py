@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 from linkwise.errors import InputError
-from linkwise.targets.c.block import BlockWriter
-from linkwise.targets.c.names import function_name, identifier
+from linkwise.targets.c.block_writer import BlockWriter
 from linkwise.targets.c.ops import literal
-from linkwise.targets.c.text import constants, literals, shape_of, wrapped
+from linkwise.targets.c.text import constants, function_name, identifier, literals, shape_of, wrapped
 from linkwise.trace.block import Block
 from linkwise.trace.program import (
     PARAMETERS,

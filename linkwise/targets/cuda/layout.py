@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from linkwise.targets.c.names import identifier, identifiers
+from linkwise.targets.c.text import identifier, identifiers
 from linkwise.trace.block import ArraySpec, Block
 
 LANES = (32, 16, 8, 4)
@@ -24,17 +24,17 @@ SHARED_BYTES = 99 * 1024
 WIDE = 64
 """Numbers of an array for each state, above which it is not held in shared memory as a whole, if it can be helped."""
 
-Kind = Literal["rows", "columns", "one"]
+ArrayOrder = Literal["rows", "columns", "one"]
 """Order of an array in memory: (count, size), (size, count), or one row for all states."""
 
 
 @dataclass(frozen=True)
-class Place:
+class KernelArray:
     """One array of a kernel."""
 
     name: str
     size: int
-    kind: Kind
+    kind: ArrayOrder
     staged: bool
     pitch: int = 0  # from one state's numbers to the next one's, in the tile
     offset: int = 0  # of its part of the tile, in numbers for each lane
@@ -51,15 +51,15 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Layout:
+class TileLayout:
     """All arrays of a kernel and the size of the tile, in numbers for each lane."""
 
-    inputs: tuple[Place, ...]
-    outputs: tuple[Place, ...]
+    inputs: tuple[KernelArray, ...]
+    outputs: tuple[KernelArray, ...]
     size: int
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[KernelArray, ...]:
         """Inputs, then outputs."""
         return (*self.inputs, *self.outputs)
 
@@ -81,10 +81,10 @@ def pitch(size: int, bits: int) -> int:
 def lay_out(
     program: Block,
     bits: int,
-    kinds: tuple[Kind, ...],
+    kinds: tuple[ArrayOrder, ...],
     most: int,
     same: Mapping[int, int] | None = None,
-) -> Layout:
+) -> TileLayout:
     """Stage what fits, small arrays first: they are read and written most often for their size.
 
     Args:
@@ -96,7 +96,7 @@ def lay_out(
     """
     cut = len(program.inputs)
     instead = {cut + output: given for output, given in (same or {}).items()}
-    arrays: list[tuple[str, ArraySpec, Kind]] = list(
+    arrays: list[tuple[str, ArraySpec, ArrayOrder]] = list(
         zip(array_names(program), (*program.inputs, *program.outputs), kinds, strict=True)
     )
     staged: dict[int, tuple[int, int]] = {}
@@ -112,12 +112,13 @@ def lay_out(
             position += wide
     staged.update((output, staged[given]) for output, given in instead.items() if given in staged)
     places = tuple(
-        Place(name, spec.size, kind, k in staged, *staged.get(k, (0, 0))) for k, (name, spec, kind) in enumerate(arrays)
+        KernelArray(name, spec.size, kind, k in staged, *staged.get(k, (0, 0)))
+        for k, (name, spec, kind) in enumerate(arrays)
     )
-    return Layout(places[:cut], places[cut:], position)
+    return TileLayout(places[:cut], places[cut:], position)
 
 
-def pointers(place: Place, qualifiers: str, is_input: bool) -> Iterator[str]:
+def pointers(place: KernelArray, qualifiers: str, is_input: bool) -> Iterator[str]:
     """Pointers of this thread to an array's numbers: in the tile, or in the array itself."""
     if place.staged:
         yield f"REAL *const {place.tile} = tile + LW_LANES * {place.offset};"
@@ -128,23 +129,23 @@ def pointers(place: Place, qualifiers: str, is_input: bool) -> Iterator[str]:
     yield f"{constant}REAL *const {place.row} = {place.name}{own};"
 
 
-def element(place: Place, number: int) -> str:
+def element(place: KernelArray, number: int) -> str:
     """One of this thread's numbers."""
     apart = place.kind == "columns" and not place.staged
     return f"{place.row}[{f'{number} * count' if apart else number}]"
 
 
-def whole(places: Sequence[Place]) -> str:
+def whole(places: Sequence[KernelArray]) -> str:
     """Whether the tile is full and wide accesses are allowed, as an expression."""
     rows = [p.name for p in places if p.staged and p.kind == "rows"]
     return f"rows == LW_LANES && lw_aligned({', '.join(rows)})" if rows else "false"
 
 
-def bring_in(places: Sequence[Place], condition: str, watched: Collection[str] = ()) -> Iterator[str]:
+def bring_in(places: Sequence[KernelArray], condition: str, watched: Collection[str] = ()) -> Iterator[str]:
     """Fill the tile, by wide accesses if the condition holds. The size of the largest watched number is noted."""
     rows = [p for p in places if p.staged and p.kind == "rows"]
 
-    def noting(place: Place, call: str) -> str:
+    def noting(place: KernelArray, call: str) -> str:
         return f"largest = lw_larger(largest, {call});" if place.name in watched else f"{call};"
 
     if rows:
@@ -168,7 +169,7 @@ def bring_in(places: Sequence[Place], condition: str, watched: Collection[str] =
     yield "__syncwarp(LW_MASK);"
 
 
-def bring_out(places: Sequence[Place], condition: str) -> Iterator[str]:
+def bring_out(places: Sequence[KernelArray], condition: str) -> Iterator[str]:
     """Store what the tile holds; every thread has written its part."""
     yield "__syncwarp(LW_MASK);"
     rows = [p for p in places if p.staged and p.kind == "rows"]
@@ -185,5 +186,5 @@ def bring_out(places: Sequence[Place], condition: str) -> Iterator[str]:
             yield f"if (inside) lw_columns_back<{p.size}, {p.pitch}>({p.name} + here, {p.tile}, count);"
 
 
-def _rows(place: Place, watch: bool = False) -> str:
+def _rows(place: KernelArray, watch: bool = False) -> str:
     return f"lw_rows<{place.size}, {place.pitch}, {str(watch).lower()}>"

@@ -16,7 +16,7 @@ from linkwise.errors import InputError
 from linkwise.targets.cuda.runtime import cupy
 
 
-class Library:
+class ArrayLibrary:
     """CuPy itself; the others differ from it where they must."""
 
     can_be_out = True
@@ -64,7 +64,7 @@ def _stream(pointer: int) -> AbstractContextManager[Any]:
     return stream
 
 
-class _Torch(Library):
+class _Torch(ArrayLibrary):
     """PyTorch: memory from its own allocator, work on its current stream."""
 
     def view(self, array: Any) -> Any:
@@ -93,7 +93,7 @@ class _Torch(Library):
         return _stream(sys.modules["torch"].cuda.current_stream(device).cuda_stream)
 
 
-class _Jax(Library):
+class _Jax(ArrayLibrary):
     """JAX: its arrays cannot be written to. Results are CuPy's memory, handed over by DLPack, which orders streams."""
 
     can_be_out = False
@@ -113,7 +113,7 @@ class _Jax(Library):
         return self.finished(cupy().ascontiguousarray(array))
 
 
-class _Other(Library):
+class _Other(ArrayLibrary):
     """Any library: results come back by its own ``from_dlpack`` where it has one, else as CuPy arrays."""
 
     def __init__(self, module: str) -> None:
@@ -135,11 +135,11 @@ class _Other(Library):
         return self.finished(cupy().ascontiguousarray(array))
 
 
-def library_of(array: Any) -> Library:
+def library_of(array: Any) -> ArrayLibrary:
     """The library an array belongs to."""
     module = type(array).__module__.partition(".")[0]
     if module == "cupy":
-        return Library()
+        return ArrayLibrary()
     if module == "torch":
         return _Torch()
     return _Jax() if module in ("jax", "jaxlib") else _Other(module)

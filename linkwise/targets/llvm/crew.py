@@ -16,7 +16,7 @@ from typing import Any
 
 from linkwise.memoized import once
 from linkwise.targets import cache
-from linkwise.targets.llvm import jit, machines
+from linkwise.targets.llvm import binding, jit
 
 _SPINS = 4000  # looks at the board, some ten nanoseconds each, before a thread goes to sleep
 _SERVE, _RUN, _PREPARE = "linkwise_serve", "linkwise_run", "linkwise_prepare"
@@ -296,7 +296,7 @@ over:
 """
 
 
-def _text(machine: machines.Machine) -> str:
+def _text(machine: binding.Machine) -> str:
     """The module, with the instruction that a processor has for those who wait."""
     x86, arm = ("llvm.x86.sse2.pause", "", ""), ("llvm.aarch64.hint", "i32", "i32 1")
     hints = {"x86_64": x86, "aarch64": arm, "arm64": arm}
@@ -311,7 +311,7 @@ class Crew:
     """The threads of this process."""
 
     def __init__(self) -> None:
-        machine = machines.host()
+        machine = binding.host()
         import llvmlite
 
         key = f"crew, llvmlite {llvmlite.__version__}\n{machine.identity}\n{_text(machine)}"

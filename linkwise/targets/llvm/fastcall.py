@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from linkwise.targets.llvm import jit, layouts
-from linkwise.targets.llvm.entry import ENTRY, SLOW, WORDS, Result
+from linkwise.targets.llvm.builtin import ENTRY, SLOW, WORDS, Result
 from linkwise.trace.block import Block
 
 # A program beyond this many nodes takes so long that a call's overhead does not show, and much stack.

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from linkwise.samples import planar_arm
 from linkwise.targets.cuda import launching, layout, wide
 from linkwise.targets.cuda import source as kernels
-from linkwise.targets.cuda.body import Constants
 from linkwise.targets.cuda.instructions import Instruction, instructions, operand
 from linkwise.targets.cuda.launching import DeviceBlock, DividedBlock, device_block, is_wide
-from linkwise.targets.cuda.layout import Kind
-from linkwise.targets.cuda.memory import Load, Store, plan, with_near_slots
+from linkwise.targets.cuda.layout import ArrayOrder
 from linkwise.targets.cuda.order import ordered
-from linkwise.targets.cuda.parts import Parts, split
+from linkwise.targets.cuda.parts import KernelParts, split
+from linkwise.targets.cuda.plan_writer import Constants
+from linkwise.targets.cuda.spilling import Reload, Spill, plan, with_shared_slots
 from linkwise.trace.block import ArraySpec, Block
 from tests.targets.cuda.emulation import LANES, Emulated, needs_compiler
 from tests.targets.cuda.models import every_joint, random_state
@@ -33,7 +33,7 @@ def _few_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "LANES", (LANES,))
 
 
-def run(program: Block, parts: Parts, values: dict[int, float]) -> list[list[float]]:
+def run(program: Block, parts: KernelParts, values: dict[int, float]) -> list[list[float]]:
     """All parts after each other, by a machine that forgets everything between them but what they leave."""
     between: dict[int, float] = {}
     for part in parts.parts:
@@ -72,14 +72,14 @@ def test_near_and_far(program: Block, limit: int, room: int, elsewhere: bool) ->
     wanted = [operand(program, value).value for row in program.results for value in row]
     order = ordered(instructions(program), values.keys(), wanted)
     planned = plan(order, slots, limit, reusable={slot for slot in slots.values() if slot >= 0})
-    found = with_near_slots(planned, room)
+    found = with_shared_slots(planned, room)
     assert found.slots <= max(room, planned.given)
     store = {slots[value]: number for value, number in values.items()}
     known: dict[int, Any] = {}
     for step in found.plan.steps:
         if isinstance(step, Instruction):
             execute(program, known, step)
-        elif isinstance(step, Load):
+        elif isinstance(step, Reload):
             known[step.value] = store[step.slot]
         else:
             assert 0 <= step.slot < found.slots + found.far
@@ -93,14 +93,14 @@ def test_near_and_far(program: Block, limit: int, room: int, elsewhere: bool) ->
     assert [s for s in planned.steps if isinstance(s, Instruction)] == [
         s for s in found.plan.steps if isinstance(s, Instruction)
     ]
-    assert sum(isinstance(step, Store) for step in found.plan.steps) == found.plan.stores <= planned.stores
+    assert sum(isinstance(step, Spill) for step in found.plan.steps) == found.plan.stores <= planned.stores
     assert not (
         elsewhere
-        and any(isinstance(s, Store) and s.value in values and s.slot >= found.slots for s in found.plan.steps)
+        and any(isinstance(s, Spill) and s.value in values and s.slot >= found.slots for s in found.plan.steps)
     )
 
 
-def launch(program: Block, kinds: list[Kind], given: list[Any], dtype: type, folder: Path, turns: int = 1) -> Any:
+def launch(program: Block, kinds: list[ArrayOrder], given: list[Any], dtype: type, folder: Path, turns: int = 1) -> Any:
     """Results of all kernels, by emulation; the batch in some turns."""
     made = DividedBlock(program, dtype)
     whole = made.kernels(tuple(kinds), layout.SHARED_BYTES)
@@ -140,7 +140,7 @@ def test_kernels(name: str, dtype: type, tmp_path: Path, monkeypatch: pytest.Mon
     given = [np.ascontiguousarray(a, dtype) for a in random_state(model, count)[: len(program.inputs)]]
     division = DividedBlock(program, dtype).division
     assert len(division.parts) > 1 and any(part.reads for part in division.parts)
-    kinds: list[Kind] = ["rows"] * (len(given) + len(program.outputs))
+    kinds: list[ArrayOrder] = ["rows"] * (len(given) + len(program.outputs))
     got = launch(program, kinds, given, dtype, tmp_path, turns=2)
     texts = DividedBlock(program, dtype).kernels(tuple(kinds), layout.SHARED_BYTES)
     assert any("lw_far" in kernel.text for kernel in texts[:-1])
@@ -156,7 +156,7 @@ def test_columns_and_one_for_all(tmp_path: Path) -> None:
     model, count = planar_arm(6), 2 * LANES + 1
     function = model.function("linearize_inverse")
     q, v, vdot = random_state(model, count)
-    kinds: list[Kind] = ["columns", "one", "rows", "rows", "columns", "rows", "columns"]
+    kinds: list[ArrayOrder] = ["columns", "one", "rows", "rows", "columns", "rows", "columns"]
     given = [np.ascontiguousarray(q.T), v[0].copy(), vdot]
     got = launch(function.program, kinds, given, np.float64, tmp_path)
     for a, wanted in zip(got, function(q, np.broadcast_to(v[0], v.shape), vdot), strict=True):
@@ -208,7 +208,7 @@ def test_the_last_kernel_takes_as_many_states_as_find_room(monkeypatch: pytest.M
     monkeypatch.setattr(layout, "LANES", (32,))
     program = every_joint().function("linearize_inverse").program
     parts = split(program, 5000)
-    kinds: list[Kind] = ["rows"] * len(program.outputs)
+    kinds: list[ArrayOrder] = ["rows"] * len(program.outputs)
     few, many = (wide.last_kernel(program, parts, 64, kinds, room) for room in (30_000, 200_000))
     assert few.shared_bytes <= 30_000 < many.shared_bytes <= 200_000
     assert few.states < many.states and kernels.Kernel.blocks(few, 100) == -(-100 // few.states)
@@ -281,7 +281,7 @@ def sums(inputs: int, outputs: int) -> Block:
 
 @needs_compiler
 @pytest.mark.parametrize("kind", ["rows", "columns"])
-def test_arrays_that_find_no_room(kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrays_that_find_no_room(kind: ArrayOrder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Inputs and the numbers of the results are read where they are."""
     monkeypatch.setattr(layout, "SHARED_BYTES", 2000)
     program, count = sums(90, 80), 2 * LANES + 3

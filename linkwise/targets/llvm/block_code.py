@@ -11,22 +11,22 @@ from __future__ import annotations
 from collections import deque
 
 from linkwise.targets.llvm import ops, transcendental
-from linkwise.targets.llvm.ir import Function, Shape, masked_load
+from linkwise.targets.llvm.function_plan import FunctionPiece, FunctionPlan, GroupedCall, arguments
+from linkwise.targets.llvm.ir import FunctionText, LaneShape, masked_load
 from linkwise.targets.llvm.overlap import Overlap
-from linkwise.targets.llvm.plan import Group, Piece, Plan, arguments
 from linkwise.trace.block import Block
 from linkwise.trace.ops import is_truth
 
 
-class Body:
+class BlockCode:
     """Emits the functions of one program for one shape of value."""
 
     def __init__(
         self,
         program: Block,
-        plan: Plan,
-        shape: Shape,
-        vector: Shape,
+        plan: FunctionPlan,
+        shape: LaneShape,
+        vector: LaneShape,
         name: str = "body",
         masked: bool = False,
         uniform: frozenset[int] = frozenset(),
@@ -66,7 +66,7 @@ class Body:
         self.frame_slots += -(-count // per_vector) * per_vector
         return start
 
-    def _all(self) -> list[Function]:
+    def _all(self) -> list[FunctionText]:
         for value in sorted(self.plan.crossing):
             if value not in self.plan.item_of:
                 self.slots[value] = self._reserve(1) if self.shape.lanes > 1 else self.frame_slots
@@ -75,13 +75,13 @@ class Body:
         pieces = [self._piece(k, piece) for k, piece in enumerate(self.plan.pieces)]
         if len(pieces) == 1:
             return pieces
-        whole = Function(f"define internal void @{self.name}({self.parameters}) noinline #0")
+        whole = FunctionText(f"define internal void @{self.name}({self.parameters}) noinline #0")
         for k in range(len(pieces)):
             whole.do(f"call void @{self.name}_{k}({self.passed})")
         whole.do("ret void")
         return [*pieces, whole]
 
-    def _piece(self, k: int, piece: Piece) -> Function:
+    def _piece(self, k: int, piece: FunctionPiece) -> FunctionText:
         name = self.name if len(self.plan.pieces) == 1 else f"{self.name}_{k}"
         return _PieceWriter(self, name, piece, last=k == len(self.plan.pieces) - 1).function
 
@@ -89,11 +89,11 @@ class Body:
 class _PieceWriter:
     """Emits one function."""
 
-    def __init__(self, body: Body, name: str, piece: Piece, last: bool) -> None:
+    def __init__(self, body: BlockCode, name: str, piece: FunctionPiece, last: bool) -> None:
         self.body, self.shape = body, body.shape
         self.nodes = body.program.nodes
         attributes = "#1" if body.shape.lanes > 1 else "#0"
-        self.function = Function(f"define internal void @{name}({body.parameters}) noinline {attributes}")
+        self.function = FunctionText(f"define internal void @{name}({body.parameters}) noinline {attributes}")
         self.known: dict[int, str] = {}
         woven = body.woven
         self.fragments = deque((*woven.outward, *woven.inward) if woven else ())
@@ -101,7 +101,7 @@ class _PieceWriter:
         spacing = len(piece.steps) / (len(self.fragments) + 1)
         due = spacing
         for done, step in enumerate(piece.steps):
-            if isinstance(step, Group):
+            if isinstance(step, GroupedCall):
                 self._group(step)
             else:
                 self._node(step)
@@ -190,7 +190,7 @@ class _PieceWriter:
                 for array, element in places:
                     self._store(self._as_real(number), f"%out{array}", element)
 
-    def _group(self, group: Group) -> None:
+    def _group(self, group: GroupedCall) -> None:
         """Put the arguments in a row, call, and leave the results in the frame."""
         body = self.body
         count = len(group.members)

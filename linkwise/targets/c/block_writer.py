@@ -2,18 +2,81 @@
 
 Each operation is one line, in the order of the block; constants are written so that no digit is lost. All results are
 stored at the end: an output may be the same array as an input.
+
+Compilers' work grows faster than the length of a function, so a long block becomes several. What one computes and a
+later one reads travels in an array ``w`` that the first function has on its stack; a place in it is given to another
+value as soon as nothing reads the old one any more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from linkwise.targets.c import pieces as cutting
-from linkwise.targets.c.names import array_names, function_name
 from linkwise.targets.c.ops import TABLE, literal
-from linkwise.targets.c.text import wrapped
-from linkwise.trace.block import Block
+from linkwise.targets.c.text import array_names, function_name, wrapped
+from linkwise.trace.block import Block, Node
 from linkwise.trace.ops import OPS
+
+PIECE = 3000  # statements in one function
+
+
+@dataclass(frozen=True)
+class CutBlock:
+    """Node numbers of each piece in order, and the places of the values that cross from one to another."""
+
+    pieces: tuple[tuple[int, ...], ...]
+    places: dict[int, int]
+    size: int
+
+
+def arguments(node: Node) -> tuple[int, ...]:
+    """Numbers of the values a node reads."""
+    return () if node[0] in ("const", "input") else node[1:]
+
+
+def live_nodes(program: Block) -> list[int]:
+    """The operations that some result needs, in order."""
+    wanted = {value for row in program.results for value in row}
+    for number in range(len(program.nodes) - 1, -1, -1):
+        if number in wanted:
+            wanted.update(arguments(program.nodes[number]))
+    return [n for n in sorted(wanted) if program.nodes[n][0] not in ("const", "input")]
+
+
+def cut(program: Block) -> CutBlock:
+    """Pieces of equal length. Results count as read by the last piece, which stores all of them."""
+    order = live_nodes(program)
+    count = max(1, -(-len(order) // PIECE))
+    length = max(1, -(-len(order) // count))
+    pieces = tuple(tuple(order[k * length : (k + 1) * length]) for k in range(count))
+    home = {number: k for k, part in enumerate(pieces) for number in part}
+    last_read: dict[int, int] = {}
+    for k, part in enumerate(pieces):
+        for number in part:
+            last_read.update((a, k) for a in arguments(program.nodes[number]) if a in home)
+    last_read.update((value, count - 1) for row in program.results for value in row if value in home)
+    return CutBlock(pieces, *_placed(pieces, home, last_read))
+
+
+def _placed(
+    pieces: Sequence[Sequence[int]], home: dict[int, int], last_read: dict[int, int]
+) -> tuple[dict[int, int], int]:
+    places: dict[int, int] = {}
+    free: list[int] = []
+    size = 0
+    ends: dict[int, list[int]] = {}
+    for k, part in enumerate(pieces):
+        for number in part:
+            if last_read.get(number, k) > home[number]:
+                if free:
+                    places[number] = free.pop()
+                else:
+                    places[number], size = size, size + 1
+                ends.setdefault(last_read[number], []).append(places[number])
+        # Only after the piece: within it, places are still read.
+        free.extend(ends.get(k, ()))
+    return places, size
 
 
 class BlockWriter:
@@ -31,7 +94,7 @@ class BlockWriter:
         self.suffix = "" if bits == 64 else "f"
         self.name = function_name(program) if name is None else name
         self.inputs, self.outputs = array_names(program, self.name)
-        self.cut = cutting.cut(program)
+        self.cut = cut(program)
         self.results = {value for row in program.results for value in row}
 
     def parameters(self, sized: bool) -> list[str]:
@@ -79,7 +142,7 @@ class BlockWriter:
         yield "}"
 
     def _reads(self, number: int) -> tuple[int, ...]:
-        return cutting.arguments(self.program.nodes[number])
+        return arguments(self.program.nodes[number])
 
     def _unused(self) -> list[str]:
         """Parameters that the function itself does not mention; several pieces are handed all inputs."""

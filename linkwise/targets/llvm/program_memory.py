@@ -63,7 +63,7 @@ def used_in_place(program: Program, buffer: Buffer, lanes: int) -> bool:
     return lanes == 1 and buffer.load != buffer.store and not (buffer.load and buffer.name in program.written)
 
 
-class Memory:
+class ProgramMemory:
     """The table of one program in one precision, and the memory that it works in.
 
     Everything is counted in values from the beginning of the program's own memory.
@@ -79,7 +79,9 @@ class Memory:
     def __init__(self, program: Program, dtype: np.dtype[Any], lanes: int, vector: int, called: bool = False) -> None:
         self.program = program
         self.words = words = Words(program)
-        self.inner = [Memory(c, dtype, lanes, vector, called=True) for c in program.codes if isinstance(c, Program)]
+        self.inner = [
+            ProgramMemory(c, dtype, lanes, vector, called=True) for c in program.codes if isinstance(c, Program)
+        ]
         angles = {statement.arguments for statement in program.walk() if isinstance(statement, Angles)}
         starts: dict[str, int] = {}
         spare: list[int] = []  # lanes beyond the last angle take part in the call: let them be ordinary

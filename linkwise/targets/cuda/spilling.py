@@ -6,7 +6,7 @@ holds the rows of the batch is nearer, and much of it is free again once a row h
 plan: whenever too many are alive, the one whose next use is furthest away goes (Belady's rule); it is
 written once, and read back where it is needed.
 
-Where there is room for so many near ones only and it is full, of the values that wait the one that waits longest goes
+Where there is room for so many shared ones only and it is full, of the values that wait the one that waits longest goes
 away, to local memory (linear scan); inputs stay.
 """
 
@@ -22,7 +22,7 @@ _NEVER = 1 << 60
 
 
 @dataclass(frozen=True)
-class Load:
+class Reload:
     """A value from its slot to a register."""
 
     value: int
@@ -30,18 +30,18 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Store:
+class Spill:
     """A value from its register to a slot."""
 
     value: int
     slot: int
 
 
-Step = Instruction | Load | Store
+Step = Instruction | Reload | Spill
 
 
 @dataclass(frozen=True)
-class Plan:
+class SpillPlan:
     """Instructions with loads and stores between them.
 
     Slots below ``given`` are those the inputs lie in; the others are extra.
@@ -60,7 +60,7 @@ def plan(
     *,
     reusable: Collection[int],
     registers_only: Collection[int] = (),
-) -> Plan:
+) -> SpillPlan:
     """Loads and stores such that at most ``limit`` values are in registers at once.
 
     Args:
@@ -97,11 +97,11 @@ class _Planner:
         self.steps: list[Step] = []
         self.stores = 0
 
-    def run(self) -> Plan:
+    def run(self) -> SpillPlan:
         for k, each in enumerate(self.order):
             for value in each.reads:
                 if value not in self.registers:
-                    self.steps.append(Load(value, self.slot[value]))
+                    self.steps.append(Reload(value, self.slot[value]))
                     self.registers.add(value)
             for value in each.reads:
                 if self._next_use(value, k + 1) == _NEVER:
@@ -110,7 +110,7 @@ class _Planner:
             self._make_room(len(each.writes), set(each.reads), k)
             self.steps.append(each)
             self.registers.update(wanted)
-        return Plan(tuple(self.steps), self.given, self.slots, self.stores)
+        return SpillPlan(tuple(self.steps), self.given, self.slots, self.stores)
 
     def _next_use(self, value: int, after: int) -> int:
         uses = self.uses.get(value, ())
@@ -137,7 +137,7 @@ class _Planner:
             self.registers.discard(value)
             if not self._is_here(value):
                 self.slot[value] = self._new_slot()
-                self.steps.append(Store(value, self.slot[value]))
+                self.steps.append(Spill(value, self.slot[value]))
                 self.stores += 1
 
     def _is_here(self, value: int) -> bool:
@@ -151,12 +151,12 @@ class _Planner:
 
 
 @dataclass(frozen=True)
-class NearPlan:
-    """A plan whose slots below ``slots`` are near; the ``far`` ones behind them are not."""
+class SharedPlan:
+    """A plan whose slots below ``slots`` are shared; the ``local`` ones behind them are not."""
 
-    plan: Plan
+    plan: SpillPlan
     slots: int
-    far: int
+    local: int
 
 
 @dataclass(frozen=True)
@@ -168,40 +168,40 @@ class _Life:
     end: int
 
 
-def with_near_slots(plan: Plan, room: int) -> NearPlan:
-    """Plan with slots numbered anew; there are ``room`` near ones, or more if inputs take more.
+def with_shared_slots(plan: SpillPlan, room: int) -> SharedPlan:
+    """Plan with slots numbered anew; there are ``room`` shared ones, or more if inputs take more.
 
-    Inputs keep their slots. What finds no near one and came from elsewhere is read there again.
+    Inputs keep their slots. What finds no shared one and came from elsewhere is read there again.
     """
     inputs, lives = _lives(plan)
-    elsewhere = {step.value: step.slot for step in plan.steps if isinstance(step, Load) and step.slot < 0}
+    elsewhere = {step.value: step.slot for step in plan.steps if isinstance(step, Reload) and step.slot < 0}
     slots = {life.value: slot for life, slot in inputs}
-    far = _scan(inputs, lives, slots, max(room, plan.given), elsewhere)
-    count = max(plan.given, 1 + max((slot for value, slot in slots.items() if value not in far), default=-1))
-    again = far & elsewhere.keys()
-    behind = _behind([life for life in lives if life.value in far - again], slots, count)
+    local = _scan(inputs, lives, slots, max(room, plan.given), elsewhere)
+    count = max(plan.given, 1 + max((slot for value, slot in slots.items() if value not in local), default=-1))
+    again = local & elsewhere.keys()
+    behind = _behind([life for life in lives if life.value in local - again], slots, count)
     slots.update((value, elsewhere[value]) for value in again)
     steps: list[Step] = []
     for step in plan.steps:
-        if isinstance(step, Load) and step.slot >= 0:
+        if isinstance(step, Reload) and step.slot >= 0:
             steps.append(replace(step, slot=slots[step.value]))
-        elif not isinstance(step, Store):
+        elif not isinstance(step, Spill):
             steps.append(step)
         elif step.value not in again:
             steps.append(replace(step, slot=slots[step.value]))
-    stores = plan.stores - sum(isinstance(step, Store) and step.value in again for step in plan.steps)
-    return NearPlan(replace(plan, steps=tuple(steps), slots=count + behind, stores=stores), count, behind)
+    stores = plan.stores - sum(isinstance(step, Spill) and step.value in again for step in plan.steps)
+    return SharedPlan(replace(plan, steps=tuple(steps), slots=count + behind, stores=stores), count, behind)
 
 
-def _lives(plan: Plan) -> tuple[list[tuple[_Life, int]], list[_Life]]:
+def _lives(plan: SpillPlan) -> tuple[list[tuple[_Life, int]], list[_Life]]:
     """Lives of inputs, with their slots, and all others in the order in which they begin."""
     begin: dict[int, int] = {}
     end: dict[int, int] = {}
     given: dict[int, int] = {}
     for k, step in enumerate(plan.steps):
-        if isinstance(step, Store):
+        if isinstance(step, Spill):
             begin[step.value] = k
-        elif isinstance(step, Load) and step.slot >= 0:
+        elif isinstance(step, Reload) and step.slot >= 0:
             end[step.value] = k
             if step.value not in begin:
                 given[step.value] = step.slot
@@ -216,21 +216,21 @@ def _scan(
     room: int,
     elsewhere: Collection[int],
 ) -> set[int]:
-    """Near slots into ``slots``, the first ones first; the values that find none, those from elsewhere before all."""
+    """Shared slots into ``slots``, the first ones first; the values that find none, those from elsewhere before all."""
     free = sorted(set(range(room)) - {slot for _, slot in inputs})
     ending = [(life.end, life.value) for life, _ in inputs]
     heapq.heapify(ending)
     waiting: dict[int, _Life] = {}
-    far: set[int] = set()
+    local: set[int] = set()
     for life in lives:
         while ending and ending[0][0] < life.begin:
             value = heapq.heappop(ending)[1]
-            if value not in far:
+            if value not in local:
                 heapq.heappush(free, slots[value])
                 waiting.pop(value, None)
         if not free:
             longest = max((*waiting.values(), life), key=lambda each: (each.value in elsewhere, each.end))
-            far.add(longest.value)
+            local.add(longest.value)
             if longest is life:
                 continue
             heapq.heappush(free, slots[longest.value])
@@ -238,7 +238,7 @@ def _scan(
         slots[life.value] = heapq.heappop(free)
         heapq.heappush(ending, (life.end, life.value))
         waiting[life.value] = life
-    return far
+    return local
 
 
 def _behind(lives: Sequence[_Life], slots: dict[int, int], first: int) -> int:

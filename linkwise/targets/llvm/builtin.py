@@ -9,11 +9,11 @@ import ctypes
 from typing import Literal
 
 from linkwise.targets.llvm import layouts, transcendental
-from linkwise.targets.llvm.body import Body
+from linkwise.targets.llvm.binding import Machine
+from linkwise.targets.llvm.block_code import BlockCode
 from linkwise.targets.llvm.crew import MEMBERS, Job
-from linkwise.targets.llvm.ir import Function, Shape, module_text
-from linkwise.targets.llvm.machines import Machine
-from linkwise.targets.llvm.plan import make_plan
+from linkwise.targets.llvm.function_plan import make_plan
+from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
 from linkwise.targets.llvm.source import attributes, entries_used
 from linkwise.trace.block import ArraySpec, Block
 
@@ -46,12 +46,12 @@ def entry_module(program: Block, machine: Machine, result: Result, *, one_state:
     outside = [f"@{name} = external global i8" for name in _OBJECTS]
     others = [*outside, _dims(program), attributes(machine), *_WEIGHTS]
     if not one_state:
-        return "; batches\n" + module_text([_Entry(program, result).write(None)], others)
+        return "; batches\n" + module_text([_BuiltinWriter(program, result).write(None)], others)
     plan = make_plan(program)
-    vector = Shape(64, machine.vector_bytes // 8)
-    body = Body(program, plan, Shape(64, 1), vector, masked=machine.masked)
+    vector = LaneShape(64, machine.vector_bytes // 8)
+    body = BlockCode(program, plan, LaneShape(64, 1), vector, masked=machine.masked)
     grouped = [f for entry in entries_used(plan) for f in transcendental.functions(entry, machine, 64)]
-    made = [*grouped, *body.functions, _Entry(program, result).write(body.frame_bytes)]
+    made = [*grouped, *body.functions, _BuiltinWriter(program, result).write(body.frame_bytes)]
     return f"; {program.name}, one state\n" + module_text(made, others)
 
 
@@ -79,15 +79,15 @@ def _dims(program: Block) -> str:
     return "\n".join(lines)
 
 
-class _Entry:
+class _BuiltinWriter:
     """Writes the function that Python calls."""
 
     def __init__(self, program: Block, result: Result) -> None:
         self.inputs, self.outputs, self.result = program.inputs, program.outputs, result
         self.descr, self.item = "@lw_float64", "8"  # the precision of the arrays, and bytes of a number
-        self.f = Function(f"define ptr @{ENTRY}(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) #0")
+        self.f = FunctionText(f"define ptr @{ENTRY}(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) #0")
 
-    def write(self, frame_bytes: int | None) -> Function:
+    def write(self, frame_bytes: int | None) -> FunctionText:
         """Function with a frame for the body of one state, or, without one, for batches alone."""
         f = self.f
         f.label("entry")
@@ -400,11 +400,11 @@ class _Entry:
         f.do(f"ret ptr {made}")
 
 
-def _bound(f: Function, item: int) -> str:
+def _bound(f: FunctionText, item: int) -> str:
     """An item of the tuple that the function is bound to."""
     return f.load("ptr", f.address("i8", "%self", layouts.ITEMS + 8 * item), 8)
 
 
-def _call_void(f: Function, name: str, argument: str) -> None:
+def _call_void(f: FunctionText, name: str, argument: str) -> None:
     f.declare(f"declare void @{name}(ptr)")
     f.do(f"call void @{name}(ptr {argument})")

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 from linkwise.targets.c.ops import literal, rounded
 from linkwise.targets.cuda.instructions import Instruction, Operand, instructions, is_truth, operand
-from linkwise.targets.cuda.memory import Load, Plan, Store, plan
 from linkwise.targets.cuda.ops import TABLE
 from linkwise.targets.cuda.order import ordered
+from linkwise.targets.cuda.spilling import Reload, Spill, SpillPlan, plan
 from linkwise.trace.block import Block
 
 _MOST = 8000  # constants of a table: 64 kB are all that a kernel can have
 _UNLIMITED = 1 << 30  # values in registers: what does not fit is left to the compiler, which knows them all
 
 
-def planned_body(program: Block, limit: int = _UNLIMITED) -> tuple[list[int], Plan]:
+def planned_body(program: Block, limit: int = _UNLIMITED) -> tuple[list[int], SpillPlan]:
     """The inputs in the order of their slots, and the instructions with loads and stores."""
     given = [value for value, node in enumerate(program.nodes) if node[0] == "input"]
     wanted = [operand(program, value).value for row in program.results for value in row]
@@ -59,7 +59,7 @@ class Constants:
         return f"{'-' if value < 0 else ''}lw_constant[{place}]"
 
 
-class Body:
+class PlanWriter:
     """Writes the steps of a plan.
 
     Args:
@@ -74,7 +74,7 @@ class Body:
     def __init__(
         self,
         program: Block,
-        plan: Plan,
+        plan: SpillPlan,
         constants: Constants,
         slots: Callable[[int], str],
         output: Callable[[int, int, str], str],
@@ -91,9 +91,9 @@ class Body:
                 base = operand(program, number)
                 self.wanted.setdefault(base.value, []).append((array, element, base.negative))
         for step in plan.steps:
-            if isinstance(step, Load):
+            if isinstance(step, Reload):
                 self.lines.append(f"const REAL {self._name(step.value)} = {slots(step.slot)};")
-            elif isinstance(step, Store):
+            elif isinstance(step, Spill):
                 self.lines.append(f"{slots(step.slot)} = {self.names[step.value]};")
             else:
                 self._instruction(step)

@@ -24,7 +24,7 @@ PIECE = 4000
 
 
 @dataclass(frozen=True)
-class Group:
+class GroupedCall:
     """One call: ``members[k]`` are the argument values of the k-th item, results are found by entry and item."""
 
     entry: str
@@ -32,18 +32,18 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Piece:
+class FunctionPiece:
     """Content of one function, in order: node numbers and groups."""
 
-    steps: tuple[int | Group, ...]
+    steps: tuple[int | GroupedCall, ...]
 
 
 @dataclass(frozen=True)
-class Plan:
+class FunctionPlan:
     """Pieces in order, and the values that must be kept in memory between them."""
 
-    pieces: tuple[Piece, ...]
-    item_of: dict[int, tuple[Group, int, int]] = field(repr=False)  # node -> its group, item and result number
+    pieces: tuple[FunctionPiece, ...]
+    item_of: dict[int, tuple[GroupedCall, int, int]] = field(repr=False)  # node -> its group, item and result number
     crossing: frozenset[int] = field(repr=False)
 
 
@@ -79,7 +79,7 @@ def _live(program: Block) -> list[bool]:
     return live
 
 
-def _sequence(program: Block) -> tuple[list[int | Group], dict[int, tuple[Group, int, int]]]:
+def _sequence(program: Block) -> tuple[list[int | GroupedCall], dict[int, tuple[GroupedCall, int, int]]]:
     nodes = program.nodes
     live, depths = _live(program), _depths(nodes)
     waiting: dict[int, list[int]] = {}
@@ -87,8 +87,8 @@ def _sequence(program: Block) -> tuple[list[int | Group], dict[int, tuple[Group,
         if live[number] and node[0] in ENTRY_OF:
             waiting.setdefault(depths[number], []).append(number)
     placed = [False] * len(nodes)
-    steps: list[int | Group] = []
-    item_of: dict[int, tuple[Group, int, int]] = {}
+    steps: list[int | GroupedCall] = []
+    item_of: dict[int, tuple[GroupedCall, int, int]] = {}
 
     def place_before(numbers: Sequence[int]) -> None:
         """Place all that the given nodes need and that is not placed yet, in traced order."""
@@ -111,7 +111,7 @@ def _sequence(program: Block) -> tuple[list[int | Group], dict[int, tuple[Group,
             )
         for entry, items in entries.items():
             # Elements of an input in their order: where they are neighbours they can be used where they lie.
-            group = Group(entry, tuple(sorted(items, key=lambda members: [_position(nodes, a) for a in members])))
+            group = GroupedCall(entry, tuple(sorted(items, key=lambda members: [_position(nodes, a) for a in members])))
             steps.append(group)
             for item, members in enumerate(group.members):
                 for number in items[members]:
@@ -125,7 +125,7 @@ def _sequence(program: Block) -> tuple[list[int | Group], dict[int, tuple[Group,
     return steps, item_of
 
 
-def make_plan(program: Block, piece: int | None = None) -> Plan:
+def make_plan(program: Block, piece: int | None = None) -> FunctionPlan:
     """Groups and pieces (of at most ``piece`` nodes, if given) for one program."""
     nodes = program.nodes
     steps, item_of = _sequence(program)
@@ -133,7 +133,7 @@ def make_plan(program: Block, piece: int | None = None) -> Plan:
         piece = WHOLE if len(steps) <= WHOLE else PIECE
     count = max(1, -(-len(steps) // piece))
     size = max(1, -(-len(steps) // count))
-    pieces = tuple(Piece(tuple(steps[k * size : (k + 1) * size])) for k in range(count))
+    pieces = tuple(FunctionPiece(tuple(steps[k * size : (k + 1) * size])) for k in range(count))
     home: dict[int, int] = {}
     crossing: set[int] = set()
 
@@ -142,10 +142,10 @@ def make_plan(program: Block, piece: int | None = None) -> Plan:
 
     for where, part in enumerate(pieces):
         for step in part.steps:
-            if isinstance(step, Group):
+            if isinstance(step, GroupedCall):
                 for members in step.members:
                     read(members, where)
             elif nodes[step][0] not in ("const", "input"):
                 read(arguments(nodes[step]), where)
                 home[step] = where
-    return Plan(pieces, item_of, frozenset(crossing))
+    return FunctionPlan(pieces, item_of, frozenset(crossing))

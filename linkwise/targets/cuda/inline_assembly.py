@@ -14,25 +14,25 @@ import struct
 from collections.abc import Callable, Collection, Mapping
 
 from linkwise.targets.c.ops import rounded
-from linkwise.targets.cuda.body import Constants
 from linkwise.targets.cuda.instructions import Instruction, Operand, is_truth
-from linkwise.targets.cuda.memory import Load, Plan, Store
 from linkwise.targets.cuda.ops import KEEP, KEEP_TRUTH, TABLE
+from linkwise.targets.cuda.plan_writer import Constants
+from linkwise.targets.cuda.spilling import Reload, Spill, SpillPlan
 from linkwise.trace.block import Block
 
-Place = tuple[str, str]
+Address = tuple[str, str]
 """Address of a number: the memory of PTX and the address there; or "C++", and an expression."""
 
 _BLOCK = 1000  # lines of a statement: compilers have limits
 
 
-def declarations(count: int, constants: Constants, far: int) -> list[str]:
-    """The first lines of a kernel: its registers, for so many values, and its far slots."""
+def declarations(count: int, constants: Constants, local: int) -> list[str]:
+    """The first lines of a kernel: its registers, for so many values, and its local slots."""
     bits, size = constants.bits, constants.bits // 8
     used = ' :: "l"(lw_constant)' if constants.places else ""  # the compiler drops what it sees nobody use
     lines = [f'asm volatile(".reg .f{bits} t<{count}>, n<3>; .reg .pred p, p<{count}>;"{used});']
-    if far:
-        lines.append(f'asm volatile(".local .align {size} .b8 lw_far[{far * size}];");')
+    if local:
+        lines.append(f'asm volatile(".local .align {size} .b8 lw_far[{local * size}];");')
     return lines
 
 
@@ -52,10 +52,10 @@ class Assembly:
     def __init__(
         self,
         program: Block,
-        plan: Plan,
+        plan: SpillPlan,
         constants: Constants,
-        place: Callable[[int], Place],
-        leaves: Mapping[int, Place],
+        place: Callable[[int], Address],
+        leaves: Mapping[int, Address],
         pointers: Mapping[str, str],
         safe_angles: Collection[int] = (),
     ) -> None:
@@ -65,9 +65,9 @@ class Assembly:
         self.lines: list[str] = []
         self._block: list[str] = []
         for step in plan.steps:
-            if isinstance(step, Load):
+            if isinstance(step, Reload):
                 self._load(step.value, place(step.slot))
-            elif isinstance(step, Store):
+            elif isinstance(step, Spill):
                 self._store(step.value, place(step.slot))
             else:
                 self._instruction(step)
@@ -78,7 +78,7 @@ class Assembly:
                 self._close()
         self._close()
 
-    def _load(self, value: int, place: Place) -> None:
+    def _load(self, value: int, place: Address) -> None:
         memory, address = place
         if memory == "C++":
             self._close()
@@ -90,7 +90,7 @@ class Assembly:
         if into != name:
             self._block.append(f"setp.ne.{self.type} {name}, n0, {self._number(0.0)};")
 
-    def _store(self, value: int, place: Place) -> None:
+    def _store(self, value: int, place: Address) -> None:
         memory, address = place
         name = self._name(value)
         if name.startswith("p"):

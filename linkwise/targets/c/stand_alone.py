@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.targets.c.check import COMPARE, closing, comparison, opening, table
-from linkwise.targets.c.names import function_name
 from linkwise.targets.c.ops import rounded
+from linkwise.targets.c.self_test import COMPARE, closing, comparison, opening, table
 from linkwise.targets.c.source import guarded
 from linkwise.targets.c.statements import ProgramWriter
-from linkwise.targets.c.text import constants, literals, wrapped
+from linkwise.targets.c.text import constants, function_name, literals, wrapped
 from linkwise.trace.interpreter import Interpreter
 from linkwise.trace.program import Buffer, Program
 
@@ -76,12 +75,12 @@ class Simulator:
 
 def simulator_files(simulator: Simulator, bits: int) -> dict[str, str]:
     """Names and texts: source, header, test."""
-    file = _File(simulator, bits)
+    file = _SimulatorFile(simulator, bits)
     name = file.name
     return {f"{name}.c": file.source(), f"{name}.h": file.header(), f"{name}_test.c": file.test()}
 
 
-class _File:
+class _SimulatorFile:
     """Writes one simulator."""
 
     def __init__(self, simulator: Simulator, bits: int) -> None:
