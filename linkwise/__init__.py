@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     )
     from linkwise.joints.check import check_joint
     from linkwise.kinematics.goals import Aim, Balance, Reach
-    from linkwise.kinematics.solver import Reached
+    from linkwise.kinematics.problem_solver import Reached
     from linkwise.mechanism.actuation import (
         Activation,
         Actuator,
@@ -172,7 +172,7 @@ _MODULES = {
     "linkwise.files.load": ("load", "loads"),
     "linkwise.bridges": ("as_jax", "as_torch"),
     "linkwise.kinematics.goals": ("Aim", "Balance", "Reach"),
-    "linkwise.kinematics.solver": ("Reached",),
+    "linkwise.kinematics.problem_solver": ("Reached",),
     "linkwise.mechanism.actuation": (
         "Activation", "Actuator", "FrameTransmission", "JointTransmission", "PathTransmission", "Sensor", "Spring",
     ),

@@ -24,9 +24,8 @@ from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import RigidMotion
-from linkwise.spatial.scalar import Scalar, is_zero
+from linkwise.spatial.scalar import Scalar, Value, is_zero
 from linkwise.spatial.transforms import Factor
-from linkwise.spatial.value import Value
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 Flat = Sequence[Scalar]

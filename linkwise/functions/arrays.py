@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import sys
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
@@ -12,10 +13,55 @@ import numpy as np
 
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
-from linkwise.functions.symbols import taken_apart
 from linkwise.scalar_protocol import NumPyScalar
 from linkwise.targets import recycled
 from linkwise.trace.block import ArraySpec
+
+Assemble = Callable[[Any], Any]
+
+
+def scalars_of(value: Any) -> tuple[Any, Assemble] | None:
+    """The scalars of a CasADi or SymPy matrix in an object array (a column as a vector), and what makes such a matrix.
+
+    None for anything else.
+    """
+    library = type(value).__module__.partition(".")[0]
+    if library == "casadi" and type(value).__name__ in ("SX", "MX"):
+        rows, columns = value.shape
+        entries = [[value[i, j] for j in range(columns)] for i in range(rows)]
+        return _array(entries, rows, columns), _casadi(type(value))
+    if library == "sympy" and hasattr(value, "tolist") and len(getattr(value, "shape", ())) == 2:
+        rows, columns = value.shape
+        return _array(value.tolist(), rows, columns), _sympy
+    return None
+
+
+def _array(entries: list[list[Any]], rows: int, columns: int) -> Any:
+    array = np.empty((rows, columns), object)
+    for i in range(rows):
+        for j in range(columns):
+            array[i, j] = entries[i][j]
+    return array[:, 0] if columns == 1 else array
+
+
+def _casadi(kind: Any) -> Assemble:
+    def assemble(array: Any) -> Any:
+        casadi = sys.modules["casadi"]
+        if np.ndim(array) == 0:
+            return kind(array)
+        if np.ndim(array) == 1:
+            return casadi.vertcat(*(kind(x) for x in array))
+        if np.ndim(array) == 2:
+            return casadi.vertcat(*(casadi.horzcat(*(kind(x) for x in row)) for row in array))
+        return array  # CasADi has no arrays of more axes: an object array of its scalars
+
+    return assemble
+
+
+def _sympy(array: Any) -> Any:
+    sympy = sys.modules["sympy"]
+    return sympy.Matrix(array) if np.ndim(array) in (1, 2) else array
+
 
 _FLOAT64 = np.dtype(np.float64)
 _FLOAT32 = np.dtype(np.float32)
@@ -23,7 +69,7 @@ _PLAIN = ((_FLOAT64, 1), (_FLOAT32, 1), (_FLOAT32, 0))  # precision, axes of the
 _FLOAT32 = np.dtype(np.float32)
 
 
-class Batch:
+class CallBatch:
     """The arguments of one call: their common batch shape, their precision, and contiguous copies where needed."""
 
     def __init__(self, name: str, inputs: Sequence[tuple[str, tuple[int, ...]]], arrays: Sequence[Any]) -> None:
@@ -37,7 +83,7 @@ class Batch:
                 got=f"{len(arrays)}",
                 allowed=", ".join(f"{n} {_core(s)}" for n, s in inputs),
             )
-        parts = [taken_apart(a) for a in arrays]
+        parts = [scalars_of(a) for a in arrays]
         self._assemble = next((part[1] for part in parts if part is not None), None)
         arrays = [a if part is None else part[0] for a, part in zip(arrays, parts, strict=True)]
         self.arrays = [_as_array(name, n, a) for (n, _), a in zip(inputs, arrays, strict=True)]

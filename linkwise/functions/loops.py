@@ -15,7 +15,7 @@ from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.spatial.dual import Dual
 from linkwise.spatial.scalar import where
-from linkwise.trace import loops
+from linkwise.trace import state_loops
 from linkwise.trace.calls import CallingTracer
 from linkwise.trace.tracer import Traced, TracedBool
 
@@ -62,9 +62,9 @@ def loop(count: int, body: Callable[[Any, State], State], state: State) -> State
         number, now = rebuild(held)
         return _leaves_of((number + 1.0, _alike(body(number, now), now)))
 
-    made = _Recorded(tracer, leaves, on)
+    made = _RecordedBody(tracer, leaves, on)
     code, captured = tracer.part("pass", made.inputs, [("next", made.outputs)])
-    program = loops.counted_loop("loop", code, passes)
+    program = state_loops.counted_loop("loop", code, passes)
     return rebuild(made.results(tracer.call(program, [made.begin, captured])[0]))[1]
 
 
@@ -104,14 +104,14 @@ def while_loop(
         following = _leaves_of((number + 1.0, _alike(body(now), now)))
         return [where(going, a, b) for a, b in zip(following, held, strict=True)]
 
-    made = _Recorded(tracer, leaves, on)
+    made = _RecordedBody(tracer, leaves, on)
 
     def flag(numbers: Sequence[Any]) -> list[Any]:
         number, now = rebuild(made.held(numbers))
         return [where(_both(condition(now), number < float(limit)), 1.0, 0.0)]
 
     code, captured, begin = _with_flag(tracer, made, flag)
-    program = loops.while_loop("while_loop", begin, code)
+    program = state_loops.while_loop("while_loop", begin, code)
     number, found = rebuild(made.results(tracer.call(program, [made.begin, captured])[0]))
     late = _both(number >= float(limit), condition(found))
     parts, again = _taken_apart(found)
@@ -151,7 +151,7 @@ def _both(a: Any, b: Any) -> Any:
     return a & b if not isinstance(a, bool) else (b if a else False)
 
 
-class _Recorded:
+class _RecordedBody:
     """A body run once on numbers that stand for the state, and what those are.
 
     A number of the state that the body makes a dual number (of what it sees around) is one from the beginning on.
@@ -184,7 +184,7 @@ class _Recorded:
 
 
 def _with_flag(
-    tracer: CallingTracer, made: _Recorded, flag: Callable[[Sequence[Any]], list[Any]]
+    tracer: CallingTracer, made: _RecordedBody, flag: Callable[[Sequence[Any]], list[Any]]
 ) -> tuple[Any, list[Traced], Any]:
     """The body with the flag of its result, and what raises the first flag, both of the same captured values."""
     following = [x if isinstance(x, Traced) else Traced(tracer, tracer.number(x)) for x in made.outputs]

@@ -13,7 +13,7 @@ from linkwise.algorithms import configuration
 from linkwise.algorithms.catalogue import Trees
 from linkwise.algorithms.closed_system import closure_error, constraint_jacobian, places_only
 from linkwise.algorithms.freedoms import Matrix
-from linkwise.kinematics.goals import Block, Flat, Goal
+from linkwise.kinematics.goals import Flat, Goal, GoalRows
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.memoized import cached_property
 from linkwise.spatial.scalar import Scalar, is_zero, where
@@ -27,7 +27,7 @@ _KINDS = {"length": LENGTH, "angle": ANGLE}
 
 
 @dataclass(frozen=True)
-class Group:
+class RowGroup:
     """Rows of the equations whose size together is one error."""
 
     kind: int
@@ -36,7 +36,7 @@ class Group:
     """Factor of the rows."""
 
 
-class Problem:
+class KinematicsProblem:
     """Goals of a mechanism, with the freedoms that may move and their limits.
 
     Args:
@@ -71,7 +71,7 @@ class Problem:
         """Numbers that say what is aimed at."""
         return sum(self.sizes)
 
-    def _blocks(self, q: Flat, x: Flat) -> list[tuple[Block, float, int]]:
+    def _blocks(self, q: Flat, x: Flat) -> list[tuple[GoalRows, float, int]]:
         """The errors of all goals and closures, each with its weight and kind."""
         found = []
         start = 0
@@ -82,10 +82,10 @@ class Problem:
         tree = self.trees.fast
         closures = [places_only(constraint) for constraint in self.trees.constraints(tree)]
         if closures:
-            still = [0.0] * self.nv
+            unmoved = [0.0] * self.nv
             e = closure_error(tree, q, closures, 0.0)
-            J = constraint_jacobian(tree, q, still, closures, 0.0)
-            found.append((Block("length", e, J), 1.0, CLOSURE))
+            J = constraint_jacobian(tree, q, unmoved, closures, 0.0)
+            found.append((GoalRows("length", e, J), 1.0, CLOSURE))
         return found
 
     @cached_property
@@ -137,14 +137,14 @@ class Problem:
         return found
 
     @cached_property
-    def still(self) -> Array:
+    def unmoved(self) -> Array:
         """Coordinates (nq) that do not change on the way, since they may not or do not matter."""
         return ~self._coordinates(np.isin(np.arange(self.nv), self.active))
 
     @cached_property
     def idle(self) -> Array:
         """Coordinates (nq) that may change and do not matter."""
-        return self.still & self._coordinates(self.movable)
+        return self.unmoved & self._coordinates(self.movable)
 
     def inside(self, q: Array) -> Array:
         """Configurations (..., nq) with all that moves within its limits."""
@@ -154,7 +154,7 @@ class Problem:
     @cached_property
     def _ends(self) -> tuple[Array, Array]:
         """The limits of what moves."""
-        return np.where(self.still, -np.inf, self.lower), np.where(self.still, np.inf, self.upper)
+        return np.where(self.unmoved, -np.inf, self.lower), np.where(self.unmoved, np.inf, self.upper)
 
     @cached_property
     def metric(self) -> list[float]:
@@ -162,7 +162,7 @@ class Problem:
         return [self.length**2 if self.sliding[j] else 1.0 for j in self.active]
 
     @cached_property
-    def groups(self) -> tuple[Group, ...]:
+    def groups(self) -> tuple[RowGroup, ...]:
         """Groups of the rows of :meth:`equations`."""
         tracer = Tracer()
         q, x = tracer.input("q", (self.nq,)), tracer.input("x", (self.aims,))
@@ -171,7 +171,7 @@ class Problem:
             rows = range(start, start + len(block.e))
             start = rows.stop
             # Closures mix lengths and angles and are none of the goals; they count at least as much.
-            found.append(Group(kind, rows, weight / self.length if kind == LENGTH else weight))
+            found.append(RowGroup(kind, rows, weight / self.length if kind == LENGTH else weight))
         return tuple(found)
 
     @property

@@ -11,8 +11,8 @@ import numpy as np
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.operators.lanes import Lanes
 from linkwise.operators.links import RigidLinks, blocks_of, width
+from linkwise.spatial.flattening import flatten
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.structure import flatten
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Vec
 

@@ -35,7 +35,7 @@ from linkwise.operators.points import Point, places
 from linkwise.operators.scalar_blocks import ScalarBlocks
 from linkwise.operators.spaces import Space
 from linkwise.operators.vectors import Given, Moving, Vector
-from linkwise.spatial.structure import flatten
+from linkwise.spatial.flattening import flatten
 
 Frames = Literal["body", "link"]
 

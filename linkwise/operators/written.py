@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import singledispatch
 from typing import Any
 
-from linkwise.spatial.flexible import FlexibleForce, Held, Node
+from linkwise.spatial.flexible import FlexibleForce, NodeFactor, RootFactor
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar
@@ -25,8 +25,8 @@ def rows_of(block: Any) -> Rows:
 @rows_of.register
 def _(phi: Transform) -> Rows:
     """[[R, l~R], [0, R]]; with rows for the modes of the parent and columns for those of the link."""
-    if any(isinstance(factor, (Node, Held)) for factor in phi.factors):
-        modes = sum(factor.modes for factor in phi.factors if isinstance(factor, Held))
+    if any(isinstance(factor, (NodeFactor, RootFactor)) for factor in phi.factors):
+        modes = sum(factor.modes for factor in phi.factors if isinstance(factor, RootFactor))
         units = [FlexibleForce.of([1.0 if i == j else 0.0 for j in range(modes + 6)]) for i in range(modes + 6)]
         return [list(row) for row in zip(*(list(phi @ unit) for unit in units), strict=True)]
     R, l = phi.matrix()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.classics.registry import ALGORITHMS, Algorithm, run
-from linkwise.functions.counting.dynamics import chain, count
+from linkwise.functions.counting import chain, count
 from linkwise.joints import Joint, Revolute, Spherical
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.model.model import Model

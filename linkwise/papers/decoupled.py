@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwise import samples
-from linkwise.functions.counting.dynamics import PUBLISHED, Frames, count
+from linkwise.functions.counting import PUBLISHED, Frames, count
 from linkwise.papers.algorithms import algorithm_table
 from linkwise.papers.animation import animation, path, skeleton
 from linkwise.papers.arms import (

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from linkwise import samples
 from linkwise.algorithms.catalogue import Trees
 from linkwise.classics.linearized_registry import LINEARIZED
-from linkwise.functions.counting.linearized import linearized_counts
+from linkwise.functions.counting import linearized_counts
 from linkwise.model.model import Model
 from linkwise.papers.algorithms import chain_model
 from linkwise.papers.animation import animation, skeleton

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from linkwise import samples
 from linkwise.classics.registry import ALGORITHMS
-from linkwise.functions.counting.dynamics import count
+from linkwise.functions.counting import count
 from linkwise.functions.function import compile
 from linkwise.mechanism.layout import lay_out
 from linkwise.model.model import Model

@@ -4,9 +4,9 @@ A motion is [η̇; V], a force [χ; f], an inertia has a block for the modes, on
 two; V, f and the last block are those of the root frame, where every mode vanishes. Such a link meets others in two
 places, and a factor of φ stands for each:
 
-* :class:`Held`: the link's root is held by its joint. Seen from there its tail is nothing: motions of the joint are
-  [0; V], and of a force only f goes on towards the base.
-* :class:`Node`: something sits on one of its nodes, at r(η), turned by the node's rotation. It moves by
+* :class:`RootFactor`: the link's root is held by its joint. Seen from there its tail is nothing: motions of the joint
+  are [0; V], and of a force only f goes on towards the base.
+* :class:`NodeFactor`: something sits on one of its nodes, at r(η), turned by the node's rotation. It moves by
   V_j = φ*(r)V + Πη̇, and a force on it is [Π*f; φ(r)f] to the link.
 
 The rank of the tail is what it is: nothing here depends on the number of modes.
@@ -24,9 +24,8 @@ from linkwise.errors import ModelError
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import RigidMotion
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Scalar, Value
 from linkwise.spatial.transforms import Factor, Shift
-from linkwise.spatial.value import Value
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 Tail = tuple[Scalar, ...]
@@ -167,10 +166,10 @@ class FlexibleInertia(Value):
 
     def carried_in(self, factor: Factor) -> RigidInertia | ArticulatedInertia:
         """Inertia at the root, where a joint holds the link: the modes are eliminated, or frozen."""
-        if not isinstance(factor, Held):
+        if not isinstance(factor, RootFactor):
             raise TypeError("a link that deforms is held at its root")
-        felt: RigidInertia | ArticulatedInertia = self.body
-        return felt
+        at_root: RigidInertia | ArticulatedInertia = self.body
+        return at_root
 
     def without(self, u: FlexibleForce, g: FlexibleForce, axis: int | None) -> FlexibleInertia:
         """P - u D⁻¹ u*, as :meth:`ArticulatedInertia.without`; ``axis`` counts the modes first."""
@@ -193,7 +192,7 @@ class FlexibleInertia(Value):
         return top + [[*(column[a] for column in self.coupling), *(six[b][a] for b in range(6))] for a in range(6)]
 
 
-class Held(Value):
+class RootFactor(Value):
     """The last factor of φ of a link with m modes: from its joint's six numbers to its own m + 6."""
 
     __slots__ = ("modes",)
@@ -232,7 +231,7 @@ class Held(Value):
         return Mat3.identity(), Vec.zero()
 
 
-class Node(ABC):
+class NodeFactor(ABC):
     """The first factor of φ of what sits on a node: r(η) and Π(η), in root axes; the rotation is a factor of its own.
 
     Args:
@@ -312,7 +311,7 @@ class FlexibleMoving:
         """Motion in other axes, fixed to the root."""
         return self.root.turned(factor)
 
-    def on_node(self, node: Node) -> RigidMotion:
+    def on_node(self, node: NodeFactor) -> RigidMotion:
         """Motion at a node, in root axes: [ω + w; ω' + w' + ω×w; a + E r + 2ω×r' + r''], w and r' the node's own."""
         V = node.moved(self.rate)
         A = node.bias(self.rate) + node.moved(self.rate_dot)

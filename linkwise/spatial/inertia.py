@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from linkwise.spatial.matrices import Mat3, Sym3
-from linkwise.spatial.scalar import Scalar, is_one, is_zero
-from linkwise.spatial.value import Value
+from linkwise.spatial.scalar import Scalar, Value, is_one, is_zero
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 if TYPE_CHECKING:
     from linkwise.spatial.transforms import Factor
 
 
-class Moving(Protocol):
+class MotionLike(Protocol):
     """Motion of a frame, or its rate of change: what :meth:`RigidInertia.wrench` is linear in."""
 
     @property
@@ -67,7 +66,7 @@ class RigidInertia(Value):
         """φ M φ*."""
         return factor.rigid_in(self)
 
-    def wrench(self, moving: Moving) -> Force:
+    def wrench(self, moving: MotionLike) -> Force:
         """Mα + b = [Jω' + ω~Jω + h~a; m a + E h]: the force that a motion takes.
 
         The moment Jω' + ω~Jω is the axial part of E Σ - (E Σ)*, Σ = ½ tr(J) 1 - J being Euler's tensor.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.value import Value
+from linkwise.spatial.scalar import Scalar, Value
 from linkwise.spatial.vectors import Vec
 
 Rows = tuple[tuple[Scalar, Scalar, Scalar], ...]

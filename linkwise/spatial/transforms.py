@@ -20,8 +20,7 @@ from typing import Any, Protocol
 
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
-from linkwise.spatial.scalar import Scalar, cos, is_constant, is_one, is_zero, sin
-from linkwise.spatial.value import Value
+from linkwise.spatial.scalar import Scalar, Value, cos, is_constant, is_one, is_zero, sin
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 _NEXT = ((0, 1, 2), (1, 2, 0), (2, 0, 1))  # cyclic orders; the last entry below is the axis itself

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.value import Value
+from linkwise.spatial.scalar import Scalar, Value
 
 _NOTHING = 2.0**-53  # what is less than this beside one changes no digit of it
 

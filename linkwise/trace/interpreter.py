@@ -105,10 +105,10 @@ class Interpreter:
             records: for each record ``(count, capacity, size)``.
             count: states.
         """
-        _Run(self, rows, tables, records, count).whole()
+        _Interpretation(self, rows, tables, records, count).whole()
 
 
-class _Run:
+class _Interpretation:
     """One run of a program: its memory, and where the loops are."""
 
     def __init__(self, interpreter: Interpreter, rows: Rows, tables: Rows, records: Rows, count: int) -> None:

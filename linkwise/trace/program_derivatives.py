@@ -17,7 +17,6 @@ from linkwise.errors import InputError
 from linkwise.trace.block import ArraySpec, Block
 from linkwise.trace.calls import CallingTracer
 from linkwise.trace.forward import Tangent, tangents
-from linkwise.trace.loops import CAPTURED, STATE, CountedLoop
 from linkwise.trace.program import (
     Buffer,
     Call,
@@ -37,6 +36,7 @@ from linkwise.trace.program import (
 )
 from linkwise.trace.replay import Table, values
 from linkwise.trace.reverse import Cotangent, cotangents
+from linkwise.trace.state_loops import CAPTURED, STATE, CountedLoop
 from linkwise.trace.tracer import Number, Traced, Tracer
 
 Code = Block | Program

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.functions.rolled.kinds import _grouped
+from linkwise.functions.rolled.link_kinds import _grouped
 from linkwise.mechanism.collecting import MANY, paused
 from linkwise.mechanism.layout import lay_out
 from linkwise.mechanism.many_links import ManyLinks
-from linkwise.spatial.structure import taken_apart
+from linkwise.spatial.flattening import taken_apart
 from tests.random_trees import BUILT_IN, random_inertia, random_joint, random_placement
 
 

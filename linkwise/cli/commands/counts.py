@@ -42,7 +42,7 @@ def _of_model(options: Namespace) -> dict[str, Counts]:
 
 def _of_chain(options: Namespace) -> dict[str, Counts]:
     from linkwise.classics.registry import ALGORITHMS
-    from linkwise.functions.counting.dynamics import OWN, check_name, count
+    from linkwise.functions.counting import OWN, check_name, count
 
     for name in options.names:
         check_name(name)

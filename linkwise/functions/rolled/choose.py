@@ -10,13 +10,13 @@ from linkwise.algorithms.catalogue import Columns, Text, Trees, input_shape, lin
 from linkwise.algorithms.closed_catalogue import EVERY
 from linkwise.algorithms.mass_columns import of_links
 from linkwise.functions.function import Chart, CompiledFunction
+from linkwise.functions.rolled.between_sweeps import BetweenSweeps
 from linkwise.functions.rolled.columns import ColumnsFunction
-from linkwise.functions.rolled.function import RolledFunction, Rolling
-from linkwise.functions.rolled.ground import Ground
 from linkwise.functions.rolled.halves import HalvedFunction, is_halved
+from linkwise.functions.rolled.link_vectors import DualVector, GlobalInput
 from linkwise.functions.rolled.long_chain import function_type
+from linkwise.functions.rolled.rolled_function import ProgramMaker, RolledFunction
 from linkwise.functions.rolled.tree import RolledTree, change_of
-from linkwise.functions.rolled.vectors import DualVector, GlobalInput
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.dual import Dual, new_level
 from linkwise.trace.block import ArraySpec
@@ -35,17 +35,17 @@ class RolledTrees(Trees):
         self,
         model: Model,
         p: Sequence[Any] | None,
-        ground: Ground,
+        between: BetweenSweeps,
         levels: Sequence[int] = (),
     ) -> None:
         super().__init__(model, p)
-        self.ground, self.levels = ground, levels
+        self.between, self.levels = between, levels
         self.known = model._trees if p is None else Trees(model, p)
         self.rolled: RolledTree | None = None
 
     def _rolled(self, tree: Tree) -> Any:
         if self.rolled is None or self.rolled.tree is not tree:
-            self.rolled = RolledTree(tree, self.ground, self.levels)
+            self.rolled = RolledTree(tree, self.between, self.levels)
         return self.rolled
 
     @property
@@ -106,7 +106,7 @@ def _rolling(
     static: Mapping[str, Any],
     *more: str,
     moving: tuple[str, ...] = (),
-) -> Rolling:
+) -> ProgramMaker:
     """Runs a text on a rolled tree.
 
     ``more`` names inputs beyond those of the text. With ``moving`` it is the change of the result with these inputs,
@@ -114,19 +114,19 @@ def _rolling(
     """
 
     def roll(name: str, fewer_loops: bool = False) -> Program:
-        ground = Ground()
-        handles = {n: GlobalInput(n, ArraySpec(n, shape), link_start(n), ground) for n, shape in inputs}
-        rates = {n: GlobalInput(f"d{n}", handles[n].spec, handles[n].per_link, ground) for n in handles if n in moving}
+        between = BetweenSweeps()
+        handles = {n: GlobalInput(n, ArraySpec(n, shape), link_start(n), between) for n, shape in inputs}
+        rates = {n: GlobalInput(f"d{n}", handles[n].spec, handles[n].per_link, between) for n in handles if n in moving}
         rates = {n: replace(rate, spec=ArraySpec(rate.name, rate.spec.shape)) for n, rate in rates.items()}
-        p = RolledTree.whole(ground, handles["p"]) if "p" in handles else None
+        p = RolledTree.whole(between, handles["p"]) if "p" in handles else None
         level = new_level()
-        trees = RolledTrees(model, p, ground, [level] if moving else [])
+        trees = RolledTrees(model, p, between, [level] if moving else [])
         given: dict[str, Any] = {}
         for n, handle in handles.items():
             whole = handle.per_link == "none"
-            given[n] = RolledTree.whole(ground, handle) if whole else handle
+            given[n] = RolledTree.whole(between, handle) if whole else handle
             if n in rates and whole:
-                pairs = zip(given[n], RolledTree.whole(ground, rates[n]), strict=True)
+                pairs = zip(given[n], RolledTree.whole(between, rates[n]), strict=True)
                 given[n] = [Dual(x, d, level) for x, d in pairs]
             elif n in rates:
                 given[n] = DualVector(handle, rates[n], level)

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.functions.rolled.ground import BASE, START, Spot, Written
-from linkwise.functions.rolled.joining import JoinedLoop, joined
-from linkwise.functions.rolled.kinds import COMPUTED, Kind
-from linkwise.functions.rolled.record import Recorded
+from linkwise.functions.rolled.between_sweeps import BASE, START, Spot, StoredBetween
+from linkwise.functions.rolled.joined_sweeps import JoinedLoop, joined
+from linkwise.functions.rolled.link_kinds import COMPUTED, LinkKind
+from linkwise.functions.rolled.link_vectors import FieldVector, GlobalInput
+from linkwise.functions.rolled.recorded_sweeps import RecordedSweep
 from linkwise.functions.rolled.systems import Solved, needed
-from linkwise.functions.rolled.vectors import FieldVector, GlobalInput
 from linkwise.mechanism.many_links import numbers_of
 from linkwise.spatial.scalar import Scalar
 from linkwise.trace.block import ArraySpec
@@ -62,10 +62,10 @@ class Finisher:
             self._add_output(f"out:{output_name}", vector)
         records = list(tree.recorded)
         if results:
-            records.append(Written([(Spot(f"out:{n}"), list(x.reshape(-1))) for n, x in results.items()]))
-        records = needed(records, tree.ground)
-        self.loops = [record for record in records if isinstance(record, Recorded)]
-        self.written = [record for record in records if isinstance(record, Written)]
+            records.append(StoredBetween([(Spot(f"out:{n}"), list(x.reshape(-1))) for n, x in results.items()]))
+        records = needed(records, tree.between)
+        self.loops = [record for record in records if isinstance(record, RecordedSweep)]
+        self.written = [record for record in records if isinstance(record, StoredBetween)]
         self.solved = [record for record in records if isinstance(record, Solved)]
         self.bodies_of: dict[Any, tuple[Call, ...]] = {}
         self.plan = joined(records, tree.kinds, fewer_loops)
@@ -179,11 +179,11 @@ class Finisher:
         out_from, out_to, out_slots = outward_slots(parents)
         in_from, in_to, in_slots = inward_slots(parents)
         read = {space for item in self.plan if isinstance(item, JoinedLoop) for space in item.needs_memory()}
-        read |= {spot.space for spot in tree.ground.spots.values()}
+        read |= {spot.space for spot in tree.between.spots.values()}
         for loop in self.loops:
             space = f"handed:{loop.number}"
             size = self.stored_size.get(f"{space}:to", 0)
-            if size and loop.handed_space:
+            if size and loop.passed_space:
                 source, target, slots = (in_from, in_to, in_slots) if loop.reverse else (out_from, out_to, out_slots)
                 self._column(f"{space}:from", size * source)
                 self._column(f"{space}:to", size * target)
@@ -262,7 +262,7 @@ class Finisher:
             found.append(where)
         return found
 
-    def _live(self, kind: Kind) -> set[int]:
+    def _live(self, kind: LinkKind) -> set[int]:
         """The nodes of a kind's trace that anything stored or kept is made of."""
         values = [x for loop in self.loops for stored in loop.stores[kind.index].values() for x in stored]
         values += [x for loop in self.loops for x in loop.kept[kind.index]]
@@ -277,7 +277,7 @@ class Finisher:
         return live
 
     @staticmethod
-    def _arguments(kind: Kind, hoisted: dict[int, tuple[str, int]]) -> list[Traced]:
+    def _arguments(kind: LinkKind, hoisted: dict[int, tuple[str, int]]) -> list[Traced]:
         places = {place: kind.tracer.nodes[number][1] for number, (_, place) in hoisted.items()}
         return [Traced(kind.tracer, places[i]) for i in range(len(places))]
 
@@ -304,7 +304,7 @@ class Finisher:
 
     def _body(
         self,
-        kind: Kind,
+        kind: LinkKind,
         outputs: list[tuple[str, list[Scalar]]],
         known: dict[int, tuple[str, int]],
         same: dict[int, int],
@@ -321,12 +321,12 @@ class Finisher:
         space = name.rsplit(":", 1)[0] if name.startswith("handed:") else name
         return Stretch(space, self.column_of[name])
 
-    def _once_of(self, written: Written) -> For:
-        ground = self.tree.ground
+    def _once_of(self, written: StoredBetween) -> For:
+        between = self.tree.between
         stores = [(spot, leaves) for spot, leaves in written.stores if self._exists(spot)]
-        results = [(spot.name, [ground.tracer.number(x) for x in leaves]) for spot, leaves in stores]
-        program = extract("between", ground.tracer.nodes, ground.tracer.inputs, results, {})
-        spots = [ground.spots[spec.name] for spec in program.inputs] + [spot for spot, _ in stores]
+        results = [(spot.name, [between.tracer.number(x) for x in leaves]) for spot, leaves in stores]
+        program = extract("between", between.tracer.nodes, between.tracer.inputs, results, {})
+        spots = [between.spots[spec.name] for spec in program.inputs] + [spot for spot, _ in stores]
         self.rows.append([self._offset(spot) for spot in spots])
         stretches = [Stretch(spot.space, column) for column, spot in enumerate(spots)]
         cut = len(program.inputs)

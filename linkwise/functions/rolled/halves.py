@@ -14,10 +14,10 @@ import numpy as np
 
 from linkwise.algorithms.mass_columns import inboard_product, width
 from linkwise.functions.rolled.columns import ColumnsFunction
-from linkwise.functions.rolled.function import RolledFunction
-from linkwise.functions.rolled.kinds import Kind, SymbolicLink
+from linkwise.functions.rolled.link_kinds import LinkKind, SymbolicLink
+from linkwise.functions.rolled.link_vectors import GlobalInput
+from linkwise.functions.rolled.rolled_function import RolledFunction
 from linkwise.functions.rolled.tree import RolledTree
-from linkwise.functions.rolled.vectors import GlobalInput
 from linkwise.mechanism.many_links import numbers_of
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property, once
@@ -37,7 +37,7 @@ Array = Any
 class _LinkOfState(SymbolicLink):
     """A link whose constants are those of one state, see :func:`linkwise.algorithms.mass_columns.of_links`."""
 
-    kind: Kind
+    kind: LinkKind
     joint: Any
     index: int
     multiplier: float = 1.0
@@ -82,7 +82,7 @@ class _StateTree(RolledTree):
 
     def __init__(self, tree: Tree) -> None:
         super().__init__(tree)
-        self.kinds = [Kind(kind.index, kind.template, kind.first, kind.members) for kind in self.kinds]
+        self.kinds = [LinkKind(kind.index, kind.template, kind.first, kind.members) for kind in self.kinds]
         for kind in self.kinds:
             kind.link = _LinkOfState(kind, kind.template.joint, kind.template.index)
             kind.rows = np.zeros((len(kind.members), width(kind.template.joint.nv)))
@@ -98,9 +98,9 @@ def half_program(tree: Tree) -> tuple[Program, list[list[int]]]:
     rolled = _StateTree(tree)
     x = GlobalInput("x", ArraySpec("x", (tree.nv,)), "v")
     program = rolled.finish("mass_matrix_half", [x], {"out": inboard_product(rolled, x)})
-    handed = [buffer for buffer in program.buffers if buffer.name.startswith("handed:")]
+    passed = [buffer for buffer in program.buffers if buffer.name.startswith("handed:")]
     # A sweep may begin anywhere in a chain: what its first link finds must be nothing.
-    nothing = tuple(Initial(buffer.name, place, 0.0) for buffer in handed for place in range(buffer.size))
+    nothing = tuple(Initial(buffer.name, place, 0.0) for buffer in passed for place in range(buffer.size))
     initial = nothing if _is_chain(tree) else program.initial
     return replace(program.with_lanes("x"), initial=initial), [kind.members for kind in rolled.kinds]
 

@@ -2,7 +2,8 @@
 
 A single state leaves the lanes of vectors and the other cores idle, since each link waits for the one before it. With
 ``threads`` a chain of many links is cut into segments that run side by side, see
-:mod:`linkwise.functions.rolled.segments`; on a GPU it is so anyway, see :mod:`linkwise.functions.rolled.device_chain`.
+:mod:`linkwise.functions.rolled.segments`; on a GPU it is so anyway, see
+:mod:`linkwise.functions.rolled.device_functions`.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ import numpy as np
 
 from linkwise import targets
 from linkwise.algorithms.catalogue import Trees
-from linkwise.functions.arrays import Batch
+from linkwise.functions.arrays import CallBatch
 from linkwise.functions.function import checked_threads
-from linkwise.functions.rolled.function import RolledFunction
+from linkwise.functions.rolled.rolled_function import RolledFunction
 from linkwise.functions.rolled.segments import ParallelForwardDynamics, can_be_cut
 from linkwise.memoized import once
 
@@ -39,7 +40,7 @@ class LongChainFunction(RolledFunction):
         self._trees = trees
         self._cut: dict[int, ParallelForwardDynamics] = {}
 
-    def _evaluate(self, batch: Batch, out: Any, threads: int) -> Any:
+    def _evaluate(self, batch: CallBatch, out: Any, threads: int) -> Any:
         split = checked_threads(threads)
         if split == 1 or batch.shape or batch.dtype != np.float64:
             return super()._evaluate(batch, out, threads)
@@ -51,7 +52,7 @@ class LongChainFunction(RolledFunction):
     def _on_device(self, place: targets.Target, arrays: Sequence[Any], out: Any) -> Any:
         if place.name != "cuda":
             return super()._on_device(place, arrays, out)
-        from linkwise.functions.rolled.device_chain import LongChainProgram
+        from linkwise.functions.rolled.device_functions import LongChainProgram
         from linkwise.targets.cuda import exchange
 
         dtype = exchange.dtype_of(arrays)

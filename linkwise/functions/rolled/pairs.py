@@ -27,9 +27,9 @@ from linkwise.algorithms.pairwise import (
 from linkwise.algorithms.segments import ANSWER, MOVED, TURNED, Turned
 from linkwise.functions.function import CompiledFunction
 from linkwise.functions.rolled.segments import ParallelForwardDynamics, inertia_rows
+from linkwise.spatial.flattening import flatten
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.structure import flatten
 from linkwise.spatial.vectors import Vec
 
 Array = Any
@@ -44,7 +44,7 @@ class PairwiseForwardDynamics(ParallelForwardDynamics):
 
     def _omegas(self, turns: Array) -> Array:
         count = len(turns)
-        levels = [self._filled_up(turns, _still())]
+        levels = [self._filled_up(turns, _no_turn())]
         while len(levels[-1]) > 1:
             levels.extend(self._do("turned_together", _paired(levels[-1])))
         omegas = self.library.zeros((1, 3))
@@ -90,7 +90,7 @@ def _paired(rows: Array) -> Array:
     return rows.reshape(len(rows) // 2, -1)
 
 
-def _still() -> list[Scalar]:
+def _no_turn() -> list[Scalar]:
     return flatten(Turned(Mat3.identity(), Vec.zero()))[0]
 
 

@@ -14,15 +14,15 @@ import numpy as np
 from linkwise.algorithms import joining
 from linkwise.algorithms.segments import ANSWER, MOVED, TURNED, accelerated, answered, turned
 from linkwise.algorithms.sweeps import inward, outward, per_body
-from linkwise.functions.rolled.kinds import sorted_into_kinds
+from linkwise.functions.rolled.link_kinds import sorted_into_kinds
+from linkwise.functions.rolled.link_vectors import GlobalInput, part
 from linkwise.functions.rolled.tree import RolledTree
-from linkwise.functions.rolled.vectors import GlobalInput, part
 from linkwise.mechanism.many_links import numbers_of
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property
+from linkwise.spatial.flattening import flatten
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import RigidMotion
-from linkwise.spatial.structure import flatten
 from linkwise.spatial.vectors import Force, Vec
 from linkwise.trace.block import ArraySpec
 from linkwise.trace.program import Program
@@ -69,7 +69,7 @@ class Chain:
         tau = GlobalInput("tau", ArraySpec("tau", (length * self.nv,)), "v")
         base = GlobalInput("base", ArraySpec("base", (9 if what == "accelerated" else 3,)), "none")
         tip = GlobalInput("tip", ArraySpec("tip", (6,)), "none")
-        at = tree.whole(tree.ground, base)
+        at = tree.whole(tree.between, base)
         omega = Vec.of(at[:3])
         outputs: dict[str, Any]
         if what == "turned":
@@ -79,7 +79,7 @@ class Chain:
             inputs, outputs = [constants, q, v, tau, base], {"answer": flatten(answer)[0], "moved": flatten(moved)[0]}
         else:
             motion = RigidMotion(omega, Vec.of(at[3:6]), Vec.of(at[6:9]))
-            vdot = accelerated(tree, q, v, tau, motion, Force.of(tree.whole(tree.ground, tip)))  # type: ignore[arg-type]
+            vdot = accelerated(tree, q, v, tau, motion, Force.of(tree.whole(tree.between, tip)))  # type: ignore[arg-type]
             inputs, outputs = [constants, q, v, tau, base, tip], {"vdot": vdot}
         return tree.finish(f"chain_{what}", inputs, outputs, fewer_loops).with_lanes("constants")
 
@@ -256,7 +256,7 @@ def join_program(tree: Tree, cuts: int) -> Program:
         z_hat = joining.plus(z, joining.times(Psi, free))
         return (tuple(joining.upper(P_hat)), tuple(z_hat)), (gain, free)
 
-    at_last = rolled.whole(rolled.ground, last)
+    at_last = rolled.whole(rolled.between, last)
     kept = inward(rolled, join, (tuple(at_last[:21]), tuple(at_last[21:])))
 
     def pass_on(link: Any, alpha: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]]:
@@ -267,7 +267,7 @@ def join_program(tree: Tree, cuts: int) -> Program:
         beyond = joining.minus(beyond, joining.times(Lambda, F))
         return tuple(beyond), [*F, *beyond]
 
-    passed = outward(rolled, pass_on, tuple(rolled.whole(rolled.ground, base)), keeps=True)
+    passed = outward(rolled, pass_on, tuple(rolled.whole(rolled.between, base)), keeps=True)
     out: Any = per_body(rolled, passed, (12,))
     return rolled.finish("chain_joined", [answer, moved, last, base], {"cuts": out})
 

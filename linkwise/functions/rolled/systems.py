@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from linkwise.functions.rolled.ground import Ground, Spot, Written, arrays_read
-from linkwise.functions.rolled.record import Recorded
+from linkwise.functions.rolled.between_sweeps import BetweenSweeps, Spot, StoredBetween, arrays_read
+from linkwise.functions.rolled.recorded_sweeps import RecordedSweep
 from linkwise.spatial.dual import Dual, parts_of_level
 from linkwise.spatial.scalar import Scalar
 from linkwise.trace.program import Program
@@ -43,20 +43,22 @@ class Solved:
     """Stores that a sweep reads: none."""
 
 
-def needed(records: Sequence[Recorded | Written | Solved], ground: Ground) -> list[Recorded | Written | Solved]:
+def needed(
+    records: Sequence[RecordedSweep | StoredBetween | Solved], between: BetweenSweeps
+) -> list[RecordedSweep | StoredBetween | Solved]:
     """The records without systems whose solutions nothing reads, and without what is written for these."""
     live: set[str] = set()
-    kept: list[Recorded | Written | Solved] = []
+    kept: list[RecordedSweep | StoredBetween | Solved] = []
     for record in reversed(records):
         if isinstance(record, Solved):
             if not any(spot.name in live for name, spot in record.arrays.items() if name.startswith("out:")):
                 continue
             live |= {spot.name for name, spot in record.arrays.items() if name.startswith("in:")}
-        elif isinstance(record, Written):
+        elif isinstance(record, StoredBetween):
             if all(spot.space.startswith("system:") and spot.name not in live for spot, _ in record.stores):
                 continue
             wanted = [x.number for _, leaves in record.stores for x in leaves if isinstance(x, Traced)]
-            live |= {ground.tracer.inputs[array].name for array in arrays_read(ground.tracer.nodes, wanted)}
+            live |= {between.tracer.inputs[array].name for array in arrays_read(between.tracer.nodes, wanted)}
         kept.append(record)
     return kept[::-1]
 
@@ -80,12 +82,12 @@ class TiledFactor:
 
     def _where(self, numbers: Sequence[Scalar]) -> Spot | None:
         """Spot where these numbers already lie one behind the other in memory, as a sweep brings them to the base."""
-        ground = self.tree.ground
-        nodes = [ground.tracer.nodes[x.number] if isinstance(x, Traced) else ("const", 0.0) for x in numbers]
+        between = self.tree.between
+        nodes = [between.tracer.nodes[x.number] if isinstance(x, Traced) else ("const", 0.0) for x in numbers]
         first = nodes[0]
         if first[0] != "input" or any(node != ("input", first[1], first[2] + k) for k, node in enumerate(nodes)):
             return None
-        spot = ground.spots[ground.tracer.inputs[first[1]].name]
+        spot = between.spots[between.tracer.inputs[first[1]].name]
         return replace(spot, start=spot.start + first[2])
 
     def _space(self, what: str) -> str:
@@ -98,13 +100,13 @@ class TiledFactor:
         self.tree.write([(right, list(b))])
         arrays = {"in:factors": Spot(self._space("factors")), "in:right": right, "out:x": found}
         self.tree.recorded.append(Solved(self.system.solve, arrays))
-        return list(self.tree.ground.read(found, self.n))
+        return list(self.tree.between.read(found, self.n))
 
     def kept(self, numbers: Sequence[Scalar]) -> list[Scalar]:
         """Numbers read from memory, so that what is solved next does not compute them again."""
         spot = Spot(f"system:kept:{self.tree.new_number()}")
         self.tree.write([(spot, list(numbers))])
-        return list(self.tree.ground.read(spot, len(numbers)))
+        return list(self.tree.between.read(spot, len(numbers)))
 
 
 @cache

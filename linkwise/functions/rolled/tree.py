@@ -17,19 +17,18 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from linkwise.functions.rolled.between_sweeps import BetweenSweeps, Spot, StoredBetween
 from linkwise.functions.rolled.finish import Finisher
-from linkwise.functions.rolled.ground import Ground, Spot, Written
-from linkwise.functions.rolled.kinds import COMPUTED, Kind, sorted_into_kinds
-from linkwise.functions.rolled.record import OnlyAtField, Recorded, RolledField, SharedField
+from linkwise.functions.rolled.link_kinds import COMPUTED, LinkKind, sorted_into_kinds
+from linkwise.functions.rolled.link_vectors import DualVector, FieldVector, GlobalInput, StoredVector, part
+from linkwise.functions.rolled.recorded_sweeps import OnlyAtField, RecordedSweep, RolledField, SharedField
 from linkwise.functions.rolled.systems import FROM, LoopedSystem, Solved
-from linkwise.functions.rolled.vectors import DualVector, FieldVector, GlobalInput, StoredVector, part
 from linkwise.functions.rolled.widening import with_tails
 from linkwise.mechanism.sweeper import Field
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.dual import Dual, new_level, parts_of_level
-from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.structure import flatten
-from linkwise.spatial.value import Value
+from linkwise.spatial.flattening import flatten
+from linkwise.spatial.scalar import Scalar, Value
 from linkwise.spatial.vectors import Vec
 from linkwise.trace.program import Program
 from linkwise.trace.tracer import Traced
@@ -50,7 +49,7 @@ class RolledTree:
     def __init__(
         self,
         tree: Tree,
-        ground: Ground | None = None,
+        between: BetweenSweeps | None = None,
         levels: Sequence[int] = (),
     ) -> None:
         self.tree = tree
@@ -60,8 +59,8 @@ class RolledTree:
         self.has_mimics, self.has_modes = tree.has_mimics, tree.has_modes
         self.most_modes = max((link.modes for link in tree.links), default=0) if tree.has_modes else 0
         self.constants_are_inputs = False
-        self.ground = Ground() if ground is None else ground
-        self.recorded: list[Recorded | Written | Solved] = []
+        self.between = BetweenSweeps() if between is None else between
+        self.recorded: list[RecordedSweep | StoredBetween | Solved] = []
         self.constants: list[tuple[Spot, list[float]]] = []
         self.vector_starts: dict[str, str] = {}
         self.stretches_of: dict[str, list[int]] = {}
@@ -70,7 +69,7 @@ class RolledTree:
         self._of_parents: dict[Any, tuple[Any, RolledField]] = {}
         for kind in self.kinds:
             kind.modes_of_parents = self._modes_of_parents
-        self._kind_of: dict[int, Kind] = {}
+        self._kind_of: dict[int, LinkKind] = {}
         self._counter = [0]
         self._levels = list(levels)
         """Levels of dual numbers that the text is in, the highest first."""
@@ -91,7 +90,7 @@ class RolledTree:
 
     inboard = ancestors
 
-    def kind_of(self, link: Link) -> Kind:
+    def kind_of(self, link: Link) -> LinkKind:
         """The kind that a link of the tree belongs to."""
         if not self._kind_of:
             self._kind_of.update({member: kind for kind in self.kinds for member in kind.members})
@@ -119,7 +118,7 @@ class RolledTree:
             self._of_parents[key] = q, self.outward(step, zeros, keeps=True)
         return self._of_parents[key][1]
 
-    def handed_to(self, thing: Any, modes: int) -> Any:
+    def passed_to(self, thing: Any, modes: int) -> Any:
         """Value passed to a link, with the tails of the frame that it is in."""
         return with_tails(thing, modes) if self.has_modes else thing
 
@@ -128,13 +127,13 @@ class RolledTree:
         """Record base-to-tips."""
         space = f"handed:{self.new_number()}"
         most = self.most_modes
-        leaves, rebuild = flatten(self.handed_to(root, most), self._levels)
+        leaves, rebuild = flatten(self.passed_to(root, most), self._levels)
 
-        def run(kind: Kind, known: list[float | None]) -> tuple[list[Scalar], Any]:
+        def run(kind: LinkKind, known: list[float | None]) -> tuple[list[Scalar], Any]:
             above = 0 if kind.link.seat is None else kind.link.seat.modes
-            result = step(kind.link, self.handed_to(rebuild(self._handed(kind, space, known)), above))
-            handed, kept = result if keeps else (result, result)
-            return flatten(self.handed_to(handed, most), self._levels)[0], kept
+            result = step(kind.link, self.passed_to(rebuild(self._received(kind, space, known)), above))
+            passed, kept = result if keeps else (result, result)
+            return flatten(self.passed_to(passed, most), self._levels)[0], kept
 
         known, runs = self._until_stable(run, _constants_of(leaves))
         places = [i for i, c in enumerate(known) if c is None]
@@ -145,24 +144,24 @@ class RolledTree:
         """Record tips-to-base."""
         space = f"handed:{self.new_number()}"
         most = self.most_modes
-        leaves, build = flatten(self.handed_to(nothing, most), self._levels)
+        leaves, build = flatten(self.passed_to(nothing, most), self._levels)
 
-        def run(kind: Kind, known: list[float | None]) -> tuple[list[Scalar], Any]:
-            outboard = self.handed_to(build(self._handed(kind, space, known)), kind.link.modes)
-            handed, kept = step(kind.link, outboard)
-            return ([] if handed is None else flatten(self.handed_to(handed, most), self._levels)[0]), kept
+        def run(kind: LinkKind, known: list[float | None]) -> tuple[list[Scalar], Any]:
+            outboard = self.passed_to(build(self._received(kind, space, known)), kind.link.modes)
+            passed, kept = step(kind.link, outboard)
+            return ([] if passed is None else flatten(self.passed_to(passed, most), self._levels)[0]), kept
 
         def rebuild(scalars: Sequence[Scalar]) -> Any:
-            return self.handed_to(build(scalars), 0)
+            return self.passed_to(build(scalars), 0)
 
         known, runs = self._until_stable(run, _constants_of(leaves))
         places = [i for i, c in enumerate(known) if c is None]
         self._start(space, [leaves[i] for i in places])
-        for kind, (handed, _) in zip(self.kinds, runs, strict=True):
-            if not kind.first and handed:
+        for kind, (passed, _) in zip(self.kinds, runs, strict=True):
+            if not kind.first and passed:
                 there = kind.array(f"{space}:to", max(1, len(places)))
                 for place, i in enumerate(places):
-                    handed[i] = handed[i] + there[place]
+                    passed[i] = passed[i] + there[place]
         made = self._record(space, places, runs, reverse=True)
         return made.brings([places.index(i) if c is None else c for i, c in enumerate(known)], rebuild)
 
@@ -171,7 +170,7 @@ class RolledTree:
         leaves, rebuild = flatten(value, self._levels)
         space = f"shared:{self.new_number()}"
         self._start(space, leaves)
-        return SharedField(self.ground, space, len(leaves), rebuild)
+        return SharedField(self.between, space, len(leaves), rebuild)
 
     def only_at(self, values: Sequence[tuple[Link, Any]], elsewhere: Any) -> Field[Any]:
         """Stretches of memory, one for each link that has a value and one that all others read.
@@ -180,10 +179,10 @@ class RolledTree:
         """
         space = f"only:{self.new_number()}"
         links = self.stretches_of[space] = [link.index for link, _ in values]
-        own, rebuild = flatten(self.handed_to(elsewhere, self.most_modes), self._levels)
+        own, rebuild = flatten(self.passed_to(elsewhere, self.most_modes), self._levels)
         traced: list[tuple[Spot, list[Scalar]]] = []
         for number, value in enumerate([None, *(value for _, value in values)]):
-            leaves = own if not number else flatten(self.handed_to(value, self.most_modes), self._levels)[0]
+            leaves = own if not number else flatten(self.passed_to(value, self.most_modes), self._levels)[0]
             if len(leaves) != len(own):
                 raise NotRolledError("the values of some links and that of all others have different shapes")
             for start, is_traced, run in _runs(leaves):
@@ -275,7 +274,7 @@ class RolledTree:
     def _store(self, space: str, value: Callable[[Any], list[Scalar] | None]) -> None:
         """A pass over the links in which those that have a value store it."""
         stores = [{} if (given := value(kind.link)) is None else {space: given} for kind in self.kinds]
-        self.recorded.append(Recorded(self.new_number(), False, stores, None, [[] for _ in self.kinds]))
+        self.recorded.append(RecordedSweep(self.new_number(), False, stores, None, [[] for _ in self.kinds]))
 
     # Recording.
     def new_number(self) -> int:
@@ -295,9 +294,9 @@ class RolledTree:
     def write(self, stores: list[tuple[Spot, list[Scalar]]]) -> None:
         """Store values between two sweeps."""
         if stores:
-            self.recorded.append(Written(stores))
+            self.recorded.append(StoredBetween(stores))
 
-    def _handed(self, kind: Kind, space: str, known: list[float | None]) -> list[Scalar]:
+    def _received(self, kind: LinkKind, space: str, known: list[float | None]) -> list[Scalar]:
         """Numbers that a link receives: constants where every link passes on the same, memory elsewhere."""
         unknown = [i for i, c in enumerate(known) if c is None]
         array = kind.array(f"{space}:from", len(known)) if unknown else []
@@ -307,13 +306,13 @@ class RolledTree:
         return values
 
     def _until_stable(
-        self, run: Callable[[Kind, list[float | None]], tuple[list[Scalar], Any]], known: list[float | None]
+        self, run: Callable[[LinkKind, list[float | None]], tuple[list[Scalar], Any]], known: list[float | None]
     ) -> tuple[list[float | None], list[tuple[list[Scalar], Any]]]:
         while True:
             runs = [run(kind, known) for kind in self.kinds]
             merged = list(known)
-            for handed, _ in runs:
-                for i, leaf in enumerate(handed):
+            for passed, _ in runs:
+                for i, leaf in enumerate(passed):
                     if known[i] is not None and (isinstance(leaf, Traced) or leaf != known[i]):
                         merged[i] = None
             if merged == known:
@@ -325,12 +324,12 @@ class RolledTree:
     ) -> RolledField:
         kept_space = space.replace("handed", "kept")
         stores: list[dict[str, list[Scalar]]] = []
-        loop = Recorded(int(space.partition(":")[2]), reverse, stores, space if places else None, [])
+        loop = RecordedSweep(int(space.partition(":")[2]), reverse, stores, space if places else None, [])
         made = RolledField(self, kept_space, loop, [kept for _, kept in runs])
-        for (handed, _), (leaves, _) in zip(runs, made.per_kind, strict=True):
+        for (passed, _), (leaves, _) in zip(runs, made.per_kind, strict=True):
             into: dict[str, list[Scalar]] = {}
-            if places and handed:
-                into[f"{space}:to"] = [handed[i] for i in places]
+            if places and passed:
+                into[f"{space}:to"] = [passed[i] for i in places]
             into[kept_space] = [leaf for leaf in leaves if isinstance(leaf, Traced)]
             loop.kept.append(into[kept_space])
             stores.append(into)
@@ -338,9 +337,9 @@ class RolledTree:
         return made
 
     @staticmethod
-    def whole(ground: Ground, item: GlobalInput) -> list[Traced]:
+    def whole(between: BetweenSweeps, item: GlobalInput) -> list[Traced]:
         """The numbers of an input that no link owns."""
-        return ground.read(Spot(f"in:{item.name}"), item.spec.size)
+        return between.read(Spot(f"in:{item.name}"), item.spec.size)
 
     # From records to a program.
     def finish(
@@ -348,7 +347,7 @@ class RolledTree:
     ) -> Program:
         """The program with these inputs and outputs: vectors made by sweeps, or (nested lists of) numbers.
 
-        ``fewer_loops``: sweeps are joined as :func:`linkwise.functions.rolled.joining.joined` says.
+        ``fewer_loops``: sweeps are joined as :func:`linkwise.functions.rolled.joined_sweeps.joined` says.
         """
         return Finisher(self, name, inputs, {n: self._as_field(x) for n, x in outputs.items()}, fewer_loops).program
 

@@ -33,9 +33,8 @@ from copy import copy
 from typing import Any, ClassVar, Self
 
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Scalar, Value
 from linkwise.spatial.transforms import Transform
-from linkwise.spatial.value import Value
 from linkwise.spatial.vectors import Motion, Vec
 
 

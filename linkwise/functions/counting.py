@@ -1,4 +1,6 @@
-"""Operation counts of the dynamics of a serial chain, as the papers print them: trace an algorithm, count its program.
+"""Operation counts of the algorithms on a serial chain, as the papers print them, and the library's own.
+
+An algorithm is traced, and the operations of its program are counted::
 
     count("articulated_body", 6)                 # a revolute chain of six links, in DH frames
     count("linkwise_inverse", 6, "regrouped")    # what model.inverse_dynamics runs
@@ -19,6 +21,10 @@ from typing import Any, Literal
 import numpy as np
 
 from linkwise.algorithms import articulated, forward_dynamics, inverse_dynamics, mass_matrix, sparse_factor
+from linkwise.algorithms.linearized_forward import linearized_forward
+from linkwise.algorithms.linearized_inverse import linearized_inverse
+from linkwise.algorithms.perturbed import perturbed_forward, perturbed_inverse
+from linkwise.classics.linearized_registry import LINEARIZED
 from linkwise.classics.registry import ALGORITHMS, Kind
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.joints import Joint, Revolute, Spherical
@@ -166,3 +172,59 @@ PUBLISHED: tuple[Published, ...] = (
     ),
 )
 """The rows of 002's tables. Row order of table 1 checked against its column for n = 6, table 2 against n = 6 and 12."""
+
+
+OWN_LINEARIZED: dict[int, tuple[Callable[..., Any], int]] = {
+    1: (lambda tree, q, v, x, dq, dv, dx: (perturbed_inverse(tree, q, v, x, dq, dv, dx).dtau,), 6),
+    2: (lambda tree, q, v, x: linearized_inverse(tree, q, v, x)[1:], 3),
+    5: (lambda tree, q, v, x, dq, dv, dx: (perturbed_forward(tree, q, v, x, dq, dv, dx).dvdot,), 6),
+    6: (lambda tree, q, v, x: linearized_forward(tree, q, v, x)[1:], 3),
+}
+"""The library's own way to what an algorithm of 001 computes, and how many vectors it takes (forward: from τ)."""
+
+
+@dataclass(frozen=True)
+class LinearizedCount:
+    """One algorithm on a chain of n hinges: M and A as printed, as counted, and of the library's own."""
+
+    number: int
+    what: str
+    n: int
+    printed: tuple[float, float]
+    counted: tuple[int, int]
+    own: tuple[int, int] | None
+
+
+def linearized_counts(n: int) -> list[LinearizedCount]:
+    """The six algorithms for a generic chain of n revolute joints (Denavit–Hartenberg frames; own: regrouped)."""
+    rows = []
+    for algorithm in LINEARIZED:
+        counts = _linearized_count(algorithm.function, 3 + len(algorithm.changes), n, regroup=False)
+        own = OWN_LINEARIZED.get(algorithm.number)
+        ours = None if own is None else _linearized_count(*own, n, regroup=True)
+        rows.append(
+            LinearizedCount(
+                algorithm.number,
+                algorithm.what,
+                n,
+                (algorithm.M(n), algorithm.A(n)),
+                (counts.M, counts.A),
+                None if ours is None else (ours.M, ours.A),
+            )
+        )
+    return rows
+
+
+def _linearized_count(function: Callable[..., Any], vectors: int, n: int, regroup: bool) -> Counts:
+    tree: Tree = lay_out(chain(n, Revolute(axis=(0.0, 0.0, 1.0))), regroup=regroup)
+
+    def text(*flat: Any) -> Any:
+        results = function(tree, *flat)
+        arrays = results if isinstance(results, tuple) else (results,)
+        return [(f"out{i}", (len(x),), x) for i, x in enumerate(_flattened(array) for array in arrays)]
+
+    return count_program(trace("counted", text, [(f"x{i}", (n,)) for i in range(vectors)]))
+
+
+def _flattened(array: Any) -> list[Any]:
+    return [x for row in array for x in row] if isinstance(array[0], list) else list(array)

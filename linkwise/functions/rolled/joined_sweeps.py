@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from linkwise.functions.rolled.ground import Written, arrays_read
-from linkwise.functions.rolled.kinds import Kind
-from linkwise.functions.rolled.record import Recorded
+from linkwise.functions.rolled.between_sweeps import StoredBetween, arrays_read
+from linkwise.functions.rolled.link_kinds import LinkKind
+from linkwise.functions.rolled.recorded_sweeps import RecordedSweep
 from linkwise.functions.rolled.systems import Solved
 from linkwise.spatial.scalar import Scalar
 from linkwise.trace.tracer import Traced
@@ -22,7 +22,7 @@ class JoinedLoop:
     """Sweeps of one direction that run as one loop."""
 
     reverse: bool
-    members: list[Recorded] = field(default_factory=list)
+    members: list[RecordedSweep] = field(default_factory=list)
     reads: set[str] = field(default_factory=set)
     """The spaces that its bodies read."""
 
@@ -37,14 +37,14 @@ class JoinedLoop:
 
     def makes(self) -> set[str]:
         """Spaces that are filled once the loop has run."""
-        handed = {f"handed:{member.number}" for member in self.members}
-        return self.keeps() | handed | {s for member in self.members for stores in member.stores for s in stores}
+        passed = {f"handed:{member.number}" for member in self.members}
+        return self.keeps() | passed | {s for member in self.members for stores in member.stores for s in stores}
 
     def needs_memory(self) -> set[str]:
         """The spaces that it reads from memory, since other loops made them."""
         return self.reads - self.keeps()
 
-    def found(self, kinds: Sequence[Kind]) -> list[dict[int, int]]:
+    def found(self, kinds: Sequence[LinkKind]) -> list[dict[int, int]]:
         """Nodes that read what a member kept, and the nodes that computed it, for each kind."""
         whole: list[dict[int, int]] = []
         for kind in kinds:
@@ -60,16 +60,16 @@ class JoinedLoop:
 
 
 def joined(
-    records: Iterable[Recorded | Written | Solved], kinds: Sequence[Kind], fewer_loops: bool = False
-) -> list[JoinedLoop | Written | Solved]:
+    records: Iterable[RecordedSweep | StoredBetween | Solved], kinds: Sequence[LinkKind], fewer_loops: bool = False
+) -> list[JoinedLoop | StoredBetween | Solved]:
     """The records in an order that works, sweeps joined where that is possible.
 
     With ``fewer_loops`` also where loops between them must be moved out of the way: less memory to pass
     through for larger bodies, which pays where a body has registers enough.
     """
-    plan: list[JoinedLoop | Written | Solved] = []
+    plan: list[JoinedLoop | StoredBetween | Solved] = []
     for record in records:
-        if not isinstance(record, Recorded):
+        if not isinstance(record, RecordedSweep):
             plan.append(record)
             continue
         reads = _spaces_read(record, kinds) | {f"handed:{record.number}"}  # what its first links are given
@@ -95,7 +95,7 @@ def joined(
     return plan
 
 
-def _moved_to_the_end(plan: list[JoinedLoop | Written | Solved], reverse: bool, reads: set[str]) -> int:
+def _moved_to_the_end(plan: list[JoinedLoop | StoredBetween | Solved], reverse: bool, reads: set[str]) -> int:
     """The new place of the last loop of a direction, if what comes after it can come before it.
 
     And if a sweep that reads these spaces can then join it; else the place behind all.
@@ -113,7 +113,7 @@ def _moved_to_the_end(plan: list[JoinedLoop | Written | Solved], reverse: bool, 
     return len(plan)
 
 
-def _spaces_read(record: Recorded, kinds: Sequence[Kind]) -> set[str]:
+def _spaces_read(record: RecordedSweep, kinds: Sequence[LinkKind]) -> set[str]:
     """The working spaces that a sweep reads, apart from what it hands on itself."""
     own = f"handed:{record.number}:"
     found: set[str] = set()

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from linkwise.functions.rolled.ground import Ground, Spot
+from linkwise.functions.rolled.between_sweeps import BetweenSweeps, Spot
 from linkwise.spatial.dual import Dual
 from linkwise.spatial.scalar import Scalar
 from linkwise.trace.block import ArraySpec
 
 if TYPE_CHECKING:
-    from linkwise.functions.rolled.kinds import SymbolicLink
-    from linkwise.functions.rolled.record import RolledField
+    from linkwise.functions.rolled.link_kinds import SymbolicLink
+    from linkwise.functions.rolled.recorded_sweeps import RolledField
 
 
 class Divided(Protocol):
@@ -32,13 +32,13 @@ class GlobalInput:
     per_link: str
     """Index of a link's part: its place in ``q`` or ``v``, or ``body``; ``none``: it is read as a whole."""
 
-    ground: Ground | None = None
+    between: BetweenSweeps | None = None
 
     def __getitem__(self, i: int) -> Scalar:
         """One number, between sweeps."""
-        if self.ground is None:
+        if self.between is None:
             raise TypeError("this input is read link by link")
-        return self.ground.read(Spot(f"in:{self.name}"), self.spec.size)[i]
+        return self.between.read(Spot(f"in:{self.name}"), self.spec.size)[i]
 
     def part(self, link: SymbolicLink, size: int) -> list[Scalar]:
         """Numbers of a link, from the input's own memory."""

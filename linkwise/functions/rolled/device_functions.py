@@ -1,13 +1,15 @@
-"""One long chain on a GPU: segments as states of a batch, a thread each, and the cuts joined pair by pair.
+"""Functions of many links on a GPU: one long chain by segments, and matrices column by column.
 
-Launched one after the other on one stream: some thirty kernels for a chain of 100 000 links, each of which takes
-microseconds, where the sweep from link to link would leave all threads but one idle.
+Segments are states of a batch, a thread each, and the cuts are joined pair by pair. Launched one after the other on one
+stream: some thirty kernels for a chain of 100 000 links, each of which takes microseconds, where the sweep from link to
+link would leave all threads but one idle. Matrices come state by state, the unit vectors of a state as a batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,8 +20,11 @@ from linkwise.targets.cuda import layout as layouts
 from linkwise.targets.cuda.launching import DeviceProgram, Launched, device_block
 from linkwise.targets.cuda.layout import ArrayOrder
 from linkwise.targets.cuda.runtime import cupy
-from linkwise.trace.block import Block
+from linkwise.trace.block import ArraySpec, Block
 from linkwise.trace.program import Program
+
+if TYPE_CHECKING:
+    from linkwise.functions.rolled.columns import ColumnsFunction
 
 SEGMENTS = 2048
 """Number of segments, about. More would be shorter, but one level of joints more; and on segments of few links rounding
@@ -131,3 +136,48 @@ class LongChainProgram(Launched[Program]):
 
 def _rows(count: int) -> tuple[ArrayOrder, ...]:
     return tuple[ArrayOrder, ...]("rows" for _ in range(count))
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """Arrays that a function takes and gives."""
+
+    name: str
+    inputs: tuple[ArraySpec, ...]
+    outputs: tuple[ArraySpec, ...]
+
+
+class ColumnsProgram(Launched[Arrays]):
+    """A function of columns for GPUs; is launched as a program is.
+
+    Args:
+        function: whose columns they are.
+        dtype: float64 or float32.
+    """
+
+    takes_addresses = False
+
+    def __init__(self, function: ColumnsFunction, dtype: Any) -> None:
+        inputs = tuple(ArraySpec(name, shape) for name, shape in function.inputs)
+        super().__init__(Arrays(function.name, inputs, tuple(function.results())), dtype)
+        self.function = function
+
+    def in_place(self, kinds: tuple[ArrayOrder, ...]) -> bool:
+        """No: a state is read once for each of its columns."""
+        return False
+
+    def launch(
+        self, arrays: Sequence[Any], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
+    ) -> None:
+        """Launch it, see :meth:`DeviceProgram.launch`."""
+        specs = (*self.program.inputs, *self.program.outputs)
+        cut = len(self.program.inputs)
+        for k in range(count):
+            own = [array if kind == "one" else array[k] for array, kind in zip(arrays, kinds, strict=True)]
+            state = [x.reshape(spec.shape) for x, spec in zip(own[:cut], specs, strict=False)]
+            into = [x if x.flags.c_contiguous else cupy().empty(x.shape, x.dtype) for x in own[cut:]]
+            shaped = [x.reshape(spec.shape) for x, spec in zip(into, specs[cut:], strict=True)]
+            self.function.column_by_column(state, shaped, None, cupy())
+            for there, made in zip(own[cut:], into, strict=True):
+                if there is not made:
+                    there[...] = made

@@ -1,7 +1,7 @@
 """The derivative of every operation: one table, which forward and reverse mode both read.
 
 An operation on real numbers has its partial derivatives (a :class:`Smooth`), or it hands on one of two arguments
-(a :class:`Choice`): then the derivative is handed on the same way, and the argument that is not taken has none,
+(a :class:`ChoiceRule`): then the derivative is handed on the same way, and the argument that is not taken has none,
 whatever its value. Comparisons are piecewise constant and are not in the table. At the kinks themselves (``abs`` at 0,
 ``min`` and ``max`` of equal numbers) the derivative is that of one side, the one the operation's definition takes.
 
@@ -28,14 +28,14 @@ class Smooth:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChoiceRule:
     """``condition(table, arguments)``: true where the first of ``choices`` (places of arguments) is the result."""
 
     condition: Callable[[Table, tuple[Any, ...]], Any]
     choices: tuple[int, int]
 
 
-Rule = Smooth | Choice
+Rule = Smooth | ChoiceRule
 
 
 def _quotient(t: Table, a: tuple[Number, ...], y: Number) -> tuple[Number, ...]:
@@ -61,9 +61,9 @@ RULES: dict[str, Rule] = {
     "atan2": Smooth(_angle),
     "exp": Smooth(lambda t, a, y: (y,)),
     "log": Smooth(lambda t, a, y: (t["div"](1.0, a[0]),)),
-    "min": Choice(lambda t, a: t["lt"](a[0], a[1]), (0, 1)),
-    "max": Choice(lambda t, a: t["lt"](a[1], a[0]), (0, 1)),
-    "select": Choice(lambda t, a: a[0], (1, 2)),
+    "min": ChoiceRule(lambda t, a: t["lt"](a[0], a[1]), (0, 1)),
+    "max": ChoiceRule(lambda t, a: t["lt"](a[1], a[0]), (0, 1)),
+    "select": ChoiceRule(lambda t, a: a[0], (1, 2)),
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwise import targets
 from linkwise.errors import InputError
-from linkwise.functions.arrays import Batch, results_like
+from linkwise.functions.arrays import CallBatch, results_like
 from linkwise.functions.function import Chart, CompiledFunction, checked_threads
 from linkwise.memoized import cached_property
 from linkwise.spatial.dual import Dual, parts_of_level
@@ -21,11 +21,11 @@ from linkwise.trace.program import Program
 from linkwise.trace.tracer import Traced
 
 
-class Rolling(Protocol):
+class ProgramMaker(Protocol):
     """Makes the program with loops, under a name."""
 
     def __call__(self, name: str, fewer_loops: bool = False) -> Program:
-        """``fewer_loops``: sweeps are joined as :func:`linkwise.functions.rolled.joining.joined` says."""
+        """``fewer_loops``: sweeps are joined as :func:`linkwise.functions.rolled.joined_sweeps.joined` says."""
 
 
 class ManyLinksFunction(CompiledFunction):
@@ -40,7 +40,7 @@ class ManyLinksFunction(CompiledFunction):
         place = targets.place_of(arrays)
         if place is not None:
             return self._on_device(place, arrays, out)
-        batch = Batch(self.name, self.inputs, arrays)
+        batch = CallBatch(self.name, self.inputs, arrays)
         split = checked_threads(threads)
         if not batch.is_symbolic:
             return self._evaluate(batch, out, split)
@@ -91,7 +91,7 @@ class ManyLinksFunction(CompiledFunction):
         """The result on traced scalars and constants."""
 
     @abstractmethod
-    def _evaluate(self, batch: Batch, out: Any, threads: int) -> Any:
+    def _evaluate(self, batch: CallBatch, out: Any, threads: int) -> Any:
         """The result for a batch of numbers."""
 
 
@@ -117,7 +117,7 @@ class RolledFunction(ManyLinksFunction):
         doc: str,
         charts: Mapping[str, Chart] | None = None,
         *,
-        rolling: Rolling,
+        rolling: ProgramMaker,
         along: Callable[[tuple[str, ...]], RolledFunction] | None = None,
         result: type[Any] | None = None,
     ) -> None:
@@ -167,7 +167,7 @@ class RolledFunction(ManyLinksFunction):
         values = place.call(self.rolled_for(place), self.device_programs, self.name, arrays, out)
         return values[0] if self._result is None else self._result._make(values)
 
-    def _evaluate(self, batch: Batch, out: Any, threads: int) -> Any:
+    def _evaluate(self, batch: CallBatch, out: Any, threads: int) -> Any:
         kernel = self._rolled_kernel(batch.dtype, single=batch.size < 4)
         results = batch.outputs(self.rolled_program.outputs, out)
         kernel.evaluate(batch.flat_inputs(), [flat for flat, _ in results], batch.size, threads)
@@ -179,7 +179,7 @@ class RolledFunction(ManyLinksFunction):
         return self.rolled_for(target) if target.loops else self.program
 
 
-def _calling_tracer(batch: Batch) -> CallingTracer | None:
+def _calling_tracer(batch: CallBatch) -> CallingTracer | None:
     """The tracer of one state's scalars, if its trace can call programs with loops."""
     if batch.shape:
         return None

@@ -14,12 +14,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from linkwise.functions.rolled.vectors import part
+from linkwise.functions.rolled.link_vectors import part
+from linkwise.mechanism.flexible_link import FlexibleLink
 from linkwise.mechanism.many_links import ManyLinks
 from linkwise.mechanism.tree import Link, Tree
+from linkwise.spatial.flattening import flatten, taken_apart
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar, is_zero
-from linkwise.spatial.structure import flatten, taken_apart
 from linkwise.spatial.transforms import Factor, Rotation, Shift, Transform, Turn
 from linkwise.spatial.vectors import Vec
 from linkwise.trace.program import PARAMETERS
@@ -30,7 +31,7 @@ COMPUTED = "computed"
 
 
 @dataclass
-class Kind:
+class LinkKind:
     """One kind of link: a tracer of its own, shared by all loops, so that what they have in common is one node."""
 
     index: int
@@ -63,7 +64,7 @@ class Kind:
 class SymbolicLink:
     """A link that stands for all of its kind; reads its part of q and v from the loop's arrays."""
 
-    kind: Kind
+    kind: LinkKind
     joint: Any
     multiplier: Any
     offset: Any
@@ -88,7 +89,7 @@ class SymbolicLink:
 class SymbolicRigidLink(SymbolicLink, Link):
     """One that does not deform."""
 
-    kind: Kind = None  # type: ignore[assignment]
+    kind: LinkKind = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +98,7 @@ class SymbolicSeat:
 
     shape: Any
     modes: int
-    kind: Kind
+    kind: LinkKind
 
     def at(self, q: Any) -> Transform:
         """Transform from the root of the flexible body to the node's frame."""
@@ -109,7 +110,7 @@ class SymbolicSeat:
         return own
 
 
-def sorted_into_kinds(tree: Tree, space: str = PARAMETERS) -> list[Kind]:
+def sorted_into_kinds(tree: Tree, space: str = PARAMETERS) -> list[LinkKind]:
     """The kinds of a tree's links, each with its members; a link of its own stands for all of them.
 
     ``space``: where the links' constants are found.
@@ -119,7 +120,7 @@ def sorted_into_kinds(tree: Tree, space: str = PARAMETERS) -> list[Kind]:
         groups = _groups[tree] = _grouped(tree.links)
     kinds = []
     for index, (template, first, members, rows) in enumerate(groups):
-        kinds.append(Kind(index, template, first, members))
+        kinds.append(LinkKind(index, template, first, members))
         _make_symbolic(kinds[-1], rows, space)
     return kinds
 
@@ -166,7 +167,7 @@ def _grouped_at_once(links: ManyLinks, shapes: Any) -> list[Group]:
 _groups: WeakKeyDictionary[Tree, list[Group]] = WeakKeyDictionary()
 
 
-def _make_symbolic(kind: Kind, rows: list[list[Scalar]], space: str) -> None:
+def _make_symbolic(kind: LinkKind, rows: list[list[Scalar]], space: str) -> None:
     """Constants that all members share stay constants, the others become entries of the kind's parameter rows."""
     computed = [i for i, x in enumerate(rows[0]) if isinstance(x, Traced)]
     kind.computed = [[row[i] for i in computed] for row in rows] if computed else []
@@ -208,7 +209,7 @@ def _constants(link: Link) -> list[Any]:
     return list(own.values())
 
 
-def _with_constants(kind: Kind, values: list[Scalar]) -> Any:
+def _with_constants(kind: LinkKind, values: list[Scalar]) -> Any:
     template = kind.template
     constants = dict(zip(_names(template), flatten(_constants(template))[1](values), strict=True))
     same = {name: getattr(template, name) for name in template.__dataclass_fields__ if name not in constants}
@@ -216,7 +217,7 @@ def _with_constants(kind: Kind, values: list[Scalar]) -> Any:
         same["seat"] = SymbolicSeat(template.seat.shape, template.seat.modes, kind)
     if not template.modes:
         return SymbolicRigidLink(**same, **constants, kind=kind)
-    from linkwise.functions.rolled.flexible_kinds import SymbolicFlexibleLink
+    from linkwise.functions.rolled.link_kinds import SymbolicFlexibleLink
 
     return SymbolicFlexibleLink(**same, **constants, kind=kind)
 
@@ -245,3 +246,10 @@ def _whole(transform: Transform) -> Transform:
         else:
             rotation = factor
     return Transform(shift, rotation)
+
+
+@dataclass(frozen=True, eq=False)
+class SymbolicFlexibleLink(SymbolicLink, FlexibleLink):
+    """Link whose modes are the same for all of the kind; where it is and on what joint, from the loop's arrays."""
+
+    kind: LinkKind = None  # type: ignore[assignment]

@@ -32,14 +32,14 @@ class Spot:
 
 
 @dataclass
-class Written:
+class StoredBetween:
     """Values stored between two sweeps."""
 
     stores: list[tuple[Spot, list[Scalar]]]
 
 
 @dataclass
-class Ground:
+class BetweenSweeps:
     """The trace of all that happens between sweeps."""
 
     tracer: Tracer = field(default_factory=Tracer)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from linkwise.kinematics.levenberg import CONTROL, FIRST_DAMPING, REACHED, RUNNING, reaching
 from linkwise.kinematics.posture import FIRST_SHARE, settling
-from linkwise.kinematics.problem import Problem
+from linkwise.kinematics.problem import KinematicsProblem
 from linkwise.memoized import cached_property, once
 from linkwise.targets.llvm.program_kernel import ProgramKernel
 
@@ -44,10 +44,10 @@ class Reached(NamedTuple):
     """(...), the start that led there: 0 for the given one, k for the k-th random one."""
 
 
-class Solver:
+class KinematicsSolver:
     """Compiled inverse kinematics of one problem."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: KinematicsProblem) -> None:
         self.problem = problem
         self._settlers: dict[bool, ProgramKernel] = {}
 
@@ -147,7 +147,7 @@ class Solver:
             together = min(len(starts) - tried, max(1, room // len(open_)))
             which = np.repeat(open_, together)
             number = np.tile(np.arange(tried, tried + together), len(open_))
-            q = np.where(self.problem.still, q0[which], starts[number])
+            q = np.where(self.problem.unmoved, q0[which], starts[number])
             best.take(which, number + 1, self._run(q, x[which], tolerance, iterations, threads))
             tried, room = tried + together, min(2 * room, _AT_ONCE)
 

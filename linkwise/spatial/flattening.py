@@ -11,8 +11,7 @@ from functools import cache
 from typing import Any
 
 from linkwise.spatial.dual import Dual
-from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.value import Value
+from linkwise.spatial.scalar import Scalar, Value
 
 Rebuild = Callable[[Sequence[Scalar]], Any]
 Walk = Callable[[Any], Any]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from linkwise.functions.rolled.ground import BASE, Ground, Spot
-from linkwise.functions.rolled.kinds import SymbolicLink
+from linkwise.functions.rolled.between_sweeps import BASE, BetweenSweeps, Spot
+from linkwise.functions.rolled.link_kinds import SymbolicLink
 from linkwise.mechanism.sweeper import Field
+from linkwise.spatial.flattening import Rebuild, flatten
 from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.structure import Rebuild, flatten
 from linkwise.trace.tracer import Traced
 
 if TYPE_CHECKING:
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Recorded:
+class RecordedSweep:
     """One recorded sweep: for each kind the values it stores, by space."""
 
     number: int
     reverse: bool
     stores: list[dict[str, list[Scalar]]]
-    handed_space: str | None
+    passed_space: str | None
     kept: list[list[Scalar]]
     """Numbers that a link of each kind keeps and that other sweeps may read."""
 
@@ -31,13 +31,13 @@ class Recorded:
 class RolledField(Field[Any]):
     """Values that a rolled sweep kept: one stretch of memory for each link."""
 
-    def __init__(self, tree: RolledTree, space: str, loop: Recorded, kept: list[Any]) -> None:
+    def __init__(self, tree: RolledTree, space: str, loop: RecordedSweep, kept: list[Any]) -> None:
         self.tree = tree
         self.space = space
         self.loop = loop
         self.kept = kept
         self.per_kind = [flatten(value) for value in kept]
-        self._brought: tuple[list[int | float], Rebuild] | None = None
+        self._at_base: tuple[list[int | float], Rebuild] | None = None
 
     def __getitem__(self, link: Any) -> Any:
         """Within a sweep, what a link kept; between sweeps, what one link of the tree kept."""
@@ -47,27 +47,27 @@ class RolledField(Field[Any]):
         if isinstance(link, SymbolicLink):
             array = kind.array(self.space, max(1, len(stored)))
         else:
-            array = self.tree.ground.read(Spot(self.space, link.index), max(1, len(stored)))
+            array = self.tree.between.read(Spot(self.space, link.index), max(1, len(stored)))
         values = list(leaves)
         for place, i in enumerate(stored):
             values[i] = array[place]
         return rebuild(values)
 
-    def brings(self, handed: list[int | float], rebuild: Rebuild) -> RolledField:
+    def brings(self, passed: list[int | float], rebuild: Rebuild) -> RolledField:
         """Note, of an inward sweep, the place in memory (int) or constant value (float) of each number passed on."""
-        self._brought = handed, rebuild
+        self._at_base = passed, rebuild
         return self
 
     @property
     def root(self) -> Any:
         """Values that an inward sweep brought to the base."""
-        if self._brought is None:
+        if self._at_base is None:
             return None
-        handed, rebuild = self._brought
-        size = sum(isinstance(x, int) for x in handed)
+        passed, rebuild = self._at_base
+        size = sum(isinstance(x, int) for x in passed)
         spot = Spot(self.space.replace("kept", "handed"), BASE)
-        array = self.tree.ground.read(spot, size) if size else []
-        return rebuild([array[x] if isinstance(x, int) else x for x in handed])
+        array = self.tree.between.read(spot, size) if size else []
+        return rebuild([array[x] if isinstance(x, int) else x for x in passed])
 
     @root.setter
     def root(self, value: Any) -> None:
@@ -86,13 +86,13 @@ class RolledField(Field[Any]):
 class SharedField(Field[Any]):
     """A value written between sweeps, for all links to look at."""
 
-    def __init__(self, ground: Ground, space: str, size: int, rebuild: Rebuild) -> None:
-        self.ground, self.space, self.size, self.rebuild = ground, space, size, rebuild
+    def __init__(self, between: BetweenSweeps, space: str, size: int, rebuild: Rebuild) -> None:
+        self.between, self.space, self.size, self.rebuild = between, space, size, rebuild
 
     def __getitem__(self, link: Any) -> Any:
         if isinstance(link, SymbolicLink):
             return self.rebuild(link.kind.array(self.space, self.size))
-        return self.rebuild(self.ground.read(Spot(self.space), self.size))
+        return self.rebuild(self.between.read(Spot(self.space), self.size))
 
 
 class OnlyAtField(Field[Any]):
@@ -106,5 +106,5 @@ class OnlyAtField(Field[Any]):
             stored = link.kind.array(self.space, self.size)
         else:
             number = 1 + self.links.index(link.index) if link.index in self.links else 0
-            stored = self.tree.ground.read(Spot(self.space, number), self.size)
-        return self.tree.handed_to(self.rebuild(stored), link.modes)
+            stored = self.tree.between.read(Spot(self.space, number), self.size)
+        return self.tree.passed_to(self.rebuild(stored), link.modes)
