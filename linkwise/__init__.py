@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from linkwise.bridges import as_jax, as_torch
-    from linkwise.ensemble.run import ensemble
+    from linkwise.ensemble.running import ensemble
     from linkwise.errors import (
         ClosureError,
         InputError,

@@ -10,7 +10,7 @@ v̇ that τ causes. Two ways, the same numbers:
   freedom has fewer than some twenty others inboard of it (40 % fewer operations for a Panda, 43 % for a G1).
 
 DIFFERS FROM PAPER: algorithm 6 walks rows of ψ from every link and needs Υ, P̂ and Ĵ besides; see
-:mod:`linkwise.classics.linearized_6_forward_matrices`, which is the cheapest for chains of more than some ten links.
+:mod:`linkwise.classics.linearized_algorithms`, which is the cheapest for chains of more than some ten links.
 """
 
 from __future__ import annotations

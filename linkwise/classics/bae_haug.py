@@ -21,7 +21,7 @@ from linkwise.algorithms.sweeps import Field, each, inward, outward
 from linkwise.classics.dense import minus
 from linkwise.classics.elimination import Eliminated, eliminate
 from linkwise.classics.requirements import joint_types, no_mimics
-from linkwise.classics.terms import Flat, Terms, base_acceleration, velocity_terms
+from linkwise.classics.terms import Flat, LinkTerms, base_acceleration, velocity_terms
 from linkwise.joints import Cylindrical, Helical, Prismatic, Revolute
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
@@ -30,14 +30,14 @@ from linkwise.spatial.vectors import Force, Motion
 
 
 @dataclass(frozen=True)
-class Reduced:
+class ReducedTerms:
     """K and L: what the links outboard of a link add to its inertia and to its force."""
 
     K: ArticulatedInertia
     L: Force
 
-    def __add__(self, other: Reduced) -> Reduced:
-        return Reduced(self.K + other.K, self.L + other.L)
+    def __add__(self, other: ReducedTerms) -> ReducedTerms:
+        return ReducedTerms(self.K + other.K, self.L + other.L)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Variation:
     joint: Eliminated
 
 
-def generalized_forces(tree: Tree, q: Flat, terms: Field[Terms], f: Field[Force]) -> Field[Force]:
+def generalized_forces(tree: Tree, q: Flat, terms: Field[LinkTerms], f: Field[Force]) -> Field[Force]:
     """Q(k) = f(k) - Σ φ(k, child) f(child) - b(k): eq. 50, with the gyroscopic force."""
     outboard = inward(tree, lambda link, total: (link.phi(q) @ f[link], total), Force.zero())
     return each(tree, lambda link: f[link] - outboard[link] - terms[link].b)
@@ -74,18 +74,18 @@ def dot_motions(s: Motion, t: Motion) -> Scalar:
     return s.dot(Force(t.ang, t.lin))
 
 
-def reduce(tree: Tree, q: Flat, terms: Field[Terms], Q: Field[Force]) -> Field[Variation]:
+def reduce(tree: Tree, q: Flat, terms: Field[LinkTerms], Q: Field[Force]) -> Field[Variation]:
     """K and L from the tips inwards."""
 
-    def step(link: Link, outboard: Reduced) -> tuple[Reduced, Variation]:
+    def step(link: Link, outboard: ReducedTerms) -> tuple[ReducedTerms, Variation]:
         P = link.inertia.articulated() + outboard.K
         joint = eliminate(P, link.S(q), link.armature)
         y = Q[link] + outboard.L
         through = y - joint.apply_G(joint.H(y)) - joint.P_plus @ terms[link].a
         phi = link.phi(q)
-        return Reduced(phi.congruence(joint.P_plus), phi @ through), Variation(P, outboard.L, joint)
+        return ReducedTerms(phi.congruence(joint.P_plus), phi @ through), Variation(P, outboard.L, joint)
 
-    return inward(tree, step, Reduced(ArticulatedInertia.zero(), Force.zero()))
+    return inward(tree, step, ReducedTerms(ArticulatedInertia.zero(), Force.zero()))
 
 
 def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:

@@ -26,18 +26,18 @@ from linkwise.spatial.vectors import Force, Motion
 
 
 @dataclass(frozen=True)
-class _Body:
+class _CompositeBody:
     """I* and β* of a link with all that hangs on it."""
 
     I: ArticulatedInertia
     beta: Force
 
-    def __add__(self, other: _Body) -> _Body:
-        return _Body(self.I + other.I, self.beta + other.beta)
+    def __add__(self, other: _CompositeBody) -> _CompositeBody:
+        return _CompositeBody(self.I + other.I, self.beta + other.beta)
 
 
 @dataclass(frozen=True, slots=True)
-class _Joint:
+class _JointFactors:
     """Φ, I*Φ and the factors of M̂; and the joint force that is left for acceleration, τ - Φ*(I*ζ - β*)."""
 
     Phi: tuple[Motion, ...]
@@ -51,7 +51,7 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
     no_mimics(tree, "Brandl, Johanni and Otter")
     terms = velocity_terms(tree, q, v)  # their first sweep: ω, ζ (our a) and β (our -b)
 
-    def condense(link: Link, outboard: _Body) -> tuple[_Body, _Joint]:
+    def condense(link: Link, outboard: _CompositeBody) -> tuple[_CompositeBody, _JointFactors]:
         I = link.inertia.articulated() + outboard.I
         beta, zeta = outboard.beta - terms[link].b, terms[link].a
         Phi = link.S(q)
@@ -66,10 +66,10 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
         I_left = I
         for (s, rotor), f, g in zip(_axes(link, Phi), IPhi, _solved(factor, IPhi), strict=True):
             I_left = I_left.without(f, g, coordinate_axis(s) if len(Phi) == 1 and is_zero(rotor) else None)
-        handed = _Body(C.congruence(I_left), -(C @ (bias + total(IPhi, factor.solve(k)))))
-        return handed, _Joint(Phi, IPhi, factor, k)
+        handed = _CompositeBody(C.congruence(I_left), -(C @ (bias + total(IPhi, factor.solve(k)))))
+        return handed, _JointFactors(Phi, IPhi, factor, k)
 
-    joints = inward(tree, condense, _Body(ArticulatedInertia.zero(), Force.zero()))
+    joints = inward(tree, condense, _CompositeBody(ArticulatedInertia.zero(), Force.zero()))
 
     def accelerate(link: Link, parent: tuple[Motion, list[Scalar]]) -> tuple[Motion, list[Scalar]]:
         joint = joints[link]

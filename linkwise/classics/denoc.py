@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from linkwise.algorithms.rigid_motion import combination
 from linkwise.algorithms.sweeps import Field, inward, outward
 from linkwise.classics.dense import Matrix, dot, identity, minus, zeros
-from linkwise.classics.mass_centres import Body, at_mass_centres, in_root_axes
+from linkwise.classics.mass_centres import CentredBody, at_mass_centres, in_root_axes
 from linkwise.classics.newton_euler import with_rotors
 from linkwise.classics.requirements import fixed_axes, no_mimics
 from linkwise.classics.terms import Flat, base_acceleration, velocity_terms
@@ -114,11 +114,11 @@ def gravity_forces(tree: Tree, q: Flat) -> list[Scalar]:
     no_mimics(tree, "DeNOC")
     bodies = in_root_axes(tree, q, [0.0] * tree.nv, "DeNOC")
 
-    def gather(link: Link, outboard: _At | None) -> tuple[_At, Force]:
+    def gather(link: Link, outboard: _ForceAt | None) -> tuple[_ForceAt, Force]:
         w = Force(Vec.zero(), tree.gravity * bodies[link].M.m)
         if outboard is not None:
             w = w + outboard.at(bodies[link].C)
-        return _At(w, bodies[link].C), w
+        return _ForceAt(w, bodies[link].C), w
 
     w = inward(tree, gather, None)
     return tree.generalized(Field([[p.dot(w[link]) for p in bodies[link].p] for link in tree]))
@@ -153,15 +153,15 @@ def forward_dynamics_explicit(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[S
 
 
 @dataclass(frozen=True)
-class _At:
+class _ForceAt:
     """A force about a point, to be summed about another."""
 
     f: Force
     C: Vec
-    more: tuple[_At, ...] = ()
+    more: tuple[_ForceAt, ...] = ()
 
-    def __add__(self, other: _At) -> _At:
-        return _At(self.f, self.C, (*self.more, other))
+    def __add__(self, other: _ForceAt) -> _ForceAt:
+        return _ForceAt(self.f, self.C, (*self.more, other))
 
     def at(self, C: Vec) -> Force:
         """B* of each, summed."""
@@ -182,7 +182,7 @@ class _Lag:
         return Force(self.N @ w, self.F @ w)
 
 
-def _composite(tree: Tree, bodies: Field[Body]) -> Field[RigidInertia]:
+def _composite(tree: Tree, bodies: Field[CentredBody]) -> Field[RigidInertia]:
     """M̃ about each mass centre (002 eq. 23b)."""
 
     def gather(link: Link, outboard: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
@@ -194,12 +194,12 @@ def _composite(tree: Tree, bodies: Field[Body]) -> Field[RigidInertia]:
     return inward(tree, gather, RigidInertia.zero())
 
 
-def _mass_rate(body: Body) -> Mat3:
+def _mass_rate(body: CentredBody) -> Mat3:
     """The one block of Ṁ that is not zero: ω~I."""
     return Mat3.cross(body.t.ang).times(body.M.J)
 
 
-def _lags(tree: Tree, bodies: Field[Body], composite: Field[RigidInertia]) -> Field[_Lag]:
+def _lags(tree: Tree, bodies: Field[CentredBody], composite: Field[RigidInertia]) -> Field[_Lag]:
     """ΣB*H̃(child, body) with H̃(i, j) = M̃_i Ḃ_ij + ΣB*H̃ (002 eq. 28)."""
     own = [_Lag(Mat3.zero(), Mat3.zero()) for _ in tree.links]
     for link in reversed(tree.links):
@@ -237,7 +237,7 @@ def inverse_dynamics(tree: Tree, q: Flat, v: Flat, vdot: Flat) -> list[Scalar]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Axis:
+class _DecoupledAxis:
     """One joint of one freedom: p, ψ = M̂p/m̂ and m̂ (002 eq. 47, 48)."""
 
     p: Motion
@@ -273,17 +273,17 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
     return centred.generalized(Field([x for _, x in outward(centred, substitute, (Motion.zero(), [])).values]))
 
 
-def _articulated(centred: Tree, q: Flat) -> Field[list[_Axis]]:
+def _articulated(centred: Tree, q: Flat) -> Field[list[_DecoupledAxis]]:
     """M̂_i = M_i + ΣB* M̂_kk B, M̂_kk = M̂_k - ψ̂_kψ_k* (002 eq. 50): the articulated bodies, joint by joint."""
 
-    def step(link: Link, outboard: ArticulatedInertia) -> tuple[ArticulatedInertia, list[_Axis]]:
+    def step(link: Link, outboard: ArticulatedInertia) -> tuple[ArticulatedInertia, list[_DecoupledAxis]]:
         M_hat = link.inertia.articulated() + outboard
-        axes: list[_Axis] = []
+        axes: list[_DecoupledAxis] = []
         for p, rotor in zip(reversed(link.S(q)), reversed(link.armature), strict=True):
             psi_hat = M_hat @ p
             m_inverse = 1.0 / (p.dot(psi_hat) + rotor)
             psi = psi_hat * m_inverse
-            axes.insert(0, _Axis(p, psi, m_inverse))
+            axes.insert(0, _DecoupledAxis(p, psi, m_inverse))
             M_hat = M_hat.without(psi_hat, psi, None)
         return link.phi(q).congruence(M_hat), axes
 

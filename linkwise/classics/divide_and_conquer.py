@@ -47,7 +47,7 @@ _NO_FORCE: list[Scalar] = [0.0] * 6
 
 
 @dataclass(frozen=True)
-class Joint:
+class JointTerms:
     """S (6 × d), ḣq̇, the joint force and the rotors."""
 
     S: Matrix
@@ -57,7 +57,7 @@ class Joint:
 
 
 @dataclass(frozen=True)
-class Piece:
+class ChainPiece:
     """A part of the chain by its answer at its two ends; and, where it was joined from two, how."""
 
     Phi_1: Matrix
@@ -72,9 +72,9 @@ class Piece:
 class _Joined:
     """The two halves, the joint between them, V and (S*VS)⁻¹."""
 
-    A: Piece
-    B: Piece
-    joint: Joint
+    A: ChainPiece
+    B: ChainPiece
+    joint: JointTerms
     V: Matrix
     VS: Matrix
     D_inverse: Matrix
@@ -87,7 +87,7 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
     own_mass(tree, "divide and conquer")
     bodies = absolute(tree, q, v)
     joints = [
-        Joint(
+        JointTerms(
             transposed([list(h) for h in bodies[link].h], 6) if bodies[link].h else [[] for _ in range(6)],
             list(bodies[link].c),
             link.rates(tau),
@@ -96,16 +96,16 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
         for link in tree
     ]
     base = list(base_acceleration(tree))
-    pieces = [Piece(zeros(6, 6), zeros(6, 6), zeros(6, 6), base, base)]
+    pieces = [ChainPiece(zeros(6, 6), zeros(6, 6), zeros(6, 6), base, base)]
     for link in tree:
         Phi = inverse(as_rows(bodies[link].I.articulated()))
         b = [-x for x in times(Phi, list(bodies[link].p))]
-        pieces.append(Piece(Phi, Phi, Phi, b, b))
+        pieces.append(ChainPiece(Phi, Phi, Phi, b, b))
     whole = assemble(pieces, joints)
     return tree.generalized(Field(_come_down(whole, _NO_FORCE, _NO_FORCE)))
 
 
-def assemble(pieces: Sequence[Piece], joints: Sequence[Joint]) -> Piece:
+def assemble(pieces: Sequence[ChainPiece], joints: Sequence[JointTerms]) -> ChainPiece:
     """The pieces of a chain joined two by two; ``joints[i]`` is between ``pieces[i]`` and ``pieces[i + 1]``."""
     if len(pieces) == 1:
         return pieces[0]
@@ -113,7 +113,7 @@ def assemble(pieces: Sequence[Piece], joints: Sequence[Joint]) -> Piece:
     return join(assemble(pieces[:half], joints[: half - 1]), assemble(pieces[half:], joints[half:]), joints[half - 1])
 
 
-def join(A: Piece, B: Piece, joint: Joint) -> Piece:
+def join(A: ChainPiece, B: ChainPiece, joint: JointTerms) -> ChainPiece:
     """One piece from two."""
     V = inverse(matrix_plus(A.Phi_2, B.Phi_1))
     VS = product(V, joint.S) if joint.tau else [[] for _ in range(6)]
@@ -127,7 +127,7 @@ def join(A: Piece, B: Piece, joint: Joint) -> Piece:
     e = minus(plus(joint.c, A.b_2), B.b_1)
     f = plus(times(W, e), times(VS, times(D_inverse, joint.tau)) if joint.tau else _NO_FORCE)
     A21, B12 = transposed(A.Phi_12), B.Phi_12
-    return Piece(
+    return ChainPiece(
         Phi_1=matrix_minus(A.Phi_1, congruent(A21, W)),
         Phi_12=product(product(A.Phi_12, W), B12),
         Phi_2=matrix_minus(B.Phi_2, congruent(B12, W)),
@@ -137,7 +137,7 @@ def join(A: Piece, B: Piece, joint: Joint) -> Piece:
     )
 
 
-def _come_down(piece: Piece, f_1: list[Scalar], f_2: list[Scalar]) -> list[list[Scalar]]:
+def _come_down(piece: ChainPiece, f_1: list[Scalar], f_2: list[Scalar]) -> list[list[Scalar]]:
     """q̈ of all joints inside a piece, in the order of the chain, from the forces on its two ends."""
     if piece.joined is None:
         return []

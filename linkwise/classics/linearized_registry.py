@@ -6,14 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from linkwise.classics import (
-    linearized_1_inverse_vector,
-    linearized_2_inverse_matrices,
-    linearized_3_forward_vector_conventional,
-    linearized_4_forward_matrices_conventional,
-    linearized_5_forward_vector,
-    linearized_6_forward_matrices,
-)
+from linkwise.classics import linearized_algorithms
 
 
 @dataclass(frozen=True)
@@ -41,7 +34,7 @@ LINEARIZED: tuple[LinearizedAlgorithm, ...] = (
         1,
         "δT",
         "n",
-        linearized_1_inverse_vector.delta_torque,
+        linearized_algorithms.delta_torque,
         ("dq", "dv", "dvdot"),
         "320n - 159",
         "303n - 149",
@@ -53,7 +46,7 @@ LINEARIZED: tuple[LinearizedAlgorithm, ...] = (
         2,
         "𝓜, A_D, B_D",
         "n²",
-        linearized_2_inverse_matrices.inverse_matrices,
+        linearized_algorithms.inverse_matrices,
         (),
         "21n² + 333n - 132",
         "47n²/2 + 605n/2 - 145",
@@ -65,7 +58,7 @@ LINEARIZED: tuple[LinearizedAlgorithm, ...] = (
         3,
         "δθ'', conventional",
         "n³",
-        linearized_3_forward_vector_conventional.delta_acceleration,
+        linearized_algorithms.delta_acceleration_conventional,
         ("dq", "dv", "dtau"),
         "n³/6 + 3n²/2 + 952n/3 - 153",
         "n³/6 + n² + 1805n/6 - 147",
@@ -77,7 +70,7 @@ LINEARIZED: tuple[LinearizedAlgorithm, ...] = (
         4,
         "𝓜⁻¹, A_C, B_C, conventional",
         "n³",
-        linearized_4_forward_matrices_conventional.forward_matrices,
+        linearized_algorithms.forward_matrices_conventional,
         (),
         "17n³/6 + 43n²/2 + 998n/3 - 132",
         "17n³/6 + 20n² + 1819n/6 - 145",
@@ -89,7 +82,7 @@ LINEARIZED: tuple[LinearizedAlgorithm, ...] = (
         5,
         "δθ''",
         "n",
-        linearized_5_forward_vector.delta_acceleration,
+        linearized_algorithms.delta_acceleration,
         ("dq", "dv", "dtau"),
         "259n - 129",
         "232n - 123",
@@ -101,7 +94,7 @@ LINEARIZED: tuple[LinearizedAlgorithm, ...] = (
         6,
         "𝓜⁻¹, A_C, B_C",
         "n²",
-        linearized_6_forward_matrices.forward_matrices,
+        linearized_algorithms.forward_matrices,
         (),
         "36n² + 781n - 225",
         "33n² + 773n - 255",

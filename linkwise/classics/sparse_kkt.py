@@ -37,7 +37,7 @@ class _Pivot:
 
 
 @dataclass(frozen=True, slots=True)
-class _Eliminated:
+class _BodyFactors:
     """Pivots of one body and its joint: factors of Î, Î⁻¹r, T, Î⁻¹T (by columns) and N⁻¹."""
 
     body: Factor
@@ -54,7 +54,7 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
     terms = spatial_terms(tree, q, v)
     f_a = active_forces(tree, q, tau)
 
-    def eliminate(link: Link, outboard: _Pivot) -> tuple[_Pivot, _Eliminated]:
+    def eliminate(link: Link, outboard: _Pivot) -> tuple[_Pivot, _BodyFactors]:
         body = factorize(as_rows(link.inertia.articulated() + outboard.I))
         r = f_a[link] - terms[link].p + outboard.r
         free = Motion.of(body.solve(list(r)))
@@ -68,7 +68,7 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
         gap = terms[link].c - free
         known = times(N_inverse, [gap.dot(t) for t in T])
         handed = _Pivot(link.phi(q).congruence(as_inertia(added)), -(link.phi(q) @ _sum(T, known)))
-        return handed, _Eliminated(body, free, T, IT, N_inverse)
+        return handed, _BodyFactors(body, free, T, IT, N_inverse)
 
     pivots = inward(tree, eliminate, _Pivot(ArticulatedInertia.zero(), Force.zero()))
 

@@ -21,7 +21,7 @@ Flat = Sequence[Scalar]
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class LinkTerms:
     """ω of a link, its Coriolis and centrifugal acceleration a and its gyroscopic force b."""
 
     omega: Vec
@@ -29,15 +29,15 @@ class Terms:
     b: Force
 
 
-def velocity_terms(tree: Tree, q: Flat, v: Flat) -> Field[Terms]:
+def velocity_terms(tree: Tree, q: Flat, v: Flat) -> Field[LinkTerms]:
     """a and b of 000 eq. 14 and 16 for every link, in its axes."""
 
-    def step(link: Link, parent: Terms) -> Terms:
+    def step(link: Link, parent: LinkTerms) -> LinkTerms:
         alone = next_motion(link, RigidMotion(parent.omega, Vec.zero(), Vec.zero()), q, v, None)
         a = Motion(alone.omega_dot, alone.a)
-        return Terms(alone.omega, a, link.inertia.wrench(RigidMotion(alone.omega, Vec.zero(), Vec.zero())))
+        return LinkTerms(alone.omega, a, link.inertia.wrench(RigidMotion(alone.omega, Vec.zero(), Vec.zero())))
 
-    return outward(tree, step, Terms(Vec.zero(), Motion.zero(), Force.zero()))
+    return outward(tree, step, LinkTerms(Vec.zero(), Motion.zero(), Force.zero()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from linkwise.algorithms.sweeps import Field, each, inward, outward
 from linkwise.classics.articulated_body import articulated_inertias
 from linkwise.classics.dense import Matrix, dot, minus, zeros
 from linkwise.classics.requirements import no_mimics
-from linkwise.classics.terms import Flat, Terms, gravity_in_links, velocity_terms
+from linkwise.classics.terms import Flat, LinkTerms, gravity_in_links, velocity_terms
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force, Motion, Vec
@@ -43,7 +43,7 @@ class EndEffectorConstraint:
     u: Sequence[Scalar]
 
 
-class Constrained(NamedTuple):
+class ConstrainedMotion(NamedTuple):
     """Accelerations, and the multipliers: the forces along the rows of A that hold the constraints."""
 
     vdot: list[Scalar]
@@ -57,7 +57,7 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
 
 def constrained_forward_dynamics(
     tree: Tree, q: Flat, v: Flat, tau: Flat, constraints: Sequence[EndEffectorConstraint]
-) -> Constrained:
+) -> ConstrainedMotion:
     """v̇ and ν where some links are told how to accelerate; the rows of A must be independent."""
     no_mimics(tree, "Vereshchagin")
     P, joints = articulated_inertias(tree, q)
@@ -100,7 +100,7 @@ def constrained_forward_dynamics(
         return alpha_plus + joint.H_star(vdot) + terms[link].a, vdot
 
     result = outward(tree, accelerate, (Motion.zero(), []))
-    return Constrained(tree.generalized(Field([vdot for _, vdot in result.values])), multipliers)
+    return ConstrainedMotion(tree.generalized(Field([vdot for _, vdot in result.values])), multipliers)
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class _Cost:
         return _Cost(self.z + other.z, [a + b for a, b in zip(self.E, other.E, strict=True)])
 
 
-def applied_forces(tree: Tree, q: Flat, terms: Field[Terms]) -> Field[Force]:
+def applied_forces(tree: Tree, q: Flat, terms: Field[LinkTerms]) -> Field[Force]:
     """b less the weight of every link."""
     gravity = gravity_in_links(tree, q)
     return each(tree, lambda link: terms[link].b - link.inertia @ Motion(Vec.zero(), gravity[link]))

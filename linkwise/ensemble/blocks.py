@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.ensemble.machine import this_gpu, this_machine
+from linkwise.ensemble.fingerprint import this_gpu, this_machine
 from linkwise.ensemble.outcomes import DONE, ERROR, EVENT, FAILED, MAX_STEPS, MOMENTS, ZENO, merged
 from linkwise.ensemble.study import Batch, Study
 from linkwise.errors import InputError
@@ -50,7 +50,7 @@ class Task:
 
 
 @dataclass
-class Block:
+class MemberBlock:
     """Results of members start … stop - 1 (n): rows of outcomes, how each ended, and why some did not."""
 
     number: int
@@ -83,7 +83,7 @@ class Template:
         shape, dtype = self.rows[name]
         return np.full((n, *shape), np.nan if np.dtype(dtype).kind == "f" else 0, dtype)
 
-    def fit(self, block: Block) -> Block:
+    def fit(self, block: MemberBlock) -> MemberBlock:
         """The block with a row for each outcome and member; those that could not be run have none of their own yet."""
         n = block.stop - block.start
         for name, (shape, dtype) in self.rows.items():
@@ -101,7 +101,7 @@ class Template:
         return block
 
 
-def run_task(study: Study, task: Task, threads: int = 1) -> Block:
+def run_task(study: Study, task: Task, threads: int = 1) -> MemberBlock:
     """Run some members; whatever happens to one of them is recorded, and the others are unharmed."""
     start = time.perf_counter()
     batch = Batch(study, np.arange(task.start, task.stop), task.inputs, threads)
@@ -114,7 +114,7 @@ def run_task(study: Study, task: Task, threads: int = 1) -> Block:
     return block
 
 
-def _isolated(batch: Batch, task: Task) -> Block:
+def _isolated(batch: Batch, task: Task) -> MemberBlock:
     try:
         return _attempted(batch, task)
     except MemoryError:
@@ -123,13 +123,13 @@ def _isolated(batch: Batch, task: Task) -> Block:
         n = task.stop - task.start
         if n == 1:
             status = np.array([ERROR], np.int8)
-            return Block(task.number, task.start, task.stop, {}, {}, status, {task.start: _reason(error)})
+            return MemberBlock(task.number, task.start, task.stop, {}, {}, status, {task.start: _reason(error)})
         first, second = task.halves()
         here = first.stop - task.start
         return joined(_isolated(batch.part(slice(0, here)), first), _isolated(batch.part(slice(here, n)), second))
 
 
-def _attempted(batch: Batch, task: Task) -> Block:
+def _attempted(batch: Batch, task: Task) -> MemberBlock:
     study, n = batch.study, len(batch)
     found = batch.simulate() if study.run is None else study.run(batch)
     if isinstance(found, Trajectory):
@@ -154,7 +154,7 @@ def _attempted(batch: Batch, task: Task) -> Block:
                 codes[lost] = FAILED
                 reasons |= {task.start + int(k): f"{name} is not finite" for k in np.flatnonzero(lost)}
     owned = {name: np.ascontiguousarray(values) for name, values in rows.items()}
-    return Block(task.number, task.start, task.stop, owned, moments, codes, reasons)
+    return MemberBlock(task.number, task.start, task.stop, owned, moments, codes, reasons)
 
 
 def _blanked(rows: dict[str, Array], names: Iterable[str], lost: Array) -> None:
@@ -191,7 +191,7 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:1000] + place
 
 
-def joined(a: Block, b: Block) -> Block:
+def joined(a: MemberBlock, b: MemberBlock) -> MemberBlock:
     """Two neighbouring blocks as one; where one has no rows of an outcome, those of the other decide its shape."""
     rows: dict[str, Array] = {}
     for name in {**a.rows, **b.rows}:
@@ -208,7 +208,7 @@ def joined(a: Block, b: Block) -> Block:
             moments |= {f"{name}.{what}": np.asarray(value) for what, value in merged(*sides).items()}
     status = np.concatenate([a.status, b.status])
     machine = a.machine if a.machine == b.machine else f"{a.machine}; {b.machine}"
-    return Block(
+    return MemberBlock(
         a.number, a.start, b.stop, rows, moments, status, a.reasons | b.reasons, a.seconds + b.seconds, machine
     )
 
@@ -222,7 +222,7 @@ def pilot(
     """
     count = min(_PILOT, study.members)
 
-    def timed(n: int) -> tuple[Block, float]:
+    def timed(n: int) -> tuple[MemberBlock, float]:
         batch = study.batch(0, n)
         start = time.perf_counter()
         block = run_task(study, Task(0, 0, n, batch.inputs), threads)

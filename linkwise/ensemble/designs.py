@@ -79,7 +79,7 @@ class Random(Design):
         return _inside(np.concatenate([np.empty((0, self.dimensions)), *made]))
 
 
-class _Whole(Design):
+class _WholeDesign(Design):
     """A design that only exists as a whole: made once, and kept."""
 
     table: Array
@@ -89,7 +89,7 @@ class _Whole(Design):
         return _inside(self.table[start:stop])
 
 
-class Latin(_Whole):
+class Latin(_WholeDesign):
     """A Latin hypercube: along each coordinate the members lie in as many slices of equal size, one in each."""
 
     def __init__(self, members: int, dimensions: int, seeds: Seeds) -> None:
@@ -99,7 +99,7 @@ class Latin(_Whole):
         self.table = _engine(qmc.LatinHypercube, max(1, dimensions), seeds).random(members)[:, :dimensions]
 
 
-class Drawn(_Whole):
+class Drawn(_WholeDesign):
     """The points of a sequence of the caller's own, taken once."""
 
     def __init__(self, members: int, dimensions: int, seeds: Seeds, engine: Any) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.ensemble.blocks import Block, Task, Template, joined
+from linkwise.ensemble.blocks import MemberBlock, Task, Template, joined
 from linkwise.ensemble.outcomes import DIED
-from linkwise.ensemble.places import Place
 from linkwise.ensemble.store import AnyStore
 from linkwise.ensemble.study import Study
+from linkwise.ensemble.workers import Workers
 from linkwise.sim.progress import Progress
 
 _ATTEMPTS = 2  # deaths of a process before its task is cut in half
@@ -28,12 +28,12 @@ def missing(study: Study, store: AnyStore, only: Iterable[int]) -> Iterator[Task
         yield Task(number, start, stop, study.inputs.values(study.design, start, stop))
 
 
-def drive(place: Place, tasks: Iterator[Task], store: AnyStore, template: Template, bar: Members) -> None:
+def drive(place: Workers, tasks: Iterator[Task], store: AnyStore, template: Template, bar: Members) -> None:
     """Run tasks to the end; returns when every block is stored."""
     running, deaths = 0, Counter[tuple[int, int]]()
-    pieces: dict[int, list[tuple[Task, Block]]] = {}
+    pieces: dict[int, list[tuple[Task, MemberBlock]]] = {}
     again: list[Task] = []
-    with _Writer(store) as writer:
+    with _StoreWriter(store) as writer:
         while True:
             while running < place.capacity:
                 task = again.pop() if again else next(tasks, None)
@@ -64,14 +64,14 @@ def _next_try(task: Task, deaths: Counter[tuple[int, int]]) -> list[Task]:
     return [] if task.stop - task.start == 1 else list(task.halves())
 
 
-def _dead(task: Task) -> Block:
+def _dead(task: Task) -> MemberBlock:
     why = "the process that ran it died, twice, also when it ran nothing else"
-    return Block(task.number, task.start, task.stop, {}, {}, np.array([DIED], np.int8), {task.start: why})
+    return MemberBlock(task.number, task.start, task.stop, {}, {}, np.array([DIED], np.int8), {task.start: why})
 
 
 def _whole(
-    task: Task, block: Block, pieces: dict[int, list[tuple[Task, Block]]], store: AnyStore
-) -> Iterator[tuple[Task, Block]]:
+    task: Task, block: MemberBlock, pieces: dict[int, list[tuple[Task, MemberBlock]]], store: AnyStore
+) -> Iterator[tuple[Task, MemberBlock]]:
     """The block if it is whole, alone or with the pieces that came before it."""
     start, stop = store.bounds(task.number)
     found = sorted([*pieces.pop(task.number, []), (task, block)], key=lambda pair: pair[0].start)
@@ -85,7 +85,7 @@ def _whole(
     yield Task(task.number, start, stop, inputs), made
 
 
-class _Writer:
+class _StoreWriter:
     """Puts blocks away beside the work; a few may wait, no more."""
 
     def __init__(self, store: AnyStore) -> None:
@@ -93,10 +93,10 @@ class _Writer:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="linkwise-store")
         self._waiting: list[Future[None]] = []
 
-    def __enter__(self) -> _Writer:
+    def __enter__(self) -> _StoreWriter:
         return self
 
-    def put(self, block: Block, task: Task) -> None:
+    def put(self, block: MemberBlock, task: Task) -> None:
         """Store a block soon; errors of earlier ones are raised here."""
         self._waiting.append(self._thread.submit(self.store.write, block, task.inputs))
         while len(self._waiting) > _UNWRITTEN or (self._waiting and self._waiting[0].done()):
@@ -123,7 +123,7 @@ class Members:
         if done:
             self._bar.update(done / total, self.text())
 
-    def add(self, block: Block) -> None:
+    def add(self, block: MemberBlock) -> None:
         """One more block."""
         self.done += block.stop - block.start
         self.lost += len(block.reasons)

@@ -110,7 +110,7 @@ class Threshold:
 
 
 @dataclass(frozen=True)
-class Coordinate:
+class CoordinateMeasure:
     """A joint's coordinate or rate, less a value."""
 
     place: int
@@ -130,5 +130,5 @@ def crossing(model: Model, name: str, spec: Any) -> Event:
     joint = model.joint(str(spec["joint"]))
     rate = spec.get("of", "q") == "v"
     place = (joint.v_slice if rate else joint.q_slice).start
-    function = Coordinate(place, rate, float(spec["reaches"]))
+    function = CoordinateMeasure(place, rate, float(spec["reaches"]))
     return Event(function, int(spec.get("direction", 0)), bool(spec.get("terminal", False)), name=name)

@@ -18,18 +18,18 @@ from linkwise.flexible.integrals import (
     without_rounding,
     zeroed,
 )
-from linkwise.flexible.reduction import ByKind, Reduced, reduced
+from linkwise.flexible.reduction import ByKind, ReducedBasis, reduced
+from linkwise.flexible.root_support import KeptNode
 from linkwise.flexible.structure import Structure
-from linkwise.flexible.support import Place
 
 __all__ = ["body_of"]
 
 
 def body_of(
     structure: Structure,
-    root: Place,
+    root: KeptNode,
     choice: Choice,
-    keep: Sequence[Place],
+    keep: Sequence[KeptNode],
     *,
     by_kind: ByKind | None = None,
     shapes: Array | None = None,
@@ -64,7 +64,7 @@ def body_of(
     )
 
 
-def _with_mass_matrix(integrals: ModalIntegrals, structure: Structure, root: Place, shapes: Array) -> ModalIntegrals:
+def _with_mass_matrix(integrals: ModalIntegrals, structure: Structure, root: KeptNode, shapes: Array) -> ModalIntegrals:
     """Integrals of which those without η come from the mass matrix itself instead of lumped masses."""
     rigid = structure.rigid(root.position)
     inertia = rigid.T @ (structure.M @ rigid)
@@ -85,9 +85,9 @@ def _with_mass_matrix(integrals: ModalIntegrals, structure: Structure, root: Pla
 
 def _nodes(
     structure: Structure,
-    root: Place,
-    chosen: Sequence[Place],
-    result: Reduced,
+    root: KeptNode,
+    chosen: Sequence[KeptNode],
+    result: ReducedBasis,
     second: Array | None,
     given: dict[object, Array],
 ) -> tuple[FlexibleNode, ...]:
@@ -125,7 +125,7 @@ def _nodes(
     return tuple(nodes)
 
 
-def _name(structure: Structure, place: Place) -> str | None:
+def _name(structure: Structure, place: KeptNode) -> str | None:
     if len(place.nodes) != 1:
         return None
     return next((name for name, index in structure.names.items() if index == place.nodes[0]), None)

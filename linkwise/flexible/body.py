@@ -224,7 +224,7 @@ class FlexibleBody(Frozen):
             GA: against shear along y and along z, N, with the shear correction factor; None for no shear.
             choice: the other keywords of `linkwise.flexible.Choice`: boundary, interfaces, residuals, damping, …
         """
-        from linkwise.flexible.sources import beam_body
+        from linkwise.flexible.body_sources import beam_body
 
         return beam_body(
             length, EA, EI, GJ, mass_per_length, elements, modes, axial_modes, torsion_modes, rotary_inertia, GA, choice
@@ -247,7 +247,7 @@ class FlexibleBody(Frozen):
             root: the node that is the body's root.
             choice: the keywords of `linkwise.flexible.Choice`.
         """
-        from linkwise.flexible.sources import frame_body
+        from linkwise.flexible.body_sources import frame_body
 
         return frame_body(nodes, members, root, choice)
 
@@ -284,7 +284,7 @@ class FlexibleBody(Frozen):
             nodes: further named points (x, y) of the grid.
             choice: the keywords of `linkwise.flexible.Choice`.
         """
-        from linkwise.flexible.sources import plate_body
+        from linkwise.flexible.body_sources import plate_body
 
         return plate_body(length, width, thickness, E, nu, density, elements, root, nodes or {}, choice)
 
@@ -320,7 +320,7 @@ class FlexibleBody(Frozen):
             shapes: mode shapes (N, m) found elsewhere, to be used instead of our own.
             choice: the keywords of `linkwise.flexible.Choice`.
         """
-        from linkwise.flexible.sources import arrays_body
+        from linkwise.flexible.body_sources import arrays_body
 
         return arrays_body(nodes, M, K, root, dofs, keep, K_geo, shapes, None, choice)
 
@@ -350,7 +350,7 @@ class FlexibleBody(Frozen):
                 mean of the region. (`interfaces` takes the same, but ties the region.)
             choice: the keywords of `linkwise.flexible.Choice`.
         """
-        from linkwise.flexible.sources import mesh_body
+        from linkwise.flexible.body_sources import mesh_body
 
         return mesh_body(mesh, E, nu, density, root, nodes or {}, choice)
 
@@ -362,7 +362,7 @@ class FlexibleBody(Frozen):
         (CSR) and likewise for K, with ``nodes`` (n, 3), and where they are needed ``numbers`` (n,), ``dofs`` (N, 2)
         as in `from_arrays`, which also takes the arguments.
         """
-        from linkwise.flexible.sources import npz_body
+        from linkwise.flexible.body_sources import npz_body
 
         return npz_body(path, arguments)
 
@@ -393,7 +393,7 @@ class FlexibleBody(Frozen):
             keep: grids that the body keeps, as in `from_arrays`.
             choice: the keywords of `linkwise.flexible.Choice`.
         """
-        from linkwise.flexible.sources import nastran_body
+        from linkwise.flexible.body_sources import nastran_body
 
         return nastran_body(path, root, bulk, mass, stiffness, dofs, keep, choice)
 
@@ -418,7 +418,7 @@ class FlexibleBody(Frozen):
             keep: nodes that the body keeps, as in `from_arrays`.
             choice: the keywords of `linkwise.flexible.Choice`.
         """
-        from linkwise.flexible.sources import abaqus_body
+        from linkwise.flexible.body_sources import abaqus_body
 
         return abaqus_body(mass, stiffness, nodes, root, keep, choice)
 

@@ -9,7 +9,6 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 
 from linkwise.errors import InputError, UnknownNameError
-from linkwise.flexible.material import mode_count
 
 __all__ = ["BOUNDARIES", "BasisChoice", "Choice", "ModeChoice", "choice_from"]
 
@@ -110,3 +109,10 @@ def choice_from(given: Mapping[str, Any]) -> Choice:
         if name not in known:
             raise UnknownNameError("argument", name, known)
     return Choice(**given)
+
+
+def mode_count(value: object, name: str) -> int:
+    """A number of modes."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+        raise InputError(f"{name} is not a number of modes", got=repr(value), allowed="an integer >= 0")
+    return int(value)

@@ -20,8 +20,7 @@ from scipy import sparse
 from linkwise.errors import InputError
 from linkwise.flexible.beam_element import DOFS, POINTS, WEIGHTS, element_fields
 from linkwise.flexible.integrals import Array, Samples, pairs
-from linkwise.flexible.material import positive
-from linkwise.flexible.section import Section
+from linkwise.flexible.section import Section, positive
 from linkwise.flexible.structure import Indices, Structure, cross_matrix
 
 __all__ = ["FrameStructure", "Member", "frame_structure", "straight_beam"]

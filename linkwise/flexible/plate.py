@@ -19,7 +19,7 @@ from scipy import sparse
 
 from linkwise.errors import InputError
 from linkwise.flexible.integrals import Array, Samples, pairs
-from linkwise.flexible.material import poisson, positive
+from linkwise.flexible.section import poisson, positive
 from linkwise.flexible.structure import Indices, Structure
 
 __all__ = ["PlateStructure"]

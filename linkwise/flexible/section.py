@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from linkwise.errors import InputError, ModelError
-from linkwise.flexible.material import poisson, positive
 
 __all__ = ["Section", "pair"]
 
@@ -80,3 +81,20 @@ def pair(value: object, name: str, *, positive: bool) -> tuple[float, float]:
     if not all(math.isfinite(v) and (v > 0 if positive else v >= 0) for v in (first, second)):
         raise ModelError(f"{name} of a beam's section is not possible", got=repr(value), allowed=allowed)
     return first, second
+
+
+def positive(value: object, what: str, allowed: str = "> 0, in SI units") -> float:
+    """A finite number above zero."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+        raise InputError(f"{what} is not a number", got=repr(value), allowed=allowed)
+    number = float(value)
+    if not math.isfinite(number) or number <= 0:
+        raise ModelError(f"{what} is not possible", got=repr(value), allowed=allowed)
+    return number
+
+
+def poisson(value: float) -> float:
+    """Poisson's ratio of a material that keeps a volume and a shape."""
+    if not -1 < value < 0.5:
+        raise ModelError("Poisson's ratio is not possible", got=repr(value), allowed="-1 < nu < 0.5")
+    return float(value)

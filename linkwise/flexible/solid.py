@@ -18,7 +18,7 @@ from scipy import sparse
 
 from linkwise.errors import InputError, ModelError, ModelFileError, UnknownNameError, require_extra
 from linkwise.flexible.integrals import Array, Samples, pairs
-from linkwise.flexible.material import poisson, positive
+from linkwise.flexible.section import poisson, positive
 from linkwise.flexible.structure import Indices, Structure, cross_matrix
 
 __all__ = ["SolidStructure"]

@@ -10,8 +10,8 @@ from scipy import linalg
 
 from linkwise.errors import InputError, ModelError
 from linkwise.flexible.body import FlexibleBody
+from linkwise.flexible.choice import mode_count
 from linkwise.flexible.integrals import Array, ModalIntegrals, without_rounding
-from linkwise.flexible.material import mode_count
 from linkwise.flexible.solving import blocks
 
 __all__ = ["in_basis", "in_spinning_modes"]

@@ -15,7 +15,7 @@ from linkwise.functions.counting import chain, count
 from linkwise.joints import Joint, Revolute, Spherical
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.model.model import Model
-from linkwise.papers.page import Page, power
+from linkwise.papers.report_page import ReportPage, power
 
 Array = NDArray[Any]
 
@@ -41,7 +41,7 @@ def error_of(algorithm: Algorithm, n: int = 6, seed: int = 0) -> float:
     return float(np.abs(found - expected).max() / np.abs(expected).max())
 
 
-def algorithm_table(page: Page, paper: str, others: Sequence[str] = ()) -> None:
+def algorithm_table(page: ReportPage, paper: str, others: Sequence[str] = ()) -> None:
     """All algorithms of a paper that the library has, each run and counted just now.
 
     Args:

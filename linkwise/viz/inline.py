@@ -20,7 +20,7 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Embedded:
+class InlinePage:
     """Page that plays inside another.
 
     Args:
@@ -36,12 +36,12 @@ class Embedded:
         return f"<Embedded: {len(self.html) / 1e6:.1f} MB of HTML>"
 
 
-def embedded_motion(trajectory: Trajectory, height: int, fps: float, most_faces: int | None) -> Embedded:
+def embedded_motion(trajectory: Trajectory, height: int, fps: float, most_faces: int | None) -> InlinePage:
     """The player of a motion; see :meth:`linkwise.Trajectory.embed`."""
     from linkwise.viz.recording import embedded, motion_html
 
     document = motion_html(trajectory, fps=fps, most_faces=most_faces)
-    return Embedded(embedded(document, height, trajectory._with_model("embed").name))
+    return InlinePage(embedded(document, height, trajectory._with_model("embed").name))
 
 
 def model_picture(model: Model) -> str | None:

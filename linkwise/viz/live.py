@@ -55,7 +55,7 @@ class Pull(Element):
 
 
 @dataclass
-class Hold:
+class Grip:
     """Grip of the mouse: a body, the point of it in its frame, where it is drawn to, and how firmly."""
 
     body: int
@@ -86,7 +86,7 @@ class LiveRun:
         self.dt = dt
         self.method = METHODS[0]
         self.gravity = True
-        self.hold: Hold | None = None
+        self.hold: Grip | None = None
         self.start = (np.array(q, float), np.zeros(model.nv) if v is None else np.array(v, float))
         self.reset()
 
@@ -141,7 +141,7 @@ class LiveRun:
         least, mean = (1.0 / max(float(x), 1e-9) for x in (mobility.max(), mobility.mean()))
         stiffness = min(100.0 * mean, 0.2 * least / _GRIP**2)
         damping = min(20.0 * mean, 0.2 * least / _GRIP)
-        self.hold = Hold(body, np.array(point, float), np.array(place, float), stiffness, damping)
+        self.hold = Grip(body, np.array(point, float), np.array(place, float), stiffness, damping)
 
     def advance(self, duration: float) -> None:
         """Move on by so many seconds; raises LinkwiseError where the integrator cannot."""

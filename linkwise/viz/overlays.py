@@ -140,7 +140,7 @@ def joint_arrows(model: Model, body: Body, length: float) -> tuple[Array, Array]
     return np.array(points), np.array(colours, np.uint8)
 
 
-class BodyFrames(Overlay):
+class BodyAxes(Overlay):
     """The axes of each body's frame: x red, y green, z blue."""
 
     title = "body frames"
@@ -214,7 +214,7 @@ class ContactShapes(Overlay):
         ]
 
 
-class Names(Overlay):
+class BodyNames(Overlay):
     """The name of each body in its middle."""
 
     title = "names"
@@ -295,7 +295,7 @@ def on_the_line(wrenches: Array, farthest: float) -> Array:
     return np.where(np.linalg.norm(points, axis=1, keepdims=True) <= farthest, points, 0.0)
 
 
-class ConstraintForces(_Arrows):
+class ClosureForces(_Arrows):
     """Forces of closures on the body of their second frame."""
 
     title = "constraint forces"
@@ -319,7 +319,7 @@ class ConstraintForces(_Arrows):
         return np.array(starts), np.array(ends)
 
 
-class Closures(Overlay):
+class ClosureFrames(Overlay):
     """The two frames that each closure ties together, and a red line between them where it is open."""
 
     title = "closures"
@@ -384,12 +384,12 @@ def frames_of(figure: Figure, closure: ClosureInstance, q: Array) -> tuple[Array
 
 OVERLAYS: tuple[type[Overlay], ...] = (
     JointAxes,
-    BodyFrames,
+    BodyAxes,
     MassCentres,
     Inertias,
     ContactShapes,
-    Names,
-    Closures,
+    BodyNames,
+    ClosureFrames,
     OutsideForces,
-    ConstraintForces,
+    ClosureForces,
 )

@@ -28,7 +28,7 @@ _LONGEST = 0.3
 
 
 @dataclass(frozen=True)
-class Goal:
+class PointGoal:
     """Place where a point of a body should be, and the rotation that the body should have.
 
     Args:
@@ -66,7 +66,9 @@ def is_closed(model: Model, q: Array) -> bool:
     return not model.closures or bool(np.abs(model.closure_error(q)).max(initial=0.0) < CLOSED)
 
 
-def settled(model: Model, q: Array, goals: Sequence[Goal] = (), held: Sequence[int] = (), weight: float = 1.0) -> Array:
+def settled(
+    model: Model, q: Array, goals: Sequence[PointGoal] = (), held: Sequence[int] = (), weight: float = 1.0
+) -> Array:
     """Configuration as near to the goals as closures and joint limits allow; freedoms in `held` (places in v) stay."""
     free = np.ones(model.nv, bool)
     free[list(held)] = False
@@ -112,7 +114,7 @@ def settled(model: Model, q: Array, goals: Sequence[Goal] = (), held: Sequence[i
     return q
 
 
-def _error(model: Model, q: Array, goal: Goal) -> tuple[Array, Array]:
+def _error(model: Model, q: Array, goal: PointGoal) -> tuple[Array, Array]:
     X = model.pose(q, goal.body)
     J = model.jacobian(q, goal.body, goal.point)
     position = X[:3, :3] @ goal.point + X[:3, 3] - goal.position

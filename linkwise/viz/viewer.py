@@ -20,7 +20,7 @@ from linkwise.viz.live_panel import LivePanel
 from linkwise.viz.looks import looks_of
 from linkwise.viz.page import Page, furnish
 from linkwise.viz.panels import BodyTree, ShowPanel
-from linkwise.viz.posing import Goal, is_closed, moved, settled
+from linkwise.viz.posing import PointGoal, is_closed, moved, settled
 
 Array = NDArray[Any]
 
@@ -298,5 +298,5 @@ class Viewer(Page):
             goal = Reach(name, position=position, rotation=rotation)
             found = np.asarray(self.model.inverse_kinematics(goal, q0=q, starts=0).q)
         else:  # a point that was not known before, closures, many links: little to compile while the mouse waits
-            found = settled(self.model, q, [Goal(name, point, position, rotation)])
+            found = settled(self.model, q, [PointGoal(name, point, position, rotation)])
         return found if is_closed(self.model, found) else settled(self.model, found)

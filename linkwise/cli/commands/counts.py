@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from linkwise.cli.inputs import chosen_function, load_model
-from linkwise.cli.tables import print_json, table
+from linkwise.cli.arguments import chosen_function, load_model
+from linkwise.cli.printing import print_json, table
 from linkwise.errors import InputError
 from linkwise.trace.counts import Counts
 

@@ -6,10 +6,10 @@ import warnings
 from argparse import Namespace
 from typing import Any
 
-from linkwise.cli import equipment
-from linkwise.cli.inputs import load_model
-from linkwise.cli.run import one_line
-from linkwise.cli.tables import number, print_json, table
+from linkwise.cli import equipment_tables
+from linkwise.cli.arguments import load_model
+from linkwise.cli.command_line import one_line
+from linkwise.cli.printing import number, print_json, table
 from linkwise.joints import Free
 from linkwise.mechanism.closures import Closure, Coupling, Relation
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
@@ -36,7 +36,7 @@ def run(options: Namespace) -> None:
     print("\n".join(_tree(model)))
     print()
     print(_joints(model) if model.joints else "no joints: nothing moves")
-    for part in (_modes(model), _loops(model), _couplings(model), *equipment.tables(model)):
+    for part in (_modes(model), _loops(model), _couplings(model), *equipment_tables.tables(model)):
         if part:
             print(f"\n{part}")
     for note in notes:
@@ -243,6 +243,6 @@ def _facts(model: Model, notes: list[str]) -> dict[str, Any]:
             if isinstance(c, RelationInstance)
         ],
         "frames": [frame.name for frame in model.frames],
-        **equipment.facts(model),
+        **equipment_tables.facts(model),
         "warnings": notes,
     }

@@ -6,12 +6,12 @@ from argparse import Namespace
 
 import numpy as np
 
-from linkwise.cli.inputs import Array, configuration, load_model
+from linkwise.cli.arguments import Array, configuration, load_model
 from linkwise.cli.motion_files import in_order, read
-from linkwise.cli.results import check_targets, deliver
+from linkwise.cli.output import check_targets, deliver
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.model.model import Model
-from linkwise.papers.motions import cycloidal
+from linkwise.papers.arm_figures import cycloidal
 from linkwise.sim.trajectory import Trajectory
 
 

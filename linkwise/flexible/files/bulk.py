@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from linkwise.errors import ModelFileError
-from linkwise.flexible.files.reading import LARGEST_MATRIX, lines_of, number, whole
+from linkwise.flexible.files.matrix_files import LARGEST_MATRIX, lines_of, number, whole
 
 __all__ = ["BulkData", "DirectMatrix", "read_bulk"]
 

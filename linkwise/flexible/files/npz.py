@@ -16,7 +16,7 @@ from scipy import sparse
 from linkwise.errors import LinkwiseError, ModelFileError
 from linkwise.flexible.body import FlexibleBody, FlexibleNode
 from linkwise.flexible.choice import BOUNDARIES
-from linkwise.flexible.files.reading import LARGEST_FILE, MatrixModel, read_bytes
+from linkwise.flexible.files.matrix_files import LARGEST_FILE, MatrixModel, read_bytes
 from linkwise.flexible.integrals import ModalIntegrals
 
 __all__ = ["read_npz", "write_body"]

@@ -22,7 +22,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
-from linkwise.ensemble.blocks import Block, Task, run_task
+from linkwise.ensemble.blocks import MemberBlock, Task, run_task
 from linkwise.ensemble.study import Study
 from linkwise.errors import InputError, LinkwiseError, require_extra
 
@@ -40,7 +40,7 @@ class WorkerError(LinkwiseError):
     """No process could run members of an ensemble."""
 
 
-class Place(ABC):
+class Workers(ABC):
     """Runs tasks of one study, some at a time."""
 
     capacity: int = 1
@@ -51,7 +51,7 @@ class Place(ABC):
         """Hand in a task."""
 
     @abstractmethod
-    def next(self) -> tuple[Task, Block | None]:
+    def next(self) -> tuple[Task, MemberBlock | None]:
         """Wait for a task to be finished; None instead of its block if its process died."""
 
     def close(self) -> None:
@@ -59,7 +59,7 @@ class Place(ABC):
         return
 
 
-class Here(Place):
+class ThisProcess(Workers):
     """This process, with threads."""
 
     def __init__(self, study: Study, threads: int) -> None:
@@ -67,16 +67,16 @@ class Here(Place):
         self._waiting: deque[Task] = deque()
 
     def submit(self, task: Task) -> None:
-        """See :meth:`Place.submit`."""
+        """See :meth:`Workers.submit`."""
         self._waiting.append(task)
 
-    def next(self) -> tuple[Task, Block | None]:
-        """See :meth:`Place.next`."""
+    def next(self) -> tuple[Task, MemberBlock | None]:
+        """See :meth:`Workers.next`."""
         task = self._waiting.popleft()
         return task, run_task(self.study, task, self.threads)
 
 
-class Pool(Place):
+class Pool(Workers):
     """Several processes on this machine: for controls that run in Python, which threads cannot share.
 
     Where a process dies the executor gives up all of them, and it is not known which task was to blame: those that were
@@ -90,7 +90,7 @@ class Pool(Place):
         self._came_up = self._context.Event()
         self.capacity = 2 * workers
         self._workers = workers
-        self._tasks: dict[Future[Block], Task] = {}
+        self._tasks: dict[Future[MemberBlock], Task] = {}
         self._suspects: deque[Task] = deque()
         self._executor = self._new()
 
@@ -100,7 +100,7 @@ class Pool(Place):
         )
 
     def submit(self, task: Task) -> None:
-        """See :meth:`Place.submit`."""
+        """See :meth:`Workers.submit`."""
         if self._suspects:
             self._suspects.append(task)
             return
@@ -109,8 +109,8 @@ class Pool(Place):
         except BrokenProcessPool:
             self._suspects.append(self._begun(task))
 
-    def next(self) -> tuple[Task, Block | None]:
-        """See :meth:`Place.next`."""
+    def next(self) -> tuple[Task, MemberBlock | None]:
+        """See :meth:`Workers.next`."""
         while True:
             if self._suspects and not self._tasks:
                 return self._alone(self._suspects.popleft())
@@ -134,7 +134,7 @@ class Pool(Place):
             do="put what runs under the guard, or leave workers= out: threads of this process need none",
         ) from None
 
-    def _alone(self, task: Task) -> tuple[Task, Block | None]:
+    def _alone(self, task: Task) -> tuple[Task, MemberBlock | None]:
         self._executor.shutdown(wait=True, cancel_futures=True)
         self._executor = self._new()
         try:
@@ -145,7 +145,7 @@ class Pool(Place):
             return self._begun(task), None
 
     def close(self) -> None:
-        """See :meth:`Place.close`."""
+        """See :meth:`Workers.close`."""
         processes = list((getattr(self._executor, "_processes", None) or {}).values())
         self._executor.shutdown(wait=not self._tasks, cancel_futures=True)
         if self._tasks:  # interrupted: nobody waits for what is still at work
@@ -153,7 +153,7 @@ class Pool(Place):
                 process.terminate()
 
 
-class Dask(Place):
+class Dask(Workers):
     """The workers of a Dask cluster.
 
     The model and the settings travel with each task (some ten kilobytes) and are unpacked once in each process:
@@ -195,15 +195,15 @@ class Dask(Place):
         return max(4, 2 * self._threads)
 
     def submit(self, task: Task) -> None:
-        """See :meth:`Place.submit`."""
+        """See :meth:`Workers.submit`."""
         self._serial += 1
         key = f"linkwise-{self._key[:8]}-{self._session}-{self._serial}"
         future = self.client.submit(run_remote, self._key, self._payload, task, key=key, pure=False)
         self._tasks[future] = task
         future.add_done_callback(self._done.put)
 
-    def next(self) -> tuple[Task, Block | None]:
-        """See :meth:`Place.next`."""
+    def next(self) -> tuple[Task, MemberBlock | None]:
+        """See :meth:`Workers.next`."""
         while True:
             try:
                 future = self._done.get(timeout=1.0)
@@ -241,7 +241,7 @@ class Dask(Place):
             )
 
     def close(self) -> None:
-        """See :meth:`Place.close`."""
+        """See :meth:`Workers.close`."""
         with contextlib.suppress(Exception):  # whatever is left of a cluster that is gone
             if self._tasks and self.client.status == "running":
                 self.client.cancel(list(self._tasks), force=True)
@@ -297,6 +297,6 @@ def _unpacked(key: str, payload: bytes) -> Study:
     return study
 
 
-def run_remote(key: str, payload: bytes, task: Task) -> Block:
+def run_remote(key: str, payload: bytes, task: Task) -> MemberBlock:
     """Block of a task, run in a worker process, which unpacks a study once, so that what was compiled for it stays."""
     return run_task(_unpacked(key, payload), task)

@@ -15,7 +15,7 @@ from linkwise.mechanism.placement import transform
 from linkwise.model.model import Model, ModelBuilder
 from linkwise.papers.animation import Line, animation, boxes, skeleton
 from linkwise.papers.figures import line_figure
-from linkwise.papers.page import Checks, Page
+from linkwise.papers.report_page import Checks, ReportPage
 from linkwise.papers.unified import rule_errors
 from linkwise.sim.actuators import JointSprings
 from linkwise.sim.simulate import simulate
@@ -31,7 +31,7 @@ SPIN_UP = 15.0
 """s: after that the base turns steadily with 6 rad/s."""
 
 
-def bending_part(page: Page) -> None:
+def bending_part(page: ReportPage) -> None:
     """The equations of 004 about flexible links, and two mechanisms with them."""
     _chain(page)
     _spin_up(page)
@@ -52,7 +52,7 @@ def cantilever_errors(count: int = 3) -> list[float]:
     return [float(abs(a / b - 1.0)) for a, b in zip(found, exact, strict=True)]
 
 
-def _chain(page: Page) -> None:
+def _chain(page: ReportPage) -> None:
     model = samples.flexible_arm()
     rng = np.random.default_rng(0)
     q = np.asarray(model.neutral()) + 0.02 * rng.normal(size=model.nq)
@@ -126,7 +126,7 @@ def spin_up_checks(t: Array, deflection: Array) -> Checks:
     ]
 
 
-def _spin_up(page: Page) -> None:
+def _spin_up(page: ReportPage) -> None:
     motion, deflection = spin_up()
     model = turntable()
     some = slice(0, 401, 2)  # 16 s
@@ -195,7 +195,7 @@ def satellite_checks(motion: Trajectory) -> Checks:
     ]
 
 
-def _satellite(page: Page) -> None:
+def _satellite(page: ReportPage) -> None:
     motion = satellite_motion()
     model = satellite()
     lines = [

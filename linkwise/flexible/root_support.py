@@ -14,14 +14,14 @@ from scipy import sparse
 
 from linkwise.errors import InputError
 from linkwise.flexible.integrals import Array, pairs
-from linkwise.flexible.solving import Factor
+from linkwise.flexible.solving import SymmetricFactor
 from linkwise.flexible.structure import Indices, NodeKey, Structure, cross_matrix
 from linkwise.memoized import cached_property
 
-__all__ = ["Place", "Support", "places"]
+__all__ = ["KeptNode", "Support", "kept_nodes"]
 
 
-class Place:
+class KeptNode:
     """A node of the body: one node of the model, or a region of several that is seen as one.
 
     Args:
@@ -37,10 +37,10 @@ class Place:
         self.position: Array = centre if position is None else np.asarray(position, dtype=float)
 
 
-def places(structure: Structure, given: Any, what: str) -> list[Place]:
+def kept_nodes(structure: Structure, given: Any, what: str) -> list[KeptNode]:
     """Places from one node, several, or a mapping of names to nodes or regions."""
     if isinstance(given, Mapping):
-        return [Place(structure, name, nodes) for name, nodes in given.items()]
+        return [KeptNode(structure, name, nodes) for name, nodes in given.items()]
     if given is None:
         return []
     if isinstance(given, (str, int, np.integer)):
@@ -51,7 +51,7 @@ def places(structure: Structure, given: Any, what: str) -> list[Place]:
         raise InputError(
             f"{what} are not nodes", got=repr(given), allowed="names or numbers, or a mapping of names to them"
         ) from None
-    return [Place(structure, key, key) for key in keys]
+    return [KeptNode(structure, key, key) for key in keys]
 
 
 class Support:
@@ -66,7 +66,13 @@ class Support:
     """
 
     def __init__(
-        self, structure: Structure, root: Place, tied: list[Place], kept: Sequence[Place] = (), *, free: bool = False
+        self,
+        structure: Structure,
+        root: KeptNode,
+        tied: list[KeptNode],
+        kept: Sequence[KeptNode] = (),
+        *,
+        free: bool = False,
     ) -> None:
         self.structure, self.root, self.tied = structure, root, tied
         self._named = {place.key: place for place in (*kept, *tied)}
@@ -105,10 +111,10 @@ class Support:
         self.M = sparse.csr_array(self.T.T @ structure.M @ self.T)
         self.size = at
 
-    def place(self, key: Any) -> Place:
+    def place(self, key: Any) -> KeptNode:
         """A place by the name that it has here, or a node of the model."""
         known = self._named.get(key) if isinstance(key, Hashable) else None
-        return known or Place(self.structure, key, key)
+        return known or KeptNode(self.structure, key, key)
 
     @property
     def boundary(self) -> Indices:
@@ -116,9 +122,9 @@ class Support:
         return np.arange(len(self.inner), self.size)
 
     @cached_property
-    def factor(self) -> Factor:
+    def factor(self) -> SymmetricFactor:
         """K with the root held."""
-        return Factor(self.K, "held at its root the body is still a mechanism", self._where)
+        return SymmetricFactor(self.K, "held at its root the body is still a mechanism", self._where)
 
     def _where(self, c: int) -> str:
         dof = int(self.T[:, [c]].nonzero()[0][0])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwise.cli.motion_files import FILES, check_suffix
-from linkwise.cli.tables import number, print_json, table
+from linkwise.cli.printing import number, print_json, table
 from linkwise.errors import require_extra
 
 if TYPE_CHECKING:

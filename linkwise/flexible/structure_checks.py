@@ -15,7 +15,7 @@ from linkwise.errors import ModelError, ModelFileError, ModelWarning
 from linkwise.flexible.body import FlexibleBody
 from linkwise.flexible.integrals import Array
 from linkwise.flexible.nodal import nodal_structure
-from linkwise.flexible.solving import Factor, lowest_modes
+from linkwise.flexible.solving import SymmetricFactor, lowest_modes
 from linkwise.flexible.structure import COMPONENTS, NodeKey, Structure
 
 __all__ = ["StructureCheck", "check", "check_structure", "suspect_units"]
@@ -240,7 +240,7 @@ def _check_mass(structure: Structure) -> None:
     part = structure.M[weighty][:, weighty]
     # A little more than M must be positive definite, or M has a negative eigenvalue.
     lifted = part + 1e-9 * sparse.diags_array(diagonal[weighty])
-    factor = Factor(lifted, "M is not positive semidefinite", lambda k: _dof(structure, int(weighty[k])))
+    factor = SymmetricFactor(lifted, "M is not positive semidefinite", lambda k: _dof(structure, int(weighty[k])))
     if factor.negative:
         _fail(
             structure,

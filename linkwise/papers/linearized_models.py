@@ -16,7 +16,7 @@ from linkwise.model.model import Model
 from linkwise.papers.algorithms import chain_model
 from linkwise.papers.animation import animation, skeleton
 from linkwise.papers.figures import line_figure
-from linkwise.papers.page import Checks, Page, power
+from linkwise.papers.report_page import Checks, ReportPage, power
 from linkwise.papers.unified import identity_table
 from linkwise.sim.simulate import simulate
 
@@ -63,7 +63,7 @@ def algorithm_errors(n: int = 6, seed: int = 3) -> dict[int, float]:
     return errors
 
 
-def linearization_section(page: Page) -> None:
+def linearization_section(page: ReportPage) -> None:
     """Write the section of 001, everything in it that is numbered."""
     page.section("001", "Linearised dynamics", CITED)
     page.text(
@@ -96,7 +96,7 @@ def linearization_section(page: Page) -> None:
     _prediction(page)
 
 
-def _prediction(page: Page) -> None:
+def _prediction(page: ReportPage) -> None:
     """The linearised model at work: it foretells where a fall goes that starts a little beside another."""
     model = samples.planar_arm()
     start, off, duration, pictures = np.array([0.4, -0.3, 0.5]), np.array([0.02, -0.01, 0.015]), 1.5, 91

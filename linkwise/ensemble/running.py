@@ -12,13 +12,12 @@ import numpy as np
 
 from linkwise.ensemble.blocks import SECONDS_HERE, SECONDS_THERE, Template, pilot
 from linkwise.ensemble.driving import Members, drive, missing
-from linkwise.ensemble.machine import this_machine, versions
-from linkwise.ensemble.memory import Memory
+from linkwise.ensemble.fingerprint import this_machine, versions
 from linkwise.ensemble.outcomes import ERROR, STATUS
-from linkwise.ensemble.places import Dask, Here, Place, Pool, WorkerError, refuse_inside_import
 from linkwise.ensemble.results import Results
-from linkwise.ensemble.store import AnyStore, Store, StoreError
+from linkwise.ensemble.store import AnyStore, MemoryStore, Store, StoreError
 from linkwise.ensemble.study import Run, Study, is_count
+from linkwise.ensemble.workers import Dask, Pool, ThisProcess, WorkerError, Workers, refuse_inside_import
 from linkwise.errors import InputError
 from linkwise.functions.function import checked_threads
 from linkwise.model.model import Model
@@ -155,10 +154,10 @@ def _members(goal: AnyStore, blocks: list[int]) -> int:
     return sum(stop - start for start, stop in map(goal.bounds, blocks))
 
 
-def _place(study: Study, client: Any, workers: int | None, threads: int) -> Place:
+def _place(study: Study, client: Any, workers: int | None, threads: int) -> Workers:
     if client is not None:
         return Dask(study, client)
-    return Here(study, threads) if workers is None else Pool(study, checked_threads(workers))
+    return ThisProcess(study, threads) if workers is None else Pool(study, checked_threads(workers))
 
 
 def _goal(study: Study, store: Any, resume: bool, template: Template, size: int) -> AnyStore:
@@ -168,7 +167,7 @@ def _goal(study: Study, store: Any, resume: bool, template: Template, size: int)
     if store is None:
         if resume:
             raise InputError("there is nothing to resume without a store", do="give store=")
-        return Memory(manifest, inputs, template)
+        return MemoryStore(manifest, inputs, template)
     if not resume:
         return Store.create(store, manifest, inputs, template)
     found = Store(store)

@@ -11,20 +11,19 @@ import numpy as np
 from linkwise.errors import InputError
 from linkwise.flexible.assembly import body_of
 from linkwise.flexible.body import FlexibleBody
-from linkwise.flexible.checks import check_structure, suspect_units
-from linkwise.flexible.choice import Choice, choice_from
+from linkwise.flexible.choice import Choice, choice_from, mode_count
 from linkwise.flexible.files.abaqus import read_mtx, read_nodes
 from linkwise.flexible.files.nastran import read_nastran
 from linkwise.flexible.files.npz import read_npz
 from linkwise.flexible.frame import Member, frame_structure, straight_beam
 from linkwise.flexible.integrals import Array
-from linkwise.flexible.material import mode_count
 from linkwise.flexible.nodal import nodal_structure
 from linkwise.flexible.plate import PlateStructure
 from linkwise.flexible.reduction import ByKind
+from linkwise.flexible.root_support import KeptNode, kept_nodes
 from linkwise.flexible.section import Section, pair
 from linkwise.flexible.structure import NodeKey, Structure
-from linkwise.flexible.support import Place, places
+from linkwise.flexible.structure_checks import check_structure, suspect_units
 
 _BEAM_MODES = 5
 
@@ -64,8 +63,8 @@ def beam_body(
         by_kind = ByKind({kind: count for kind, count in counts.items() if count}, structure.kinds)
     elif modes is not None:
         choice = choice_from({**given, "modes": modes})
-    root = Place(structure, "root", "root")
-    keep = [root, *(Place(structure, k, k) for k in range(1, elements)), Place(structure, "tip", "tip")]
+    root = KeptNode(structure, "root", "root")
+    keep = [root, *(KeptNode(structure, k, k) for k in range(1, elements)), KeptNode(structure, "tip", "tip")]
     return body_of(structure, root, choice, keep[1:], by_kind=by_kind)
 
 
@@ -79,8 +78,8 @@ def frame_body(
     structure = frame_structure(nodes, members)
     check_structure(structure, own_elements=True)
     keys = list(nodes) if isinstance(nodes, Mapping) else list(range(len(nodes)))
-    held = Place(structure, root, root)
-    keep = [Place(structure, key, key) for key in keys if key != root]
+    held = KeptNode(structure, root, root)
+    keep = [KeptNode(structure, key, key) for key in keys if key != root]
     return body_of(structure, held, choice_from(dict(given)), keep)
 
 
@@ -101,10 +100,10 @@ def plate_body(
     for name, point in nodes.items():
         structure.names[name] = structure.at(point)
     if isinstance(root, str) and root == "edge":
-        held = Place(structure, "root", structure.edge())
+        held = KeptNode(structure, "root", structure.edge())
     else:
-        held = Place(structure, "root", structure.numbers[structure.at(root)])
-    keep = [Place(structure, name, name) for name in structure.names]
+        held = KeptNode(structure, "root", structure.numbers[structure.at(root)])
+    keep = [KeptNode(structure, name, name) for name in structure.names]
     return body_of(structure, held, choice_from(dict(given)), keep)
 
 
@@ -217,8 +216,8 @@ def _checked_body(
     own_elements: bool = False,
 ) -> FlexibleBody:
     check_structure(structure, own_elements=own_elements)
-    held = Place(structure, root if isinstance(root, str) else "root", root)
-    kept = [place for place in places(structure, keep, "nodes to keep") if place.key != held.key]
+    held = KeptNode(structure, root if isinstance(root, str) else "root", root)
+    kept = [place for place in kept_nodes(structure, keep, "nodes to keep") if place.key != held.key]
     body = body_of(structure, held, choice, kept, shapes=shapes)
     suspect_units(structure, body)
     return body

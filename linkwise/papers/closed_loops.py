@@ -14,7 +14,7 @@ from linkwise.model.model import Model
 from linkwise.papers.algorithms import chain_model
 from linkwise.papers.animation import Line, animation, skeleton
 from linkwise.papers.figures import line_figure
-from linkwise.papers.page import Checks, Page, power
+from linkwise.papers.report_page import Checks, ReportPage, power
 from linkwise.papers.unified import branched_model, identity_table
 from linkwise.sim.simulate import simulate
 from linkwise.sim.trajectory import Trajectory
@@ -25,7 +25,7 @@ TABULATED = np.array([0.328458111542, 0.944518538178])
 """Tabulated result of the benchmark with N = 2: the upper end of the first rod at t = 10 s (IFToMM A02)."""
 
 
-def loops_part(page: Page) -> None:
+def loops_part(page: ReportPage) -> None:
     """The equations of 004 about trees and loops, and mechanisms with loops."""
     page.part("Lemmas 1 to 5 and the equations of sections 2, 3 and the appendix")
     identity_table(
@@ -71,7 +71,7 @@ def step_rows(model: Model, q: Array, v: Array, tau: Array) -> tuple[list[tuple[
     return rows, off(total, compiled)
 
 
-def _steps(page: Page) -> None:
+def _steps(page: ReportPage) -> None:
     model = samples.stewart_platform()
     rng = np.random.default_rng(7)
     q = model.assemble(model.integrate(model.neutral(), 0.15 * rng.normal(size=model.nv)))
@@ -109,7 +109,7 @@ def platform_motion(duration: float = 4.0, pictures: int = 121) -> Trajectory:
     )
 
 
-def _stewart(page: Page) -> None:
+def _stewart(page: ReportPage) -> None:
     motion = platform_motion()
     model = samples.stewart_platform()
     open_by = float(np.abs(motion.closure_error).max())
@@ -156,7 +156,7 @@ def four_bar_motion(n: int = 2, duration: float = 10.0, pictures: int = 301) -> 
     return motion, np.asarray(exact.y[0])
 
 
-def _four_bars(page: Page) -> None:
+def _four_bars(page: ReportPage) -> None:
     motion, exact = four_bar_motion()
     model = samples.four_bar(2)
     angle = motion.q[:, 0]

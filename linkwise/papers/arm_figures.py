@@ -5,17 +5,34 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from linkwise import samples
 from linkwise.classics.registry import ALGORITHMS, run
 from linkwise.model.model import Model
-from linkwise.papers.motions import cycloidal
-from linkwise.papers.page import Checks
+from linkwise.papers.report_page import Checks
 from linkwise.sim.simulate import simulate
 from linkwise.sim.trajectory import Trajectory
 
 Array = NDArray[Any]
+
+
+def cycloidal(
+    model: Model, start: ArrayLike, end: ArrayLike, t: ArrayLike, duration: float
+) -> tuple[Array, Array, Array]:
+    """The motion from rest to rest of 002 eq. 38 and 39: q (..., nq), v and v̇ (..., nv) at the times t (...).
+
+    θ(t) = θ(0) + (θ(T) - θ(0)) [t/T - sin(2πt/T)/2π], along the straight line of every joint (a constant direction of
+    turning, for joints with quaternions). Before 0 and after T it rests.
+    """
+    phase = np.clip(np.asarray(t, float) / duration, 0.0, 1.0)[..., None]
+    turn = 2.0 * np.pi * phase
+    way = model.difference(start, end)
+    q = model.integrate(np.asarray(start, float), (phase - np.sin(turn) / (2.0 * np.pi)) * way)
+    v = (1.0 - np.cos(turn)) / duration * way
+    vdot = 2.0 * np.pi * np.sin(turn) / duration**2 * way
+    return q, v, vdot
+
 
 DURATION = 10.0  # s, of the cycloidal motion
 FALL = 3.5  # s
@@ -23,7 +40,7 @@ STANFORD_START = np.array([0.0, np.pi / 2, 0.0, 0.0, 0.0, 0.0])
 STANFORD_END = np.array([np.pi / 3, np.pi / 3, 0.1, np.pi / 3, np.pi / 3, np.pi / 3])
 
 
-class Forces(NamedTuple):
+class ForceCurves(NamedTuple):
     """Joint forces over a motion."""
 
     t: Array
@@ -33,11 +50,11 @@ class Forces(NamedTuple):
     tau: Array
 
 
-def forces(model: Model, start: Array, end: Array, samples: int = 401) -> Forces:
+def forces(model: Model, start: Array, end: Array, samples: int = 401) -> ForceCurves:
     """The joint forces of the cycloidal motion between two configurations."""
     t = np.linspace(0.0, DURATION, samples)
     q, v, vdot = cycloidal(model, start, end, t, DURATION)
-    return Forces(t, q, v, vdot, model.inverse_dynamics(q, v, vdot))
+    return ForceCurves(t, q, v, vdot, model.inverse_dynamics(q, v, vdot))
 
 
 def free_fall(model: Model, start: Array, samples: int = 701) -> Trajectory:
@@ -55,7 +72,7 @@ def force_table() -> str:
 
 
 # The planar arm.
-def planar_force_checks(model: Model, motion: Forces) -> Checks:
+def planar_force_checks(model: Model, motion: ForceCurves) -> Checks:
     """Checks of the text on figure 5, and what we can say beyond."""
     error = np.abs(explicit_planar_torques(model, motion) - motion.tau).max()
     first = motion.tau[:, 0]
@@ -95,7 +112,7 @@ def length_of(model: Model) -> float:
     return float(model.bodies[1].placement[0][3])
 
 
-def explicit_planar_torques(model: Model, motion: Forces) -> Array:
+def explicit_planar_torques(model: Model, motion: ForceCurves) -> Array:
     """The three torques from the accelerations of the mass centres, by Newton's law: no recursion, no frames."""
     l, m, g = length_of(model), model.bodies[0].mass, -model.gravity[1]
     moment = model.bodies[0].parts[0].inertia[2]
@@ -119,7 +136,7 @@ def explicit_planar_torques(model: Model, motion: Forces) -> Array:
 
 
 # The Stanford arm.
-def stanford_force_checks(model: Model, motion: Forces) -> Checks:
+def stanford_force_checks(model: Model, motion: ForceCurves) -> Checks:
     """Checks of figure 8, as far as it goes without Cyril's thesis at hand."""
     some = range(0, len(motion.t), 40)
     inverse = [a for a in ALGORITHMS.of_kind("inverse") if a.name.startswith(("denoc", "newton"))]

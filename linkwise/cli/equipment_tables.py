@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from linkwise.cli.tables import number, table
+from linkwise.cli.printing import number, table
 from linkwise.mechanism.actuation import Actuator, FrameTransmission, JointTransmission, Sensor, Transmission
 from linkwise.model.model import Model
 
