@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from linkwise.files.load import load, loads
     from linkwise.flexible.body import FlexibleBody
     from linkwise.functions.function import CompiledFunction, compile
-    from linkwise.functions.loops import loop, while_loop
     from linkwise.functions.many_steps import rollout
     from linkwise.functions.small_matrices import cholesky, solve
+    from linkwise.functions.traced_loops import loop, while_loop
     from linkwise.joints import (
         CustomJoint,
         Cylindrical,
@@ -161,7 +161,7 @@ __all__ = [  # noqa: RUF022  # in groups
 _MODULES = {
     "linkwise.targets.c.emission": ("emit_c",),
     "linkwise.functions.function": ("compile", "CompiledFunction"),
-    "linkwise.functions.loops": ("loop", "while_loop"),
+    "linkwise.functions.traced_loops": ("loop", "while_loop"),
     "linkwise.functions.many_steps": ("rollout",),
     "linkwise.functions.small_matrices": ("cholesky", "solve"),
     "linkwise.errors": (

@@ -1,4 +1,4 @@
-"""The named algorithms of the papers, one per file, each citing its equations, each over any scalar.
+"""The named algorithms of the papers, each citing its equations, each over any scalar; a file is one method or family.
 
 ``ALGORITHMS`` lists them, ``run`` runs one on a model, ``count`` counts the operations of one for a chain of n links.
 

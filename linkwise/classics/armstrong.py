@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import Field, inward, outward
+from linkwise.classics.link_terms import Flat
 from linkwise.classics.requirements import joint_types, no_armature
-from linkwise.classics.terms import Flat
 from linkwise.joints import Spherical
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.matrices import Mat3, Sym3

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from linkwise.algorithms.sweeps import Field, inward, outward
 from linkwise.classics.elimination import Eliminated, eliminate
+from linkwise.classics.link_terms import Flat, base_acceleration, velocity_terms
 from linkwise.classics.requirements import no_mimics
-from linkwise.classics.terms import Flat, base_acceleration, velocity_terms
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.scalar import Scalar

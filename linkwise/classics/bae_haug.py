@@ -20,8 +20,8 @@ from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import Field, each, inward, outward
 from linkwise.classics.dense import minus
 from linkwise.classics.elimination import Eliminated, eliminate
+from linkwise.classics.link_terms import Flat, LinkTerms, base_acceleration, velocity_terms
 from linkwise.classics.requirements import joint_types, no_mimics
-from linkwise.classics.terms import Flat, LinkTerms, base_acceleration, velocity_terms
 from linkwise.joints import Cylindrical, Helical, Prismatic, Revolute
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia

@@ -17,8 +17,8 @@ from linkwise.algorithms.sparse_factor import Factor, factorize
 from linkwise.algorithms.sweeps import Field, inward, outward
 from linkwise.classics.dense import minus
 from linkwise.classics.elimination import total
+from linkwise.classics.link_terms import Flat, base_acceleration, velocity_terms
 from linkwise.classics.requirements import no_mimics
-from linkwise.classics.terms import Flat, base_acceleration, velocity_terms
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, coordinate_axis
 from linkwise.spatial.scalar import Scalar, is_zero

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from linkwise.algorithms.rigid_motion import combination
 from linkwise.algorithms.sweeps import each, inward, outward
+from linkwise.classics.link_terms import Flat, base_acceleration, velocity_terms
 from linkwise.classics.mass_matrix_composite import composite_inertias
 from linkwise.classics.newton_euler import with_rotors
-from linkwise.classics.terms import Flat, base_acceleration, velocity_terms
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force, Motion

@@ -16,10 +16,10 @@ from collections.abc import Callable
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import Field, each
 from linkwise.classics.dense import dot
+from linkwise.classics.link_terms import Flat
 from linkwise.classics.mass_matrix_composite import composite_inertias
 from linkwise.classics.newton_euler import bias_free, mass_times
 from linkwise.classics.requirements import no_mimics
-from linkwise.classics.terms import Flat
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar
 

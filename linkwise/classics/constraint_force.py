@@ -26,9 +26,9 @@ from linkwise.classics.dense import (
     zeros,
 )
 from linkwise.classics.global_bases import checked, constraint_basis, coordinates
+from linkwise.classics.link_terms import Flat, base_acceleration, spatial_terms
 from linkwise.classics.requirements import own_mass, serial
 from linkwise.classics.sparse_kkt import active_forces
-from linkwise.classics.terms import Flat, base_acceleration, spatial_terms
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force, Motion

@@ -38,8 +38,8 @@ from linkwise.classics.dense import (
     zeros,
 )
 from linkwise.classics.featherstone import absolute
+from linkwise.classics.link_terms import Flat, base_acceleration
 from linkwise.classics.requirements import no_mimics, own_mass, serial
-from linkwise.classics.terms import Flat, base_acceleration
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Scalar
 

@@ -15,8 +15,8 @@ from linkwise.algorithms.rigid_motion import combination
 from linkwise.algorithms.sweeps import Field, inward, outward
 from linkwise.classics.dense import minus
 from linkwise.classics.elimination import Eliminated, eliminate
+from linkwise.classics.link_terms import Flat, base_acceleration, spatial_terms
 from linkwise.classics.requirements import no_mimics
-from linkwise.classics.terms import Flat, base_acceleration, spatial_terms
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.matrices import Mat3

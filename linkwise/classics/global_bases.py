@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.classics.dense import Matrix, zeros
+from linkwise.classics.link_terms import Flat
 from linkwise.classics.requirements import no_armature, no_mimics
-from linkwise.classics.terms import Flat
 from linkwise.errors import InputError
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import coordinate_axis

@@ -13,9 +13,9 @@ from linkwise.algorithms.sweeps import Field
 from linkwise.classics.articulated_body import articulate
 from linkwise.classics.dense import Matrix, dot, identity
 from linkwise.classics.elimination import Eliminated
+from linkwise.classics.link_terms import Flat
 from linkwise.classics.newton_euler import bias_free
 from linkwise.classics.requirements import no_mimics
-from linkwise.classics.terms import Flat
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Scalar
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from linkwise.algorithms.sweeps import Field, inward
 from linkwise.classics.dense import Matrix, solve_cholesky, zeros
+from linkwise.classics.link_terms import Flat
 from linkwise.classics.newton_euler import bias_free
 from linkwise.classics.requirements import no_mimics
-from linkwise.classics.terms import Flat
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.scalar import Scalar

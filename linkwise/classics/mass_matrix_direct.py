@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from linkwise.classics.dense import Matrix, identity, solve_cholesky, transposed
+from linkwise.classics.link_terms import Flat
 from linkwise.classics.newton_euler import bias_free, mass_times
-from linkwise.classics.terms import Flat
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Scalar
 

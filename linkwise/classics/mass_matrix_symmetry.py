@@ -7,9 +7,9 @@ alone gives the entries of the joints outboard of k; symmetry gives the rest. Tr
 from __future__ import annotations
 
 from linkwise.classics.dense import Matrix, solve_cholesky, zeros
+from linkwise.classics.link_terms import Flat
 from linkwise.classics.newton_euler import bias_free
 from linkwise.classics.requirements import no_mimics
-from linkwise.classics.terms import Flat
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Motion

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from linkwise.algorithms.rigid_motion import combination
 from linkwise.algorithms.sweeps import Field, inward, outward
-from linkwise.classics.terms import Flat, base_acceleration, spatial_terms, velocity_terms
+from linkwise.classics.link_terms import Flat, base_acceleration, spatial_terms, velocity_terms
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force, Motion

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from linkwise.algorithms.sweeps import Field, each, outward
 from linkwise.classics.dense import Matrix, solve_cholesky, zeros
+from linkwise.classics.link_terms import Flat
 from linkwise.classics.mass_centres import CentredBody, in_root_axes
 from linkwise.classics.requirements import fixed_axes, no_mimics
-from linkwise.classics.terms import Flat
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force, Motion, Vec

@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from linkwise.algorithms.sweeps import Field, inward, outward
+from linkwise.classics.link_terms import Flat, remainder_forces
 from linkwise.classics.requirements import no_mimics
-from linkwise.classics.terms import Flat, remainder_forces
 from linkwise.errors import InputError
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, coordinate_axis

@@ -17,8 +17,8 @@ from linkwise.algorithms.sweeps import Field, each, inward, outward
 from linkwise.classics.bae_haug import actuator_forces
 from linkwise.classics.dense import Matrix, as_inertia, as_rows, dot, inverse, product, times, zeros
 from linkwise.classics.global_bases import checked, constraint_basis, coordinates, force_basis
+from linkwise.classics.link_terms import Flat, base_acceleration, spatial_terms
 from linkwise.classics.requirements import own_mass
-from linkwise.classics.terms import Flat, base_acceleration, spatial_terms
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.scalar import Scalar

@@ -27,8 +27,8 @@ from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import Field, each, inward, outward
 from linkwise.classics.articulated_body import articulated_inertias
 from linkwise.classics.dense import Matrix, dot, minus, zeros
+from linkwise.classics.link_terms import Flat, LinkTerms, gravity_in_links, velocity_terms
 from linkwise.classics.requirements import no_mimics
-from linkwise.classics.terms import Flat, LinkTerms, gravity_in_links, velocity_terms
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force, Motion, Vec

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.ensemble.blocks import MemberBlock, Task, Template, joined
+from linkwise.ensemble.member_blocks import MemberBlock, Task, Template, joined
 from linkwise.ensemble.outcomes import DIED
 from linkwise.ensemble.store import AnyStore
 from linkwise.ensemble.study import Study

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwise.ensemble.blocks import Task, run_task
+from linkwise.ensemble.member_blocks import Task, run_task
 from linkwise.ensemble.outcomes import FAILED, MOMENTS, STATUS, merged, moments_of
 from linkwise.ensemble.statistics import Rate, SobolIndices, rate, sobol_indices
 from linkwise.ensemble.store import AnyStore, Store, StoreError

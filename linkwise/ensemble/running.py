@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.ensemble.blocks import SECONDS_HERE, SECONDS_THERE, Template, pilot
 from linkwise.ensemble.driving import Members, drive, missing
 from linkwise.ensemble.fingerprint import this_machine, versions
+from linkwise.ensemble.member_blocks import SECONDS_HERE, SECONDS_THERE, Template, pilot
 from linkwise.ensemble.outcomes import ERROR, STATUS
 from linkwise.ensemble.results import Results
 from linkwise.ensemble.store import AnyStore, MemoryStore, Store, StoreError

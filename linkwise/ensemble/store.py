@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.ensemble.blocks import MemberBlock, Template
 from linkwise.ensemble.fingerprint import digest
+from linkwise.ensemble.member_blocks import MemberBlock, Template
 from linkwise.ensemble.outcomes import STATUS
 from linkwise.errors import InputError, LinkwiseError, require_extra
 

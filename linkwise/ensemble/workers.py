@@ -22,7 +22,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
-from linkwise.ensemble.blocks import MemberBlock, Task, run_task
+from linkwise.ensemble.member_blocks import MemberBlock, Task, run_task
 from linkwise.ensemble.study import Study
 from linkwise.errors import InputError, LinkwiseError, require_extra
 

@@ -303,7 +303,7 @@ def _result(f: CompiledFunction, arrays: Sequence[Any]) -> Any:
 
 
 def _shaped(values: Sequence[Any], shape: tuple[int, ...]) -> Any:
-    from linkwise.functions.arrays import results_like
+    from linkwise.functions.call_arrays import results_like
 
     return results_like(shape, values)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from linkwise import targets
 from linkwise.errors import InputError, UnknownNameError
-from linkwise.functions.arrays import CallBatch
+from linkwise.functions.call_arrays import CallBatch
 from linkwise.functions.function import CompiledFunction, checked_threads
 from linkwise.memoized import once
 from linkwise.targets import recycled

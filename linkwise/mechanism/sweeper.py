@@ -1,7 +1,7 @@
 """What a tree offers the algorithms: sweeps over its links, and vectors over its freedoms.
 
 Two trees implement it. :class:`linkwise.mechanism.tree.Tree` runs a step link after link (**unrolled**);
-:class:`linkwise.functions.rolled.tree.RolledTree` runs it once for each kind of link, as the body of a loop
+:class:`linkwise.functions.rolled.rolled_tree.RolledTree` runs it once for each kind of link, as the body of a loop
 (**rolled**).
 """
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwise.algorithms.closed_system import ConstraintForces, Impulse
-from linkwise.functions.arrays import CallBatch
+from linkwise.functions.call_arrays import CallBatch
 from linkwise.functions.function import Chart, CompiledFunction
 from linkwise.model.null_space import NullSpace
 from linkwise.targets import check_on_host

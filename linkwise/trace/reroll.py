@@ -292,8 +292,13 @@ def _stretches(
         starts = np.array([member[i][1] for member in members])
         for k, stretch in enumerate(found):
             ahead = starts - stretch.starts
-            near = ahead[0] == stretch.size if gapless else 0 <= ahead[0] < 2 * _SMALL
-            if stretch.space == space and near and (ahead == ahead[0]).all() and not (gapless and k + 1 < len(found)):
+            adjoins = ahead[0] == stretch.size if gapless else 0 <= ahead[0] < 2 * _SMALL
+            if (
+                stretch.space == space
+                and adjoins
+                and (ahead == ahead[0]).all()
+                and not (gapless and k + 1 < len(found))
+            ):
                 stretch.size = max(stretch.size, int(ahead[0]) + 1)
                 where.append((k, int(ahead[0])))
                 break

@@ -148,8 +148,8 @@ def _imagined(model: Model, body: Body, inertia: Solid | None, size: float) -> l
     mass, com, _ = inertia_of(body)
     if mass > 0.0 and not ends:
         ends = [com]
-    far = [end for end in ends if np.linalg.norm(end - start) > 1e-9]
-    found = [stick(start, end, radius).painted(BONE) for end in far]
+    distant = [end for end in ends if np.linalg.norm(end - start) > 1e-9]
+    found = [stick(start, end, radius).painted(BONE) for end in distant]
     found.append(sphere(1.6 * radius, 16).placed(body.joint_frame).painted(KNOB))
     if inertia is not None:
         found.append(inertia.painted(BONE, 0.55))

@@ -49,11 +49,11 @@ def sampled(trajectory: Trajectory, fps: float, speed: float = 1.0) -> Trajector
     times = np.linspace(start, end, count)
     if "vdot" in trajectory._values and not trajectory.batch_shape and trajectory.jumps is None:
         return trajectory.at(times) if len(trajectory.t) > 1 else trajectory.picked(np.zeros(count, int), times)
-    near = np.clip(np.searchsorted(trajectory.t, times + 1e-12) - 1, 0, len(trajectory.t) - 1)
-    found = trajectory.picked(near, times)
+    before = np.clip(np.searchsorted(trajectory.t, times + 1e-12) - 1, 0, len(trajectory.t) - 1)
+    found = trajectory.picked(before, times)
     if trajectory.jumps is not None or len(trajectory.t) < 2:
         return found
-    return found.with_samples(times, _straight(trajectory, near, times), found.v, found.x, lambda: found._values)
+    return found.with_samples(times, _straight(trajectory, before, times), found.v, found.x, lambda: found._values)
 
 
 def _straight(trajectory: Trajectory, k: Array, t: Array) -> Array:

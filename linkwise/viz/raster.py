@@ -154,9 +154,9 @@ def _paint(corners: Array, shade: Array, wide: int, high: int, depth: Array, col
             w2 = ((b[k, 0] - a[k, 0]) * (sy - a[k, 1]) - (b[k, 1] - a[k, 1]) * (sx - a[k, 0])) / area[k]
             w0 = 1.0 - w1 - w2
             hit = (w0 >= -1e-9) & (w1 >= -1e-9) & (w2 >= -1e-9)
-            near = w0 * a[k, 2] + w1 * b[k, 2] + w2 * c[k, 2]
+            inverse = w0 * a[k, 2] + w1 * b[k, 2] + w2 * c[k, 2]
             places.append((py[hit] * wide + px[hit]).astype(np.int64))
-            distances.append((1.0 / near[hit]).astype(np.float32))
+            distances.append((1.0 / inverse[hit]).astype(np.float32))
             owners.append(k[hit])
     if not places:
         return

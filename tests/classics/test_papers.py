@@ -28,9 +28,9 @@ from linkwise.classics import (
     vereshchagin,
 )
 from linkwise.classics.dense import as_rows
+from linkwise.classics.link_terms import base_acceleration, velocity_terms
 from linkwise.classics.mass_centres import in_root_axes
 from linkwise.classics.newton_euler import bias_free
-from linkwise.classics.terms import base_acceleration, velocity_terms
 from linkwise.mechanism.layout import lay_out
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.vectors import Force, Motion
@@ -346,7 +346,7 @@ def test_kkt_system_solved_whole() -> None:
 
 def _solve_for_rest(s: State) -> np.ndarray:
     """Spatial accelerations of the true motion, base accelerating upwards."""
-    from linkwise.classics.terms import spatial_terms
+    from linkwise.classics.link_terms import spatial_terms
 
     qddot = run("articulated_body", s.model, s.q, s.v, s.x).tolist()
     terms = spatial_terms(s.tree, s.q, s.v)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.ensemble.blocks import pilot
 from linkwise.ensemble.driving import Members, drive, missing
+from linkwise.ensemble.member_blocks import pilot
 from linkwise.ensemble.results import Results
 from linkwise.ensemble.running import manifest_of
 from linkwise.ensemble.store import MemoryStore

@@ -7,8 +7,8 @@ from argparse import Namespace
 import numpy as np
 
 from linkwise.cli.arguments import Array, configuration, load_model
+from linkwise.cli.delivery import check_targets, deliver
 from linkwise.cli.motion_files import in_order, read
-from linkwise.cli.output import check_targets, deliver
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.model.model import Model
 from linkwise.papers.arm_figures import cycloidal

@@ -6,8 +6,8 @@ from argparse import Namespace
 
 import numpy as np
 
+from linkwise.cli.delivery import PICTURES, draw
 from linkwise.cli.motion_files import QUANTITIES, MotionTable, check_suffix, read
-from linkwise.cli.output import PICTURES, draw
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError, require_extra
 from linkwise.sim.trajectory import Trajectory
 

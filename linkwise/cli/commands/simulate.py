@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from linkwise.cli.arguments import Array, configuration, load_model, numbers, per_freedom, q_names
+from linkwise.cli.delivery import check_targets, deliver
 from linkwise.cli.motion_files import FILES, in_order, read
-from linkwise.cli.output import check_targets, deliver
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.model.model import Model
 from linkwise.sim.actuators import Torque

@@ -16,7 +16,7 @@ from linkwise.functions.rolled.halves import HalvedFunction, is_halved
 from linkwise.functions.rolled.link_vectors import DualVector, GlobalInput
 from linkwise.functions.rolled.long_chain import function_type
 from linkwise.functions.rolled.rolled_function import ProgramMaker, RolledFunction
-from linkwise.functions.rolled.tree import RolledTree, change_of
+from linkwise.functions.rolled.rolled_tree import RolledTree, change_of
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.dual import Dual, new_level
 from linkwise.trace.block import ArraySpec

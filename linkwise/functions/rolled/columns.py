@@ -11,7 +11,7 @@ import numpy as np
 from linkwise import targets
 from linkwise.algorithms.catalogue import Columns
 from linkwise.errors import InputError
-from linkwise.functions.arrays import CallBatch
+from linkwise.functions.call_arrays import CallBatch
 from linkwise.functions.rolled.rolled_function import ManyLinksFunction, RolledFunction
 from linkwise.memoized import once
 from linkwise.spatial.scalar import Scalar

@@ -16,10 +16,10 @@ import numpy as np
 from linkwise.functions.rolled.pairs import PairwiseForwardDynamics, step
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property, once
-from linkwise.targets.cuda import layout as layouts
+from linkwise.targets.cuda import tile_layout as layouts
 from linkwise.targets.cuda.launching import DeviceProgram, Launched, device_block
-from linkwise.targets.cuda.layout import ArrayOrder
 from linkwise.targets.cuda.runtime import cupy
+from linkwise.targets.cuda.tile_layout import ArrayOrder
 from linkwise.trace.block import ArraySpec, Block
 from linkwise.trace.program import Program
 
@@ -40,8 +40,8 @@ Array = Any
 
 def segment_length(links: int) -> int:
     """Links of a segment: near what SEGMENTS asks for, and such that few are left over."""
-    near = max(1, round(links / SEGMENTS))
-    return min(range(max(1, 3 * near // 4), 3 * near // 2 + 1), key=lambda n: (links % n, abs(n - near)))
+    wanted = max(1, round(links / SEGMENTS))
+    return min(range(max(1, 3 * wanted // 4), 3 * wanted // 2 + 1), key=lambda n: (links % n, abs(n - wanted)))
 
 
 class DeviceForwardDynamics(PairwiseForwardDynamics):

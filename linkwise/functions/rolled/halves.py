@@ -17,7 +17,7 @@ from linkwise.functions.rolled.columns import ColumnsFunction
 from linkwise.functions.rolled.link_kinds import LinkKind, SymbolicLink
 from linkwise.functions.rolled.link_vectors import GlobalInput
 from linkwise.functions.rolled.rolled_function import RolledFunction
-from linkwise.functions.rolled.tree import RolledTree
+from linkwise.functions.rolled.rolled_tree import RolledTree
 from linkwise.mechanism.many_links import numbers_of
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property, once

@@ -2,7 +2,7 @@
 
 A single state leaves the lanes of vectors and the other cores idle, since each link waits for the one before it. With
 ``threads`` a chain of many links is cut into segments that run side by side, see
-:mod:`linkwise.functions.rolled.segments`; on a GPU it is so anyway, see
+:mod:`linkwise.functions.rolled.chain_segments`; on a GPU it is so anyway, see
 :mod:`linkwise.functions.rolled.device_functions`.
 """
 
@@ -16,10 +16,10 @@ import numpy as np
 
 from linkwise import targets
 from linkwise.algorithms.catalogue import Trees
-from linkwise.functions.arrays import CallBatch
+from linkwise.functions.call_arrays import CallBatch
 from linkwise.functions.function import checked_threads
+from linkwise.functions.rolled.chain_segments import ParallelForwardDynamics, can_be_cut
 from linkwise.functions.rolled.rolled_function import RolledFunction
-from linkwise.functions.rolled.segments import ParallelForwardDynamics, can_be_cut
 from linkwise.memoized import once
 
 if TYPE_CHECKING:

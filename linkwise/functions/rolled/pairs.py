@@ -26,7 +26,7 @@ from linkwise.algorithms.pairwise import (
 )
 from linkwise.algorithms.segments import ANSWER, MOVED, TURNED, Turned
 from linkwise.functions.function import CompiledFunction
-from linkwise.functions.rolled.segments import ParallelForwardDynamics, inertia_rows
+from linkwise.functions.rolled.chain_segments import ParallelForwardDynamics, inertia_rows
 from linkwise.spatial.flattening import flatten
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar

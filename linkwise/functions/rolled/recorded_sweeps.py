@@ -13,7 +13,7 @@ from linkwise.spatial.scalar import Scalar
 from linkwise.trace.tracer import Traced
 
 if TYPE_CHECKING:
-    from linkwise.functions.rolled.tree import RolledTree
+    from linkwise.functions.rolled.rolled_tree import RolledTree
 
 
 @dataclass

@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwise import targets
 from linkwise.errors import InputError
-from linkwise.functions.arrays import CallBatch, results_like
+from linkwise.functions.call_arrays import CallBatch, results_like
 from linkwise.functions.function import Chart, CompiledFunction, checked_threads
 from linkwise.memoized import cached_property
 from linkwise.spatial.dual import Dual, parts_of_level

@@ -21,7 +21,7 @@ from linkwise.trace.tiles import SymmetricSystem
 from linkwise.trace.tracer import Traced
 
 if TYPE_CHECKING:
-    from linkwise.functions.rolled.tree import RolledTree
+    from linkwise.functions.rolled.rolled_tree import RolledTree
 
 Matrix = Sequence[Sequence[Scalar]]
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from linkwise.targets.c.lines import array_names, function_name, wrapped
 from linkwise.targets.c.ops import TABLE, literal
-from linkwise.targets.c.text import array_names, function_name, wrapped
 from linkwise.trace.block import Block, Node
 from linkwise.trace.ops import OPS
 

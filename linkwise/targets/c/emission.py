@@ -9,10 +9,10 @@ from typing import Protocol, runtime_checkable
 
 from linkwise.errors import InputError
 from linkwise.targets import Target, target
+from linkwise.targets.c.lines import function_name
 from linkwise.targets.c.self_test import check_source, random_states
 from linkwise.targets.c.source import c_header, c_source
 from linkwise.targets.c.stand_alone import Simulator, simulator_files
-from linkwise.targets.c.text import function_name
 from linkwise.trace.block import Block
 from linkwise.trace.program import Program
 

@@ -9,8 +9,8 @@ in the header.
 from __future__ import annotations
 
 from linkwise.targets.c.block_writer import BlockWriter
+from linkwise.targets.c.lines import comment, shape_of, wrapped
 from linkwise.targets.c.statements import ProgramWriter
-from linkwise.targets.c.text import comment, shape_of, wrapped
 from linkwise.trace.block import Block
 from linkwise.trace.program import Program
 

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.targets.c.lines import constants, function_name, literals, wrapped
 from linkwise.targets.c.ops import rounded
 from linkwise.targets.c.self_test import COMPARE, closing, comparison, opening, table
 from linkwise.targets.c.source import guarded
 from linkwise.targets.c.statements import ProgramWriter
-from linkwise.targets.c.text import constants, function_name, literals, wrapped
 from linkwise.trace.interpreter import Interpreter
 from linkwise.trace.program import Buffer, Program
 

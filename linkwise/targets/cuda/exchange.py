@@ -11,10 +11,10 @@ import numpy as np
 
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.targets.cuda.launching import Launched
-from linkwise.targets.cuda.layout import ArrayOrder
 from linkwise.targets.cuda.libraries import ArrayLibrary, library_of
 from linkwise.targets.cuda.runtime import cupy
 from linkwise.targets.cuda.target import on_device
+from linkwise.targets.cuda.tile_layout import ArrayOrder
 from linkwise.targets.steps import Rollout
 from linkwise.trace.block import ArraySpec
 

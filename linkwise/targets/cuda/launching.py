@@ -10,14 +10,14 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from linkwise.memoized import cached_property, once
-from linkwise.targets.cuda import layout as layouts
+from linkwise.targets.cuda import tile_layout as layouts
 from linkwise.targets.cuda.device_memory import DeviceKernel
-from linkwise.targets.cuda.layout import ArrayOrder
 from linkwise.targets.cuda.parts import KernelPart, KernelParts, split
 from linkwise.targets.cuda.runtime import compiled_kernel, compiled_kernels, cupy, shared_bytes, working_memory
 from linkwise.targets.cuda.source import Kernel, batch_kernel, rollout_kernel
 from linkwise.targets.cuda.statements import ProgramKernelWriter, arguments_of
 from linkwise.targets.cuda.thread_memory import ThreadKernel
+from linkwise.targets.cuda.tile_layout import ArrayOrder
 from linkwise.targets.cuda.wide import LONGEST, last_kernel, part_kernel
 from linkwise.targets.steps import Repetition, Rollout
 from linkwise.trace.block import Block

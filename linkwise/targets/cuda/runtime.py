@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import LinkwiseError, require_extra
-from linkwise.targets.cuda import layout as layouts
+from linkwise.targets.cuda import tile_layout as layouts
 from linkwise.targets.cuda.source import Kernel
 
 # No contraction: the kernel's text says where multiply-adds are fused, and so results do not depend on the compiler.

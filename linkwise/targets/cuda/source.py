@@ -14,13 +14,13 @@ from functools import cache
 from pathlib import Path
 
 from linkwise.errors import InputError
-from linkwise.targets.c.text import identifier
-from linkwise.targets.cuda import layout as layouts
+from linkwise.targets.c.lines import identifier
+from linkwise.targets.cuda import tile_layout as layouts
 from linkwise.targets.cuda.instructions import Instruction, instructions, is_truth, operand, pure_angles
-from linkwise.targets.cuda.layout import ArrayOrder
 from linkwise.targets.cuda.order import ordered
 from linkwise.targets.cuda.plan_writer import Constants, PlanWriter
 from linkwise.targets.cuda.spilling import Reload, plan
+from linkwise.targets.cuda.tile_layout import ArrayOrder
 from linkwise.targets.steps import Repetition, Rollout
 from linkwise.trace.block import Block
 from linkwise.trace.program import Program

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
-from linkwise.targets.c.text import identifier, identifiers
+from linkwise.targets.c.lines import identifier, identifiers
 from linkwise.targets.cuda.plan_writer import Constants
 from linkwise.targets.cuda.row_loops import RowLoop, copied_arguments, programs_of
 from linkwise.targets.cuda.source import Kernel

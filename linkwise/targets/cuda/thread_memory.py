@@ -21,9 +21,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from linkwise.errors import InputError
+from linkwise.targets.c.lines import identifier, identifiers
 from linkwise.targets.c.ops import literal, rounded
-from linkwise.targets.c.text import identifier, identifiers
-from linkwise.targets.cuda import layout as layouts
+from linkwise.targets.cuda import tile_layout as layouts
 from linkwise.targets.cuda.plan_writer import PlanWriter, planned_body
 from linkwise.targets.cuda.source import LIMIT, Kernel, opening
 from linkwise.targets.cuda.spilling import SpillPlan
@@ -127,8 +127,8 @@ class ThreadKernel(ProgramKernelWriter):
         }
         for k, block in enumerate((block for block in blocks if id(block) in apart), len(whole)):
             plan, n = planned_body(block), times[id(block)]
-            few = n == 1 or n * len(plan[1].steps) <= _WRITTEN_OUT
-            self.blocks[id(block)] = self._function(k, block, plan, written_out=few, aligned=False)
+            short = n == 1 or n * len(plan[1].steps) <= _WRITTEN_OUT
+            self.blocks[id(block)] = self._function(k, block, plan, written_out=short, aligned=False)
         self._check_memory()
         buffers = [buffer.name for buffer in program.buffers]
         self.places = dict(zip(buffers, identifiers([f"b_{name}" for name in buffers]), strict=True))

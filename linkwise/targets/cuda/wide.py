@@ -10,16 +10,16 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from linkwise.targets.c.text import identifier
-from linkwise.targets.cuda import layout as layouts
+from linkwise.targets.c.lines import identifier
+from linkwise.targets.cuda import tile_layout as layouts
 from linkwise.targets.cuda.inline_assembly import Address, Assembly, declarations
 from linkwise.targets.cuda.instructions import is_truth
-from linkwise.targets.cuda.layout import ArrayOrder, array_names
 from linkwise.targets.cuda.order import ordered
 from linkwise.targets.cuda.parts import KernelPart, KernelParts
 from linkwise.targets.cuda.plan_writer import Constants
 from linkwise.targets.cuda.source import LIMIT, Kernel, opening
 from linkwise.targets.cuda.spilling import plan, with_shared_slots
+from linkwise.targets.cuda.tile_layout import ArrayOrder, array_names
 from linkwise.trace.block import Block
 
 LONGEST = {32: 6800, 64: 4600}

@@ -7,8 +7,8 @@ import pytest
 
 from linkwise.algorithms.joining import symmetric
 from linkwise.algorithms.pairwise import SEGMENT, Segment, ends_of_both, joined
+from linkwise.functions.rolled.chain_segments import ParallelForwardDynamics
 from linkwise.functions.rolled.pairs import PairwiseForwardDynamics
-from linkwise.functions.rolled.segments import ParallelForwardDynamics
 from tests.functions.rolled.test_long_chain import CUT, chain, state
 
 

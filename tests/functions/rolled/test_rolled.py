@@ -11,7 +11,7 @@ from linkwise.algorithms.forward_dynamics import forward_dynamics
 from linkwise.algorithms.inverse_dynamics import inverse_dynamics
 from linkwise.functions.rolled.finish import inward_slots, outward_slots
 from linkwise.functions.rolled.link_vectors import GlobalInput
-from linkwise.functions.rolled.tree import RolledTree
+from linkwise.functions.rolled.rolled_tree import RolledTree
 from linkwise.mechanism.layout import lay_out
 from linkwise.mechanism.many_links import numbers_of
 from linkwise.targets.cuda.target import TARGET

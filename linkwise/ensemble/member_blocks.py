@@ -238,12 +238,14 @@ def pilot(
     if size is not None:
         return template, size
     # The first run has compiled. What a member adds counts, not what a call costs.
-    few = min(seconds, timed(count)[1]) if seconds < 5.0 else seconds
+    few_seconds = min(seconds, timed(count)[1]) if seconds < 5.0 else seconds
     many = 4 * _PILOT
-    if few > 0.05 or study.members < 8 * many:
-        return template, _block_size(study, template, few / count, seconds_each)
+    if few_seconds > 0.05 or study.members < 8 * many:
+        return template, _block_size(study, template, few_seconds / count, seconds_each)
     several = min(timed(many)[1] for _ in range(2))
-    return template, _block_size(study, template, max(several - few, 0.02 * several) / (many - count), seconds_each)
+    return template, _block_size(
+        study, template, max(several - few_seconds, 0.02 * several) / (many - count), seconds_each
+    )
 
 
 def _block_size(study: Study, template: Template, seconds: float, seconds_each: float) -> int:

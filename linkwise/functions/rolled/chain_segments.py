@@ -16,7 +16,7 @@ from linkwise.algorithms.segments import ANSWER, MOVED, TURNED, accelerated, ans
 from linkwise.algorithms.sweeps import inward, outward, per_body
 from linkwise.functions.rolled.link_kinds import sorted_into_kinds
 from linkwise.functions.rolled.link_vectors import GlobalInput, part
-from linkwise.functions.rolled.tree import RolledTree
+from linkwise.functions.rolled.rolled_tree import RolledTree
 from linkwise.mechanism.many_links import numbers_of
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property

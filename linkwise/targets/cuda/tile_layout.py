@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from linkwise.targets.c.text import identifier, identifiers
+from linkwise.targets.c.lines import identifier, identifiers
 from linkwise.trace.block import ArraySpec, Block
 
 LANES = (32, 16, 8, 4)
@@ -104,8 +104,8 @@ def lay_out(
     for k in sorted(range(len(arrays)), key=lambda k: arrays[k][1].size):
         _, spec, kind = arrays[k]
         wide = pitch(spec.size, bits)
-        far = kind == "columns" and spec.size > WIDE  # neighbouring threads find such numbers side by side anyway
-        if kind == "one" or far or k in instead:
+        in_place = kind == "columns" and spec.size > WIDE  # neighbouring threads find such numbers side by side anyway
+        if kind == "one" or in_place or k in instead:
             continue
         if spec.size and position + wide <= most:
             staged[k] = (wide, position)
