@@ -157,11 +157,11 @@ class RolloutFunction:
     def _on_host(self, arrays: Sequence[Any], out: Any, threads: int) -> list[Any]:
         program, steps, routine = self.step.program, self.steps, self.routine
         batch, rows, series = self.prepared(arrays)
-        few = batch.size < 3
+        single_states = batch.size < 3
         runner = once(
             self.step.routines,
-            (routine.rollout, batch.dtype, few),
-            lambda: PROCESSOR.runner(routine, batch.dtype, few),
+            (routine.rollout, batch.dtype, single_states),
+            lambda: PROCESSOR.runner(routine, batch.dtype, single_states),
         )
         kept = (steps,) if self.record else ()
         shapes = [(*kept, *batch.shape, *spec.shape) for spec in program.outputs]

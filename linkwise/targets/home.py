@@ -42,8 +42,8 @@ class Home(ABC):
     """The library of the arrays here: NumPy, or one with the same functions."""
 
     @abstractmethod
-    def runner(self, routine: Program, dtype: np.dtype[Any], few: bool) -> Runner:
-        """The routine, compiled; ``few``: for one or two states, which need not wait for others."""
+    def runner(self, routine: Program, dtype: np.dtype[Any], single_states: bool) -> Runner:
+        """The routine, compiled; ``single_states``: for one or two states, which need not wait for others."""
 
     @abstractmethod
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
@@ -53,11 +53,11 @@ class Home(ABC):
     def seconds(self, operations: int, count: int) -> float:
         """Seconds, about, that so many operations on each of so many states take."""
 
-    def brought(self, array: Any) -> Any:
+    def to_device(self, array: Any) -> Any:
         """An array of the host, here."""
         return array
 
-    def fetched(self, array: Any) -> Any:
+    def to_host(self, array: Any) -> Any:
         """An array from here, on the host."""
         return array
 
@@ -69,7 +69,7 @@ class Home(ABC):
         """``array[index] = values``, of the host."""
         array[index] = values
 
-    def handed(self, array: Any) -> Any:
+    def as_callers_library(self, array: Any) -> Any:
         """An array from here as the caller's library has it."""
         return array
 

@@ -72,12 +72,12 @@ class Processor(Home):
         """Name of the only one."""
         return "PROCESSOR"
 
-    def runner(self, routine: Program, dtype: np.dtype[Any], few: bool) -> Runner:
+    def runner(self, routine: Program, dtype: np.dtype[Any], single_states: bool) -> Runner:
         """Compiled; stepped through by the interpreter where Python functions are called."""
         if routine.is_compilable:
             from linkwise.targets.llvm.program_kernel import ProgramKernel
 
-            return ProgramKernel.build(routine, dtype, single=few)
+            return ProgramKernel.build(routine, dtype, single=single_states)
         return HostedProgram(routine, dtype)
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:

@@ -38,7 +38,7 @@ class ArrayLibrary:
         """Array for the caller, of one that ``empty`` made, once it is filled."""
         return array
 
-    def handed(self, array: Any) -> Any:
+    def from_cupy(self, array: Any) -> Any:
         """A CuPy array as one of the library, over the same memory where the library can."""
         return array
 
@@ -84,7 +84,7 @@ class _Torch(ArrayLibrary):
     def last_axis_first(self, array: Any) -> Any:
         return array.movedim(-1, 0)
 
-    def handed(self, array: Any) -> Any:
+    def from_cupy(self, array: Any) -> Any:
         if not array.size:
             return self.empty(array.shape, array.dtype, array.device.id)
         return sys.modules["torch"].from_dlpack(array)
@@ -107,7 +107,7 @@ class _Jax(ArrayLibrary):
     def finished(self, array: Any) -> Any:
         return importlib.import_module("jax.dlpack").from_dlpack(array)
 
-    def handed(self, array: Any) -> Any:
+    def from_cupy(self, array: Any) -> Any:
         if not array.size:
             return importlib.import_module("jax.numpy").zeros(array.shape, array.dtype)
         return self.finished(cupy().ascontiguousarray(array))
@@ -131,7 +131,7 @@ class _Other(ArrayLibrary):
         take = getattr(sys.modules.get(self.module), "from_dlpack", None)
         return array if take is None else take(array)
 
-    def handed(self, array: Any) -> Any:
+    def from_cupy(self, array: Any) -> Any:
         return self.finished(cupy().ascontiguousarray(array))
 
 
