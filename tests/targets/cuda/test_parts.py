@@ -62,10 +62,10 @@ def test_parts_mean_the_program(program: Block, longest: int) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(programs(), st.integers(4, 8), st.integers(0, 6), st.booleans())
-def test_near_and_far(program: Block, limit: int, room: int, elsewhere: bool) -> None:
-    """Slots numbered anew hold what they held; inputs and as many others as there is room for are near.
+def test_shared_and_local(program: Block, limit: int, room: int, elsewhere: bool) -> None:
+    """Slots numbered anew hold what they held; inputs and as many others as there is room for are shared.
 
-    ``elsewhere``: inputs are no slots of ours, and are read again rather than kept far away.
+    ``elsewhere``: inputs are no slots of ours, and are read again rather than kept in local memory.
     """
     values = inputs_of(program)
     slots = {value: -1 - k if elsewhere else k for k, value in enumerate(values)}
@@ -82,7 +82,7 @@ def test_near_and_far(program: Block, limit: int, room: int, elsewhere: bool) ->
         elif isinstance(step, Reload):
             known[step.value] = store[step.slot]
         else:
-            assert 0 <= step.slot < found.slots + found.far
+            assert 0 <= step.slot < found.slots + found.local
             store[step.slot] = known[step.value]
     for row, numbers in zip(program.results, expected(program), strict=True):
         for number, value in zip(row, numbers, strict=True):
