@@ -27,7 +27,7 @@ import numpy as np
 from bench import synthetic_programs
 from bench.robots import ROBOTS
 from bench.timing import Call, best_ns
-from linkwise.targets.llvm import jit, kernel, machines, overlap, schedule, source
+from linkwise.targets.llvm import binding, jit, kernel, overlap, schedule, source
 from linkwise.targets.llvm.kernel import BatchKernel, builtin_function
 from linkwise.trace.block import Block
 
@@ -100,7 +100,7 @@ def overview(programs: Sequence[tuple[str, Block]]) -> None:
 
 
 def choices(programs: Sequence[tuple[str, Block]], dtype: Any = np.float64) -> None:
-    machine = machines.host()
+    machine = binding.host()
     for name, program in programs:
         calls, labels = [], []
         for ordered, woven, in_order in itertools.product((True, False), repeat=3):
@@ -111,7 +111,7 @@ def choices(programs: Sequence[tuple[str, Block]], dtype: Any = np.float64) -> N
             ):
                 text = source.batch_module(program, machine, np.dtype(dtype).itemsize * 8).text
             obj = jit.compile_text(text, machine, in_order=in_order)
-            library = jit.Library(obj, (source.BATCH_ENTRY, source.SCRATCH_ENTRY), kernel.imports())
+            library = jit.LoadedObject(obj, (source.BATCH_ENTRY, source.SCRATCH_ENTRY), kernel.imports())
             built = BatchKernel(program, dtype, library, machine.lanes(dtype))
             calls.append(Call(built.run, (*arrays(program, dtype), BATCH), states=BATCH))
             parts = (

@@ -26,9 +26,8 @@ from bench.codegen_micro import robot_programs
 from bench.report import table, write
 from bench.robots import ROBOTS
 from linkwise.targets.llvm import jit, source, transcendental
-from linkwise.targets.llvm.lock import using_llvm
-from linkwise.targets.llvm.machines import Machine
-from linkwise.targets.llvm.plan import Group, make_plan
+from linkwise.targets.llvm.binding import Machine, using_llvm
+from linkwise.targets.llvm.function_plan import GroupedCall, make_plan
 from linkwise.trace.block import Block
 
 _X86, _ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
@@ -222,7 +221,7 @@ def _rounds(program: Block, code: Code, lanes: int) -> dict[str, int]:
     rounds: dict[str, int] = {}
     for piece in make_plan(program).pieces:
         for step in piece.steps:
-            if isinstance(step, Group):
+            if isinstance(step, GroupedCall):
                 name = transcendental.function_name(step.entry)
                 rounds[name] = rounds.get(name, 0) + len(step.members)
     if not code.woven:

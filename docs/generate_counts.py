@@ -9,8 +9,17 @@ from pathlib import Path
 
 from linkwise.classics import ALGORITHMS
 from linkwise.errors import InputError
-from linkwise.functions.counting.dynamics import FRAMES, OWN, PUBLISHED, Published, chain, count, count_on
-from linkwise.functions.counting.linearized import Row, linearized_counts
+from linkwise.functions.counting import (
+    FRAMES,
+    OWN,
+    PUBLISHED,
+    LinearizedCount,
+    Published,
+    chain,
+    count,
+    count_on,
+    linearized_counts,
+)
 from linkwise.joints import Revolute
 from linkwise.mechanism.layout import lay_out
 from linkwise.mechanism.tree import Link, Tree
@@ -265,7 +274,7 @@ def linearized_table() -> str:
 
 
 @cache
-def linearized(n: int) -> list[Row]:
+def linearized(n: int) -> list[LinearizedCount]:
     """All six, once for each n."""
     return linearized_counts(n)
 

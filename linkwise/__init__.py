@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from linkwise.bridges import as_jax, as_torch
-    from linkwise.ensemble.run import ensemble
+    from linkwise.ensemble.running import ensemble
     from linkwise.errors import (
         ClosureError,
         InputError,
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from linkwise.files.load import load, loads
     from linkwise.flexible.body import FlexibleBody
     from linkwise.functions.function import CompiledFunction, compile
-    from linkwise.functions.loops import loop, while_loop
     from linkwise.functions.many_steps import rollout
     from linkwise.functions.small_matrices import cholesky, solve
+    from linkwise.functions.traced_loops import loop, while_loop
     from linkwise.joints import (
         CustomJoint,
         Cylindrical,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     )
     from linkwise.joints.check import check_joint
     from linkwise.kinematics.goals import Aim, Balance, Reach
-    from linkwise.kinematics.solver import Reached
+    from linkwise.kinematics.problem_solver import Reached
     from linkwise.mechanism.actuation import (
         Activation,
         Actuator,
@@ -117,7 +117,7 @@ if TYPE_CHECKING:
         tanh,
         where,
     )
-    from linkwise.targets.c.files import emit_c
+    from linkwise.targets.c.emission import emit_c
     from linkwise.viz.viewer import view
 
 __version__ = "0.1.0"
@@ -159,9 +159,9 @@ __all__ = [  # noqa: RUF022  # in groups
 
 # Where they are; `tests/test_imports.py` compares this with what type checkers read above.
 _MODULES = {
-    "linkwise.targets.c.files": ("emit_c",),
+    "linkwise.targets.c.emission": ("emit_c",),
     "linkwise.functions.function": ("compile", "CompiledFunction"),
-    "linkwise.functions.loops": ("loop", "while_loop"),
+    "linkwise.functions.traced_loops": ("loop", "while_loop"),
     "linkwise.functions.many_steps": ("rollout",),
     "linkwise.functions.small_matrices": ("cholesky", "solve"),
     "linkwise.errors": (
@@ -172,7 +172,7 @@ _MODULES = {
     "linkwise.files.load": ("load", "loads"),
     "linkwise.bridges": ("as_jax", "as_torch"),
     "linkwise.kinematics.goals": ("Aim", "Balance", "Reach"),
-    "linkwise.kinematics.solver": ("Reached",),
+    "linkwise.kinematics.problem_solver": ("Reached",),
     "linkwise.mechanism.actuation": (
         "Activation", "Actuator", "FrameTransmission", "JointTransmission", "PathTransmission", "Sensor", "Spring",
     ),

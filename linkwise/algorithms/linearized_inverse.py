@@ -28,9 +28,8 @@ from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
 from linkwise.spatial.moving import RigidMotion
-from linkwise.spatial.scalar import Scalar, is_zero
+from linkwise.spatial.scalar import Scalar, Value, is_zero
 from linkwise.spatial.transforms import Factor, Shift
-from linkwise.spatial.value import Value
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 

@@ -9,6 +9,6 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status: 0, 2 for bad input, 130 when interrupted."""
-    from linkwise.cli.run import run
+    from linkwise.cli.command_line import run
 
     return run(arguments)

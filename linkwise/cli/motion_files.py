@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwise.array_types import FloatArray
-from linkwise.cli.inputs import q_names, v_names
+from linkwise.array_types import Array, FloatArray
+from linkwise.cli.arguments import q_names, v_names
 from linkwise.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ FILES = (".csv", ".npz")
 
 
 @dataclass
-class Table:
+class MotionTable:
     """Times, and for each quantity its names and its numbers (instants, names)."""
 
     t: FloatArray
@@ -52,7 +52,7 @@ def check_suffix(path: str | None, allowed: Sequence[str], what: str) -> None:
         raise InputError(f"the folder of {what} does not exist", got=path, do=f"mkdir {Path(path).parent}")
 
 
-def read(path: str, bare: str | None = None) -> Table:
+def read(path: str, bare: str | None = None) -> MotionTable:
     """A file that `write` (or a careful person) wrote; columns named as joints only are of the quantity ``bare``."""
     if Path(path).suffix == ".npz":
         return _read_npz(path)
@@ -61,7 +61,7 @@ def read(path: str, bare: str | None = None) -> Table:
     raise InputError("unknown kind of motion file", got=path, allowed=", ".join(FILES))
 
 
-def _read_npz(path: str) -> Table:
+def _read_npz(path: str) -> MotionTable:
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: np.array(file[name]) for name in file.files}
@@ -69,7 +69,7 @@ def _read_npz(path: str) -> Table:
         raise InputError(f"{path} is not an npz file", got=str(error)) from None
     if "t" not in arrays:
         raise InputError(f"{path} has no times", got=", ".join(arrays) or "nothing", allowed="arrays t, q, v, …")
-    table = Table(_finite(arrays["t"].reshape(-1), path))
+    table = MotionTable(_finite(arrays["t"].reshape(-1), path))
     for quantity in QUANTITIES:
         if quantity not in arrays:
             continue
@@ -93,7 +93,7 @@ def _names(arrays: dict[str, Any]) -> dict[str, list[str]]:
     return {str(quantity): [str(name) for name in names] for quantity, names in found.items()}
 
 
-def _read_csv(path: str, bare: str | None) -> Table:
+def _read_csv(path: str, bare: str | None) -> MotionTable:
     with Path(path).open(newline="", encoding="utf-8-sig") as file:
         try:
             rows = [row for row in csv.reader(file) if row and not row[0].startswith("#")]
@@ -114,7 +114,7 @@ def _read_csv(path: str, bare: str | None) -> Table:
     except ValueError as error:
         raise InputError(f"{path} has something that is not a number", got=str(error)) from None
     _finite(values, path)
-    table = Table(values[:, 0])
+    table = MotionTable(values[:, 0])
     found: dict[str, list[tuple[str, int]]] = {}
     for place, cell in enumerate(header[1:], 1):
         quantity, has_name, name = cell.partition(":")
@@ -136,7 +136,7 @@ def _finite(values: FloatArray, path: str) -> FloatArray:
     return values.astype(float)
 
 
-def in_order(model: Model, table: Table, quantity: str, path: str) -> FloatArray | None:
+def in_order(model: Model, table: MotionTable, quantity: str, path: str) -> Array | None:
     """The numbers of a quantity in the model's own order: by name, or as they stand if the file has no names."""
     if quantity not in table.columns:
         return None

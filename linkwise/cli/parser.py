@@ -1,4 +1,4 @@
-"""What the command line takes: one function per command, in the order of the help. Imports nothing heavy."""
+"""Parser of the command line: one function per command, in the order of the help. Imports nothing heavy."""
 
 from __future__ import annotations
 

@@ -9,18 +9,17 @@ import inspect
 import sys
 from types import ModuleType
 
-from linkwise.ensemble.descent import descend
 from linkwise.ensemble.designs import grid
 from linkwise.ensemble.outcomes import STATUS
-from linkwise.ensemble.places import ClusterError, WorkerError
 from linkwise.ensemble.results import Failure, Moments, Results
 from linkwise.ensemble.results import open_results as open
 from linkwise.ensemble.rollouts import Rollouts
-from linkwise.ensemble.run import StoreWarning, ensemble, run_study
-from linkwise.ensemble.search import Found, search
+from linkwise.ensemble.running import StoreWarning, ensemble, run_study
+from linkwise.ensemble.search import Found, descend, search
 from linkwise.ensemble.statistics import Rate, SobolIndices, rate
 from linkwise.ensemble.store import StoreError
 from linkwise.ensemble.study import Batch, Study
+from linkwise.ensemble.workers import ClusterError, WorkerError
 
 __all__ = [
     "STATUS",
@@ -48,7 +47,7 @@ __all__ = [
 
 
 class _Ensemble(ModuleType):
-    """This package is called like the function that it is about: `lw.ensemble` is both."""
+    """Package that is called like the function that it is about: `lw.ensemble` is both."""
 
     __call__ = staticmethod(ensemble)
     __signature__ = inspect.signature(ensemble)  # else the first argument would be taken for the package itself

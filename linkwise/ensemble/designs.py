@@ -1,4 +1,4 @@
-"""Where members lie in the unit cube: at random, in a Latin hypercube, on a Sobol sequence, in Saltelli's pattern.
+"""Designs, the members' points in the unit cube: random, Latin hypercube, Sobol sequence, Saltelli's pattern.
 
 A design has ``dimensions`` coordinates, one for each number that is drawn. Any range of members can be asked for alone,
 and is the same to the last bit each time, in whatever order ranges are asked for.
@@ -46,11 +46,11 @@ class Seeds:
         return np.random.default_rng(np.random.SeedSequence(self.entropy, spawn_key=place))
 
     def group(self, number: int) -> np.random.Generator:
-        """Those of so many members that are drawn together."""
+        """Random numbers of the members that are drawn together as group ``number``."""
         return self.stream(0, number)
 
     def member(self, number: int) -> np.random.Generator:
-        """Those of one member alone."""
+        """Random numbers of one member alone."""
         return self.stream(1, number)
 
 
@@ -62,7 +62,7 @@ class Design(ABC):
 
     @abstractmethod
     def points(self, start: int, stop: int) -> Array:
-        """Those of members start … stop - 1, (stop - start, dimensions)."""
+        """Points of members start … stop - 1, (stop - start, dimensions)."""
 
 
 class Random(Design):
@@ -78,7 +78,7 @@ class Random(Design):
         return _inside(np.concatenate([np.empty((0, self.dimensions)), *made]))
 
 
-class _Whole(Design):
+class _WholeDesign(Design):
     """A design that only exists as a whole: made once, and kept."""
 
     table: Array
@@ -88,7 +88,7 @@ class _Whole(Design):
         return _inside(self.table[start:stop])
 
 
-class Latin(_Whole):
+class Latin(_WholeDesign):
     """A Latin hypercube: along each coordinate the members lie in as many slices of equal size, one in each."""
 
     def __init__(self, members: int, dimensions: int, seeds: Seeds) -> None:
@@ -98,7 +98,7 @@ class Latin(_Whole):
         self.table = _engine(qmc.LatinHypercube, max(1, dimensions), seeds).random(members)[:, :dimensions]
 
 
-class Drawn(_Whole):
+class Drawn(_WholeDesign):
     """The points of a sequence of the caller's own, taken once."""
 
     def __init__(self, members: int, dimensions: int, seeds: Seeds, engine: Any) -> None:

@@ -1,4 +1,4 @@
-"""From a study to a full store: hand out what is missing, put away what comes back, lose nothing."""
+"""Driver of a study to a full store: tasks go out for what is missing, blocks come back, none is lost."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.ensemble.blocks import Block, Task, Template, joined
+from linkwise.ensemble.member_blocks import MemberBlock, Task, Template, joined
 from linkwise.ensemble.outcomes import DIED
-from linkwise.ensemble.places import Place
 from linkwise.ensemble.store import AnyStore
 from linkwise.ensemble.study import Study
+from linkwise.ensemble.workers import Workers
 from linkwise.sim.progress import Progress
 
 _ATTEMPTS = 2  # deaths of a process before its task is cut in half
@@ -28,12 +28,12 @@ def missing(study: Study, store: AnyStore, only: Iterable[int]) -> Iterator[Task
         yield Task(number, start, stop, study.inputs.values(study.design, start, stop))
 
 
-def drive(place: Place, tasks: Iterator[Task], store: AnyStore, template: Template, bar: Members) -> None:
+def drive(place: Workers, tasks: Iterator[Task], store: AnyStore, template: Template, bar: Members) -> None:
     """Run tasks to the end; returns when every block is stored."""
     running, deaths = 0, Counter[tuple[int, int]]()
-    pieces: dict[int, list[tuple[Task, Block]]] = {}
+    pieces: dict[int, list[tuple[Task, MemberBlock]]] = {}
     again: list[Task] = []
-    with _Writer(store) as writer:
+    with _StoreWriter(store) as writer:
         while True:
             while running < place.capacity:
                 task = again.pop() if again else next(tasks, None)
@@ -57,21 +57,21 @@ def drive(place: Place, tasks: Iterator[Task], store: AnyStore, template: Templa
 
 
 def _next_try(task: Task, deaths: Counter[tuple[int, int]]) -> list[Task]:
-    """The same task again; after some deaths its halves, which in the end finds the member that kills; then nothing."""
+    """Tasks to try next: the same; after some deaths its halves, which finds the member that kills; then none."""
     deaths[task.start, task.stop] += 1
     if deaths[task.start, task.stop] < _ATTEMPTS:
         return [task]
     return [] if task.stop - task.start == 1 else list(task.halves())
 
 
-def _dead(task: Task) -> Block:
+def _dead(task: Task) -> MemberBlock:
     why = "the process that ran it died, twice, also when it ran nothing else"
-    return Block(task.number, task.start, task.stop, {}, {}, np.array([DIED], np.int8), {task.start: why})
+    return MemberBlock(task.number, task.start, task.stop, {}, {}, np.array([DIED], np.int8), {task.start: why})
 
 
 def _whole(
-    task: Task, block: Block, pieces: dict[int, list[tuple[Task, Block]]], store: AnyStore
-) -> Iterator[tuple[Task, Block]]:
+    task: Task, block: MemberBlock, pieces: dict[int, list[tuple[Task, MemberBlock]]], store: AnyStore
+) -> Iterator[tuple[Task, MemberBlock]]:
     """The block if it is whole, alone or with the pieces that came before it."""
     start, stop = store.bounds(task.number)
     found = sorted([*pieces.pop(task.number, []), (task, block)], key=lambda pair: pair[0].start)
@@ -85,7 +85,7 @@ def _whole(
     yield Task(task.number, start, stop, inputs), made
 
 
-class _Writer:
+class _StoreWriter:
     """Puts blocks away beside the work; a few may wait, no more."""
 
     def __init__(self, store: AnyStore) -> None:
@@ -93,10 +93,10 @@ class _Writer:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="linkwise-store")
         self._waiting: list[Future[None]] = []
 
-    def __enter__(self) -> _Writer:
+    def __enter__(self) -> _StoreWriter:
         return self
 
-    def put(self, block: Block, task: Task) -> None:
+    def put(self, block: MemberBlock, task: Task) -> None:
         """Store a block soon; errors of earlier ones are raised here."""
         self._waiting.append(self._thread.submit(self.store.write, block, task.inputs))
         while len(self._waiting) > _UNWRITTEN or (self._waiting and self._waiting[0].done()):
@@ -123,7 +123,7 @@ class Members:
         if done:
             self._bar.update(done / total, self.text())
 
-    def add(self, block: Block) -> None:
+    def add(self, block: MemberBlock) -> None:
         """One more block."""
         self.done += block.stop - block.start
         self.lost += len(block.reasons)
@@ -135,7 +135,7 @@ class Members:
         return (self.done - self._before) / max(1e-9, time.perf_counter() - self._start)
 
     def text(self) -> str:
-        """What the bar says."""
+        """Text of the bar."""
         lost = f", {self.lost} without a result" if self.lost else ""
         left = (
             f", {(self.total - self.done) / self.rate:.0f} s left" if self.rate > 0 and self.done < self.total else ""

@@ -1,4 +1,4 @@
-"""What a thing is, in one short word: a hash of its content that is the same in every process."""
+"""Fingerprints of values, the same in every process; and the machine and versions that made a result."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import enum
 import functools
 import hashlib
 import inspect
+import platform
 import types
 from collections.abc import Iterable, Mapping
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +158,7 @@ def _is_plain(value: Any, module: str) -> bool:
 
 
 def _attributes(value: Any) -> Any:
-    """What an object is made of: what it would put into a pickle, if it says so, else its attributes."""
+    """Parts of an object: those that it would put into a pickle, if it says so, else its attributes."""
     if type(value).__module__.startswith("scipy."):
         return _of_scipy(value)
     state = getattr(value, "__getstate__", None)
@@ -176,3 +178,33 @@ def _of_scipy(value: Any) -> Any:
         if isinstance(each, (bool, int, float, str, tuple, np.ndarray, np.generic))
     }
     return type(value).__qualname__, plain
+
+
+@functools.cache
+def this_machine() -> str:
+    """The processor that results depend on to the last bit, and the machine's name."""
+    from linkwise.targets.llvm.binding import host
+
+    found = host()
+    return f"{found.cpu}, {found.vector_bytes * 8} bit vectors, {platform.system()}, {platform.node()}"
+
+
+@functools.cache
+def this_gpu() -> str:
+    """The device's name."""
+    from linkwise.errors import require_extra
+
+    cupy = require_extra("cupy", "cuda")
+    return str(cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)["name"].decode())
+
+
+@functools.cache
+def versions() -> dict[str, Any]:
+    """Versions of linkwise, by number and by content, and of the packages that results depend on."""
+    from linkwise import __version__
+    from linkwise.ensemble.fingerprint import code_fingerprint
+
+    found = {"linkwise": __version__, "linkwise code": code_fingerprint(), "python": platform.python_version()}
+    for package in ("numpy", "scipy", "llvmlite"):
+        found[package] = metadata.version(package)
+    return found

@@ -1,4 +1,4 @@
-"""What differs from member to member: distributions, and where their numbers go."""
+"""Inputs that differ from member to member: their distributions, and where the numbers go."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Inputs:
         self.members = members
 
     def without_sources(self) -> Inputs:
-        """The same places, with nothing to draw from: all that is needed where members run."""
+        """Inputs with nothing to draw from: all that is needed where members run."""
         made = copy.copy(self)
         made.parts = tuple(replace(part, source=None) for part in self.parts)
         made.extra = [replace(part, source=None) for part in self.extra]
@@ -141,7 +141,7 @@ class Inputs:
         return [label for part in self.parts for label in part.labels()]
 
     def values(self, design: Design, start: int, stop: int) -> dict[str, Array]:
-        """For each input its rows (stop - start, size)."""
+        """Rows (stop - start, size) of each input."""
         points = design.points(start, stop)
         made, column = {}, 0
         for part in self.parts:
@@ -163,7 +163,7 @@ class Inputs:
         return np.concatenate([p, *(values[part.name] for part in self.extra)], axis=1)
 
     def places(self) -> dict[str, slice]:
-        """Where each named parameter stands in p."""
+        """Places of the named parameters in p."""
         found, start = dict(self.own), len(self.nominal)
         for part in self.extra:
             found[part.name] = slice(start, start + part.size)
@@ -172,7 +172,7 @@ class Inputs:
 
 
 def as_input(name: str, spec: Any, members: int, size: int | None) -> Input:
-    """What a caller gave for one input; ``size`` numbers, counted if None."""
+    """Input made of what a caller gave; ``size`` numbers, counted if None."""
     if not name or not name.isprintable() or "/" in name or name.startswith((".", "_")):
         raise InputError(
             "this cannot be the name of an input", got=repr(name), allowed="a word without slashes, e.g. 'gust'"

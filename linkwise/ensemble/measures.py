@@ -80,7 +80,7 @@ class Measured:
 
 
 def measure_fields() -> tuple[str, ...]:
-    """What a measure in a file can say."""
+    """Names of the fields that a measure in a file may have."""
     return tuple(field.name for field in fields(Measured) if field.name != "model")
 
 
@@ -108,7 +108,7 @@ class Threshold:
 
 
 @dataclass(frozen=True)
-class Coordinate:
+class CoordinateMeasure:
     """A joint's coordinate or rate, less a value."""
 
     place: int
@@ -128,5 +128,5 @@ def crossing(model: Model, name: str, spec: Any) -> Event:
     joint = model.joint(str(spec["joint"]))
     rate = spec.get("of", "q") == "v"
     place = (joint.v_slice if rate else joint.q_slice).start
-    function = Coordinate(place, rate, float(spec["reaches"]))
+    function = CoordinateMeasure(place, rate, float(spec["reaches"]))
     return Event(function, int(spec.get("direction", 0)), bool(spec.get("terminal", False)), name=name)

@@ -1,4 +1,4 @@
-"""What is kept of a member: from trajectories to arrays with a row for each member."""
+"""Outcomes of members: from trajectories to arrays with a row for each member."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Measure = Callable[[Trajectory], Any]
 
 CHANNELS = ("q", "v", "x", "vdot", "tau", "energy", "steps")
 STATUS = ("not run", "done", "event", "failed", "max_steps", "error", "died", "zeno")
-"""How a member ended, by its number in ``status``. Those from "failed" on have no result."""
+"""Endings of members, by their number in ``status``. Those from "failed" on have no result."""
 NOT_RUN, DONE, EVENT, FAILED, MAX_STEPS, ERROR, DIED, ZENO = range(len(STATUS))
 MOMENTS = ("count", "mean", "square", "least", "most")
 
 
 @dataclass(frozen=True)
 class Keep:
-    """What to keep of each member, and of which quantities only mean, spread and extremes.
+    """Outcomes to keep of each member, and those of which only mean, spread and extremes are kept.
 
     Args:
         names: of channels, "final" and "events".
@@ -74,7 +74,7 @@ class Keep:
 
 
 def as_keep(keep: Any, reduce: Any, failure: Any, events: Sequence[str]) -> Keep:
-    """What a caller wants to keep: names, functions by name, or a list of both."""
+    """Outcomes that a caller wants to keep: names, functions by name, or a list of both."""
     names: list[str] = []
     measures: dict[str, Measure] = {}
     for part in [keep] if isinstance(keep, (str, Mapping)) else list(keep):
@@ -104,7 +104,7 @@ class Channel:
     name: str
 
     def __call__(self, trajectory: Trajectory) -> Array:
-        """Its samples (n, T, ...)."""
+        """Samples (n, T, ...) of the channel."""
         return np.asarray(getattr(trajectory, self.name))
 
 
@@ -138,7 +138,7 @@ def final(trajectory: Trajectory) -> dict[str, Array]:
 
 
 def occurrences(trajectory: Trajectory, name: str) -> dict[str, Array]:
-    """How often an event happened to each member, and when for the first time (NaN: never)."""
+    """Number of times that an event happened to each member, and the first of these times (NaN: never)."""
     n = trajectory.batch_shape[0]
     count, first = np.zeros(n, np.int64), np.full(n, np.nan)
     for event in trajectory.events:

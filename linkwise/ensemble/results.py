@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
-from linkwise.ensemble.blocks import Task, run_task
+from linkwise.ensemble.member_blocks import Task, run_task
 from linkwise.ensemble.outcomes import FAILED, MOMENTS, STATUS, merged, moments_of
 from linkwise.ensemble.statistics import Rate, SobolIndices, rate, sobol_indices
 from linkwise.ensemble.store import AnyStore, Store, StoreError
@@ -31,7 +31,7 @@ class Failure(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """Over all members with a result: how many, mean, standard deviation, least and most, of one member's shape."""
+    """Moments over all members with a result: count, mean, standard deviation, least, most, of one member's shape."""
 
     members: int
     mean: Array
@@ -41,7 +41,7 @@ class Moments(NamedTuple):
 
 
 class Results:
-    """What an ensemble found. ``results["q_final"]`` is an array with a row for each member.
+    """Results of an ensemble. ``results["q_final"]`` is an array with a row for each member.
 
     Rows of members without a result are NaN (0 or False where there is no NaN); see ``failures``.
 
@@ -90,7 +90,7 @@ class Results:
         return np.concatenate(parts) if parts else self._block(name, 0)[:0]
 
     def blocks(self, name: str) -> Iterator[Array]:
-        """The same, block by block: what is larger than memory can be looked through."""
+        """Arrays of one outcome, block by block: what is larger than memory can be looked through."""
         for number in range(self.store.blocks):
             yield self._block(name, number)
 
@@ -119,7 +119,7 @@ class Results:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many members ended how."""
+        """Number of members for each ending."""
         total = np.zeros(len(STATUS), int)
         for number in self.store.finished():
             found = self.store.record(number)["counts"]

@@ -5,7 +5,7 @@ Every candidate meets the same scenarios (common random numbers): what differs b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike
 from linkwise.array_types import Array
 from linkwise.ensemble.designs import Seeds
 from linkwise.ensemble.outcomes import FAILED
-from linkwise.ensemble.run import run_study
+from linkwise.ensemble.running import run_study
 from linkwise.ensemble.study import Study
 from linkwise.errors import InputError, UnknownNameError, require_extra
+from linkwise.functions.function import CompiledFunction
 from linkwise.model.model import Model
 from linkwise.sim.progress import Progress
 
@@ -28,7 +29,7 @@ _LOST = 1e300  # the cost of a candidate without a result: worse than all others
 
 @dataclass
 class Found:
-    """What a search found.
+    """Result of a search.
 
     Attributes:
         x: the best candidate (d).
@@ -164,7 +165,9 @@ def search(
     costs = Candidates(model, over, cost, scenarios, count, together=together, seed=seed, where=where, **settings)
     if strategy not in ("cma", "random"):
         raise UnknownNameError("strategy of search", strategy, ("cma", "random"))
-    proposals = _CMA(costs, population, start, seed) if strategy == "cma" else _Random(costs, population, start, seed)
+    proposals = (
+        _CMA(costs, population, start, seed) if strategy == "cma" else _RandomSearch(costs, population, start, seed)
+    )
     best = Found(np.full(len(costs.low), np.nan), np.inf, {})
     bar = Progress(progress, f"search {model.name}")
     try:
@@ -189,7 +192,7 @@ def search(
     return best
 
 
-class _Random:
+class _RandomSearch:
     """Uniform in the bounds, and the start itself in the first round."""
 
     def __init__(self, costs: Candidates, population: int, start: Any, seed: int) -> None:
@@ -205,7 +208,7 @@ class _Random:
         return x
 
     def tell(self, x: Array, cost: Array) -> None:
-        """Nothing is learnt."""
+        """Learn nothing."""
 
 
 class _CMA:
@@ -237,3 +240,61 @@ def _checked_start(start: Any, costs: Candidates) -> Array:
     if x.shape != costs.low.shape or not ((x >= costs.low) & (x <= costs.high)).all():
         raise InputError("the start does not lie in the bounds", got=str(x), allowed=f"{costs.low} … {costs.high}")
     return x
+
+
+def descend(
+    cost: CompiledFunction,
+    start: ArrayLike,
+    data: Sequence[ArrayLike] = (),
+    *,
+    bounds: tuple[ArrayLike, ArrayLike] | None = None,
+    scale: ArrayLike | None = None,
+    rounds: int = 200,
+    tolerance: float = 1e-12,
+    threads: int | None = None,
+) -> Found:
+    """Go downhill along exact gradients (limited-memory BFGS), from one start or from many.
+
+    Args:
+        cost: from :func:`linkwise.compile`, to one number; its first input is what is looked for (d), the others are
+            data. The cost of a candidate is the mean over all rows of the data, which run as one batch.
+        start: where to begin (d), or several places (n, d); the best result counts.
+        data: for each other input its rows (rows, ...).
+        bounds: low and high, (d) or one number each.
+        scale: typical sizes (d); those of the start if not given.
+        rounds: steps, at most.
+        tolerance: relative change of the cost below which it stops.
+        threads: to split the data over.
+    """
+    from scipy.optimize import minimize
+
+    name = cost.inputs[0][0]
+    gradient = cost.gradient(name)
+    given = [np.asarray(each, float) for each in data]
+    starts = np.atleast_2d(np.asarray(start, float))
+    sizes = np.broadcast_to(np.asarray(scale, float), starts.shape[1:]) if scale is not None else None
+    best = Found(starts[0].copy(), np.inf, {})
+    for first in starts:
+        unit = np.where(first != 0.0, np.abs(first), 1.0) if sizes is None else sizes
+        history: list[float] = []
+
+        def both(z: Array, unit: Array = unit, history: list[float] = history) -> tuple[float, Array]:
+            x = z * unit
+            value = float(np.mean(cost(x, *given, threads=threads)))
+            slope = np.atleast_2d(gradient(x, *given, threads=threads)).reshape(-1, len(x)).mean(axis=0)
+            history.append(min(value, history[-1] if history else value))
+            return value, slope * unit
+
+        limits = None
+        if bounds is not None:
+            low, high = (np.broadcast_to(np.asarray(side, float), first.shape) / unit for side in bounds)
+            limits = np.stack([low, high], axis=1)
+        end = minimize(
+            both, first / unit, jac=True, method="L-BFGS-B", bounds=limits,
+            options={"maxiter": rounds, "ftol": tolerance, "gtol": 0.0},
+        )  # fmt: skip
+        best.evaluations += int(end.nfev)
+        if end.fun < best.cost:
+            best.x, best.cost, best.history = end.x * unit, float(end.fun), history
+    best.values = {name: best.x}
+    return best

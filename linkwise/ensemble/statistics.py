@@ -1,4 +1,4 @@
-"""What a sample says of the whole: shares with their intervals, and which input matters."""
+"""Estimates from a sample: shares with their intervals, and which input matters."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def rate(count: int, members: int, confidence: float = 0.95, method: Literal["ex
 
 @dataclass(frozen=True)
 class SobolIndices:
-    """How much of an outcome's variance each input explains.
+    """Shares of an outcome's variance that each input explains.
 
     Attributes:
         names: of the inputs, one for each number that is drawn (d).
@@ -96,7 +96,7 @@ class SobolIndices:
 
 
 def sobol_indices(values: Array, names: tuple[str, ...], confidence: float, resamples: int, seed: int) -> SobolIndices:
-    """From an outcome (members) in Saltelli's pattern: n groups of A, B, and A with coordinate i from B.
+    """Indices of an outcome (members) in Saltelli's pattern: n groups of A, B, and A with coordinate i from B.
 
     Estimators of Saltelli et al. 2010 (first order, table 2 b) and Jansen 1999 (total). Groups with a member without a
     result are left out.

@@ -1,4 +1,4 @@
-"""Where results go: a folder that survives whatever happens to those who write into it.
+"""Store of results: a folder that survives whatever happens to those who write into it.
 
 ::
 
@@ -26,11 +26,84 @@ from typing import Any
 import numpy as np
 
 from linkwise.array_types import Array
-from linkwise.ensemble.blocks import Block, Template
 from linkwise.ensemble.fingerprint import digest
-from linkwise.ensemble.held_results import FORMAT, Blocks, Memory
+from linkwise.ensemble.member_blocks import MemberBlock, Template
 from linkwise.ensemble.outcomes import STATUS
 from linkwise.errors import InputError, LinkwiseError, require_extra
+
+FORMAT = "linkwise ensemble 1"
+
+
+class BlockStore:
+    """Base of all stores: members in blocks of equal size, and arrays with roles."""
+
+    manifest: dict[str, Any]
+    members: int
+    size: int
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks of the study."""
+        return -(-self.members // self.size)
+
+    def bounds(self, number: int) -> tuple[int, int]:
+        """The members of a block: the first, and the one after the last."""
+        return number * self.size, min(self.members, (number + 1) * self.size)
+
+    def names(self, role: str) -> list[str]:
+        """Arrays with a role: "input", "outcome", "moment"."""
+        return [name for name, its in self.manifest["arrays"].items() if its == role]
+
+
+class MemoryStore(BlockStore):
+    """Results in memory: a store that is gone with the process."""
+
+    def __init__(
+        self, manifest: Mapping[str, Any], inputs: Mapping[str, int], template: Template, folder: None = None
+    ) -> None:
+        self.folder = folder
+        self.members, self.size = int(manifest["members"]), int(manifest["batch"])
+        roles = dict.fromkeys(inputs, "input") | dict.fromkeys(template.rows, "outcome") | {"status": "status"}
+        self.manifest = {"format": FORMAT, **manifest, "arrays": roles | dict.fromkeys(template.moments, "moment")}
+        self._arrays: dict[str, Array] = {name: np.empty((self.members, width)) for name, width in inputs.items()}
+        self._arrays |= {name: template.empty(name, self.members) for name in template.rows}
+        self._arrays["status"] = np.zeros(self.members, np.int8)
+        for name, (shape, dtype) in template.moments.items():
+            self._arrays[name] = np.empty((self.blocks, *shape), dtype)
+        self._records: dict[int, dict[str, Any]] = {}
+
+    def finished(self) -> list[int]:
+        """Blocks that are done, in order."""
+        return sorted(self._records)
+
+    def record(self, number: int) -> dict[str, Any]:
+        """See :meth:`linkwise.ensemble.store.Store.record`."""
+        return self._records[number]
+
+    def write(self, block: MemberBlock, inputs: Mapping[str, Array]) -> None:
+        """Put a block there."""
+        for name, values in {**inputs, **block.rows, "status": block.status}.items():
+            self._arrays[name][block.start : block.stop] = values
+        for name, value in block.moments.items():
+            self._arrays[name][block.number] = value
+        self._records[block.number] = {
+            "number": block.number,
+            "seconds": block.seconds,
+            "machine": block.machine,
+            "counts": np.bincount(block.status, minlength=len(STATUS)).tolist(),
+            "reasons": {str(member): why for member, why in block.reasons.items()},
+        }
+
+    def read_block(self, name: str, number: int) -> Array:
+        """See :meth:`linkwise.ensemble.store.Store.read_block`."""
+        start, stop = self.bounds(number)
+        array = self._arrays[name]
+        return np.asarray(array[number] if self.manifest["arrays"][name] == "moment" else array[start:stop])
+
+    def damaged(self) -> dict[int, str]:
+        """None ever."""
+        return {}
+
 
 _MANIFEST, _DATA, _RECORDS = "manifest.json", "data.zarr", "records"
 _UNFINISHED = ".new-"
@@ -54,7 +127,7 @@ class StoreError(LinkwiseError):
         self.blocks = blocks
 
 
-class Store(Blocks):
+class Store(BlockStore):
     """A folder with the results of a study.
 
     Args:
@@ -126,7 +199,7 @@ class Store(Blocks):
         return sorted(found)
 
     def record(self, number: int) -> dict[str, Any]:
-        """What is known of a block that is finished: checksums, machine, seconds, members without a result."""
+        """Record of a block that is finished: checksums, machine, seconds, members without a result."""
         if number not in self._records:
             self._records[number] = self._read_record(number)
         return self._records[number]
@@ -153,7 +226,7 @@ class Store(Blocks):
         return self.folder / _RECORDS / f"{number:08d}.json"
 
     # Writing.
-    def write(self, block: Block, inputs: Mapping[str, Array]) -> None:
+    def write(self, block: MemberBlock, inputs: Mapping[str, Array]) -> None:
         """Put a block there, its record last."""
         parts = {**inputs, **block.rows, "status": block.status}
 
@@ -235,11 +308,11 @@ class Store(Blocks):
         self._record_path(number).unlink(missing_ok=True)
 
 
-AnyStore = Store | Memory
+AnyStore = Store | MemoryStore
 
 
 def checksum(values: Array) -> str:
-    """Of an array's type, shape and numbers, bit for bit."""
+    """Checksum of an array's type, shape and numbers, bit for bit."""
     array = np.ascontiguousarray(values)
     return digest(f"{array.dtype.str} {array.shape}".encode(), array.tobytes())
 
@@ -282,7 +355,7 @@ def _told(what: str, where: Path, do: Callable[[], str] | None = None) -> Iterat
 
 
 def _sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """With a checksum of all the rest."""
+    """Manifest with a checksum of all the rest."""
     content = {key: value for key, value in manifest.items() if key != "checksum"}
     return {**content, "checksum": digest(json.dumps(content, sort_keys=True).encode())}
 

@@ -92,7 +92,7 @@ class Batch:
 
 
 class Study:
-    """Everything that decides the results of an ensemble; the arguments are those of :func:`linkwise.ensemble`.
+    """Definition of an ensemble, all that decides its results; the arguments are those of :func:`linkwise.ensemble`.
 
     Frozen, with the formulas of its controls, forces and events, and pickled to wherever members run. Nothing in it
     depends on where that is or on how members are grouped: a member's result is the same to the last bit, alone or in
@@ -178,11 +178,11 @@ class Study:
 
     @cached_property
     def design(self) -> Design:
-        """Where members lie."""
+        """Points of the members."""
         return make_design(self._design_source, self.members, self.inputs.dimensions, self.seeds)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what inputs are drawn from: where members run, their inputs come with them."""
+        """State without what inputs are drawn from: where members run, their inputs come with them."""
         state = {name: value for name, value in vars(self).items() if name not in ("design", "_design_source")}
         return {**state, "inputs": self.inputs.without_sources()}
 
@@ -231,7 +231,7 @@ class Study:
 
 
 def _count(inputs: Mapping[str, Any], members: int | None) -> int:
-    """How many members: as given, or as many as the longest table has rows."""
+    """Number of members: as given, or as many as the longest table has rows."""
     if members is None:
         rows = [len(spec) for spec in inputs.values() if isinstance(spec, np.ndarray) and spec.ndim]
         if not rows:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from linkwise.array_types import FloatArray
+from linkwise.array_types import Array, FloatArray
 from linkwise.flexible.body import FlexibleBody, FlexibleNode
 from linkwise.flexible.choice import Choice
 from linkwise.flexible.integrals import (
@@ -18,18 +18,18 @@ from linkwise.flexible.integrals import (
     without_rounding,
     zeroed,
 )
-from linkwise.flexible.reduction import ByKind, Reduced, reduced
+from linkwise.flexible.reduction import ByKind, ReducedBasis, reduced
+from linkwise.flexible.root_support import KeptNode
 from linkwise.flexible.structure import Structure
-from linkwise.flexible.support import Place
 
 __all__ = ["body_of"]
 
 
 def body_of(
     structure: Structure,
-    root: Place,
+    root: KeptNode,
     choice: Choice,
-    keep: Sequence[Place],
+    keep: Sequence[KeptNode],
     *,
     by_kind: ByKind | None = None,
     shapes: FloatArray | None = None,
@@ -64,10 +64,8 @@ def body_of(
     )
 
 
-def _with_mass_matrix(
-    integrals: ModalIntegrals, structure: Structure, root: Place, shapes: FloatArray
-) -> ModalIntegrals:
-    """What the mass matrix itself says replaces what lumped masses say: the integrals without η."""
+def _with_mass_matrix(integrals: ModalIntegrals, structure: Structure, root: KeptNode, shapes: Array) -> ModalIntegrals:
+    """Integrals of which those without η come from the mass matrix itself instead of lumped masses."""
     rigid = structure.rigid(root.position)
     inertia = rigid.T @ (structure.M @ rigid)
     coupling = rigid.T @ (structure.M @ shapes)
@@ -87,11 +85,11 @@ def _with_mass_matrix(
 
 def _nodes(
     structure: Structure,
-    root: Place,
-    chosen: Sequence[Place],
-    result: Reduced,
-    second: FloatArray | None,
-    given: dict[object, FloatArray],
+    root: KeptNode,
+    chosen: Sequence[KeptNode],
+    result: ReducedBasis,
+    second: Array | None,
+    given: dict[object, Array],
 ) -> tuple[FlexibleNode, ...]:
     m = result.shapes.shape[1]
     nodes: list[FlexibleNode] = []
@@ -127,7 +125,7 @@ def _nodes(
     return tuple(nodes)
 
 
-def _name(structure: Structure, place: Place) -> str | None:
+def _name(structure: Structure, place: KeptNode) -> str | None:
     if len(place.nodes) != 1:
         return None
     return next((name for name, index in structure.names.items() if index == place.nodes[0]), None)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwise.array_types import FloatArray
-from linkwise.flexible.material import Section
+from linkwise.flexible.section import Section
 
 __all__ = ["DOFS", "POINTS", "WEIGHTS", "ElementFields", "element_fields"]
 
@@ -29,7 +29,7 @@ WEIGHTS: FloatArray = _weights / 2.0
 
 @dataclass(frozen=True)
 class ElementFields:
-    """What the 14 dofs do at the quadrature points, in element axes."""
+    """Fields of the 14 dofs at the quadrature points, in element axes."""
 
     displacement: FloatArray
     """(points, 3, 14)"""

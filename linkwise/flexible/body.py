@@ -11,7 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 from scipy import linalg
 
-from linkwise.array_types import FloatArray
+from linkwise.array_types import Array, FloatArray
 from linkwise.errors import InputError, ModelError, ModelWarning, UnknownNameError
 from linkwise.flexible.choice import BasisChoice, ModeChoice
 from linkwise.flexible.integrals import Frozen, ModalIntegrals
@@ -21,7 +21,7 @@ from linkwise.flexible.structure import NodeKey
 __all__ = ["FlexibleBody", "FlexibleNode"]
 
 _CAREFREE_SPIN = 0.1
-"""Of the lowest frequency: up to this spin the missing stiffening changes that frequency by less than 1 %."""
+"""Share of the lowest frequency: up to this spin the missing stiffening changes that frequency by less than 1 %."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class FlexibleNode(Frozen):
 
     @property
     def key(self) -> NodeKey:
-        """Its name, or its number where it has none."""
+        """Name of the node, or its number where it has none."""
         return self.number if self.name is None else self.name
 
 
@@ -74,7 +74,7 @@ class FlexibleBody(Frozen):
     stiffening: bool
     """Whether Q is known. Without it a body that spins fast grows softer instead of stiffer."""
     reduction: Reduction | None = None
-    """What the reduction kept and dropped; None for a body that was read as it is."""
+    """Account of the reduction; None for a body that was read as it is."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -122,18 +122,18 @@ class FlexibleBody(Frozen):
         raise UnknownNameError("node", key, [node.key for node in self.nodes])
 
     @property
-    def frequencies(self) -> FloatArray:
-        """Of the modes, Hz, ascending: with the root free for free modes, with the root held for all others."""
+    def frequencies(self) -> Array:
+        """Frequencies of the modes, Hz, ascending: with the root free for free modes, held for all others."""
         return self.free_frequencies if self.boundary == "free" else self.held_frequencies
 
     @property
-    def held_frequencies(self) -> FloatArray:
-        """With the root held, Hz."""
+    def held_frequencies(self) -> Array:
+        """Frequencies with the root held, Hz."""
         return _frequencies(self.stiffness, self.integrals.Me)
 
     @property
-    def free_frequencies(self) -> FloatArray:
-        """With the root free to move, Hz: the elastic ones, without the six zeros."""
+    def free_frequencies(self) -> Array:
+        """Frequencies with the root free to move, Hz: the elastic ones, without the six zeros."""
         M = self.integrals.mass_matrix(np.zeros(self.modes))
         m = self.modes
         follow = M[:m, m:] @ np.linalg.lstsq(M[m:, m:], M[m:, :m], rcond=1e-13)[0]
@@ -145,7 +145,7 @@ class FlexibleBody(Frozen):
         return float(0.5 * x @ self.integrals.mass_matrix(np.asarray(eta, dtype=float)) @ x)
 
     def in_spinning_modes(self, rate: Sequence[float], modes: int) -> FlexibleBody:
-        """The same body in the `modes` lowest modes that it has when it spins steadily.
+        """Body in the `modes` lowest modes that it has when it spins steadily.
 
         A fast spin bends modes away from those at rest. Take a body with many modes at rest, and from it the few that
         it has at about the spin that it will have: these serve for slower spins and for rest as well.
@@ -225,7 +225,7 @@ class FlexibleBody(Frozen):
             GA: against shear along y and along z, N, with the shear correction factor; None for no shear.
             choice: the other keywords of `linkwise.flexible.Choice`: boundary, interfaces, residuals, damping, …
         """
-        from linkwise.flexible.sources import beam_body
+        from linkwise.flexible.body_sources import beam_body
 
         return beam_body(
             length, EA, EI, GJ, mass_per_length, elements, modes, axial_modes, torsion_modes, rotary_inertia, GA, choice
@@ -248,7 +248,7 @@ class FlexibleBody(Frozen):
             root: the node that is the body's root.
             choice: the keywords of `linkwise.flexible.Choice`.
         """
-        from linkwise.flexible.sources import frame_body
+        from linkwise.flexible.body_sources import frame_body
 
         return frame_body(nodes, members, root, choice)
 
@@ -285,7 +285,7 @@ class FlexibleBody(Frozen):
             nodes: further named points (x, y) of the grid.
             choice: the keywords of `linkwise.flexible.Choice`.
         """
-        from linkwise.flexible.sources import plate_body
+        from linkwise.flexible.body_sources import plate_body
 
         return plate_body(length, width, thickness, E, nu, density, elements, root, nodes or {}, choice)
 
@@ -303,7 +303,7 @@ class FlexibleBody(Frozen):
         shapes: Any = None,
         **choice: Unpack[ModeChoice],
     ) -> FlexibleBody:
-        """From free mass and stiffness matrices of any finite-element program, dense or sparse.
+        """Body from free mass and stiffness matrices of any finite-element program, dense or sparse.
 
         Args:
             nodes: positions (n, 3), numbered from 0; or name or number -> position.
@@ -321,7 +321,7 @@ class FlexibleBody(Frozen):
             shapes: mode shapes (N, m) found elsewhere, to be used instead of our own.
             choice: the keywords of `linkwise.flexible.Choice`.
         """
-        from linkwise.flexible.sources import arrays_body
+        from linkwise.flexible.body_sources import arrays_body
 
         return arrays_body(nodes, M, K, root, dofs, keep, K_geo, shapes, None, choice)
 
@@ -337,7 +337,7 @@ class FlexibleBody(Frozen):
         nodes: Mapping[str, Any] | None = None,
         **choice: Unpack[ModeChoice],
     ) -> FlexibleBody:
-        """From a mesh of tetrahedra or hexahedra and a material, with quadratic elements.
+        """Body from a mesh of tetrahedra or hexahedra and a material, with quadratic elements.
 
         Args:
             mesh: a `skfem` mesh (`MeshTet`, `MeshHex`, …), or the path of a mesh file that `skfem` can load.
@@ -351,19 +351,19 @@ class FlexibleBody(Frozen):
                 mean of the region. (`interfaces` takes the same, but ties the region.)
             choice: the keywords of `linkwise.flexible.Choice`.
         """
-        from linkwise.flexible.sources import mesh_body
+        from linkwise.flexible.body_sources import mesh_body
 
         return mesh_body(mesh, E, nu, density, root, nodes or {}, choice)
 
     @classmethod
     def from_npz(cls, path: str | os.PathLike[str], **arguments: Any) -> FlexibleBody:
-        """From an ``.npz`` file: a body written by `save`, or matrices.
+        """Body from an ``.npz`` file: a body written by `save`, or matrices.
 
         Matrices are the arrays ``M`` and ``K`` (N×N), or their sparse parts ``M_data``, ``M_indices``, ``M_indptr``
         (CSR) and likewise for K, with ``nodes`` (n, 3), and where they are needed ``numbers`` (n,), ``dofs`` (N, 2)
         as in `from_arrays`, which also takes the arguments.
         """
-        from linkwise.flexible.sources import npz_body
+        from linkwise.flexible.body_sources import npz_body
 
         return npz_body(path, arguments)
 
@@ -380,7 +380,7 @@ class FlexibleBody(Frozen):
         keep: Any = (),
         **choice: Unpack[ModeChoice],
     ) -> FlexibleBody:
-        """From Nastran: DMIG cards in bulk data, or an OP4 file (text or binary, dense or sparse) beside bulk data.
+        """Body from Nastran: DMIG cards in bulk data, or an OP4 file (text or binary, dense or sparse) beside it.
 
         Args:
             path: bulk data with GRID and DMIG cards (``.bdf``, ``.dat``, ``.pch``), or an ``.op4`` file (needs the
@@ -394,7 +394,7 @@ class FlexibleBody(Frozen):
             keep: grids that the body keeps, as in `from_arrays`.
             choice: the keywords of `linkwise.flexible.Choice`.
         """
-        from linkwise.flexible.sources import nastran_body
+        from linkwise.flexible.body_sources import nastran_body
 
         return nastran_body(path, root, bulk, mass, stiffness, dofs, keep, choice)
 
@@ -409,7 +409,7 @@ class FlexibleBody(Frozen):
         keep: Any = (),
         **choice: Unpack[ModeChoice],
     ) -> FlexibleBody:
-        """From the matrices that Abaqus writes with ``*MATRIX OUTPUT`` (format MATRIX INPUT, ``.mtx``).
+        """Body from the matrices that Abaqus writes with ``*MATRIX OUTPUT`` (format MATRIX INPUT, ``.mtx``).
 
         Args:
             mass: ``job_MASS1.mtx``.
@@ -419,7 +419,7 @@ class FlexibleBody(Frozen):
             keep: nodes that the body keeps, as in `from_arrays`.
             choice: the keywords of `linkwise.flexible.Choice`.
         """
-        from linkwise.flexible.sources import abaqus_body
+        from linkwise.flexible.body_sources import abaqus_body
 
         return abaqus_body(mass, stiffness, nodes, root, keep, choice)
 

@@ -1,4 +1,4 @@
-"""Which modes to keep: what the constructors of flexible bodies take besides the model itself."""
+"""Choice of modes: the keywords that the constructors of flexible bodies take besides the model itself."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class BasisChoice(TypedDict, total=False):
 
 
 class ModeChoice(BasisChoice, total=False):
-    """The same, and how many."""
+    """Keywords that choose modes, and their number."""
 
     modes: int | None
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which modes a body keeps, and their damping.
+    """Choice of the modes that a body keeps, and their damping.
 
     Args:
         modes: how many. By default, those below `up_to_hz`; 10 where neither is given. A beam takes them per plane.

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from linkwise.array_types import FloatArray
+from linkwise.array_types import Array, FloatArray
 from linkwise.errors import InputError
 from linkwise.flexible.beam_element import DOFS, POINTS, WEIGHTS, element_fields
 from linkwise.flexible.integrals import Samples, pairs
-from linkwise.flexible.material import Section, positive
+from linkwise.flexible.section import Section, positive
 from linkwise.flexible.structure import Indices, Structure, cross_matrix
 
 __all__ = ["FrameStructure", "Member", "frame_structure", "straight_beam"]
@@ -139,8 +139,8 @@ class FrameStructure(Structure):
             Q = np.einsum("egad,edp->egap", self._displacement, second[self._dofs]) + self._between_nodes(shapes)
         return _with_sections(x, G, Q, weight, turn, self._offsets(mu))
 
-    def kinds(self, shapes: FloatArray) -> list[str]:
-        """Of the modes of a beam along x: "axial", "y", "z" (the deflection) or "twist"."""
+    def kinds(self, shapes: Array) -> list[str]:
+        """Kinds of the modes of a beam along x: "axial", "y", "z" (the deflection) or "twist"."""
         nodal = shapes[: 6 * len(self.positions)].reshape(-1, 6, shapes.shape[1])
         size = np.abs(nodal).max(axis=0)
         # Each kind in its own measure: displacement, or rotation times a length that makes it comparable.
@@ -151,8 +151,8 @@ class FrameStructure(Structure):
         slopes: FloatArray = np.einsum("ekbd,edm->ekbm", self._slope, shapes[self._dofs])
         return slopes
 
-    def _between_nodes(self, shapes: FloatArray) -> FloatArray:
-        """How the foreshortening inside an element departs from the straight line between its nodes."""
+    def _between_nodes(self, shapes: Array) -> Array:
+        """Departure of the foreshortening inside an element from the straight line between its nodes."""
         m = shapes.shape[1]
         i, j = pairs(m)
         slope = self._element_slopes(shapes)

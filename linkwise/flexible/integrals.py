@@ -250,7 +250,7 @@ def _affine(mass: float, h0: FloatArray, S0: FloatArray, second: SecondOrder) ->
 
 
 def without_rounding(integrals: ModalIntegrals) -> ModalIntegrals:
-    """The same with entries that are nothing but rounding made zero, so that a program can leave them out.
+    """Integrals with entries that are nothing but rounding made zero, so that a program can leave them out.
 
     Each entry is compared with the largest that its kind can have: by Cauchy and Schwarz |∫f g dm|² <= ∫f² dm ∫g² dm.
     Q has no such bound; its entries are compared with the largest for the same pair of modes, lengths in units of the

@@ -73,7 +73,7 @@ class NodalStructure(Structure):
         return dofs[dofs >= 0]
 
     def displacement_dofs(self, node: int) -> Indices:
-        """As the table says."""
+        """Dofs of a node's displacement, as the table says."""
         return self.table[node, :3]
 
     @property

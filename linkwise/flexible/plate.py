@@ -20,7 +20,7 @@ from scipy import sparse
 from linkwise.array_types import FloatArray
 from linkwise.errors import InputError
 from linkwise.flexible.integrals import Samples, pairs
-from linkwise.flexible.material import poisson, positive
+from linkwise.flexible.section import poisson, positive
 from linkwise.flexible.structure import Indices, Structure
 
 __all__ = ["PlateStructure"]
@@ -95,7 +95,7 @@ class PlateStructure(Structure):
         super().__init__(positions, range(nodes), names, stack[0], stack[1])
 
     def _places(self) -> Indices:
-        """Where node k's four dofs f, f_x, f_y, f_xy are in the Kronecker product of (value, slope) along x and y."""
+        """Places of node k's four dofs f, f_x, f_y, f_xy in the Kronecker product of (value, slope) along x and y."""
         nx, ny = self._shape
         i, j = np.meshgrid(np.arange(nx), np.arange(ny), indexing="ij")
         at = [(2 * i + a) * 2 * ny + 2 * j + b for a, b in ((0, 0), (1, 0), (0, 1), (1, 1))]

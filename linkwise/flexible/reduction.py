@@ -1,4 +1,4 @@
-"""From a finite-element model to a few modes: basis, orthonormal coordinates, and an account of what was left out."""
+"""Reduction of a finite-element model to a few modes: basis, orthonormal coordinates, account of the rest."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from linkwise.array_types import FloatArray
+from linkwise.array_types import Array, FloatArray
 from linkwise.errors import InputError, ModelError, ModelWarning, UnknownNameError
 from linkwise.flexible.choice import Choice
-from linkwise.flexible.solving import Factor, Modes, blocks, lowest_modes, modes_below
+from linkwise.flexible.root_support import KeptNode, Support, kept_nodes
+from linkwise.flexible.solving import Eigenmodes, SymmetricFactor, blocks, lowest_modes, modes_below
 from linkwise.flexible.structure import COMPONENTS, Structure
-from linkwise.flexible.support import Place, Support, places
 
-__all__ = ["ByKind", "Reduced", "Reduction", "reduced"]
+__all__ = ["ByKind", "ReducedBasis", "Reduction", "reduced"]
 
 _MARGIN = 6
 """Modes found beyond those kept, so that the report can name what was dropped."""
@@ -33,7 +33,7 @@ _WATCHED = 8
 
 @dataclass(frozen=True)
 class ByKind:
-    """How many modes of each kind: y, z, axial, twist."""
+    """Number of modes of each kind: y, z, axial, twist."""
 
     counts: Mapping[str, int]
     kinds: Callable[[FloatArray], Sequence[str]]
@@ -42,7 +42,7 @@ class ByKind:
 
 @dataclass(frozen=True)
 class Reduction:
-    """What a reduction kept, what it dropped, and the error that this leaves.
+    """Account of a reduction: modes kept, modes dropped, and the error that this leaves.
 
     Args:
         boundary: the kind of modes.
@@ -93,7 +93,7 @@ def _listed(hertz: Sequence[float]) -> str:
 
 
 @dataclass(frozen=True)
-class Reduced:
+class ReducedBasis:
     """A basis of shapes that vanish at the root: Φ (N, m), with its K and D, and the account of it."""
 
     support: Support
@@ -105,12 +105,12 @@ class Reduced:
 
 def reduced(
     structure: Structure,
-    root: Place,
+    root: KeptNode,
     choice: Choice,
-    keep: Sequence[Place] = (),
+    keep: Sequence[KeptNode] = (),
     by_kind: ByKind | None = None,
-    shapes: FloatArray | None = None,
-) -> Reduced:
+    shapes: Array | None = None,
+) -> ReducedBasis:
     """The reduction that a choice asks for.
 
     Args:
@@ -121,7 +121,7 @@ def reduced(
         by_kind: how many modes of which kind (a beam's), instead of the lowest of all.
         shapes: modes found elsewhere, (N, m), instead of our own.
     """
-    tied = places(structure, choice.interfaces, "interfaces")
+    tied = kept_nodes(structure, choice.interfaces, "interfaces")
     support = Support(structure, root, tied, keep)
     support.factor  # noqa: B018  # a mechanism is found here, before anything else is
     if choice.up_to_hz is not None or len(choice.inputs) or choice.boundary == "nodal":
@@ -148,13 +148,13 @@ def reduced(
         contributions=contributions,
     )
     damping = _damping(choice.damping, squared, kept, structure, nodal=choice.boundary == "nodal")
-    return Reduced(support, kept, stiffness, damping, reduction)
+    return ReducedBasis(support, kept, stiffness, damping, reduction)
 
 
 # --------------------------------------------------------------------------------------------------------------- modes
 
 
-def _found(support: Support, choice: Choice, by_kind: ByKind | None) -> Modes:
+def _found(support: Support, choice: Choice, by_kind: ByKind | None) -> Eigenmodes:
     """The candidates, in dofs c."""
     if choice.boundary == "nodal":
         if support.size > _LARGEST_NODAL:
@@ -164,7 +164,7 @@ def _found(support: Support, choice: Choice, by_kind: ByKind | None) -> Modes:
                 allowed=f"at most {_LARGEST_NODAL}",
                 do='reduce it: boundary="cantilever" or "craig-bampton"',
             )
-        return Modes(np.zeros(0), np.zeros((support.size, 0)))
+        return Eigenmodes(np.zeros(0), np.zeros((support.size, 0)))
     free = choice.boundary == "free"
     held = Support(support.structure, support.root, support.tied, free=True) if free else support
     K, M = held.K, held.M
@@ -184,11 +184,11 @@ def _found(support: Support, choice: Choice, by_kind: ByKind | None) -> Modes:
     if not free:
         shapes = np.zeros((held.size, found.shapes.shape[1]))
         shapes[inner] = found.shapes
-        return Modes(found.squared, shapes)
+        return Eigenmodes(found.squared, shapes)
     return _relative_to_root(held, _without_rigid(held, found))
 
 
-def _without_rigid(held: Support, found: Modes) -> Modes:
+def _without_rigid(held: Support, found: Eigenmodes) -> Eigenmodes:
     """The elastic modes of a free body: all but six (five for a line without thickness, whose spin weighs nothing)."""
     rigid = held.structure.rigid(held.root.position)
     inertia = rigid.T @ (held.structure.M @ rigid)
@@ -207,7 +207,7 @@ def _without_rigid(held: Support, found: Modes) -> Modes:
     return elastic
 
 
-def _relative_to_root(held: Support, modes: Modes) -> Modes:
+def _relative_to_root(held: Support, modes: Eigenmodes) -> Eigenmodes:
     """Shapes less the root's own rigid motion, in the dofs c without the root."""
     root_motion = modes.shapes[-6:]
     rigid = held.structure.rigid(held.root.position) @ root_motion
@@ -215,10 +215,10 @@ def _relative_to_root(held: Support, modes: Modes) -> Modes:
     # Tied regions and inner dofs are read back from the full field.
     inner = relative[held.inner]
     regions = [held.structure.motion_rows(place.nodes, place.position) @ relative for place in held.tied]
-    return Modes(modes.squared, np.vstack([inner, *regions]))
+    return Eigenmodes(modes.squared, np.vstack([inner, *regions]))
 
 
-def _given(support: Support, shapes: FloatArray) -> Modes:
+def _given(support: Support, shapes: Array) -> Eigenmodes:
     """Modes found elsewhere, made relative to the root, in the dofs c; not orthogonal ones are warned about."""
     structure = support.structure
     if shapes.ndim != 2 or len(shapes) != structure.size or not np.isfinite(shapes).all():
@@ -244,11 +244,11 @@ def _given(support: Support, shapes: FloatArray) -> Modes:
     regions = [structure.motion_rows(place.nodes, place.position) @ relative for place in support.tied]
     c = np.vstack([relative[support.inner], *regions])
     squared = np.einsum("ni,ni->i", c, support.K @ c) / np.einsum("ni,ni->i", c, support.M @ c)
-    return Modes(squared, c)
+    return Eigenmodes(squared, c)
 
 
 def _chosen(
-    support: Support, found: Modes, choice: Choice, by_kind: ByKind | None, *, everything: bool
+    support: Support, found: Eigenmodes, choice: Choice, by_kind: ByKind | None, *, everything: bool
 ) -> tuple[list[int], tuple[tuple[float, float, bool], ...]]:
     """The modes to keep, and for those ranked by contribution the ranking."""
     within = list(range(len(found.squared)))
@@ -278,7 +278,7 @@ def _chosen(
     return chosen, tuple((float(found.hertz[k]), float(gain[k] / largest), k in chosen) for k in order)
 
 
-def _chosen_by_kind(support: Support, found: Modes, by_kind: ByKind) -> list[int]:
+def _chosen_by_kind(support: Support, found: Eigenmodes, by_kind: ByKind) -> list[int]:
     kinds = np.array(by_kind.kinds(support.T @ found.shapes))
     chosen: list[int] = []
     for kind, count in by_kind.counts.items():
@@ -311,14 +311,14 @@ def _signals(support: Support, signals: Any, what: str) -> Any:
     return sparse.vstack(rows, format="csr")
 
 
-def _rows(structure: Structure, place: Place) -> Any:
+def _rows(structure: Structure, place: KeptNode) -> Any:
     return structure.motion_rows(place.nodes, place.position)
 
 
 # --------------------------------------------------------------------------------------------------------------- basis
 
 
-def _basis(support: Support, kept: Modes, choice: Choice) -> FloatArray:
+def _basis(support: Support, kept: Eigenmodes, choice: Choice) -> Array:
     """The shapes in dofs c."""
     if choice.boundary == "nodal":
         return np.eye(support.size)
@@ -329,12 +329,12 @@ def _basis(support: Support, kept: Modes, choice: Choice) -> FloatArray:
     static = np.zeros((support.size, len(boundary)))
     static[boundary, np.arange(len(boundary))] = 1.0
     coupling = K[inner][:, boundary].toarray()
-    held = Factor(K[inner][:, inner], "held at its root and interfaces the body is still a mechanism")
+    held = SymmetricFactor(K[inner][:, inner], "held at its root and interfaces the body is still a mechanism")
     static[inner] = held.solve(-coupling)
     return np.hstack([static, kept.shapes])
 
 
-def _residuals(support: Support, basis: FloatArray, loads: Sequence[Place]) -> FloatArray:
+def _residuals(support: Support, basis: Array, loads: Sequence[KeptNode]) -> Array:
     """Static shapes under unit forces and moments at nodes, less what the basis holds of them."""
     rows = np.vstack([(_rows(support.structure, place) @ support.T).toarray() for place in loads])
     static = support.factor.solve(rows.T)
@@ -452,7 +452,7 @@ def _effective_mass(support: Support, shapes: FloatArray) -> tuple[float, ...]:
     return tuple(np.where(weightless, 1.0, carried / np.where(weightless, 1.0, total)).tolist())
 
 
-def _static_error(support: Support, shapes: FloatArray, place: Place) -> float:
+def _static_error(support: Support, shapes: Array, place: KeptNode) -> float:
     forces = _rows(support.structure, place)[3:]
     return _compliance_error(support, shapes, forces, forces)
 

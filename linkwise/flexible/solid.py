@@ -19,7 +19,7 @@ from scipy import sparse
 from linkwise.array_types import FloatArray
 from linkwise.errors import InputError, ModelError, ModelFileError, UnknownNameError, require_extra
 from linkwise.flexible.integrals import Samples, pairs
-from linkwise.flexible.material import poisson, positive
+from linkwise.flexible.section import poisson, positive
 from linkwise.flexible.structure import Indices, Structure, cross_matrix
 
 __all__ = ["SolidStructure"]

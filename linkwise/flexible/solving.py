@@ -13,18 +13,18 @@ from scipy import linalg, sparse
 from scipy.sparse import csgraph
 from scipy.sparse import linalg as sparse_linalg
 
-from linkwise.array_types import FloatArray
+from linkwise.array_types import Array, FloatArray
 from linkwise.errors import ModelError
 from linkwise.memoized import cached_property
 
-__all__ = ["Factor", "Modes", "blocks", "lowest_modes", "modes_below"]
+__all__ = ["Eigenmodes", "SymmetricFactor", "blocks", "lowest_modes", "modes_below"]
 
 _DENSE = 400
 """Below this many dofs a dense solution is as quick, and finds everything."""
 
 
 @dataclass(frozen=True)
-class Modes:
+class Eigenmodes:
     """Eigenmodes: ω² (k,) ascending and shapes (N, k) with φ*Mφ = 1."""
 
     squared: FloatArray
@@ -35,11 +35,11 @@ class Modes:
         """Frequencies; a tiny negative ω² of a rigid motion counts as zero."""
         return np.sqrt(np.maximum(self.squared, 0.0)) / (2 * np.pi)
 
-    def __getitem__(self, chosen: Any) -> Modes:
-        return Modes(self.squared[chosen], self.shapes[:, chosen])
+    def __getitem__(self, chosen: Any) -> Eigenmodes:
+        return Eigenmodes(self.squared[chosen], self.shapes[:, chosen])
 
 
-class Factor:
+class SymmetricFactor:
     """A symmetric matrix factored for solving, and its number of negative eigenvalues (Sylvester's inertia)."""
 
     def __init__(self, matrix: Any, what: str, explain: Callable[[int], str] | None = None) -> None:
@@ -71,7 +71,7 @@ class Factor:
 
     @property
     def negative(self) -> int:
-        """How many eigenvalues are negative."""
+        """Number of negative eigenvalues."""
         return int((self._pivots < 0).sum())
 
     def solve(self, right: FloatArray) -> FloatArray:
@@ -108,8 +108,8 @@ def lowest_modes(
     *,
     free: bool = False,
     of_each_family: bool = False,
-    factor: Callable[[], Factor] | None = None,
-) -> Modes:
+    factor: Callable[[], SymmetricFactor] | None = None,
+) -> Eigenmodes:
     """The modes of lowest frequency, found family by family, so that equal frequencies of families do not mix.
 
     Args:
@@ -127,8 +127,14 @@ def lowest_modes(
 
 
 def modes_below(
-    K: Any, M: Any, hertz: float, *, free: bool = False, most: int = 500, factor: Callable[[], Factor] | None = None
-) -> Modes:
+    K: Any,
+    M: Any,
+    hertz: float,
+    *,
+    free: bool = False,
+    most: int = 500,
+    factor: Callable[[], SymmetricFactor] | None = None,
+) -> Eigenmodes:
     """All modes below a frequency, and a few above; counted by Sylvester's theorem, so that none is missed."""
     found = []
     limit = (2 * np.pi * hertz) ** 2
@@ -136,7 +142,7 @@ def modes_below(
     whole = factor if len(families) == 1 and not free else None
     for family in families:
         K_f, M_f = K[family][:, family], M[family][:, family]
-        count = Factor(K_f - limit * M_f, "the frequency limit is an eigenfrequency to rounding").negative
+        count = SymmetricFactor(K_f - limit * M_f, "the frequency limit is an eigenfrequency to rounding").negative
         if count > most:
             raise ModelError(
                 "too many modes lie below the frequency limit",
@@ -148,7 +154,7 @@ def modes_below(
     return _merged(K.shape[0], found, None)
 
 
-def _merged(size: int, found: list[tuple[NDArray[np.intp], Modes]], count: int | None) -> Modes:
+def _merged(size: int, found: list[tuple[NDArray[np.intp], Eigenmodes]], count: int | None) -> Eigenmodes:
     total = sum(len(modes.squared) for _, modes in found)
     squared, shapes, at = np.empty(total), np.zeros((size, total)), 0
     for family, modes in found:
@@ -157,16 +163,16 @@ def _merged(size: int, found: list[tuple[NDArray[np.intp], Modes]], count: int |
         shapes[family, at : at + k] = modes.shapes
         at += k
     order = np.argsort(squared, kind="stable")[:count]
-    return Modes(squared[order], shapes[:, order])
+    return Eigenmodes(squared[order], shapes[:, order])
 
 
 def _family_modes(
-    K: Any, M: Any, family: NDArray[np.intp], count: int, free: bool, whole: Callable[[], Factor] | None
-) -> Modes:
+    K: Any, M: Any, family: NDArray[np.intp], count: int, free: bool, whole: Callable[[], SymmetricFactor] | None
+) -> Eigenmodes:
     K, M = sparse.csc_array(K[family][:, family]), sparse.csc_array(M[family][:, family])
     size = K.shape[0]
     if not M.diagonal().any():
-        return Modes(np.empty(0), np.empty((size, 0)))
+        return Eigenmodes(np.empty(0), np.empty((size, 0)))
     # A free structure is held by a weak spring on every mass, far below the elements' own, which is taken off again.
     heavy = M.diagonal() > 0
     shift = 1e-7 * float(np.median(K.diagonal()[heavy] / M.diagonal()[heavy])) if free else 0.0
@@ -174,7 +180,7 @@ def _family_modes(
     if size <= _DENSE or count >= size // 3:
         squared, shapes = _dense(held.toarray(), M.toarray(), min(count, size))
     else:
-        factor = Factor(held, "the stiffness matrix is singular") if whole is None else whole()
+        factor = SymmetricFactor(held, "the stiffness matrix is singular") if whole is None else whole()
         inverse = sparse_linalg.LinearOperator(K.shape, matvec=factor.solve, dtype=float)
         start = np.random.default_rng(0).standard_normal(size)
         squared, shapes = sparse_linalg.eigsh(held, count, M, sigma=0.0, OPinv=inverse, v0=start, tol=0)
@@ -184,7 +190,7 @@ def _family_modes(
         shapes = factor.solve(M @ shapes)
         small, turn = linalg.eigh(shapes.T @ (held @ shapes), shapes.T @ (M @ shapes))
         squared, shapes = small, shapes @ turn
-    return Modes(squared - shift, _signed(shapes))
+    return Eigenmodes(squared - shift, _signed(shapes))
 
 
 def _dense(K: FloatArray, M: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
@@ -200,7 +206,7 @@ def _dense(K: FloatArray, M: FloatArray, count: int) -> tuple[FloatArray, FloatA
     return 1.0 / mu, scale[:, None] * shapes / np.sqrt(mu)
 
 
-def _signed(shapes: FloatArray) -> FloatArray:
-    """Each shape with its largest component positive, so that results do not depend on the solver's mood."""
+def _signed(shapes: Array) -> Array:
+    """Shapes, each with its largest component positive, so that results do not depend on the solver's mood."""
     largest = np.abs(shapes).argmax(axis=0)
     return shapes * np.where(shapes[largest, np.arange(shapes.shape[1])] < 0, -1.0, 1.0)

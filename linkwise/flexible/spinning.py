@@ -18,7 +18,7 @@ from linkwise.flexible.solving import blocks
 __all__ = ["in_basis", "in_spinning_modes"]
 
 _MODAL_AXES = {"h1": 1, "X": 1, "J1": 1, "J2": 2, "A0": 1, "A1": 2, "Me": 2, "a": 2, "B": 2}
-"""How many of the last axes of an integral are modes."""
+"""Number of the last axes of an integral that are modes."""
 
 
 def in_basis(body: FlexibleBody, C: FloatArray) -> FlexibleBody:

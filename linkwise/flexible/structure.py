@@ -1,4 +1,4 @@
-"""What a finite-element model is to the reduction: matrices, nodes, and fields that can be sampled.
+"""Structure, a finite-element model as the reduction sees it: matrices, nodes, and fields that can be sampled.
 
 A source of flexible bodies is one subclass of `Structure`. Degrees of freedom (dofs) are whatever the elements use;
 what a node does is a linear map of them, so that the reduction needs to know no element.
@@ -25,7 +25,7 @@ NodeKey = Hashable
 __all__ = ["COMPONENTS", "Indices", "NodeKey", "Structure", "cross_matrix"]
 
 COMPONENTS = ("tx", "ty", "tz", "rx", "ry", "rz")
-"""What a dof of a node is, in the order in which finite-element programs count 1 to 6."""
+"""Components of a node's motion, in the order in which finite-element programs count 1 to 6."""
 
 
 class Structure(ABC):
@@ -126,7 +126,7 @@ class Structure(ABC):
         return found
 
     def label(self, index: int) -> str:
-        """How a message calls a node."""
+        """Name of a node in messages."""
         named = [name for name, each in self.names.items() if each == index]
         number = f"node {self.numbers[index]}"
         return f"{number} ({named[0]!r})" if named else number

@@ -198,7 +198,7 @@ def value_and_gradient(f: CompiledFunction, names: Sequence[str]) -> CompiledFun
 
 
 def componentwise(f: CompiledFunction) -> CompiledFunction:
-    """The same function, differentiated number by number, configurations too."""
+    """Function that is differentiated number by number, configurations too."""
     if not f.charts:
         return f
     known: CompiledFunction | None = f.__dict__.get("_componentwise")
@@ -208,13 +208,13 @@ def componentwise(f: CompiledFunction) -> CompiledFunction:
 
 
 def to_numbers(chart: Chart, size: int) -> CompiledFunction:
-    """Of a configuration q and a direction of its tangent space: the direction of q's own numbers."""
+    """Direction of the numbers of q, from a configuration q and a direction of its tangent space."""
     inputs = [("q", (size,)), ("v", (chart.size,))]
     return CompiledFunction("rate", lambda q, v: list(chart.rate(q, v)), inputs)
 
 
 def to_tangents(chart: Chart, size: int) -> CompiledFunction:
-    """Of a configuration q and derivatives by its own numbers: the derivatives in its tangent space."""
+    """Derivatives in the tangent space of q, from a configuration q and derivatives by its own numbers."""
     text = CompiledFunction("pulled", lambda q, w: w, [("q", (size,)), ("w", (size,))], charts={"q": chart})
     return CompiledFunction("pulled", lambda q, w: _pulled(text, "q", [q], w), text.inputs)
 
@@ -303,7 +303,7 @@ def _result(f: CompiledFunction, arrays: Sequence[Any]) -> Any:
 
 
 def _shaped(values: Sequence[Any], shape: tuple[int, ...]) -> Any:
-    from linkwise.functions.arrays import results_like
+    from linkwise.functions.call_arrays import results_like
 
     return results_like(shape, values)
 

@@ -76,7 +76,7 @@ class FrozenFunction:
         return f"<the formulas of {self.__name__}>"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what follows from it; a hash is another in another process."""
+        """State without what follows from it; a hash is another in another process."""
         return {name: value for name, value in vars(self).items() if name not in ("_hash", "_needed")}
 
     @property

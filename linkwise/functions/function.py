@@ -1,4 +1,4 @@
-"""From a Python function of the model to compiled code: here the mechanism meets the tracer."""
+"""Compiled functions, from a Python function of the model to machine code: here the mechanism meets the tracer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from linkwise import targets
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError
-from linkwise.functions.arrays import Batch, is_one_state, is_plain_batch, results_like
+from linkwise.functions.call_arrays import CallBatch, is_one_state, is_plain_batch, results_like
 from linkwise.functions.frozen import run_again
 from linkwise.functions.purity import checked_once
 from linkwise.functions.scalar_arrays import scalar_array
@@ -72,7 +72,7 @@ class CompiledFunction:
         self.inputs = tuple(inputs)
         self.__doc__ = doc or None
         self._kernels: dict[np.dtype[Any], Any] = {}
-        self._quick: Callable[..., Any] | None = None
+        self._fast_call: Callable[..., Any] | None = None
 
     @cached_property
     def _traced(self) -> tuple[Block | Program, type[Any] | None]:
@@ -84,7 +84,7 @@ class CompiledFunction:
 
     @property
     def program(self) -> Block | Program:
-        """What this function computes: a straight-line block, or a program with the loops of its text."""
+        """Program of this function: a straight-line block, or a program with the loops of its text."""
         return self._traced[0]
 
     @property
@@ -113,7 +113,7 @@ class CompiledFunction:
         return chosen.emit(self.program_for(chosen), home, kind)
 
     def program_for(self, target: targets.Target) -> Block | Program:
-        """What a target writes."""
+        """Program that a target writes."""
         return self.program
 
     def kernel(self, dtype: np.dtype[Any]) -> Any:
@@ -134,7 +134,7 @@ class CompiledFunction:
 
     @cached_property
     def _slot(self) -> Any:
-        """Where builtin functions find the batch kernel."""
+        """Slot in which builtin functions find the batch kernel."""
         from linkwise.targets.llvm.fastcall import BatchSlot
 
         return BatchSlot()
@@ -167,8 +167,8 @@ class CompiledFunction:
         """
         if named:
             arrays = self.in_order(arrays, named)
-        if self._quick is not None and out is None and threads is None:
-            return self._quick(*arrays)
+        if self._fast_call is not None and out is None and threads is None:
+            return self._fast_call(*arrays)
         return self._ordinary(*arrays, out=out, threads=threads)
 
     def in_order(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -191,10 +191,10 @@ class CompiledFunction:
         """
         if out is None and threads is None:
             if "single" not in vars(self) and is_one_state(arrays, self.inputs) and self.single is not None:
-                self._quick = self.single
+                self._fast_call = self.single
                 return self.single(*arrays)
-            if self._quick is None and is_plain_batch(arrays, self.inputs) and arrays[0].dtype in self._kernels:
-                self._quick = self.builtin(self._ordinary, self.name, one_state=False)
+            if self._fast_call is None and is_plain_batch(arrays, self.inputs) and arrays[0].dtype in self._kernels:
+                self._fast_call = self.builtin(self._ordinary, self.name, one_state=False)
         return self.general(*arrays, out=out, threads=threads)
 
     def general(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
@@ -203,7 +203,7 @@ class CompiledFunction:
         if place is not None:
             values = place.call(self.program, self.device_programs, self.name, arrays, out)
             return values[0] if self.result_type is None else self.result_type._make(values)
-        batch = Batch(self.name, self.inputs, arrays)
+        batch = CallBatch(self.name, self.inputs, arrays)
         split = checked_threads(threads)
         if batch.is_symbolic:
             if out is not None:
@@ -224,7 +224,7 @@ class CompiledFunction:
 
     @cached_property
     def device_programs(self) -> dict[Any, Any]:
-        """What has been compiled for GPUs, under keys of the target that did it."""
+        """Programs compiled for GPUs, under keys of the target that did it."""
         return {}
 
     @cached_property

@@ -15,7 +15,7 @@ import numpy as np
 
 from linkwise import targets
 from linkwise.errors import InputError, UnknownNameError
-from linkwise.functions.arrays import Batch
+from linkwise.functions.call_arrays import CallBatch
 from linkwise.functions.function import CompiledFunction, checked_threads
 from linkwise.memoized import once
 from linkwise.targets import recycled
@@ -133,7 +133,7 @@ class RolloutFunction:
 
         return StepsGradient(self, names, of)
 
-    def prepared(self, arrays: Sequence[Any]) -> tuple[Batch, list[Any], dict[int, Any]]:
+    def prepared(self, arrays: Sequence[Any]) -> tuple[CallBatch, list[Any], dict[int, Any]]:
         """The checked arguments: their batch, rows (count, size) of each, and those of sequences, step by step."""
         program, steps = self.step.program, self.steps
         given = [np.asarray(a) for a in arrays]
@@ -146,7 +146,7 @@ class RolloutFunction:
                     allowed=f"({steps}, ..., {', '.join(map(str, spec.shape))}): the steps first, then the batch",
                 )
         # One step's row stands for a sequence while shapes and precision are found.
-        batch = Batch(
+        batch = CallBatch(
             self.step.name, self.step.inputs, [a[0] if k in self.sequences else a for k, a in enumerate(given)]
         )
         rows = [
@@ -157,11 +157,11 @@ class RolloutFunction:
     def _on_host(self, arrays: Sequence[Any], out: Any, threads: int) -> list[Any]:
         program, steps, routine = self.step.program, self.steps, self.routine
         batch, rows, series = self.prepared(arrays)
-        few = batch.size < 3
+        single_states = batch.size < 3
         runner = once(
             self.step.routines,
-            (routine.rollout, batch.dtype, few),
-            lambda: PROCESSOR.runner(routine, batch.dtype, few),
+            (routine.rollout, batch.dtype, single_states),
+            lambda: PROCESSOR.runner(routine, batch.dtype, single_states),
         )
         kept = (steps,) if self.record else ()
         shapes = [(*kept, *batch.shape, *spec.shape) for spec in program.outputs]
@@ -190,7 +190,7 @@ class RolloutFunction:
                 target[...] = value
         return [value if target is None else target for target, value in zip(filled, shaped, strict=True)]
 
-    def _series(self, batch: Batch, k: int, array: Any) -> Any:
+    def _series(self, batch: CallBatch, k: int, array: Any) -> Any:
         core, size = self.step.program.inputs[k].shape, self.step.program.inputs[k].size
         if np.prod(array.shape[1 : array.ndim - len(core)], dtype=int) == 1:  # the same for all states
             return np.ascontiguousarray(array, batch.dtype).reshape(self.steps, 1, size)
@@ -210,7 +210,7 @@ def one_step_of(values: Any, step: int, part: slice) -> Any:
 
 
 def _feedback(step: CompiledFunction) -> tuple[tuple[int, int], ...]:
-    """Which outputs become which inputs."""
+    """Pairs of an output and the input that it becomes."""
     inputs, outputs = step.program.inputs, step.program.outputs
     names = {array.name: k for k, array in enumerate(inputs)}
     pairs = [(k, names[array.name]) for k, array in enumerate(outputs) if array.name in names]

@@ -93,7 +93,7 @@ def _trace(function: Callable[..., Any], sizes: Mapping[str, int | None]) -> tup
 
 
 def _remembered(function: Any) -> dict[str, Hashable]:
-    """What a function refers to, by name, in a form that shows changes."""
+    """Objects that a function refers to, by name, in a form that shows changes."""
     found: dict[str, Hashable] = {
         "the state of random": hash(random.getstate()),
         "the state of numpy.random": _state_of_numpy(),
@@ -133,7 +133,7 @@ def _state_of_numpy() -> Hashable:
 
 
 def _shown(value: Any, depth: int) -> Hashable:
-    """Something that differs when a value has been changed; of what is not known to be data, only which it is."""
+    """Value that differs when another has been changed; of what is not known to be data, only which it is."""
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
         return (type(value).__name__, repr(value))
     if isinstance(value, Traced):

@@ -129,7 +129,7 @@ def _refused(name: str, reason: object) -> TypeError:
 
 
 def _elementwise(function: Callable[..., Any], inputs: Sequence[Any]) -> Any:
-    """Of each element, broadcast like NumPy's; constants are plain floats on the way."""
+    """Values of each element, broadcast like NumPy's; constants are plain floats on the way."""
     arrays = [_base(each) for each in inputs]
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
     columns = [np.broadcast_to(array, shape).reshape(-1).tolist() for array in arrays]
@@ -146,7 +146,7 @@ def _base(value: Any) -> Any:
 
 
 def _bases(value: Any) -> Any:
-    """The same inside lists, tuples and dicts."""
+    """Plain arrays in place of ours, inside lists, tuples and dicts too."""
     if isinstance(value, (NumPyScalar, ScalarArray)):
         return _base(value)
     if type(value) in (list, tuple):
@@ -161,7 +161,7 @@ def _back(value: Any) -> Any:
 
 
 def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], keywords: dict[str, Any]) -> Any:
-    """What NumPy's elementwise functions and operators do."""
+    """Result of one of NumPy's elementwise functions or operators."""
     name = ufunc.__name__
     out = keywords.get("out")
     if method == "__call__" and name in _UFUNCS and not {key for key in keywords if key != "out"}:
@@ -259,7 +259,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
 
 
 def call_function(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """What NumPy's other functions do."""
+    """Result of any other function of NumPy."""
     name = getattr(function, "__name__", str(function))
     try:
         if function in _FUNCTIONS:

@@ -33,7 +33,7 @@ _KEPT_NUMBERS = 1 << 22  # of states between steps, for the states that go back 
 
 
 class _StepsDerivative:
-    """What both modes need: which inputs, and their tangent spaces."""
+    """Base of both modes: the inputs, and their tangent spaces."""
 
     def __init__(self, steps: RolloutFunction, names: Sequence[str]) -> None:
         self.steps, self.step = steps, steps.step
@@ -112,7 +112,7 @@ class StepsBackward(_StepsDerivative):
 
     @cached_property
     def _back(self) -> CompiledFunction:
-        """Of the inputs of a step and weights of its outputs: the weights of what is asked for or comes back."""
+        """Weights of what is asked for or comes back, from the inputs of a step and the weights of its outputs."""
         return self.plain.vjp(*(self.step.inputs[k][0] for k in self.carried))
 
     def __call__(self, *arrays: Any, threads: int | None = None) -> Any:

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar, is_zero, sqrt, where
+from linkwise.spatial.scalar import Scalar, Value, is_zero, sqrt, where
 from linkwise.spatial.transforms import Transform
-from linkwise.spatial.value import Value
 from linkwise.spatial.vectors import Vec, coordinate_axis
 
 if TYPE_CHECKING:

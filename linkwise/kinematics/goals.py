@@ -1,4 +1,4 @@
-"""What inverse kinematics is asked for: frames to be at places, axes to point somewhere, the mass centre to be above.
+"""Goals of inverse kinematics: frames to be at places, axes to point somewhere, the mass centre to be above.
 
 A goal is one text over any scalar. Its errors come in blocks, each a length (m) or an angle (rad), with Jacobians by
 the velocities of the mechanism. The error of a rotation is its rotation vector θu, whose derivative by an angular
@@ -32,7 +32,7 @@ Kind = Literal["length", "angle"]
 
 
 @dataclass(frozen=True)
-class Block:
+class GoalRows:
     """Some equations of one goal: their errors and the rows of their Jacobian (nv columns)."""
 
     kind: Kind
@@ -48,7 +48,7 @@ class Goal(ABC):
     @property
     @abstractmethod
     def key(self) -> Hashable:
-        """All that decides the text; what is aimed at is not part of it."""
+        """Key of the text: all that decides it; what is aimed at is not part of it."""
 
     @abstractmethod
     def check(self, mechanism: Mechanism) -> None:
@@ -56,10 +56,10 @@ class Goal(ABC):
 
     @abstractmethod
     def aims(self) -> Array:
-        """What is aimed at, as numbers (..., k)."""
+        """Aims, as numbers (..., k)."""
 
     @abstractmethod
-    def blocks(self, trees: Trees, q: Flat, x: Flat) -> list[Block]:
+    def blocks(self, trees: Trees, q: Flat, x: Flat) -> list[GoalRows]:
         """The errors at q, where x (k) is aimed at."""
 
 
@@ -133,7 +133,7 @@ class Reach(Goal):
             parts.append(R.reshape(*R.shape[:-2], 9))
         return side_by_side(parts)
 
-    def blocks(self, trees: Trees, q: Flat, x: Flat) -> list[Block]:
+    def blocks(self, trees: Trees, q: Flat, x: Flat) -> list[GoalRows]:
         """Position first."""
         tree = trees.fast
         place = trees.place(tree, **_at(self.body, self.node))
@@ -144,14 +144,14 @@ class Reach(Goal):
         with_position, with_rotation = self._has
         if with_position:
             p = at.p if point is None else at.p + at.R @ point
-            found.append(Block("length", list(p - Vec.of(x[:3])), J[3:]))
+            found.append(GoalRows("length", list(p - Vec.of(x[:3])), J[3:]))
         if with_rotation:
             R = x[-9:]
             wanted = Mat3([R[0:3], R[3:6], R[6:9]])
             # R R*ᵀ, world axes: what leads from the wanted rotation to this one.
             turn = Mat3([list(wanted @ Vec.of(row)) for row in at.R.m])
             e = quaternions.logarithm(quaternions.normalized(quaternions.from_matrix(turn)))
-            found.append(Block("angle", list(e), J[:3]))
+            found.append(GoalRows("angle", list(e), J[:3]))
         return found
 
 
@@ -207,7 +207,7 @@ class Aim(Goal):
         """The point or the direction (3)."""
         return np.asarray(self.along if self.at is None else self.at)
 
-    def blocks(self, trees: Trees, q: Flat, x: Flat) -> list[Block]:
+    def blocks(self, trees: Trees, q: Flat, x: Flat) -> list[GoalRows]:
         """The turn about a × d that is left between the axis a and the direction d."""
         tree = trees.fast
         place = trees.place(tree, **_at(self.body, self.node))
@@ -236,7 +236,7 @@ class Aim(Goal):
                 rate = rate + d.cross(move) * inverse
             for row, value in zip(rows, rate, strict=True):
                 row.append(value)
-        return [Block("angle", e, rows)]
+        return [GoalRows("angle", e, rows)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,7 +263,7 @@ class Balance(Goal):
 
     @property
     def key(self) -> Hashable:
-        """How many coordinates are asked for."""
+        """Number of coordinates that are asked for."""
         return "balance", self.aims().shape[-1], self.weight
 
     def check(self, mechanism: Mechanism) -> None:
@@ -275,14 +275,14 @@ class Balance(Goal):
         """The place."""
         return np.asarray(self.at)
 
-    def blocks(self, trees: Trees, q: Flat, x: Flat) -> list[Block]:
+    def blocks(self, trees: Trees, q: Flat, x: Flat) -> list[GoalRows]:
         """J from the linear rows of the centroidal momentum matrix."""
         com = energy.center_of_mass(trees.fast, q)
         A = energy.centroidal_momentum_matrix(trees.aligned, q)
         mass = energy.centroidal_inertia(trees.fast, q)[5][5]
         share = quotient(1.0, mass)
         rows = [[a * share for a in row] for row in A[3:]]
-        return [Block("length", [c - w for c, w in zip(com, x, strict=False)], rows[: len(x)])]
+        return [GoalRows("length", [c - w for c, w in zip(com, x, strict=False)], rows[: len(x)])]
 
 
 def numbers(name: str, value: Any, shape: tuple[int, ...]) -> Array:

@@ -15,7 +15,7 @@ from typing import Any
 from linkwise.algorithms.freedoms import Matrix
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.kinematics.goals import Flat
-from linkwise.kinematics.problem import Problem
+from linkwise.kinematics.problem import KinematicsProblem
 from linkwise.spatial.scalar import Scalar, is_zero, sqrt, where
 from linkwise.trace.block import Block
 from linkwise.trace.program import Buffer, Call, Copy, Program, Statement, WhileAny
@@ -42,8 +42,8 @@ def traced(name: str, function: Callable[..., dict[str, Any]], inputs: dict[str,
     return tracer.finish(name, [(key, (len(values),), values) for key, values in outputs])
 
 
-def reaching(problem: Problem) -> Program:
-    """From a guess to a solution, or to where it gets stuck.
+def reaching(problem: KinematicsProblem) -> Program:
+    """Program from a guess to a solution, or to where it gets stuck.
 
     Rows: q, x (what is aimed at), tolerance (of lengths, angles, closures), control; ``errors`` (a length, an angle,
     that of the closures) is stored.
@@ -124,7 +124,9 @@ def loop(name: str, kept: Sequence[Buffer], first: Block, again: Block, last: Bl
     return Program(name, tuple(known.values()), statements)
 
 
-def step(problem: Problem, q: Flat, e: Flat, J: Matrix, damping: Scalar, wish: Flat | None = None) -> list[Scalar]:
+def step(
+    problem: KinematicsProblem, q: Flat, e: Flat, J: Matrix, damping: Scalar, wish: Flat | None = None
+) -> list[Scalar]:
     """A step of the active freedoms that lowers the error; along the null space of J it follows the wish."""
     n = len(problem.active)
     D: list[Scalar] = list(problem.metric)
@@ -161,7 +163,7 @@ def step(problem: Problem, q: Flat, e: Flat, J: Matrix, damping: Scalar, wish: F
     return [value * shrink for value in found]
 
 
-def meets(problem: Problem, e: Flat, tolerance: Flat) -> Any:
+def meets(problem: KinematicsProblem, e: Flat, tolerance: Flat) -> Any:
     """Whether all errors are within their tolerances."""
     found: Any = True
     for kind, size in enumerate(worst(problem, e)):
@@ -171,7 +173,7 @@ def meets(problem: Problem, e: Flat, tolerance: Flat) -> Any:
     return found
 
 
-def worst(problem: Problem, e: Flat) -> list[Scalar]:
+def worst(problem: KinematicsProblem, e: Flat) -> list[Scalar]:
     """The largest square of an error of each kind, in m, rad and as the closures say."""
     found: list[Scalar] = [0.0, 0.0, 0.0]
     for group in problem.groups:

@@ -1,4 +1,4 @@
-"""Along the null space: among the configurations that reach the goals, one nearest to a preferred one.
+"""Motion along the null space: among the configurations that reach the goals, to one nearest to a preferred one.
 
 A pass moves towards the preferred configuration as far as the equations allow, δ = z - D J*(J D J* + μ)⁻¹(e + J z) with
 z a share of the way there, and corrects what that left of the error. It counts if the configuration is nearer and the
@@ -12,7 +12,7 @@ from typing import Any
 
 from linkwise.kinematics.goals import Flat
 from linkwise.kinematics.levenberg import chosen, flat, is_running, loop, rows, square, step, traced
-from linkwise.kinematics.problem import Problem
+from linkwise.kinematics.problem import KinematicsProblem
 from linkwise.spatial.scalar import Scalar, where
 from linkwise.trace.program import Buffer, Program
 
@@ -25,8 +25,8 @@ _ASTRAY = 1e-5  # of |e|²
 _GAIN = 1e-13  # of the square of the distance: less is not worth a pass
 
 
-def settling(problem: Problem) -> Program:
-    """From a solution to the nearest one. Rows: q, x, rest (nq), control."""
+def settling(problem: KinematicsProblem) -> Program:
+    """Program from a solution to the nearest one. Rows: q, x, rest (nq), control."""
     m, n = problem.rows, len(problem.active)
     sizes = {"q": problem.nq, "x": problem.aims, "rest": problem.nq, "e": m, "J": m * n, "control": len(CONTROL)}
 
@@ -41,22 +41,22 @@ def settling(problem: Problem) -> Program:
         return {"e": e, "J": flat(J), "control_next": state, "running": is_running(status, left)}
 
     def again(q: Flat, x: Flat, rest: Flat, e: Flat, J: Flat, control: Flat) -> dict[str, Any]:
-        status, share, far, left = control
+        status, share, before, left = control
         wish = [share * z for z in problem.posture_step(q, rest)]
-        near = problem.moved(q, step(problem, q, e, rows(J, n), _DAMPING, wish))
-        e_near, J_near = problem.equations(near, x)
-        there = problem.moved(near, step(problem, near, e_near, J_near, _DAMPING))
+        stepped = problem.moved(q, step(problem, q, e, rows(J, n), _DAMPING, wish))
+        e_stepped, J_stepped = problem.equations(stepped, x)
+        there = problem.moved(stepped, step(problem, stepped, e_stepped, J_stepped, _DAMPING))
         e_there, J_there = problem.equations(there, x)
-        far_there = distance(there, rest)
+        after_step = distance(there, rest)
         goes_on = (status <= RUNNING) & (left > 0.0)
-        gain = far - far_there
+        gain = before - after_step
         better = goes_on & (gain > 0.0) & (square(e_there) < _ASTRAY)
-        ends = (better & (gain <= _GAIN * far)) | (~better & (share * 0.5 < _LEAST_SHARE))
+        ends = (better & (gain <= _GAIN * before)) | (~better & (share * 0.5 < _LEAST_SHARE))
         after = where(better, where(share < 0.7, share * 1.3, 1.0), share * 0.5)
         state = [
             where(goes_on & ends, SETTLED, status),
             where(goes_on, after, share),
-            where(better, far_there, far),
+            where(better, after_step, before),
             where(goes_on, left - 1.0, left),
         ]
         return {

@@ -12,7 +12,7 @@ from linkwise.algorithms.catalogue import Trees
 from linkwise.algorithms.closed_system import closure_error, constraint_jacobian, places_only
 from linkwise.algorithms.freedoms import Matrix
 from linkwise.array_types import Array
-from linkwise.kinematics.goals import Block, Flat, Goal
+from linkwise.kinematics.goals import Flat, Goal, GoalRows
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.memoized import cached_property
 from linkwise.spatial.scalar import Scalar, is_zero, within
@@ -24,16 +24,16 @@ _KINDS = {"length": LENGTH, "angle": ANGLE}
 
 
 @dataclass(frozen=True)
-class Group:
+class RowGroup:
     """Rows of the equations whose size together is one error."""
 
     kind: int
     rows: range
     scale: float
-    """What the rows were multiplied by."""
+    """Factor of the rows."""
 
 
-class Problem:
+class KinematicsProblem:
     """Goals of a mechanism, with the freedoms that may move and their limits.
 
     Args:
@@ -68,7 +68,7 @@ class Problem:
         """Numbers that say what is aimed at."""
         return sum(self.sizes)
 
-    def _blocks(self, q: Flat, x: Flat) -> list[tuple[Block, float, int]]:
+    def _blocks(self, q: Flat, x: Flat) -> list[tuple[GoalRows, float, int]]:
         """The errors of all goals and closures, each with its weight and kind."""
         found = []
         start = 0
@@ -79,10 +79,10 @@ class Problem:
         tree = self.trees.fast
         closures = [places_only(constraint) for constraint in self.trees.constraints(tree)]
         if closures:
-            still = [0.0] * self.nv
+            unmoved = [0.0] * self.nv
             e = closure_error(tree, q, closures, 0.0)
-            J = constraint_jacobian(tree, q, still, closures, 0.0)
-            found.append((Block("length", e, J), 1.0, CLOSURE))
+            J = constraint_jacobian(tree, q, unmoved, closures, 0.0)
+            found.append((GoalRows("length", e, J), 1.0, CLOSURE))
         return found
 
     @cached_property
@@ -111,7 +111,7 @@ class Problem:
 
     @cached_property
     def sliding(self) -> Array:
-        """Which freedoms move without turning (nv)."""
+        """Mask (nv) of freedoms that move without turning."""
         found = np.zeros(self.nv, bool)
         for joint in self.mechanism.independent:
             axes = joint.type.subspace(joint.type.neutral())
@@ -134,14 +134,14 @@ class Problem:
         return found
 
     @cached_property
-    def still(self) -> Array:
+    def unmoved(self) -> Array:
         """Coordinates (nq) that do not change on the way, since they may not or do not matter."""
         return ~self._coordinates(np.isin(np.arange(self.nv), self.active))
 
     @cached_property
     def idle(self) -> Array:
         """Coordinates (nq) that may change and do not matter."""
-        return self.still & self._coordinates(self.movable)
+        return self.unmoved & self._coordinates(self.movable)
 
     def inside(self, q: Array) -> Array:
         """Configurations (..., nq) with all that moves within its limits."""
@@ -151,16 +151,16 @@ class Problem:
     @cached_property
     def _ends(self) -> tuple[Array, Array]:
         """The limits of what moves."""
-        return np.where(self.still, -np.inf, self.lower), np.where(self.still, np.inf, self.upper)
+        return np.where(self.unmoved, -np.inf, self.lower), np.where(self.unmoved, np.inf, self.upper)
 
     @cached_property
     def metric(self) -> list[float]:
-        """How readily each active freedom moves: squares of what is a unit of it."""
+        """Ease of motion of each active freedom: squares of what is a unit of it."""
         return [self.length**2 if self.sliding[j] else 1.0 for j in self.active]
 
     @cached_property
-    def groups(self) -> tuple[Group, ...]:
-        """How the rows of :meth:`equations` are made up."""
+    def groups(self) -> tuple[RowGroup, ...]:
+        """Groups of the rows of :meth:`equations`."""
         tracer = Tracer()
         q, x = tracer.input("q", (self.nq,)), tracer.input("x", (self.aims,))
         found, start = [], 0
@@ -168,7 +168,7 @@ class Problem:
             rows = range(start, start + len(block.e))
             start = rows.stop
             # Closures mix lengths and angles and are none of the goals; they count at least as much.
-            found.append(Group(kind, rows, weight / self.length if kind == LENGTH else weight))
+            found.append(RowGroup(kind, rows, weight / self.length if kind == LENGTH else weight))
         return tuple(found)
 
     @property
@@ -194,12 +194,12 @@ class Problem:
         return [within(a, float(lo), float(hi)) for a, lo, hi in zip(new, self.lower, self.upper, strict=True)]
 
     def posture_step(self, q: Flat, rest: Flat) -> list[Scalar]:
-        """What leads from q to the preferred configuration, for the active freedoms."""
+        """Step from q to the preferred configuration, for the active freedoms."""
         whole = configuration.difference(self.trees.fast, q, rest)
         return [whole[j] for j in self.active]
 
     def bounds(self, q: Flat) -> list[tuple[Scalar, float, float] | None]:
-        """For each active freedom its coordinate and its limits, where it has both."""
+        """Coordinate and limits of each active freedom, where it has both."""
         places: dict[int, int] = {}
         for joint in self.mechanism.independent:
             if not joint.type.quasi_velocities:

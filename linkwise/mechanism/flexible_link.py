@@ -13,12 +13,12 @@ from linkwise.mechanism.bodies_and_joints import Body, Frame
 from linkwise.mechanism.deformation import Deformation, Seat
 from linkwise.mechanism.tree import Link, rigid_only
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.flexible import FlexibleForce, FlexibleInertia, FlexibleMotion, FlexibleMoving, Held
+from linkwise.spatial.flattening import flatten
+from linkwise.spatial.flexible import FlexibleForce, FlexibleInertia, FlexibleMotion, FlexibleMoving, RootFactor
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Scalar, is_zero
-from linkwise.spatial.structure import flatten
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Force, Motion, Vec
 
@@ -88,7 +88,7 @@ class FlexibleLink(Link):
 
     def phi(self, q: Flat) -> Transform:
         """φ(parent, link), from the parent's frame or node to the root, and from six numbers to m + 6."""
-        return super().phi(q).then(Transform(Held(self.modes)))
+        return super().phi(q).then(Transform(RootFactor(self.modes)))
 
     def S(self, q: Flat) -> tuple[Motion, ...]:
         """The modal axes, then those of the joint."""

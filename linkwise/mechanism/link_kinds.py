@@ -16,8 +16,8 @@ from linkwise.array_types import Array
 from linkwise.joints import Joint
 from linkwise.mechanism.many_links import ManyLinks
 from linkwise.mechanism.tree import Link
+from linkwise.spatial.flattening import flatten, taken_apart
 from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.structure import flatten, taken_apart
 from linkwise.spatial.transforms import Factor, Rotation, Shift, Transform, Turn
 from linkwise.spatial.vectors import Vec
 

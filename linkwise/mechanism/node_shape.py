@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from linkwise.flexible.body import FlexibleNode
 from linkwise.mechanism.sparse import QuadraticForm, sum_of_vectors
-from linkwise.spatial.flexible import Node
+from linkwise.spatial.flexible import NodeFactor
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.transforms import Factor, Rotation, Turn
@@ -51,7 +51,7 @@ class NodeShape:
         return Deflected(place, Pi, self, lin, c, s, sc)
 
 
-class Deflected(Node):
+class Deflected(NodeFactor):
     """A node where it is at η; c, s and sc as :class:`NodeShape` has them, None where it does not turn."""
 
     __slots__ = ("_lin", "_shape", "c", "s", "sc")

@@ -11,7 +11,7 @@ from linkwise.model.base import Methods
 
 if TYPE_CHECKING:
     from linkwise.kinematics.goals import Goal
-    from linkwise.kinematics.solver import Reached
+    from linkwise.kinematics.problem_solver import Reached
     from linkwise.model.model import Model
 
 

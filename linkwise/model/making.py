@@ -12,7 +12,7 @@ from linkwise.algorithms.catalogue import INPUTS, Trees
 from linkwise.algorithms.closed_catalogue import EVERY
 from linkwise.algorithms.closure_solvers import BY_NUMBERS
 from linkwise.errors import UnknownNameError
-from linkwise.functions.arrays import is_one_state, is_plain_batch
+from linkwise.functions.call_arrays import is_one_state, is_plain_batch
 from linkwise.functions.function import CompiledFunction
 from linkwise.model.formulas import check_classes
 from linkwise.model.memory import Memory, shadow

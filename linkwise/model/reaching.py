@@ -13,8 +13,8 @@ from linkwise.array_types import Array
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.functions.function import checked_threads
 from linkwise.kinematics.goals import Goal, Reach, side_by_side
-from linkwise.kinematics.problem import Problem
-from linkwise.kinematics.solver import Reached, Solver
+from linkwise.kinematics.problem import KinematicsProblem
+from linkwise.kinematics.problem_solver import KinematicsSolver, Reached
 from linkwise.model.memory import Memory
 from linkwise.targets import check_on_host
 
@@ -100,11 +100,11 @@ def _movable(model: Model, joints: Sequence[str] | None, locked: Sequence[str]) 
 
 def _solver(
     model: Model, goals: tuple[Goal, ...], joints: Sequence[str] | None, locked: Sequence[str], limits: str
-) -> Solver:
+) -> KinematicsSolver:
     if limits not in ("respect", "ignore"):
         raise InputError("limits cannot be treated so", got=repr(limits), allowed='"respect" or "ignore"')
 
-    def make() -> Solver:
+    def make() -> KinematicsSolver:
         for goal in goals:
             goal.check(model)
         rng = np.random.default_rng(1)
@@ -112,14 +112,14 @@ def _solver(
         lower, upper = model.lower, model.upper
         if limits == "ignore":
             lower, upper = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
-        problem = Problem(model, goals, _movable(model, joints, locked), lower, upper, samples)
+        problem = KinematicsProblem(model, goals, _movable(model, joints, locked), lower, upper, samples)
         if not problem.active:
             raise InputError(
                 "no joint that may move matters to the goals",
                 got=f"joints={joints}, locked={list(locked)}",
                 do="choose other joints, or another body",
             )
-        return Solver(problem)
+        return KinematicsSolver(problem)
 
     names = None if joints is None else tuple(joints)
     key = (tuple(goal.key for goal in goals), names, tuple(locked), limits)

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.model.null_space import in_double
 from linkwise.targets import check_on_host
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from linkwise.functions.function import CompiledFunction
     from linkwise.model.linearization import Linearization
 
-Array = NDArray[Any]
 State = tuple[Any, Any, Any]
 
 _HELD = ("q", "v", "vdot", "multipliers")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwise.algorithms.closed_system import ConstraintForces, Impulse
-from linkwise.functions.arrays import Batch
+from linkwise.functions.call_arrays import CallBatch
 from linkwise.functions.function import Chart, CompiledFunction
 from linkwise.model.null_space import NullSpace
 from linkwise.targets import check_on_host
@@ -43,7 +43,7 @@ class SolvedByNumbers(CompiledFunction):
     def general(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
         """A batch at a time."""
         check_on_host(f"{self.name} with a solver that tests ranks runs", *arrays)
-        batch = Batch(self.name, self.inputs, arrays)
+        batch = CallBatch(self.name, self.inputs, arrays)
         if batch.is_symbolic:
             return super().general(*arrays, out=out, threads=threads)
         given = {

@@ -25,7 +25,7 @@ from linkwise.operators.blocks import Block, Blocks, Space
 from linkwise.operators.lanes import Lanes, numbers
 from linkwise.operators.levels import Level, Plan
 from linkwise.operators.links import AlikeLinks, RigidLinks, alike_links, blocks_of, width
-from linkwise.spatial.flexible import FlexibleForce, Held, Node
+from linkwise.spatial.flexible import FlexibleForce, NodeFactor, RootFactor
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar
@@ -298,8 +298,8 @@ def rows_of(block: Any) -> Rows:
 @rows_of.register
 def _(phi: Transform) -> Rows:
     """[[R, l~R], [0, R]]; with rows for the modes of the parent and columns for those of the link."""
-    if any(isinstance(factor, (Node, Held)) for factor in phi.factors):
-        modes = sum(factor.modes for factor in phi.factors if isinstance(factor, Held))
+    if any(isinstance(factor, (NodeFactor, RootFactor)) for factor in phi.factors):
+        modes = sum(factor.modes for factor in phi.factors if isinstance(factor, RootFactor))
         units = [FlexibleForce.of([1.0 if i == j else 0.0 for j in range(modes + 6)]) for i in range(modes + 6)]
         return [list(row) for row in zip(*(list(phi @ unit) for unit in units), strict=True)]
     R, l = phi.matrix()

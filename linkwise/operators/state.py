@@ -33,7 +33,7 @@ from linkwise.operators.lanes import Lanes
 from linkwise.operators.points import Closing, Point, closing, places
 from linkwise.operators.scalar_blocks import ScalarBlocks
 from linkwise.operators.vectors import Given, Moving, Vector
-from linkwise.spatial.structure import flatten
+from linkwise.spatial.flattening import flatten
 
 Frames = Literal["body", "link"]
 

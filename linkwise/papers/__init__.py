@@ -1,1 +1,1 @@
-"""Reports for the browser: motions, figures, and pages that hold them."""
+"""Reports on the papers, for the browser: their numbered figures, tables and claims, computed anew and checked."""

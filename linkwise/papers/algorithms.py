@@ -9,11 +9,11 @@ from functools import cache
 import numpy as np
 
 from linkwise.classics.registry import ALGORITHMS, Algorithm, run
-from linkwise.functions.counting.dynamics import chain, count
+from linkwise.functions.counting import chain, count
 from linkwise.joints import Joint, Revolute, Spherical
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.model.model import Model
-from linkwise.papers.page import Page, power
+from linkwise.papers.report_page import ReportPage, power
 
 NAMES = {"inverse": "inverse_dynamics", "forward": "forward_dynamics", "mass matrix": "mass_matrix"}
 HINGE = Revolute(axis=(0.0, 0.0, 1.0))
@@ -27,7 +27,7 @@ def chain_model(n: int, joint: Joint = HINGE) -> Model:
 
 
 def error_of(algorithm: Algorithm, n: int = 6, seed: int = 0) -> float:
-    """How far an algorithm is from the model's compiled function on a chain of n links, relative."""
+    """Relative error of an algorithm against the model's compiled function on a chain of n links."""
     model = chain_model(n, Spherical() if algorithm.name == "armstrong" else HINGE)
     rng = np.random.default_rng(seed)
     q, v, x = model.random_configuration(rng), rng.normal(size=model.nv), rng.normal(size=model.nv)
@@ -37,7 +37,7 @@ def error_of(algorithm: Algorithm, n: int = 6, seed: int = 0) -> float:
     return float(np.abs(found - expected).max() / np.abs(expected).max())
 
 
-def algorithm_table(page: Page, paper: str, others: Sequence[str] = ()) -> None:
+def algorithm_table(page: ReportPage, paper: str, others: Sequence[str] = ()) -> None:
     """All algorithms of a paper that the library has, each run and counted just now.
 
     Args:

@@ -65,7 +65,7 @@ def skeleton(model: Model, q: Array, color: int = 0, width: float = 4.0) -> list
 
 
 def _ends(model: Model, k: int) -> list[Array]:
-    """Where a body's lines lead, in its frame."""
+    """Ends of a body's lines, in its frame."""
     places = [body.placement for body in model.bodies if body.parent == k]
     places += [frame.placement for frame in model.frames if frame.body == k]
     for closure in model.closures:

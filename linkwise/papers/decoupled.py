@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from linkwise import samples
-from linkwise.functions.counting.dynamics import PUBLISHED, Frames, count
+from linkwise.functions.counting import PUBLISHED, Frames, count
 from linkwise.papers.algorithms import algorithm_table
 from linkwise.papers.animation import animation, path, skeleton
-from linkwise.papers.arms import (
+from linkwise.papers.arm_figures import (
     DURATION,
     FALL,
     STANFORD_END,
@@ -22,7 +22,7 @@ from linkwise.papers.arms import (
     stanford_force_checks,
 )
 from linkwise.papers.figures import line_figure
-from linkwise.papers.page import Page
+from linkwise.papers.report_page import ReportPage
 
 CITED = (
     "S. K. Saha, <i>Dynamics of serial multibody systems using the decoupled natural orthogonal complement "
@@ -54,8 +54,8 @@ _OWN_FORWARD: tuple[tuple[str, str, Frames], ...] = (
 _MISPRINT = " The paper prints 480 additions for Walker and Orin at n = 6 where their formula gives 475."
 
 
-def decoupled_section(page: Page) -> None:
-    """What 002 has that is numbered."""
+def decoupled_section(page: ReportPage) -> None:
+    """Write the section of 002, everything in it that is numbered."""
     page.section("002", "Two complements, two arms", CITED)
     page.text(
         "The paper splits the matrix that maps joint rates to body twists into two factors, one block triangular and "
@@ -70,7 +70,7 @@ def decoupled_section(page: Page) -> None:
 
 
 # Tables 1 and 2.
-def _cost_tables(page: Page) -> None:
+def _cost_tables(page: ReportPage) -> None:
     for number, kind, sizes, mine in (
         (1, "inverse", (6,), _OWN_INVERSE),
         (2, "forward", (6, 12), _OWN_FORWARD),
@@ -115,7 +115,7 @@ def _counted(name: str, n: int, frames: Frames) -> str:
 
 
 # Figures 4 to 6.
-def _planar(page: Page) -> None:
+def _planar(page: ReportPage) -> None:
     model = samples.planar_arm()
     start, end = np.zeros(3), np.full(3, np.pi)
     motion, fall = forces(model, start, end), free_fall(model, start)
@@ -165,7 +165,7 @@ def _planar(page: Page) -> None:
 
 
 # Table 3 and figures 7 to 9.
-def _stanford(page: Page) -> None:
+def _stanford(page: ReportPage) -> None:
     model = samples.stanford_arm()
     motion, fall = forces(model, STANFORD_START, STANFORD_END), free_fall(model, STANFORD_START)
     page.part("Section 6.2, figure 7 and table 3: the Stanford arm")

@@ -13,12 +13,12 @@ from time import perf_counter
 
 from linkwise import __version__
 from linkwise.errors import require_extra
-from linkwise.papers.arms import force_table
-from linkwise.papers.bending import bending_part
+from linkwise.papers.arm_figures import force_table
+from linkwise.papers.closed_loops import loops_part
 from linkwise.papers.decoupled import decoupled_section
-from linkwise.papers.linearization import linearization_section
-from linkwise.papers.loops import loops_part
-from linkwise.papers.page import Page
+from linkwise.papers.flexible_links import bending_part
+from linkwise.papers.linearized_models import linearization_section
+from linkwise.papers.report_page import ReportPage
 from linkwise.papers.review import review_section
 from linkwise.papers.robot import robot_section
 from linkwise.papers.unified import unified_section
@@ -27,8 +27,8 @@ from linkwise.sim.progress import Progress
 __all__ = ["force_table", "make_report"]
 
 
-def framework_section(page: Page) -> None:
-    """What 004 has that is numbered."""
+def framework_section(page: ReportPage) -> None:
+    """Write the section of 004, everything in it that is numbered."""
     page.section(
         "004", "Trees, loops and links that bend",
         "G. Rodriguez, A. Jain and K. Kreutz, <i>Spatial operator algebra framework for multibody system dynamics</i> "
@@ -42,7 +42,7 @@ def framework_section(page: Page) -> None:
     bending_part(page)
 
 
-Section = Callable[[Page], None]
+Section = Callable[[ReportPage], None]
 SECTIONS: tuple[Section, ...] = (
     robot_section,
     unified_section,
@@ -69,7 +69,7 @@ def make_report(
     for module in ("matplotlib", "viser", "trimesh"):
         require_extra(module, "viz")
     began, bar = perf_counter(), Progress(progress, "demo")
-    page = Page(
+    page = ReportPage(
         "linkwise: five papers, computed",
         "linkwise is a Python library for the dynamics of robots, spacecraft and mechanisms. This page shows a robot "
         "first, and then, paper by paper, the work that the library is built on: every algorithm, table and figure, "

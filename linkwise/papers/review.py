@@ -11,14 +11,14 @@ import numpy as np
 from linkwise import samples
 from linkwise.array_types import Array
 from linkwise.classics.registry import ALGORITHMS
-from linkwise.functions.counting.dynamics import count
+from linkwise.functions.counting import count
 from linkwise.functions.function import compile
 from linkwise.mechanism.layout import lay_out
 from linkwise.model.model import Model
 from linkwise.papers.algorithms import NAMES, algorithm_table, chain_model
 from linkwise.papers.animation import Line, animation, path, skeleton
 from linkwise.papers.figures import growth_figure
-from linkwise.papers.page import Checks, Page, power
+from linkwise.papers.report_page import Checks, ReportPage, power
 from linkwise.sim.simulate import simulate
 
 CITED = "R. Featherstone and D. Orin, <i>Robot dynamics: equations and algorithms</i> (2000)"
@@ -32,8 +32,8 @@ MEASURED = {
 _STATES = 512
 
 
-def review_section(page: Page) -> None:
-    """What 003 has that is numbered."""
+def review_section(page: ReportPage) -> None:
+    """Write the section of 003, everything in it that is numbered."""
     page.section("003", "Equations and algorithms, a review", CITED)
     page.text(
         "The recursive Newton–Euler, composite-rigid-body and articulated-body algorithms in one notation, three ways "
@@ -82,7 +82,7 @@ def exponent(n: tuple[int, ...], y: list[float]) -> float:
     return float(np.log(y[-1] / y[-2]) / np.log(n[-1] / n[-2]))
 
 
-def _complexity(page: Page) -> None:
+def _complexity(page: ReportPage) -> None:
     times = measured_times()
     counted = {name: [float(c.M + c.A) for c in (count(name, n) for n in SIZES)] for name in MEASURED}
     page.panels(
@@ -145,7 +145,7 @@ METHODS = {
 }
 
 
-def _loops(page: Page) -> None:
+def _loops(page: ReportPage) -> None:
     page.part("Section 3.4: three ways with closed loops")
     rows: list[list[str | bool]] = []
     rng = np.random.default_rng(2)
@@ -196,7 +196,7 @@ def _loops(page: Page) -> None:
 
 
 # A particular robot.
-def _particular(page: Page) -> None:
+def _particular(page: ReportPage) -> None:
     page.part("Section 4: equations for one particular robot")
     rows: list[list[str | bool]] = []
     fewer = True

@@ -13,7 +13,7 @@ from linkwise.mechanism.bodies_and_joints import rows
 from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.placement import transform
 from linkwise.model.model import Model
-from linkwise.papers.page import Page
+from linkwise.papers.report_page import ReportPage
 from linkwise.sim.actuators import ComputedTorque
 from linkwise.sim.simulate import simulate
 from linkwise.sim.trajectory import Trajectory
@@ -88,7 +88,7 @@ def controlled_motion(duration: float = SWING) -> Trajectory:
     return simulate(model, start, duration=duration, control=control, output_times=np.linspace(0, duration, 241))
 
 
-def robot_section(page: Page) -> None:
+def robot_section(page: ReportPage) -> None:
     """The player, and how it came about."""
     motion = controlled_motion()
     page.section("robot", "A robot that moves")

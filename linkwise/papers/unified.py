@@ -9,7 +9,7 @@ from linkwise.mechanism.placement import transform
 from linkwise.model.model import Model, ModelBuilder
 from linkwise.operators import RULES
 from linkwise.papers.algorithms import algorithm_table, chain_model
-from linkwise.papers.page import Page, power
+from linkwise.papers.report_page import ReportPage, power
 
 CITED = "A. Jain, <i>Unified formulation of dynamics for serial rigid multibody systems</i> (1991)"
 FINE = 1e-9
@@ -45,7 +45,7 @@ def rule_errors(models: list[Model]) -> dict[str, float]:
     return errors
 
 
-def identity_table(page: Page, paper: str, models: list[Model], caption: str) -> None:
+def identity_table(page: ReportPage, paper: str, models: list[Model], caption: str) -> None:
     """The identities of one paper, by equation, and how well they hold."""
     errors = rule_errors(models)
     grouped: dict[str, list[str]] = {}
@@ -66,8 +66,8 @@ def _order(source: str) -> tuple[int, float, str]:
     return (word != "eq.", float(digits) + 100.0 * number.startswith("A."), source)
 
 
-def unified_section(page: Page) -> None:
-    """What 000 has that is numbered."""
+def unified_section(page: ReportPage) -> None:
+    """Write the section of 000, everything in it that is numbered."""
     page.section("000", "One formulation for all algorithms", CITED)
     page.text(
         "The paper writes the dynamics of a chain with a few operators over all links (φ shifts and adds up forces "
@@ -90,7 +90,7 @@ def unified_section(page: Page) -> None:
     _derived(page)
 
 
-def _derived(page: Page) -> None:
+def _derived(page: ReportPage) -> None:
     """𝓜⁻¹ found by rule, and the forward dynamics of lemma 6.5."""
     model = branched_model()
     rng = np.random.default_rng(1)

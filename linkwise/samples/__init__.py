@@ -5,8 +5,7 @@
 6
 """
 
-from linkwise.samples.arms import planar_arm, stanford_arm
-from linkwise.samples.flexible import flexible_arm
+from linkwise.samples.arms import flexible_arm, planar_arm, stanford_arm
 from linkwise.samples.mechanisms import bricard, four_bar, slider_crank, stewart_platform
 from linkwise.samples.squeezer import andrews_squeezer, squeezer_forces
 

@@ -49,14 +49,14 @@ class AdaptiveRun(Run):
         self.max_steps = max_steps
         self.floor = min_step or _LEAST * min(1.0, duration)
         span = [self.end, rtol, max(atol, 1e-300), max_step, self.floor, self.slack]
-        self.rows["span"] = home.brought(np.tile(span, (count, 1)))
+        self.rows["span"] = home.to_device(np.tile(span, (count, 1)))
         first = 0.0 if dt is None else float(dt)
         self.rows["control"] = np.tile([self.t0, first, RUNNING, 0.0, 0.0, 0.0, 0.0, 0.0], (count, 1))
-        self.rows["k0"] = home.brought(np.zeros((count, plan.motion.nz)))
+        self.rows["k0"] = home.to_device(np.zeros((count, plan.motion.nz)))
         self.times = times
-        self.pieces: list[tuple[Array, Array]] = [(np.array([self.t0]), home.fetched(self.y[:1].copy()))]
+        self.pieces: list[tuple[Array, Array]] = [(np.array([self.t0]), home.to_host(self.y[:1].copy()))]
         if times is not None:
-            self.tables["times"] = home.brought(np.append(times, np.inf))
+            self.tables["times"] = home.to_device(np.append(times, np.inf))
             self.saved = storage(home, out, (count, len(times), ny), np.float64)
             self.saved[...] = np.nan
             if times[0] <= self.t0:
@@ -85,7 +85,7 @@ class AdaptiveRun(Run):
         self.control[:, 0], self.control[:, 3:] = t0, 0.0
         self.control[~over, 2] = RUNNING
         self.times = np.array([t0, self.end])
-        self.tables["times"] = self.home.brought(np.append(self.times, np.inf))
+        self.tables["times"] = self.home.to_device(np.append(self.times, np.inf))
         self.control[:, 3] = 1.0  # the first is the start
 
     def leave_out(self, ended: Array) -> None:
@@ -111,7 +111,7 @@ class AdaptiveRun(Run):
         kernel.run(self.rows, self.tables, self.records, self.states.count, threads)
         if self.times is None:
             made = int(self.control[0, 3])
-            t, y = (self.home.fetched(self.records[name][0, :made].copy()) for name in ("saved_t", "saved"))
+            t, y = (self.home.to_host(self.records[name][0, :made].copy()) for name in ("saved_t", "saved"))
             self.pieces.append((t[:, 0], y))
         spent = self.control[:, 4] + self.control[:, 5] >= self.max_steps
         self.control[spent & (self.control[:, 2] == RUNNING), 2] = EXHAUSTED
@@ -221,7 +221,7 @@ class AdaptiveRun(Run):
         t, y = self.times, self.saved
         most = int(self.control[:, 3].max(initial=0.0))
         if self.interrupted:  # what an unfinished chunk wrote is not there
-            y[self.home.brought(np.arange(len(t)) >= self.control[:, 3:4])] = np.nan
+            y[self.home.to_device(np.arange(len(t)) >= self.control[:, 3:4])] = np.nan
         if self.interrupted or not self.states.shape:
             t, y = t[:most], y[:, :most]
         return t, y

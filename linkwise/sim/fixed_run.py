@@ -54,11 +54,11 @@ class FixedRun(Run):
         dtype = states.dtype
         self.saved = storage(home, out, (count, saves + 1, plan.motion.ny), dtype)
         self.saved[:, 0] = self.y
-        self.rows["start"] = home.brought(self._start())
+        self.rows["start"] = home.to_device(self._start())
         self.rows["clock"] = np.empty((count, len(CLOCK)), dtype)
         self._rewind()
         if "memory" in plan.routine.sizes:
-            self.rows["memory"] = home.brought(np.zeros((count, plan.routine.sizes["memory"]), dtype))
+            self.rows["memory"] = home.to_device(np.zeros((count, plan.routine.sizes["memory"]), dtype))
         if dtype == np.float32 and self.steps > _SINGLE_STEPS:
             raise InputError(
                 "too many steps to be counted in float32",
@@ -80,7 +80,7 @@ class FixedRun(Run):
     def resume(self, t0: float, duration: float) -> None:
         """Make ready to go on from a time, by a duration, in steps of at most the dt that was asked for."""
         super().resume(t0, duration)
-        self.rows["start"] = self.home.brought(self._start())
+        self.rows["start"] = self.home.to_device(self._start())
         self._rewind()
 
     def _start(self) -> Array:
@@ -176,7 +176,7 @@ class FixedRun(Run):
 
     def _statuses(self) -> Array:
         """How each state ended (count)."""
-        finite = self.home.fetched(self.home.xp.isfinite(self.y).all(axis=1))
+        finite = self.home.to_host(self.home.xp.isfinite(self.y).all(axis=1))
         done = self.clock[:, 0] >= self.steps
         code = np.where(done, np.where(finite, 1, 3), 0)
         code[self.ended] = 2
@@ -215,18 +215,18 @@ class FixedRun(Run):
         interval = max(1, min(_INTERVAL, samples // 8))
         every = -(-count * samples * m.nv // (interval * _LOOKED_THROUGH))  # states
         speeds = slice(m.nq, m.nq + m.nv)
-        coarse = np.asarray(self.home.fetched(self.saved[:count:every, :-1:interval, speeds]), float)
+        coarse = np.asarray(self.home.to_host(self.saved[:count:every, :-1:interval, speeds]), float)
         size = np.abs(coarse).max(axis=1)
         size = np.maximum(size, 1e-3 * size.max(axis=1, keepdims=True)) + 1e-12
         change = _steepness(coarse, size[:, None])
         half = min(looks // 2, change.size)
         state, place = np.unravel_index(np.argpartition(change, -half, axis=None)[-half:], change.shape)
         inside = place[:, None] * interval + np.arange(interval + 1)
-        fine = self.home.taken(self.saved, (self.home.brought(state[:, None] * every), self.home.brought(inside)))
+        fine = self.home.taken(self.saved, (self.home.to_device(state[:, None] * every), self.home.to_device(inside)))
         place = place * interval + np.argmax(_steepness(fine[..., speeds], size[state][:, None]), axis=1)
         among = np.linspace(0, len(coarse) * samples - 1, looks - half).astype(int)
         state, place = np.append(state, among // samples), np.append(place, among % samples)
-        y = np.asarray(self.home.taken(self.saved, (self.home.brought(state * every), self.home.brought(place))))
+        y = np.asarray(self.home.taken(self.saved, (self.home.to_device(state * every), self.home.to_device(place))))
         t = self.t0 + place * (self.every * self.h)
         ends = [self._trial(state * every, t, y, parts) for parts in (1, 2)]
         off = (np.abs(ends[0] - ends[1])[:, speeds] / size[state]).max(axis=1)
@@ -250,13 +250,13 @@ class FixedRun(Run):
         rows = {"start": np.stack([t, h / parts, t + h, np.full(n, self.slack)], axis=1).astype(dtype)}
         rows |= {"y": np.array(y, dtype), "p": self.curves.widened(self.states.p[states])}
         rows |= {name: np.zeros((n, len(self.rows[name][0])), dtype) for name in ("memory", "g") if name in self.rows}
-        rows = {name: self.home.brought(array) for name, array in rows.items()} | {"clock": clock}
+        rows = {name: self.home.to_device(array) for name, array in rows.items()} | {"clock": clock}
         saved = self.home.empty((n, 1, self.plan.motion.ny), dtype)
-        tables = {name: self.home.brought(a) for name, a in self.curves.of(int(states[0])).items()}
+        tables = {name: self.home.to_device(a) for name, a in self.curves.of(int(states[0])).items()}
         kernel = self.plan.kernel(self.states.count, dtype, self.home)
         kernel.run(rows, tables, {"saved": saved}, n)
         stopped = (clock[:, 5] != RUNNING) | (clock[:, 0] < parts)
-        return np.where(stopped[:, None], math.nan, self.home.fetched(rows["y"]).astype(float))
+        return np.where(stopped[:, None], math.nan, self.home.to_host(rows["y"]).astype(float))
 
     def samples(self) -> tuple[Array, Array]:
         """Times (T) and states (count, T, ny)."""
@@ -268,7 +268,7 @@ class FixedRun(Run):
             whole = int(self.clock[~self.ended, 4].min(initial=float(len(t))))
             t, y = t[:whole], y[:, :whole]
         if not self.states.shape:
-            y = self.home.fetched(y)
+            y = self.home.to_host(y)
             if self.ended.any():
                 alive = np.isfinite(y[0]).all(axis=1)
                 t, y = t[alive], y[:, alive]
@@ -283,7 +283,7 @@ class FixedRun(Run):
         k = np.rint((inside - self.t0) / (self.every * self.h)).astype(int)
         known = k < len(t)
         if known.all() and np.allclose(t[k], inside, rtol=0.0, atol=1e-7 * self.h):
-            k = k if isinstance(y, np.ndarray) else self.home.brought(k)
+            k = k if isinstance(y, np.ndarray) else self.home.to_device(k)
             return inside, y[:, k]
         self.between = inside
         return t, y

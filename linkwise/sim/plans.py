@@ -299,25 +299,25 @@ class Plan:
             return xp.ascontiguousarray(whole, dtype=np.float64).reshape(count, size)
 
         with home.entered():
-            rows = {"t": flat(home.xp, home.brought(t[..., None]), 1), "y": flat(home.xp, y, m.ny)}
+            rows = {"t": flat(home.xp, home.to_device(t[..., None]), 1), "y": flat(home.xp, y, m.ny)}
             if self.motion.curves:
                 whose = np.broadcast_to(members[..., None], shape).reshape(count)
                 given, times = flat(np, p[..., None, :], m.n_given), flat(np, t[..., None], 1)
-                rows["p"] = home.brought(np.ascontiguousarray(curves.filled(given, times[:, 0] + slack, whose)))
+                rows["p"] = home.to_device(np.ascontiguousarray(curves.filled(given, times[:, 0] + slack, whose)))
             else:
-                rows["p"] = flat(home.xp, home.brought(p[..., None, :]), m.n_given)
+                rows["p"] = flat(home.xp, home.to_device(p[..., None, :]), m.n_given)
             rows["hosted"] = self.host_forces(*rows.values())[0] if self.hosted else home.xp.zeros((count, m.nv))
             found = {
                 spec.name: home.empty((count, spec.size), np.float64) for spec in kernel.program.buffers if spec.store
             }
             kernel.run({**rows, **found}, {}, {}, count, threads)
             made = {name: values.reshape(*shape, values.shape[-1]) for name, values in found.items()}
-            return {name: home.handed(a[..., 0] if name == "energy" else a) for name, a in made.items()}
+            return {name: home.as_callers_library(a[..., 0] if name == "energy" else a) for name, a in made.items()}
 
 
 def _built(routine: Program) -> Any:
     """On the processor, in double precision, for many states."""
-    return PROCESSOR.runner(routine, np.dtype(np.float64), few=False)
+    return PROCESSOR.runner(routine, np.dtype(np.float64), single_states=False)
 
 
 def plan_for(

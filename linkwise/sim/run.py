@@ -66,8 +66,8 @@ class Run(ABC):
         Run.pace(self, float(t0), float(duration))
         everyone = np.arange(states.count)
         y = self._settled(everyone, np.full(states.count, self.t0), states.y.copy())
-        self.rows: dict[str, Any] = {"y": home.brought(y), "p": home.brought(curves.widened(states.p))}
-        self.tables: dict[str, Any] = {name: home.brought(array) for name, array in curves.arrays.items()}
+        self.rows: dict[str, Any] = {"y": home.to_device(y), "p": home.to_device(curves.widened(states.p))}
+        self.tables: dict[str, Any] = {name: home.to_device(array) for name, array in curves.arrays.items()}
         self.events: list[Occurrence] = []
         self.jumps: list[Jump] = []
         self.ended = np.zeros(states.count, bool)  # by a terminal event, or by events without end
@@ -137,7 +137,7 @@ class Run(ABC):
     def leave_out(self, ended: Array) -> None:
         """States (count) that had ended before this run: they stay as they were."""
         self.ended |= ended
-        self.y[self.home.brought(ended)] = self.home.brought(self.states.y[ended])
+        self.y[self.home.to_device(ended)] = self.home.to_device(self.states.y[ended])
 
     @abstractmethod
     def is_running(self) -> bool:
@@ -298,7 +298,7 @@ class Run(ABC):
         plan, states = self.plan, self.states
         m = plan.motion
         t, samples = self.samples()
-        home, y = self.home, self.home.brought(samples)
+        home, y = self.home, self.home.to_device(samples)
         y = y.reshape(*states.shape, *y.shape[1:])
         p = states.p.reshape(*states.shape, m.n_given)
         statuses = self.statuses()
@@ -310,10 +310,10 @@ class Run(ABC):
         derived: Any = lambda: plan.observe(t, y, p, threads, self.curves, members, self.slack, home)  # noqa: E731
         return Trajectory(
             t,
-            home.handed(y[..., : m.nq]),
-            home.handed(y[..., m.nq : m.nq + m.nv]),
-            home.handed(y[..., m.own_x]),
-            p=home.handed(home.brought(p)),
+            home.as_callers_library(y[..., : m.nq]),
+            home.as_callers_library(y[..., m.nq : m.nq + m.nv]),
+            home.as_callers_library(y[..., m.own_x]),
+            p=home.as_callers_library(home.to_device(p)),
             model=m.model,
             jumps=self._jumps(threads),
             derived=derived() if plan.hosted else derived,
@@ -333,7 +333,7 @@ class Run(ABC):
         m = self.plan.motion
         if not m.projects:
             return ""
-        y = self.home.fetched(self.y)
+        y = self.home.to_host(self.y)
         return drift(m, self.times_reached(), y, self.states.p, OPEN if y.dtype == np.float64 else 1e-3)
 
     def _roughness(self) -> str:

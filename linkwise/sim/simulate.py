@@ -166,8 +166,8 @@ def simulate(
     workers = checked_threads(threads)
     home = home_of([given for given in (q0, v0, p, x0) if given is not None])
     with home.entered():
-        q0 = home.fetched(q0)
-        v0, p, x0 = (None if given is None else home.fetched(given) for given in (v0, p, x0))
+        q0 = home.to_host(q0)
+        v0, p, x0 = (None if given is None else home.to_host(given) for given in (v0, p, x0))
     states = setup.states(q0, v0, p, x0)
     check_clock(t0, duration, 1e-3 if dt is None and not adaptive else dt, states.dtype, adaptive)
     check_progress(progress)

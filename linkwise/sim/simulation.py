@@ -31,7 +31,7 @@ from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.targets.processor import PROCESSOR, home_of
 
 if TYPE_CHECKING:
-    from linkwise.targets.c.simulator import Simulator
+    from linkwise.targets.c.stand_alone import Simulator
 
 
 _NEVER = 2**40  # steps between records

@@ -23,7 +23,7 @@ from linkwise.sim.stops import seeking, waits_for_python
 from linkwise.sim.tolerance import SPAN
 from linkwise.sim.work import DONE, RUNNING, Step, Work, program
 from linkwise.spatial.scalar import Scalar, where
-from linkwise.targets.c.simulator import Simulator
+from linkwise.targets.c.stand_alone import Simulator
 from linkwise.trace.program import Buffer, Copy, Program, Statement
 
 STATUSES = (

@@ -106,11 +106,15 @@ class Trajectory(Outputs, Explained):
     # Elsewhere than on the host.
     def on_host(self) -> Trajectory:
         """The same motion with all its arrays in NumPy; itself, if they are."""
-        return self if self.home is PROCESSOR else self._moved(self.home.fetched, PROCESSOR)
+        return self if self.home is PROCESSOR else self._moved(self.home.to_host, PROCESSOR)
 
     def _at_home(self, home: Home) -> Trajectory:
         """The same motion, now on the host, with its arrays where a run keeps them."""
-        return self if home is PROCESSOR else self._moved(lambda array: home.handed(home.brought(array)), home)
+        return (
+            self
+            if home is PROCESSOR
+            else self._moved(lambda array: home.as_callers_library(home.to_device(array)), home)
+        )
 
     def _moved(self, move: Callable[[Any], Any], home: Home) -> Trajectory:
         def moved(array: Any) -> Any:
@@ -213,7 +217,7 @@ class Trajectory(Outputs, Explained):
     def _brought(self, array: Array) -> Array:
         """An array of the host where the others are."""
         with self.home.entered():
-            return cast(Array, self.home.handed(self.home.brought(array)))
+            return cast(Array, self.home.as_callers_library(self.home.to_device(array)))
 
     def _with_model(self, what: str) -> Model:
         if self.model is None:

@@ -19,7 +19,7 @@ def chosen_states(trajectory: Trajectory, index: Any) -> Trajectory:
         raise InputError("not an index of the batch", got=repr(index), allowed=f"axes {batch}")
     keep = slice(None)
     if q.ndim == 2:
-        ends = np.flatnonzero(np.isfinite(trajectory.home.fetched(q)).all(axis=1))
+        ends = np.flatnonzero(np.isfinite(trajectory.home.to_host(q)).all(axis=1))
         keep = slice(0, int(ends[-1]) + 1 if len(ends) else 0)
     values = {
         name: value[index][..., keep] if name == "energy" else value[index][..., keep, :]

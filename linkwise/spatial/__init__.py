@@ -1,1 +1,1 @@
-"""Six-dimensional algebra over any scalar: vectors, rotations, transforms, inertias."""
+"""Algebra over any scalar: spatial vectors, rotations, transforms and inertias, dual numbers, Runge–Kutta steps."""

@@ -13,8 +13,7 @@ from typing import Any
 
 from linkwise.scalar_protocol import NumPyScalar, is_several, of_each
 from linkwise.spatial import scalar
-from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.value import Value
+from linkwise.spatial.scalar import Scalar, Value
 
 _levels = count(1)
 

@@ -4,9 +4,9 @@ A motion is [η̇; V], a force [χ; f], an inertia has a block for the modes, on
 two; V, f and the last block are those of the root frame, where every mode vanishes. Such a link meets others in two
 places, and a factor of φ stands for each:
 
-* :class:`Held`: the link's root is held by its joint. Seen from there its tail is nothing: motions of the joint are
-  [0; V], and of a force only f goes on towards the base.
-* :class:`Node`: something sits on one of its nodes, at r(η), turned by the node's rotation. It moves by
+* :class:`RootFactor`: the link's root is held by its joint. Seen from there its tail is nothing: motions of the joint
+  are [0; V], and of a force only f goes on towards the base.
+* :class:`NodeFactor`: something sits on one of its nodes, at r(η), turned by the node's rotation. It moves by
   V_j = φ*(r)V + Πη̇, and a force on it is [Π*f; φ(r)f] to the link.
 
 The rank of the tail is what it is: nothing here depends on the number of modes.
@@ -24,9 +24,8 @@ from linkwise.errors import ModelError
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import RigidMotion
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Scalar, Value
 from linkwise.spatial.transforms import Factor, Shift
-from linkwise.spatial.value import Value
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 Tail = tuple[Scalar, ...]
@@ -46,13 +45,13 @@ class _WithTail:
 
     @classmethod
     def of(cls, values: Sequence[Scalar]) -> Self:
-        """From any sequence of m + 6."""
+        """Vector from any sequence of m + 6."""
         numbers = list(values)
         return cls(numbers[:-6], Vec.of(numbers[-6:-3]), Vec.of(numbers[-3:]))
 
     @classmethod
     def with_tail(cls, tail: Sequence[Scalar], six: Motion | Force) -> Self:
-        """This tail before a plain motion or force."""
+        """Vector of this tail before a plain motion or force."""
         return cls(tail, six.ang, six.lin)
 
     def __iter__(self) -> Iterator[Scalar]:
@@ -138,7 +137,7 @@ class FlexibleInertia(Value):
     def symmetric(
         cls, m: int, entry: Callable[[int, int], Scalar], coupling: Sequence[Force], body: Any
     ) -> FlexibleInertia:
-        """From the entries i <= j of the tail."""
+        """Inertia from the entries i <= j of the tail."""
         half = {(i, j): entry(i, j) for i in range(m) for j in range(i, m)}
         return cls([[half[min(i, j), max(i, j)] for j in range(m)] for i in range(m)], coupling, body)
 
@@ -162,15 +161,15 @@ class FlexibleInertia(Value):
         return FlexibleForce.with_tail(chi, f)
 
     def articulated(self) -> FlexibleInertia:
-        """The same inertia as one that axes can be eliminated from."""
+        """Inertia that axes can be eliminated from."""
         return FlexibleInertia(self.tail, self.coupling, self.body.articulated())
 
     def carried_in(self, factor: Factor) -> RigidInertia | ArticulatedInertia:
-        """What is felt at the root, where a joint holds the link: the modes are eliminated, or frozen."""
-        if not isinstance(factor, Held):
+        """Inertia at the root, where a joint holds the link: the modes are eliminated, or frozen."""
+        if not isinstance(factor, RootFactor):
             raise TypeError("a link that deforms is held at its root")
-        felt: RigidInertia | ArticulatedInertia = self.body
-        return felt
+        at_root: RigidInertia | ArticulatedInertia = self.body
+        return at_root
 
     def without(self, u: FlexibleForce, g: FlexibleForce, axis: int | None) -> FlexibleInertia:
         """P - u D⁻¹ u*, as :meth:`ArticulatedInertia.without`; ``axis`` counts the modes first."""
@@ -187,13 +186,13 @@ class FlexibleInertia(Value):
         return FlexibleInertia.symmetric(m, lambda i, j: left(i, j, self.tail[i][j]), coupling, body)
 
     def rows(self) -> list[list[Scalar]]:
-        """As a matrix of (m + 6) × (m + 6)."""
+        """Matrix of (m + 6) × (m + 6)."""
         six = [Force.of(list(self.body @ Motion.unit(i))) for i in range(6)]
         top = [[*row, *column] for row, column in zip(self.tail, self.coupling, strict=True)]
         return top + [[*(column[a] for column in self.coupling), *(six[b][a] for b in range(6))] for a in range(6)]
 
 
-class Held(Value):
+class RootFactor(Value):
     """The last factor of φ of a link with m modes: from its joint's six numbers to its own m + 6."""
 
     __slots__ = ("modes",)
@@ -232,7 +231,7 @@ class Held(Value):
         return Mat3.identity(), Vec.zero()
 
 
-class Node(ABC):
+class NodeFactor(ABC):
     """The first factor of φ of what sits on a node: r(η) and Π(η), in root axes; the rotation is a factor of its own.
 
     Args:
@@ -298,22 +297,22 @@ class Node(ABC):
 
 @dataclass(frozen=True, slots=True)
 class FlexibleMoving:
-    """How a link that deforms moves: its root frame as a rigid one, η̇ and η̈."""
+    """Motion of a link that deforms: its root frame as a rigid one, η̇ and η̈."""
 
     root: RigidMotion
     rate: Tail
     rate_dot: Tail
 
     def shifted(self, l: Vec) -> RigidMotion:
-        """At a point that is fixed to the root."""
+        """Motion at a point that is fixed to the root."""
         return self.root.shifted(l)
 
     def turned(self, factor: Factor) -> RigidMotion:
-        """In other axes, fixed to the root."""
+        """Motion in other axes, fixed to the root."""
         return self.root.turned(factor)
 
-    def on_node(self, node: Node) -> RigidMotion:
-        """At a node, in root axes: [ω + w; ω' + w' + ω×w; a + E r + 2ω×r' + r''], w and r' being the node's own."""
+    def on_node(self, node: NodeFactor) -> RigidMotion:
+        """Motion at a node, in root axes: [ω + w; ω' + w' + ω×w; a + E r + 2ω×r' + r''], w and r' the node's own."""
         V = node.moved(self.rate)
         A = node.bias(self.rate) + node.moved(self.rate_dot)
         root = self.root

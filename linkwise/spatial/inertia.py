@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from linkwise.spatial.matrices import Mat3, Sym3
-from linkwise.spatial.scalar import Scalar, is_one, is_zero
-from linkwise.spatial.value import Value
+from linkwise.spatial.scalar import Scalar, Value, is_one, is_zero
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 if TYPE_CHECKING:
     from linkwise.spatial.transforms import Factor
 
 
-class Moving(Protocol):
-    """How a frame moves, or how that motion changes: what :meth:`RigidInertia.wrench` is linear in."""
+class MotionLike(Protocol):
+    """Motion of a frame, or its rate of change: what :meth:`RigidInertia.wrench` is linear in."""
 
     @property
     def E(self) -> Mat3:
@@ -45,7 +44,7 @@ class RigidInertia(Value):
 
     @classmethod
     def from_com(cls, m: Scalar, com: Vec, J_com: Sym3) -> RigidInertia:
-        """From the mass centre and the inertia about it: J = J_c - m p~p~."""
+        """Inertia from the mass centre and the inertia about it: J = J_c - m p~p~."""
         return cls(m, com * m, J_com.plus(_steiner(com * m, com)))
 
     def __add__(self, other: RigidInertia) -> RigidInertia:
@@ -59,7 +58,7 @@ class RigidInertia(Value):
         return Force(self.J @ V.ang + self.h.cross(V.lin), V.lin * self.m + V.ang.cross(self.h))
 
     def articulated(self) -> ArticulatedInertia:
-        """The same inertia as one that joints can be eliminated from."""
+        """Inertia that joints can be eliminated from."""
         m = self.m
         return ArticulatedInertia(self.J, Mat3.cross(self.h), Sym3.of(m, m, m, 0.0, 0.0, 0.0))
 
@@ -67,7 +66,7 @@ class RigidInertia(Value):
         """φ M φ*."""
         return factor.rigid_in(self)
 
-    def wrench(self, moving: Moving) -> Force:
+    def wrench(self, moving: MotionLike) -> Force:
         """Mα + b = [Jω' + ω~Jω + h~a; m a + E h]: the force that a motion takes.
 
         The moment Jω' + ω~Jω is the axial part of E Σ - (E Σ)*, Σ = ½ tr(J) 1 - J being Euler's tensor.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.value import Value
+from linkwise.spatial.scalar import Scalar, Value
 from linkwise.spatial.vectors import Vec
 
 Rows = tuple[tuple[Scalar, Scalar, Scalar], ...]
@@ -22,7 +21,7 @@ class Mat3(Value):
 
     @classmethod
     def build(cls, entry: Callable[[int, int], Scalar]) -> Mat3:
-        """From a function of row and column."""
+        """Matrix from a function of row and column."""
         return cls([[entry(i, j) for j in range(3)] for i in range(3)])
 
     @classmethod
@@ -76,7 +75,7 @@ class Sym3(Mat3):
 
     @classmethod
     def build_symmetric(cls, entry: Callable[[int, int], Scalar]) -> Sym3:
-        """From a function of row ≤ column."""
+        """Matrix from a function of row ≤ column."""
         return cls.of(*(entry(i, j) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))))
 
     @classmethod

@@ -1,4 +1,4 @@
-"""How a frame moves: its rate of turn, and the accelerations that inverse dynamics needs."""
+"""Motion of a frame: its rate of turn, and the accelerations that inverse dynamics needs."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class RigidMotion:
         return Vec(y * y - z * z, z * z - x * x, x * x - y * y)
 
     def shifted(self, l: Vec) -> RigidMotion:
-        """At the point l of the same rigid body."""
+        """Motion at the point l of the same rigid body."""
         if all(is_zero(x) for x in l):
             return self
         return RigidMotion(self.omega, self.omega_dot, self.a + self.E @ l)
 
     def turned(self, factor: Factor) -> RigidMotion:
-        """In the child side's axes."""
+        """Motion in the child side's axes."""
         return RigidMotion(*(factor.rotate_back(x) for x in (self.omega, self.omega_dot, self.a)))

@@ -67,7 +67,7 @@ def conjugate(a: Sequence[Scalar]) -> tuple[Scalar, Scalar, Scalar, Scalar]:
 
 
 def normalized(a: Sequence[Scalar]) -> tuple[Scalar, ...]:
-    """The same direction with length one."""
+    """Quaternion of length one in the same direction."""
     return _unit(_balanced(a))
 
 
@@ -77,7 +77,7 @@ def _unit(a: Sequence[Scalar]) -> tuple[Scalar, ...]:
 
 
 def _balanced(a: Sequence[Scalar]) -> tuple[Scalar, ...]:
-    """The same direction with a length whose square is a number: the quaternion itself, where that is so.
+    """Quaternion in the same direction with a length whose square is a number: itself, where that is so.
 
     The factor is made of comparisons and constants only, so it is exact and has no derivative. In single precision the
     outer two steps are out of reach, and their constants zero or infinite beside any length.

@@ -71,7 +71,7 @@ class Tableau:
 
     @property
     def stages(self) -> int:
-        """How often the equations of motion are evaluated in one step, the reused first stage included."""
+        """Number of evaluations of the equations of motion in one step, the reused first stage included."""
         return len(self.nodes)
 
     @property

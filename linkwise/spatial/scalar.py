@@ -1,4 +1,4 @@
-"""Functions of one scalar, whatever the scalar is.
+"""Functions of one scalar, whatever the scalar is, and the base of values made of scalars.
 
 A float goes to :mod:`math`; a scalar of a library (SymPy, CasADi, mpmath, JAX, NumPy) goes to that
 library's function of the same name; anything else (traced scalars, duals) is asked for a method of that name.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Any
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Self
 
 from linkwise.scalar_protocol import HANDLERS, NumPyScalar, is_several
 
@@ -172,7 +174,7 @@ def atan2(y: Scalar, x: Scalar) -> Scalar:
 
 
 def _level(x: Scalar) -> int:
-    """Which of two scalars must lead an operation: the dual of the highest level, then any other."""
+    """Rank of a scalar; of two the higher leads an operation: the dual of the highest level, then any other."""
     level: int = getattr(x, "level", 0)
     return level
 
@@ -218,3 +220,26 @@ def is_zero(x: Scalar) -> bool:
 def is_one(x: Scalar) -> bool:
     """Whether ``x`` is known to be one while the text runs."""
     return isinstance(x, (float, int)) and x == 1
+
+
+class Value:
+    """A value with parts: those its slots name, unless a class says otherwise."""
+
+    __slots__ = ()
+
+    def parts(self) -> Sequence[Any]:
+        """Scalars, values, or numbers and names that belong to the structure."""
+        return [getattr(self, name) for name in _slots(type(self))]  # type: ignore[arg-type]  # types are hashable
+
+    @classmethod
+    def from_parts(cls, parts: Sequence[Any]) -> Self:
+        """The value with these parts."""
+        made = object.__new__(cls)
+        for name, part in zip(_slots(cls), parts, strict=True):  # type: ignore[arg-type]
+            object.__setattr__(made, name, part)
+        return made
+
+
+@cache
+def _slots(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(name for base in reversed(kind.__mro__) for name in getattr(base, "__slots__", ()))

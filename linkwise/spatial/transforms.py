@@ -20,8 +20,7 @@ from typing import Any, Protocol
 
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
-from linkwise.spatial.scalar import Scalar, cos, is_constant, is_one, is_zero, sin
-from linkwise.spatial.value import Value
+from linkwise.spatial.scalar import Scalar, Value, cos, is_constant, is_one, is_zero, sin
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 _NEXT = ((0, 1, 2), (1, 2, 0), (2, 0, 1))  # cyclic orders; the last entry below is the axis itself
@@ -55,7 +54,7 @@ class Factor(Protocol):
         """Take something that knows how over this factor: ``thing.shifted(l)``, or ``thing.turned(factor)``."""
 
     def origin_velocity(self, omega: Vec) -> Vec:
-        """How fast the child's origin moves past the parent's when both turn with ω."""
+        """Velocity of the child's origin past the parent's when both turn with ω."""
 
     def matrix(self) -> tuple[Mat3, Vec]:
         """R and l."""
@@ -194,7 +193,7 @@ class TurnBy(Turn):
 
 
 def _quarters(angle: Scalar) -> int | None:
-    """How many quarter turns a constant angle is; None if it is not a whole number of them."""
+    """Number of quarter turns of a constant angle; None if it is not a whole number of them."""
     if not isinstance(angle, (float, int)):
         return None
     quarters = angle / (math.pi / 2)
@@ -253,7 +252,7 @@ class Rotation(_AboutOrigin):
         return out
 
     def _products(self, A: Mat3, pairs: Sequence[tuple[int, int]]) -> list[list[Scalar]]:
-        """These entries of R A Rᵀ, zeros elsewhere."""
+        """Entries ``pairs`` of R A Rᵀ, zeros elsewhere."""
         R, RA = self.R.m, self.R.times(A).m
         out: list[list[Scalar]] = [[0.0] * 3 for _ in range(3)]
         for i, j in pairs:
@@ -346,7 +345,7 @@ class Transform(Value):
 
     @classmethod
     def rigid(cls, R: Mat3, p: Vec) -> Transform:
-        """From a rotation matrix and a position, factors that are identities left out."""
+        """Transform of a rotation matrix and a position, factors that are identities left out."""
         factors: list[Factor] = []
         if not all(is_zero(x) for x in p):
             factors.append(Shift(p))
@@ -359,7 +358,7 @@ class Transform(Value):
         return Transform(*self.factors, *other.factors)
 
     def merged(self) -> Transform:
-        """The same with each run of rotations as one factor, where that is the cheaper: one has no axis, or all do."""
+        """Transform with each run of rotations as one factor, where that is the cheaper: one has no axis, or all do."""
         factors: list[Factor] = []
         for rotations, run in groupby(self.factors, lambda factor: isinstance(factor, _AboutOrigin)):
             several = list(run)

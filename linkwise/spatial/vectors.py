@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.value import Value
+from linkwise.spatial.scalar import Scalar, Value
 
 _NOTHING = 2.0**-53  # what is less than this beside one changes no digit of it
 
 
 def coordinate_axis(axis: Sequence[float]) -> int | None:
-    """Which coordinate axis (0, 1 or 2) a unit vector lies along, either way; None for any other direction.
+    """Coordinate axis (0, 1 or 2) that a unit vector lies along, either way; None for any other direction.
 
     The other two components tell: beside a tilt of 1e-8 the third is one to the last digit.
     """
@@ -31,7 +30,7 @@ class Vec(Value):
 
     @classmethod
     def of(cls, values: Sequence[Scalar]) -> Vec:
-        """From any sequence of three."""
+        """Vector from any sequence of three."""
         x, y, z = values
         return cls(x, y, z)
 
@@ -104,7 +103,7 @@ class Motion(SpatialVector):
 
     @classmethod
     def of(cls, values: Sequence[Scalar]) -> Motion:
-        """From any sequence of six."""
+        """Motion from any sequence of six."""
         a, b, c, d, e, f = values
         return cls(Vec(a, b, c), Vec(d, e, f))
 
@@ -151,7 +150,7 @@ class Force(SpatialVector):
 
     @classmethod
     def of(cls, values: Sequence[Scalar]) -> Force:
-        """From any sequence of six."""
+        """Force from any sequence of six."""
         a, b, c, d, e, f = values
         return cls(Vec(a, b, c), Vec(d, e, f))
 

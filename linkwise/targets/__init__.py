@@ -42,12 +42,12 @@ class Target(ABC):
 
     name: ClassVar[str]
     suffix: ClassVar[str]
-    """How the names of its files end."""
+    """Ending of the names of its files."""
     summary: ClassVar[str]
-    """What it is for, in a few words, for the command line's help."""
+    """Purpose, in a few words, for the command line's help."""
     loops: ClassVar[bool] = False
     """Whether it also writes programs with loops: over the links, over time."""
-    joins_far: ClassVar[bool] = False
+    prefers_few_loops: ClassVar[bool] = False
     """Whether few loops with large bodies are better than more with smaller ones: where there are registers enough."""
 
     @abstractmethod

@@ -23,7 +23,7 @@ _SUFFIX = ".lwo"
 
 
 def folder() -> Path | None:
-    """Where objects are kept, made if need be; None when caching is off or the folder cannot be trusted."""
+    """Folder of the objects, made if need be; None when caching is off or the folder cannot be trusted."""
     if os.environ.get("LINKWISE_CACHE", "1").lower() in ("0", "off", "no", "false"):
         return None
     chosen = os.environ.get("LINKWISE_CACHE_DIR")

@@ -1,4 +1,4 @@
-"""Where the arrays of a run live, and its routines with them: the processor's memory, or a device's."""
+"""Homes of the arrays of a run, and of its routines: the processor's memory, or a device's."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Runner(Protocol):
 
 
 class Home(ABC):
-    """What a run asks of the place where its arrays are.
+    """Place where the arrays of a run are, and all that the run asks of it.
 
     Arrays *here* are of the library :attr:`xp`; those on the host are NumPy's. Rows of a routine may be either: a
     runner takes what lies on the host over, and brings it back if it is stored.
@@ -42,8 +42,8 @@ class Home(ABC):
     """The library of the arrays here: NumPy, or one with the same functions."""
 
     @abstractmethod
-    def runner(self, routine: Program, dtype: np.dtype[Any], few: bool) -> Runner:
-        """The routine, compiled; ``few``: for one or two states, which need not wait for others."""
+    def runner(self, routine: Program, dtype: np.dtype[Any], single_states: bool) -> Runner:
+        """The routine, compiled; ``single_states``: for one or two states, which need not wait for others."""
 
     @abstractmethod
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
@@ -51,13 +51,13 @@ class Home(ABC):
 
     @abstractmethod
     def seconds(self, operations: int, count: int) -> float:
-        """About how long so many operations on each of so many states take."""
+        """Seconds, about, that so many operations on each of so many states take."""
 
-    def brought(self, array: Any) -> Any:
+    def to_device(self, array: Any) -> Any:
         """An array of the host, here."""
         return array
 
-    def fetched(self, array: Any) -> Any:
+    def to_host(self, array: Any) -> Any:
         """An array from here, on the host."""
         return array
 
@@ -69,7 +69,7 @@ class Home(ABC):
         """``array[index] = values``, of the host."""
         array[index] = values
 
-    def handed(self, array: Any) -> Any:
+    def as_callers_library(self, array: Any) -> Any:
         """An array from here as the caller's library has it."""
         return array
 
@@ -78,5 +78,5 @@ class Home(ABC):
         return isinstance(array, np.ndarray)
 
     def entered(self) -> AbstractContextManager[Any]:
-        """For the time of a run."""
+        """Context for the time of a run."""
         return nullcontext()

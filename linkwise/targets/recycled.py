@@ -52,7 +52,7 @@ def _lease(size: int) -> Any:
     return Lease
 
 
-class _Store:
+class _FreeMemory:
     """The pieces that nobody uses, oldest first."""
 
     def __init__(self) -> None:
@@ -82,13 +82,13 @@ class _Store:
                 dropped.append(oldest)
 
 
-_store = _Store()
+_store = _FreeMemory()
 
 
 def _forget() -> None:
-    """After a fork the lock may be held by a thread that is not there."""
+    """Forget the lock: after a fork a thread may hold it that is not there."""
     global _store
-    _store = _Store()
+    _store = _FreeMemory()
 
 
 if hasattr(os, "register_at_fork"):

@@ -11,7 +11,7 @@ from linkwise.trace.tracer import Tracer
 
 @dataclass(frozen=True)
 class Rollout:
-    """What happens between two steps.
+    """Course of many steps, from the outputs of one to the inputs of the next.
 
     Args:
         feedback: outputs that become inputs of the next step: output number to input number.

@@ -21,11 +21,11 @@ from collections.abc import Callable
 _SHARES_PER_THREAD = 4
 
 _lock = threading.Lock()
-_tasks: queue.SimpleQueue[_Task] = queue.SimpleQueue()
+_tasks: queue.SimpleQueue[_SharedRanges] = queue.SimpleQueue()
 _workers = 0
 
 
-class _Task:
+class _SharedRanges:
     """Ranges to work on, taken one at a time by whoever is free.
 
     Signals are handled in the caller's thread alone, so only its steps may be cut short: the count of the others who
@@ -98,7 +98,7 @@ class _Task:
 
 
 def _forget() -> None:
-    """After a fork the child has none of its parent's threads."""
+    """Forget the threads: after a fork the child has none of its parent's."""
     global _lock, _tasks, _workers
     _lock, _tasks, _workers = threading.Lock(), queue.SimpleQueue(), 0
 
@@ -107,7 +107,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
-def _serve(tasks: queue.SimpleQueue[_Task]) -> None:
+def _serve(tasks: queue.SimpleQueue[_SharedRanges]) -> None:
     while True:
         tasks.get().help()
 
@@ -143,4 +143,4 @@ def run(
         return
     others = min(threads, len(parts)) - 1
     _ensure(others)
-    _Task(work, parts, keeping).run(others)
+    _SharedRanges(work, parts, keeping).run(others)

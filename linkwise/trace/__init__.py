@@ -1,1 +1,1 @@
-"""From Python text to straight-line programs. Knows no robots."""
+"""Programs recorded from Python texts, straight-line blocks, loops and calls, with their passes. Knows no robots."""

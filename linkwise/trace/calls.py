@@ -52,7 +52,7 @@ class CallingTracer(Tracer):
         return self._add(program, arguments, [(spec.name, spec.shape) for spec in program.outputs])
 
     def stored(self, values: Sequence[Number]) -> list[Traced]:
-        """The same values, found in memory by whatever uses them."""
+        """Values as they are found in memory by whatever uses them."""
         return self._add(None, [values], [("stored", (len(values),))])[0]
 
     def _add(
@@ -74,7 +74,7 @@ class CallingTracer(Tracer):
         return self._same[key]
 
     def _known_rounds(self) -> list[int]:
-        """For each node, after how many rounds of calls its value can be known."""
+        """Number of rounds of calls after which the value of each node can be known."""
         for node in self.nodes[len(self._rounds) :]:
             if node[0] == "const":
                 self._rounds.append(0)
@@ -85,7 +85,7 @@ class CallingTracer(Tracer):
         return self._rounds
 
     def composite(self, name: str, outputs: Sequence[tuple[str, tuple[int, ...], Iterable[Number]]]) -> Program:
-        """All that is needed for these outputs, (name, shape, flat values) each: a program of calls alone."""
+        """Program of calls alone, all that is needed for these outputs, (name, shape, flat values) each."""
         hidden = {*self._round_of_array, *self._loop_arrays}
         inputs = [spec for k, spec in enumerate(self.inputs) if k not in hidden]
         specs = [ArraySpec(output, shape) for output, shape, _ in outputs]
@@ -172,13 +172,13 @@ class CallingTracer(Tracer):
 
 
 def stored(values: Sequence[Number]) -> Sequence[Number]:
-    """The same values, in memory where the trace allows that: a sum over them then begins a piece of its own."""
+    """Values in memory, where the trace allows that: a sum over them then begins a piece of its own."""
     tracer = next((x.tracer for x in values if isinstance(x, Traced)), None)
     return tracer.stored(values) if isinstance(tracer, CallingTracer) else values
 
 
 def _taking(block: Block, inputs: Sequence[ArraySpec]) -> Block:
-    """The same block with just these input arrays, read or not."""
+    """Block with just these input arrays, read or not."""
     place = {spec.name: k for k, spec in enumerate(inputs)}
     new = [place[spec.name] for spec in block.inputs]
     nodes = tuple(("input", new[node[1]], node[2]) if node[0] == "input" else node for node in block.nodes)
@@ -270,7 +270,7 @@ class _Cutter:
         return spec.name if [self.nodes[x] for x in numbers] == whole else None
 
     def _kept(self, stages: Sequence[Mapping[str, tuple[int, ...]]]) -> list[list[int]]:
-        """For each piece the values that later ones need."""
+        """Values of each piece that later ones need."""
         home: dict[int, int] = {}
         kept: list[dict[int, None]] = [{} for _ in stages]
         for stage, arrays in enumerate(stages):

@@ -11,7 +11,7 @@ from linkwise.trace.program import Program
 
 @dataclass(frozen=True)
 class Counts:
-    """How many operations of each kind one evaluation takes."""
+    """Numbers of operations of each kind in one evaluation."""
 
     mul: int
     add: int

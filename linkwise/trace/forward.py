@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwise.trace.block import Block, Node
+from linkwise.trace.derivative_rules import RULES, ChoiceRule, slopes
 from linkwise.trace.replay import NUMBERS, Table, values
-from linkwise.trace.rules import RULES, Choice, slopes
 from linkwise.trace.tracer import Number
 
 Tangent = dict[int, Number]
@@ -51,7 +51,7 @@ def _one(
     op, *places = nodes[number]
     rule = RULES[op]
     total: Tangent = {}
-    if isinstance(rule, Choice):
+    if isinstance(rule, ChoiceRule):
         condition = rule.condition(table, tuple(found[a] for a in places))
         one, other = (moved[places[c]] for c in rule.choices)
         for k in dict.fromkeys((*one, *other)):

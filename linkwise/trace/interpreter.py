@@ -105,10 +105,10 @@ class Interpreter:
             records: for each record ``(count, capacity, size)``.
             count: states.
         """
-        _Run(self, rows, tables, records, count).whole()
+        _Interpretation(self, rows, tables, records, count).whole()
 
 
-class _Run:
+class _Interpretation:
     """One run of a program: its memory, and where the loops are."""
 
     def __init__(self, interpreter: Interpreter, rows: Rows, tables: Rows, records: Rows, count: int) -> None:
@@ -137,7 +137,7 @@ class _Run:
                     self.rows[buffer.name].reshape(self.count, buffer.size)[...] = self.memory[buffer.name]
 
     def place(self, place: Place, size: int) -> Numbers:
-        """So many numbers of every state."""
+        """Numbers of a place, so many, for every state."""
         match place:
             case Stretch(buffer, column):
                 start = int(self.row[column])

@@ -47,7 +47,7 @@ def remove_dead(program: Block) -> Block:
 
 
 def _in_traced_order(program: Block) -> Block:
-    """Only what the outputs need, otherwise as it was."""
+    """Block of what the outputs need only, otherwise as it was."""
     live = [False] * len(program.nodes)
     for result in program.results:
         for number in result:
@@ -107,7 +107,7 @@ def extract(
 
 
 def _followed(same: Mapping[int, int]) -> dict[int, int]:
-    """Each node's last stand-in: one may itself stand for another."""
+    """Last stand-in of each node: one may itself stand for another."""
     ends: dict[int, int] = {}
     for number, stand_in in same.items():
         while stand_in in same:

@@ -34,7 +34,7 @@ def _block(block: Block, name: str) -> Iterator[str]:
 
 
 def _program(program: Program, name: str, names: dict[int, str]) -> Iterator[str]:
-    """Its memory, its tables in a few words, its statements; then what it calls and is not yet named."""
+    """Lines of a program: its memory, its tables in a few words, its statements; then what it calls, once."""
     new = [code for code in program.codes if id(code) not in names]
     for code in new:
         alike = sum(known == code.name or known.startswith(f"{code.name}#") for known in names.values())

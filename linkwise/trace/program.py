@@ -124,7 +124,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Copy:
-    """As many numbers as the smaller of two places has, from one to the other."""
+    """Copy from one place to another, of as many numbers as the smaller of the two has."""
 
     source: Place
     target: Place
@@ -318,7 +318,7 @@ class Program:
         return tuple(buffer.spec for buffer in self.buffers if buffer.store)
 
     def with_lanes(self, label: str) -> Program:
-        """The same program, one of whose inputs comes with the states of a block side by side."""
+        """Program one of whose inputs comes with the states of a block side by side."""
         buffers = (replace(b, in_lanes=b.in_lanes or (b.load and b.label == label)) for b in self.buffers)
         return replace(self, buffers=tuple(buffers))
 
@@ -337,7 +337,7 @@ class Program:
 
     @cached_property
     def codes(self) -> tuple[Block | Program, ...]:
-        """Each block and each other program that is called, once, in the order of first use."""
+        """Blocks and other programs that are called, each once, in the order of first use."""
         found: dict[int, Block | Program] = {}
         for statement in self.walk():
             if isinstance(statement, Call):
@@ -351,7 +351,7 @@ class Program:
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """All that there is to compile, those of called programs too."""
+        """Blocks to compile, those of called programs too."""
         return tuple(b for code in self.codes for b in ((code,) if isinstance(code, Block) else code.blocks))
 
     @cached_property
@@ -361,7 +361,7 @@ class Program:
 
     @cached_property
     def times(self) -> list[tuple[Block, int]]:
-        """How often one evaluation runs each block; of loops that ask a flag, one pass."""
+        """Number of times that one evaluation runs each block; of loops that ask a flag, one pass."""
         found: Counter[int] = Counter()
         _count_passes(self, self.statements, np.zeros(0, np.int64), 1, found)
         return [(block, found[key]) for key, block in {id(block): block for block in self.blocks}.items()]
@@ -486,13 +486,13 @@ def _shown(place: Place) -> str:
 
 
 def copied(program: Program, copy: Copy) -> int:
-    """How many numbers a copy takes: as many as the whole buffer of its two places has."""
+    """Number of values that a copy takes: as many as the whole buffer of its two places has."""
     whole = [place for place in (copy.source, copy.target) if isinstance(place, str)]
     return min(program.sizes[place] for place in whole)
 
 
 def steps_between(name: str, array: Any, count: int, size: int, *, shared: bool = False) -> tuple[int, int]:
-    """How far a record's or a series' states and rows are apart in memory, in numbers; 0 where one state serves all.
+    """Distances of a record's or a series' states and rows in memory, in numbers; 0 where one state serves all.
 
     Raises where an array is not (count, capacity, size), or (1, capacity, size) if ``shared``, with whole rows.
     """

@@ -17,7 +17,6 @@ from linkwise.errors import InputError
 from linkwise.trace.block import ArraySpec, Block
 from linkwise.trace.calls import CallingTracer
 from linkwise.trace.forward import Tangent, tangents
-from linkwise.trace.loops import CAPTURED, STATE, CountedLoop
 from linkwise.trace.program import (
     Buffer,
     Call,
@@ -37,6 +36,7 @@ from linkwise.trace.program import (
 )
 from linkwise.trace.replay import Table, values
 from linkwise.trace.reverse import Cotangent, cotangents
+from linkwise.trace.state_loops import CAPTURED, STATE, CountedLoop
 from linkwise.trace.tracer import Number, Traced, Tracer
 
 Code = Block | Program
@@ -99,7 +99,7 @@ def program_tangents(
     table: Table,
     run: Callable[[Code, Sequence[Sequence[Number]]], list[list[Number]]] | None = None,
 ) -> list[list[Tangent]]:
-    """As :func:`linkwise.trace.forward.tangents`, for a block or a program; ``run`` gives outputs for inputs."""
+    """Tangents as by :func:`linkwise.trace.forward.tangents`, also of programs; ``run`` gives outputs for inputs."""
     if isinstance(code, Block):
         return tangents(code, inputs, directions, table)
     along = sorted({k for array in directions for tangent in array for k in tangent})
@@ -200,7 +200,7 @@ class _Forward:
         return [Call(inner.program, inputs, outputs), *rest]
 
     def _place(self, place: Place) -> Place:
-        """Where the tangents of a place are."""
+        """Place of the tangents of a place."""
         match place:
             case Stretch(buffer, column):
                 return Stretch(_d(buffer), column + (self.given.rows.shape[1] if self.count > 1 else 0))
@@ -282,7 +282,7 @@ def _zeros(size: int) -> Block:
 def program_cotangents(
     code: Code, inputs: Sequence[Sequence[Number]], weights: Sequence[Sequence[Cotangent]], table: Table
 ) -> list[list[Cotangent]]:
-    """As :func:`linkwise.trace.reverse.cotangents`, for a block or a program; row by row, for the latter."""
+    """Cotangents as by :func:`linkwise.trace.reverse.cotangents`, also of programs; row by row, for the latter."""
     if isinstance(code, Block):
         return cotangents(code, inputs, weights, table)
     back = _backward(code)
@@ -356,7 +356,7 @@ class _Backward:
         return name
 
     def clear(self, name: str, size: int) -> None:
-        """Nothing yet."""
+        """Set a buffer to zero."""
         self.statements += [Call(_zeros(size), (), (name,))] if size else []
 
     def added(self, total: str, part: str, size: int) -> tuple[Statement, ...]:

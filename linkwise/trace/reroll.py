@@ -40,7 +40,7 @@ def rerolled(program: Block) -> Block | Program:
     """The program with loops, or as it is where it does not repeat itself."""
     if len(program.nodes) < _SHORT:
         return program
-    found = _Pieces(program)
+    found = _TakenApart(program)
     kinds = found.kinds()
     length = len(found.shared) + sum(len(kind.form) for kind in kinds)
     return program if 2 * length > len(program.nodes) else _looped(program, found, kinds)
@@ -51,7 +51,7 @@ Leaf = tuple[str, int]
 
 
 @dataclass
-class _Member:
+class _FormMember:
     """One piece: where it reads, its constants in the order of their use, where it writes."""
 
     leaves: list[Leaf]
@@ -60,15 +60,15 @@ class _Member:
 
 
 @dataclass
-class _Kind:
+class _Form:
     """Pieces of one form: nodes over ("leaf", i), ("constant", i) and nodes before; the values that are results."""
 
     form: tuple[Node, ...]
     results: tuple[int, ...]
-    members: list[_Member] = field(default_factory=list)
+    members: list[_FormMember] = field(default_factory=list)
 
 
-class _Pieces:
+class _TakenApart:
     """A program taken apart."""
 
     def __init__(self, program: Block) -> None:
@@ -84,7 +84,7 @@ class _Pieces:
         self.arguments = self._arguments()
 
     def _early(self) -> list[bool]:
-        """What is computed before the pieces: values of small inputs alone, and values that many others use."""
+        """Mask of what is computed before the pieces: values of small inputs alone, and values that many others use."""
         small = [spec.size <= _SMALL for spec in self.program.inputs]
         uses = [0] * len(self.nodes)
         early = []
@@ -105,7 +105,7 @@ class _Pieces:
         return early
 
     def _arguments(self) -> list[tuple[int, ...]]:
-        """Of each node inside, those of a sum or a product in an order that all pieces share: by their form."""
+        """Arguments of each node inside, of sums and products in an order that all pieces share: by their form."""
         known: dict[Any, int] = {}
         classes: list[int] = []
         found: list[tuple[int, ...]] = []
@@ -121,13 +121,13 @@ class _Pieces:
             classes.append(known.setdefault(key, len(known)))
         return found
 
-    def kinds(self) -> list[_Kind]:
+    def kinds(self) -> list[_Form]:
         """The pieces, sorted by their form."""
-        found: dict[Any, _Kind] = {}
+        found: dict[Any, _Form] = {}
         for roots in self._components():
             form, results, member = self._form(roots)
             spaces = tuple(space for space, _ in (*member.leaves, *member.outputs))
-            found.setdefault((form, results, spaces), _Kind(form, results)).members.append(member)
+            found.setdefault((form, results, spaces), _Form(form, results)).members.append(member)
         return list(found.values())
 
     def _components(self) -> list[list[tuple[Leaf, int]]]:
@@ -152,7 +152,7 @@ class _Pieces:
                 pieces.setdefault(find(number) if self.inside[number] else place, []).append((place, number))
         return list(pieces.values())
 
-    def _form(self, roots: list[tuple[Leaf, int]]) -> tuple[tuple[Node, ...], tuple[int, ...], _Member]:
+    def _form(self, roots: list[tuple[Leaf, int]]) -> tuple[tuple[Node, ...], tuple[int, ...], _FormMember]:
         """A piece in terms of its own leaves and constants."""
         form: list[Node] = []
         leaves: dict[Leaf, int] = {}
@@ -194,13 +194,13 @@ class _Pieces:
                 local[number] = len(form)
                 form.append(node)
         results = tuple(reference(root) for _, root in roots)
-        return tuple(form), results, _Member(list(leaves), constants, [place for place, _ in roots])
+        return tuple(form), results, _FormMember(list(leaves), constants, [place for place, _ in roots])
 
     def _in_shared(self, number: int) -> Leaf:
         return _SHARED, self.shared_place[number]
 
 
-def _looped(program: Block, found: _Pieces, kinds: Sequence[_Kind]) -> Program:
+def _looped(program: Block, found: _TakenApart, kinds: Sequence[_Form]) -> Program:
     rows: list[list[int]] = []
     parameters: list[float] = []
     bodies = [_body(f"form{k}", kind, rows, parameters) for k, kind in enumerate(kinds)]
@@ -235,7 +235,7 @@ def _looped(program: Block, found: _Pieces, kinds: Sequence[_Kind]) -> Program:
     )
 
 
-def _body(name: str, kind: _Kind, rows: list[list[int]], parameters: list[float]) -> Call:
+def _body(name: str, kind: _Form, rows: list[list[int]], parameters: list[float]) -> Call:
     """The body of a kind; appends a row of offsets for each member, and the constants in which they differ."""
     constants = np.array([member.constants for member in kind.members]).reshape(len(kind.members), -1)
     varying = np.flatnonzero((constants != constants[0]).any(axis=0))
@@ -271,7 +271,7 @@ def _body(name: str, kind: _Kind, rows: list[list[int]], parameters: list[float]
 
 
 @dataclass
-class _Stretch:
+class _AlignedNumbers:
     """Numbers that lie alike in all members of a kind: where each member's begin, and how many there are."""
 
     space: str
@@ -281,23 +281,28 @@ class _Stretch:
 
 def _stretches(
     members: Sequence[Sequence[Leaf]], gapless: bool = False
-) -> tuple[list[_Stretch], list[tuple[int, int]]]:
+) -> tuple[list[_AlignedNumbers], list[tuple[int, int]]]:
     """Places of numbers as few stretches, and for each number its stretch and its place in it.
 
     ``gapless``: stretches of numbers that follow each other, in their order.
     """
-    found: list[_Stretch] = []
+    found: list[_AlignedNumbers] = []
     where: list[tuple[int, int]] = []
     for i, (space, _) in enumerate(members[0]):
         starts = np.array([member[i][1] for member in members])
         for k, stretch in enumerate(found):
             ahead = starts - stretch.starts
-            near = ahead[0] == stretch.size if gapless else 0 <= ahead[0] < 2 * _SMALL
-            if stretch.space == space and near and (ahead == ahead[0]).all() and not (gapless and k + 1 < len(found)):
+            adjoins = ahead[0] == stretch.size if gapless else 0 <= ahead[0] < 2 * _SMALL
+            if (
+                stretch.space == space
+                and adjoins
+                and (ahead == ahead[0]).all()
+                and not (gapless and k + 1 < len(found))
+            ):
                 stretch.size = max(stretch.size, int(ahead[0]) + 1)
                 where.append((k, int(ahead[0])))
                 break
         else:
             where.append((len(found), 0))
-            found.append(_Stretch(space, starts, 1))
+            found.append(_AlignedNumbers(space, starts, 1))
     return found, where

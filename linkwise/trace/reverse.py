@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from linkwise.trace.block import Block, Node
+from linkwise.trace.derivative_rules import RULES, ChoiceRule, slopes
 from linkwise.trace.forward import is_one, is_zero
 from linkwise.trace.replay import NUMBERS, Table, values
-from linkwise.trace.rules import RULES, Choice, slopes
 from linkwise.trace.tracer import Number, TracedBool
 
 Cotangent = dict[int, Number]
@@ -88,7 +88,7 @@ def cotangents(
 def _one(nodes: Sequence[Node], number: int, found: Sequence[Number], meaning: list[_Meaning], table: Table) -> None:
     op, *places = nodes[number]
     rule, own = RULES[op], meaning[number]
-    if isinstance(rule, Choice):
+    if isinstance(rule, ChoiceRule):
         condition = rule.condition(table, tuple(found[a] for a in places))
         one, other = (places[c] for c in rule.choices)
         meaning[one].add(own.rows, own.where(condition, table), table)

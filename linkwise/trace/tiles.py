@@ -60,7 +60,7 @@ class TiledSystem:
         return matrix[rows, columns]
 
     def _inputs(self) -> list[ArraySpec]:
-        """What ``factor`` takes."""
+        """Inputs of ``factor``."""
         return [ArraySpec("matrix", (self.columns * self.n,)), ArraySpec("shift", (1,))]
 
     def _load(self, tasks: _Tasks, i: int, j: int) -> None:
@@ -206,7 +206,7 @@ def _tile(numbers: Sequence[Number], columns: int) -> Tile:
 
 
 def _loaded(rows: int, columns: int, diagonal: bool, given: bool, *read: Sequence[Number]) -> Tile:
-    """Of d I - J."""
+    """Tile of d I - J."""
     if not given:
         return [[0.0] * columns for _ in range(rows)]
     shift = read[columns][0]
@@ -214,7 +214,7 @@ def _loaded(rows: int, columns: int, diagonal: bool, given: bool, *read: Sequenc
 
 
 def _half(rows: int, columns: int, side: int, *read: Sequence[Number]) -> Tile:
-    """Of S + diag(d), from rows of the lower half: below the diagonal (1), above it (-1), or on it (0)."""
+    """Tile of S + diag(d), from rows of the lower half: below the diagonal (1), above it (-1), or on it (0)."""
     if side:
         return [[read[i][j] if side > 0 else read[j][i] for j in range(columns)] for i in range(rows)]
     diagonal = read[rows]

@@ -47,7 +47,7 @@ def verify(code: Block | Program) -> None:
         return
     for block in code.codes:
         verify(block)
-    _Memory(code).run()
+    _WrittenValues(code).run()
 
 
 def _verify_block(block: Block) -> None:
@@ -166,8 +166,8 @@ def _uses(statement: Statement) -> Iterator[tuple[Place, int | None]]:
             pass
 
 
-class _Memory:
-    """Which values of each buffer have been written, while the statements are gone through row by row.
+class _WrittenValues:
+    """Record of the values of each buffer that are written, while the statements are gone through row by row.
 
     Places are data of the program, so all this is known before anything runs. The body of a loop that asks a flag is
     gone through once, as that of a branch.

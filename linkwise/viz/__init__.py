@@ -1,4 +1,4 @@
-"""See it: models and motions in the browser, in files that play anywhere, in videos, in notebooks.
+"""Views of models and motions: in the browser, in files that play anywhere, in videos, in notebooks.
 
 From below: what things look like (``solids``, ``collada``, ``meshes``, ``looks``, ``bending``), which know no browser;
 the scene of a page (``server``, ``figure``, ``overlays``, ``ghosts``); pages with their controls (``viewer``,

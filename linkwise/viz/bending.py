@@ -18,7 +18,7 @@ from linkwise.viz.solids import Colour, Solid, towards
 STEEL: Colour = (96, 160, 150)
 _SIDES = 10
 _PIECES = 5
-"""Of a tube between two nodes."""
+"""Number of pieces of a tube between two nodes."""
 _NEIGHBOURS = 3
 """Nodes that a vertex of a given surface follows."""
 
@@ -52,18 +52,18 @@ def bending(body: FlexibleBody, solids: Sequence[Solid], size: float) -> tuple[B
 
 
 def _following(body: FlexibleBody, solid: Solid) -> Bending:
-    """Each vertex moves with the nodes nearest to it: x = Σ wᵢ [rᵢ + Γᵢη + Λᵢη × (x⁰ - rᵢ)], near ones weigh more."""
+    """Solid whose vertices follow the nearest nodes: x = Σ wᵢ [rᵢ + Γᵢη + Λᵢη × (x⁰ - rᵢ)], near ones weigh more."""
     positions = np.array([node.position for node in body.nodes])
     away = solid.vertices[:, None, :] - positions  # (V, n, 3)
     distance = np.linalg.norm(away, axis=-1)
     count = min(_NEIGHBOURS, len(positions))
-    near = np.argsort(distance, axis=1)[:, :count]
-    weight = 1.0 / np.maximum(np.take_along_axis(distance, near, 1), 1e-9) ** 2
+    nearest = np.argsort(distance, axis=1)[:, :count]
+    weight = 1.0 / np.maximum(np.take_along_axis(distance, nearest, 1), 1e-9) ** 2
     weight /= weight.sum(axis=1, keepdims=True)
     Gamma, Lambda, Q = (np.array([getattr(node, name) for node in body.nodes]) for name in ("Gamma", "Lambda", "Q"))
-    arm = np.take_along_axis(away, near[..., None], 1)
-    moved = Gamma[near] + np.cross(Lambda[near], arm[..., None], axisa=2, axisb=2, axisc=2)
-    return Bending(solid, np.einsum("vk,vkim->vim", weight, moved), np.einsum("vk,vkimn->vimn", weight, Q[near]))
+    arm = np.take_along_axis(away, nearest[..., None], 1)
+    moved = Gamma[nearest] + np.cross(Lambda[nearest], arm[..., None], axisa=2, axisb=2, axisc=2)
+    return Bending(solid, np.einsum("vk,vkim->vim", weight, moved), np.einsum("vk,vkimn->vimn", weight, Q[nearest]))
 
 
 def _tubes(body: FlexibleBody, size: float) -> tuple[Bending, ...]:

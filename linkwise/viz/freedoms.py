@@ -37,12 +37,12 @@ class Freedom:
 
     @property
     def step(self) -> float:
-        """What a slider moves by."""
+        """Step of a slider."""
         return max((self.high - self.low) / 1000.0, 1e-9)
 
 
 def freedoms_of(model: Model, size: float) -> list[Freedom]:
-    """For each number of v one freedom, in that order; ±π rad, or ± the model's size, where nothing limits it."""
+    """Freedoms in the order of v, one for each number; ±π rad, or ± the model's size, where nothing limits one."""
     return [freedom for joint in model.independent for freedom in _of_joint(model, joint, size)]
 
 
@@ -108,7 +108,7 @@ def _in_chart(model: Model, label: str, place: int) -> Freedom:
 
 
 def _modal_scale(model: Model, joint: JointInstance) -> Array:
-    """How far a mode may go: each moves no node by more than a tenth of the body's size."""
+    """Largest value of each mode: no node moves by more than a tenth of the body's size."""
     flexible = model.bodies[joint.index].flexible
     assert flexible is not None
     reach = max((float(np.linalg.norm(node.position)) for node in flexible.nodes), default=1.0)

@@ -70,5 +70,5 @@ class Ghosts:
 
     @property
     def bytes_per_picture(self) -> int:
-        """What is sent for each picture."""
+        """Number of bytes that are sent for each picture."""
         return 28 * self.count * len(self.handles)

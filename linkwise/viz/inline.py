@@ -1,4 +1,4 @@
-"""What notebooks show: a light picture of a model or a motion by itself, and the whole player where it is asked for."""
+"""Pictures in notebooks: a light one of a model or a motion by itself, and the whole player where it is asked for."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from linkwise.sim.trajectory import Trajectory
 
 
 @dataclass(frozen=True)
-class Embedded:
-    """Something that plays inside another page.
+class InlinePage:
+    """Page that plays inside another.
 
     Args:
         html: an ``<iframe>`` element with everything in it.
@@ -33,12 +33,12 @@ class Embedded:
         return f"<Embedded: {len(self.html) / 1e6:.1f} MB of HTML>"
 
 
-def embedded_motion(trajectory: Trajectory, height: int, fps: float, most_faces: int | None) -> Embedded:
+def embedded_motion(trajectory: Trajectory, height: int, fps: float, most_faces: int | None) -> InlinePage:
     """The player of a motion; see :meth:`linkwise.Trajectory.embed`."""
     from linkwise.viz.recording import embedded, motion_html
 
     document = motion_html(trajectory, fps=fps, most_faces=most_faces)
-    return Embedded(embedded(document, height, trajectory._with_model("embed").name))
+    return InlinePage(embedded(document, height, trajectory._with_model("embed").name))
 
 
 def model_picture(model: Model) -> str | None:

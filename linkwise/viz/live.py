@@ -39,22 +39,22 @@ class Pull(Element):
         self.model, self.start = model, start
 
     def numbers(self, body: int | None, wrench: Array) -> Array:
-        """Its part of p."""
+        """Numbers of the pull in p."""
         chosen = np.zeros(len(self.model.bodies))
         if body is not None:
             chosen[body] = 1.0
         return np.concatenate([chosen, wrench])
 
     def wrench(self, t: Any, q: Any, v: Any, x: Any, p: Any) -> dict[str, Any]:
-        """On each body, nothing but for the one that is pulled."""
+        """Wrench on each body, zero but for the one that is pulled."""
         n = len(self.model.bodies)
         chosen, wrench = p[self.start : self.start + n], p[self.start + n : self.start + n + 6]
         return {body.name: wrench * chosen[body.index] for body in self.model.bodies}
 
 
 @dataclass
-class Hold:
-    """What the mouse holds: a body, the point of it in its frame, where it is drawn to, and how firmly."""
+class Grip:
+    """Grip of the mouse: a body, the point of it in its frame, where it is drawn to, and how firmly."""
 
     body: int
     point: Array
@@ -84,12 +84,12 @@ class LiveRun:
         self.dt = dt
         self.method = METHODS[0]
         self.gravity = True
-        self.hold: Hold | None = None
+        self.hold: Grip | None = None
         self.start = (np.array(q, float), np.zeros(model.nv) if v is None else np.array(v, float))
         self.reset()
 
     def reset(self, q: Array | None = None) -> None:
-        """To the start, or to rest at another configuration, which becomes the start."""
+        """Go back to the start, or to rest at another configuration, which becomes the start."""
         if q is not None:
             self.start = (np.array(q, float), np.zeros(self.model.nv))
         self.t, (self.q, self.v) = 0.0, self.start
@@ -116,7 +116,7 @@ class LiveRun:
         return np.concatenate([self.own, self.pull.numbers(body, self.grip())])
 
     def grip(self) -> Array:
-        """What the mouse does to the body that it holds: a spring's and a damper's wrench (6), in the body's frame."""
+        """Wrench (6) of the mouse on the body that it holds, a spring's and a damper's, in the body's frame."""
         hold = self.hold
         if hold is None:
             return np.zeros(6)
@@ -139,7 +139,7 @@ class LiveRun:
         least, mean = (1.0 / max(float(x), 1e-9) for x in (mobility.max(), mobility.mean()))
         stiffness = min(100.0 * mean, 0.2 * least / _GRIP**2)
         damping = min(20.0 * mean, 0.2 * least / _GRIP)
-        self.hold = Hold(body, np.array(point, float), np.array(place, float), stiffness, damping)
+        self.hold = Grip(body, np.array(point, float), np.array(place, float), stiffness, damping)
 
     def advance(self, duration: float) -> None:
         """Move on by so many seconds; raises LinkwiseError where the integrator cannot."""

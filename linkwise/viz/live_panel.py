@@ -119,7 +119,7 @@ class LivePanel:
         self._advance(FRAME)
 
     def reset(self) -> None:
-        """To the start, with the plots empty."""
+        """Go back to the start, with the plots empty."""
         self.run.reset()
         self.page.moment = self.run.moment
         self.page.draw()

@@ -1,4 +1,4 @@
-"""What the bodies of a model look like: their shapes from the file, or what their mass and joints suggest."""
+"""Looks of the bodies of a model: their shapes from the file, or those that their mass and joints suggest."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from linkwise.viz.meshes import placeholder, read_mesh
 from linkwise.viz.solids import Solid, box, capsule, cylinder, ellipsoid, joined, merged, sphere, stick
 
 BONE = (120, 144, 176)
-"""Of what is drawn for a body without shapes."""
+"""Colour of a body without shapes."""
 KNOB = (226, 150, 66)
-"""Of a joint between such bodies."""
+"""Colour of a joint between such bodies."""
 MANY = 150
 """Bodies of a model of which each is drawn as one surface, where it has no shapes of its own."""
 _READERS = 2
@@ -33,7 +33,7 @@ _READERS = 2
 
 @dataclass(frozen=True)
 class Looks:
-    """What to draw of a model, in the frames of its bodies.
+    """Shapes to draw of a model, in the frames of its bodies.
 
     Args:
         base: what is fixed to the world.
@@ -56,7 +56,7 @@ class Looks:
         return (*self.bodies[body], *(each.solid for each in self.bent.get(body, ())))
 
     def reach(self, body: int) -> float:
-        """How far a body goes from its origin, along any axis of its frame, m."""
+        """Farthest that a body goes from its origin, along any axis of its frame, m."""
         return max((float(np.abs(solid.vertices).max()) for solid in self.surfaces(body)), default=0.0)
 
     def middle(self, body: int) -> Array:
@@ -70,7 +70,7 @@ class Looks:
 
 
 def looks_of(model: Model) -> Looks:
-    """What a model looks like; one warning names the meshes that could not be read and where they were looked for."""
+    """Looks of a model; one warning names the meshes that could not be read and where they were looked for."""
     size = size_of(model)
     shapes = [body.visuals or body.collisions for body in model.bodies]
     meshes, troubles = _read_all([*model.base_visuals, *(shape for each in shapes for shape in each)], size)
@@ -91,7 +91,7 @@ def looks_of(model: Model) -> Looks:
 
 
 def outlines_of(model: Model, size: float) -> tuple[tuple[Solid, ...], ...]:
-    """For each body its shapes for contact, in its frame."""
+    """Shapes for contact of each body, in its frame."""
     meshes, troubles = _read_all([shape for body in model.bodies for shape in body.collisions], size)
     if troubles:
         _warn(model, troubles)
@@ -139,15 +139,15 @@ def _radius(body: Body) -> float:
 
 
 def _imagined(model: Model, body: Body, inertia: Solid | None, size: float) -> list[Solid]:
-    """For a body without shapes: its ellipsoid, and a skeleton from its joint to the joints that hang on it."""
+    """Drawing of a body without shapes: its ellipsoid, and a skeleton from its joint to the joints that hang on it."""
     radius = 0.008 * size
     start = np.array(body.joint_frame)[:3, 3]
     ends = [np.array(child.placement)[:3, 3] for child in model.bodies if child.parent == body.index]
     mass, com, _ = inertia_of(body)
     if mass > 0.0 and not ends:
         ends = [com]
-    far = [end for end in ends if np.linalg.norm(end - start) > 1e-9]
-    found = [stick(start, end, radius).painted(BONE) for end in far]
+    distant = [end for end in ends if np.linalg.norm(end - start) > 1e-9]
+    found = [stick(start, end, radius).painted(BONE) for end in distant]
     found.append(sphere(1.6 * radius, 16).placed(body.joint_frame).painted(KNOB))
     if inertia is not None:
         found.append(inertia.painted(BONE, 0.55))

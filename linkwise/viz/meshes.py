@@ -21,7 +21,7 @@ LARGEST_MESH = 256 * 1024 * 1024
 """Bytes."""
 MOST_FACES = 5_000_000
 MOST_PIXELS = 8192 * 8192
-"""Of a texture whose mean colour is asked for; a small file may hold a huge picture."""
+"""Most pixels of a texture whose mean colour is asked for; a small file may hold a huge picture."""
 SUFFIXES = (".stl", ".obj", ".dae", ".glb", ".gltf", ".ply", ".off")
 
 
@@ -84,7 +84,7 @@ def _colour(mesh: Any) -> tuple[Colour | None, float]:
 
 
 def _beside(folder: Path) -> Any:
-    """What a mesh file names, read only from its own folder and those below."""
+    """Reader of the files that a mesh file names, from its own folder and those below only."""
     resolvers = require_extra("trimesh.resolvers", "viz")
     inside = folder.resolve()
 
@@ -111,7 +111,7 @@ def _beside(folder: Path) -> Any:
 
 
 def placeholder(size: float) -> Solid:
-    """What stands for a mesh that could not be read: an octahedron in a colour that nobody chooses."""
+    """Stand-in for a mesh that could not be read: an octahedron in a colour that nobody chooses."""
     corners = np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]], float) * size
     faces = [[0, 2, 4], [2, 1, 4], [1, 3, 4], [3, 0, 4], [2, 0, 5], [1, 2, 5], [3, 1, 5], [0, 3, 5]]
     return Solid(corners, np.array(faces), (255, 0, 200))

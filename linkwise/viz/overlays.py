@@ -1,4 +1,4 @@
-"""What can be shown besides the bodies: axes, frames, mass centres, inertias, names, closures, forces.
+"""Overlays, shown besides the bodies: axes, frames, mass centres, inertias, names, closures, forces.
 
 An overlay makes its nodes when it is first shown. Those that are fixed to bodies hang on the bodies' nodes and cost
 nothing while things move; closures and forces are drawn anew at each moment.
@@ -85,7 +85,7 @@ class Overlay(ABC):
 
     @abstractmethod
     def made(self) -> list[Any]:
-        """Its nodes."""
+        """Nodes of the overlay."""
 
     def below(self, body: int, what: str) -> str:
         """A name for a node that hangs on a body's."""
@@ -138,7 +138,7 @@ def joint_arrows(model: Model, body: Body, length: float) -> tuple[Array, Array]
     return np.array(points), np.array(colours, np.uint8)
 
 
-class BodyFrames(Overlay):
+class BodyAxes(Overlay):
     """The axes of each body's frame: x red, y green, z blue."""
 
     title = "body frames"
@@ -212,7 +212,7 @@ class ContactShapes(Overlay):
         ]
 
 
-class Names(Overlay):
+class BodyNames(Overlay):
     """The name of each body in its middle."""
 
     title = "names"
@@ -234,7 +234,7 @@ class _Arrows(Overlay):
 
     @property
     def metres_per_newton(self) -> float:
-        """How long an arrow is."""
+        """Length of an arrow of one newton."""
         weight = self.model.mass * float(np.linalg.norm(self.model.gravity)) or self.model.mass * 9.81 or 1.0
         return self.scale * 0.33 * self.size / weight
 
@@ -266,7 +266,7 @@ class _Arrows(Overlay):
 
 
 class OutsideForces(_Arrows):
-    """What acts on bodies from outside: elements of a simulation, the mouse. On its line of action."""
+    """Forces on bodies from outside: elements of a simulation, the mouse. On their lines of action."""
 
     title = "external forces"
     colour = OUTSIDE
@@ -293,8 +293,8 @@ def on_the_line(wrenches: Array, farthest: float) -> Array:
     return np.where(np.linalg.norm(points, axis=1, keepdims=True) <= farthest, points, 0.0)
 
 
-class ConstraintForces(_Arrows):
-    """What closures put on the body of their second frame."""
+class ClosureForces(_Arrows):
+    """Forces of closures on the body of their second frame."""
 
     title = "constraint forces"
     colour = HOLDING
@@ -317,7 +317,7 @@ class ConstraintForces(_Arrows):
         return np.array(starts), np.array(ends)
 
 
-class Closures(Overlay):
+class ClosureFrames(Overlay):
     """The two frames that each closure ties together, and a red line between them where it is open."""
 
     title = "closures"
@@ -337,7 +337,7 @@ class Closures(Overlay):
         return [*self.balls, self.lines]
 
     def _ball(self, n: int, side: int) -> Any:
-        """At one frame of a closure: it hangs on the body, so that it moves with it in every picture."""
+        """Ball at one frame of a closure: it hangs on the body, so that it moves with it in every picture."""
         closure = self.tied[n]
         body, placement = ((closure.body_a, closure.placement_a), (closure.body_b, closure.placement_b))[side]
         name = f"closure {n} {'ab'[side]}"
@@ -382,12 +382,12 @@ def frames_of(figure: Figure, closure: ClosureInstance, q: Array) -> tuple[Array
 
 OVERLAYS: tuple[type[Overlay], ...] = (
     JointAxes,
-    BodyFrames,
+    BodyAxes,
     MassCentres,
     Inertias,
     ContactShapes,
-    Names,
-    Closures,
+    BodyNames,
+    ClosureFrames,
     OutsideForces,
-    ConstraintForces,
+    ClosureForces,
 )

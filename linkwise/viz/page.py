@@ -1,4 +1,4 @@
-"""What every page has: a server, a worker, a scene with a floor and a camera, and a clean end."""
+"""Parts of every page: a server, a worker, a scene with a floor and a camera, and a clean end."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Page:
 
     @property
     def url(self) -> str:
-        """Where it is, e.g. http://127.0.0.1:8080/token/index.html; who has this address can see and move the model."""
+        """Address, e.g. http://127.0.0.1:8080/token/index.html; who has it can see and move the model."""
         return address(self.server)
 
     @property
@@ -85,7 +85,7 @@ class Page:
         return f"<{type(self).__name__} {self.url if self.is_open else 'closed'}>"
 
     def _repr_html_(self) -> str:
-        """In a notebook on this machine: the page itself."""
+        """The page itself, for a notebook on this machine."""
         if not self.is_open:
             return html.escape(repr(self))
         return f'<iframe src="{self.url}" width="100%" height="480" style="border:1px solid #ddd"></iframe>'

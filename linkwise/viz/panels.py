@@ -169,7 +169,7 @@ def tree_label(model: Model, body: Body) -> str:
 
 
 def facts(model: Model, body: Body, moment: Moment, poses: Array) -> str:
-    """What is known of a body and its joint, as Markdown."""
+    """Facts about a body and its joint, as Markdown."""
     joint = model.joints[body.index]
     parent = model.bodies[body.parent].name if body.parent >= 0 else "world"
     place = ", ".join(f"{x:.4g}" for x in poses[body.index, :3, 3])

@@ -26,7 +26,7 @@ _MOST_POINTS = 400
 """Samples in a plot: more than the panel has pixels."""
 _MOST_LINES = 12
 TINTS: tuple[Colour | None, ...] = (None, (228, 120, 60), (70, 150, 90), (150, 90, 190))
-"""Of several motions shown together: the first in its own colours."""
+"""Tints of several motions shown together: the first has its own colours."""
 _LINES = (
     "#2860a0", "#e4783c", "#46965a", "#965abe", "#c03040", "#8a6d3b", "#20908d", "#7f7f7f", "#b5b52a", "#e377c2",
     "#1a1a1a", "#5fa8ff",
@@ -48,11 +48,11 @@ def sampled(trajectory: Trajectory, fps: float, speed: float = 1.0) -> Trajector
     times = np.linspace(start, end, count)
     if "vdot" in trajectory._values and not trajectory.batch_shape and trajectory.jumps is None:
         return trajectory.at(times) if len(trajectory.t) > 1 else trajectory.picked(np.zeros(count, int), times)
-    near = np.clip(np.searchsorted(trajectory.t, times + 1e-12) - 1, 0, len(trajectory.t) - 1)
-    found = trajectory.picked(near, times)
+    before = np.clip(np.searchsorted(trajectory.t, times + 1e-12) - 1, 0, len(trajectory.t) - 1)
+    found = trajectory.picked(before, times)
     if trajectory.jumps is not None or len(trajectory.t) < 2:
         return found
-    return found.with_samples(times, _straight(trajectory, near, times), found.v, found.x, lambda: found._values)
+    return found.with_samples(times, _straight(trajectory, before, times), found.v, found.x, lambda: found._values)
 
 
 def _straight(trajectory: Trajectory, k: Array, t: Array) -> Array:
@@ -130,7 +130,7 @@ class Player(Page):
         return int(np.clip(np.searchsorted(motion.t, self.t + 1e-9, side="right") - 1, 0, len(motion.t) - 1))
 
     def moments(self) -> list[Moment]:
-        """What each motion does at the time shown."""
+        """State of each motion at the time shown."""
         found = []
         for motion in self.leaders:
             k = self.index(motion)

@@ -19,14 +19,14 @@ CLOSED = 1e-7
 """Residual of closures that counts as closed, m or a pure number."""
 _STEPS = 40
 _AT = 1e-9
-"""This near to a limit is at it, rad or m."""
+"""Distance to a limit that counts as none, rad or m."""
 _LONGEST = 0.3
-"""Of one step, rad or m."""
+"""Longest step, rad or m."""
 
 
 @dataclass(frozen=True)
-class Goal:
-    """Where a point of a body should be, and how the body should be turned.
+class PointGoal:
+    """Place where a point of a body should be, and the rotation that the body should have.
 
     Args:
         body: its name.
@@ -63,8 +63,10 @@ def is_closed(model: Model, q: Array) -> bool:
     return not model.closures or bool(np.abs(model.closure_error(q)).max(initial=0.0) < CLOSED)
 
 
-def settled(model: Model, q: Array, goals: Sequence[Goal] = (), held: Sequence[int] = (), weight: float = 1.0) -> Array:
-    """From q as near to the goals as closures and joint limits allow; freedoms in `held` (places in v) stay."""
+def settled(
+    model: Model, q: Array, goals: Sequence[PointGoal] = (), held: Sequence[int] = (), weight: float = 1.0
+) -> Array:
+    """Configuration as near to the goals as closures and joint limits allow; freedoms in `held` (places in v) stay."""
     free = np.ones(model.nv, bool)
     free[list(held)] = False
     places = np.array(
@@ -109,7 +111,7 @@ def settled(model: Model, q: Array, goals: Sequence[Goal] = (), held: Sequence[i
     return q
 
 
-def _error(model: Model, q: Array, goal: Goal) -> tuple[Array, Array]:
+def _error(model: Model, q: Array, goal: PointGoal) -> tuple[Array, Array]:
     X = model.pose(q, goal.body)
     J = model.jacobian(q, goal.body, goal.point)
     position = X[:3, :3] @ goal.point + X[:3, 3] - goal.position
@@ -150,7 +152,7 @@ def _damped(J: Array, e: Array, scale: float) -> Array:
 
 
 def _stuck(model: Model, q: Array, candidate: Array) -> Array:
-    """Which freedoms (nv) are at a limit and would go beyond; only joints with a number for each freedom have any."""
+    """Mask (nv) of freedoms at a limit that would go beyond; only joints with a number for each freedom have any."""
     found = np.zeros(model.nv, bool)
     for joint in model.independent:
         if joint.nq == joint.nv:

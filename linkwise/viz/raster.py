@@ -21,7 +21,7 @@ _TILE = 12
 
 @dataclass(frozen=True)
 class Camera:
-    """Where a picture is taken from.
+    """Viewpoint of a picture.
 
     Args:
         position: m.
@@ -50,7 +50,7 @@ class Camera:
 
     @classmethod
     def seeing(cls, low: ArrayLike, high: ArrayLike, width: int = 640, height: int = 480) -> Camera:
-        """From the side and a little above, with everything between two corners in view."""
+        """Camera at the side and a little above, with everything between two corners in view."""
         a, b = np.asarray(low, float), np.asarray(high, float)
         centre, size = (a + b) / 2, max(float(np.linalg.norm(b - a)), 1e-3)
         away = centre + 1.45 * size * np.array([0.72, -0.6, 0.35])
@@ -98,7 +98,7 @@ def _fill(solids: Sequence[Solid], camera: Camera, wide: int, high: int, depth: 
 
 
 def _on_screen(corners: Array, wide: int, high: int) -> Array:
-    """Which triangles may be seen."""
+    """Mask of the triangles that may be seen."""
     low, most = corners[:, :, :2].min(axis=1), corners[:, :, :2].max(axis=1)
     seen: Array = (most >= 0.0).all(axis=1) & (low[:, 0] < wide) & (low[:, 1] < high)
     return seen
@@ -152,9 +152,9 @@ def _paint(corners: Array, shade: Array, wide: int, high: int, depth: Array, col
             w2 = ((b[k, 0] - a[k, 0]) * (sy - a[k, 1]) - (b[k, 1] - a[k, 1]) * (sx - a[k, 0])) / area[k]
             w0 = 1.0 - w1 - w2
             hit = (w0 >= -1e-9) & (w1 >= -1e-9) & (w2 >= -1e-9)
-            near = w0 * a[k, 2] + w1 * b[k, 2] + w2 * c[k, 2]
+            inverse = w0 * a[k, 2] + w1 * b[k, 2] + w2 * c[k, 2]
             places.append((py[hit] * wide + px[hit]).astype(np.int64))
-            distances.append((1.0 / near[hit]).astype(np.float32))
+            distances.append((1.0 / inverse[hit]).astype(np.float32))
             owners.append(k[hit])
     if not places:
         return

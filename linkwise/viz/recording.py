@@ -95,8 +95,8 @@ def model_html(model: Model, q: Any = None, *, most_faces: int | None = None, da
     from linkwise.viz.viewer import resting
 
     state = resting(model, q)
-    still = Trajectory([0.0], state[None], np.zeros((1, model.nv)), model=model)
-    return motion_html(still, fps=1.0, most_faces=most_faces, dark=dark)
+    at_rest = Trajectory([0.0], state[None], np.zeros((1, model.nv)), model=model)
+    return motion_html(at_rest, fps=1.0, most_faces=most_faces, dark=dark)
 
 
 def save_html(trajectory: Trajectory, path: str | Path, **choices: Any) -> Path:
@@ -118,7 +118,7 @@ def embedded(document: str, height: int = 420, title: str = "motion") -> str:
 
 
 def fewer(looks: Looks, most: int) -> Looks:
-    """The same with so many triangles at most, shared out by what each surface has now."""
+    """Looks with so many triangles at most, shared out by what each surface has now."""
     total = sum(len(solid.faces) for solids in (looks.base, *looks.bodies) for solid in solids)
     if total <= most:
         return looks

@@ -77,7 +77,7 @@ def _stop_all() -> None:
 
 
 def address(server: Any) -> str:
-    """Where to point the browser; the token in it is what opens the page."""
+    """Address for the browser; the token in it is what opens the page."""
     return f"http://{HOST}:{server.get_port()}/{server._websock_server.token}/index.html"
 
 
@@ -161,6 +161,6 @@ def _same(given: str, token: str) -> bool:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the banner that viser prints."""
+    """Context in which viser prints no banner."""
     with contextlib.redirect_stdout(io.StringIO()):
         yield

@@ -14,7 +14,7 @@ from linkwise.array_types import Array
 Colour = tuple[int, int, int]
 
 GREY: Colour = (184, 190, 198)
-"""Of what has no colour of its own."""
+"""Colour of solids that have none of their own."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,12 @@ class Solid:
         return replace(self, vertices=self.vertices @ linear.T + pose[:3, 3], faces=faces)
 
     def painted(self, colour: Colour | None, opacity: float = 1.0) -> Solid:
-        """In another colour; unchanged where that is None."""
+        """Solid in another colour; unchanged where that is None."""
         return self if colour is None else replace(self, colour=colour, opacity=opacity)
 
 
 def box(x: float, y: float, z: float) -> Solid:
-    """With these edges, around the origin; corners are not shared, so that edges look sharp."""
+    """Box with these edges, around the origin; corners are not shared, so that edges look sharp."""
     corners = np.array([[i, j, k] for i in (-0.5, 0.5) for j in (-0.5, 0.5) for k in (-0.5, 0.5)]) * (x, y, z)
     sides = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
     vertices = np.concatenate([corners[list(side)] for side in sides])
@@ -74,14 +74,14 @@ def revolved(outline: ArrayLike, sides: int = 24) -> Solid:
 
 
 def cylinder(radius: float, length: float, sides: int = 24) -> Solid:
-    """Along z, around the origin; rims doubled, so that they look sharp."""
+    """Cylinder along z, around the origin; rims doubled, so that they look sharp."""
     h = length / 2
     outline = [(0.0, -h), (radius, -h), (radius, -h), (radius, h), (radius, h), (0.0, h)]
     return revolved(outline, sides)
 
 
 def capsule(radius: float, length: float, sides: int = 24) -> Solid:
-    """Along z, around the origin: a cylinder of this length and a half sphere on each end."""
+    """Capsule along z, around the origin: a cylinder of this length and a half sphere on each end."""
     angle = np.linspace(0.0, np.pi / 2, sides // 4 + 1)
     low = np.stack([radius * np.sin(angle), -length / 2 - radius * np.cos(angle)], axis=-1)
     return revolved(np.concatenate([low, (low * (1.0, -1.0))[::-1]]), sides)
@@ -93,7 +93,7 @@ def sphere(radius: float = 1.0, sides: int = 24) -> Solid:
 
 
 def arrow(length: float, radius: float) -> Solid:
-    """From the origin along z."""
+    """Arrow from the origin along z."""
     neck = max(length - 4.0 * radius, 0.6 * length)
     outline = [(0.0, 0.0), (radius, 0.0), (radius, 0.0), (radius, neck), (radius, neck), (2.2 * radius, neck)]
     return revolved([*outline, (2.2 * radius, neck), (0.0, length)], 12)
@@ -153,7 +153,7 @@ def merged(solids: Sequence[Solid]) -> Solid:
 
 
 def joined(solids: Sequence[Solid]) -> list[Solid]:
-    """The same surfaces, those of one colour as one."""
+    """Surfaces, those of one colour joined to one."""
     groups: dict[Any, list[Solid]] = {}
     for solid in solids:
         groups.setdefault((solid.colour, solid.opacity, solid.smooth), []).append(solid)
@@ -161,7 +161,7 @@ def joined(solids: Sequence[Solid]) -> list[Solid]:
 
 
 def simplified(solid: Solid, most: int) -> Solid:
-    """With at most so many faces: vertices in one cell of a grid become one, in cells as small as will do."""
+    """Solid with at most so many faces: vertices in one cell of a grid become one, in cells as small as will do."""
     if len(solid.faces) <= most:
         return solid
     low, high = solid.vertices.min(axis=0), solid.vertices.max(axis=0)

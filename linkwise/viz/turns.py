@@ -10,7 +10,7 @@ from linkwise.array_types import Array
 
 
 def from_wxyz(quaternion: ArrayLike) -> Rotation:
-    """Of quaternions (..., 4)."""
+    """Rotations of quaternions (..., 4)."""
     return Rotation.from_quat(np.roll(np.asarray(quaternion, float), -1, axis=-1))
 
 

@@ -30,7 +30,7 @@ _MOST_STATES = 60
 
 
 def placed(model: Model, looks: Looks, q: ArrayLike, p: ArrayLike | None = None, opacity: float = 1.0) -> list[Solid]:
-    """Everything there is to draw of a model at q, in the world."""
+    """Solids of a model at q, in the world."""
     found = list(looks.base)
     for k, X in enumerate(np.asarray(model.poses(q, p=p))):
         eta = np.asarray(q)[model.bodies[k].q_slice]
@@ -76,7 +76,7 @@ def thumbnail(model: Model, q: ArrayLike, width: int = 480, height: int = 360) -
 def pictures(
     trajectory: Trajectory, fps: float, speed: float, width: int, height: int, camera: Camera | None
 ) -> tuple[int, Iterator[Array]]:
-    """How many pictures a motion has, and the pictures (height, width, 3)."""
+    """Number of pictures of a motion, and the pictures (height, width, 3)."""
     motion = checked(trajectory)
     model = motion._with_model("save_video")
     looks = fewer(looks_of(model), _FACES)

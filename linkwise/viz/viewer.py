@@ -21,12 +21,12 @@ from linkwise.viz.live_panel import LivePanel
 from linkwise.viz.looks import looks_of
 from linkwise.viz.page import Page, furnish
 from linkwise.viz.panels import BodyTree, ShowPanel
-from linkwise.viz.posing import Goal, is_closed, moved, settled
+from linkwise.viz.posing import PointGoal, is_closed, moved, settled
 
 MOST_COMPILED = 60
 """Freedoms of a model whose inverse kinematics are one compiled program; it takes minutes to compile for a thousand."""
 MOST_SLIDERS = 100
-"""On a page: browsers are slow with more."""
+"""Most sliders on a page: browsers are slow with more."""
 
 
 def view(
@@ -231,7 +231,7 @@ class Viewer(Page):
         self.tree.update(self.moment)
 
     def _handle_size(self, index: int) -> float:
-        """Such that its arrows stick out of the body: what lies inside a surface cannot be taken hold of."""
+        """Size of a handle whose arrows stick out of the body: what lies inside a surface cannot be taken hold of."""
         size, reach = self.figure.looks.size, self.figure.looks.reach(index)
         return float(np.clip(1.2 * reach, 0.15 * size, 0.5 * size))
 
@@ -297,5 +297,5 @@ class Viewer(Page):
             goal = Reach(name, position=position, rotation=rotation)
             found = np.asarray(self.model.inverse_kinematics(goal, q0=q, starts=0).q)
         else:  # a point that was not known before, closures, many links: little to compile while the mouse waits
-            found = settled(self.model, q, [Goal(name, point, position, rotation)])
+            found = settled(self.model, q, [PointGoal(name, point, position, rotation)])
         return found if is_closed(self.model, found) else settled(self.model, found)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from linkwise import samples
-from linkwise.targets.llvm import bounds, checked, machines, program_kernel, source
+from linkwise.targets.llvm import binding, bounds, program_kernel, source
 from linkwise.trace.block import ArraySpec, Block
 from tests.random_trees import random_tree
 from tests.targets.programs import interpret, lesser_machines, mixture
@@ -27,7 +27,7 @@ def ran(kernel: object, program: Block, count: int, dtype: str = "f8") -> list[n
 
 @pytest.mark.parametrize("machine", lesser_machines(), ids=lambda machine: machine.cpu)
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
-def test_batches_stay_inside(machine: machines.Machine, dtype: str) -> None:
+def test_batches_stay_inside(machine: binding.Machine, dtype: str) -> None:
     program = mixture(sizes=(7, 3, 17), outputs=(5, 8, 1))
     kernel = bounds.checked_batch(program, dtype, machine)
     for count in (1, 3, 8, 9, 16, 17, 33):
@@ -164,9 +164,9 @@ def test_a_way_to_touch_memory_that_is_not_known_is_refused() -> None:
 
 def test_asked_for_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LINKWISE_DEBUG", raising=False)
-    assert not checked.wanted()
+    assert not binding.checked_builds()
     monkeypatch.setenv("LINKWISE_DEBUG", "1")
-    assert checked.wanted()
+    assert binding.checked_builds()
 
 
 @pytest.mark.parametrize("sweeps", ["unrolled", "rolled"])

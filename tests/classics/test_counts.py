@@ -11,7 +11,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.classics import ALGORITHMS, count
-from linkwise.functions.counting.dynamics import PUBLISHED, Published
+from linkwise.functions.counting import PUBLISHED, Published
 
 DOCS = Path(__file__).parents[2] / "docs"
 

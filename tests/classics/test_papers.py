@@ -398,12 +398,12 @@ def test_block_tridiagonal_solver() -> None:
 def test_divide_and_conquer_is_log_deep() -> None:
     """n bodies and the base are joined in ⌈log₂(n + 1)⌉ rounds."""
 
-    def depth(piece: divide_and_conquer.Piece) -> int:
+    def depth(piece: divide_and_conquer.ChainPiece) -> int:
         return 0 if piece.joined is None else 1 + max(depth(piece.joined.A), depth(piece.joined.B))
 
     eye = np.eye(6).tolist()
-    piece = divide_and_conquer.Piece(eye, np.zeros((6, 6)).tolist(), eye, [0.0] * 6, [0.0] * 6)
-    joint = divide_and_conquer.Joint([[1.0]] + [[0.0]] * 5, [0.0] * 6, [0.0], (0.0,))
+    piece = divide_and_conquer.ChainPiece(eye, np.zeros((6, 6)).tolist(), eye, [0.0] * 6, [0.0] * 6)
+    joint = divide_and_conquer.JointTerms([[1.0]] + [[0.0]] * 5, [0.0] * 6, [0.0], (0.0,))
     for n in (1, 2, 5, 16, 33):
         assert depth(divide_and_conquer.assemble([piece] * (n + 1), [joint] * n)) == math.ceil(math.log2(n + 1))
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from linkwise.cli.completion import script
+from linkwise.cli.commands.completion import script
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

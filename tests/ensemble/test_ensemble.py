@@ -11,7 +11,7 @@ import linkwise as lw
 from linkwise import samples
 from linkwise.ensemble.designs import Seeds, make_design
 from linkwise.ensemble.fingerprint import fingerprint
-from linkwise.ensemble.run import run_study
+from linkwise.ensemble.running import run_study
 from linkwise.ensemble.study import Study
 from linkwise.errors import InputError, UnknownNameError
 from tests.ensemble import studies

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.ensemble.blocks import pilot
 from linkwise.ensemble.driving import Members, drive, missing
-from linkwise.ensemble.held_results import Memory
-from linkwise.ensemble.places import Here
+from linkwise.ensemble.member_blocks import pilot
 from linkwise.ensemble.results import Results
-from linkwise.ensemble.run import manifest_of
+from linkwise.ensemble.running import manifest_of
+from linkwise.ensemble.store import MemoryStore
 from linkwise.ensemble.study import Study
+from linkwise.ensemble.workers import ThisProcess
 from tests.ensemble import studies
 
 pytest.importorskip("distributed")
@@ -69,7 +69,7 @@ def test_a_hundred_thousand_members_and_twenty_deaths(tmp_path, capsys):
     assert studies.same_bits(results, plain)
 
 
-class Mortal(Here):
+class Mortal(ThisProcess):
     """Dies of one member, and now and then of none."""
 
     def __init__(self, study, fatal, accidents):
@@ -88,7 +88,7 @@ class Mortal(Here):
 def test_a_member_that_kills_is_found_by_halving():
     study = Study(studies.panda(), {"x": np.arange(20.0)}, run=lambda batch: {"y": batch.inputs["x"][:, 0] ** 2})
     template, size = pilot(study, 1, 8)
-    store = Memory(manifest_of(study, size), {"x": 1}, template)
+    store = MemoryStore(manifest_of(study, size), {"x": 1}, template)
     place = Mortal(study, 13, [False, True, False, True, True, False, True])
     drive(place, missing(study, store, range(3)), store, template, Members(False, "", 20, 0))
     results = Results(store, study)

@@ -12,8 +12,8 @@ import pytest
 
 import linkwise as lw
 from linkwise import samples
-from linkwise.ensemble import run
-from linkwise.ensemble.places import Here
+from linkwise.ensemble import running
+from linkwise.ensemble.workers import ThisProcess
 
 psutil = pytest.importorskip("psutil")
 
@@ -82,7 +82,7 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     assert len(gone) == 2
 
 
-class Fatal(Here):
+class Fatal(ThisProcess):
     """Every process dies."""
 
     def next(self):
@@ -90,7 +90,7 @@ class Fatal(Here):
 
 
 def test_where_nobody_survives_there_are_no_results(monkeypatch, tmp_path):
-    monkeypatch.setattr(run, "Pool", lambda study, workers: Fatal(study, 1))
+    monkeypatch.setattr(running, "Pool", lambda study, workers: Fatal(study, 1))
     given = {"inputs": {"x": np.arange(6.0)}, "run": lambda batch: {"y": batch.inputs["x"][:, 0]}, "batch": 3}
     for where in ({}, {"store": tmp_path / "store"}):
         with pytest.raises(lw.ensemble.WorkerError, match=r"no member[\s\S]*6 died; member 0: the process that ran it"):

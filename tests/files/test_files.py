@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from linkwise.errors import InputError, LinkwiseError, ModelFileError
-from linkwise.files import load, loads, opening as files
+from linkwise.files import load, loads
+from linkwise.files import opening as files
 from linkwise.files.opening import read_bytes
 
 

@@ -6,8 +6,8 @@ from scipy import linalg, sparse
 
 from linkwise.errors import InputError, LinkwiseError, ModelError
 from linkwise.flexible import FlexibleBody, check
-from linkwise.flexible.checks import check_structure
 from linkwise.flexible.nodal import nodal_structure
+from linkwise.flexible.structure_checks import check_structure
 from tests.flexible import textbook
 
 L, EA, EI_y, EI_z, GJ, MU = 10.0, 2.8e7, 1.4e4, 2.0e4, 1e4, 1.2

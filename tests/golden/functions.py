@@ -19,7 +19,7 @@ import numpy as np
 import linkwise as lw
 from linkwise import samples, targets
 from linkwise.targets.llvm import source
-from linkwise.targets.llvm.machines import Machine
+from linkwise.targets.llvm.binding import Machine
 from linkwise.targets.llvm.program_kernel import program_module
 from linkwise.trace.counts import count
 from linkwise.trace.program import Program

@@ -13,7 +13,7 @@ from bench.robots import ROBOTS
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.kinematics.levenberg import reaching
 from linkwise.samples import four_bar, planar_arm, stewart_platform
-from linkwise.targets.hosted import HostedProgram
+from linkwise.targets.processor import HostedProgram
 
 HAND = "panda_hand"
 

@@ -13,7 +13,7 @@ from linkwise.functions.rolled.symbolic_links import grouped
 from linkwise.mechanism.layout import lay_out
 from linkwise.mechanism.many_bodies import MANY, paused
 from linkwise.mechanism.many_links import ManyLinks
-from linkwise.spatial.structure import taken_apart
+from linkwise.spatial.flattening import taken_apart
 from tests.random_trees import BUILT_IN, random_inertia, random_joint, random_placement
 
 

@@ -7,10 +7,15 @@ import numpy as np
 import pytest
 
 from linkwise import samples
-from linkwise.papers import arms, demo
-from linkwise.papers.motions import cycloidal
+from linkwise.papers import arm_figures, demo
+from linkwise.papers.arm_figures import cycloidal
 
-QUICK = (demo.robot_section, demo.unified_section, demo.linearization_section, demo.decoupled_section)
+QUICK = (
+    demo.robot_section,
+    demo.unified_section,
+    demo.linearization_section,
+    demo.decoupled_section,
+)
 VOID = {"meta", "input", "br", "img", "link", "path", "use"}
 
 
@@ -103,9 +108,9 @@ def test_ids_are_unique_and_tags_close(own):
 def test_cycloidal_motion_is_consistent():
     model = samples.stanford_arm()
     t = np.linspace(0, 10, 2001)
-    q, v, vdot = cycloidal(model, arms.STANFORD_START, arms.STANFORD_END, t, 10.0)
-    assert np.allclose(q[0], arms.STANFORD_START)
-    assert np.allclose(q[-1], arms.STANFORD_END)
+    q, v, vdot = cycloidal(model, arm_figures.STANFORD_START, arm_figures.STANFORD_END, t, 10.0)
+    assert np.allclose(q[0], arm_figures.STANFORD_START)
+    assert np.allclose(q[-1], arm_figures.STANFORD_END)
     assert np.allclose(np.gradient(q, t, axis=0)[5:-5], v[5:-5], atol=1e-5)
     assert np.allclose(np.gradient(v, t, axis=0)[5:-5], vdot[5:-5], atol=1e-5)
 
@@ -113,7 +118,7 @@ def test_cycloidal_motion_is_consistent():
 def test_stanford_arm_is_that_of_the_table():
     model = samples.stanford_arm()
     # Stretched out: the slide at 90° is level, so the wrist is 0.6 m along it, beside the column at height 0.2 m.
-    pose = model.pose(arms.STANFORD_START, "hand")
+    pose = model.pose(arm_figures.STANFORD_START, "hand")
     assert np.allclose(pose[:3, 3], [-0.6, 0.1, 0.2])
     assert model.mass == pytest.approx(21.1)
     assert np.allclose(model.center_of_mass(np.zeros(6))[1], (6 * 0.1 + 4 * 0.1 + 2.1 * 0.1) / 21.1)
@@ -123,5 +128,5 @@ def test_the_force_table_is_inverse_dynamics() -> None:
     lines = demo.force_table().splitlines()
     assert len(lines) == 2 + 11
     last = [float(x) for x in lines[-1].split()]
-    held = samples.stanford_arm().gravity_force(arms.STANFORD_END)  # the motion ends at rest
+    held = samples.stanford_arm().gravity_force(arm_figures.STANFORD_END)  # the motion ends at rest
     np.testing.assert_allclose(last[1:], held, atol=5.1e-5)

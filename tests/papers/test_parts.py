@@ -6,15 +6,15 @@ import re
 import numpy as np
 
 from linkwise import samples
-from linkwise.papers import bending, loops, robot
+from linkwise.papers import closed_loops, flexible_links, robot
 from linkwise.papers.animation import Line, animation, projected, skeleton
-from linkwise.papers.linearization import differences
-from linkwise.papers.page import Page
+from linkwise.papers.linearized_models import differences
+from linkwise.papers.report_page import ReportPage
 from linkwise.papers.review import exponent
 
 
 def test_what_does_not_hold_is_shown():
-    page = Page("title", "lead")
+    page = ReportPage("title", "lead")
     page.section("000", "first")
     page.found([(True, "holds"), (False, "does not")])
     page.table(["", "x"], [["row", False], ["other", True]])
@@ -25,7 +25,7 @@ def test_what_does_not_hold_is_shown():
 
 
 def test_text_is_escaped():
-    page = Page("a < b", "lead")
+    page = ReportPage("a < b", "lead")
     page.section("x", "<script>")
     page.table(["&"], [["<td>"]])
     page.code("if a < b: ...")
@@ -63,7 +63,7 @@ def test_the_animation_shows_the_poses_of_the_model():
 
 
 def test_flexible_bodies_are_bent_and_closures_meet():
-    beam = bending.turntable()
+    beam = flexible_links.turntable()
     q = np.zeros((2, beam.nq))
     q[1] = 0.05
     bent = skeleton(beam, q)[0].points
@@ -95,21 +95,21 @@ def test_the_steps_on_a_redundant_loop():
     model = samples.four_bar(1)
     q = model.assemble(np.array([0.4, -0.4, 0.4]))
     v = model.project_velocity(q, np.array([1.0, -1.0, 1.0]))
-    rows, total = loops.step_rows(model, q, v, np.array([1.0, 2.0, 3.0]))
+    rows, total = closed_loops.step_rows(model, q, v, np.array([1.0, 2.0, 3.0]))
     assert [row[0] for row in rows] == list("ABCDEF")
     assert max(error for _, _, error in rows) < 1e-9
     assert total < 1e-9
 
 
 def test_the_four_bar_is_the_exact_one_and_a_wrong_one_is_told():
-    motion, exact = loops.four_bar_motion()
+    motion, exact = closed_loops.four_bar_motion()
     model = samples.four_bar(2)
-    assert all(holds for holds, _ in loops.four_bar_checks(model, motion, exact))
-    assert not loops.four_bar_checks(model, motion, exact + 1e-3)[0][0]
+    assert all(holds for holds, _ in closed_loops.four_bar_checks(model, motion, exact))
+    assert not closed_loops.four_bar_checks(model, motion, exact + 1e-3)[0][0]
 
 
 def test_the_clamped_beam_is_the_textbooks():
-    assert max(bending.cantilever_errors()) < 1e-4
+    assert max(flexible_links.cantilever_errors()) < 1e-4
 
 
 def test_the_dressed_arm_is_the_same_arm():

@@ -209,7 +209,7 @@ def test_what_is_found_on_the_host_goes_to_the_device_of_the_run(
         return brought(home, array)
 
     monkeypatch.setattr(kind, "entered", noted)
-    monkeypatch.setattr(kind, "brought", checked)
+    monkeypatch.setattr(kind, "to_device", checked)
     assert type(traj.active) is type(traj.closure_error) is DeviceArray
 
 

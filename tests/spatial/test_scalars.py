@@ -14,7 +14,7 @@ import sympy
 import linkwise as lw
 from linkwise.spatial import scalar
 from linkwise.spatial.dual import Dual, derivative
-from linkwise.spatial.structure import flatten
+from linkwise.spatial.flattening import flatten
 from linkwise.trace.interpreter import interpret
 from linkwise.trace.tracer import Tracer, trace
 

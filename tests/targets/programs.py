@@ -7,7 +7,7 @@ import struct
 
 import numpy as np
 
-from linkwise.targets.llvm import jit, kernel, machines, source
+from linkwise.targets.llvm import binding, jit, kernel, source
 from linkwise.trace.block import ArraySpec, Block
 from linkwise.trace.ops import OPS
 
@@ -76,21 +76,21 @@ def _run(built, program, inputs, dtype, threads=1):
     return outputs
 
 
-def kernel_on(machine: machines.Machine, program: Block, dtype=np.float64) -> kernel.BatchKernel:
+def kernel_on(machine: binding.Machine, program: Block, dtype=np.float64) -> kernel.BatchKernel:
     """As compiled, never from the cache, for another machine that this one can stand in for."""
     module = source.batch_module(program, machine, np.dtype(dtype).itemsize * 8)
     made = jit.compile_text(module.text, machine, in_order=module.in_order)
-    library = jit.Library(made, (source.BATCH_ENTRY, source.SCRATCH_ENTRY), kernel.imports())
+    library = jit.LoadedObject(made, (source.BATCH_ENTRY, source.SCRATCH_ENTRY), kernel.imports())
     return kernel.BatchKernel(program, dtype, library, machine.lanes(dtype))
 
 
-def evaluate_on(machine: machines.Machine, program: Block, inputs, dtype=np.float64) -> list[np.ndarray]:
+def evaluate_on(machine: binding.Machine, program: Block, inputs, dtype=np.float64) -> list[np.ndarray]:
     return _run(kernel_on(machine, program, dtype), program, inputs, dtype)
 
 
-def lesser_machines() -> list[machines.Machine]:
+def lesser_machines() -> list[binding.Machine]:
     """This machine as its poorer relatives: narrower vectors, no masks, no fused operations."""
-    host = machines.host()
+    host = binding.host()
     found = [host]
     if host.triple.startswith("x86_64"):
         if host.vector_bytes > 32:

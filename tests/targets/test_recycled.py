@@ -16,7 +16,7 @@ LARGE = (recycled.SMALLEST // 8 + 100,)
 @pytest.fixture(autouse=True)
 def empty_store(monkeypatch):
     monkeypatch.delenv("LINKWISE_KEPT_MEMORY", raising=False)
-    monkeypatch.setattr(recycled, "_store", recycled._Store())
+    monkeypatch.setattr(recycled, "_store", recycled._FreeMemory())
     return recycled._store
 
 

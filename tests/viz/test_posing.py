@@ -6,7 +6,7 @@ import pytest
 import linkwise as lw
 from linkwise import samples
 from linkwise.viz.freedoms import freedoms_of
-from linkwise.viz.posing import Goal, is_closed, moved, settled
+from linkwise.viz.posing import PointGoal, is_closed, moved, settled
 
 
 def free_model():
@@ -69,7 +69,7 @@ def test_a_body_reaches_what_is_near():
         q = model.random_configuration(rng)
         target = model.pose(model.integrate(q, 0.1 * rng.normal(size=model.nv)), "link6")
         point = np.array([0.0, 0.0, 0.05])
-        goal = Goal("link6", point, target[:3, :3] @ point + target[:3, 3], target[:3, :3])
+        goal = PointGoal("link6", point, target[:3, :3] @ point + target[:3, 3], target[:3, :3])
         found = settled(model, q, [goal])
         assert ((found >= model.lower - 1e-12) & (found <= model.upper + 1e-12)).all()
         reached += np.abs(model.pose(found, "link6") - target).max() < 1e-6
@@ -81,7 +81,7 @@ def test_closures_stay_closed_while_a_body_is_drawn_away():
     q = model.assemble(model.neutral())
     name = model.bodies[1].name
     X = model.pose(q, name)
-    found = settled(model, q, [Goal(name, np.zeros(3), X[:3, 3] + (0.05, 0.0, 0.0))])
+    found = settled(model, q, [PointGoal(name, np.zeros(3), X[:3, 3] + (0.05, 0.0, 0.0))])
     found = found if is_closed(model, found) else settled(model, found)
     assert is_closed(model, found)
     assert model.pose(found, name)[0, 3] - X[0, 3] > 0.03
@@ -94,6 +94,6 @@ def test_limits_hold():
     b.add_body("b", parent="a", joint=lw.Revolute(axis=(0, 1, 0)), placement=lw.transform(xyz=(1, 0, 0)), mass=1.0,
                inertia=np.eye(3), limits=limits)  # fmt: skip
     model = b.build()
-    found = settled(model, np.zeros(2), [Goal("b", np.array([1.0, 0, 0]), np.array([0.0, 0, 2.0]))])
+    found = settled(model, np.zeros(2), [PointGoal("b", np.array([1.0, 0, 0]), np.array([0.0, 0, 2.0]))])
     np.testing.assert_allclose(found, [-0.2, -0.2], atol=0.05)
     assert (np.abs(found) <= 0.2 + 1e-12).all()

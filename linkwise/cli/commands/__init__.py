@@ -1,1 +1,1 @@
-"""One file per command; each has ``run(options)``."""
+"""Commands, one file each, with a function ``run(options)``."""

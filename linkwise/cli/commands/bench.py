@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.cli.inputs import chosen_function, load_model
-from linkwise.cli.tables import number, print_json, table
+from linkwise.cli.arguments import chosen_function, load_model
+from linkwise.cli.printing import number, print_json, table
 from linkwise.errors import InputError
 from linkwise.model.model import Model
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from dataclasses import asdict
 
-from linkwise.cli.inputs import load_options
-from linkwise.cli.tables import print_json
+from linkwise.cli.arguments import load_options
+from linkwise.cli.printing import print_json
 from linkwise.files.check import check_file
 
 

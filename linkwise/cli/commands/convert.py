@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from linkwise.cli.inputs import load_model
-from linkwise.cli.tables import print_json
+from linkwise.cli.arguments import load_model
+from linkwise.cli.printing import print_json
 from linkwise.errors import InputError
 
 

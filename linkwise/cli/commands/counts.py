@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from linkwise.cli.inputs import chosen_function, load_model
-from linkwise.cli.tables import print_json, table
+from linkwise.cli.arguments import chosen_function, load_model
+from linkwise.cli.printing import print_json, table
 from linkwise.errors import InputError
 from linkwise.trace.counts import Counts
 
@@ -42,7 +42,7 @@ def _of_model(options: Namespace) -> dict[str, Counts]:
 
 def _of_chain(options: Namespace) -> dict[str, Counts]:
     from linkwise.classics.registry import ALGORITHMS
-    from linkwise.functions.counting.dynamics import OWN, check_name, count
+    from linkwise.functions.counting import OWN, check_name, count
 
     for name in options.names:
         check_name(name)

@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 
 from linkwise import targets
-from linkwise.cli.inputs import chosen_function, load_model
+from linkwise.cli.arguments import chosen_function, load_model
 
 
 def run(options: Namespace) -> None:

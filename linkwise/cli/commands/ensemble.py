@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.cli.inputs import load_model
-from linkwise.ensemble.files import StudyFile, read_study
+from linkwise.cli.arguments import load_model
 from linkwise.ensemble.results import Results, open_results
-from linkwise.ensemble.run import run_study
+from linkwise.ensemble.running import run_study
+from linkwise.ensemble.study_files import StudyFile, read_study
 from linkwise.errors import InputError
 from linkwise.model.model import Model
 

@@ -6,10 +6,10 @@ import warnings
 from argparse import Namespace
 from typing import Any
 
-from linkwise.cli import equipment
-from linkwise.cli.inputs import load_model
-from linkwise.cli.run import one_line
-from linkwise.cli.tables import number, print_json, table
+from linkwise.cli import equipment_tables
+from linkwise.cli.arguments import load_model
+from linkwise.cli.command_line import one_line
+from linkwise.cli.printing import number, print_json, table
 from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.mechanism.closures import Closure, Coupling, Relation
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
@@ -35,7 +35,7 @@ def run(options: Namespace) -> None:
     print("\n".join(_tree(model)))
     print()
     print(_joints(model) if model.joints else "no joints: nothing moves")
-    for part in (_modes(model), _loops(model), _couplings(model), *equipment.tables(model)):
+    for part in (_modes(model), _loops(model), _couplings(model), *equipment_tables.tables(model)):
         if part:
             print(f"\n{part}")
     for note in notes:
@@ -79,7 +79,7 @@ def _beside(model: Model) -> str:
 
 
 def _welded(model: Model) -> str:
-    """What is fixed to the world, with masses: it has no line of its own."""
+    """Bodies fixed to the world, with masses: they have no line of their own."""
     parts = [f"{part.name} {number(part.mass)} kg" if part.mass else part.name for part in model.base_parts]
     shown = ", ".join(parts[:_MOST_PARTS]) + (" …" if len(parts) > _MOST_PARTS else "")
     return f" + {shown}" if parts else ""
@@ -157,7 +157,7 @@ def _range(part: slice) -> str:
 
 
 def _notes(model: Model) -> list[str]:
-    """What is allowed but seldom meant."""
+    """Notes on what is allowed but seldom meant."""
     notes = []
     fixed = _fixed_mass(model)
     if fixed and not any(joint.nv == 6 for joint in model.joints):
@@ -242,6 +242,6 @@ def _facts(model: Model, notes: list[str]) -> dict[str, Any]:
             if isinstance(c, RelationInstance)
         ],
         "frames": [frame.name for frame in model.frames],
-        **equipment.facts(model),
+        **equipment_tables.facts(model),
         "warnings": notes,
     }

@@ -7,12 +7,12 @@ from argparse import Namespace
 import numpy as np
 
 from linkwise.array_types import FloatArray
-from linkwise.cli.inputs import configuration, load_model
+from linkwise.cli.arguments import configuration, load_model
+from linkwise.cli.delivery import check_targets, deliver
 from linkwise.cli.motion_files import in_order, read
-from linkwise.cli.results import check_targets, deliver
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.model.model import Model
-from linkwise.papers.motions import cycloidal
+from linkwise.papers.arm_figures import cycloidal
 from linkwise.sim.trajectory import Trajectory
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.cli.inputs import configuration, load_model, per_freedom, v_names
+from linkwise.cli.arguments import configuration, load_model, per_freedom, v_names
 from linkwise.cli.motion_files import check_suffix
-from linkwise.cli.tables import matrix, print_json
+from linkwise.cli.printing import matrix, print_json
 
 
 def run(options: Namespace) -> None:

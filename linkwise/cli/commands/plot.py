@@ -6,8 +6,8 @@ from argparse import Namespace
 
 import numpy as np
 
-from linkwise.cli.motion_files import QUANTITIES, Table, check_suffix, read
-from linkwise.cli.results import PICTURES, draw
+from linkwise.cli.delivery import PICTURES, draw
+from linkwise.cli.motion_files import QUANTITIES, MotionTable, check_suffix, read
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError, require_extra
 from linkwise.sim.trajectory import Trajectory
 
@@ -47,7 +47,7 @@ def run(options: Namespace) -> None:
     pyplot.show()
 
 
-def _trajectory(table: Table) -> Trajectory:
+def _trajectory(table: MotionTable) -> Trajectory:
     empty = np.empty((len(table.t), 0))
     values = {quantity: array for quantity, (_, array) in table.columns.items()}
     if "energy" in values:

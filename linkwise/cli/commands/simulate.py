@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from linkwise.array_types import FloatArray
-from linkwise.cli.inputs import configuration, load_model, numbers, per_freedom, q_names
+from linkwise.cli.arguments import configuration, load_model, numbers, per_freedom, q_names
+from linkwise.cli.delivery import check_targets, deliver
 from linkwise.cli.motion_files import FILES, in_order, read
-from linkwise.cli.results import check_targets, deliver
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.model.model import Model
 from linkwise.sim.actuators import Torque

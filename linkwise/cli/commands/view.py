@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.cli.inputs import configuration, load_model
+from linkwise.cli.arguments import configuration, load_model
+from linkwise.cli.delivery import PAGES
 from linkwise.cli.motion_files import FILES, check_suffix, in_order, read
-from linkwise.cli.results import PAGES
 from linkwise.errors import InputError
 from linkwise.model.model import Model
 from linkwise.sim.trajectory import Trajectory

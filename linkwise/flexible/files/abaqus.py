@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from linkwise.errors import ModelFileError
-from linkwise.flexible.files.reading import MatrixModel, lines_of, number, symmetric_from, whole
+from linkwise.flexible.files.matrix_files import MatrixModel, lines_of, number, symmetric_from, whole
 
 __all__ = ["read_mtx", "read_nodes"]
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from linkwise.errors import ModelFileError
-from linkwise.flexible.files.reading import LARGEST_MATRIX, lines_of, number, whole
+from linkwise.flexible.files.matrix_files import LARGEST_MATRIX, lines_of, number, whole
 
 __all__ = ["BulkData", "DirectMatrix", "read_bulk"]
 
@@ -39,7 +39,7 @@ class _Card:
     line: int
     name: str
     fields: list[str]
-    """After the name, continuation lines joined, each to its full number of fields."""
+    """Fields after the name, continuation lines joined, each to its full number of fields."""
 
 
 def read_bulk(path: str | os.PathLike[str], content: bytes | None = None) -> BulkData:

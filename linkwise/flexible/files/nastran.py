@@ -10,8 +10,8 @@ from scipy import sparse
 
 from linkwise.errors import InputError, ModelFileError, UnknownNameError
 from linkwise.flexible.files.bulk import BulkData, DirectMatrix, read_bulk
+from linkwise.flexible.files.matrix_files import MatrixModel, read_bytes, symmetric_from
 from linkwise.flexible.files.op4 import read_op4
-from linkwise.flexible.files.reading import MatrixModel, read_bytes, symmetric_from
 
 __all__ = ["read_nastran"]
 

@@ -16,7 +16,7 @@ from scipy import sparse
 from linkwise.errors import LinkwiseError, ModelFileError
 from linkwise.flexible.body import FlexibleBody, FlexibleNode
 from linkwise.flexible.choice import BOUNDARIES
-from linkwise.flexible.files.reading import LARGEST_FILE, MatrixModel, read_bytes
+from linkwise.flexible.files.matrix_files import LARGEST_FILE, MatrixModel, read_bytes
 from linkwise.flexible.integrals import ModalIntegrals
 
 __all__ = ["read_npz", "write_body"]
@@ -47,7 +47,7 @@ def write_body(body: FlexibleBody, path: str | os.PathLike[str]) -> None:
 
 
 def read_npz(path: str | os.PathLike[str]) -> FlexibleBody | MatrixModel:
-    """What the archive holds."""
+    """Body or matrices that the archive holds."""
     content = read_bytes(path)
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -148,7 +148,7 @@ def _body(arrays: Mapping[str, Any], path: str | os.PathLike[str]) -> FlexibleBo
 
 
 def _node_shapes(n: int, m: int) -> dict[str, tuple[int, ...]]:
-    """What a body of m modes and n nodes has, besides its integrals."""
+    """Shapes of the arrays of a body of m modes and n nodes, besides its integrals."""
     return {
         "stiffness": (m, m),
         "damping": (m, m),

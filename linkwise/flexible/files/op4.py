@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from linkwise.errors import ModelFileError, require_extra
-from linkwise.flexible.files.reading import LARGEST_MATRIX, read_bytes
+from linkwise.flexible.files.matrix_files import LARGEST_MATRIX, read_bytes
 
 __all__ = ["read_op4"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from linkwise import targets
 from linkwise.algorithms.catalogue import Columns
 from linkwise.errors import InputError
-from linkwise.functions.arrays import Batch
+from linkwise.functions.call_arrays import CallBatch
 from linkwise.functions.rolled.function import ManyLinksFunction, RolledFunction
 from linkwise.memoized import once
 from linkwise.spatial.scalar import Scalar
@@ -56,7 +56,7 @@ class ColumnsFunction(ManyLinksFunction):
         finished = exchange.call(made, self.name, arrays, out)
         return finished[0] if self._columns.result is None else self._columns.result._make(finished)
 
-    def _evaluate(self, batch: Batch, out: Any, threads: int) -> Any:
+    def _evaluate(self, batch: CallBatch, out: Any, threads: int) -> Any:
         specs = self.results()
         results = batch.outputs(specs, out)
         flat = [array.reshape(batch.size, *spec.shape) for (array, _), spec in zip(results, specs, strict=True)]

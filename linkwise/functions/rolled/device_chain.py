@@ -15,10 +15,10 @@ from linkwise.array_types import Array
 from linkwise.functions.rolled.pairs import PairwiseForwardDynamics, step
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property, once
-from linkwise.targets.cuda import layout as layouts
+from linkwise.targets.cuda import tile_layout as layouts
 from linkwise.targets.cuda.launching import DeviceProgram, Launched, device_block
-from linkwise.targets.cuda.layout import Kind
 from linkwise.targets.cuda.runtime import cupy
+from linkwise.targets.cuda.tile_layout import ArrayOrder
 from linkwise.trace.block import Block
 from linkwise.trace.program import Program
 
@@ -115,7 +115,9 @@ class LongChainProgram(Launched[Program]):
     def _by_segments(self) -> DeviceForwardDynamics:
         return DeviceForwardDynamics(self._tree)
 
-    def launch(self, arrays: Sequence[Any], kinds: tuple[Kind, ...], count: int, steps: int | None = None) -> None:
+    def launch(
+        self, arrays: Sequence[Any], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
+    ) -> None:
         """As :meth:`DeviceProgram.launch`."""
         if count > FEW:
             self._from_link_to_link.launch(arrays, kinds, count)
@@ -126,5 +128,5 @@ class LongChainProgram(Launched[Program]):
             arrays[3][k] = self._by_segments(q, v, tau)
 
 
-def _rows(count: int) -> tuple[Kind, ...]:
-    return tuple[Kind, ...]("rows" for _ in range(count))
+def _rows(count: int) -> tuple[ArrayOrder, ...]:
+    return tuple[ArrayOrder, ...]("rows" for _ in range(count))

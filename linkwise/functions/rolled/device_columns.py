@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from linkwise.targets.cuda.launching import Launched
-from linkwise.targets.cuda.layout import Kind
 from linkwise.targets.cuda.runtime import cupy
+from linkwise.targets.cuda.tile_layout import ArrayOrder
 from linkwise.trace.block import ArraySpec
 
 if TYPE_CHECKING:
@@ -39,11 +39,13 @@ class ColumnsProgram(Launched[Arrays]):
         super().__init__(Arrays(function.name, inputs, tuple(function.results())), dtype)
         self.function = function
 
-    def in_place(self, kinds: tuple[Kind, ...]) -> bool:
+    def in_place(self, kinds: tuple[ArrayOrder, ...]) -> bool:
         """No: a state is read once for each of its columns."""
         return False
 
-    def launch(self, arrays: Sequence[Any], kinds: tuple[Kind, ...], count: int, steps: int | None = None) -> None:
+    def launch(
+        self, arrays: Sequence[Any], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
+    ) -> None:
         """As :meth:`DeviceProgram.launch`."""
         specs = (*self.program.inputs, *self.program.outputs)
         cut = len(self.program.inputs)

@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwise import targets
 from linkwise.errors import InputError
-from linkwise.functions.arrays import Batch, results_like
+from linkwise.functions.call_arrays import CallBatch, results_like
 from linkwise.functions.function import Chart, CompiledFunction, checked_threads
 from linkwise.memoized import cached_property
 from linkwise.spatial.dual import Dual, parts_of_level
@@ -40,7 +40,7 @@ class ManyLinksFunction(CompiledFunction):
         place = targets.place_of(arrays)
         if place is not None:
             return self._on_device(place, arrays, out)
-        batch = Batch(self.name, self.inputs, arrays)
+        batch = CallBatch(self.name, self.inputs, arrays)
         split = checked_threads(threads)
         if not batch.is_symbolic:
             return self._evaluate(batch, out, split)
@@ -91,7 +91,7 @@ class ManyLinksFunction(CompiledFunction):
         """The result on traced scalars and constants."""
 
     @abstractmethod
-    def _evaluate(self, batch: Batch, out: Any, threads: int) -> Any:
+    def _evaluate(self, batch: CallBatch, out: Any, threads: int) -> Any:
         """The result for a batch of numbers."""
 
 
@@ -136,7 +136,7 @@ class RolledFunction(ManyLinksFunction):
 
     def rolled_for(self, target: targets.Target) -> Program:
         """The program with loops as a target runs it best."""
-        return self._joined_far if target.joins_far else self.rolled_program
+        return self._joined_far if target.prefers_few_loops else self.rolled_program
 
     def along(self, names: tuple[str, ...]) -> RolledFunction:
         """With dual numbers in each link's part."""
@@ -167,7 +167,7 @@ class RolledFunction(ManyLinksFunction):
         values = place.call(self.rolled_for(place), self.device_programs, self.name, arrays, out)
         return values[0] if self._result is None else self._result._make(values)
 
-    def _evaluate(self, batch: Batch, out: Any, threads: int) -> Any:
+    def _evaluate(self, batch: CallBatch, out: Any, threads: int) -> Any:
         kernel = self._rolled_kernel(batch.dtype, single=batch.size < 4)
         results = batch.outputs(self.rolled_program.outputs, out)
         kernel.evaluate(batch.flat_inputs(), [flat for flat, _ in results], batch.size, threads)
@@ -179,7 +179,7 @@ class RolledFunction(ManyLinksFunction):
         return self.rolled_for(target) if target.loops else self.program
 
 
-def _calling_tracer(batch: Batch) -> CallingTracer | None:
+def _calling_tracer(batch: CallBatch) -> CallingTracer | None:
     """The tracer of one state's scalars, if its trace can call programs with loops."""
     if batch.shape:
         return None

@@ -15,7 +15,7 @@ import numpy as np
 
 from linkwise import targets
 from linkwise.algorithms.catalogue import Trees
-from linkwise.functions.arrays import Batch
+from linkwise.functions.call_arrays import CallBatch
 from linkwise.functions.function import checked_threads
 from linkwise.functions.rolled.function import RolledFunction
 from linkwise.functions.rolled.segments import ParallelForwardDynamics, can_be_cut
@@ -39,7 +39,7 @@ class LongChainFunction(RolledFunction):
         self._trees = trees
         self._cut: dict[int, ParallelForwardDynamics] = {}
 
-    def _evaluate(self, batch: Batch, out: Any, threads: int) -> Any:
+    def _evaluate(self, batch: CallBatch, out: Any, threads: int) -> Any:
         split = checked_threads(threads)
         if split == 1 or batch.shape or batch.dtype != np.float64:
             return super()._evaluate(batch, out, threads)
@@ -61,7 +61,7 @@ class LongChainFunction(RolledFunction):
         return exchange.call(made, self.name, arrays, out)[0]
 
     def _segments(self, threads: int) -> ParallelForwardDynamics:
-        from linkwise.targets.llvm.machines import host
+        from linkwise.targets.llvm.binding import host
 
         chain = self._trees.aligned
         wave = host().lanes(np.float64) * threads  # segments that run at the same time

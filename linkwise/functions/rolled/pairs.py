@@ -28,9 +28,9 @@ from linkwise.algorithms.segments import ANSWER, MOVED, TURNED, Turned
 from linkwise.array_types import Array
 from linkwise.functions.function import CompiledFunction
 from linkwise.functions.rolled.segments import ParallelForwardDynamics, inertia_rows
+from linkwise.spatial.flattening import flatten
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.structure import flatten
 from linkwise.spatial.vectors import Vec
 
 Flat = Sequence[Scalar]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from linkwise.functions.rolled.ground import BASE, Ground, Spot
 from linkwise.functions.rolled.symbolic_links import SymbolicLink
 from linkwise.mechanism.sweeper import Field
+from linkwise.spatial.flattening import Rebuild, flatten
 from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.structure import Rebuild, flatten
 from linkwise.trace.tracer import Traced
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from linkwise.functions.rolled.vectors import GlobalInput, part
 from linkwise.mechanism.many_links import numbers_of
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property
+from linkwise.spatial.flattening import flatten
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import RigidMotion
-from linkwise.spatial.structure import flatten
 from linkwise.spatial.vectors import Force, Vec
 from linkwise.trace.block import ArraySpec
 from linkwise.trace.program import Program

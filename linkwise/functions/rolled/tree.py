@@ -27,9 +27,8 @@ from linkwise.functions.rolled.widening import with_tails
 from linkwise.mechanism.sweeper import Field
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.dual import Dual, new_level, parts_of_level
-from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.structure import flatten
-from linkwise.spatial.value import Value
+from linkwise.spatial.flattening import flatten
+from linkwise.spatial.scalar import Scalar, Value
 from linkwise.spatial.vectors import Vec
 from linkwise.trace.program import Program
 from linkwise.trace.tracer import Traced

@@ -12,7 +12,7 @@ from typing import Any
 from linkwise.spatial.flexible import FlexibleForce, FlexibleInertia, FlexibleMotion, FlexibleMoving
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.moving import RigidMotion
-from linkwise.spatial.value import Value
+from linkwise.spatial.scalar import Value
 from linkwise.spatial.vectors import Force, Motion
 
 Change = Callable[[Any, int], Any]

@@ -8,9 +8,9 @@ in the header.
 
 from __future__ import annotations
 
-from linkwise.targets.c.block import BlockWriter
+from linkwise.targets.c.block_writer import BlockWriter
+from linkwise.targets.c.lines import comment, shape_of, wrapped
 from linkwise.targets.c.statements import ProgramWriter
-from linkwise.targets.c.text import comment, shape_of, wrapped
 from linkwise.trace.block import Block
 from linkwise.trace.program import Program
 
@@ -23,12 +23,12 @@ def c_source(program: Block | Program, bits: int = 64, *, include: str | None = 
         bits: 64 for double, 32 for float.
         include: name of a header of its own to include; the type of a workspace is there.
     """
-    return _File(program, bits).text(include)
+    return _FunctionFile(program, bits).text(include)
 
 
 def c_header(program: Block | Program, bits: int = 64) -> str:
     """The header that declares the function."""
-    return _File(program, bits).header()
+    return _FunctionFile(program, bits).header()
 
 
 def guarded(name: str, first: list[str], declared: list[str]) -> str:
@@ -39,7 +39,7 @@ def guarded(name: str, first: list[str], declared: list[str]) -> str:
     return "\n".join([*first, *opening, *declared, *closing])
 
 
-class _File:
+class _FunctionFile:
     """Writes one function with all that it calls."""
 
     def __init__(self, program: Block | Program, bits: int) -> None:

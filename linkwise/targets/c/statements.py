@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 from linkwise.errors import InputError
-from linkwise.targets.c.block import BlockWriter
-from linkwise.targets.c.names import function_name, identifier
+from linkwise.targets.c.block_writer import BlockWriter
+from linkwise.targets.c.lines import constants, function_name, identifier, literals, shape_of, wrapped
 from linkwise.targets.c.ops import literal
-from linkwise.targets.c.text import constants, literals, shape_of, wrapped
 from linkwise.trace.block import Block
 from linkwise.trace.program import (
     PARAMETERS,
@@ -179,7 +178,7 @@ class ProgramWriter:
         return "short" if abs(self.program.rows).max(initial=0) < 2**15 else "int"
 
     def _openings(self) -> Iterator[str]:
-        """Before the first statement: inputs that change are copied, and initial numbers are set."""
+        """Lines before the first statement: inputs that change are copied, and initial numbers are set."""
         for name, given in self.given.items():
             self._used.add(given)
             yield from self._copied(given, self.names[name], self.program.sizes[name])
@@ -332,7 +331,7 @@ class ProgramWriter:
         return self._functions[key][0]
 
     def _rest(self, code: Block | Program) -> list[str]:
-        """What a called program is given besides its arrays: the workspace behind that of this one."""
+        """Arguments of a called program besides its arrays: the workspace behind that of this one."""
         if isinstance(code, Block):
             return []
         self._used.add(WORKSPACE)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.targets import Target
-from linkwise.targets.c.files import emit_c
+from linkwise.targets.c.emission import emit_c
 from linkwise.targets.c.source import c_source
 from linkwise.trace.block import Block
 from linkwise.trace.program import Program

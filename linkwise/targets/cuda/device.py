@@ -39,7 +39,7 @@ class Device(Home):
             )
         (self.number,) = devices
 
-    def runner(self, routine: Program, dtype: np.dtype[Any], few: bool) -> Runner:
+    def runner(self, routine: Program, dtype: np.dtype[Any], single_states: bool) -> Runner:
         """One state a thread, however few."""
         if not routine.is_compilable:
             raise InputError(
@@ -64,14 +64,14 @@ class Device(Home):
             ) from error
 
     def seconds(self, operations: int, count: int) -> float:
-        """Not less than one thread takes."""
+        """Seconds, not less than one thread takes."""
         return operations * max(_ALONE, count * _TOGETHER)
 
-    def brought(self, array: Any) -> Any:
+    def to_device(self, array: Any) -> Any:
         """Copied to the device."""
         return self.xp.asarray(array)
 
-    def fetched(self, array: Any) -> Any:
+    def to_host(self, array: Any) -> Any:
         """Copied to the host, when everything before it is done."""
         return self.xp.asnumpy(library_of(array).view(array)) if on_device(array) else np.asarray(array)
 
@@ -86,9 +86,9 @@ class Device(Home):
     def _index(self, index: Any) -> Any:
         return self.xp.asarray(index) if isinstance(index, np.ndarray) else index
 
-    def handed(self, array: Any) -> Any:
-        """Without a copy, but for libraries whose arrays have no gaps."""
-        return self.library.handed(array)
+    def as_callers_library(self, array: Any) -> Any:
+        """Array of the caller's library, without a copy, but for libraries whose arrays have no gaps."""
+        return self.library.from_cupy(array)
 
     def owns(self, array: Any) -> bool:
         """Whether an array is CuPy's, and here."""
@@ -96,6 +96,6 @@ class Device(Home):
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """On the device, and on the stream the caller works on."""
+        """Context on the device, and on the stream the caller works on."""
         with self.xp.cuda.Device(self.number), self.library.stream(self.number):
             yield

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from linkwise.targets.cuda import layout as layouts
-from linkwise.targets.cuda.body import Body, planned_body
+from linkwise.targets.cuda import tile_layout as layouts
+from linkwise.targets.cuda.plan_writer import PlanWriter, planned_body
 from linkwise.targets.cuda.row_loops import (
     FROM,
     KIND_BITS,
@@ -29,9 +29,9 @@ from linkwise.targets.cuda.row_loops import (
 from linkwise.targets.cuda.source import Kernel, opening
 from linkwise.targets.cuda.statements import (
     Argument,
-    At,
-    ProgramKernel,
-    Scope,
+    ProgramKernelWriter,
+    StatementScope,
+    Strided,
     device_functions,
     indented,
 )
@@ -42,7 +42,7 @@ _STAGES = (4, 2, 1)  # links whose numbers are in shared memory or on their way 
 _FETCHED_BYTES = 32 * 1024  # of shared memory for them
 
 
-class DeviceKernel(ProgramKernel):
+class DeviceKernel(ProgramKernelWriter):
     """The kernel of a program in device memory; its last parameters: ``scratch``, ``table``, ``numbers``, ``count``."""
 
     apart = "LW_LANES"
@@ -126,7 +126,7 @@ class DeviceKernel(ProgramKernel):
             elif buffer.load:
                 yield self._moved("in", buffer.name, "lw_to_lanes({memory}, {array});")
         yield from self.begin(self.program)
-        yield from self.statements(self.program.statements, Scope(self.program))
+        yield from self.statements(self.program.statements, StatementScope(self.program))
         yield "__syncwarp(LW_MASK);"
         for buffer in self.program.buffers:
             if buffer.store:
@@ -153,24 +153,24 @@ class DeviceKernel(ProgramKernel):
             yield f"for (int k = 0; k < {count}; ++k)"
             yield f"    own[(long long)table[{places} + k] * LW_LANES] = numbers[{values} + k];"
 
-    def at(self, place: Place, scope: Scope) -> At:
-        """By a record, or by the head of the table."""
+    def at(self, place: Place, scope: StatementScope) -> Strided:
+        """Numbers of a place, found by a record or by the head of the table."""
         name, program = buffer_of(place), scope.program
         if isinstance(place, Stretch) and scope.loop is not None:  # a record's places are from the memory's beginning
             return self._stretch(place, scope.row, scope.loop.number(place), scope)
         base = self._base(name, scope)
         if name == PARAMETERS:
-            begin, started = At(base), self._head((id(program), PARAMETERS))
+            begin, started = Strided(base), self._head((id(program), PARAMETERS))
         else:
-            begin = At(base, self.apart)
+            begin = Strided(base, self.apart)
             started = self._start(name, program) if base == "own" else ""
         if isinstance(place, Slice):
             passing = f"{scope.passing} * {place.stride}"
             return begin.of(f"({started} + {passing})" if started else f"({passing})")
         return begin.of(started) if started else begin
 
-    def _base(self, name: str, scope: Scope) -> str:
-        """What the numbers of a buffer are counted from."""
+    def _base(self, name: str, scope: StatementScope) -> str:
+        """Origin from which the numbers of a buffer are counted."""
         if name == PARAMETERS:
             return "numbers"
         alias = self.alias(name, scope)
@@ -179,31 +179,31 @@ class DeviceKernel(ProgramKernel):
         laned = any(b.name == name and b.load and b.in_lanes for b in scope.program.buffers)
         return f"{self.array(Argument('array', 'in', name))}_lanes" if laned else "own"
 
-    def _stretch(self, place: Stretch, row: str, number: int, scope: Scope) -> At:
-        start = At(self._base(place.buffer, scope), "1" if place.buffer == PARAMETERS else self.apart)
+    def _stretch(self, place: Stretch, row: str, number: int, scope: StatementScope) -> Strided:
+        start = Strided(self._base(place.buffer, scope), "1" if place.buffer == PARAMETERS else self.apart)
         return start.of(f"(long long){row}[{number}]")
 
-    def size(self, name: str, scope: Scope | None = None) -> str:
-        """In the head of the table, where it is data."""
+    def size(self, name: str, scope: StatementScope | None = None) -> str:
+        """Number of values of a buffer: in the head of the table, where it is data."""
         program = scope.program if scope else self.program
         is_data = any(buffer.name == name and buffer.open for buffer in program.buffers)
         return self._head((id(program), name)) if is_data else str(program.sizes[name])
 
-    def any(self, flag: str, scope: Scope) -> str:
+    def any(self, flag: str, scope: StatementScope) -> str:
         """The states of a tile stay together."""
         return f"__any_sync(LW_MASK, {flag} != (REAL)0)"
 
-    def column(self, number: int, scope: Scope) -> str:
-        """In the record."""
+    def column(self, number: int, scope: StatementScope) -> str:
+        """Number in a column of the record."""
         assert scope.loop is not None
         return f"{scope.row}[{scope.loop.columns.index(number)}]"
 
-    def statement(self, statement: Statement, scope: Scope) -> Iterator[str]:
+    def statement(self, statement: Statement, scope: StatementScope) -> Iterator[str]:
         """One statement, but for angles that a loop has taken already."""
         if id(statement) not in self.plans[id(scope.program)].taken:
             yield from super().statement(statement, scope)
 
-    def block(self, block: Block, call: Call, scope: Scope) -> Iterator[str]:
+    def block(self, block: Block, call: Call, scope: StatementScope) -> Iterator[str]:
         """All numbers that are read, then everything computed and stored."""
         read, cut = elements_read(block), len(call.inputs)
         used = {array for array, _ in read}
@@ -212,7 +212,7 @@ class DeviceKernel(ProgramKernel):
         for k, place in enumerate((*call.inputs, *call.outputs)):
             if k in used or k >= cut:
                 there = self.at(place, scope)
-                apart[k] = At(f"at{k}", there.apart)
+                apart[k] = Strided(f"at{k}", there.apart)
                 yield f"    {'const ' if k < cut else ''}REAL *const at{k} = {there.pointer};"
         for number, (array, element) in enumerate(read):
             yield f"    const REAL x{number} = {apart[array].element(element)};"
@@ -227,11 +227,11 @@ class DeviceKernel(ProgramKernel):
         """The arithmetic, from named inputs."""
         given, steps = planned_body(block)
         names = [inputs[block.nodes[value][1:]] for value in given]
-        return Body(block, steps, self.constants, names.__getitem__, output).lines
+        return PlanWriter(block, steps, self.constants, names.__getitem__, output).lines
 
     # Loops over rows.
-    def over_rows(self, loop: For, scope: Scope) -> Iterator[str]:
-        """In the order of the records."""
+    def over_rows(self, loop: For, scope: StatementScope) -> Iterator[str]:
+        """Lines of a loop over rows, in the order of the records."""
         plan = self.plans[id(scope.program)].loops[id(loop)]
         count, records, constants = (self._head((id(scope.program), f"loop {id(loop)}"), k) for k in range(3))
         if isinstance(plan, LinkLoop):
@@ -251,7 +251,7 @@ class DeviceKernel(ProgramKernel):
         yield from indented(self.statements(loop.body, inner))
         yield "}"
 
-    def _links(self, loop: LinkLoop, count: str, records: str, constants: str, scope: Scope) -> Iterator[str]:
+    def _links(self, loop: LinkLoop, count: str, records: str, constants: str, scope: StatementScope) -> Iterator[str]:
         yield f"const int links = {count};"
         yield f"lw_records<{loop.integers}, {loop.reals}> records;"
         yield f"records.rows = table + {records};"
@@ -271,7 +271,7 @@ class DeviceKernel(ProgramKernel):
         yield from indented(self._link(loop, scope))
         yield "}"
 
-    def _link(self, loop: LinkLoop, scope: Scope) -> Iterator[str]:
+    def _link(self, loop: LinkLoop, scope: StatementScope) -> Iterator[str]:
         yield "records.advance(link);"
         yield "const int *const row = records.row(link);"
         yield "const REAL *const constant = records.constants_of(link);"
@@ -295,12 +295,12 @@ class DeviceKernel(ProgramKernel):
         yield from _each_kind(loop, "what", lambda kind: self._of_kind(loop, kind, scope))
         yield "__syncwarp(LW_MASK);"
 
-    def _of_link(self, loop: LinkLoop, place: Place, scope: Scope, row: str = "row") -> str:
-        """Where a stretch begins."""
+    def _of_link(self, loop: LinkLoop, place: Place, scope: StatementScope, row: str = "row") -> str:
+        """Beginning of a stretch."""
         assert isinstance(place, Stretch)
         return self._stretch(place, row, loop.number(place), scope).pointer
 
-    def _fetch(self, loop: LinkLoop, link: str, scope: Scope) -> Iterator[str]:
+    def _fetch(self, loop: LinkLoop, link: str, scope: StatementScope) -> Iterator[str]:
         """The early numbers of a link are sent for."""
 
         def of_kind(kind: int) -> Iterator[str]:
@@ -316,8 +316,8 @@ class DeviceKernel(ProgramKernel):
         yield from _each_kind(loop, "next[0]", of_kind)
         yield "lw_sent();"
 
-    def _of_kind(self, loop: LinkLoop, kind: int, scope: Scope) -> Iterator[str]:
-        """What is done for a link: late numbers are read, then everything is computed and stored."""
+    def _of_kind(self, loop: LinkLoop, kind: int, scope: StatementScope) -> Iterator[str]:
+        """Lines for one link: late numbers are read, then everything is computed and stored."""
         call = loop.calls[kind]
         assert isinstance(call.code, Block)
         early = loop.early[kind][: self.most_early]
@@ -339,7 +339,7 @@ class DeviceKernel(ProgramKernel):
         yield from self._results(loop, call, call.code, inputs, scope)
 
     def _results(
-        self, loop: LinkLoop, call: Call, block: Block, inputs: Mapping[tuple[int, int], str], scope: Scope
+        self, loop: LinkLoop, call: Call, block: Block, inputs: Mapping[tuple[int, int], str], scope: StatementScope
     ) -> Iterator[str]:
         targets: dict[Place, int] = {Stretch(c.buffer, c.target): number for number, c in enumerate(loop.carried)}
         handed = {k: targets[place] for k, place in enumerate(call.outputs) if place in targets}

@@ -11,10 +11,10 @@ import numpy as np
 
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.targets.cuda.launching import Launched
-from linkwise.targets.cuda.layout import Kind
-from linkwise.targets.cuda.libraries import Library, library_of
+from linkwise.targets.cuda.libraries import ArrayLibrary, library_of
 from linkwise.targets.cuda.runtime import cupy
 from linkwise.targets.cuda.target import on_device
+from linkwise.targets.cuda.tile_layout import ArrayOrder
 from linkwise.targets.steps import Rollout
 from linkwise.trace.block import ArraySpec
 
@@ -97,7 +97,7 @@ class DeviceBatch:
                 got=f"{len(arrays)}",
                 allowed=", ".join(f"{s.name} {_core(s.shape)}" for s in specs),
             )
-        self.library: Library = library_of(next(a for a in arrays if on_device(a)))
+        self.library: ArrayLibrary = library_of(next(a for a in arrays if on_device(a)))
         self.dtype = dtype_of(arrays)
         self.views = [self._view(k, spec, array) for k, (spec, array) in enumerate(zip(specs, arrays, strict=True))]
         devices = {s.name: int(v.device.id) for s, v in zip(specs, self.views, strict=True) if on_device(v)}
@@ -161,15 +161,15 @@ class DeviceBatch:
         """The batch axes of an argument."""
         return tuple(view.shape[int(k in self.sequences) : view.ndim - len(self.specs[k].shape)])
 
-    def place(self) -> _Place:
+    def place(self) -> _DeviceStream:
         """The device and the caller's stream, for a ``with`` statement."""
-        return _Place(self.library, self.device)
+        return _DeviceStream(self.library, self.device)
 
-    def flat(self) -> tuple[list[Any], tuple[Kind, ...]]:
+    def flat(self) -> tuple[list[Any], tuple[ArrayOrder, ...]]:
         """The inputs as kernels take them, and how each lies; copies only where something must change."""
         cp = cupy()
         arrays: list[Any] = []
-        kinds: list[Kind] = []
+        kinds: list[ArrayOrder] = []
         by_columns = self._by_columns()
         for k, (spec, view) in enumerate(zip(self.specs, self.views, strict=True)):
             array = cp.asarray(view, self.dtype)
@@ -203,7 +203,7 @@ class DeviceBatch:
         return len(self.shape) == 1 and fortran and whole and any(not v.flags.c_contiguous for v in batched)
 
     def results(self, specs: Sequence[ArraySpec], out: Any, by_columns: bool) -> list[Result]:
-        """For each output an array to fill: the caller's, or a new one of the caller's library."""
+        """Arrays to fill, one for each output: the caller's, or a new one of the caller's library."""
         given = [None] * len(specs) if out is None else list(out) if isinstance(out, tuple) else [out]
         if len(given) != len(specs):
             raise InputError(
@@ -251,12 +251,12 @@ class DeviceBatch:
 class Result:
     """One output: the array for the caller and CuPy's view of it."""
 
-    def __init__(self, given: Any, view: Any, spec: ArraySpec, library: Library | None = None) -> None:
+    def __init__(self, given: Any, view: Any, spec: ArraySpec, library: ArrayLibrary | None = None) -> None:
         self.given, self.view, self.spec = given, view, spec
         self._library = library  # whose array it is to become, if it is new
         self._copied: Any = None
 
-    def flat(self, count: int) -> tuple[Any, Kind]:
+    def flat(self, count: int) -> tuple[Any, ArrayOrder]:
         """The array a kernel fills; a temporary where the caller's is not contiguous."""
         cp = cupy()
         shape = (count, self.spec.size)
@@ -278,10 +278,10 @@ class Result:
             self.given = self._library.finished(self.given)
 
 
-class _Place:
+class _DeviceStream:
     """A device and a stream, entered together."""
 
-    def __init__(self, library: Library, device: int) -> None:
+    def __init__(self, library: ArrayLibrary, device: int) -> None:
         self._device = cupy().cuda.Device(device)
         self._stream = library.stream(device)
 
@@ -356,7 +356,7 @@ def _usual_call(program: Launched[Any], arrays: Sequence[Any]) -> list[Any] | No
             return None
         raise
     passed += results if of_cupy else [np.uint64(result.data_ptr()) for result in results]
-    program.launch(passed, tuple[Kind, ...]("rows" for _ in passed), count)
+    program.launch(passed, tuple[ArrayOrder, ...]("rows" for _ in passed), count)
     return results
 
 

@@ -62,7 +62,7 @@ def operand(program: Block, number: int) -> Operand:
 
 
 def instructions(program: Block) -> list[Instruction]:
-    """What the results need, in the order of the program."""
+    """Instructions that the results need, in the order of the program."""
     nodes = program.nodes
     live = _live(program)
     product_of = _fused(program, live)
@@ -87,7 +87,7 @@ def instructions(program: Block) -> list[Instruction]:
 
 
 def _pairs(program: Block, live: list[int]) -> dict[int, dict[str, int]]:
-    """For each sin and cos the one or two nodes that one instruction computes."""
+    """Nodes, one or two, that one instruction computes for each sin and cos."""
     open_pairs: dict[Operand, dict[str, int]] = {}
     found: dict[int, dict[str, int]] = {}
     for number in live:
@@ -125,7 +125,7 @@ def _live(program: Block) -> list[int]:
 
 
 def _fused(program: Block, live: list[int]) -> dict[int, int]:
-    """For each sum the product it takes in.
+    """Product that each sum takes in.
 
     A sum has room for one product, and a product vanishes only if every reader takes it in. Those with
     one reader choose first: they gain the most room for the least.

@@ -1,4 +1,4 @@
-"""What a call on a GPU ends in: blocks and programs in one precision, compiled when first needed and launched."""
+"""Launches on a GPU, the end of every call there: blocks and programs in one precision, compiled when first needed."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from linkwise.memoized import cached_property, once
-from linkwise.targets.cuda import layout as layouts
+from linkwise.targets.cuda import tile_layout as layouts
 from linkwise.targets.cuda.device_memory import DeviceKernel
-from linkwise.targets.cuda.layout import Kind
-from linkwise.targets.cuda.parts import Part, Parts, split
+from linkwise.targets.cuda.parts import KernelPart, KernelParts, split
 from linkwise.targets.cuda.runtime import compiled_kernel, compiled_kernels, cupy, shared_bytes, working_memory
 from linkwise.targets.cuda.source import Kernel, batch_kernel, rollout_kernel
-from linkwise.targets.cuda.statements import ProgramKernel, arguments_of
+from linkwise.targets.cuda.statements import ProgramKernelWriter, arguments_of
 from linkwise.targets.cuda.thread_memory import ThreadKernel
+from linkwise.targets.cuda.tile_layout import ArrayOrder
 from linkwise.targets.cuda.wide import LONGEST, last_kernel, part_kernel
 from linkwise.targets.steps import Repetition, Rollout
 from linkwise.trace.block import Block
@@ -49,7 +49,7 @@ class Launched(ABC, Generic[Code]):
     """
 
     rollout: Rollout | None = None
-    """What happens between steps, if there are many."""
+    """Feedback between steps, if there are many."""
     takes_addresses: ClassVar[bool] = True
     """Whether arrays may be given by their addresses alone."""
 
@@ -57,12 +57,14 @@ class Launched(ABC, Generic[Code]):
         self.program, self.dtype = program, np.dtype(dtype)
         self._memory: dict[int, int] = {}
 
-    def in_place(self, kinds: tuple[Kind, ...]) -> bool:
+    def in_place(self, kinds: tuple[ArrayOrder, ...]) -> bool:
         """Whether an output may be the same array as an input: where all inputs are read before results are written."""
         return True
 
     @abstractmethod
-    def launch(self, arrays: Sequence[Any], kinds: tuple[Kind, ...], count: int, steps: int | None = None) -> None:
+    def launch(
+        self, arrays: Sequence[Any], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
+    ) -> None:
         """Run on the current device and stream.
 
         Args:
@@ -106,7 +108,7 @@ class DeviceBlock(Launched[Block]):
         self._texts: dict[tuple[Any, ...], Kernel] = {}
         self._launchers: dict[tuple[Any, ...], tuple[Kernel, Any]] = {}
 
-    def kernel(self, kinds: tuple[Kind, ...]) -> Kernel:
+    def kernel(self, kinds: tuple[ArrayOrder, ...]) -> Kernel:
         """The text for arrays that come in these ways, and for the current device."""
         key = (kinds, shared_bytes(self._memory))
         made = self._texts.get(key)
@@ -114,17 +116,19 @@ class DeviceBlock(Launched[Block]):
             made = self._texts[key] = self._written(*key)
         return made
 
-    def _written(self, kinds: tuple[Kind, ...], available: int) -> Kernel:
+    def _written(self, kinds: tuple[ArrayOrder, ...], available: int) -> Kernel:
         bits = self.dtype.itemsize * 8
         if self.routine is not None:
             return rollout_kernel(self.routine, bits, kinds, available)
         return batch_kernel(self.program, bits, kinds, available)
 
-    def in_place(self, kinds: tuple[Kind, ...]) -> bool:
+    def in_place(self, kinds: tuple[ArrayOrder, ...]) -> bool:
         """Whether an output may be the same array as an input."""
         return self.kernel(kinds).in_place
 
-    def launch(self, arrays: Sequence[Any], kinds: tuple[Kind, ...], count: int, steps: int | None = None) -> None:
+    def launch(
+        self, arrays: Sequence[Any], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
+    ) -> None:
         """One launch."""
         if count == 0:
             return
@@ -133,7 +137,7 @@ class DeviceBlock(Launched[Block]):
         own = (*arrays, np.int64(count), *last)
         launcher((kernel.blocks(count),), (kernel.threads,), own, shared_mem=kernel.shared_bytes)
 
-    def _loaded(self, kinds: tuple[Kind, ...]) -> tuple[Kernel, Any]:
+    def _loaded(self, kinds: tuple[ArrayOrder, ...]) -> tuple[Kernel, Any]:
         device = cupy().cuda.Device().id
         known = self._launchers.get((kinds, device))
         if known is None:
@@ -151,16 +155,16 @@ class DividedBlock(Launched[Block]):
         self._launchers: dict[tuple[Any, ...], list[tuple[Kernel, Any]]] = {}
 
     @cached_property
-    def division(self) -> Parts:
-        """What each kernel computes."""
+    def division(self) -> KernelParts:
+        """Kernels, each with its share of the program."""
         return split(self.program, LONGEST[self.dtype.itemsize * 8])
 
-    def kernels(self, kinds: tuple[Kind, ...], available: int) -> list[Kernel]:
+    def kernels(self, kinds: tuple[ArrayOrder, ...], available: int) -> list[Kernel]:
         """The texts for arrays that come in these ways, for devices with so much shared memory."""
         program, whole, bits = self.program, self.division, self.dtype.itemsize * 8
         given, filled = kinds[: len(program.inputs)], kinds[len(program.inputs) :]
 
-        def of_part(part: Part) -> Kernel:
+        def of_part(part: KernelPart) -> Kernel:
             # Whatever way the others come, its text is the same.
             own = tuple(given[number] for number in part.inputs(program))
             key = (part, own, available)
@@ -171,7 +175,9 @@ class DividedBlock(Launched[Block]):
         last = once(self._texts, key, lambda: last_kernel(program, whole, bits, filled, available))
         return [*parts, last]
 
-    def launch(self, arrays: Sequence[Any], kinds: tuple[Kind, ...], count: int, steps: int | None = None) -> None:
+    def launch(
+        self, arrays: Sequence[Any], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
+    ) -> None:
         """One launch for each kernel, and each turn."""
         if count == 0:
             return
@@ -186,7 +192,7 @@ class DividedBlock(Launched[Block]):
                 _launch(kernel, launcher, end - begin, (*arrays[:cut], between, *numbers))
             _launch(*last, end - begin, (*arrays[cut:], between, *numbers))
 
-    def _loaded(self, kinds: tuple[Kind, ...]) -> list[tuple[Kernel, Any]]:
+    def _loaded(self, kinds: tuple[ArrayOrder, ...]) -> list[tuple[Kernel, Any]]:
         device = cupy().cuda.Device().id
         known = self._launchers.get((kinds, device))
         if known is None:
@@ -207,7 +213,9 @@ class DeviceProgram(Launched[Program]):
         self.routine = program
         self._ready: dict[int, _Ready] = {}
 
-    def launch(self, arrays: Sequence[Any], kinds: tuple[Kind, ...], count: int, steps: int | None = None) -> None:
+    def launch(
+        self, arrays: Sequence[Any], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
+    ) -> None:
         """One launch, of a batch that takes turns where there is not enough memory."""
         specs = (*self.program.inputs, *self.program.outputs)
         own = []
@@ -253,7 +261,7 @@ class DeviceProgram(Launched[Program]):
         ready.launcher((blocks,), (kernel.threads,), (*own, np.int64(count)), shared_mem=kernel.shared_bytes)
 
     def ready(self) -> _Ready:
-        """What a launch needs on the current device."""
+        """Parts of a launch on the current device."""
         cp = cupy()
         device = cp.cuda.Device()
         known = self._ready.get(device.id)
@@ -288,7 +296,7 @@ class _Ready:
     most: int
 
 
-def kernel_writer(program: Program, bits: int, available: int = layouts.SHARED_BYTES) -> ProgramKernel:
+def kernel_writer(program: Program, bits: int, available: int = layouts.SHARED_BYTES) -> ProgramKernelWriter:
     """The writer of a program's kernel: for buffers whose size is data in device memory, else in that of threads."""
     if any(buffer.open for buffer in program.buffers):
         return DeviceKernel(program, bits)

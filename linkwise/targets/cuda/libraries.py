@@ -16,7 +16,7 @@ from linkwise.errors import InputError
 from linkwise.targets.cuda.runtime import cupy
 
 
-class Library:
+class ArrayLibrary:
     """CuPy itself; the others differ from it where they must."""
 
     can_be_out = True
@@ -31,14 +31,14 @@ class Library:
         return cupy().empty(shape, dtype)
 
     def last_axis_first(self, array: Any) -> Any:
-        """The same memory as an array with its last axis in front, or None where the library has no such arrays."""
+        """Array over the same memory with its last axis in front, or None where the library has no such arrays."""
         return cupy().moveaxis(array, -1, 0)
 
     def finished(self, array: Any) -> Any:
-        """What the caller gets for what ``empty`` made, once it is filled."""
+        """Array for the caller, of one that ``empty`` made, once it is filled."""
         return array
 
-    def handed(self, array: Any) -> Any:
+    def from_cupy(self, array: Any) -> Any:
         """A CuPy array as one of the library, over the same memory where the library can."""
         return array
 
@@ -64,7 +64,7 @@ def _stream(pointer: int) -> AbstractContextManager[Any]:
     return stream
 
 
-class _Torch(Library):
+class _Torch(ArrayLibrary):
     """PyTorch: memory from its own allocator, work on its current stream."""
 
     def view(self, array: Any) -> Any:
@@ -84,7 +84,7 @@ class _Torch(Library):
     def last_axis_first(self, array: Any) -> Any:
         return array.movedim(-1, 0)
 
-    def handed(self, array: Any) -> Any:
+    def from_cupy(self, array: Any) -> Any:
         if not array.size:
             return self.empty(array.shape, array.dtype, array.device.id)
         return sys.modules["torch"].from_dlpack(array)
@@ -93,7 +93,7 @@ class _Torch(Library):
         return _stream(sys.modules["torch"].cuda.current_stream(device).cuda_stream)
 
 
-class _Jax(Library):
+class _Jax(ArrayLibrary):
     """JAX: its arrays cannot be written to. Results are CuPy's memory, handed over by DLPack, which orders streams."""
 
     can_be_out = False
@@ -107,13 +107,13 @@ class _Jax(Library):
     def finished(self, array: Any) -> Any:
         return importlib.import_module("jax.dlpack").from_dlpack(array)
 
-    def handed(self, array: Any) -> Any:
+    def from_cupy(self, array: Any) -> Any:
         if not array.size:
             return importlib.import_module("jax.numpy").zeros(array.shape, array.dtype)
         return self.finished(cupy().ascontiguousarray(array))
 
 
-class _Other(Library):
+class _Other(ArrayLibrary):
     """Any library: results come back by its own ``from_dlpack`` where it has one, else as CuPy arrays."""
 
     def __init__(self, module: str) -> None:
@@ -131,15 +131,15 @@ class _Other(Library):
         take = getattr(sys.modules.get(self.module), "from_dlpack", None)
         return array if take is None else take(array)
 
-    def handed(self, array: Any) -> Any:
+    def from_cupy(self, array: Any) -> Any:
         return self.finished(cupy().ascontiguousarray(array))
 
 
-def library_of(array: Any) -> Library:
+def library_of(array: Any) -> ArrayLibrary:
     """The library an array belongs to."""
     module = type(array).__module__.partition(".")[0]
     if module == "cupy":
-        return Library()
+        return ArrayLibrary()
     if module == "torch":
         return _Torch()
     return _Jax() if module in ("jax", "jaxlib") else _Other(module)

@@ -46,7 +46,7 @@ TABLE: Mapping[str, Operation] = MappingProxyType(
 )
 
 ABSORBED = ("neg", "sin", "cos")
-"""Not expressions of their own: a sign belongs to an operand, sin and cos come together."""
+"""Operations that are no expressions of their own: a sign belongs to an operand, sin and cos come together."""
 
 KEEP, KEEP_TRUTH = "mov.{type} {out}, {0};", "selp.{type} {out}, {one}, {zero}, {0};"
-"""In PTX, a number of the results that is no value of its own; a truth value becomes one or zero."""
+"""Instructions of PTX for a result that is no value of its own; a truth value becomes one or zero."""

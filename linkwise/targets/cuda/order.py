@@ -18,7 +18,7 @@ _LONG = 10_000  # instructions above which fewer orders are tried
 def ordered(
     instructions: Sequence[Instruction], in_memory: Collection[int], wanted: Sequence[int]
 ) -> list[Instruction]:
-    """The same instructions, reordered.
+    """Instructions, reordered.
 
     Args:
         instructions: in any valid order.
@@ -31,7 +31,7 @@ def ordered(
 def orders(
     instructions: Sequence[Instruction], in_memory: Collection[int], wanted: Sequence[int]
 ) -> list[list[Instruction]]:
-    """All that are tried."""
+    """Orders that are tried."""
     graph = _Graph(instructions)
     roots = [graph.home[value] for value in wanted if value in graph.home]
     beginnings = [graph.by_demand(roots, "last first"), graph.by_demand(roots, "hungriest first")]
@@ -42,7 +42,7 @@ def orders(
 
 
 def most_alive(order: Sequence[Instruction], in_memory: Collection[int]) -> int:
-    """How many values are alive at once, at most, those in memory not counted."""
+    """Largest number of values that are alive at once, those in memory not counted."""
     last = {value: k for k, each in enumerate(order) for value in each.reads}
     alive, most = 0, 0
     for k, each in enumerate(order):
@@ -53,7 +53,7 @@ def most_alive(order: Sequence[Instruction], in_memory: Collection[int]) -> int:
 
 
 class _Graph:
-    """Which instruction computes what the others read."""
+    """Dependencies: the instruction that computes what each of the others reads."""
 
     def __init__(self, instructions: Sequence[Instruction]) -> None:
         self.instructions = instructions
@@ -98,7 +98,7 @@ class _Graph:
         return hunger
 
     def ending_lives(self, begin: Sequence[int], in_memory: Collection[int]) -> list[int]:
-        """Of what can come next, always what ends the most lives and begins the fewest; else in the order ``begin``."""
+        """Order that always takes what ends the most lives and begins the fewest; else the order ``begin``."""
         rank = {k: place for place, k in enumerate(begin)}
         waiting = [len(needs) for needs in self.needs]
         left = {value: set(by) for value, by in self.readers.items()}

@@ -22,7 +22,7 @@ _SHARES = (0.75, 0.87, 1.0)  # of the length that is allowed, all of which are t
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class KernelPart:
     """One kernel of several.
 
     Args:
@@ -43,7 +43,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Parts:
+class KernelParts:
     """All kernels of a program but the last.
 
     Args:
@@ -56,7 +56,7 @@ class Parts:
         safe: all values whose sin and cos are safe when these are within a turn.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[KernelPart, ...]
     places: int
     results: int
     tables: tuple[tuple[int, ...], ...]
@@ -65,7 +65,7 @@ class Parts:
     safe: frozenset[int]
 
 
-def split(program: Block, longest: int) -> Parts:
+def split(program: Block, longest: int) -> KernelParts:
     """The parts of a program, each with so many instructions at most."""
     made = instructions(program)
     angles, safe = pure_angles(program, made)
@@ -82,7 +82,7 @@ def split(program: Block, longest: int) -> Parts:
         for row in program.results
     )
     values = len(program.nodes) + len(kept)
-    return Parts(best.parts, best.places, len(results), tables, values, frozenset(angles), frozenset(safe))
+    return KernelParts(best.parts, best.places, len(results), tables, values, frozenset(angles), frozenset(safe))
 
 
 def _kept(program: Block, made: list[Instruction]) -> dict[Operand, int]:
@@ -116,14 +116,14 @@ class _Division:
         for segment in segments:
             reads = {value: place[value] for each in segment for value in each.reads if value in known}
             own = [value for each in segment for value in each.writes]
-            parts.append(Part(tuple(segment), reads, {value: place[value] for value in own if value in place}))
+            parts.append(KernelPart(tuple(segment), reads, {value: place[value] for value in own if value in place}))
             known.update(own)
         self.parts = tuple(parts)
         self.traffic = sum(len(part.reads) + len(part.writes) for part in parts)
 
 
 def _cuts(order: Sequence[Instruction], given: set[int], longest: int) -> list[tuple[int, int]]:
-    """Where parts begin and end: about equally long, and where few values are alive."""
+    """Ranges of the parts: about equally long, and cut where few values are alive."""
     if not order:
         return [(0, 0)]
     last = {value: k for k, each in enumerate(order) for value in each.reads}

@@ -48,7 +48,7 @@ KIND_BITS = 16
 """The first number of a link's record is its kind; above that, two bits for each carried buffer: see FROM and TO."""
 
 FROM, TO = 0, 1
-"""What a bit of a carried buffer says: it is read from memory, it is written to memory."""
+"""Bits of a carried buffer: it is read from memory, it is written to memory."""
 
 _MOST_CARRIED = (31 - KIND_BITS) // 2
 
@@ -85,7 +85,7 @@ class RowLoop:
         return len(self.columns) + len(self.places)
 
     def number(self, stretch: Stretch) -> int:
-        """Where in a record the beginning of a stretch is."""
+        """Place of the beginning of a stretch in a record."""
         return len(self.columns) + self.places.index(stretch)
 
 
@@ -118,7 +118,7 @@ class LinkLoop(RowLoop):
         return max((len(chosen) for chosen in self.early.values()), default=0)
 
     def carries(self, place: Place) -> int | None:
-        """Which of the carried buffers a stretch is read from, if it is one."""
+        """Number of the carried buffer that a stretch is read from, if there is one."""
         for number, each in enumerate(self.carried):
             if Stretch(each.buffer, each.source) == place:
                 return number
@@ -184,7 +184,7 @@ class LoopPlans:
         return RowLoop(loop, tuple(dict.fromkeys(columns)), tuple(dict.fromkeys(places)))
 
     def _calls_of_links(self, loop: For) -> dict[int, Call] | None:
-        """What is done for each kind of row, where all rows are of one sort; None where they are not."""
+        """Call for each kind of row, where all rows are of one sort; None where they are not."""
         cases = [loop.body]
         if len(loop.body) == 1 and isinstance(loop.body[0], Switch):
             cases = list(loop.body[0].cases)
@@ -315,7 +315,7 @@ def copied_arguments(whole: Program) -> set[tuple[int, str]]:
 
 
 class Tables:
-    """What steers a kernel: whole numbers (a head of fixed size, then records), and numbers in the kernel's precision.
+    """Tables that steer a kernel: whole numbers (a head of fixed size, then records), and numbers in its precision.
 
     The head is: the numbers of a tile's memory for each lane; for each buffer its size and its beginning; for each
     program where its parameters are, how many initial numbers there are, and where their places and values are; for
@@ -331,7 +331,7 @@ class Tables:
         self.copied = copied_arguments(program)
         self.starts, self.size = self._places()
         self.head_at: dict[tuple[int, str], int] = {}
-        """Where in the head something of a program begins: a buffer, its parameters, its initial numbers, a loop."""
+        """Places in the head where things of a program begin: buffers, parameters, initial numbers, loops."""
         self.head: list[int] = [self.size]
         self.integers: list[Any] = []
         self.reals: list[Any] = []
@@ -366,7 +366,7 @@ class Tables:
         return np.concatenate([*self.reals, np.zeros(1)]).astype(dtype)
 
     def _places(self) -> tuple[dict[tuple[int, str], int], int]:
-        """Where each buffer begins in the memory of a state, and how much there is."""
+        """Beginning of each buffer in the memory of a state, and the size of all."""
         starts, position = {}, 0
         for each in self.plans:
             spared = each.spared
@@ -396,7 +396,7 @@ class Tables:
         return self._reals_at - int(self.reals[-1].size)
 
     def _records(self, program: Program, plan: RowLoop) -> list[int]:
-        """How many rows, and where the two halves of their records begin; in the order in which they are passed."""
+        """Number of rows, and the beginnings of the two halves of their records; in the order of the loop."""
         first, count = program.range_of[str(plan.loop.over)]
         chosen = np.arange(first, first + count)
         if isinstance(plan, LinkLoop) and plan.columns[0] >= 0:
@@ -429,7 +429,7 @@ def _column(place: Place) -> int:
 
 
 def _flags(plan: LinkLoop, kinds: Any, rows: Any) -> Any:
-    """For each row, in order, which carried buffers it reads from memory and which it writes there."""
+    """Flags of each row, in order: carried buffers that it reads from memory, and those that it writes there."""
     flags = np.zeros(len(rows), np.int64)
     for number, each in enumerate(plan.carried):
         from_memory, to_memory = through_memory(plan, each, kinds, rows)
@@ -438,7 +438,7 @@ def _flags(plan: LinkLoop, kinds: Any, rows: Any) -> Any:
 
 
 def through_memory(plan: LinkLoop, each: Carried, kinds: Any, rows: Any) -> tuple[Any, Any]:
-    """Which rows, in the order of the loop, read what is carried from memory, and which write it there."""
+    """Masks of the rows, in the order of the loop, that read what is carried from memory, and that write it there."""
 
     def of_kind(test: Any) -> Any:
         known = np.zeros(int(kinds.max(initial=0)) + 1, bool)

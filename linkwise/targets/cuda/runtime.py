@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import LinkwiseError, require_extra
-from linkwise.targets.cuda import layout as layouts
+from linkwise.targets.cuda import tile_layout as layouts
 from linkwise.targets.cuda.source import Kernel
 
 # No contraction: the kernel's text says where multiply-adds are fused, and so results do not depend on the compiler.
@@ -38,7 +38,7 @@ def shared_bytes(known: dict[int, int]) -> int:
 
 
 def compiled_kernels(kernels: Sequence[Kernel]) -> list[Any]:
-    """What launches each of some kernels, compiled side by side for the current device."""
+    """Launchers of some kernels, compiled side by side for the current device."""
     cp = cupy()
     device = cp.cuda.Device().id
 
@@ -51,7 +51,7 @@ def compiled_kernels(kernels: Sequence[Kernel]) -> list[Any]:
 
 
 def compiled_kernel(cp: Any, kernel: Kernel) -> Any:
-    """What launches a kernel, compiled for the current device."""
+    """Launcher of a kernel, compiled for the current device."""
     try:
         launcher = cp.RawModule(code=kernel.text, options=OPTIONS).get_function(kernel.name)
     except Exception as error:

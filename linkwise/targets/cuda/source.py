@@ -14,13 +14,13 @@ from functools import cache
 from pathlib import Path
 
 from linkwise.errors import InputError
-from linkwise.targets.c.names import identifier
-from linkwise.targets.cuda import layout as layouts
-from linkwise.targets.cuda.body import Body, Constants
+from linkwise.targets.c.lines import identifier
+from linkwise.targets.cuda import tile_layout as layouts
 from linkwise.targets.cuda.instructions import Instruction, instructions, is_truth, operand, pure_angles
-from linkwise.targets.cuda.layout import Kind
-from linkwise.targets.cuda.memory import Load, plan
 from linkwise.targets.cuda.order import ordered
+from linkwise.targets.cuda.plan_writer import Constants, PlanWriter
+from linkwise.targets.cuda.spilling import Reload, plan
+from linkwise.targets.cuda.tile_layout import ArrayOrder
 from linkwise.targets.steps import Repetition, Rollout
 from linkwise.trace.block import Block
 from linkwise.trace.program import Program
@@ -47,14 +47,14 @@ class Kernel:
     states: int = 0  # of a block; one for each thread if not given
 
     def blocks(self, count: int) -> int:
-        """How many blocks of threads cover a batch."""
+        """Number of blocks of threads that cover a batch."""
         return -(-count // (self.states or self.threads))
 
 
 def batch_kernel(
     program: Block,
     bits: int,
-    kinds: tuple[Kind, ...] | None = None,
+    kinds: tuple[ArrayOrder, ...] | None = None,
     shared_bytes: int = layouts.SHARED_BYTES,
 ) -> Kernel:
     """The kernel of a program.
@@ -65,13 +65,13 @@ def batch_kernel(
         kinds: how each array comes, inputs and then outputs; rows if not given.
         shared_bytes: shared memory that a block may have.
     """
-    return _Writer(program, bits, kinds or all_rows(program), None, shared_bytes).kernel()
+    return _TileKernelWriter(program, bits, kinds or all_rows(program), None, shared_bytes).kernel()
 
 
 def rollout_kernel(
     routine: Repetition,
     bits: int,
-    kinds: tuple[Kind, ...] | None = None,
+    kinds: tuple[ArrayOrder, ...] | None = None,
     shared_bytes: int = layouts.SHARED_BYTES,
 ) -> Kernel:
     """The kernel of a routine that repeats one program.
@@ -81,7 +81,7 @@ def rollout_kernel(
     as fast: 6.7 G steps/s against 3.5 (rollouts of a Panda in float32 on an H200).
     """
     program = straight(routine.name, routine.step)
-    return _Writer(program, bits, kinds or all_rows(program), routine.rollout, shared_bytes).kernel()
+    return _TileKernelWriter(program, bits, kinds or all_rows(program), routine.rollout, shared_bytes).kernel()
 
 
 def straight(name: str, program: Block | Program) -> Block:
@@ -96,9 +96,9 @@ def straight(name: str, program: Block | Program) -> Block:
     return program
 
 
-def all_rows(program: Block) -> tuple[Kind, ...]:
+def all_rows(program: Block) -> tuple[ArrayOrder, ...]:
     """Every array as rows."""
-    return tuple[Kind, ...]("rows" for _ in (*program.inputs, *program.outputs))
+    return tuple[ArrayOrder, ...]("rows" for _ in (*program.inputs, *program.outputs))
 
 
 @cache
@@ -107,7 +107,7 @@ def _device_functions() -> str:
 
 
 def opening(bits: int, lanes: int, warps: int = 1, *, wide_rows: bool = False) -> Iterator[str]:
-    """What every kernel's text begins with: how it is cut into threads, and what all kernels use."""
+    """Opening lines of every kernel: its division into threads, and what all kernels use."""
     yield f"#define REAL {'float' if bits == 32 else 'double'}"
     yield "#ifndef LW_LANES"
     yield f"#define LW_LANES {lanes}"
@@ -118,14 +118,14 @@ def opening(bits: int, lanes: int, warps: int = 1, *, wide_rows: bool = False) -
     yield _device_functions()
 
 
-class _Writer:
+class _TileKernelWriter:
     """Writes one kernel."""
 
     def __init__(
         self,
         program: Block,
         bits: int,
-        kinds: tuple[Kind, ...],
+        kinds: tuple[ArrayOrder, ...],
         rollout: Rollout | None,
         shared_bytes: int,
     ) -> None:
@@ -143,10 +143,10 @@ class _Writer:
             angles, safe = set(), set()
         self.angles: set[int] = angles
         self.constants = Constants.of([program], bits)
-        self.body = Body(program, self.plan, self.constants, self._slot, self._output, safe)
+        self.body = PlanWriter(program, self.plan, self.constants, self._slot, self._output, safe)
 
-    def _fit(self, kinds: tuple[Kind, ...], shared_bytes: int) -> None:
-        """As many states to a tile as fit. With fewer than 32 some threads idle, but rows are read side by side."""
+    def _fit(self, kinds: tuple[ArrayOrder, ...], shared_bytes: int) -> None:
+        """Put as many states into a tile as fit. Below 32 some threads idle, but rows are read side by side."""
         size = self.bits // 8
         self.local_frame, self.size = False, 0
         self._lay_out(kinds, 1 << 30)
@@ -170,7 +170,7 @@ class _Writer:
         self.threads = self.warps * self.lanes
         self.shared_bytes = self.threads * self.size * size
 
-    def _lay_out(self, kinds: tuple[Kind, ...], most: int) -> None:
+    def _lay_out(self, kinds: tuple[ArrayOrder, ...], most: int) -> None:
         program = self.program
         # What is fed back should be written where it is read in the next step; where that does not work, it is copied.
         self.same = dict(self.rollout.feedback) if self.rollout else {}
@@ -205,7 +205,7 @@ class _Writer:
         for k, step in enumerate(self.plan.steps):
             if isinstance(step, Instruction):
                 written.update(dict.fromkeys(step.writes or step.reads, k))
-            elif isinstance(step, Load) and self.program.nodes[step.value][0] == "input":
+            elif isinstance(step, Reload) and self.program.nodes[step.value][0] == "input":
                 _, array, number = self.program.nodes[step.value]
                 read[array, number] = k
         found = set()

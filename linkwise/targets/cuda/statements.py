@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
-from linkwise.targets.c.names import identifier, identifiers
-from linkwise.targets.cuda.body import Constants
+from linkwise.targets.c.lines import identifier, identifiers
+from linkwise.targets.cuda.plan_writer import Constants
 from linkwise.targets.cuda.row_loops import RowLoop, copied_arguments, programs_of
 from linkwise.targets.cuda.source import Kernel
 from linkwise.trace.block import Block
@@ -58,7 +58,7 @@ class Argument:
 
 
 def arguments_of(program: Program) -> list[Argument]:
-    """What a kernel is given, in this order; after them, what the kind of kernel asks for."""
+    """Arguments of a kernel, in this order; after them come those that the kind of kernel asks for."""
     found = []
     loaded, stored = [b for b in program.buffers if b.load], [b for b in program.buffers if b.store]
     for role, buffers in (("in", loaded), ("out", stored)):
@@ -72,8 +72,8 @@ def arguments_of(program: Program) -> list[Argument]:
 
 
 @dataclass(frozen=True)
-class At:
-    """Where the numbers of a place begin, and how far they are apart, as expressions."""
+class Strided:
+    """Numbers of a place: their beginning and their distance, as expressions."""
 
     pointer: str
     apart: str = "1"
@@ -83,16 +83,16 @@ class At:
         there = self.pointer if self.pointer.isidentifier() else f"({self.pointer})"
         return f"{there}[{number}]" if self.apart == "1" else f"{there}[{number} * {self.apart}]"
 
-    def of(self, start: str) -> At:
-        """Those from a number on."""
-        return At(
+    def of(self, start: str) -> Strided:
+        """Numbers from a given one on."""
+        return Strided(
             f"{self.pointer} + {start}" if self.apart == "1" else f"{self.pointer} + {start} * {self.apart}", self.apart
         )
 
 
 @dataclass(frozen=True)
-class Scope:
-    """What is around a statement: its program, and the names of the row and the pass of the nearest loops."""
+class StatementScope:
+    """Surroundings of a statement: its program, and the names of the row and the pass of the nearest loops."""
 
     program: Program
     row: str = ""
@@ -101,11 +101,11 @@ class Scope:
     depth: int = 0
 
 
-class ProgramKernel(ABC):
+class ProgramKernelWriter(ABC):
     """The kernel of a program while it is written."""
 
     apart: ClassVar[str] = "1"
-    """From one number of a state to the next in the memory of its buffers."""
+    """Distance from one number of a state to the next in the memory of its buffers."""
     context: ClassVar[Mapping[str, str]] = {}
     """Names that the functions of called programs are given besides, and their types."""
 
@@ -132,31 +132,31 @@ class ProgramKernel(ABC):
         """The whole."""
 
     @abstractmethod
-    def at(self, place: Place, scope: Scope) -> At:
-        """Where a place is."""
+    def at(self, place: Place, scope: StatementScope) -> Strided:
+        """Numbers of a place."""
 
     @abstractmethod
-    def size(self, name: str, scope: Scope) -> str:
-        """How many numbers a buffer has."""
+    def size(self, name: str, scope: StatementScope) -> str:
+        """Number of values of a buffer."""
 
     @abstractmethod
-    def any(self, flag: str, scope: Scope) -> str:
+    def any(self, flag: str, scope: StatementScope) -> str:
         """Whether a state has its flag up: this thread's, or any of those that stay together."""
 
     @abstractmethod
-    def column(self, number: int, scope: Scope) -> str:
+    def column(self, number: int, scope: StatementScope) -> str:
         """A number of the row."""
 
     @abstractmethod
-    def over_rows(self, loop: For, scope: Scope) -> Iterator[str]:
+    def over_rows(self, loop: For, scope: StatementScope) -> Iterator[str]:
         """A loop over rows."""
 
     @abstractmethod
-    def block(self, block: Block, call: Call, scope: Scope) -> Iterator[str]:
+    def block(self, block: Block, call: Call, scope: StatementScope) -> Iterator[str]:
         """The call of a block."""
 
     def parameters(self) -> list[str]:
-        """Those of the kernel that :func:`arguments_of` lists."""
+        """Parameters of the kernel that :func:`arguments_of` lists."""
         kinds = {"array": "REAL *"}
         return [f"{kinds.get(a.kind, 'const long long ')}{self.array(a)}" for a in arguments_of(self.program)]
 
@@ -169,15 +169,15 @@ class ProgramKernel(ABC):
         return self.array(Argument(kind, "given", name))
 
     def _own(self, name: str) -> str:
-        """Where this state's part of an array begins."""
+        """Beginning of this state's part of an array."""
         return f"{self._given('array', name)} + state * {self._given('apart', name)}"
 
-    def statements(self, statements: Sequence[Statement], scope: Scope) -> Iterator[str]:
+    def statements(self, statements: Sequence[Statement], scope: StatementScope) -> Iterator[str]:
         """Statements in their order."""
         for statement in statements:
             yield from self.statement(statement, scope)
 
-    def statement(self, statement: Statement, scope: Scope) -> Iterator[str]:
+    def statement(self, statement: Statement, scope: StatementScope) -> Iterator[str]:
         """One statement, and those inside it."""
 
         def one(name: str) -> str:
@@ -206,10 +206,10 @@ class ProgramKernel(ABC):
                 yield f"lw_seek({given}, {part.pointer}, {part.apart});"
             case Read(series, index, target):
                 row = f"{self._own(series)} + (long long){one(index)} * {self._given('stride', series)}"
-                yield from self.copy(At(row), self.at(target, scope), self.size(target, scope))
+                yield from self.copy(Strided(row), self.at(target, scope), self.size(target, scope))
             case Record(record, value, index, mask):
                 row = f"{self._own(record)} + (long long){one(index)} * {self._given('stride', record)}"
-                for line in self.copy(self.at(value, scope), At(row), self.size(value, scope)):
+                for line in self.copy(self.at(value, scope), Strided(row), self.size(value, scope)):
                     yield f"if (inside && {one(mask)} != (REAL)0) {line}"
             case For(over, body, reverse) if isinstance(over, int):
                 k = f"pass{scope.depth}"
@@ -241,22 +241,22 @@ class ProgramKernel(ABC):
             case Host():
                 raise ValueError("a Python function cannot be compiled")
 
-    def _inside(self, body: Sequence[Statement], scope: Scope) -> Iterator[str]:
+    def _inside(self, body: Sequence[Statement], scope: StatementScope) -> Iterator[str]:
         yield from indented(self.statements(body, scope))
 
-    def copy(self, source: At, target: At, size: str) -> Iterator[str]:
-        """So many numbers from one place to another."""
+    def copy(self, source: Strided, target: Strided, size: str) -> Iterator[str]:
+        """Lines that copy so many numbers from one place to another."""
         if size != "0":
             yield f"lw_copy({source.pointer}, {source.apart}, {target.pointer}, {target.apart}, {size});"
 
-    def _copied(self, statement: Copy, scope: Scope) -> str:
+    def _copied(self, statement: Copy, scope: StatementScope) -> str:
         wanted = copied(scope.program, statement)
         whole = [
             p for p in (statement.source, statement.target) if isinstance(p, str) and scope.program.sizes[p] == wanted
         ]
         return self.size(whole[0], scope)
 
-    def _called(self, code: Program, call: Call, scope: Scope) -> str:
+    def _called(self, code: Program, call: Call, scope: StatementScope) -> str:
         """The call of another program, which is a function of pointers to what it loads and stores."""
         if set(call.inputs) & set(call.outputs):
             raise ValueError(f"the call of {code.name} in {scope.program.name} writes what it reads")
@@ -269,7 +269,7 @@ class ProgramKernel(ABC):
         """A called program as a function of pointers to what it loads and stores."""
         inputs = [f"const REAL *lw_in{k}" for k in range(len(program.inputs))]
         outputs = [f"REAL *lw_out{k}" for k in range(len(program.outputs))]
-        scope = Scope(program)
+        scope = StatementScope(program)
         loaded, stored = _passed(program)
         copied_in = {name: pointer for name, pointer in loaded.items() if (id(program), name) in self.copied}
         more = [f"const long long {pointer}_apart" for pointer in copied_in.values()]
@@ -278,12 +278,12 @@ class ProgramKernel(ABC):
         yield "{"
         yield from indented(self.begin(program))
         for name, pointer in copied_in.items():
-            given = At(pointer, f"{pointer}_apart")
+            given = Strided(pointer, f"{pointer}_apart")
             yield from indented(self.copy(given, self.at(name, scope), self.size(name, scope)))
         yield from indented(self.statements(program.statements, scope))
         for name, pointer in stored.items():
             if (id(program), name) in self.copied:
-                made = At(pointer, self.apart)
+                made = Strided(pointer, self.apart)
                 yield from indented(self.copy(self.at(name, scope), made, self.size(name, scope)))
         yield "}"
         yield ""
@@ -292,7 +292,7 @@ class ProgramKernel(ABC):
     def begin(self, program: Program) -> Iterator[str]:
         """A program's own buffers, and what is in them at first."""
 
-    def alias(self, name: str, scope: Scope) -> str | None:
+    def alias(self, name: str, scope: StatementScope) -> str | None:
         """The argument that a called program's buffer is, if it is one."""
         if scope.program is self.program or (id(scope.program), name) in self.copied:
             return None

@@ -44,7 +44,7 @@ class Cuda(Target):
     suffix = ".cu"
     summary = "a kernel for GPUs of NVIDIA"
     loops = True
-    joins_far = True
+    prefers_few_loops = True
 
     def source(self, program: Any, dtype: np.dtype[Any]) -> str:
         """The kernel for a batch; of a block, for states in rows."""

@@ -21,17 +21,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from linkwise.errors import InputError
-from linkwise.targets.c.names import identifier, identifiers
+from linkwise.targets.c.lines import identifier, identifiers
 from linkwise.targets.c.ops import literal, rounded
-from linkwise.targets.cuda import layout as layouts
-from linkwise.targets.cuda.body import Body, planned_body
-from linkwise.targets.cuda.memory import Plan
+from linkwise.targets.cuda import tile_layout as layouts
+from linkwise.targets.cuda.plan_writer import PlanWriter, planned_body
 from linkwise.targets.cuda.source import LIMIT, Kernel, opening
+from linkwise.targets.cuda.spilling import SpillPlan
 from linkwise.targets.cuda.statements import (
     Argument,
-    At,
-    ProgramKernel,
-    Scope,
+    ProgramKernelWriter,
+    StatementScope,
+    Strided,
     device_functions,
     indented,
 )
@@ -47,7 +47,7 @@ _WARPS = 8  # that do: so many have all the registers that a thread can have
 
 
 @dataclass(frozen=True)
-class _Function:
+class _BlockFunction:
     """A block as a function of pointers.
 
     Args:
@@ -63,14 +63,14 @@ class _Function:
 
     name: str
     block: Block
-    body: Body
+    body: PlanWriter
     written_out: bool
     aligned: bool
     frame: int = 0
     apart: int = 0
 
     def lines(self) -> Iterator[str]:
-        """Its definition."""
+        """Definition of the function."""
         names = [f"lw_in{k}" for k in range(len(self.block.inputs))]
         results = [f"lw_out{k}" for k in range(len(self.block.outputs))]
         restrict = "__restrict__ " if self.aligned else ""
@@ -94,7 +94,7 @@ class _Function:
         yield ""
 
 
-class ThreadKernel(ProgramKernel):
+class ThreadKernel(ProgramKernelWriter):
     """The kernel of a program in the memory of threads, where a block of them may have so much shared memory."""
 
     def __init__(self, program: Program, bits: int, shared_bytes: int = layouts.SHARED_BYTES) -> None:
@@ -127,8 +127,8 @@ class ThreadKernel(ProgramKernel):
         }
         for k, block in enumerate((block for block in blocks if id(block) in apart), len(whole)):
             plan, n = planned_body(block), times[id(block)]
-            few = n == 1 or n * len(plan[1].steps) <= _WRITTEN_OUT
-            self.blocks[id(block)] = self._function(k, block, plan, written_out=few, aligned=False)
+            short = n == 1 or n * len(plan[1].steps) <= _WRITTEN_OUT
+            self.blocks[id(block)] = self._function(k, block, plan, written_out=short, aligned=False)
         self._check_memory()
         buffers = [buffer.name for buffer in program.buffers]
         self.places = dict(zip(buffers, identifiers([f"b_{name}" for name in buffers]), strict=True))
@@ -145,12 +145,12 @@ class ThreadKernel(ProgramKernel):
 
     def _memory(self, program: Program) -> int:
         """Numbers of a program's own, and of those that it calls."""
-        own = sum(b.size for b in program.buffers if self.alias(b.name, Scope(program)) is None)
+        own = sum(b.size for b in program.buffers if self.alias(b.name, StatementScope(program)) is None)
         return own + max((self._memory(code) for code in program.codes if isinstance(code, Program)), default=0)
 
     def _function(
-        self, number: int, block: Block, plan: tuple[list[int], Plan], *, written_out: bool, aligned: bool
-    ) -> _Function:
+        self, number: int, block: Block, plan: tuple[list[int], SpillPlan], *, written_out: bool, aligned: bool
+    ) -> _BlockFunction:
         given, steps = plan
 
         def slot(k: int) -> str:
@@ -165,8 +165,8 @@ class ThreadKernel(ProgramKernel):
                 f"lw_out{array}[{element}] = {value};" if aligned else f"const REAL lw_made{array}_{element} = {value};"
             )
 
-        body, name = Body(block, steps, self.constants, slot, output), f"lw_{number}_{identifier(block.name)}"
-        return _Function(name, block, body, written_out, aligned, steps.slots - steps.given, self.frames)
+        body, name = PlanWriter(block, steps, self.constants, slot, output), f"lw_{number}_{identifier(block.name)}"
+        return _BlockFunction(name, block, body, written_out, aligned, steps.slots - steps.given, self.frames)
 
     def kernel(self) -> Kernel:
         """The whole."""
@@ -197,7 +197,7 @@ class ThreadKernel(ProgramKernel):
             yield "    if (own >= count) return;"
             yield "    const bool inside = true;"
             yield "    const long long state = own;"
-        scope = Scope(program)
+        scope = StatementScope(program)
         yield from indented(self.begin(program))
         for buffer in program.buffers:
             if buffer.load:
@@ -211,12 +211,12 @@ class ThreadKernel(ProgramKernel):
         yield "}"
         yield ""
 
-    def _caller_at(self, role: str, name: str) -> At:
+    def _caller_at(self, role: str, name: str) -> Strided:
         array, apart, stride = (self.array(Argument(kind, role, name)) for kind in ("array", "apart", "stride"))
-        return At(f"{array} + state * {apart}", stride)
+        return Strided(f"{array} + state * {apart}", stride)
 
     def _tables(self, program: Program) -> Iterator[str]:
-        """What loops over rows and parameters say; C knows no empty arrays."""
+        """Tables of loops over rows, and of parameters; C knows no empty arrays."""
         rows, numbers = program.rows.reshape(-1), program.parameters
         loops = any(isinstance(s, For) and isinstance(s.over, str) for s in program.walk())
         read = any(buffer_of(p) == PARAMETERS for s in program.walk() if isinstance(s, Call) for p in s.inputs)
@@ -232,7 +232,7 @@ class ThreadKernel(ProgramKernel):
 
     def begin(self, program: Program) -> Iterator[str]:
         """Arrays of the thread."""
-        scope = Scope(program)
+        scope = StatementScope(program)
         for buffer in program.buffers:
             if self.alias(buffer.name, scope) is None:
                 name = self.at(buffer.name, scope).pointer
@@ -241,17 +241,17 @@ class ThreadKernel(ProgramKernel):
             value = literal(rounded(number.value, self.bits), self.bits)
             yield f"{self.at(number.buffer, scope).element(number.offset)} = {value};"
 
-    def at(self, place: Place, scope: Scope) -> At:
-        """In an array of the thread, or a table of the text."""
+    def at(self, place: Place, scope: StatementScope) -> Strided:
+        """Numbers of a place: in an array of the thread, or a table of the text."""
         name = buffer_of(place)
         alias = self.alias(name, scope)
         if name == PARAMETERS:
-            begin = At(self._table(scope.program, PARAMETERS))
+            begin = Strided(self._table(scope.program, PARAMETERS))
         elif alias is not None:
-            begin = At(alias)
+            begin = Strided(alias)
         else:
             names = [buffer.name for buffer in scope.program.buffers]
-            begin = At(self.places[name] if scope.program is self.program else f"s{names.index(name)}")
+            begin = Strided(self.places[name] if scope.program is self.program else f"s{names.index(name)}")
         match place:
             case Stretch(_, column):
                 return begin.of(f"{scope.row}[{column}]")
@@ -260,20 +260,20 @@ class ThreadKernel(ProgramKernel):
             case _:
                 return begin
 
-    def size(self, name: str, scope: Scope) -> str:
+    def size(self, name: str, scope: StatementScope) -> str:
         """Part of the text."""
         return str(scope.program.sizes[name])
 
-    def any(self, flag: str, scope: Scope) -> str:
-        """This thread's, or those of all warps that stay together."""
+    def any(self, flag: str, scope: StatementScope) -> str:
+        """Condition that this thread's flag is up, or those of all warps that stay together."""
         own = f"{flag} != (REAL)0"
         return f"__syncthreads_or(inside && {own})" if self.together and scope.program is self.program else own
 
-    def column(self, number: int, scope: Scope) -> str:
-        """In the table of the text."""
+    def column(self, number: int, scope: StatementScope) -> str:
+        """Number in a column of the table of the text."""
         return f"{scope.row}[{number}]"
 
-    def over_rows(self, loop: For, scope: Scope) -> Iterator[str]:
+    def over_rows(self, loop: For, scope: StatementScope) -> Iterator[str]:
         """Row by row of the table in the text."""
         k, row = f"k{scope.depth}", f"row{scope.depth}"
         first, count = scope.program.range_of[str(loop.over)]
@@ -290,7 +290,7 @@ class ThreadKernel(ProgramKernel):
         yield from indented(self.statements(loop.body, replace(scope, row=row, depth=scope.depth + 1)))
         yield "}"
 
-    def block(self, block: Block, call: Call, scope: Scope) -> Iterator[str]:
+    def block(self, block: Block, call: Call, scope: StatementScope) -> Iterator[str]:
         """A function, which long ones begin together."""
         function = self.blocks[id(block)]
         if self.together and scope.program is self.program and not function.written_out:

@@ -10,16 +10,16 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from linkwise.targets.c.names import identifier
-from linkwise.targets.cuda import layout as layouts
-from linkwise.targets.cuda.assembly import Assembly, Place, declarations
-from linkwise.targets.cuda.body import Constants
+from linkwise.targets.c.lines import identifier
+from linkwise.targets.cuda import tile_layout as layouts
+from linkwise.targets.cuda.inline_assembly import Address, Assembly, declarations
 from linkwise.targets.cuda.instructions import is_truth
-from linkwise.targets.cuda.layout import Kind, array_names
-from linkwise.targets.cuda.memory import plan, with_near_slots
 from linkwise.targets.cuda.order import ordered
-from linkwise.targets.cuda.parts import Part, Parts
+from linkwise.targets.cuda.parts import KernelPart, KernelParts
+from linkwise.targets.cuda.plan_writer import Constants
 from linkwise.targets.cuda.source import LIMIT, Kernel, opening
+from linkwise.targets.cuda.spilling import plan, with_shared_slots
+from linkwise.targets.cuda.tile_layout import ArrayOrder, array_names
 from linkwise.trace.block import Block
 
 LONGEST = {32: 6800, 64: 4600}
@@ -33,7 +33,7 @@ _WARPS = {32: 8, 64: 6}  # that share a multiprocessor: eight have all the regis
 
 
 def part_kernel(
-    program: Block, whole: Parts, part: Part, bits: int, kinds: Sequence[Kind], shared_bytes: int
+    program: Block, whole: KernelParts, part: KernelPart, bits: int, kinds: Sequence[ArrayOrder], shared_bytes: int
 ) -> Kernel:
     """The kernel of a part.
 
@@ -48,20 +48,26 @@ def part_kernel(
         kinds: how each input comes.
         shared_bytes: shared memory that a block may have.
     """
-    return _Writer(program, whole, part, bits, kinds, shared_bytes).kernel()
+    return _WideKernelWriter(program, whole, part, bits, kinds, shared_bytes).kernel()
 
 
 @cache
 def device_functions() -> str:
-    """What these kernels use, and the last one."""
+    """Device functions that these kernels use."""
     return Path(__file__).with_name("wide.cuh").read_text(encoding="utf-8")
 
 
-class _Writer:
+class _WideKernelWriter:
     """Writes one kernel."""
 
     def __init__(
-        self, program: Block, whole: Parts, part: Part, bits: int, kinds: Sequence[Kind], shared_bytes: int
+        self,
+        program: Block,
+        whole: KernelParts,
+        part: KernelPart,
+        bits: int,
+        kinds: Sequence[ArrayOrder],
+        shared_bytes: int,
     ) -> None:
         self.program, self.whole, self.bits = program, whole, bits
         self.name = f"linkwise_{identifier(program.name)}"
@@ -73,8 +79,8 @@ class _Writer:
         slots = {slot for slot in self.given.values() if slot >= 0}
         order = ordered(part.order, self.given.keys(), list(part.writes))
         planned = plan(order, self.given, LIMIT[bits], reusable=slots, registers_only=truths)
-        self.near = with_near_slots(planned, shared_bytes // (_WARPS[bits] * slot_bytes))
-        self.shared_bytes = max(self.staged, self.near.slots) * slot_bytes
+        self.shared = with_shared_slots(planned, shared_bytes // (_WARPS[bits] * slot_bytes))
+        self.shared_bytes = max(self.staged, self.shared.slots) * slot_bytes
         angles = whole.angles & self.given.keys()
         tame = all(self.given[value] >= 0 for value in angles)
         self.angles = sorted(angles) if tame else []
@@ -82,10 +88,10 @@ class _Writer:
         pointers = {"lw_own": "r", "lw_row": "l"} | {name: "l" for name, _, kind in self.inputs if kind == "one"}
         leaves = {value: self._between(place) for value, place in part.writes.items()}
         self.body = Assembly(
-            program, self.near.plan, self.constants, self._place, leaves, pointers, whole.safe if tame else ()
+            program, self.shared.plan, self.constants, self._place, leaves, pointers, whole.safe if tame else ()
         )
 
-    def _given(self, part: Part, room: int) -> dict[int, int]:
+    def _given(self, part: KernelPart, room: int) -> dict[int, int]:
         """The slot of each value that is read and was given; a negative one for what is read where it is.
 
         Inputs are brought here, the small ones first, while there is room.
@@ -99,9 +105,9 @@ class _Writer:
             if self.inputs[k][2] != "one" and self.staged + self.inputs[k][1].size <= room:
                 self.first[k] = self.staged
                 self.staged += self.inputs[k][1].size
-        near = [value for value in inputs if nodes[value][1] in self.first]
-        given = {value: self.first[nodes[value][1]] + nodes[value][2] for value in near}
-        self.elsewhere: list[Place] = []
+        staged = [value for value in inputs if nodes[value][1] in self.first]
+        given = {value: self.first[nodes[value][1]] + nodes[value][2] for value in staged}
+        self.elsewhere: list[Address] = []
         for value in read:
             if value in part.reads:
                 self.elsewhere.append(self._between(part.reads[value]))
@@ -112,7 +118,7 @@ class _Writer:
             given[value] = -len(self.elsewhere)
         return given
 
-    def _at_home(self, array: int, number: int) -> Place:
+    def _at_home(self, array: int, number: int) -> Address:
         """A number of an input that is read where it is."""
         name, spec, kind = self.inputs[array]
         if kind == "one":
@@ -123,15 +129,15 @@ class _Writer:
             f"{name}[lw_here * {spec.size} + {number}]" if kind == "rows" else f"{name}[{number} * count + lw_here]",
         )
 
-    def _between(self, place: int) -> Place:
+    def _between(self, place: int) -> Address:
         return "global", f"%1+{place * layouts.LANES[0] * self.bits // 8}"
 
-    def _place(self, slot: int) -> Place:
+    def _place(self, slot: int) -> Address:
         size = self.bits // 8
         if slot < 0:
             return self.elsewhere[-1 - slot]
-        if slot >= self.near.slots:
-            return "local", f"lw_far+{(slot - self.near.slots) * size}"
+        if slot >= self.shared.slots:
+            return "local", f"lw_far+{(slot - self.shared.slots) * size}"
         return "shared", f"%0+{slot * (layouts.LANES[0] + 1) * size}"
 
     def kernel(self) -> Kernel:
@@ -161,7 +167,7 @@ class _Writer:
         yield ""
 
     def _inside(self) -> Iterator[str]:
-        yield from declarations(self.whole.values, self.constants, self.near.far)
+        yield from declarations(self.whole.values, self.constants, self.shared.local)
         yield "extern __shared__ __align__(16) REAL lw_memory[];"
         yield "REAL *const lw_slots = lw_memory;"
         yield "const int lane = lw_lane();"
@@ -192,7 +198,7 @@ class _Writer:
 
 
 def last_kernel(
-    program: Block, parts: Parts, bits: int, kinds: Sequence[Kind], shared_bytes: int = layouts.SHARED_BYTES
+    program: Block, parts: KernelParts, bits: int, kinds: Sequence[ArrayOrder], shared_bytes: int = layouts.SHARED_BYTES
 ) -> Kernel:
     """The last kernel: what the others computed, to the rows where it belongs.
 
@@ -231,7 +237,9 @@ def _index(results: int, states: int) -> tuple[str, int]:
     return ("short", 2) if results * (states + 1) < 1 << 15 else ("int", 4)
 
 
-def _lines(program: Block, parts: Parts, bits: int, kinds: Sequence[Kind], fitting: int | None) -> Iterator[str]:
+def _lines(
+    program: Block, parts: KernelParts, bits: int, kinds: Sequence[ArrayOrder], fitting: int | None
+) -> Iterator[str]:
     """``fitting``: states for whose numbers there is room on the chip; None: they are read where they are."""
     states, apart = (fitting, fitting + 1) if fitting else (layouts.LANES[0], layouts.LANES[0])
     names = array_names(program)[len(program.inputs) :]

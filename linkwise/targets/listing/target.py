@@ -12,7 +12,7 @@ from linkwise.trace.printer import to_text
 from linkwise.trace.program import Program
 
 
-class Listing(Target):
+class ProgramListing(Target):
     """The program itself."""
 
     name = "program"
@@ -25,4 +25,4 @@ class Listing(Target):
         return to_text(program)
 
 
-TARGET = Listing()
+TARGET = ProgramListing()

@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from linkwise.targets.llvm import jit, kernel, machines, program_kernel, source, transcendental
-from linkwise.targets.llvm.body import Body
-from linkwise.targets.llvm.ir import Function, Shape, module_text
-from linkwise.targets.llvm.plan import make_plan
+from linkwise.targets.llvm import binding, jit, kernel, program_kernel, source, transcendental
+from linkwise.targets.llvm.block_code import BlockCode
+from linkwise.targets.llvm.function_plan import make_plan
+from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
 from linkwise.targets.llvm.program_kernel import ProgramKernel
 from linkwise.trace.block import Block
 from linkwise.trace.program import Program
@@ -196,7 +196,7 @@ class Watch:
 
     @property
     def imports(self) -> dict[str, int]:
-        """What a checked module links to, with what every module does."""
+        """Addresses that a checked module links to, with those of every module."""
         own = {"lw_ranges": ctypes.addressof(self._ranges), "lw_fault": ctypes.addressof(self._fault)}
         return {**kernel.imports(), **own}
 
@@ -233,17 +233,17 @@ def _poison(address: int, size: int) -> None:
 
 
 def checked_batch(
-    program: Block, dtype: DTypeLike = np.float64, machine: machines.Machine | None = None
+    program: Block, dtype: DTypeLike = np.float64, machine: binding.Machine | None = None
 ) -> kernel.BatchKernel:
     """A batch kernel that watches itself."""
-    machine = machine or machines.host()
+    machine = machine or binding.host()
     item = np.dtype(dtype).itemsize
     verify(program)
     text = source.batch_module(program, machine, item * 8).text
     verify_scratch(text)
     watch = Watch(text)
     obj = bytes(jit.compile_text(instrumented(text), machine))
-    library = jit.Library(obj, (source.BATCH_ENTRY, source.SCRATCH_ENTRY), watch.imports)
+    library = jit.LoadedObject(obj, (source.BATCH_ENTRY, source.SCRATCH_ENTRY), watch.imports)
     made = kernel.BatchKernel(program, dtype, library, machine.lanes(dtype))
     made._call = _watched(made._call, watch, _rows(program, item), made._scratch_bytes)
     return made
@@ -251,14 +251,14 @@ def checked_batch(
 
 def checked_program(program: Program, dtype: DTypeLike = np.float64, *, single: bool = False) -> ProgramKernel:
     """A kernel with loops that watches itself; for programs that need nothing of the caller's but rows."""
-    machine, item = machines.host(), np.dtype(dtype).itemsize
+    machine, item = binding.host(), np.dtype(dtype).itemsize
     verify(program)
     vector = machine.lanes(dtype)
     lanes = 1 if single else vector
     text = program_kernel.program_module(program, machine, item * 8, lanes)
     watch = Watch(text)
     obj = bytes(jit.compile_text(instrumented(text), machine))
-    library = jit.Library(obj, (program_kernel.ENTRY, program_kernel.FRAME_ENTRY), watch.imports)
+    library = jit.LoadedObject(obj, (program_kernel.ENTRY, program_kernel.FRAME_ENTRY), watch.imports)
     made = ProgramKernel(program, dtype, library, lanes, vector)
     call, size = made._call, made.memory.bytes
     fixed = [(int(part.ctypes.data), part.nbytes, False) for part in made.memory.parts]
@@ -283,12 +283,14 @@ class CheckedState:
 
     _ENTRY = "linkwise_state"
 
-    def __init__(self, program: Block, machine: machines.Machine | None = None) -> None:
-        machine = machine or machines.host()
+    def __init__(self, program: Block, machine: binding.Machine | None = None) -> None:
+        machine = machine or binding.host()
         self.program = program
         plan = make_plan(program)
-        body = Body(program, plan, Shape(64, 1), Shape(64, machine.vector_bytes // 8), masked=machine.masked)
-        entry = Function(f"define void @{self._ENTRY}(ptr %in, ptr %out, i64 %count, ptr %scratch) #0")
+        body = BlockCode(
+            program, plan, LaneShape(64, 1), LaneShape(64, machine.vector_bytes // 8), masked=machine.masked
+        )
+        entry = FunctionText(f"define void @{self._ENTRY}(ptr %in, ptr %out, i64 %count, ptr %scratch) #0")
         places = [
             entry.load("ptr", entry.address("ptr", side, k), 8)
             for side, arrays in (("%in", program.inputs), ("%out", program.outputs))
@@ -299,7 +301,9 @@ class CheckedState:
         grouped = [f for e in source.entries_used(plan) for f in transcendental.functions(e, machine, 64)]
         text = module_text([*grouped, *body.functions, entry], [source.attributes(machine)])
         watch = Watch(text)
-        self._library = jit.Library(bytes(jit.compile_text(instrumented(text), machine)), (self._ENTRY,), watch.imports)
+        self._library = jit.LoadedObject(
+            bytes(jit.compile_text(instrumented(text), machine)), (self._ENTRY,), watch.imports
+        )
         signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
         self._frame = np.empty(body.frame_bytes + 64, np.uint8)
         self._call = _watched(signature(self._library[self._ENTRY]), watch, _rows(program, 8), body.frame_bytes)

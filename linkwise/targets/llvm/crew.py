@@ -16,7 +16,7 @@ from typing import Any
 
 from linkwise.memoized import once
 from linkwise.targets import cache
-from linkwise.targets.llvm import jit, machines
+from linkwise.targets.llvm import binding, jit
 
 _SPINS = 4000  # looks at the board, some ten nanoseconds each, before a thread goes to sleep
 _SERVE, _RUN, _PREPARE = "linkwise_serve", "linkwise_run", "linkwise_prepare"
@@ -40,13 +40,13 @@ _MUTEX, _WORK, _LEFT = 128, 256, 384
 
 
 MEMBERS = 4
-"""Where on the board the number of threads is, in words."""
+"""Word of the board that holds the number of threads."""
 
 SHARES = 4  # for each thread
 
 
 class Job(ctypes.Structure):
-    """What there is to do: ``kernel`` on rows of arrays, in shares."""
+    """Work to share: ``kernel`` on rows of arrays."""
 
     _fields_ = (
         ("kernel", ctypes.c_void_p),
@@ -69,7 +69,7 @@ _PLACES = {name: (k, "ptr" if kind is ctypes.c_void_p else "i64") for k, (name, 
 
 
 def _at(*names: str) -> str:
-    """Where fields of a job lie: ``%name.at``."""
+    """Addresses of the fields of a job: ``%name.at``."""
     return "\n".join(f"  %{name}.at = getelementptr i64, ptr %job, i64 {_PLACES[name][0]}" for name in names)
 
 
@@ -296,7 +296,7 @@ over:
 """
 
 
-def _text(machine: machines.Machine) -> str:
+def _text(machine: binding.Machine) -> str:
     """The module, with the instruction that a processor has for those who wait."""
     x86, arm = ("llvm.x86.sse2.pause", "", ""), ("llvm.aarch64.hint", "i32", "i32 1")
     hints = {"x86_64": x86, "aarch64": arm, "arm64": arm}
@@ -311,7 +311,7 @@ class Crew:
     """The threads of this process."""
 
     def __init__(self) -> None:
-        machine = machines.host()
+        machine = binding.host()
         import llvmlite
 
         key = f"crew, llvmlite {llvmlite.__version__}\n{machine.identity}\n{_text(machine)}"
@@ -334,7 +334,7 @@ class Crew:
 
     @property
     def jobs_posted(self) -> int:
-        """How many jobs others were asked to help with."""
+        """Number of jobs that others were asked to help with."""
         return ctypes.c_int64.from_address(self._at + 8).value
 
     def ensure(self, members: int) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from linkwise.targets.llvm import jit, layouts
-from linkwise.targets.llvm.entry import ENTRY, SLOW, WORDS, Result
+from linkwise.targets.llvm.builtin import ENTRY, SLOW, WORDS, Result
 from linkwise.trace.block import Block
 
 # A program beyond this many nodes takes so long that a call's overhead does not show, and much stack.
@@ -26,13 +26,13 @@ available = layouts.available
 
 
 def identity() -> str:
-    """What the code relies on beyond the machine; part of the cache key."""
+    """Facts that the code relies on beyond the machine; part of the cache key."""
     offsets = (layouts.TYPE, layouts.DATA, layouts.NDIM, layouts.DIMS, layouts.DESCR, layouts.FLAGS)
     return f"ndarray at {' '.join(map(str, offsets))}, tuple at {layouts.ITEMS}"
 
 
 def result_of(program: Block, make_result: Callable[..., Any] | None) -> Result:
-    """What a function of this program returns."""
+    """Type of the result of a program's function."""
     if make_result is None:
         return "array" if len(program.outputs) == 1 else "tuple"
     if make_result is tuple:
@@ -47,7 +47,7 @@ def _named_tuple(make_result: Callable[..., Any]) -> type[Any] | None:
 
 
 class BatchSlot:
-    """Where a function finds the kernels for batches, and the crew that shares them; empty until there are any."""
+    """Slot where a function finds the kernels for batches and the crew that shares them; empty until there are any."""
 
     def __init__(self) -> None:
         self._words = (ctypes.c_int64 * (2 * len(WORDS)))()
@@ -55,7 +55,7 @@ class BatchSlot:
 
     @property
     def address(self) -> int:
-        """Where the words lie."""
+        """Address of the words."""
         return ctypes.addressof(self._words)
 
     def fill(self, held: object, item: int, kernel: int, **others: int) -> None:
@@ -95,7 +95,7 @@ _FASTCALL_KEYWORDS = 0x0080 | 0x0002
 
 
 class _Bound(tuple[Any, ...]):
-    """What a single-state function is bound to, as ``__self__``: its ordinary path, and all that its code refers to.
+    """Owner of a single-state function, its ``__self__``: its ordinary path, and all that its code refers to.
 
     The last item holds the code and the method definition. They go when the function goes: it lets go of this tuple
     when it is freed, as the last thing it does (CPython's ``meth_dealloc`` says that a method definition may be kept

@@ -1,8 +1,8 @@
 """A thin writer of LLVM's textual IR.
 
 Text is faster to make and to read than an object model of it: LLVM parses ten thousand lines in
-twenty milliseconds. :class:`Shape` names the types of one kind of lane, :class:`Function` collects
-the lines of one function, and :class:`Value` lets formulas be written as formulas.
+twenty milliseconds. :class:`LaneShape` names the types of one kind of lane, :class:`FunctionText` collects
+the lines of one function, and :class:`LaneValue` lets formulas be written as formulas.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def real_bits(value: float, bits: int) -> str:
 
 
 @dataclass(frozen=True)
-class Shape:
+class LaneShape:
     """Lanes of one width: ``bits`` per real number, ``lanes`` of them (1: plain scalars)."""
 
     bits: int
@@ -63,7 +63,7 @@ class Shape:
 
     @property
     def mangled(self) -> str:
-        """How intrinsics name the type."""
+        """Name of the type in intrinsics."""
         return (f"v{self.lanes}" if self.lanes > 1 else "") + f"f{self.bits}"
 
     def _splat(self, element: str) -> str:
@@ -78,7 +78,7 @@ class Shape:
         return self._splat(f"i{self.bits} {value}")
 
 
-class Function:
+class FunctionText:
     """The lines of one function, with fresh names on demand."""
 
     def __init__(self, head: str) -> None:
@@ -120,7 +120,7 @@ class Function:
         return self.emit(f"call {flags}{result} @{name}({passed})")
 
     def address(self, kind: str, base: str, index: str | int) -> str:
-        """Where the element ``index`` of an array lies."""
+        """Address of the element ``index`` of an array."""
         return self.emit(f"getelementptr {kind}, ptr {base}, i64 {index}")
 
     def load(self, kind: str, pointer: str, align: int) -> str:
@@ -178,7 +178,7 @@ class Function:
         return "\n".join([f"{self.head} {{", *self.lines, "}", ""])
 
 
-def masked_load(f: Function, shape: Shape, place: str, mask: str) -> str:
+def masked_load(f: FunctionText, shape: LaneShape, place: str, mask: str) -> str:
     """Lanes outside the mask are zero and their memory is not touched."""
     kind = shape.real
     f.declare(f"declare {kind} @llvm.masked.load.{shape.mangled}.p0(ptr, i32 immarg, {shape.truth}, {kind})")
@@ -188,7 +188,7 @@ def masked_load(f: Function, shape: Shape, place: str, mask: str) -> str:
     )
 
 
-def masked_store(f: Function, shape: Shape, value: str, place: str, mask: str) -> None:
+def masked_store(f: FunctionText, shape: LaneShape, value: str, place: str, mask: str) -> None:
     """Memory of lanes outside the mask is not touched."""
     kind = shape.real
     f.declare(f"declare void @llvm.masked.store.{shape.mangled}.p0({kind}, ptr, i32 immarg, {shape.truth})")
@@ -198,7 +198,7 @@ def masked_store(f: Function, shape: Shape, value: str, place: str, mask: str) -
     )
 
 
-def module_text(functions: Iterable[Function], attributes: Iterable[str] = ()) -> str:
+def module_text(functions: Iterable[FunctionText], attributes: Iterable[str] = ()) -> str:
     """One module: declarations first, each once, none for what the module defines itself."""
     functions = list(functions)
     defined = {function.head.split("@", 1)[1].split("(", 1)[0] for function in functions}
@@ -207,106 +207,106 @@ def module_text(functions: Iterable[Function], attributes: Iterable[str] = ()) -
     return "\n".join([*outside, "", *(function.text() for function in functions), *attributes])
 
 
-class Value:
+class LaneValue:
     """A value being written, with arithmetic.
 
     Every operation carries ``contract`` only: a product and a sum may become one fused operation,
     but nothing is reassociated, so what is written is what is rounded.
     """
 
-    def __init__(self, function: Function, shape: Shape, name: str, kind: str = "real") -> None:
+    def __init__(self, function: FunctionText, shape: LaneShape, name: str, kind: str = "real") -> None:
         self.function, self.shape, self.name, self.kind = function, shape, name, kind
 
-    def _new(self, text: str, kind: str) -> Value:
-        return Value(self.function, self.shape, self.function.emit(text), kind)
+    def _new(self, text: str, kind: str) -> LaneValue:
+        return LaneValue(self.function, self.shape, self.function.emit(text), kind)
 
     @property
     def type(self) -> str:
         """LLVM's type of this value."""
         return {"real": self.shape.real, "integer": self.shape.integer, "truth": self.shape.truth}[self.kind]
 
-    def lift(self, other: Value | float) -> str:
+    def lift(self, other: LaneValue | float) -> str:
         """The name of another value, or a constant of this one's kind."""
-        if isinstance(other, Value):
+        if isinstance(other, LaneValue):
             return other.name
         if self.kind == "integer":
             return self.shape.integer_constant(int(other))
         return self.shape.constant(other)
 
-    def constant(self, value: float) -> Value:
+    def constant(self, value: float) -> LaneValue:
         """A real constant of the same shape."""
-        return Value(self.function, self.shape, self.shape.constant(value))
+        return LaneValue(self.function, self.shape, self.shape.constant(value))
 
-    def _real(self, op: str, other: Value | float, swap: bool = False) -> Value:
+    def _real(self, op: str, other: LaneValue | float, swap: bool = False) -> LaneValue:
         a, b = self.name, self.lift(other)
         if swap:
             a, b = b, a
         op = f"f{op} contract" if self.kind == "real" else op
         return self._new(f"{op} {self.type} {a}, {b}", self.kind)
 
-    def __add__(self, other: Value | float) -> Value:
+    def __add__(self, other: LaneValue | float) -> LaneValue:
         return self._real("add", other)
 
-    def __radd__(self, other: float) -> Value:
+    def __radd__(self, other: float) -> LaneValue:
         return self._real("add", other)
 
-    def __sub__(self, other: Value | float) -> Value:
+    def __sub__(self, other: LaneValue | float) -> LaneValue:
         return self._real("sub", other)
 
-    def __rsub__(self, other: float) -> Value:
+    def __rsub__(self, other: float) -> LaneValue:
         return self._real("sub", other, swap=True)
 
-    def __mul__(self, other: Value | float) -> Value:
+    def __mul__(self, other: LaneValue | float) -> LaneValue:
         return self._real("mul", other)
 
-    def __rmul__(self, other: float) -> Value:
+    def __rmul__(self, other: float) -> LaneValue:
         return self._real("mul", other)
 
-    def __truediv__(self, other: Value | float) -> Value:
+    def __truediv__(self, other: LaneValue | float) -> LaneValue:
         return self._real("div", other)
 
-    def __neg__(self) -> Value:
+    def __neg__(self) -> LaneValue:
         return self._new(f"fneg {self.type} {self.name}", "real")
 
-    def __abs__(self) -> Value:
+    def __abs__(self) -> LaneValue:
         name = self.function.call(self.type, f"llvm.fabs.{self.shape.mangled}", [(self.type, self.name)])
-        return Value(self.function, self.shape, name)
+        return LaneValue(self.function, self.shape, name)
 
-    def __and__(self, other: Value | int) -> Value:
+    def __and__(self, other: LaneValue | int) -> LaneValue:
         return self._new(f"and {self.type} {self.name}, {self.lift(other)}", self.kind)
 
-    def __or__(self, other: Value | int) -> Value:
+    def __or__(self, other: LaneValue | int) -> LaneValue:
         return self._new(f"or {self.type} {self.name}, {self.lift(other)}", self.kind)
 
-    def __xor__(self, other: Value | int) -> Value:
+    def __xor__(self, other: LaneValue | int) -> LaneValue:
         return self._new(f"xor {self.type} {self.name}, {self.lift(other)}", self.kind)
 
-    def __lshift__(self, count: int) -> Value:
+    def __lshift__(self, count: int) -> LaneValue:
         return self._new(f"shl {self.type} {self.name}, {self.lift(count)}", self.kind)
 
-    def __rshift__(self, count: int) -> Value:
+    def __rshift__(self, count: int) -> LaneValue:
         return self._new(f"ashr {self.type} {self.name}, {self.lift(count)}", self.kind)
 
-    def compare(self, relation: str, other: Value | float) -> Value:
+    def compare(self, relation: str, other: LaneValue | float) -> LaneValue:
         """``relation`` is LLVM's: ``olt`` ordered less, ``uno`` either is NaN, ``slt`` for integers."""
         op = "fcmp" if self.kind == "real" else "icmp"
         return self._new(f"{op} {relation} {self.type} {self.name}, {self.lift(other)}", "truth")
 
-    def choose(self, yes: Value, no: Value | float) -> Value:
+    def choose(self, yes: LaneValue, no: LaneValue | float) -> LaneValue:
         """``yes`` where this truth value holds, else ``no``."""
         kind = yes.type
         picked = f"select {self.shape.truth} {self.name}, {kind} {yes.name}, {kind} {yes.lift(no)}"
         return yes._new(picked, yes.kind)
 
-    def as_integer(self) -> Value:
-        """The same bits, read as an integer."""
+    def as_integer(self) -> LaneValue:
+        """Bits of the value, read as an integer."""
         return self._new(f"bitcast {self.shape.real} {self.name} to {self.shape.integer}", "integer")
 
-    def as_real(self) -> Value:
-        """The same bits, read as a real number."""
+    def as_real(self) -> LaneValue:
+        """Bits of the value, read as a real number."""
         return self._new(f"bitcast {self.shape.integer} {self.name} to {self.shape.real}", "real")
 
-    def convert(self) -> Value:
+    def convert(self) -> LaneValue:
         """An integer's value as a real number."""
         return self._new(f"sitofp {self.shape.integer} {self.name} to {self.shape.real}", "real")
 

@@ -14,14 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from linkwise.targets.llvm.lock import discard, using_llvm
-from linkwise.targets.llvm.machines import Machine
+from linkwise.targets.llvm.binding import Machine, discard, using_llvm
 
 # A linker keeps ten kilobytes of every library that it ever held: it serves this many, and goes with the last of them.
 _LIBRARIES_OF_A_LINKER = 32
 
 _names = itertools.count()
-_loaded: weakref.WeakValueDictionary[Any, Library] = weakref.WeakValueDictionary()
+_loaded: weakref.WeakValueDictionary[Any, LoadedObject] = weakref.WeakValueDictionary()
 
 
 def compile_text(text: str, machine: Machine, *, in_order: bool = False, assembly: bool = False) -> Any:
@@ -52,7 +51,7 @@ def compile_text(text: str, machine: Machine, *, in_order: bool = False, assembl
 
 
 class _Context:
-    """What a module is made in. It goes after the last module that holds it.
+    """Context that a module is made in. It goes after the last module that holds it.
 
     An interrupt may leave a module behind that nobody has closed, in the frames of its traceback or to the collector.
     """
@@ -63,16 +62,16 @@ class _Context:
         self._held = unseen(_Closed(context))
 
 
-def load(obj: bytes, exports: Sequence[str], imports: Mapping[str, int]) -> Library:
+def load(obj: bytes, exports: Sequence[str], imports: Mapping[str, int]) -> LoadedObject:
     """An object as callable code; the same object is loaded once for all who use it at the same time."""
     key = (hashlib.sha256(obj).digest(), tuple(exports), tuple(imports.items()))
     library = _loaded.get(key)
     if library is None:
-        library = _loaded[key] = Library(obj, exports, imports)
+        library = _loaded[key] = LoadedObject(obj, exports, imports)
     return library
 
 
-class Library:
+class LoadedObject:
     """A loaded object: the addresses of its exported functions, and the memory that holds them."""
 
     def __init__(self, obj: bytes, exports: Sequence[str], imports: Mapping[str, int]) -> None:
@@ -116,7 +115,7 @@ _abandoned: list[Any] = []
 
 
 class _Closed:
-    """Something of LLVM's, closed when nobody holds this any more: the memory of a library, a context."""
+    """Object of LLVM's, closed when nobody holds this any more: the memory of a library, a context."""
 
     def __init__(self, thing: Any) -> None:
         self._thing = thing

@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from linkwise.targets import cache
 from linkwise.targets import threads as split
-from linkwise.targets.llvm import checked, entry, fastcall, jit, layouts, machines, source, transcendental
+from linkwise.targets.llvm import binding, builtin, fastcall, jit, layouts, source, transcendental
 from linkwise.targets.llvm import crew as native
 from linkwise.trace.block import Block
 from linkwise.trace.program import Program
@@ -57,8 +57,8 @@ _WAKING_NODES = 5_000_000
 _LONGEST_NODES = 20_000_000_000
 
 
-def cache_key(what: Block | Program | str, kind: str, dtype: str, machine: machines.Machine) -> str:
-    """What an object in the cache was made from (a program, or its fingerprint), by what, and for which machine."""
+def cache_key(what: Block | Program | str, kind: str, dtype: str, machine: binding.Machine) -> str:
+    """Key of an object in the cache: its source (a program, or its fingerprint), its maker, and its machine."""
     import llvmlite
 
     make = f"codegen {CODEGEN_VERSION}, llvmlite {llvmlite.__version__}"
@@ -82,7 +82,7 @@ def imports() -> dict[str, int]:
 class BatchKernel:
     """A program compiled for batches of states in one precision."""
 
-    def __init__(self, program: Block, dtype: DTypeLike, library: jit.Library, lanes: int) -> None:
+    def __init__(self, program: Block, dtype: DTypeLike, library: jit.LoadedObject, lanes: int) -> None:
         self.program = program
         self.dtype = np.dtype(dtype)
         self.lanes = lanes
@@ -100,12 +100,12 @@ class BatchKernel:
 
     @classmethod
     def build(cls, program: Block, dtype: DTypeLike = np.float64) -> BatchKernel:
-        """From the cache or compiled, for the machine this runs on; in debug runs one that checks every access."""
-        if checked.wanted():
+        """Kernel for the machine this runs on, cached or compiled; in debug runs one that checks every access."""
+        if binding.checked_builds():
             from linkwise.targets.llvm import bounds
 
             return bounds.checked_batch(program, dtype)
-        machine, bits = machines.host(), _bits(dtype)
+        machine, bits = binding.host(), _bits(dtype)
 
         def make() -> bytes:
             module = source.batch_module(program, machine, bits)
@@ -158,7 +158,7 @@ class BatchKernel:
             split.run(work, count, threads, self._smallest_share, self.lanes, keeping=(inputs, outputs))
 
     def _share_out(self, crew: native.Crew, ins: Sequence[int], outs: Sequence[int], count: int, others: int) -> None:
-        """In stretches of some tenths of a second, so that an interrupt is seen between them."""
+        """Share out the states in stretches of some tenths of a second, so that an interrupt is seen between them."""
         nodes, arrays = len(self.program.nodes) + 1, len(ins) + len(outs)
         strides = (ctypes.c_int64 * arrays)(*self._in_strides, *self._out_strides)
         places = (ctypes.c_void_p * arrays)()
@@ -210,16 +210,16 @@ def builtin_function(
     attribute ``name`` of the object that ``slow`` is a method of, and shows ``signature`` ("(q, *, out=None)") to
     those who ask; the names of the inputs, if none is given.
     """
-    if checked.wanted() or not fastcall.available() or (one_state and len(program.nodes) > fastcall.LARGEST):
+    if binding.checked_builds() or not fastcall.available() or (one_state and len(program.nodes) > fastcall.LARGEST):
         return None
-    machine = machines.host()
+    machine = binding.host()
     result = fastcall.result_of(program, make_result)
 
     def make() -> bytes:
-        text = entry.entry_module(program, machine, result, one_state=one_state)
+        text = builtin.entry_module(program, machine, result, one_state=one_state)
         return bytes(jit.compile_text(text, machine))
 
-    what = program.fingerprint if one_state else entry.signature_of(program)
+    what = program.fingerprint if one_state else builtin.signature_of(program)
     kind = f"{'single' if one_state else 'plain batches'} {result}, {fastcall.identity()}"
     obj = cache.get(cache_key(what, kind, "float64", machine), make)
     shown = signature or f"({', '.join(array.name for array in program.inputs)})"

@@ -1,4 +1,4 @@
-"""Where CPython and NumPy keep things in memory, checked before anything relies on it.
+"""Layouts of CPython's and NumPy's objects in memory, checked before anything relies on them.
 
 A single-state function reads an ndarray's fields in place. The layout it expects has been the same for
 every NumPy since 1.7, but it is not a promise we were given: it is compared with real arrays at first
@@ -23,10 +23,10 @@ TYPE, DATA, NDIM, DIMS, DESCR, FLAGS = 8, 16, 24, 32, 56, 64
 C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
 
 SIZE = 16
-"""Where a tuple's length is."""
+"""Offset of a tuple's length."""
 
 ITEMS = tuple.__basicsize__
-"""Where a tuple's items begin."""
+"""Offset of a tuple's items."""
 
 # Positions in NumPy's table of C functions.
 _NEW_FROM_DESCR, _RETURN = 94, 76
@@ -133,7 +133,7 @@ def data_address() -> Callable[[Any], int]:
 
 @cache
 def addresses() -> dict[str, int]:
-    """What a single-state function links to: functions, types and constants of the running process."""
+    """Addresses that a single-state function links to: functions, types and constants of the running process."""
     found = {name: _address(getattr(ctypes.pythonapi, name)) for name in _PYTHON}
     home = "numpy._core" if int(np.__version__.split(".")[0]) >= 2 else "numpy.core"
     core: Any = importlib.import_module(f"{home}._multiarray_umath")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from linkwise.targets.llvm.ir import Function, Shape
+from linkwise.targets.llvm.ir import FunctionText, LaneShape
 
 
-def rows(shape: Shape, inward: bool) -> Function:
+def rows(shape: LaneShape, inward: bool) -> FunctionText:
     """Rows of the caller to lanes of the scratch memory, or back; for one lane a plain copy."""
     name, way = ("load_rows", "rows_to_lanes") if inward else ("store_rows", "lanes_to_rows")
-    f = Function(f"define internal void @{name}(ptr noalias %rows, ptr noalias %lanes, i64 %n, i64 %here) noinline #0")
+    f = FunctionText(
+        f"define internal void @{name}(ptr noalias %rows, ptr noalias %lanes, i64 %n, i64 %here) noinline #0"
+    )
     f.label("entry")
     if shape.lanes == 1:
         source, goal = ("%rows", "%lanes") if inward else ("%lanes", "%rows")
@@ -25,9 +27,9 @@ def rows(shape: Shape, inward: bool) -> Function:
     return f
 
 
-def copy(shape: Shape) -> Function:
+def copy(shape: LaneShape) -> FunctionText:
     """One buffer to another."""
-    f = Function("define internal void @copy(ptr noalias %source, ptr noalias %target, i64 %n) noinline #0")
+    f = FunctionText("define internal void @copy(ptr noalias %source, ptr noalias %target, i64 %n) noinline #0")
     f.label("entry")
     with f.counted("%n", some=True):
         value = f.load(shape.real, f.address(shape.real, "%source", "%i"), shape.bits // 8)
@@ -36,9 +38,9 @@ def copy(shape: Shape) -> Function:
     return f
 
 
-def unit(shape: Shape) -> Function:
+def unit(shape: LaneShape) -> FunctionText:
     """A unit vector of n numbers in every lane."""
-    f = Function("define internal void @unit(ptr %target, i64 %n, i64 %one) noinline #0")
+    f = FunctionText("define internal void @unit(ptr %target, i64 %n, i64 %one) noinline #0")
     f.label("entry")
     with f.counted("%n", some=True):
         here = f.emit("icmp eq i64 %i, %one")
@@ -48,10 +50,10 @@ def unit(shape: Shape) -> Function:
     return f
 
 
-def lookup(shape: Shape) -> Function:
-    """Each lane's number of a table."""
+def lookup(shape: LaneShape) -> FunctionText:
+    """Function that gives each lane its number of a table."""
     element, align = shape.element, shape.bits // 8
-    f = Function("define internal void @lookup(ptr %table, ptr %index, ptr %target) noinline #0")
+    f = FunctionText("define internal void @lookup(ptr %table, ptr %index, ptr %target) noinline #0")
     f.label("entry")
     with f.counted(shape.lanes, "%l", some=True):
         index = f.emit(f"fptosi {element} {f.load(element, f.address(element, '%index', '%l'), align)} to i64")
@@ -61,10 +63,10 @@ def lookup(shape: Shape) -> Function:
     return f
 
 
-def seek(shape: Shape) -> Function:
-    """Each lane's row of a curve, by bisection where the time has left the row that is there."""
+def seek(shape: LaneShape) -> FunctionText:
+    """Function that gives each lane its row of a curve, by bisection where the time has left the row that is there."""
     element, align, lanes = shape.element, shape.bits // 8, shape.lanes
-    f = Function(
+    f = FunctionText(
         "define internal void @seek(ptr noalias %curve, i64 %state, i64 %here, i64 %rows, i64 %stride, i64 %n, "
         "ptr %at, ptr %target) noinline #0"
     )
@@ -101,10 +103,10 @@ def seek(shape: Shape) -> Function:
     return f
 
 
-def record(shape: Shape) -> Function:
-    """Each lane's row to its own place."""
+def record(shape: LaneShape) -> FunctionText:
+    """Function that puts each lane's row to its own place."""
     element, align, lanes = shape.element, shape.bits // 8, shape.lanes
-    f = Function(
+    f = FunctionText(
         "define internal void @record(ptr noalias %record, i64 %state, i64 %here, i64 %apart, i64 %stride, i64 %n, "
         "ptr noalias %value, ptr %index, ptr %mask) noinline #0"
     )
@@ -125,10 +127,10 @@ def record(shape: Shape) -> Function:
     return f
 
 
-def read(shape: Shape) -> Function:
-    """Each lane's row of a series."""
+def read(shape: LaneShape) -> FunctionText:
+    """Function that gives each lane its row of a series."""
     element, align, lanes = shape.element, shape.bits // 8, shape.lanes
-    f = Function(
+    f = FunctionText(
         "define internal void @read(ptr noalias %series, i64 %state, i64 %here, i64 %apart, i64 %stride, i64 %n, "
         "ptr %index, ptr noalias %target) noinline #0"
     )

@@ -8,31 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from linkwise.targets.llvm.ir import Function, Shape
+from linkwise.targets.llvm.ir import FunctionText, LaneShape
 
 Writer = Callable[..., str]  # (function, shape, *argument names) -> name of the result
 
 
 def _real(op: str) -> Writer:
-    def write(f: Function, t: Shape, a: str, b: str) -> str:
+    def write(f: FunctionText, t: LaneShape, a: str, b: str) -> str:
         return f.emit(f"{op} contract {t.real} {a}, {b}")
 
     return write
 
 
-def _negate(f: Function, t: Shape, a: str) -> str:
+def _negate(f: FunctionText, t: LaneShape, a: str) -> str:
     return f.emit(f"fneg {t.real} {a}")
 
 
 def _intrinsic(name: str) -> Writer:
-    def write(f: Function, t: Shape, a: str) -> str:
+    def write(f: FunctionText, t: LaneShape, a: str) -> str:
         return f.call(t.real, f"llvm.{name}.{t.mangled}", [(t.real, a)])
 
     return write
 
 
 def _compare(relation: str) -> Writer:
-    def write(f: Function, t: Shape, a: str, b: str) -> str:
+    def write(f: FunctionText, t: LaneShape, a: str, b: str) -> str:
         return f.emit(f"fcmp {relation} {t.real} {a}, {b}")
 
     return write
@@ -41,7 +41,7 @@ def _compare(relation: str) -> Writer:
 def _pick(relation: str) -> Writer:
     """min and max are a comparison and a choice, which is what the vector instructions do."""
 
-    def write(f: Function, t: Shape, a: str, b: str) -> str:
+    def write(f: FunctionText, t: LaneShape, a: str, b: str) -> str:
         holds = f.emit(f"fcmp {relation} {t.real} {a}, {b}")
         return f.emit(f"select {t.truth} {holds}, {t.real} {a}, {t.real} {b}")
 
@@ -49,18 +49,18 @@ def _pick(relation: str) -> Writer:
 
 
 def _truth(op: str) -> Writer:
-    def write(f: Function, t: Shape, a: str, b: str) -> str:
+    def write(f: FunctionText, t: LaneShape, a: str, b: str) -> str:
         return f.emit(f"{op} {t.truth} {a}, {b}")
 
     return write
 
 
-def _not(f: Function, t: Shape, a: str) -> str:
+def _not(f: FunctionText, t: LaneShape, a: str) -> str:
     true = "true" if t.lanes == 1 else "splat (i1 true)"
     return f.emit(f"xor {t.truth} {a}, {true}")
 
 
-def _select(f: Function, t: Shape, c: str, a: str, b: str) -> str:
+def _select(f: FunctionText, t: LaneShape, c: str, a: str, b: str) -> str:
     return f.emit(f"select {t.truth} {c}, {t.real} {a}, {t.real} {b}")
 
 

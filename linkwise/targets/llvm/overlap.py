@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from linkwise.targets.llvm.ir import Function, Shape, masked_load, masked_store
-from linkwise.targets.llvm.machines import Machine
+from linkwise.targets.llvm.binding import Machine
+from linkwise.targets.llvm.ir import FunctionText, LaneShape, masked_load, masked_store
 from linkwise.targets.llvm.transpose import exchanged, joined
 from linkwise.trace.block import Block
 
@@ -26,11 +26,11 @@ class Overlap:
     """Fragments to weave in: first those that empty the outputs' lanes, then those that fill the next inputs'."""
 
     parameters: tuple[str, ...]  # rows of the next inputs, lanes for them, rows of the previous outputs
-    outward: tuple[Callable[[Function], None], ...]  # to be done before anything is stored to an output
-    inward: tuple[Callable[[Function], None], ...]
+    outward: tuple[Callable[[FunctionText], None], ...]  # to be done before anything is stored to an output
+    inward: tuple[Callable[[FunctionText], None], ...]
 
 
-def overlap(program: Block, machine: Machine, shape: Shape) -> Overlap | None:
+def overlap(program: Block, machine: Machine, shape: LaneShape) -> Overlap | None:
     """The fragments for a program, or None where weaving does not pay."""
     if not machine.masked or shape.lanes < 4:
         return None
@@ -57,9 +57,9 @@ def _mask(lanes: int, count: int) -> str:
     return f"<{', '.join(f'i1 {int(k < count)}' for k in range(lanes))}>"
 
 
-def _inward(f: Function, shape: Shape, array: int, size: int, column: int) -> None:
+def _inward(f: FunctionText, shape: LaneShape, array: int, size: int, column: int) -> None:
     """Half a vector's worth of columns of the next block, from rows to lanes."""
-    half = Shape(shape.bits, shape.lanes // 2)
+    half = LaneShape(shape.bits, shape.lanes // 2)
     count = min(half.lanes, size - column)
 
     def read(row: int) -> str:
@@ -73,9 +73,9 @@ def _inward(f: Function, shape: Shape, array: int, size: int, column: int) -> No
         f.store(shape.real, value, f.address(shape.real, f"%fill{array}", column + k), shape.size)
 
 
-def _outward(f: Function, shape: Shape, array: int, size: int, column: int, first: int) -> None:
+def _outward(f: FunctionText, shape: LaneShape, array: int, size: int, column: int, first: int) -> None:
     """A vector's worth of columns of half the rows of the previous block, from lanes to rows."""
-    half = Shape(shape.bits, shape.lanes // 2)
+    half = LaneShape(shape.bits, shape.lanes // 2)
     count = min(shape.lanes, size - column)
 
     def read(k: int) -> str:

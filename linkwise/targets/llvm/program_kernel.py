@@ -17,10 +17,10 @@ from numpy.typing import DTypeLike, NDArray
 
 from linkwise.targets import cache
 from linkwise.targets import threads as split
-from linkwise.targets.llvm import checked, jit, kernel, machines, moves, transcendental, transpose
-from linkwise.targets.llvm.ir import Function, Shape, module_text
-from linkwise.targets.llvm.machines import Machine
-from linkwise.targets.llvm.memory import Memory, Words, used_in_place
+from linkwise.targets.llvm import binding, jit, kernel, moves, transcendental, transpose
+from linkwise.targets.llvm.binding import Machine
+from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
+from linkwise.targets.llvm.program_memory import ProgramMemory, Words, used_in_place
 from linkwise.targets.llvm.source import attributes
 from linkwise.targets.llvm.statements import StatementWriter
 from linkwise.trace.program import Copy, Lookup, Program, Read, Record, Seek, Unit, steps_between
@@ -39,10 +39,10 @@ Rows = Mapping[str, NDArray[Any]]
 
 def program_module(program: Program, machine: Machine, bits: int, lanes: int) -> str:
     """The module's text, for one state at a time or for as many as a vector holds."""
-    shape = Shape(bits, lanes)
+    shape = LaneShape(bits, lanes)
     writer = StatementWriter(program, machine, shape)
     made = writer.write()
-    size = Function(f"define i64 @{FRAME_ENTRY}()")
+    size = FunctionText(f"define i64 @{FRAME_ENTRY}()")
     size.do(f"ret i64 {writer.frame_bytes}")
     grouped = [f for entry in sorted(writer.entries) for f in transcendental.functions(entry, machine, bits)]
     transposes = [] if lanes == 1 else transpose.functions(machine, shape)
@@ -50,7 +50,7 @@ def program_module(program: Program, machine: Machine, bits: int, lanes: int) ->
     return f"; {program.name}, {lanes} states at a time\n" + module_text(functions, [attributes(machine)])
 
 
-def _moves(program: Program, shape: Shape) -> Iterator[Function]:
+def _moves(program: Program, shape: LaneShape) -> Iterator[FunctionText]:
     """The functions that move numbers, as far as they are called."""
     used = _kinds(program)
     moved = [b for b in program.kept if not used_in_place(program, b, shape.lanes)]
@@ -72,10 +72,10 @@ def _kinds(program: Program) -> set[type]:
     return found
 
 
-def _entry(program: Program, shape: Shape) -> Function:
+def _entry(program: Program, shape: LaneShape) -> FunctionText:
     """The way in: block after block of states."""
     words, lanes = Words(program), shape.lanes
-    f = Function(
+    f = FunctionText(
         f"define void @{ENTRY}(ptr %arrays, i64 %first, i64 %count, ptr noalias %scratch, ptr noalias %table) #0"
     )
     f.label("entry")
@@ -129,25 +129,25 @@ def _scratch(size: int) -> tuple[int, NDArray[Any]]:
 class ProgramKernel:
     """A program compiled for one precision, for many states (in lanes) or for few (one after the other)."""
 
-    def __init__(self, program: Program, dtype: DTypeLike, library: jit.Library, lanes: int, vector: int) -> None:
+    def __init__(self, program: Program, dtype: DTypeLike, library: jit.LoadedObject, lanes: int, vector: int) -> None:
         self.program, self.dtype, self.lanes = program, np.dtype(dtype), lanes
         self._library = library  # holds the code
         self._call: Callable[..., None] = _SIGNATURE(library[ENTRY])
-        self.memory = Memory(program, self.dtype, lanes, vector)
+        self.memory = ProgramMemory(program, self.dtype, lanes, vector)
         self.memory.reserve_frame(int(_NUMBER(library[FRAME_ENTRY])()))
         self._scratch_bytes = self.memory.bytes
 
     @classmethod
     def build(cls, program: Program, dtype: DTypeLike = np.float64, *, single: bool = False) -> ProgramKernel:
-        """From the cache or compiled, for the machine this runs on; in debug runs one that checks every access.
+        """Kernel for the machine this runs on, cached or compiled; in debug runs one that checks every access.
 
         ``single``: one state at a time.
         """
-        if checked.wanted() and not (program.records or program.tables or program.curves or program.series):
+        if binding.checked_builds() and not (program.records or program.tables or program.curves or program.series):
             from linkwise.targets.llvm import bounds
 
             return bounds.checked_program(program, dtype, single=single)
-        machine, bits = machines.host(), np.dtype(dtype).itemsize * 8
+        machine, bits = binding.host(), np.dtype(dtype).itemsize * 8
         lanes = 1 if single else machine.lanes(dtype)
 
         def make() -> bytes:

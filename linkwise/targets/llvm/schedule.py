@@ -102,7 +102,7 @@ def _first_ready(
 
 
 def _absorbed(nodes: Sequence[Node], order: Sequence[int], results: Sequence[int]) -> dict[int, int]:
-    """For each sum the product that becomes one fused operation with it, if any: one that nothing else reads."""
+    """Product that becomes one fused operation with each sum, if any: one that nothing else reads."""
     uses: dict[int, int] = dict.fromkeys(results, 2)
     for number in order:
         for a in nodes[number][1:]:

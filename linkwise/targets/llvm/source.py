@@ -14,11 +14,11 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from linkwise.targets.llvm import streaming, transcendental, transpose
-from linkwise.targets.llvm.body import Body
-from linkwise.targets.llvm.ir import Function, Shape, module_text
-from linkwise.targets.llvm.machines import Machine
+from linkwise.targets.llvm.binding import Machine
+from linkwise.targets.llvm.block_code import BlockCode
+from linkwise.targets.llvm.function_plan import FunctionPlan, GroupedCall, make_plan
+from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
 from linkwise.targets.llvm.overlap import overlap
-from linkwise.targets.llvm.plan import Group, Plan, make_plan
 from linkwise.trace.block import ArraySpec, Block
 
 BATCH_ENTRY = "linkwise_batch"
@@ -26,8 +26,8 @@ SCRATCH_ENTRY = "linkwise_scratch_bytes"
 
 
 @dataclass(frozen=True)
-class Layout:
-    """Where things lie in the scratch memory, in vectors; lanes come in whole groups of W for the transposes."""
+class ScratchLayout:
+    """Layout of the scratch memory, in vectors; lanes come in whole groups of W for the transposes."""
 
     inputs: tuple[int, ...]
     second: tuple[int, ...]  # a second place for each input's lanes, if there is one
@@ -37,7 +37,7 @@ class Layout:
     frame: int
 
     @classmethod
-    def of(cls, program: Block, lanes: int, double: bool = False, wide: Iterable[int] = ()) -> Layout:
+    def of(cls, program: Block, lanes: int, double: bool = False, wide: Iterable[int] = ()) -> ScratchLayout:
         """All arrays one behind the other."""
         position = 0
 
@@ -61,7 +61,7 @@ class Layout:
 
 
 def attributes(machine: Machine) -> str:
-    """What functions carry; the width keeps LLVM from preferring narrower vectors.
+    """Attributes of functions; the width keeps LLVM from preferring narrower vectors.
 
     Those of the body (#1) align their stack to whole vectors: LLVM spills to wherever the stack happens to be, and a
     spilled vector that straddles two cache lines costs twice (a third of the whole time, in two runs out of three).
@@ -72,9 +72,9 @@ def attributes(machine: Machine) -> str:
     return f"attributes #0 = {{ {common} }}\nattributes #1 = {{ {common} {aligned} }}"
 
 
-def entries_used(plan: Plan) -> list[str]:
+def entries_used(plan: FunctionPlan) -> list[str]:
     """The grouped functions a plan calls."""
-    return sorted({step.entry for piece in plan.pieces for step in piece.steps if isinstance(step, Group)})
+    return sorted({step.entry for piece in plan.pieces for step in piece.steps if isinstance(step, GroupedCall)})
 
 
 class Module(NamedTuple):
@@ -86,16 +86,16 @@ class Module(NamedTuple):
 
 def batch_module(program: Block, machine: Machine, bits: int) -> Module:
     """The module for a program in one precision."""
-    shape = Shape(bits, machine.vector_bytes * 8 // bits)
+    shape = LaneShape(bits, machine.vector_bytes * 8 // bits)
     plan = make_plan(program)
     woven = overlap(program, machine, shape) if len(plan.pieces) == 1 else None
     wide = streaming.wide_outputs(program, shape) if woven is None else {}
-    layout = Layout.of(program, shape.lanes, double=woven is not None, wide=wide)
-    body = Body(program, plan, shape, shape, woven=woven, skipped=streaming.skipped(program, wide))
+    layout = ScratchLayout.of(program, shape.lanes, double=woven is not None, wide=wide)
+    body = BlockCode(program, plan, shape, shape, woven=woven, skipped=streaming.skipped(program, wide))
     grouped = [f for entry in entries_used(plan) for f in transcendental.functions(entry, machine, bits)]
-    scratch = Function(f"define i64 @{SCRATCH_ENTRY}()")
+    scratch = FunctionText(f"define i64 @{SCRATCH_ENTRY}()")
     scratch.do(f"ret i64 {layout.frame * shape.size + body.frame_bytes}")
-    entry = _Entry(program, shape, layout, wide).write(woven=woven is not None)
+    entry = _BatchLoop(program, shape, layout, wide).write(woven=woven is not None)
     moves = [*transpose.functions(machine, shape), *(streaming.functions(machine, shape) if wide else ())]
     made = [*moves, *grouped, *body.functions, entry, scratch]
     title = f"; {program.name}, {shape.lanes} states at a time, float{bits}\n"
@@ -105,14 +105,18 @@ def batch_module(program: Block, machine: Machine, bits: int) -> Module:
     return Module(title + module_text(made, [attributes(machine), "!0 = !{i32 1}"]), in_order=in_order)
 
 
-class _Entry:
+class _BatchLoop:
     """Writes the loop over blocks."""
 
     def __init__(
-        self, program: Block, shape: Shape, layout: Layout, wide: Mapping[int, streaming.Runs] = MappingProxyType({})
+        self,
+        program: Block,
+        shape: LaneShape,
+        layout: ScratchLayout,
+        wide: Mapping[int, streaming.Runs] = MappingProxyType({}),
     ) -> None:
         self.shape, self.layout, self.wide = shape, layout, wide
-        self.f = f = Function(f"define void @{BATCH_ENTRY}(ptr %in, ptr %out, i64 %count, ptr noalias %scratch) #0")
+        self.f = f = FunctionText(f"define void @{BATCH_ENTRY}(ptr %in, ptr %out, i64 %count, ptr noalias %scratch) #0")
         f.label("entry")
         self.in_sizes = [array.size for array in program.inputs]
         self.out_sizes = [array.size for array in program.outputs]
@@ -127,7 +131,7 @@ class _Entry:
         return [self.f.address(self.shape.real, "%scratch", place) for place in places]
 
     def _rows(self, bases: list[str], sizes: list[int], state: str) -> list[str]:
-        """Where each array's row of a state begins."""
+        """Beginning of each array's row of a state."""
         starts = [self.f.emit(f"mul i64 {state}, {size}") for size in sizes]
         return [self.f.address(self.shape.element, base, s) for base, s in zip(bases, starts, strict=True)]
 
@@ -148,7 +152,7 @@ class _Entry:
         places = [*lanes, *self.out_lanes, self.frame, *woven]
         self.f.do(f"call void @body({', '.join(f'ptr {place}' for place in places)})")
 
-    def write(self, woven: bool) -> Function:
+    def write(self, woven: bool) -> FunctionText:
         """Whole blocks, then what is left over."""
         f, lanes = self.f, self.shape.lanes
         f.do(f"%left = and i64 %count, {lanes - 1}")

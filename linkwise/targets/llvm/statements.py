@@ -2,8 +2,8 @@
 
 ``run(kept..., own, frame, table, arrays, state, here)`` of a program does everything to one block of states: pointers
 to the buffers that its caller keeps, to its own memory, to the frame in which blocks put values aside, to its table
-(:mod:`linkwise.targets.llvm.memory`), and to the arrays outside; the number of the first state, and how many there are.
-Blocks are functions of pointers, called programs are functions of the same kind.
+(:mod:`linkwise.targets.llvm.program_memory`), and to the arrays outside; the number of the first state, and how many
+there are. Blocks are functions of pointers, called programs are functions of the same kind.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from linkwise.targets.llvm import transcendental
-from linkwise.targets.llvm.body import Body
-from linkwise.targets.llvm.ir import Function, Shape
-from linkwise.targets.llvm.machines import Machine
-from linkwise.targets.llvm.memory import Words
-from linkwise.targets.llvm.plan import make_plan
+from linkwise.targets.llvm.binding import Machine
+from linkwise.targets.llvm.block_code import BlockCode
+from linkwise.targets.llvm.function_plan import make_plan
+from linkwise.targets.llvm.ir import FunctionText, LaneShape
+from linkwise.targets.llvm.program_memory import Words
 from linkwise.targets.llvm.source import entries_used
 from linkwise.trace.block import Block
 from linkwise.trace.program import (
@@ -54,25 +54,25 @@ class StatementWriter:
         name: stands before the names of all functions.
     """
 
-    def __init__(self, program: Program, machine: Machine, shape: Shape, name: str = "") -> None:
+    def __init__(self, program: Program, machine: Machine, shape: LaneShape, name: str = "") -> None:
         if not program.is_compilable:
             raise ValueError(f"{program.name} calls Python functions and cannot be compiled")
         self.program, self.machine, self.shape, self.name = program, machine, shape, name
-        self.vector = Shape(shape.bits, machine.vector_bytes * 8 // shape.bits)
+        self.vector = LaneShape(shape.bits, machine.vector_bytes * 8 // shape.bits)
         self.words = Words(program)
         self.entries: set[str] = set()
         """The grouped functions that are called."""
         self.frame_bytes = 64
-        self.functions: list[Function] = []
+        self.functions: list[FunctionText] = []
         self._names: dict[tuple[int, frozenset[int], bool], str] = {}
         self._called: dict[int, StatementWriter] = {}
         for code in program.codes:
             if isinstance(code, Program):
                 self._called[id(code)] = self._write_called(code)
 
-    def write(self) -> list[Function]:
+    def write(self) -> list[FunctionText]:
         """All functions; the last one is the program."""
-        run = _Run(self)
+        run = _RunWriter(self)
         self.functions.append(run.f)
         return self.functions
 
@@ -100,14 +100,14 @@ class StatementWriter:
             name = self._names[key] = f"{self.name}block{len(self._names)}"
             plan = make_plan(block)
             masked = self.machine.masked and self.shape.lanes == 1
-            body = Body(block, plan, self.shape, self.vector, name, masked, uniform=uniform, apart=apart)
+            body = BlockCode(block, plan, self.shape, self.vector, name, masked, uniform=uniform, apart=apart)
             self.functions += body.functions
             self.entries.update(entries_used(plan))
             self.frame_bytes = max(self.frame_bytes, body.frame_bytes + 64)
         return self._names[key]
 
 
-class _Run:
+class _RunWriter:
     """Writes the function of all statements."""
 
     def __init__(self, writer: StatementWriter) -> None:
@@ -115,7 +115,7 @@ class _Run:
         program = self.program
         kept = [buffer.name for buffer in program.kept]
         pointers = ", ".join([*(f"ptr %kept{k}" for k in range(len(kept))), "ptr %own, ptr %frame, ptr %table"])
-        self.f = f = Function(
+        self.f = f = FunctionText(
             f"define internal void @{writer.name}run({pointers}, ptr %arrays, i64 %state, i64 %here) noinline #0"
         )
         f.label("entry")
@@ -141,7 +141,7 @@ class _Run:
         return self.f.load("ptr", self.f.address("ptr", "%table", index), 8)
 
     def _size(self, buffer: str) -> str:
-        """How many values a buffer has: data, where it is open."""
+        """Number of values of a buffer: data, where it is open."""
         known = next(b for b in self.program.buffers if b.name == buffer)
         return self._word(self.words.size(buffer)) if known.open else str(known.size)
 
@@ -159,7 +159,7 @@ class _Run:
             position += len(words)
 
     def _initial(self) -> None:
-        """What buffers hold before the first statement, at places counted from the beginning of the own memory."""
+        """Fill buffers with what they hold before the first statement, at places counted from the own memory."""
         f, shape = self.f, self.shape
         count, places = self._word(Words.INITIAL), self._pointer(Words.INITIAL_PLACES)
         values = self._pointer(Words.INITIAL_VALUES)
@@ -173,7 +173,7 @@ class _Run:
             f.store(shape.real, one, f.address(shape.real, "%own", place), shape.size)
 
     def _place(self, place: Place) -> str:
-        """Where a place begins."""
+        """Address of a place."""
         f = self.f
         match place:
             case Stretch(buffer, column):

@@ -12,8 +12,8 @@ is then copied out line by line. Three things are gained:
 
 from __future__ import annotations
 
-from linkwise.targets.llvm.ir import Function, Shape
-from linkwise.targets.llvm.machines import Machine
+from linkwise.targets.llvm.binding import Machine
+from linkwise.targets.llvm.ir import FunctionText, LaneShape
 from linkwise.targets.llvm.transpose import part
 from linkwise.trace.block import Block
 
@@ -27,7 +27,7 @@ Runs = tuple[tuple[int, int], ...]
 """Columns that are computed: from, to; in whole groups of as many columns as a vector has lanes."""
 
 
-def wide_outputs(program: Block, shape: Shape) -> dict[int, Runs]:
+def wide_outputs(program: Block, shape: LaneShape) -> dict[int, Runs]:
     """The outputs with wide rows, and which of their columns are not always zero."""
     found: dict[int, Runs] = {}
     for array, spec in enumerate(program.outputs):
@@ -55,13 +55,13 @@ def skipped(program: Block, wide: dict[int, Runs]) -> frozenset[tuple[int, int]]
     )
 
 
-def functions(machine: Machine, shape: Shape) -> list[Function]:
+def functions(machine: Machine, shape: LaneShape) -> list[FunctionText]:
     """``clear(to, vectors)``, ``lanes_to_rows_part`` and ``copy_out(to, from, bytes, far)``."""
     return [_clear(shape), part(machine, shape), _copy_out(shape)]
 
 
-def _clear(shape: Shape) -> Function:
-    f = Function("define internal void @clear(ptr noalias %to, i64 %count) #0")
+def _clear(shape: LaneShape) -> FunctionText:
+    f = FunctionText("define internal void @clear(ptr noalias %to, i64 %count) #0")
     f.label("entry")
     with f.counted("%count"):
         f.store(shape.real, shape.constant(0.0), f.address(shape.real, "%to", "%i"), shape.size)
@@ -69,13 +69,13 @@ def _clear(shape: Shape) -> Function:
     return f
 
 
-def _copy_out(shape: Shape) -> Function:
+def _copy_out(shape: LaneShape) -> FunctionText:
     """Number by number up to the first whole line and after the last one, and lines in between.
 
     Where numbers straddle the lines, those at either end are copied together with a part of the line beside them.
     """
     size, number = shape.size, shape.bits // 8
-    f = Function("define internal void @copy_out(ptr noalias %to, ptr noalias %from, i64 %bytes, i1 %far) #0")
+    f = FunctionText("define internal void @copy_out(ptr noalias %to, ptr noalias %from, i64 %bytes, i1 %far) #0")
     f.label("entry")
     f.do("%address = ptrtoint ptr %to to i64")
     f.do("%minus = sub i64 0, %address")
@@ -97,7 +97,7 @@ def _copy_out(shape: Shape) -> Function:
 
 
 def _copy_loop(
-    f: Function, name: str, first: str, last: str, after: str, kind: str, step: int, align: int, hint: str
+    f: FunctionText, name: str, first: str, last: str, after: str, kind: str, step: int, align: int, hint: str
 ) -> None:
     f.label(name)
     f.do(f"%{name}.any = icmp slt i64 {first}, {last}")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class LLVM(Target):
-    """What every call with arrays in ordinary memory runs."""
+    """Machine code of this processor, which every call with arrays in ordinary memory runs."""
 
     name = "llvm"
     suffix = ".ll"
@@ -23,10 +23,10 @@ class LLVM(Target):
 
     def source(self, program: Any, dtype: np.dtype[Any]) -> str:
         """The module of the batch kernel."""
-        from linkwise.targets.llvm import machines, source
+        from linkwise.targets.llvm import binding, source
         from linkwise.targets.llvm.program_kernel import program_module
 
-        machine, bits = machines.host(), dtype.itemsize * 8
+        machine, bits = binding.host(), dtype.itemsize * 8
         if isinstance(program, Program):
             return program_module(program, machine, bits, machine.lanes(dtype))
         return source.batch_module(program, machine, bits).text

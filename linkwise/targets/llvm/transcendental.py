@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from linkwise.targets.llvm.ir import Function, Shape, Value
-from linkwise.targets.llvm.machines import Machine
+from linkwise.targets.llvm.binding import Machine
+from linkwise.targets.llvm.ir import FunctionText, LaneShape, LaneValue
 
 # sin(r) = r + r^3 S(r^2) and cos(r) = 1 - r^2/2 + r^4 C(r^2) for |r| <= pi/4 and a little more.
 _SIN_64 = (
@@ -94,7 +94,7 @@ _REDUCIBLE = 1e5
 LIBRARY = {"lw_libm_sin": "sin", "lw_libm_cos": "cos"}
 
 
-def _polynomial(x: Value, coefficients: Sequence[float]) -> Value:
+def _polynomial(x: LaneValue, coefficients: Sequence[float]) -> LaneValue:
     """Horner: the shortest in instructions; other vectors in flight hide its latency."""
     total = x * coefficients[-1] + coefficients[-2]
     for coefficient in coefficients[-3::-1]:
@@ -102,14 +102,14 @@ def _polynomial(x: Value, coefficients: Sequence[float]) -> Value:
     return total
 
 
-def _nearest(x: Value) -> tuple[Value, Value]:
+def _nearest(x: LaneValue) -> tuple[LaneValue, LaneValue]:
     """The nearest whole number, as a real and as low bits of an integer, by the rounding of one sum."""
     magic = 1.5 * 2.0**52 if x.shape.bits == 64 else 1.5 * 2.0**23
     shifted = x + magic
     return shifted - magic, shifted.as_integer()
 
 
-def _sincos(x: Value, fused: bool = True) -> tuple[Value, Value, Value]:
+def _sincos(x: LaneValue, fused: bool = True) -> tuple[LaneValue, LaneValue, LaneValue]:
     """sin, cos, and where they are not to be trusted (|x| too large, infinite or NaN).
 
     Where products and sums are rounded apart, what the reduction's last sum rounds off is carried along too.
@@ -140,7 +140,7 @@ def _sincos(x: Value, fused: bool = True) -> tuple[Value, Value, Value]:
     return sine, cosine, size.compare("ugt", _REDUCIBLE)
 
 
-def _exp(x: Value) -> Value:
+def _exp(x: LaneValue) -> LaneValue:
     # Beyond these the result is 0 or infinity; NaN fails both comparisons and passes through.
     x = x.compare("olt", -750.0).choose(x.constant(-750.0), x)
     x = x.compare("ogt", 710.0).choose(x.constant(710.0), x)
@@ -155,7 +155,7 @@ def _exp(x: Value) -> Value:
     return value * first * second
 
 
-def _log(x: Value) -> Value:
+def _log(x: LaneValue) -> LaneValue:
     tiny = x.compare("olt", 2.0**-1022)
     scaled = tiny.choose(x * 2.0**54, x)
     bits = scaled.as_integer()
@@ -175,7 +175,7 @@ def _log(x: Value) -> Value:
     return x.compare("oeq", 0.0).choose(x.constant(-float("inf")), value)
 
 
-def _atan2(y: Value, x: Value) -> Value:
+def _atan2(y: LaneValue, x: LaneValue) -> LaneValue:
     a, b = abs(y), abs(x)
     steep = b.compare("olt", a)
     large, small = steep.choose(a, b), steep.choose(b, a)
@@ -219,7 +219,7 @@ class Vectorised:
 
     arguments: int
     results: int
-    compute: Callable[..., Sequence[Value]]
+    compute: Callable[..., Sequence[LaneValue]]
 
 
 TABLE: dict[str, Vectorised] = {
@@ -234,21 +234,21 @@ ENTRY_OF = {"sin": ("sincos", 0), "cos": ("sincos", 1), "exp": ("exp", 0), "log"
 
 
 def function_name(entry: str) -> str:
-    """What the functions of an entry are called in a module."""
+    """Name of the functions of an entry in a module."""
     return f"lanes_{entry}"
 
 
-def functions(entry: str, machine: Machine, bits: int) -> list[Function]:
+def functions(entry: str, machine: Machine, bits: int) -> list[FunctionText]:
     """The functions of one table entry: a loop over vectors, and for sincos the scalar way out."""
     row = TABLE[entry]
-    shape = Shape(bits, machine.vector_bytes * 8 // bits)
+    shape = LaneShape(bits, machine.vector_bytes * 8 // bits)
     pointers = [f"%p{i}" for i in range(row.arguments + row.results)]
     parameters = ", ".join(f"ptr {pointer}" for pointer in pointers)
-    body = Function(f"define internal void @{function_name(entry)}({parameters}, i64 %count) #0")
+    body = FunctionText(f"define internal void @{function_name(entry)}({parameters}, i64 %count) #0")
     body.label("entry")
     with body.counted("%count", some=True, again="after"):
         places = [body.address(shape.real, pointer, "%i") for pointer in pointers]
-        inside = [Value(body, shape, body.load(shape.real, place, shape.size)) for place in places[: row.arguments]]
+        inside = [LaneValue(body, shape, body.load(shape.real, place, shape.size)) for place in places[: row.arguments]]
         # Single precision borrows double's exp, log and atan2: rarely used, and exact enough by far.
         through_double = bits == 32 and not (entry == "sincos" and machine.fma)
         compute = partial(_sincos, fused=False) if entry == "sincos" and not machine.fma else row.compute
@@ -268,29 +268,29 @@ def functions(entry: str, machine: Machine, bits: int) -> list[Function]:
     return made
 
 
-def _widen(value: Value) -> Value:
-    shape = Shape(64, value.shape.lanes)
-    return Value(value.function, shape, value.function.emit(f"fpext {value.type} {value.name} to {shape.real}"))
+def _widen(value: LaneValue) -> LaneValue:
+    shape = LaneShape(64, value.shape.lanes)
+    return LaneValue(value.function, shape, value.function.emit(f"fpext {value.type} {value.name} to {shape.real}"))
 
 
-def _narrow(value: Value) -> Value:
-    shape = Shape(32, value.shape.lanes)
-    return Value(value.function, shape, value.function.emit(f"fptrunc {value.type} {value.name} to {shape.real}"))
+def _narrow(value: LaneValue) -> LaneValue:
+    shape = LaneShape(32, value.shape.lanes)
+    return LaneValue(value.function, shape, value.function.emit(f"fptrunc {value.type} {value.name} to {shape.real}"))
 
 
-def _rare(shape: Shape) -> Function:
+def _rare(shape: LaneShape) -> FunctionText:
     """Redo by the C library the lanes whose argument is too large, one by one; the others stay as they are."""
-    scalar = Shape(shape.bits, 1)
-    f = Function("define internal void @lanes_sincos_rare(ptr %x, ptr %s, ptr %c) noinline cold #0")
+    scalar = LaneShape(shape.bits, 1)
+    f = FunctionText("define internal void @lanes_sincos_rare(ptr %x, ptr %s, ptr %c) noinline cold #0")
     f.label("entry")
     with f.counted(shape.lanes, some=True, again="after"):
         x, s, c = (f.address(scalar.real, pointer, "%i") for pointer in ("%x", "%s", "%c"))
-        value = Value(f, scalar, f.load(scalar.real, x, scalar.size))
+        value = LaneValue(f, scalar, f.load(scalar.real, x, scalar.size))
         f.do(f"br i1 {abs(value).compare('ugt', _REDUCIBLE).name}, label %redo, label %after")
         f.label("redo")
         wide = value if shape.bits == 64 else _widen(value)
         for name, place in (("lw_libm_sin", s), ("lw_libm_cos", c)):
-            result = Value(f, wide.shape, f.call("double", name, [("double", wide.name)]))
+            result = LaneValue(f, wide.shape, f.call("double", name, [("double", wide.name)]))
             f.store(scalar.real, (result if shape.bits == 64 else _narrow(result)).name, place, scalar.size)
         f.do("br label %after")
     f.do("ret void")

@@ -7,11 +7,11 @@ single numbers costs several times as much. Rows that do not fill a block go num
 
 from __future__ import annotations
 
-from linkwise.targets.llvm.ir import Function, Shape, masked_load, masked_store
-from linkwise.targets.llvm.machines import Machine
+from linkwise.targets.llvm.binding import Machine
+from linkwise.targets.llvm.ir import FunctionText, LaneShape, masked_load, masked_store
 
 
-def joined(f: Function, half: Shape, low: str, high: str) -> str:
+def joined(f: FunctionText, half: LaneShape, low: str, high: str) -> str:
     """Two halves as one vector."""
     if half.lanes == 1:
         first = f.emit(f"insertelement <2 x {half.element}> poison, {half.element} {low}, i64 0")
@@ -20,7 +20,7 @@ def joined(f: Function, half: Shape, low: str, high: str) -> str:
     return f.emit(f"shufflevector {half.real} {low}, {half.real} {high}, <{2 * half.lanes} x i32> <{everything}>")
 
 
-def exchanged(f: Function, shape: Shape, rows: list[str]) -> list[str]:
+def exchanged(f: FunctionText, shape: LaneShape, rows: list[str]) -> list[str]:
     """Transpose the two square halves of W/2 vectors: exchange blocks of 1, 2, 4 ... between vectors as far apart."""
     lanes = shape.lanes
     distance = 1
@@ -41,7 +41,7 @@ def exchanged(f: Function, shape: Shape, rows: list[str]) -> list[str]:
     return rows
 
 
-def _below(f: Function, shape: Shape, first: int, limit: str) -> str:
+def _below(f: FunctionText, shape: LaneShape, first: int, limit: str) -> str:
     """A mask of the lanes whose column, counted from ``first``, is below the limit."""
     lanes = shape.lanes
     spread = f.emit(f"insertelement <{lanes} x i64> poison, i64 {limit}, i64 0")
@@ -50,7 +50,7 @@ def _below(f: Function, shape: Shape, first: int, limit: str) -> str:
     return f.emit(f"icmp slt <{lanes} x i64> <{numbers}>, {spread}")
 
 
-def _row_places(f: Function, shape: Shape, base: str, column: str) -> list[str]:
+def _row_places(f: FunctionText, shape: LaneShape, base: str, column: str) -> list[str]:
     first = f.address(shape.element, base, column)
     places = [first]
     for _ in range(shape.lanes - 1):
@@ -58,7 +58,7 @@ def _row_places(f: Function, shape: Shape, base: str, column: str) -> list[str]:
     return places
 
 
-def _announce(f: Function, rows: list[str], shape: Shape, write: bool) -> None:
+def _announce(f: FunctionText, rows: list[str], shape: LaneShape, write: bool) -> None:
     """Ask for the same columns of the next block: rows are far apart, and memory is slow to see the pattern."""
     f.declare("declare void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)")
     ahead = f.emit(f"mul i64 %n, {shape.lanes * shape.bits // 8}")
@@ -67,13 +67,15 @@ def _announce(f: Function, rows: list[str], shape: Shape, write: bool) -> None:
         f.do(f"call void @llvm.prefetch.p0(ptr {place}, i32 {int(write)}, i32 3, i32 1)")
 
 
-def _columns(f: Function, shape: Shape, inward: bool, left: str | None, column: str, announced: bool = True) -> None:
+def _columns(
+    f: FunctionText, shape: LaneShape, inward: bool, left: str | None, column: str, announced: bool = True
+) -> None:
     """Transpose W columns of W rows; if ``left`` is given, only so many columns exist.
 
     The first step of the exchange, between halves of vectors, is free: each vector is put together from two
     halves read from memory. One half of the result at a time keeps few registers busy.
     """
-    half = Shape(shape.bits, shape.lanes // 2)
+    half = LaneShape(shape.bits, shape.lanes // 2)
     align = shape.bits // 8
     rows = _row_places(f, shape, "%rows", column)
     start = f.emit(f"mul i64 {column}, {shape.lanes}")
@@ -100,9 +102,9 @@ def _columns(f: Function, shape: Shape, inward: bool, left: str | None, column: 
                 f.store(shape.real, value, targets[first + k], shape.size if inward else align)
 
 
-def _block(name: str, machine: Machine, shape: Shape, inward: bool) -> Function:
+def _block(name: str, machine: Machine, shape: LaneShape, inward: bool) -> FunctionText:
     """A full block: whole groups of W columns in a loop, then the columns left over."""
-    f = Function(f"define internal void @{name}(ptr noalias %rows, ptr noalias %lanes, i64 %n) #0")
+    f = FunctionText(f"define internal void @{name}(ptr noalias %rows, ptr noalias %lanes, i64 %n) #0")
     if machine.masked:
         _block_masked(f, shape, inward)
     else:
@@ -113,7 +115,7 @@ def _block(name: str, machine: Machine, shape: Shape, inward: bool) -> Function:
     return f
 
 
-def _block_masked(f: Function, shape: Shape, inward: bool) -> None:
+def _block_masked(f: FunctionText, shape: LaneShape, inward: bool) -> None:
     lanes = shape.lanes
     f.label("entry")
     f.do(f"%whole = and i64 %n, {-lanes}")
@@ -126,7 +128,7 @@ def _block_masked(f: Function, shape: Shape, inward: bool) -> None:
     _columns(f, shape, inward, "%left", "%whole")
 
 
-def _block_overlapping(f: Function, name: str, shape: Shape, inward: bool) -> None:
+def _block_overlapping(f: FunctionText, name: str, shape: LaneShape, inward: bool) -> None:
     """The last group ends with the last column, and moves some columns a second time.
 
     That costs less than moving the rest number by number, and a vector that was stored in parts is slow to load.
@@ -147,9 +149,9 @@ def _block_overlapping(f: Function, name: str, shape: Shape, inward: bool) -> No
     f.do(f"call void @{name}_some(ptr %rows, ptr %lanes, i64 %n, i64 0, i64 {lanes})")
 
 
-def part(machine: Machine, shape: Shape) -> Function:
+def part(machine: Machine, shape: LaneShape) -> FunctionText:
     """``lanes_to_rows_part``: columns of a full block from ``first``, a multiple of W, up to ``last``."""
-    f = Function(
+    f = FunctionText(
         "define internal void @lanes_to_rows_part"
         "(ptr noalias %rows, ptr noalias %lanes, i64 %n, i64 %first, i64 %last) #0"
     )
@@ -180,13 +182,13 @@ def part(machine: Machine, shape: Shape) -> Function:
     return f
 
 
-def _some(name: str, shape: Shape, inward: bool) -> Function:
+def _some(name: str, shape: LaneShape, inward: bool) -> FunctionText:
     """Columns from ``first`` on, of ``count`` rows, number by number.
 
     On the way in the lanes without a state repeat the last one: they compute something ordinary
     (no infinities, no denormals, no rare branches) that nobody reads.
     """
-    f = Function(
+    f = FunctionText(
         f"define internal void @{name}_some(ptr noalias %rows, ptr noalias %lanes, i64 %n, i64 %first, i64 %count) #0"
     )
     element, align = shape.element, shape.bits // 8
@@ -216,7 +218,7 @@ def _some(name: str, shape: Shape, inward: bool) -> Function:
     return f
 
 
-def functions(machine: Machine, shape: Shape) -> list[Function]:
+def functions(machine: Machine, shape: LaneShape) -> list[FunctionText]:
     """``rows_to_lanes`` and ``lanes_to_rows`` for a full block, and ``..._some`` for the rest."""
     return [
         *(_block(name, machine, shape, name == "rows_to_lanes") for name in ("rows_to_lanes", "lanes_to_rows")),

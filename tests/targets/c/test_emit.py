@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 
 import linkwise as lw
 from linkwise.errors import InputError
-from linkwise.targets.c import c_source, emit_c, pieces
-from linkwise.targets.c.names import array_names, function_name, identifier, identifiers
+from linkwise.targets.c import block_writer, c_source, emit_c
+from linkwise.targets.c.lines import array_names, function_name, identifier, identifiers
 from linkwise.targets.c.ops import TABLE, literal
 from linkwise.trace.block import ArraySpec, Block
 from linkwise.trace.interpreter import interpret
@@ -89,7 +89,7 @@ def test_random_programs(tmp_path_factory: pytest.TempPathFactory, program: Bloc
     rng = np.random.default_rng(0)
     for piece in (3, 10_000):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(pieces, "PIECE", piece)
+            patch.setattr(block_writer, "PIECE", piece)
             function = Library(program, tmp_path_factory.mktemp("c"))
         for _ in range(3):
             arrays = [rng.uniform(-2, 2, a.size).tolist() for a in program.inputs]

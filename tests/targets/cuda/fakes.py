@@ -252,5 +252,5 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> Fakes:
     ):
         monkeypatch.setitem(sys.modules, name, module)
     # A warp is four threads here, so a block covers fewer states.
-    monkeypatch.setattr("linkwise.targets.cuda.layout.LANES", (LANES,))
+    monkeypatch.setattr("linkwise.targets.cuda.tile_layout.LANES", (LANES,))
     return made

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from linkwise.targets.cuda import layout
+from linkwise.targets.cuda import tile_layout
 from linkwise.targets.cuda.source import batch_kernel
 from linkwise.targets.cuda.target import TARGET
 from tests.targets.cuda.emulation import LANES, Emulated, needs_compiler
@@ -23,7 +23,7 @@ FUNCTIONS = {"inverse_dynamics": 3, "forward_dynamics": 3, "mass_matrix": 1, "ki
     [*((name, np.float64, 1e-11) for name in FUNCTIONS), ("forward_dynamics", np.float32, 2e-3)],
 )
 def test_emulated(name: str, dtype: type, tolerance: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout, "LANES", (LANES,))
+    monkeypatch.setattr(tile_layout, "LANES", (LANES,))
     model = flexible_arm()
     arrays = [np.ascontiguousarray(x, dtype) for x in random_state(model, COUNT)[: FUNCTIONS[name]]]
     program = model.function(name).program

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import linkwise as lw
-from linkwise.targets.cuda import layout, ops
+from linkwise.targets.cuda import ops, tile_layout
 from linkwise.targets.cuda import source as kernels
 from linkwise.targets.cuda.source import batch_kernel, rollout_kernel
 from linkwise.targets.steps import Rollout, repeated
@@ -30,7 +30,7 @@ SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 3.0, 1e30, -1e30, 1e-30, math.inf, -math.i
 
 @pytest.fixture(autouse=True)
 def _few_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout, "LANES", (LANES,))
+    monkeypatch.setattr(tile_layout, "LANES", (LANES,))
 
 
 def run(

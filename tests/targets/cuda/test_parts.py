@@ -12,15 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkwise.samples import planar_arm
-from linkwise.targets.cuda import launching, layout, wide
+from linkwise.targets.cuda import launching, tile_layout, wide
 from linkwise.targets.cuda import source as kernels
-from linkwise.targets.cuda.body import Constants
 from linkwise.targets.cuda.instructions import Instruction, instructions, operand
 from linkwise.targets.cuda.launching import DeviceBlock, DividedBlock, device_block, is_wide
-from linkwise.targets.cuda.layout import Kind
-from linkwise.targets.cuda.memory import Load, Store, plan, with_near_slots
 from linkwise.targets.cuda.order import ordered
-from linkwise.targets.cuda.parts import Parts, split
+from linkwise.targets.cuda.parts import KernelParts, split
+from linkwise.targets.cuda.plan_writer import Constants
+from linkwise.targets.cuda.spilling import Reload, Spill, plan, with_shared_slots
+from linkwise.targets.cuda.tile_layout import ArrayOrder
 from linkwise.trace.block import ArraySpec, Block
 from tests.targets.cuda.emulation import LANES, Emulated, needs_compiler
 from tests.targets.cuda.models import every_joint, random_state
@@ -30,10 +30,10 @@ from tests.targets.cuda.test_planning import expected, inputs_of
 
 @pytest.fixture(autouse=True)
 def _few_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout, "LANES", (LANES,))
+    monkeypatch.setattr(tile_layout, "LANES", (LANES,))
 
 
-def run(program: Block, parts: Parts, values: dict[int, float]) -> list[list[float]]:
+def run(program: Block, parts: KernelParts, values: dict[int, float]) -> list[list[float]]:
     """All parts after each other, by a machine that forgets everything between them but what they leave."""
     between: dict[int, float] = {}
     for part in parts.parts:
@@ -62,27 +62,27 @@ def test_parts_mean_the_program(program: Block, longest: int) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(programs(), st.integers(4, 8), st.integers(0, 6), st.booleans())
-def test_near_and_far(program: Block, limit: int, room: int, elsewhere: bool) -> None:
-    """Slots numbered anew hold what they held; inputs and as many others as there is room for are near.
+def test_shared_and_local(program: Block, limit: int, room: int, elsewhere: bool) -> None:
+    """Slots numbered anew hold what they held; inputs and as many others as there is room for are shared.
 
-    ``elsewhere``: inputs are no slots of ours, and are read again rather than kept far away.
+    ``elsewhere``: inputs are no slots of ours, and are read again rather than kept in local memory.
     """
     values = inputs_of(program)
     slots = {value: -1 - k if elsewhere else k for k, value in enumerate(values)}
     wanted = [operand(program, value).value for row in program.results for value in row]
     order = ordered(instructions(program), values.keys(), wanted)
     planned = plan(order, slots, limit, reusable={slot for slot in slots.values() if slot >= 0})
-    found = with_near_slots(planned, room)
+    found = with_shared_slots(planned, room)
     assert found.slots <= max(room, planned.given)
     store = {slots[value]: number for value, number in values.items()}
     known: dict[int, Any] = {}
     for step in found.plan.steps:
         if isinstance(step, Instruction):
             execute(program, known, step)
-        elif isinstance(step, Load):
+        elif isinstance(step, Reload):
             known[step.value] = store[step.slot]
         else:
-            assert 0 <= step.slot < found.slots + found.far
+            assert 0 <= step.slot < found.slots + found.local
             store[step.slot] = known[step.value]
     for row, numbers in zip(program.results, expected(program), strict=True):
         for number, value in zip(row, numbers, strict=True):
@@ -93,17 +93,17 @@ def test_near_and_far(program: Block, limit: int, room: int, elsewhere: bool) ->
     assert [s for s in planned.steps if isinstance(s, Instruction)] == [
         s for s in found.plan.steps if isinstance(s, Instruction)
     ]
-    assert sum(isinstance(step, Store) for step in found.plan.steps) == found.plan.stores <= planned.stores
+    assert sum(isinstance(step, Spill) for step in found.plan.steps) == found.plan.stores <= planned.stores
     assert not (
         elsewhere
-        and any(isinstance(s, Store) and s.value in values and s.slot >= found.slots for s in found.plan.steps)
+        and any(isinstance(s, Spill) and s.value in values and s.slot >= found.slots for s in found.plan.steps)
     )
 
 
-def launch(program: Block, kinds: list[Kind], given: list[Any], dtype: type, folder: Path, turns: int = 1) -> Any:
+def launch(program: Block, kinds: list[ArrayOrder], given: list[Any], dtype: type, folder: Path, turns: int = 1) -> Any:
     """Results of all kernels, by emulation; the batch in some turns."""
     made = DividedBlock(program, dtype)
-    whole = made.kernels(tuple(kinds), layout.SHARED_BYTES)
+    whole = made.kernels(tuple(kinds), tile_layout.SHARED_BYTES)
     count = max(len(a) if kind == "rows" else a.shape[-1] for a, kind in zip(given, kinds, strict=False))
     filled = kinds[len(given) :]
     outputs = [
@@ -140,9 +140,9 @@ def test_kernels(name: str, dtype: type, tmp_path: Path, monkeypatch: pytest.Mon
     given = [np.ascontiguousarray(a, dtype) for a in random_state(model, count)[: len(program.inputs)]]
     division = DividedBlock(program, dtype).division
     assert len(division.parts) > 1 and any(part.reads for part in division.parts)
-    kinds: list[Kind] = ["rows"] * (len(given) + len(program.outputs))
+    kinds: list[ArrayOrder] = ["rows"] * (len(given) + len(program.outputs))
     got = launch(program, kinds, given, dtype, tmp_path, turns=2)
-    texts = DividedBlock(program, dtype).kernels(tuple(kinds), layout.SHARED_BYTES)
+    texts = DividedBlock(program, dtype).kernels(tuple(kinds), tile_layout.SHARED_BYTES)
     assert any("lw_far" in kernel.text for kernel in texts[:-1])
     expected = function(*(a.astype(float) for a in given))
     for a, wanted in zip(got, expected if isinstance(expected, tuple) else (expected,), strict=True):
@@ -156,7 +156,7 @@ def test_columns_and_one_for_all(tmp_path: Path) -> None:
     model, count = planar_arm(6), 2 * LANES + 1
     function = model.function("linearize_inverse")
     q, v, vdot = random_state(model, count)
-    kinds: list[Kind] = ["columns", "one", "rows", "rows", "columns", "rows", "columns"]
+    kinds: list[ArrayOrder] = ["columns", "one", "rows", "rows", "columns", "rows", "columns"]
     given = [np.ascontiguousarray(q.T), v[0].copy(), vdot]
     got = launch(function.program, kinds, given, np.float64, tmp_path)
     for a, wanted in zip(got, function(q, np.broadcast_to(v[0], v.shape), vdot), strict=True):
@@ -194,7 +194,7 @@ def test_results_of_every_kind(longest: int, dtype: type, tmp_path: Path, monkey
 
 def test_which_programs_are_divided(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those whose results are wide and long in the making, or leave no room."""
-    monkeypatch.setattr(layout, "LANES", (32,))
+    monkeypatch.setattr(tile_layout, "LANES", (32,))
     model = every_joint()
     program = model.function("linearize_inverse").program
     assert is_wide(program, 64) and is_wide(program, 32)
@@ -205,10 +205,10 @@ def test_which_programs_are_divided(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_last_kernel_takes_as_many_states_as_find_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout, "LANES", (32,))
+    monkeypatch.setattr(tile_layout, "LANES", (32,))
     program = every_joint().function("linearize_inverse").program
     parts = split(program, 5000)
-    kinds: list[Kind] = ["rows"] * len(program.outputs)
+    kinds: list[ArrayOrder] = ["rows"] * len(program.outputs)
     few, many = (wide.last_kernel(program, parts, 64, kinds, room) for room in (30_000, 200_000))
     assert few.shared_bytes <= 30_000 < many.shared_bytes <= 200_000
     assert few.states < many.states and kernels.Kernel.blocks(few, 100) == -(-100 // few.states)
@@ -245,7 +245,7 @@ def test_arrays_may_have_any_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize("available", [48 * 1024, 64 * 1024, 99 * 1024, 227 * 1024])
 def test_no_kernel_asks_for_more_memory_than_there_is(available: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many results and inputs there are."""
-    monkeypatch.setattr(layout, "LANES", (32, 16, 8, 4))
+    monkeypatch.setattr(tile_layout, "LANES", (32, 16, 8, 4))
     wide_inputs = sums(900, 70)
     for program in (planar_arm(12).function("linearize_inverse").program, wide_inputs, sums(3, 9000)):
         for dtype in (np.float64, np.float32):
@@ -263,7 +263,7 @@ def test_a_table_has_no_more_constants_than_a_kernel_can_have() -> None:
     constants = Constants.of([program], 64)
     assert 8 * len(constants.places) <= 64 * 1024
     assert constants.text(1.5 + 8999, False) == "9000.5"
-    (part, *_) = DividedBlock(program, np.float64).kernels(("rows", "rows"), layout.SHARED_BYTES)
+    (part, *_) = DividedBlock(program, np.float64).kernels(("rows", "rows"), tile_layout.SHARED_BYTES)
     offsets = [int(offset) for offset in re.findall(r"lw_constant\+(\d+)", part.text)]
     assert offsets and max(offsets) < 64 * 1024
 
@@ -281,9 +281,9 @@ def sums(inputs: int, outputs: int) -> Block:
 
 @needs_compiler
 @pytest.mark.parametrize("kind", ["rows", "columns"])
-def test_arrays_that_find_no_room(kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrays_that_find_no_room(kind: ArrayOrder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Inputs and the numbers of the results are read where they are."""
-    monkeypatch.setattr(layout, "SHARED_BYTES", 2000)
+    monkeypatch.setattr(tile_layout, "SHARED_BYTES", 2000)
     program, count = sums(90, 80), 2 * LANES + 3
     x = np.random.default_rng(0).normal(size=(count, 90))
     (got,) = launch(program, [kind, kind], [np.ascontiguousarray(x if kind == "rows" else x.T)], np.float64, tmp_path)
@@ -295,8 +295,8 @@ def test_texts_are_written_once_for_what_a_part_reads() -> None:
     program = planar_arm(8).function("linearize_inverse").program
     made = DividedBlock(program, np.float64)
     object.__setattr__(made, "division", split(program, 300))
-    first = made.kernels(("rows",) * 7, layout.SHARED_BYTES)
-    again = made.kernels(("rows", "rows", "one", *("rows",) * 4), layout.SHARED_BYTES)
+    first = made.kernels(("rows",) * 7, tile_layout.SHARED_BYTES)
+    again = made.kernels(("rows", "rows", "one", *("rows",) * 4), tile_layout.SHARED_BYTES)
     read = [2 in part.inputs(program) for part in made.division.parts]
     assert any(read) and not all(read)
     assert [a is not b for a, b in zip(first[:-1], again[:-1], strict=True)] == read

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linkwise.targets.cuda import memory
+from linkwise.targets.cuda import spilling
 from linkwise.targets.cuda.instructions import Instruction, instructions, is_truth, operand, pure_angles
-from linkwise.targets.cuda.memory import Load, Store
 from linkwise.targets.cuda.order import most_alive, ordered
+from linkwise.targets.cuda.spilling import Reload, Spill
 from linkwise.trace.block import ArraySpec, Block
 from linkwise.trace.interpreter import interpret
 from tests.targets.cuda.random_programs import execute, programs, value_of
@@ -75,18 +75,18 @@ def test_plan_keeps_to_the_limit(program: Block, limit: int, reuse: bool) -> Non
     order = ordered(instructions(program), given_values.keys(), wanted_values(program))
     truths = [k for k, node in enumerate(program.nodes) if is_truth(node)]
     reusable = set(slots.values()) if reuse else set()
-    plan = memory.plan(order, slots, limit, reusable=reusable, registers_only=truths)
+    plan = spilling.plan(order, slots, limit, reusable=reusable, registers_only=truths)
     store = {slots[value]: number for value, number in given_values.items()}
     registers: dict[int, Any] = {}
     results: dict[int, Any] = {}
     last = {}
     for k, step in enumerate(plan.steps):
-        for value in step.reads if isinstance(step, Instruction) else [step.value] if isinstance(step, Store) else ():
+        for value in step.reads if isinstance(step, Instruction) else [step.value] if isinstance(step, Spill) else ():
             last[value] = k
     for k, step in enumerate(plan.steps):
-        if isinstance(step, Load):
+        if isinstance(step, Reload):
             registers[step.value] = store[step.slot]
-        elif isinstance(step, Store):
+        elif isinstance(step, Spill):
             assert reuse or step.slot >= plan.given
             store[step.slot] = registers[step.value]
         else:

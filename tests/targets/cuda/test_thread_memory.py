@@ -11,12 +11,12 @@ import pytest
 import linkwise as lw
 from linkwise.errors import InputError
 from linkwise.sim.work import program
-from linkwise.targets.cuda import layout
+from linkwise.targets.cuda import tile_layout
 from linkwise.targets.cuda.launching import distances, kernel_writer
 from linkwise.targets.cuda.source import rollout_kernel
 from linkwise.targets.cuda.statements import arguments_of
 from linkwise.targets.cuda.thread_memory import ThreadKernel
-from linkwise.targets.hosted import HostedProgram
+from linkwise.targets.processor import HostedProgram
 from linkwise.targets.steps import Rollout, repeated
 from linkwise.trace.program import Buffer, Call, Copy, Host, Program, Read, Record, Seek, columns
 from linkwise.trace.tiles import TILE, TiledSystem
@@ -28,7 +28,7 @@ pytestmark = needs_compiler
 
 @pytest.fixture(autouse=True)
 def small_warps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout, "LANES", (LANES,))
+    monkeypatch.setattr(tile_layout, "LANES", (LANES,))
 
 
 class EmulatedProgram:

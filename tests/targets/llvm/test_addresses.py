@@ -13,7 +13,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.samples import planar_arm
-from linkwise.targets.llvm import crew, jit, layouts, machines
+from linkwise.targets.llvm import binding, crew, jit, layouts
 
 FORBIDDEN = "int" + "toptr"
 SOURCES = Path(lw.__file__).parent
@@ -53,7 +53,7 @@ def test_no_module_has_it(modules):
         counts.append(len(modules))
     assert counts == sorted(set(counts)), "each of these compiles something"
     assert all("define" in text for text in modules), "what is looked at here is LLVM's text"
-    modules.append(crew._text(machines.host()))
+    modules.append(crew._text(binding.host()))
     assert not [text for text in modules if FORBIDDEN in text]
 
 

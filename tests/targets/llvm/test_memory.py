@@ -6,7 +6,7 @@ import mmap
 import numpy as np
 import pytest
 
-from linkwise.targets.llvm import machines, overlap
+from linkwise.targets.llvm import binding, overlap
 from linkwise.targets.llvm.kernel import BatchKernel
 from linkwise.trace.block import ArraySpec, Block
 from tests.targets.programs import evaluate, interpret, kernel_on, mixture
@@ -66,7 +66,7 @@ def test_transposes_woven_or_apart(dtype, spacing, monkeypatch):
     rng = np.random.default_rng(4)
     for sizes, outputs in [((1,), (1,)), ((4, 8), (3, 16)), ((7, 9, 17), (5, 33, 2)), ((16, 5), (15,))]:
         program = mixture(sizes, outputs)
-        kernel = kernel_on(machines.host(), program, dtype)
+        kernel = kernel_on(binding.host(), program, dtype)
         for count in (1, 7, 8, 16, 17, 24, 32, 33, 71):
             for at_end in (True, False):
                 fenced = [Fenced((count, a.size), dtype, at_end) for a in (*program.inputs, *program.outputs)]
@@ -137,7 +137,7 @@ def test_in_place(spacing, monkeypatch):
     program = Block("p", nodes, (ArraySpec("x", (7,)),), (ArraySpec("y", (7,)),), (tuple(range(7, 14)),))
     x = np.random.default_rng(0).normal(size=(53, 7))
     expected = x * x[:, ::-1]
-    kernel_on(machines.host(), program).evaluate([x], [x], 53)
+    kernel_on(binding.host(), program).evaluate([x], [x], 53)
     assert np.array_equal(x, expected)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linkwise.targets.llvm import ops, plan, source, transcendental
+from linkwise.targets.llvm import function_plan, ops, source, transcendental
 from linkwise.trace.block import ArraySpec, Block
 from linkwise.trace.ops import OPS
 from tests.targets.programs import binary, bits, evaluate, evaluate_on, interpret, lesser_machines, mixture, unary
@@ -110,7 +110,7 @@ def test_pieces_agree(monkeypatch, piece):
     x = [np.random.default_rng(1).uniform(-1, 1, (11, array.size)) for array in program.inputs]
     machine = lesser_machines()[0]
     whole = evaluate_on(machine, program, x)
-    monkeypatch.setattr(source, "make_plan", lambda program: plan.make_plan(program, piece))
+    monkeypatch.setattr(source, "make_plan", lambda program: function_plan.make_plan(program, piece))
     cut = evaluate_on(machine, program, x)
     for a, b, c in zip(whole, cut, interpret(program, x), strict=True):
         assert np.allclose(a, b, rtol=1e-12, atol=1e-14)

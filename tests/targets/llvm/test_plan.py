@@ -3,7 +3,7 @@
 import pytest
 
 from bench import synthetic_programs
-from linkwise.targets.llvm.plan import Group, arguments, make_plan
+from linkwise.targets.llvm.function_plan import GroupedCall, arguments, make_plan
 from linkwise.trace.block import ArraySpec, Block
 from tests.targets.programs import mixture
 
@@ -13,7 +13,7 @@ def walk(program, plan):
     there = {k for k, node in enumerate(program.nodes) if node[0] in ("const", "input")}
     for piece in plan.pieces:
         for step in piece.steps:
-            if isinstance(step, Group):
+            if isinstance(step, GroupedCall):
                 assert {a for members in step.members for a in members} <= there
                 there |= {number for number, (group, _, _) in plan.item_of.items() if group is step}
             else:
@@ -28,13 +28,13 @@ def test_order_is_valid(make, piece):
     program = make()
     plan = make_plan(program, piece)
     walk(program, plan)
-    steps = [step for p in plan.pieces for step in p.steps if not isinstance(step, Group)]
+    steps = [step for p in plan.pieces for step in p.steps if not isinstance(step, GroupedCall)]
     assert len(steps) == len(set(steps))
 
 
 def test_sines_and_cosines_of_the_joints_are_one_call():
     plan = make_plan(synthetic_programs.inverse_dynamics(7))
-    groups = [step for piece in plan.pieces for step in piece.steps if isinstance(step, Group)]
+    groups = [step for piece in plan.pieces for step in piece.steps if isinstance(step, GroupedCall)]
     assert [len(group.members) for group in groups] == [7]
 
 

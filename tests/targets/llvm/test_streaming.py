@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from linkwise.targets.llvm import overlap, streaming
-from linkwise.targets.llvm.ir import Shape
+from linkwise.targets.llvm.ir import LaneShape
 from linkwise.targets.llvm.kernel import BatchKernel
 from linkwise.targets.llvm.target import TARGET
 from linkwise.trace.block import ArraySpec, Block
@@ -64,7 +64,7 @@ def test_wide_outputs(dtype: type, size: int, far: bool, monkeypatch: pytest.Mon
 
 def test_runs_are_what_is_not_zero() -> None:
     program = _program(600, seed=0)
-    wide = streaming.wide_outputs(program, Shape(64, 8))
+    wide = streaming.wide_outputs(program, LaneShape(64, 8))
     assert list(wide) == [0]
     skipped = streaming.skipped(program, wide)
     assert all(program.nodes[program.results[array][e]] == ("const", 0.0) for array, e in skipped)

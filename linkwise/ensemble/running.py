@@ -1,0 +1,227 @@
+"""`lw.ensemble`: many runs of one model, here or on many machines."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from linkwise.ensemble.driving import Members, drive, missing
+from linkwise.ensemble.fingerprint import this_machine, versions
+from linkwise.ensemble.member_blocks import SECONDS_HERE, SECONDS_THERE, Template, pilot
+from linkwise.ensemble.outcomes import ERROR, STATUS
+from linkwise.ensemble.results import Results
+from linkwise.ensemble.store import AnyStore, MemoryStore, Store, StoreError
+from linkwise.ensemble.study import Run, Study, is_count
+from linkwise.ensemble.workers import Dask, Pool, ThisProcess, WorkerError, Workers, refuse_inside_import
+from linkwise.errors import InputError
+from linkwise.functions.function import checked_threads
+from linkwise.model.model import Model
+
+
+class StoreWarning(UserWarning):
+    """Warning that something in a store was damaged, and is made again."""
+
+
+def ensemble(
+    model: Model,
+    inputs: Mapping[str, Any] | None = None,
+    members: int | None = None,
+    *,
+    design: Any = "random",
+    seed: int | None = None,
+    keep: Any = "final",
+    reduce: Any = None,
+    failure: Any = None,
+    run: Run | None = None,
+    store: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    client: Any = None,
+    workers: int | None = None,
+    threads: int | None = None,
+    batch: int | None = None,
+    progress: bool | Callable[[float], None] | None = None,
+    **settings: Any,
+) -> Results:
+    """Simulate a model many times: Monte Carlo, parameter sweeps, data; here or on a cluster, and nothing is lost.
+
+    >>> import linkwise as lw, scipy.stats as st
+    >>> from linkwise import samples
+    >>> arm = samples.planar_arm().with_parameters(["link3.mass"])
+    >>> found = lw.ensemble(
+    ...     arm, {"q0": st.norm(0.5, 0.1), "link3.mass": st.uniform(0.5, 1.0)}, 200, seed=1, duration=0.5,
+    ...     keep={"fastest": lambda traj: abs(traj.v).max(axis=(1, 2))},
+    ... )
+    >>> found["fastest"].shape
+    (200,)
+
+    Args:
+        model: the mechanism.
+        inputs: what differs, by name: ``q0``, ``v0``, ``x0``; run-time parameters of the model by their own names
+            (``"link3.mass"``); any other name adds to the end of ``p``, in the order given, for controls, events and
+            disturbances to read. Each is numbers for all members, an array with a row for each, a frozen distribution
+            of ``scipy.stats`` (for every number of it), a list of these, or a function of a random generator.
+        members: how many; as many as the arrays have rows if not given.
+        design: where they are drawn: "random", "latin" (hypercube), "sobol" (sequence), "saltelli" (for Sobol
+            indices; members must be a multiple of d + 2), or an engine of ``scipy.stats.qmc``.
+        seed: a whole number from which everything random follows; taken from the system if None, and recorded.
+        keep: "final" (``q_final``, ``v_final``, ``t_final``), "events" (``NAME.count``, ``NAME.first``), channels at
+            all ``output_times`` ("q", "v", "x", "vdot", "tau", "energy"), functions by name ``{"tip": f}`` of the
+            :class:`Trajectory` of a batch that return a row for each member; or a list of these.
+        reduce: channels or functions by name of which only mean, spread and extremes over all members are kept.
+        failure: what counts as failed: the name of an event, or a function of the trajectory to truth values.
+        run: a function of a :class:`Batch` to run instead of :func:`linkwise.simulate`; returns a trajectory, or
+            arrays by name with a row for each member.
+        store: a folder for results; in memory if not given. Written as blocks come in.
+        resume: go on with a store that holds part of this very study; blocks that were damaged are run again.
+        client: a Dask client, a cluster or an address: where to run.
+        workers: so many processes on this machine instead. They import the script that calls: it runs under
+            ``if __name__ == "__main__":``.
+        threads: threads of this process; as many as there are processors if not given.
+        batch: members that run together, a block; chosen by time and memory if not given. Results do not depend on it.
+        progress: a bar on stderr; None: only on a terminal. A function is called with the fraction done.
+        settings: of :func:`linkwise.simulate`: duration, dt, method, control, events, output_times, ...
+
+    Returns:
+        The results. Members that could not be run are in ``results.failures`` with the reason; no others are harmed.
+        Ctrl-C leaves a store that can be resumed.
+    """
+    study = Study(
+        model, inputs, members, design=design, seed=seed, keep=keep, reduce=reduce, failure=failure, run=run, **settings
+    )
+    return run_study(
+        study, store=store, resume=resume, client=client, workers=workers, threads=threads, batch=batch,
+        progress=progress,
+    )  # fmt: skip
+
+
+def run_study(
+    study: Study,
+    *,
+    store: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    client: Any = None,
+    workers: int | None = None,
+    threads: int | None = None,
+    batch: int | None = None,
+    progress: bool | Callable[[float], None] | None = None,
+) -> Results:
+    """Run a study; the arguments are those of :func:`ensemble`."""
+    if client is not None and workers is not None:
+        raise InputError("client and workers are two places to run at", do="give one of them")
+    if workers is not None:
+        refuse_inside_import()
+    here = client is None and workers is None
+    split = (os.cpu_count() or 1) if threads is None and here else checked_threads(threads)
+    if batch is not None and not is_count(batch):
+        raise InputError("batch is not a positive whole number", got=repr(batch), allowed="1, 2, 3, …")
+    given, seconds = None if batch is None else int(batch), SECONDS_HERE if here else SECONDS_THERE
+    template, size = pilot(study, split if here else 1, given, seconds)
+    place = _place(study, client, workers, split)  # before the store: where no cluster answers, nothing is made
+    try:
+        if batch is None and not here:  # something for each to do
+            size = max(1, min(size, -(-study.members // (4 * place.capacity))))
+        goal = _goal(study, store, resume, template, size)
+        todo = sorted(set(range(goal.blocks)) - set(goal.finished()))
+        bar = Members(progress, study.model.name, study.members, study.members - _members(goal, todo))
+        try:
+            drive(place, missing(study, goal, todo), goal, template, bar)
+        finally:
+            bar.close()
+    finally:
+        place.close()
+    return _with_results(Results(goal, study))
+
+
+def _with_results(results: Results) -> Results:
+    """The results, if there are any: where no member could be run, something is wrong with all of them."""
+    ends = results.counts
+    if ends and set(ends) <= set(STATUS[ERROR:]):
+        first = results.failures[0]
+        raise WorkerError(
+            "no member of the ensemble could be run",
+            got=f"{', '.join(f'{n} {how}' for how, n in ends.items())}; member {first.member}: {first.reason}",
+            do="run one here: without workers= and client=, members=1, batch=1; then begin with an empty store",
+        )
+    return results
+
+
+def _members(goal: AnyStore, blocks: list[int]) -> int:
+    return sum(stop - start for start, stop in map(goal.bounds, blocks))
+
+
+def _place(study: Study, client: Any, workers: int | None, threads: int) -> Workers:
+    if client is not None:
+        return Dask(study, client)
+    return ThisProcess(study, threads) if workers is None else Pool(study, checked_threads(workers))
+
+
+def _goal(study: Study, store: Any, resume: bool, template: Template, size: int) -> AnyStore:
+    """A new store, or one to go on with."""
+    manifest = manifest_of(study, size)
+    inputs = {part.name: part.size for part in study.inputs.parts}
+    if store is None:
+        if resume:
+            raise InputError("there is nothing to resume without a store", do="give store=")
+        return MemoryStore(manifest, inputs, template)
+    if not resume:
+        return Store.create(store, manifest, inputs, template)
+    found = Store(store)
+    _check_same(found.manifest, manifest)
+    found.tidy()
+    damaged = found.damaged()
+    for number, why in damaged.items():
+        found.discard(number)
+        warnings.warn(StoreWarning(f"block {number} is run again\n{why}"), stacklevel=4)
+    return found
+
+
+def _check_same(old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    """Check that only the very same study goes on in a store."""
+    for key in ("members", "study", "seed", "versions"):
+        if old[key] != new[key]:
+            which = "the model" if key == "study" and old["model"]["hash"] != new["model"]["hash"] else f"the {key}"
+            raise StoreError(
+                f"this store holds another study: {which} differs",
+                got=str(new[key]),
+                allowed=str(old[key]),
+                do="use another folder, or what made this one (seed= must be given); see its manifest.json",
+            )
+
+
+def manifest_of(study: Study, size: int) -> dict[str, Any]:
+    """Record of what made the results, for people and for checks."""
+    return {
+        "study": study.hash,
+        "model": {"name": study.model.name, "hash": study.model_hash, "nq": study.model.nq, "nv": study.model.nv},
+        "members": study.members,
+        "batch": size,
+        "design": study.design_name,
+        "drawn": study.inputs.labels,
+        "seed": str(study.seeds.entropy),
+        "seeds": "SeedSequence(seed).spawn: key (0, member // 1024) draws members, (1, member) belongs to one alone",
+        "inputs": {part.name: {"kind": part.kind, "size": part.size} for part in study.inputs.parts},
+        "settings": {name: _shown(value) for name, value in study.settings.items()},
+        "keep": [*study.keep.names, *study.keep.measures],
+        "versions": dict(versions()),
+        "machine": this_machine(),
+        "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, (bool, int, float, str, type(None))):
+        return value
+    if isinstance(value, np.ndarray) and value.size <= 16:
+        return value.tolist()
+    if isinstance(value, np.ndarray):
+        return (
+            f"{len(value)} numbers from {value.flat[0]:g} to {value.flat[-1]:g}"
+            if value.ndim == 1
+            else str(value.shape)
+        )
+    return getattr(value, "__name__", None) or " ".join(repr(value).split())[:200]

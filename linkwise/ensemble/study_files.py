@@ -1,0 +1,244 @@
+"""A study as a file (TOML): what the command line runs.
+
+Nothing in it is executed, and it names nothing outside its own folder: its model and its store lie there or below.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any
+
+import numpy as np
+
+from linkwise.ensemble.inputs import STATES, Inputs
+from linkwise.ensemble.measures import Measured, Threshold, crossing, measure_fields
+from linkwise.ensemble.outcomes import CHANNELS
+from linkwise.ensemble.study import Study
+from linkwise.errors import InputError, LinkwiseError, UnknownNameError
+from linkwise.mechanism.parameters import check_names
+from linkwise.model.model import Model
+from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, per_joint
+from linkwise.sim.motion import objects
+
+
+class HoldControl(Element):
+    """τ = kp (q_d ⊖ q) - kd v, with gravity compensated if wanted.
+
+    Args:
+        model: the mechanism.
+        given: ``hold`` (nq numbers; neutral if not given), ``kp`` and ``kd`` (numbers, or the name of an input that
+            has one number), ``gravity``.
+        places: where in p each input stands that gains can be read from.
+    """
+
+    def __init__(self, model: Model, given: Mapping[str, Any], places: Mapping[str, slice]) -> None:
+        self.model, self.gravity = model, bool(given.get("gravity", True))
+        target = given.get("hold", model.neutral().tolist())
+        self.target = checked_numbers(target, model.nq, "hold", one_for_all=True)
+        self.gains: list[Any] = []
+        for name, usual in (("kp", 100.0), ("kd", 20.0)):
+            gain = given.get(name, usual)
+            if isinstance(gain, str):
+                if gain not in places:
+                    raise UnknownNameError(f"input (for {name})", gain, places)
+                self.gains.append(places[gain].start)
+            else:
+                self.gains.append(per_joint(model, gain, name))
+
+    def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
+        """Towards the target."""
+        model = self.model
+        error = model.difference(objects(list(q)), objects([float(a) for a in self.target]))
+        kp, kd = ([p[g]] * model.nv if isinstance(g, int) else [float(a) for a in g] for g in self.gains)
+        tau = [a * e - b * w for a, e, b, w in zip(kp, error, kd, v, strict=True)]
+        if not self.gravity:
+            return tau
+        own = len(model.nominal_parameters)
+        weight = model.gravity_force(objects(list(q)), **({"p": objects(list(p)[:own])} if own else {}))
+        return [a + b for a, b in zip(tau, np.asarray(weight).reshape(-1), strict=True)]
+
+
+_KNOWN = (
+    "model", "store", "members", "seed", "design", "batch", "floating", "locked", "inputs", "simulate", "control",
+    "events", "keep", "measures", "failure",
+)  # fmt: skip
+_SETTINGS = (
+    "duration", "dt", "method", "rtol", "atol", "t0", "limits", "max_step", "min_step", "max_steps", "save_every",
+    "output_times", "stabilization", "released",
+)  # fmt: skip
+
+
+class StudyFileError(LinkwiseError):
+    """A study file cannot be read as one."""
+
+
+@dataclass(frozen=True)
+class StudyFile:
+    """A study, and where the file wants its results.
+
+    Args:
+        study: what to run.
+        store: the folder for results.
+        batch: members that run together, if the file says so.
+    """
+
+    study: Study
+    store: Path
+    batch: int | None
+
+
+def read_study(
+    path: str | Path,
+    load: Callable[[str, Mapping[str, Any]], Model],
+    *,
+    model: str | None = None,
+    store: str | Path | None = None,
+    members: int | None = None,
+    code: Mapping[str, Any] | None = None,
+) -> StudyFile:
+    """Read a study file.
+
+    Args:
+        path: of the file.
+        load: from a model's name or path, and ``floating`` and ``locked``, to the model.
+        model: instead of the file's own; may lie anywhere.
+        store: instead of the file's own; may lie anywhere.
+        members: instead of the file's own.
+        code: what a Python file that the *user* named defines: ``control``, ``events``, ``keep``, ``failure``.
+    """
+    source = Path(path)
+    try:
+        content = tomllib.loads(source.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise StudyFileError(f"{source} is not a TOML file", got=str(error)) from None
+    _check_keys(content, _KNOWN, "key")
+    code = dict(code or {})
+    how = {"floating": content.get("floating", False), "locked": content.get("locked", ())}
+    name = model or _inside(source, content.get("model"), "model")
+    inputs = {key: as_spec(key, value) for key, value in _table(content, "inputs").items()}
+    if members is not None and members != content.get("members"):
+        tables = [key for key, value in inputs.items() if isinstance(value, np.ndarray) and len(value) != members]
+        if tables:
+            raise InputError(
+                "values are given for another number of members", got=", ".join(tables), do="drop --members"
+            )
+    loaded = _with_parameters(load(name, how), inputs)
+    settings = _table(content, "simulate")
+    _check_keys(settings, _SETTINGS, "setting")
+    count = members or content.get("members") or 1
+    places = Inputs(loaded, {key: value for key, value in inputs.items() if key not in STATES}, count, {}).places()
+    settings |= _control(content, loaded, places, code)
+    events = [crossing(loaded, each, spec) for each, spec in _table(content, "events").items()]
+    events += list(np.atleast_1d(code.get("events", [])))
+    if events:
+        settings["events"] = events
+    keep, failure = _outcomes(content, loaded, code)
+    study = Study(
+        loaded, inputs, members or content.get("members"), design=content.get("design", "random"),
+        seed=content.get("seed", 0), keep=keep, failure=failure, **settings,
+    )  # fmt: skip
+    where = store or source.parent / _inside(source, content.get("store", source.stem), "store", here=False)
+    return StudyFile(study, Path(where), content.get("batch"))
+
+
+def as_spec(name: str, value: Any) -> Any:
+    """An input: numbers, a distribution, or a list of these.
+
+    ``{normal = [mean, deviation]}``, ``{uniform = [low, high]}``, ``{values = [...]}`` (a row for each member), or a
+    distribution of SciPy by its name with its arguments, ``{gamma = {a = 2.0, scale = 0.1}}``.
+    """
+    if isinstance(value, list) and any(isinstance(each, dict) for each in value):
+        return [as_spec(name, each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) != 1:
+        raise StudyFileError(f"the input {name!r} is not one distribution", got=str(value), allowed="{normal = [0, 1]}")
+    ((kind, given),) = value.items()
+    if kind == "values":
+        return np.asarray(given, float)
+    import scipy.stats as st
+
+    if kind in ("normal", "uniform") and isinstance(given, list) and len(given) == 2:
+        low, high = (np.asarray(x, float) for x in given)
+        return st.norm(low, high) if kind == "normal" else st.uniform(low, high - low)
+    known = {each: getattr(st, each) for each in dir(st) if isinstance(getattr(st, each), st.rv_continuous)}
+    if kind not in known:
+        raise UnknownNameError(f"distribution (input {name!r})", kind, ["normal", "uniform", "values", *known])
+    if not isinstance(given, dict):
+        raise StudyFileError(f"the input {name!r} needs named numbers", got=str(given), allowed="{gamma = {a = 2.0}}")
+    try:
+        return known[kind](**{key: np.asarray(x, float) for key, x in given.items()})
+    except (TypeError, ValueError) as error:
+        raise StudyFileError(f"the input {name!r} cannot be made", got=f"{kind}: {error}") from None
+
+
+def _control(content: Mapping[str, Any], model: Model, places: Mapping[str, slice], code: Mapping[str, Any]) -> Any:
+    given = _table(content, "control")
+    if "control" in code:
+        if given:
+            raise StudyFileError("control is given twice", got="in the study and in the code", do="drop one of them")
+        return {"control": code["control"]}
+    if not given:
+        return {}
+    _check_keys(given, ("hold", "kp", "kd", "gravity"), "key of control")
+    return {"control": HoldControl(model, given, places)}
+
+
+def _outcomes(content: Mapping[str, Any], model: Model, code: Mapping[str, Any]) -> tuple[Any, Any]:
+    measures: dict[str, Any] = {}
+    for name, spec in _table(content, "measures").items():
+        _check_keys(spec, measure_fields(), f"key of the measure {name!r}")
+        measures[name] = Measured(model, **spec)
+    keep: list[Any] = list(content.get("keep", ["final"]))
+    for name in keep:
+        if name not in ("final", "events", *CHANNELS):
+            raise UnknownNameError("thing to keep", name, ("final", "events", *CHANNELS))
+    keep += [measures, dict(code.get("keep", {}))]
+    failure = content.get("failure")
+    if isinstance(failure, dict):
+        _check_keys(failure, ("measure", "above", "below"), "key of failure")
+        if failure.get("measure") not in measures:
+            raise UnknownNameError("measure", failure.get("measure"), measures)
+        failure = Threshold(measures[failure["measure"]], failure.get("above"), failure.get("below"))
+    return keep, code.get("failure", failure)
+
+
+def _with_parameters(model: Model, inputs: Mapping[str, Any]) -> Model:
+    """Inputs that are named like constants of the model vary them."""
+    known = {parameter.name for parameter in model.parameters}
+    names = [name for name in inputs if name == "gravity" or ("." in name and name not in known)]
+    return model.with_parameters([*model.parameter_names, *check_names(model, names)]) if names else model
+
+
+def _inside(source: Path, given: Any, what: str, here: bool = True) -> str:
+    """A path below the study's folder, or a plain name."""
+    if not isinstance(given, str) or not given:
+        raise StudyFileError(f"{source} names no {what}", allowed=f'{what} = "..."')
+    path = PurePath(given)
+    if path.is_absolute() or ".." in path.parts:
+        raise StudyFileError(
+            f"the {what} of {source} lies outside its folder",
+            got=repr(given),
+            allowed="a path in the study's folder or below it",
+            do=f"name it on the command line: --{what} {given}",
+        )
+    place = source.parent / path
+    return str(place) if here and place.exists() else given
+
+
+def _table(content: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = content.get(key, {})
+    if not isinstance(value, dict):
+        raise StudyFileError(f"{key} is not a table", got=str(value), allowed=f"[{key}]")
+    return dict(value)
+
+
+def _check_keys(content: Any, known: tuple[str, ...], kind: str) -> None:
+    if not isinstance(content, dict):
+        raise StudyFileError(f"a {kind} was expected", got=str(content), allowed=", ".join(known))
+    for key in content:
+        if key not in known:
+            raise UnknownNameError(f"{kind} in a study", key, known)

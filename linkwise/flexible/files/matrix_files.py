@@ -1,0 +1,102 @@
+"""The bytes or lines of a file of matrices, and what is common to the formats."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from linkwise.errors import InputError, ModelFileError
+
+__all__ = ["LARGEST_FILE", "LARGEST_MATRIX", "MatrixModel", "lines_of", "number", "read_bytes", "whole"]
+
+LARGEST_FILE = 2 * 1024**3
+"""Bytes."""
+LARGEST_MATRIX = 3_000_000
+"""Rows or columns."""
+
+
+@dataclass(frozen=True)
+class MatrixModel:
+    """Content of a file of matrices: positions by node, M and K, and what their rows are."""
+
+    nodes: Any
+    M: Any
+    K: Any
+    dofs: Sequence[tuple[int, int]] | None
+
+
+def read_bytes(path: str | os.PathLike[str], most: int = LARGEST_FILE) -> bytes:
+    """The content of a file."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise InputError("the path of a file must be a string or a path", got=f"{path!r} ({type(path).__name__})")
+    try:
+        with Path(path).open("rb") as stream:
+            content = stream.read(most + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ModelFileError(f"cannot read this file: {reason}", file=path, do="check the path") from None
+    if len(content) > most:
+        raise ModelFileError(
+            "the file is too large", file=path, got=f"more than {most} bytes", allowed=f"at most {most}"
+        )
+    if not content.strip():
+        raise ModelFileError("the file is empty", file=path)
+    return content
+
+
+def lines_of(path: str | os.PathLike[str], content: bytes | None = None) -> Iterator[tuple[int, str]]:
+    """The lines of a text file, numbered from 1."""
+    content = read_bytes(path) if content is None else content
+    if b"\0" in content[:4096]:
+        raise ModelFileError("this is a binary file; text was expected", file=path)
+    return enumerate(content.decode("latin-1").splitlines(), start=1)
+
+
+def number(text: str, path: str | os.PathLike[str], line: int) -> float:
+    """A real number as Fortran programs write it: 1.5, 1.5D3, 1.5E3, and Nastran's 1.5+3."""
+    cleaned = text.strip().upper().replace("D", "E")
+    try:
+        value = float(cleaned)
+    except ValueError:
+        for k in range(len(cleaned) - 1, 0, -1):
+            if cleaned[k] in "+-" and cleaned[k - 1] != "E":
+                cleaned = cleaned[:k] + "E" + cleaned[k:]
+                break
+        try:
+            value = float(cleaned)
+        except ValueError:
+            raise ModelFileError("this is not a number", file=path, line=line, got=repr(text[:40])) from None
+    if not np.isfinite(value):
+        raise ModelFileError("this number is not finite", file=path, line=line, got=repr(text[:40]))
+    return value
+
+
+def whole(text: str, path: str | os.PathLike[str], line: int, *, what: str = "an integer") -> int:
+    """An integer."""
+    try:
+        return int(text)
+    except ValueError:
+        raise ModelFileError(f"{what} was expected", file=path, line=line, got=repr(text[:40])) from None
+
+
+def symmetric_from(
+    entries: Mapping[tuple[int, int], float], path: str | os.PathLike[str], size: int
+) -> sparse.csr_array:
+    """A symmetric matrix whose entries are given in one triangle, or in both and then alike."""
+    rows, columns, values = [], [], []
+    for (i, j), value in entries.items():
+        mirror = entries.get((j, i))
+        if i != j and mirror is None:
+            rows.append(j)
+            columns.append(i)
+            values.append(value)
+        rows.append(i)
+        columns.append(j)
+        values.append(value)
+    return sparse.csr_array((values, (rows, columns)), shape=(size, size))

@@ -1,0 +1,237 @@
+"""The arithmetic of a program as LLVM functions over values in memory.
+
+``body(in..., out..., frame)``: one pointer for each array, each holding its elements one behind the
+other, where an element is a vector (a number of many states) or a plain scalar (of one state). The frame
+is scratch memory. No loads or stores happen to anything else, and there is no branch but inside the calls of
+grouped functions, so a piece is one basic block.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from linkwise.targets.llvm import ops, transcendental
+from linkwise.targets.llvm.function_plan import FunctionPiece, FunctionPlan, GroupedCall, arguments
+from linkwise.targets.llvm.ir import FunctionText, LaneShape, masked_load
+from linkwise.targets.llvm.overlap import Overlap
+from linkwise.trace.block import Block
+from linkwise.trace.ops import is_truth
+
+
+class BlockCode:
+    """Emits the functions of one program for one shape of value."""
+
+    def __init__(
+        self,
+        program: Block,
+        plan: FunctionPlan,
+        shape: LaneShape,
+        vector: LaneShape,
+        name: str = "body",
+        masked: bool = False,
+        uniform: frozenset[int] = frozenset(),
+        apart: bool = True,
+        woven: Overlap | None = None,
+        skipped: frozenset[tuple[int, int]] = frozenset(),
+    ) -> None:
+        self.program, self.plan, self.shape, self.vector, self.name = program, plan, shape, vector, name
+        self.uniform = uniform  # inputs that hold one number for all lanes, not one for each
+        self.masked = masked  # vectors may be loaded with lanes left out
+        self.woven = woven  # other work to do between the operations; for programs in one piece
+        self.frame_slots = 0
+        self.slots: dict[int, int] = {}  # crossing value -> its place in the frame
+        self.group_slots: dict[int, tuple[list[tuple[str, int]], list[int]]] = {}  # id of group -> arguments, results
+        self.destinations: dict[int, list[tuple[int, int]]] = {}
+        for array, row in enumerate(program.results):
+            for element, value in enumerate(row):
+                if (array, element) not in skipped:  # zeros that are there already
+                    self.destinations.setdefault(value, []).append((array, element))
+        pointers = [f"%in{i}" for i in range(len(program.inputs))]
+        pointers += [f"%out{i}" for i in range(len(program.outputs))] + ["%frame"]
+        pointers += woven.parameters if woven else ()
+        promise = "noalias " if apart else ""  # arrays that may be one and the same promise nothing
+        self.parameters = ", ".join(f"ptr {promise}{pointer}" for pointer in pointers)
+        self.passed = ", ".join(f"ptr {pointer}" for pointer in pointers)
+        self.functions = self._all()
+
+    @property
+    def frame_bytes(self) -> int:
+        """Scratch memory that the functions need."""
+        return self.frame_slots * self.shape.size
+
+    def _reserve(self, count: int) -> int:
+        """Frame slots, whole vectors of them, so that a scalar frame can be read by vectors."""
+        per_vector = self.vector.lanes // self.shape.lanes
+        start = self.frame_slots
+        self.frame_slots += -(-count // per_vector) * per_vector
+        return start
+
+    def _all(self) -> list[FunctionText]:
+        for value in sorted(self.plan.crossing):
+            if value not in self.plan.item_of:
+                self.slots[value] = self._reserve(1) if self.shape.lanes > 1 else self.frame_slots
+                self.frame_slots += self.shape.lanes == 1
+        self.frame_slots = self._reserve(0) if self.shape.lanes > 1 else -(-self.frame_slots // 16) * 16
+        pieces = [self._piece(k, piece) for k, piece in enumerate(self.plan.pieces)]
+        if len(pieces) == 1:
+            return pieces
+        whole = FunctionText(f"define internal void @{self.name}({self.parameters}) noinline #0")
+        for k in range(len(pieces)):
+            whole.do(f"call void @{self.name}_{k}({self.passed})")
+        whole.do("ret void")
+        return [*pieces, whole]
+
+    def _piece(self, k: int, piece: FunctionPiece) -> FunctionText:
+        name = self.name if len(self.plan.pieces) == 1 else f"{self.name}_{k}"
+        return _PieceWriter(self, name, piece, last=k == len(self.plan.pieces) - 1).function
+
+
+class _PieceWriter:
+    """Emits one function."""
+
+    def __init__(self, body: BlockCode, name: str, piece: FunctionPiece, last: bool) -> None:
+        self.body, self.shape = body, body.shape
+        self.nodes = body.program.nodes
+        attributes = "#1" if body.shape.lanes > 1 else "#0"
+        self.function = FunctionText(f"define internal void @{name}({body.parameters}) noinline {attributes}")
+        self.known: dict[int, str] = {}
+        woven = body.woven
+        self.fragments = deque((*woven.outward, *woven.inward) if woven else ())
+        self.before_results = len(woven.inward) if woven else 0  # fragments that may be left when a result is stored
+        spacing = len(piece.steps) / (len(self.fragments) + 1)
+        due = spacing
+        for done, step in enumerate(piece.steps):
+            if isinstance(step, GroupedCall):
+                self._group(step)
+            else:
+                self._node(step)
+            if done >= due:
+                due += spacing
+                self._weave(len(self.fragments) - 1)
+        self._weave(0)
+        if last:
+            self._results_from_memory()
+        self.function.do("ret void")
+
+    def _weave(self, left: int) -> None:
+        """Emit other work until at most ``left`` fragments of it are left."""
+        while len(self.fragments) > max(left, 0):
+            self.fragments.popleft()(self.function)
+
+    def _value(self, number: int) -> str:
+        """The name of a value, loaded first where it lives in memory."""
+        name = self.known.get(number)
+        if name is not None:
+            return name
+        node = self.nodes[number]
+        if node[0] == "const":
+            name = self.shape.constant(node[1])
+        elif node[0] == "input" and node[1] in self.body.uniform:
+            name = self._spread(f"%in{node[1]}", node[2])
+        elif node[0] == "input":
+            name = self._load(f"%in{node[1]}", node[2])
+        elif number in self.body.plan.item_of:
+            group, item, result = self.body.plan.item_of[number]
+            name = self._load("%frame", self.body.group_slots[id(group)][1][result] + item)
+        else:
+            name = self._load("%frame", self.body.slots[number])
+            if is_truth(node):
+                name = self.function.emit(f"fcmp une {self.shape.real} {name}, {self.shape.constant(0.0)}")
+        self.known[number] = name
+        return name
+
+    def _load(self, base: str, slot: int) -> str:
+        return self.function.load(self.shape.real, self._place(base, slot), self._align())
+
+    def _spread(self, base: str, slot: int) -> str:
+        """One number for all lanes; folds into the operand of the instruction that uses it."""
+        f, shape = self.function, self.shape
+        place = base if slot == 0 else f.address(shape.element, base, slot)
+        one = f.load(shape.element, place, shape.bits // 8)
+        if shape.lanes == 1:
+            return one
+        first = f.emit(f"insertelement {shape.real} poison, {shape.element} {one}, i64 0")
+        zeros = f"<{shape.lanes} x i32> zeroinitializer"
+        return f.emit(f"shufflevector {shape.real} {first}, {shape.real} poison, {zeros}")
+
+    def _store(self, value: str, base: str, slot: int) -> None:
+        self.function.store(self.shape.real, value, self._place(base, slot), self._align())
+
+    def _place(self, base: str, slot: int) -> str:
+        return base if slot == 0 else self.function.address(self.shape.real, base, slot)
+
+    def _align(self) -> int:
+        return self.shape.size
+
+    def _as_real(self, number: int) -> str:
+        value = self._value(number)
+        if not is_truth(self.nodes[number]):
+            return value
+        one, zero = self.shape.constant(1.0), self.shape.constant(0.0)
+        kind = self.shape.real
+        return self.function.emit(f"select {self.shape.truth} {value}, {kind} {one}, {kind} {zero}")
+
+    def _node(self, number: int) -> None:
+        node = self.nodes[number]
+        if node[0] in ("const", "input"):
+            return
+        values = [self._value(a) for a in arguments(node)]
+        self.known[number] = ops.TABLE[node[0]](self.function, self.shape, *values)
+        if number in self.body.slots:
+            self._store(self._as_real(number), "%frame", self.body.slots[number])
+        for array, element in self.body.destinations.get(number, ()):
+            self._weave(self.before_results)
+            self._store(self._as_real(number), f"%out{array}", element)
+
+    def _results_from_memory(self) -> None:
+        """Outputs that are no operation of a piece: constants, copies of inputs, and results of groups."""
+        for number, places in self.body.destinations.items():
+            if self.nodes[number][0] in ("const", "input") or number in self.body.plan.item_of:
+                for array, element in places:
+                    self._store(self._as_real(number), f"%out{array}", element)
+
+    def _group(self, group: GroupedCall) -> None:
+        """Put the arguments in a row, call, and leave the results in the frame."""
+        body = self.body
+        count = len(group.members)
+        row = transcendental.TABLE[group.entry]
+        pointers = [self._in_a_row([members[k] for members in group.members]) for k in range(row.arguments)]
+        results = [body._reserve(count) for _ in range(row.results)]
+        body.group_slots[id(group)] = (pointers, results)
+        places = [self._place(base, slot) for base, slot in [*pointers, *(("%frame", slot) for slot in results)]]
+        vectors = -(-count * self.shape.lanes // body.vector.lanes)
+        passed = ", ".join(f"ptr {place}" for place in places)
+        self.function.do(f"call void @{transcendental.function_name(group.entry)}({passed}, i64 {vectors})")
+
+    def _in_a_row(self, values: list[int]) -> tuple[str, int]:
+        """Address of the values one behind the other: in an input as they are, or else copied to the frame."""
+        nodes = [self.nodes[value] for value in values]
+        array, first = (nodes[0][1], nodes[0][2]) if nodes[0][0] == "input" else (-1, 0)
+        whole_vectors = self.shape.lanes == self.body.vector.lanes
+        consecutive = array not in self.body.uniform and all(
+            node == ("input", array, first + k) for k, node in enumerate(nodes)
+        )
+        if whole_vectors and consecutive:
+            return f"%in{array}", first
+        start = self.body._reserve(len(values))
+        if not whole_vectors and self.body.masked and array >= 0 and consecutive:
+            self._copy_by_vectors(array, first, len(values), start)
+            return "%frame", start
+        for k, value in enumerate(values):
+            self._store(self._value(value), "%frame", start + k)
+        for k in range(len(values), self.body.frame_slots - start):
+            # Lanes that no value fills still take part in the call: let them be ordinary.
+            self._store(self.shape.constant(0.5), "%frame", start + k)
+        return "%frame", start
+
+    def _copy_by_vectors(self, array: int, first: int, count: int, start: int) -> None:
+        """Neighbouring scalars of an input to the frame by vector moves.
+
+        The call reads them as vectors, which would have to wait for scalar stores to drain.
+        """
+        f, vector = self.function, self.body.vector
+        for done in range(0, count, vector.lanes):
+            mask = ", ".join(f"i1 {int(done + k < count)}" for k in range(vector.lanes))
+            source = self._place(f"%in{array}", first + done)
+            value = masked_load(f, vector, source, f"<{mask}>")
+            f.store(vector.real, value, self._place("%frame", start + done), vector.size)

@@ -1,0 +1,151 @@
+"""The order in which a program is emitted, and how it is cut.
+
+Inside a piece operations are ordered by :mod:`linkwise.targets.llvm.schedule`. Two things are arranged above that:
+
+* **Groups.** sin, cos, exp, log and atan2 are computed for many values by one call. All those whose
+  arguments can be known at the same time form a group; what the arguments need comes before it.
+* **Pieces.** LLVM's work grows faster than the length of a basic block, so a long program becomes
+  several functions. Values that cross from one to another travel through memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from linkwise.targets.llvm import schedule
+from linkwise.targets.llvm.transcendental import ENTRY_OF
+from linkwise.trace.block import Block, Node
+
+# LLVM's time per node doubles at some ten thousand nodes in one function: up to here a program stays whole, above it
+# is cut into pieces small enough to be cheap. 120 000 nodes then take five seconds, uncut they take fourteen.
+WHOLE = 12000
+PIECE = 4000
+
+
+@dataclass(frozen=True)
+class GroupedCall:
+    """One call: ``members[k]`` are the argument values of the k-th item, results are found by entry and item."""
+
+    entry: str
+    members: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class FunctionPiece:
+    """Content of one function, in order: node numbers and groups."""
+
+    steps: tuple[int | GroupedCall, ...]
+
+
+@dataclass(frozen=True)
+class FunctionPlan:
+    """Pieces in order, and the values that must be kept in memory between them."""
+
+    pieces: tuple[FunctionPiece, ...]
+    item_of: dict[int, tuple[GroupedCall, int, int]] = field(repr=False)  # node -> its group, item and result number
+    crossing: frozenset[int] = field(repr=False)
+
+
+def arguments(node: Node) -> tuple[int, ...]:
+    """Numbers of the values a node reads."""
+    return () if node[0] in ("const", "input") else node[1:]
+
+
+def _depths(nodes: Sequence[Node]) -> list[int]:
+    """Number of grouped operations, one behind the other, in and before each node."""
+    depths: list[int] = []
+    for node in nodes:
+        depth = max((depths[a] for a in arguments(node)), default=0)
+        depths.append(depth + (node[0] in ENTRY_OF))
+    return depths
+
+
+def _position(nodes: Sequence[Node], number: int) -> tuple[int, ...]:
+    node = nodes[number]
+    return (0, node[1], node[2]) if node[0] == "input" else (1, number)
+
+
+def _live(program: Block) -> list[bool]:
+    """Nodes that a result depends on; a program may still carry others."""
+    live = [False] * len(program.nodes)
+    for row in program.results:
+        for value in row:
+            live[value] = True
+    for number in range(len(program.nodes) - 1, -1, -1):
+        if live[number]:
+            for a in arguments(program.nodes[number]):
+                live[a] = True
+    return live
+
+
+def _sequence(program: Block) -> tuple[list[int | GroupedCall], dict[int, tuple[GroupedCall, int, int]]]:
+    nodes = program.nodes
+    live, depths = _live(program), _depths(nodes)
+    waiting: dict[int, list[int]] = {}
+    for number, node in enumerate(nodes):
+        if live[number] and node[0] in ENTRY_OF:
+            waiting.setdefault(depths[number], []).append(number)
+    placed = [False] * len(nodes)
+    steps: list[int | GroupedCall] = []
+    item_of: dict[int, tuple[GroupedCall, int, int]] = {}
+
+    def place_before(numbers: Sequence[int]) -> None:
+        """Place all that the given nodes need and that is not placed yet, in traced order."""
+        needed: list[int] = []
+        todo = [a for number in numbers for a in arguments(nodes[number])]
+        while todo:
+            a = todo.pop()
+            if not placed[a]:
+                placed[a] = True
+                needed.append(a)
+                todo.extend(arguments(nodes[a]))
+        steps.extend(sorted(number for number in needed if nodes[number][0] not in ("const", "input")))
+
+    for depth in sorted(waiting):
+        place_before(waiting[depth])
+        entries: dict[str, dict[tuple[int, ...], list[int]]] = {}
+        for number in waiting[depth]:
+            entries.setdefault(ENTRY_OF[nodes[number][0]][0], {}).setdefault(arguments(nodes[number]), []).append(
+                number
+            )
+        for entry, items in entries.items():
+            # Elements of an input in their order: where they are neighbours they can be used where they lie.
+            group = GroupedCall(entry, tuple(sorted(items, key=lambda members: [_position(nodes, a) for a in members])))
+            steps.append(group)
+            for item, members in enumerate(group.members):
+                for number in items[members]:
+                    placed[number] = True
+                    item_of[number] = (group, item, ENTRY_OF[nodes[number][0]][1])
+    rest = [number for number in range(len(nodes)) if live[number] and not placed[number]]
+    rest = [number for number in rest if nodes[number][0] not in ("const", "input")]
+    if len(rest) <= WHOLE:
+        rest = schedule.schedule(nodes, rest, [value for row in program.results for value in row])
+    steps.extend(rest)
+    return steps, item_of
+
+
+def make_plan(program: Block, piece: int | None = None) -> FunctionPlan:
+    """Groups and pieces (of at most ``piece`` nodes, if given) for one program."""
+    nodes = program.nodes
+    steps, item_of = _sequence(program)
+    if piece is None:
+        piece = WHOLE if len(steps) <= WHOLE else PIECE
+    count = max(1, -(-len(steps) // piece))
+    size = max(1, -(-len(steps) // count))
+    pieces = tuple(FunctionPiece(tuple(steps[k * size : (k + 1) * size])) for k in range(count))
+    home: dict[int, int] = {}
+    crossing: set[int] = set()
+
+    def read(values: Sequence[int], where: int) -> None:
+        crossing.update(a for a in values if home.get(a, where) != where)
+
+    for where, part in enumerate(pieces):
+        for step in part.steps:
+            if isinstance(step, GroupedCall):
+                for members in step.members:
+                    read(members, where)
+            elif nodes[step][0] not in ("const", "input"):
+                read(arguments(nodes[step]), where)
+                home[step] = where
+    return FunctionPlan(pieces, item_of, frozenset(crossing))

@@ -1,0 +1,140 @@
+"""Memory of a program's numbers, and the table of words that describes it to the compiled code.
+
+Sizes of open buffers, rows and constants are data, so one compiled object serves every tree with the same kinds of
+links. Each call brings a table of whole numbers: where buffers begin, how large they are, where the ranges of rows
+begin and end, and where the tables of called programs are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.trace.program import Angles, Buffer, Program
+
+
+class Words:
+    """The places of the words of one program's table."""
+
+    ROWS, PARAMETERS, INITIAL, INITIAL_PLACES, INITIAL_VALUES, FRAME, INNER = range(7)
+
+    def __init__(self, program: Program) -> None:
+        position = 7
+        self._starts, self._sizes, self._ranges, self._tables = {}, {}, {}, {}
+        for buffer in program.buffers:
+            self._starts[buffer.name], self._sizes[buffer.name] = position, position + 1
+            position += 2
+        for name, _, _ in program.ranges:
+            self._ranges[name] = position
+            position += 2
+        for code in program.codes:
+            if isinstance(code, Program):
+                self._tables[id(code)] = position
+                position += 1
+        self.count = position
+
+    def start(self, buffer: str) -> int:
+        """Beginning of the buffer, in values."""
+        return self._starts[buffer]
+
+    def size(self, buffer: str) -> int:
+        """Number of values of the buffer."""
+        return self._sizes[buffer]
+
+    def first_row(self, name: str) -> int:
+        """The first row of a range."""
+        return self._ranges[name]
+
+    def rows(self, name: str) -> int:
+        """The number of its rows."""
+        return self._ranges[name] + 1
+
+    def table(self, program: Program) -> int:
+        """The table of a program that is called."""
+        return self._tables[id(program)]
+
+
+def used_in_place(program: Program, buffer: Buffer, lanes: int) -> bool:
+    """Whether a buffer is the caller's array itself: one state at a time, or states that come in lanes already."""
+    if buffer.in_lanes:
+        return True
+    return lanes == 1 and buffer.load != buffer.store and not (buffer.load and buffer.name in program.written)
+
+
+class ProgramMemory:
+    """The table of one program in one precision, and the memory that it works in.
+
+    Everything is counted in values from the beginning of the program's own memory.
+
+    Args:
+        program: the program.
+        dtype: of its numbers.
+        lanes: states side by side.
+        vector: lanes of a vector.
+        called: whether another program calls it, whose memory then holds its inputs and outputs.
+    """
+
+    def __init__(self, program: Program, dtype: np.dtype[Any], lanes: int, vector: int, called: bool = False) -> None:
+        self.program = program
+        self.words = words = Words(program)
+        self.inner = [
+            ProgramMemory(c, dtype, lanes, vector, called=True) for c in program.codes if isinstance(c, Program)
+        ]
+        angles = {statement.arguments for statement in program.walk() if isinstance(statement, Angles)}
+        starts: dict[str, int] = {}
+        spare: list[int] = []  # lanes beyond the last angle take part in the call: let them be ordinary
+        position = 0
+        for buffer in program.buffers:
+            kept = buffer.load or buffer.store
+            if kept and (called or used_in_place(program, buffer, lanes)):
+                starts[buffer.name] = 0
+                continue
+            starts[buffer.name] = position
+            # Whole vectors where vectors are moved: transposes of rows, and scalars in a row.
+            group = vector if lanes == 1 else lanes if kept else 1
+            end = position + -(-buffer.size // group) * group
+            spare += range(position + buffer.size, end) if buffer.name in angles else ()
+            position = end
+        self.own_bytes = -(-position * lanes * dtype.itemsize // 64) * 64
+        self._rows = np.ascontiguousarray(program.rows, np.int64)
+        self._parameters = np.ascontiguousarray(program.parameters, dtype)
+        places = [starts[number.buffer] + number.offset for number in program.initial]
+        values = [number.value for number in program.initial]
+        self._places = np.array([*places, *spare], np.int64)
+        self._values = np.array([*values, *(0.5 for _ in spare)], dtype)
+        table = np.zeros(words.count, np.int64)
+        table[Words.ROWS] = self._rows.ctypes.data
+        table[Words.PARAMETERS] = self._parameters.ctypes.data
+        table[Words.INITIAL] = len(self._places)
+        table[Words.INITIAL_PLACES] = self._places.ctypes.data
+        table[Words.INITIAL_VALUES] = self._values.ctypes.data
+        table[Words.FRAME] = table[Words.INNER] = self.own_bytes
+        for buffer in program.buffers:
+            table[words.start(buffer.name)], table[words.size(buffer.name)] = starts[buffer.name], buffer.size
+        for name, first, count in program.ranges:
+            table[words.first_row(name)], table[words.rows(name)] = first, count
+        for memory in self.inner:
+            table[words.table(memory.program)] = memory.address
+        self.table: NDArray[np.int64] = table
+
+    def reserve_frame(self, frame_bytes: int) -> None:
+        """Room for the values that the blocks of all programs put aside, behind the buffers."""
+        self.table[Words.INNER] = self.own_bytes + -(-frame_bytes // 64) * 64
+
+    @property
+    def bytes(self) -> int:
+        """Scratch memory of a call."""
+        return int(self.table[Words.INNER]) + max((memory.bytes for memory in self.inner), default=0)
+
+    @property
+    def address(self) -> int:
+        """Address of the table."""
+        return int(self.table.ctypes.data)
+
+    @property
+    def parts(self) -> list[NDArray[Any]]:
+        """All memory that compiled code reads, but for the caller's."""
+        own: list[NDArray[Any]] = [self._rows, self._parameters, self._places, self._values, self.table]
+        return own + [part for memory in self.inner for part in memory.parts]
