@@ -1,15 +1,15 @@
 """A routine while it is written: its buffers, its calls, and the step that loops are put around.
 
 A *step* is a short list of calls that leads from ``y, t, h, p`` to ``y_new`` (and ``err``, the size of the error in
-units of the tolerance). Two loops are put around it: :func:`linkwise.sim.fixed_loop.fixed_loop` and
-:func:`linkwise.sim.adaptive_loop.adaptive_loop`. All arithmetic, that of the step-size control too, is traced; the
-routine only says what comes after what.
+units of the tolerance). :func:`linkwise.sim.loop.loop` is put around it. All arithmetic, that of the step-size control
+too, is traced; the routine only says what comes after what.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from typing import Any
 
 from linkwise.memoized import cached_property
@@ -22,6 +22,40 @@ from linkwise.trace.reroll import rerolled
 
 # Status of one state of a batch.
 RUNNING, DONE, EVENT, FAILED, EXHAUSTED, WAITING = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
+
+
+class Clock(IntEnum):
+    """Places in ``clock``, a loop's own state: how far a state of a batch is."""
+
+    T = 0
+    H = 1
+    """The size of the steps, or of the next one to be tried; 0 where that is to be chosen."""
+    STATUS = 2
+    PLACE = 3
+    """Of the next record."""
+    ACCEPTED = 4
+    REJECTED = 5
+    LEFT = 6
+    """Steps that this call of the loop may still make, or try."""
+    HELD = 7
+    """With a tolerance: 1 right after a rejected step, which is no time to grow; -1 where what acts has changed."""
+    COUNTDOWN = 7
+    """Of equal steps: those until the next record."""
+
+
+class Span(IntEnum):
+    """Places in ``span``, what a loop is given; equal steps need no tolerance, and others no grid."""
+
+    END = 0
+    SLACK = 1
+    """Times that differ by no more are one."""
+    RTOL = 2
+    ATOL = 3
+    H_MAX = 4
+    H_MIN = 5
+    T0 = 6
+    EVERY = 7
+    """Steps from record to record."""
 
 
 Traceable = Block | Program
@@ -145,7 +179,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Step:
-    """What leads from y, t, h, p to y_new; for adaptive loops also to err, and from k0 to k_next."""
+    """What leads from y, t, h, p to y_new; where steps are judged also to err, and from k0 to k_next."""
 
     begin: tuple[Statement, ...]
     """Before the first step: k0 at y, t."""
@@ -159,7 +193,7 @@ class Step:
     """y_at from theta."""
     error_order: int = 1
     memory: int = 0
-    """Numbers in ``memory``, which a fixed loop keeps from step to step; the step leaves ``memory_new``.
+    """Numbers in ``memory``, which a loop keeps from step to step; the step leaves ``memory_new``.
 
     Where the first of them is zero, nothing is known of the past: at the start, and after a jump of what acts.
     """

@@ -7,13 +7,13 @@ A target is a folder beside this file with a module ``target.py``, whose ``TARGE
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import pkgutil
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -153,7 +153,7 @@ def real(dtype: Any) -> np.dtype[Any]:
     return kind
 
 
-@cache
+@functools.cache
 def _known() -> dict[str, Target]:
     import linkwise.targets as home
 
