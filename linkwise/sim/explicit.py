@@ -61,7 +61,7 @@ def runge_kutta(work: Work, tableau: Tableau) -> Step:
         # Nothing moves: no error, instead of 0/0.
         return {"err": h[0] * squares[0] / sqrt(where(blend > 0.0, blend, 1.0))}
 
-    sizes = {"y": m.ny, "y_new": m.ny, "t": 1, "h": 1, "p": m.np, "span": len(Span)}
+    sizes = {"y": m.ny, "y_new": m.ny, "t": 1, "h": 1, "p": m.np, "span": Span.SIZE}
     sizes |= {names[j]: m.nz for j in judged}
     judgement = work.call(program("judge", judge, sizes))
 

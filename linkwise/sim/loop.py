@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from linkwise.sim.motion import Flat
 from linkwise.sim.records import Records
-from linkwise.sim.step_size import StepSize, goes_on
+from linkwise.sim.step_size import Given, StepSize, Text, goes_on
 from linkwise.sim.stops import Stops, waits_for_python
-from linkwise.sim.work import RUNNING, WAITING, Clock, Span, Step, Traceable, Work, crossing, flag, program, watching
+from linkwise.sim.work import (
+    RUNNING,
+    WAITING,
+    Clock,
+    Span,
+    Step,
+    Traceable,
+    Work,
+    crossing,
+    flag,
+    list_of,
+    program,
+    watching,
+)
 from linkwise.spatial.scalar import Scalar, where
 from linkwise.trace.program import Copy, IfAny, Program, Seek, Statement, WhileAny
 
@@ -51,7 +64,7 @@ def loop(
     """
     written = Loop(work, step, sizes, records, events)
     opening = written.opening()
-    one_pass = (*written.attempt(), *written.notice(), *sizes.decide(written), *written.record(), *written.go_on())
+    one_pass = (*written.attempt(), *written.notice(), *written.go_on())
     return Program(
         "steps",
         tuple(work.buffers.values()),
@@ -74,8 +87,8 @@ class Loop:
         m = self.motion = work.motion
         self.work, self.step, self.sizes, self.records, self.events = work, step, sizes, records, events
         work.buffer("p", m.np, load=True)
-        work.buffer("clock", len(Clock), load=True, store=True)
-        work.buffer("span", len(Span), load=True)
+        work.buffer("clock", Clock.SIZE, load=True, store=True)
+        work.buffer("span", Span.SIZE, load=True)
         self.kept = {"y": "y_new"}
         """What is kept from step to step, and what a step makes of it."""
         work.buffer("y", m.ny, load=True, store=True)
@@ -113,47 +126,61 @@ class Loop:
         at_end = self.work.call(self.events, {"t": "t_new", "y": "y_new", "g": "g_new"})
         return [*at_end, *self.work.call(crossing(self.events))]
 
-    def record(self) -> list[Statement]:
-        """What is to be kept of an accepted step; what is due at a stop happens before its end is looked at."""
-        arriving = self.stops.arriving() if self.stops else ()
-        noted = self.records.note(self)
-        return [*noted, *arriving] if self.records.at_times and not self.clips else [*arriving, *noted]
-
     def go_on(self) -> list[Statement]:
-        """From the end of an accepted step, from its start after one that was not."""
-        judges, stops = self.sizes.judges, self.stops
+        """Decide, record, and go on from the end of an accepted step, from its start after one that was not."""
+        inputs, decide = self.sizes.decide(self)
+        mask, stops = self.records.mask, self.stops
         waits = ["waits"] if waits_for_python(self.motion) else []
         forgets = ["at_stop"] if stops and self.step.memory else []
-        mask = self.records.mask
-        taken = ["clock_new", "accept", *self.kept, *self.kept.values(), mask or "place", *waits, *forgets]
-        inputs = list(dict.fromkeys(taken))
+        taken = [*self.kept, *self.kept.values(), *([] if mask else ["place"]), *waits, *forgets]
 
-        def blend(*rows: Flat) -> dict[str, Any]:
-            given = dict(zip(inputs, rows, strict=True))
+        def blend(given: Given) -> dict[str, Any]:
             accepted = given["accept"][0] > 0.0
+            clock, kept = list(given["clock_new"]), {old: given[new] for old, new in self.kept.items()}
             if forgets:  # what acts may have jumped
-                first, *others = given["memory_new"]
-                given["memory_new"] = [where(given["at_stop"][0] > 0.0, 0.0, first), *others]
-            clock = list(given["clock_new"])
-            clock[Clock.PLACE] = clock[Clock.PLACE] + given[mask][0] if mask else given["place"][0]
+                first, *others = kept["memory"]
+                kept["memory"] = [where(given["at_stop"][0] > 0.0, 0.0, first), *others]
+            place = clock[Clock.PLACE]
+            clock[Clock.PLACE] = place + given[mask][0] if mask else given["place"][0]
             if waits:
                 due = (given["waits"][0] > 0.0) & (clock[Clock.STATUS] <= RUNNING)
                 clock[Clock.STATUS] = where(due, WAITING, clock[Clock.STATUS])
             return {
                 "clock_next": clock,
-                **{f"{old}_next": either(accepted, given[new], given[old]) for old, new in self.kept.items()},
-                **({"place": clock[Clock.PLACE]} if mask else {}),
+                **{f"{old}_next": either(accepted, new, given[old]) for old, new in kept.items()},
+                **({"place": place} if mask else {}),
                 "t": clock[Clock.T],
                 "running": flag(goes_on(clock)),
             }
 
+        def at_once(given: Given) -> dict[str, Any]:
+            decided = decide(given)
+            after = blend({**given, **{name: list_of(value) for name, value in decided.items()}})
+            return {**after, **{name: decided[name] for name in decided if name == mask}}
+
+        if mask and not stops:  # nothing stands between the two: one block costs less
+            settled = [*self._carried(), *self._named("go_on", at_once, [*inputs, *taken])]
+        else:
+            settled = [*self._named("decide", decide, inputs), *self._between(), *self._carried()]
+            flags = dict.fromkeys(["clock_new", "accept", *([mask] if mask else [])])
+            settled += self._named("go_on", blend, [*flags, *taken])
         return [
-            *(self.step.carry if judges else ()),
-            *([self._derivative_after_stop()] if judges and stops and self.step.carry else ()),
-            *self.call("blend", blend, *inputs),
+            *settled,
             *(Copy(f"{each}_next", each) for each in ("clock", *self.kept)),
             *(stops.next() if stops else ()),
+            *self.records.behind(),
         ]
+
+    def _between(self) -> list[Statement]:
+        """What happens before a step goes on: at a stop, which comes before its end is looked at, and inside."""
+        arriving, inside = self.stops.arriving() if self.stops else (), self.records.inside(self)
+        return [*arriving, *inside] if self.clips else [*inside, *arriving]
+
+    def _carried(self) -> list[Statement]:
+        """Where steps are judged, the derivative at the end of one, with which the next begins."""
+        if not self.sizes.judges:
+            return []
+        return [*self.step.carry, *([self._derivative_after_stop()] if self.stops and self.step.carry else [])]
 
     def _derivative_after_stop(self) -> Statement:
         """After a stop the derivative is that of what acts from there on, not that of the last stage."""
@@ -167,6 +194,10 @@ class Loop:
         self.work.buffer("k0_kept", self.motion.nz)
         choose = self.call("keep_k0", chosen("k0_new"), "k0", "k0_kept", "fresh")
         return IfAny("fresh", (Copy("k0", "k0_kept"), *self.step.begin, *choose, Copy("k0_new", "k0")))
+
+    def _named(self, name: str, text: Text, inputs: Sequence[str]) -> tuple[Statement, ...]:
+        """A text of what has these names."""
+        return self.call(name, lambda *rows: text(dict(zip(inputs, rows, strict=True))), *inputs)
 
     def call(self, name: str, text: Callable[..., dict[str, Any]], *inputs: str) -> tuple[Statement, ...]:
         """A text, traced, on buffers of these names, which are known."""

@@ -10,11 +10,6 @@ from linkwise.sim.run import Run
 from linkwise.sim.step_size import EqualSteps
 from linkwise.sim.work import RUNNING, Clock, Span
 
-# Looked up once: each look into an enumeration takes as long as the assignment.
-_T, _H, _STATUS, _ACCEPTED = int(Clock.T), int(Clock.H), int(Clock.STATUS), int(Clock.ACCEPTED)
-_LEFT, _COUNTDOWN = int(Clock.LEFT), int(Clock.COUNTDOWN)
-_END, _SLACK, _T0 = int(Span.END), int(Span.SLACK), int(Span.T0)
-
 
 def is_plain(run: Run) -> bool:
     """Whether nothing can happen but equal steps, to some state: no Python function, no events, no samples."""
@@ -48,10 +43,10 @@ class Pieces:
         if sizes.dt < run.rounding:  # time would stand still
             return False
         span, clock = self._first_span, self._first_clock
-        clock[_ACCEPTED], self.end = 0.0, run.end
-        span[_END], span[_SLACK], span[_T0] = run.end, run.slack, t
-        clock[_T], clock[_H], clock[_STATUS] = t, sizes.h, RUNNING
-        clock[_LEFT], clock[_COUNTDOWN] = sizes.most, sizes.every
+        clock[Clock.ACCEPTED], self.end = 0.0, run.end
+        span[Span.END], span[Span.SLACK], span[Span.T0] = run.end, run.slack, t
+        clock[Clock.T], clock[Clock.H], clock[Clock.STATUS] = t, sizes.h, RUNNING
+        clock[Clock.LEFT], clock[Clock.COUNTDOWN] = sizes.most, sizes.every
         if self._count > 1:
             self._span[1:], self._clock[1:] = self._span[0], self._clock[0]
         self._call()
@@ -59,7 +54,7 @@ class Pieces:
 
     def time(self, start: float) -> float:
         """Where a piece that began at ``start`` was interrupted: there, or at its end."""
-        done = self._first_clock[_ACCEPTED] >= self._sizes.most
+        done = self._first_clock[Clock.ACCEPTED] >= self._sizes.most
         return self.end if done and self.end > start else start
 
 

@@ -56,15 +56,20 @@ class Records:
         """Names and sizes of the arrays that are filled."""
         return (("saved", m.ny),)
 
-    @classmethod
-    def opening(cls, work: Work) -> Sequence[Statement]:
+    @staticmethod
+    def opening(work: Work) -> Sequence[Statement]:
         """What stands before the first step."""
         return ()
 
-    @classmethod
-    def note(cls, loop: Loop) -> Sequence[Statement]:
-        """Record what is due of a step that is accepted or not."""
-        raise NotImplementedError
+    @staticmethod
+    def inside(loop: Loop) -> Sequence[Statement]:
+        """Record what is due inside a step that is accepted or not."""
+        return ()
+
+    @staticmethod
+    def behind() -> Sequence[Statement]:
+        """Record the end of a step, from which the next goes on."""
+        return ()
 
     @property
     def arrays(self) -> dict[str, Any]:
@@ -74,6 +79,11 @@ class Records:
     @property
     def storage(self) -> Any:
         """The memory that another run can use again."""
+        return self.saved
+
+    @property
+    def reached(self) -> Any:
+        """The samples that there are; the rest of the memory of an interrupted run is anything."""
         return self.saved
 
     def begin(self) -> None:
@@ -122,10 +132,10 @@ class OnGrid(Records):
         self.saved = _memory(run, out, sizes.most // sizes.every + 1)
         self.saved[:, 0] = run.y
 
-    @classmethod
-    def note(cls, loop: Loop) -> Sequence[Statement]:
-        """The end of the step."""
-        return (IfAny("save", (Record("saved", "y_new", "place", "save"),)),)
+    @staticmethod
+    def behind() -> Sequence[Statement]:
+        """Where one is due."""
+        return (IfAny("save", (Record("saved", "y", "place", "save"),)),)
 
     def sampled(self, k: int) -> None:
         """Where the step ended at the sample, on the grid."""
@@ -134,15 +144,19 @@ class OnGrid(Records):
         if clock[Clock.COUNTDOWN] == sizes.every and on_grid:
             self.saved[k, int(clock[Clock.PLACE]) - 1] = self.run.y[k]
 
+    @property
+    def reached(self) -> Any:
+        """Those that all states have reached."""
+        clock, ended = self.run.clock, self.run.ended
+        whole = int(clock[~ended, Clock.PLACE].min(initial=float(self.saved.shape[1])))
+        return self.saved[:, :whole] if self.run.interrupted else self.saved
+
     def samples(self) -> tuple[Array, Any]:
         """All of them, with the sides of events; those at the output times, if there are any."""
-        run, sizes, y = self.run, self.sizes, self.saved
+        run, sizes, y = self.run, self.sizes, self.reached
         t = run.t0 + (sizes.every * np.arange(y.shape[1])) * sizes.h
         if sizes.every * (len(t) - 1) == sizes.most:
             t[-1] = run.end
-        if run.interrupted:
-            whole = int(run.clock[~run.ended, Clock.PLACE].min(initial=float(len(t))))
-            t, y = t[:whole], y[:, :whole]
         if not run.states.shape:
             y = run.home.fetched(y)
             if run.ended.any():
@@ -200,11 +214,10 @@ class EachStep(Records):
         """States and times."""
         return (("saved", m.ny), ("saved_t", 1))
 
-    @classmethod
-    def note(cls, loop: Loop) -> Sequence[Statement]:
-        """The end of the step, and its time."""
-        recorded = (Record("saved", "y_new", "place", "accept"), Record("saved_t", "t_new", "place", "accept"))
-        return (IfAny("accept", recorded),)
+    @staticmethod
+    def behind() -> Sequence[Statement]:
+        """State and time."""
+        return (IfAny("accept", (Record("saved", "y", "place", "accept"), Record("saved_t", "t", "place", "accept"))),)
 
     @property
     def arrays(self) -> dict[str, Any]:
@@ -263,14 +276,14 @@ class AtTimes(Records):
         run.tables["times"] = run.home.brought(np.append(self.times, np.inf))
         self.begun = int(self.times[0] <= run.t0)
 
-    @classmethod
-    def opening(cls, work: Work) -> Sequence[Statement]:
+    @staticmethod
+    def opening(work: Work) -> Sequence[Statement]:
         """The first of the times."""
         work.buffer("next_time", 1)
         return (Lookup("times", "place", "next_time"),)
 
-    @classmethod
-    def note(cls, loop: Loop) -> Sequence[Statement]:
+    @staticmethod
+    def inside(loop: Loop) -> Sequence[Statement]:
         """The states at all output times inside the step just accepted."""
         later = loop.stops is not None and not loop.clips
 

@@ -31,7 +31,8 @@ def roughness(run: Run, sizes: EqualSteps) -> str:
     mostly is so for moments, which looks at regular intervals miss; so half of the looks are where it is steepest,
     which the samples show at little cost. Nothing else is compiled.
     """
-    m, samples = run.plan.motion, run.records.saved.shape[1] - 1
+    m, saved = run.plan.motion, run.records.reached
+    samples = saved.shape[1] - 1
     count = 1 if m.curves else run.states.count  # others may have tables of their own
     looks = min(sizes.most * count // _STEPS_PER_LOOK, _MOST_LOOKS)
     if looks < 16 or not m.nv or not run.plan.is_compiled or samples < 2:
@@ -39,18 +40,18 @@ def roughness(run: Run, sizes: EqualSteps) -> str:
     interval = max(1, min(_INTERVAL, samples // 8))
     every = -(-count * samples * m.nv // (interval * _LOOKED_THROUGH))  # states
     speeds = slice(m.nq, m.nq + m.nv)
-    coarse = np.asarray(run.home.fetched(run.records.saved[:count:every, :-1:interval, speeds]), float)
+    coarse = np.asarray(run.home.fetched(saved[:count:every, :-1:interval, speeds]), float)
     size = np.abs(coarse).max(axis=1)
     size = np.maximum(size, 1e-3 * size.max(axis=1, keepdims=True)) + 1e-12
     change = _steepness(coarse, size[:, None])
     half = min(looks // 2, change.size)
     state, place = np.unravel_index(np.argpartition(change, -half, axis=None)[-half:], change.shape)
     inside = place[:, None] * interval + np.arange(interval + 1)
-    fine = run.home.taken(run.records.saved, (run.home.brought(state[:, None] * every), run.home.brought(inside)))
+    fine = run.home.taken(saved, (run.home.brought(state[:, None] * every), run.home.brought(inside)))
     place = place * interval + np.argmax(_steepness(fine[..., speeds], size[state][:, None]), axis=1)
     among = np.linspace(0, len(coarse) * samples - 1, looks - half).astype(int)
     state, place = np.append(state, among // samples), np.append(place, among % samples)
-    y = np.asarray(run.home.taken(run.records.saved, (run.home.brought(state * every), run.home.brought(place))))
+    y = np.asarray(run.home.taken(saved, (run.home.brought(state * every), run.home.brought(place))))
     t = run.t0 + place * (sizes.every * sizes.h)
     ends = [_trial(run, sizes.h, state * every, t, y, parts) for parts in (1, 2)]
     off = (np.abs(ends[0] - ends[1])[:, speeds] / size[state]).max(axis=1)
@@ -69,10 +70,10 @@ def roughness(run: Run, sizes: EqualSteps) -> str:
 def _trial(run: Run, h: float, states: Array, t: Array, y: Array, parts: int) -> Array:
     """The ends (n, ny) of single steps h from y (n, ny) at times t (n), made in so many parts; NaN if one stopped."""
     n, dtype, home = len(t), run.states.dtype, run.home
-    clock = np.zeros((n, len(Clock)), dtype)
+    clock = np.zeros((n, Clock.SIZE), dtype)
     clock[:, Clock.T], clock[:, Clock.H], clock[:, Clock.STATUS], clock[:, Clock.LEFT] = t, h / parts, RUNNING, parts
     clock[:, Clock.COUNTDOWN] = parts + 1.0  # nothing is recorded
-    span = np.zeros((n, len(Span)), dtype)
+    span = np.zeros((n, Span.SIZE), dtype)
     span[:, Span.END], span[:, Span.SLACK], span[:, Span.T0] = t + h, run.slack, t
     rows: dict[str, Any] = {"span": span, "y": np.array(y, dtype), "p": run.curves.widened(run.states.p[states])}
     rows |= {name: np.zeros((n, len(run.rows[name][0])), dtype) for name in ("memory", "g") if name in run.rows}

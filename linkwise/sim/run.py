@@ -71,7 +71,7 @@ class Run:
         self.pace(float(t0), float(duration))
         count, dtype = states.count, states.dtype
         y = self._settled(np.arange(count), np.full(count, self.t0), states.y.copy())
-        self.clock = np.zeros((count, len(Clock)), dtype)
+        self.clock = np.zeros((count, Clock.SIZE), dtype)
         self.rows: dict[str, Any] = {"y": home.brought(y), "p": home.brought(curves.widened(states.p))}
         self.rows |= {"clock": self.clock, **({"g": self.happened.g} if plan.events else {})}
         for buffer in plan.routine.kept:
@@ -82,7 +82,7 @@ class Run:
         self.interrupted = False
         self.trouble = ""
         self.records = plan.records(self, times, out)
-        self._begin(sizes.first)
+        self._begin(sizes.h)
         self.budget = 16  # steps that the next call of the kernel may make
         if plan.is_compiled and not plan.motion.model.rolls:
             self.budget = max(1, min(sizes.at_once, int(_CHUNK_SECONDS / home.seconds(plan.routine.operations, count))))
@@ -90,7 +90,7 @@ class Run:
     def _begin(self, h: Any) -> None:
         """Set the clocks of all states to the beginning; ``h`` is the size of the first step, or one for each."""
         clock, status = self.clock, self.clock[:, Clock.STATUS]
-        over = self.ended | np.isin(status, (FAILED, EXHAUSTED))
+        over = self.ended | (status == FAILED) | (status == EXHAUSTED)
         clock[:, Clock.H] = h
         clock[:, Clock.T], clock[:, Clock.PLACE] = self.t0, self.records.begun
         clock[:, Clock.ACCEPTED :] = 0.0
@@ -153,7 +153,7 @@ class Run:
         self.happened.jumps.clear()
         self.interrupted = False
         self.records.begin()
-        self._begin(self.clock[:, Clock.H].copy() if self.sizes.judges else self.sizes.first)
+        self._begin(self.clock[:, Clock.H].copy() if self.sizes.judges else self.sizes.h)
         going_on = np.flatnonzero(~self.ended)
         self.settle(going_on, np.full(len(going_on), t0))
 

@@ -171,7 +171,7 @@ class _Piece:
             def settle(t: Flat, y: Flat, p: Flat, span: Flat) -> dict[str, Any]:
                 return {"y_sampled": m.sampled(t[0], y, p, span[Span.SLACK], in_python=False)}
 
-            sizes = {"t": 1, "y": m.ny, "p": m.np, "span": len(Span)}
+            sizes = {"t": 1, "y": m.ny, "p": m.np, "span": Span.SIZE}
             statements += rows_from(self.work, "in:t")
             statements += self.work.call(program("sample", settle, sizes), {"t": "in:t"})
             statements.append(Copy("y_sampled", "y"))
@@ -227,7 +227,10 @@ class _Piece:
         clock: dict[int, Scalar] = {Clock.T: t, Clock.STATUS: RUNNING}
         span: dict[int, Scalar] = {Span.END: end, Span.SLACK: 8.0 * self.rounding * largest}
         self.pace({each: row[0] for each, row in given.items()}, clock, span)
-        found = {"clock": [clock.get(k, 0.0) for k in Clock], "span": [span.get(k, 0.0) for k in Span]}
+        found = {
+            "clock": [clock.get(k, 0.0) for k in range(Clock.SIZE)],
+            "span": [span.get(k, 0.0) for k in range(Span.SIZE)],
+        }
         return found | ({"k0": [0.0] * self.motion.nz} if self.work.buffers["k0"].load else {})
 
     # What the sizes of steps make a difference to.

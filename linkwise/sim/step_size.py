@@ -2,14 +2,18 @@
 
 That is all that runs by different methods differ in. A class has the texts that decide in the loop, over any scalar,
 and what follows from it around the loop: how many steps there may be, and how a run goes on after an event.
+
+In a loop, ``begin`` says where each state stands (t, place, running), ``choose`` finds a first size, ``aim`` is the
+step that is tried (h, and where anybody looks at it t_new), and ``decide`` names what it needs and is the text that
+says whether the step is accepted (``accept``), and what the clock is then (``clock_new``). A good step in which an
+event happened is neither accepted nor rejected: it is to be looked into.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +31,8 @@ if TYPE_CHECKING:
     from linkwise.sim.run import Run
 
 Array = NDArray[Any]
+Given = dict[str, Flat]
+Text = Callable[[Given], dict[str, Any]]
 
 _CALL_STEPS = 4096  # with a tolerance, in one call of a kernel
 _LEAST = 1e-15  # s, the smallest step of a run of a second or more
@@ -37,76 +43,14 @@ def goes_on(clock: Flat) -> Any:
     return (clock[Clock.STATUS] <= RUNNING) & (clock[Clock.LEFT] > 0.0)
 
 
-class StepSize(ABC):
-    """How long the steps of a run are."""
-
-    judges: ClassVar[bool]
-    """Whether steps have errors, by which they are accepted or rejected."""
-    spent: ClassVar[float]
-    """The status of states that have made all the steps they may."""
-    most: int
-    """So many."""
-    at_once: int
-    """Steps that one call of a kernel makes at most."""
-    every: int = 0
-    """Equal steps from record to record, with which a clock's countdown begins."""
-
-    @staticmethod
-    @abstractmethod
-    def begin(loop: Loop) -> Sequence[Statement]:
-        """Where each state stands: t, place, running, from its clock."""
-
-    @staticmethod
-    def choose(loop: Loop) -> Sequence[Statement]:
-        """A size to begin with."""
-        return ()
-
-    @staticmethod
-    @abstractmethod
-    def aim(loop: Loop) -> Sequence[Statement]:
-        """The step that is tried: h, and where anybody looks at it t_new."""
-
-    @staticmethod
-    @abstractmethod
-    def decide(loop: Loop) -> Sequence[Statement]:
-        """``accept``, whether the step is accepted, and ``clock_new``, the clock after it.
-
-        A good step in which an event happened is neither accepted nor rejected: it is to be looked into.
-        """
-
-    @property
-    @abstractmethod
-    def first(self) -> float:
-        """The size to begin with, s; 0: it is chosen."""
-
-    @abstractmethod
-    def pace(self, duration: float, slack: float) -> float:
-        """Make ready for a duration; what times may differ by that are one, given what rounding makes of it."""
-
-    @abstractmethod
-    def given(self, t0: float) -> list[float]:
-        """The part of :class:`Span` behind its end and slack."""
-
-    @abstractmethod
-    def pass_events(self, run: Run, k: int) -> None:
-        """Find what happened in the step at which one state stopped, and go on from there."""
-
-    @abstractmethod
-    def ending(self, run: Run, k: int, who: str) -> str:
-        """What stopped one state, for people."""
-
-    def doubt(self, run: Run) -> str:
-        """Where steps are too long for the motion; empty if none is known to be."""
-        return ""
-
-
-class EqualSteps(StepSize):
+class EqualSteps:
     """Equal steps on a grid, of at most dt; every so many of them the state is recorded.
 
     A step with a stop in it is made in parts.
     """
 
-    judges, spent = False, DONE
+    judges = False  # all steps are good
+    spent = DONE  # after all steps that there may be
 
     def __init__(self, dt: float, every: int = 1) -> None:
         self.dt, self.every = dt, every
@@ -120,6 +64,11 @@ class EqualSteps(StepSize):
             return {"t": t, "h": clock[Clock.H], "place": clock[Clock.PLACE], "running": flag(goes_on(clock))}
 
         return loop.call("begin", text, "clock", "span")
+
+    @staticmethod
+    def choose(loop: Loop) -> Sequence[Statement]:
+        """Nothing: all sizes are given."""
+        return ()
 
     @staticmethod
     def aim(loop: Loop) -> Sequence[Statement]:
@@ -140,12 +89,11 @@ class EqualSteps(StepSize):
         return () if loop.events is None else loop.call("later", later, "t", "h")
 
     @staticmethod
-    def decide(loop: Loop) -> Sequence[Statement]:
+    def decide(loop: Loop) -> tuple[list[str], Text]:
         """All steps are accepted but those with an event; ``save`` where one is to be recorded."""
         inputs = ["clock", "span", *(["hit"] if loop.events else []), *(["lands", "t_new"] if loop.stops else [])]
 
-        def text(*rows: Flat) -> dict[str, Any]:
-            given = dict(zip(inputs, rows, strict=True))
+        def text(given: Given) -> dict[str, Any]:
             clock, span = given["clock"], given["span"]
             t, h, status, place, number, rejected, left, countdown = clock
             accept = goes_on(clock)
@@ -166,15 +114,10 @@ class EqualSteps(StepSize):
                 "save": flag(save),
             }
 
-        return loop.call("decide", text, *inputs)
-
-    @property
-    def first(self) -> float:
-        """All are of this size."""
-        return self.h
+        return inputs, text
 
     def pace(self, duration: float, slack: float) -> float:
-        """Equal steps, of at most the dt that was asked for."""
+        """Make ready for a duration; what times may differ by that are one, given what rounding makes of it."""
         self.most = max(1, math.ceil(duration / self.dt - 1e-9))
         self.h = duration / self.most
         self.at_once = max(16, self.most)
@@ -189,7 +132,7 @@ class EqualSteps(StepSize):
         return int(np.gcd.reduce([int(n) for n in whole if n > 0])) if whole.max(initial=0.0) > 0 else self.most
 
     def given(self, t0: float) -> list[float]:
-        """The grid."""
+        """The part of :class:`Span` behind its end and slack: the grid."""
         return [0.0, 0.0, 0.0, 0.0, t0, float(self.every)]
 
     def time(self, run: Run, number: float) -> float:
@@ -235,7 +178,7 @@ class EqualSteps(StepSize):
         return y, final
 
     def ending(self, run: Run, k: int, who: str) -> str:
-        """Where it diverged."""
+        """What stopped one state, for people: it diverged."""
         lost = np.flatnonzero(~np.isfinite(run.home.taken(run.records.saved, k)).all(axis=1))
         since = run.t0 + self.every * self.h * float(lost[0]) if len(lost) else run.end
         why = (
@@ -250,20 +193,24 @@ class EqualSteps(StepSize):
         )
 
     def doubt(self, run: Run) -> str:
-        """By step doubling."""
+        """Where steps are too long for the motion, by step doubling; empty if none is known to be."""
         return roughness(run, self)
 
 
-class ToleratedSteps(StepSize):
+class ToleratedSteps:
     """Steps as long as the tolerance allows, each state with its own."""
 
-    judges, spent = True, EXHAUSTED
+    judges = True  # by their errors
+    spent = EXHAUSTED
     at_once = _CALL_STEPS
+    every = 0
 
     def __init__(
         self, dt: float | None, rtol: float, atol: float, max_step: float, min_step: float, max_steps: int
     ) -> None:
-        self.dt, self.most, self.floor = dt, max_steps, min_step
+        self.h = 0.0 if dt is None else float(dt)
+        """The first step that is tried; 0: it is chosen."""
+        self.most, self.floor = max_steps, min_step
         self.rtol, self.atol, self.max_step = rtol, max(atol, 1e-300), max_step
 
     @staticmethod
@@ -307,27 +254,29 @@ class ToleratedSteps(StepSize):
         return loop.call("trim", trim, "t", "clock", "span", *goals)
 
     @staticmethod
-    def decide(loop: Loop) -> Sequence[Statement]:
+    def decide(loop: Loop) -> tuple[list[str], Text]:
         """Those whose error is within the tolerance are accepted; the next one is as long as the error allows."""
-        error_order = loop.step.error_order
+        inputs = ["clock", "span", "t_new", "h", "err", *(["hit"] if loop.events else [])]
 
-        def text(clock: Flat, t: Flat, t_new: Flat, h: Flat, err: Flat, span: Flat, *hit: Flat) -> dict[str, Any]:
-            _, wanted, status, place, accepted, rejected, left, held = clock
+        def text(given: Given) -> dict[str, Any]:
+            clock, span = given["clock"], given["span"]
+            t_new, h, err, *hit = (given[each][0] for each in inputs[2:])
+            t, wanted, status, place, accepted, rejected, left, held = clock
             running = goes_on(clock)
-            good = err[0] <= 1.0
+            good = err <= 1.0
             accept, reject = running & good, running & ~good
-            hits = accept & (hit[0][0] > 0.0) if hit else False
-            accept = accept & (hit[0][0] <= 0.0) if hit else accept
-            longer, shorter = next_sizes(err[0], h[0], wanted, held, error_order)
+            hits = accept & (hit[0] > 0.0) if hit else False
+            accept = accept & (hit[0] <= 0.0) if hit else accept
+            longer, shorter = next_sizes(err, h, wanted, held, loop.step.error_order)
             next_h = where(accept, longer, where(reject, shorter, wanted))
-            next_h = where(hits, h[0], next_h)
-            ends = accept & (t_new[0] >= span[Span.END])
-            fails = (reject | (accept & ~ends)) & ~(next_h >= smallest(t[0], span))  # NaN fails the comparison too
+            next_h = where(hits, h, next_h)
+            ends = accept & (t_new >= span[Span.END])
+            fails = (reject | (accept & ~ends)) & ~(next_h >= smallest(t, span))  # NaN fails the comparison too
             status = where(ends, DONE, status)
             status = where(hits, EVENT, status)
             status = where(fails, FAILED, status)
             clock_new = [
-                where(accept, t_new[0], t[0]),
+                where(accept, t_new, t),
                 next_h,
                 status,
                 place,
@@ -338,13 +287,7 @@ class ToleratedSteps(StepSize):
             ]
             return {"clock_new": clock_new, "accept": flag(accept)}
 
-        hit = ["hit"] if loop.events is not None else []
-        return loop.call("decide", text, "clock", "t", "t_new", "h", "err", "span", *hit)
-
-    @property
-    def first(self) -> float:
-        """The first step that is tried."""
-        return 0.0 if self.dt is None else float(self.dt)
+        return inputs, text
 
     def pace(self, duration: float, slack: float) -> float:
         """The smallest step follows from the first duration."""
@@ -374,7 +317,7 @@ class ToleratedSteps(StepSize):
         clock[Clock.ACCEPTED] += 1.0
 
     def ending(self, run: Run, k: int, who: str) -> str:
-        """Where it was when its steps became too many or too small."""
+        """What stopped one state, for people: its steps became too many or too small."""
         m = run.plan.motion
         t, h, status = (float(x) for x in run.clock[k, :3])
         speed = float(np.abs(run.state(k)[m.nq :][: m.nv]).max(initial=0.0))
@@ -393,3 +336,10 @@ class ToleratedSteps(StepSize):
             do="look at control and model at this time: a jump, a value that is not a number, a motion that diverges; "
             'method="rodas4" if it is stiff',
         )
+
+    def doubt(self, run: Run) -> str:
+        """None: steps have been judged."""
+        return ""
+
+
+StepSize = EqualSteps | ToleratedSteps

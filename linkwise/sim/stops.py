@@ -42,7 +42,7 @@ def waits_for_python(m: Motion) -> bool:
 
 def rows_from(work: Work, t: str) -> tuple[Statement, ...]:
     """The rows of all tables that are in force from a time on, by the name of its buffer."""
-    moment = program("moment", lambda t, span: {"t_seek": t[0] + span[Span.SLACK]}, {"t": 1, "span": len(Span)})
+    moment = program("moment", lambda t, span: {"t_seek": t[0] + span[Span.SLACK]}, {"t": 1, "span": Span.SIZE})
     return (*work.call(moment, {"t": t}), *seeking(work.motion, "t_seek"))
 
 
@@ -68,7 +68,7 @@ class Stops:
         def text(y: Flat, t: Flat, p: Flat, span: Flat) -> dict[str, Any]:
             return {"stop": next_stop(m, y, p, t[0] + span[Span.SLACK])}
 
-        return self.work.call(program("next_stop", text, {"y": m.ny, "t": 1, "p": m.np, "span": len(Span)}))
+        return self.work.call(program("next_stop", text, {"y": m.ny, "t": 1, "p": m.np, "span": Span.SIZE}))
 
     def arriving(self) -> tuple[Statement, ...]:
         """At the end of an accepted step from y, t to y_new, t_new: what is due there happens, in place."""
@@ -94,10 +94,10 @@ class Stops:
             after = m.sampled(t[0], y, p, span[Span.SLACK], in_python=False)
             return {"y_settled": [where(goes_on, a, b) if a is not b else b for a, b in zip(after, y, strict=True)]}
 
-        sizes = {"t": 1, "t_new": 1, "y_new": m.ny, "accept": 1, "stop": 1, "span": len(Span)}
+        sizes = {"t": 1, "t_new": 1, "y_new": m.ny, "accept": 1, "stop": 1, "span": Span.SIZE}
         arrived = self.work.call(program("arrive", arrive, sizes))
         inside: list[Statement] = [*seeking(m, "t_seek")]
         if any(not element.in_python for element in m.samplers):
-            sizes = {"y_new": m.ny, "t_new": 1, "at_stop": 1, "span": len(Span), "p": m.np}
+            sizes = {"y_new": m.ny, "t_new": 1, "at_stop": 1, "span": Span.SIZE, "p": m.np}
             inside += [*self.work.call(program("settle_stop", settle, sizes)), Copy("y_settled", "y_new")]
         return (*arrived, IfAny("at_stop", tuple(inside)))

@@ -105,8 +105,8 @@ def first_step(work: Work, step: Step) -> Statement:
         started[Clock.H] = where(clock[Clock.H] <= 0.0, chosen, clock[Clock.H])
         return {"clock_new": started}
 
-    sizes = {"y": m.ny, "k0": nz, "k1": nz, "h_guess": 1, "clock": len(Clock), "span": len(Span)}
+    sizes = {"y": m.ny, "k0": nz, "k1": nz, "h_guess": 1, "clock": Clock.SIZE, "span": Span.SIZE}
     work.buffer("k1", nz)
-    guessing = work.call(program("guess", guess, {"y": m.ny, "k0": nz, "t": 1, "span": len(Span)}))
+    guessing = work.call(program("guess", guess, {"y": m.ny, "k0": nz, "t": 1, "span": Span.SIZE}))
     choosing = work.call(program("choose", choose, sizes))
     return IfAny("first", (*guessing, *work.rates("y", "z", "t_stage", "k1"), *choosing, Copy("clock_new", "clock")))

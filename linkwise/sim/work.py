@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
 from typing import Any
 
 from linkwise.memoized import cached_property
@@ -24,7 +23,7 @@ from linkwise.trace.reroll import rerolled
 RUNNING, DONE, EVENT, FAILED, EXHAUSTED, WAITING = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
 
 
-class Clock(IntEnum):
+class Clock:
     """Places in ``clock``, a loop's own state: how far a state of a batch is."""
 
     T = 0
@@ -41,9 +40,10 @@ class Clock(IntEnum):
     """With a tolerance: 1 right after a rejected step, which is no time to grow; -1 where what acts has changed."""
     COUNTDOWN = 7
     """Of equal steps: those until the next record."""
+    SIZE = 8
 
 
-class Span(IntEnum):
+class Span:
     """Places in ``span``, what a loop is given; equal steps need no tolerance, and others no grid."""
 
     END = 0
@@ -56,6 +56,7 @@ class Span(IntEnum):
     T0 = 6
     EVERY = 7
     """Steps from record to record."""
+    SIZE = 8
 
 
 Traceable = Block | Program

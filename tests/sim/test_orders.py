@@ -34,8 +34,8 @@ def stepper(model, make):
         rows = {
             "y": np.concatenate([q0, v0], axis=1),
             "p": np.zeros((count, 0)),
-            "span": np.zeros((count, len(Span))),
-            "clock": np.zeros((count, len(Clock))),
+            "span": np.zeros((count, Span.SIZE)),
+            "clock": np.zeros((count, Clock.SIZE)),
             **({"memory": np.zeros((count, step.memory))} if step.memory else {}),
         }
         rows["span"][:, [Span.END, Span.EVERY]] = duration, steps + 1
