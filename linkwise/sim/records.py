@@ -147,9 +147,10 @@ class OnGrid(Records):
     @property
     def reached(self) -> Any:
         """Those that all states have reached."""
-        clock, ended = self.run.clock, self.run.ended
-        whole = int(clock[~ended, Clock.PLACE].min(initial=float(self.saved.shape[1])))
-        return self.saved[:, :whole] if self.run.interrupted else self.saved
+        run, saved = self.run, self.saved
+        if not run.interrupted:
+            return saved
+        return saved[:, : int(run.clock[~run.ended, Clock.PLACE].min(initial=float(saved.shape[1])))]
 
     def samples(self) -> tuple[Array, Any]:
         """All of them, with the sides of events; those at the output times, if there are any."""

@@ -82,22 +82,16 @@ class Run:
         self.interrupted = False
         self.trouble = ""
         self.records = plan.records(self, times, out)
-        self._begin(sizes.h)
+        self._begin()
         self.budget = 16  # steps that the next call of the kernel may make
         if plan.is_compiled and not plan.motion.model.rolls:
             self.budget = max(1, min(sizes.at_once, int(_CHUNK_SECONDS / home.seconds(plan.routine.operations, count))))
 
-    def _begin(self, h: Any) -> None:
-        """Set the clocks of all states to the beginning; ``h`` is the size of the first step, or one for each."""
-        clock, status = self.clock, self.clock[:, Clock.STATUS]
-        over = self.ended | (status == FAILED) | (status == EXHAUSTED)
-        clock[:, Clock.H] = h
-        clock[:, Clock.T], clock[:, Clock.PLACE] = self.t0, self.records.begun
-        clock[:, Clock.ACCEPTED :] = 0.0
-        clock[:, Clock.COUNTDOWN] = self.sizes.every
-        status[~over] = RUNNING
-        span = np.array([self.end, self.slack, *self.sizes.given(self.t0)], self.states.dtype)
-        self.rows["span"][...] = self.home.brought(span)
+    def _begin(self) -> None:
+        """Set the clocks of all states to the beginning."""
+        sizes = self.sizes
+        self.clock[...] = [self.t0, sizes.h, RUNNING, self.records.begun, 0.0, 0.0, 0.0, sizes.every]  # as in Clock
+        self.rows["span"][...] = self.home.brought(np.array([self.end, self.slack, *sizes.given(self.t0)]))
 
     def go(self, bar: Progress, threads: int) -> None:
         """Run chunk after chunk until all states are done, or the user has had enough."""
@@ -153,7 +147,12 @@ class Run:
         self.happened.jumps.clear()
         self.interrupted = False
         self.records.begin()
-        self._begin(self.clock[:, Clock.H].copy() if self.sizes.judges else self.sizes.h)
+        h, status = self.clock[:, Clock.H].copy(), self.status.copy()
+        self._begin()
+        if self.sizes.judges:
+            self.clock[:, Clock.H] = h
+        over = self.ended | (status == FAILED) | (status == EXHAUSTED)
+        self.clock[over, Clock.STATUS] = status[over]
         going_on = np.flatnonzero(~self.ended)
         self.settle(going_on, np.full(len(going_on), t0))
 
