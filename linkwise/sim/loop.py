@@ -49,18 +49,11 @@ def one_step(work: Work, step: Step, events: Traceable) -> Program:
 def loop(
     work: Work, step: Step, sizes: type[StepSize], records: type[Records], events: Traceable | None = None
 ) -> Program:
-    """Steps from y on, until each state has made as many as it may, has reached the end, or something happened to it.
+    """Steps of some sizes, until each state has made as many as it may, is at the end, or something happened to it.
 
     Rows: y; p; clock and span, see :class:`Clock` and :class:`Span`; g, where there are events, see :func:`watching`;
     what else the step keeps: memory; and where steps are judged k0, the derivative at y, so that it does not matter to
     the last bit how many steps a call makes.
-
-    Args:
-        work: the routine to be written.
-        step: what is repeated.
-        sizes: how long steps are, and which are accepted.
-        records: what is noted of accepted steps.
-        events: what is watched.
     """
     written = Loop(work, step, sizes, records, events)
     opening = written.opening()

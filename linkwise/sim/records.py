@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from linkwise.sim.loop import Loop
     from linkwise.sim.run import Run
     from linkwise.sim.trajectory import Trajectory
+    from linkwise.targets.home import Home
 
 Array = NDArray[Any]
 
@@ -47,9 +48,20 @@ class Records:
     between: Array | None = None
     """Output times that lie between samples, if they do."""
     saved: Any
+    arrays: dict[str, Any]
+    """What a kernel fills."""
+    storage: Any = None
+    """The memory that another run can use again."""
 
     def __init__(self, run: Run, times: Array | None, out: Trajectory | None) -> None:
         self.run, self.times = run, times
+
+    def _keep(self, out: Trajectory | None, samples: int) -> None:
+        """Find memory for so many."""
+        run = self.run
+        shape = (run.states.count, samples, run.plan.motion.ny)
+        self.saved = self.storage = _memory(run.home, out, shape, run.states.dtype)
+        self.arrays = {"saved": self.saved}
 
     @staticmethod
     def rows(m: Motion) -> tuple[tuple[str, int], ...]:
@@ -70,16 +82,6 @@ class Records:
     def behind() -> Sequence[Statement]:
         """Record the end of a step, from which the next goes on."""
         return ()
-
-    @property
-    def arrays(self) -> dict[str, Any]:
-        """What a kernel fills."""
-        return {"saved": self.saved}
-
-    @property
-    def storage(self) -> Any:
-        """The memory that another run can use again."""
-        return self.saved
 
     @property
     def reached(self) -> Any:
@@ -129,7 +131,7 @@ class OnGrid(Records):
                 allowed=f"up to {_SINGLE_STEPS}",
                 do="pass float64 arrays",
             )
-        self.saved = _memory(run, out, sizes.most // sizes.every + 1)
+        self._keep(out, sizes.most // sizes.every + 1)
         self.saved[:, 0] = run.y
 
     @staticmethod
@@ -205,9 +207,8 @@ class EachStep(Records):
                 do="give output_times, or drop the out= argument",
             )
         capacity = run.sizes.at_once
-        self.saved, self.saved_t = (
-            run.home.empty((1, capacity, size), np.float64) for _, size in self.rows(run.plan.motion)
-        )
+        rows = self.rows(run.plan.motion)
+        self.arrays = {name: run.home.empty((1, capacity, size), np.float64) for name, size in rows}
         self.pieces: list[tuple[Array, Array]] = [(np.array([run.t0]), run.home.fetched(run.y[:1].copy()))]
 
     @staticmethod
@@ -220,21 +221,12 @@ class EachStep(Records):
         """State and time."""
         return (IfAny("accept", (Record("saved", "y", "place", "accept"), Record("saved_t", "t", "place", "accept"))),)
 
-    @property
-    def arrays(self) -> dict[str, Any]:
-        """What a kernel fills."""
-        return {"saved": self.saved, "saved_t": self.saved_t}
-
-    @property
-    def storage(self) -> Any:
-        """None: how many steps there will be is not known beforehand."""
-        return None
-
     def gather(self) -> None:
         """Make room for the next call."""
-        clock, fetched = self.run.clock, self.run.home.fetched
+        clock = self.run.clock
         made = int(clock[0, Clock.PLACE])
-        self.pieces.append((fetched(self.saved_t[0, :made].copy())[:, 0], fetched(self.saved[0, :made].copy())))
+        y, t = (self.run.home.fetched(array[0, :made].copy()) for array in self.arrays.values())
+        self.pieces.append((t[:, 0], y))
         clock[:, Clock.PLACE] = 0.0
 
     def sampled(self, k: int) -> None:
@@ -267,7 +259,7 @@ class AtTimes(Records):
     def __init__(self, run: Run, times: Array | None, out: Trajectory | None) -> None:
         super().__init__(run, times, out)
         self._table()
-        self.saved = _memory(run, out, len(self.times))
+        self._keep(out, len(self.times))
         self.saved[...] = np.nan
         if self.begun:
             self.saved[:, 0] = run.y
@@ -339,9 +331,8 @@ class AtTimes(Records):
         return t, y
 
 
-def _memory(run: Run, out: Trajectory | None, samples: int) -> Any:
-    """Memory for samples (count, T, ny): that of an earlier trajectory, or new."""
-    home, dtype, shape = run.home, run.states.dtype, (run.states.count, samples, run.plan.motion.ny)
+def _memory(home: Home, out: Trajectory | None, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Memory for samples: that of an earlier trajectory, or new."""
     if out is None:
         try:
             return home.empty(shape, dtype)

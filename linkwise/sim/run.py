@@ -37,21 +37,10 @@ class IntegrationWarning(UserWarning):
 
 
 class Run:
-    """Steps of some sizes from states on, for a duration.
+    """Steps of some sizes from states on, for a duration; with records at output times, if there are any.
 
     States, samples and tables live at ``home``, where the kernel runs. What says how far each state is, a few numbers,
     is on the host and travels with each chunk; of states and samples only those with events do.
-
-    Args:
-        plan: what is compiled.
-        states: where it starts.
-        t0: when.
-        duration: s.
-        sizes: how long steps are; of the kind that the plan is for.
-        curves: the tables' numbers.
-        times: output times, if there are any.
-        out: an earlier result, whose memory is used again.
-        home: where it runs.
     """
 
     def __init__(

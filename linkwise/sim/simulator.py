@@ -121,7 +121,7 @@ def simulator_program(plan: Plan, name: str, dtype: Any) -> Program:
     """
     work, step = plan.work()
     steps = loop(work, replace(step, dense=None, look=()), plan.sizes, plan.records)
-    piece = (_ToleratedPiece if plan.is_adaptive else _EqualPiece)(work, step, np.dtype(dtype))
+    piece = _Piece(work, step, np.dtype(dtype), plan.is_adaptive)
     statements = (*piece.depart(), *steps.statements, *piece.arrive())
     own = (replace(buffer, load=False, store=False) for buffer in work.buffers.values())
     public = piece.public()
@@ -131,14 +131,13 @@ def simulator_program(plan: Plan, name: str, dtype: Any) -> Program:
 
 
 class _Piece:
-    """The blocks before and behind a loop."""
+    """The blocks before and behind a loop: of equal steps, or of those that a tolerance allows."""
 
-    kept: tuple[str, ...]
-    """Single numbers that are kept, beside the state."""
-    steering: tuple[str, ...]
-    """Single numbers that are given."""
-
-    def __init__(self, work: Work, step: Step, dtype: np.dtype[Any]) -> None:
+    def __init__(self, work: Work, step: Step, dtype: np.dtype[Any], tolerated: bool) -> None:
+        self.tolerated = tolerated
+        # Single numbers that are kept, beside the state, and those that are given.
+        self.kept = ("t", "h") if tolerated else ("t",)
+        self.steering = ("rtol", "atol", "max_step", "min_step", "max_steps") if tolerated else ("dt",)
         self.work, self.step, self.motion = work, step, work.motion
         self.rounding, self.largest = float(np.finfo(dtype).eps), float(np.finfo(dtype).max)
         self.state = state_sizes(self.motion)
@@ -210,7 +209,12 @@ class _Piece:
         return found
 
     def _taken_apart(self, rows: dict[str, Flat]) -> dict[str, Any]:
-        y, status, found = list(rows["y"]), self.status(rows), dict(self.kept_after(rows))
+        y, clock = list(rows["y"]), rows["clock"]
+        found: dict[str, Any] = {"t": rows["span"][Span.END]}
+        status: Scalar = _FINE
+        if self.tolerated:
+            found, code = {"t": clock[Clock.T], "h": clock[Clock.H]}, clock[Clock.STATUS]
+            status = where(code == DONE, _FINE, where(code == RUNNING, _SPENT, _LOST))
         for x in y:
             status = where(abs(x) <= self.largest, status, _LOST)
         for each, size in self.state.items():
@@ -221,38 +225,19 @@ class _Piece:
 
     def departure(self, given: dict[str, Flat]) -> dict[str, Any]:
         """The loop's own rows."""
-        t, duration = given["t"][0], given["duration"][0]
+        numbers = {each: row[0] for each, row in given.items()}
+        t, duration = numbers["t"], numbers["duration"]
         end = t + where(duration > 0.0, duration, 0.0)
         largest = where(abs(t) < abs(end), abs(end), abs(t))
         clock: dict[int, Scalar] = {Clock.T: t, Clock.STATUS: RUNNING}
         span: dict[int, Scalar] = {Span.END: end, Span.SLACK: 8.0 * self.rounding * largest}
-        self.pace({each: row[0] for each, row in given.items()}, clock, span)
-        found = {
-            "clock": [clock.get(k, 0.0) for k in range(Clock.SIZE)],
-            "span": [span.get(k, 0.0) for k in range(Span.SIZE)],
-        }
-        return found | ({"k0": [0.0] * self.motion.nz} if self.work.buffers["k0"].load else {})
+        (self._tolerated if self.tolerated else self._equal)(numbers, clock, span)
+        found = {"clock": [clock.get(k, 0.0) for k in range(Clock.SIZE)]}
+        found["span"] = [span.get(k, 0.0) for k in range(Span.SIZE)]
+        return found | ({"k0": [0.0] * self.motion.nz} if self.tolerated else {})
 
-    # What the sizes of steps make a difference to.
-    def pace(self, given: dict[str, Scalar], clock: dict[int, Scalar], span: dict[int, Scalar]) -> None:
-        """Put into the loop's rows what decides the sizes of steps."""
-        raise NotImplementedError
-
-    def kept_after(self, rows: dict[str, Flat]) -> dict[str, Scalar]:
-        """The single numbers that are kept."""
-        raise NotImplementedError
-
-    def status(self, rows: dict[str, Flat]) -> Scalar:
-        """How the loop ended."""
-        raise NotImplementedError
-
-
-class _EqualPiece(_Piece):
-    """Equal steps, of at most dt."""
-
-    kept, steering = ("t",), ("dt",)
-
-    def pace(self, given: dict[str, Scalar], clock: dict[int, Scalar], span: dict[int, Scalar]) -> None:
+    def _equal(self, given: dict[str, Scalar], clock: dict[int, Scalar], span: dict[int, Scalar]) -> None:
+        """Equal steps, of at most dt."""
         duration = given["duration"]
         # The least whole number that is not below duration/dt, digit by digit.
         wanted, below = duration / given["dt"] * (1.0 - 4.0 * self.rounding) - 1e-9, 0.0
@@ -262,33 +247,14 @@ class _EqualPiece(_Piece):
         clock |= {Clock.H: h, Clock.LEFT: where(duration > 0.0, below + 1.0, 0.0), Clock.COUNTDOWN: _NEVER}
         span |= {Span.SLACK: where(slack < 1e-9 * h, 1e-9 * h, slack), Span.T0: given["t"], Span.EVERY: _NEVER}
 
-    def kept_after(self, rows: dict[str, Flat]) -> dict[str, Scalar]:
-        return {"t": rows["span"][Span.END]}
-
-    def status(self, rows: dict[str, Flat]) -> Scalar:
-        return _FINE
-
-
-class _ToleratedPiece(_Piece):
-    """Steps as long as the tolerance allows."""
-
-    kept = ("t", "h")
-    steering = ("rtol", "atol", "max_step", "min_step", "max_steps")
-
-    def pace(self, given: dict[str, Scalar], clock: dict[int, Scalar], span: dict[int, Scalar]) -> None:
+    def _tolerated(self, given: dict[str, Scalar], clock: dict[int, Scalar], span: dict[int, Scalar]) -> None:
+        """Steps as long as the tolerance allows."""
         h, duration, atol, floor = (given[each] for each in ("h", "duration", "atol", "min_step"))
         clock |= {Clock.H: where(h > 0.0, h, 0.0), Clock.LEFT: given["max_steps"]}
         clock[Clock.STATUS] = where(duration > 0.0, RUNNING, DONE)
         floor = where(floor > 0.0, floor, _SMALLEST * where(duration < 1.0, duration, 1.0))
         span |= {Span.RTOL: given["rtol"], Span.ATOL: where(atol > 1e-300, atol, 1e-300)}
         span |= {Span.H_MAX: given["max_step"], Span.H_MIN: floor}
-
-    def kept_after(self, rows: dict[str, Flat]) -> dict[str, Scalar]:
-        return {"t": rows["clock"][Clock.T], "h": rows["clock"][Clock.H]}
-
-    def status(self, rows: dict[str, Flat]) -> Scalar:
-        code = rows["clock"][Clock.STATUS]
-        return where(code == DONE, _FINE, where(code == RUNNING, _SPENT, _LOST))
 
 
 def state_sizes(m: Motion) -> dict[str, int]:

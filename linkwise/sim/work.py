@@ -24,39 +24,28 @@ RUNNING, DONE, EVENT, FAILED, EXHAUSTED, WAITING = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
 
 
 class Clock:
-    """Places in ``clock``, a loop's own state: how far a state of a batch is."""
+    """Places in ``clock``, a loop's own state: how far a state of a batch is.
 
-    T = 0
-    H = 1
-    """The size of the steps, or of the next one to be tried; 0 where that is to be chosen."""
-    STATUS = 2
-    PLACE = 3
-    """Of the next record."""
-    ACCEPTED = 4
-    REJECTED = 5
-    LEFT = 6
-    """Steps that this call of the loop may still make, or try."""
-    HELD = 7
-    """With a tolerance: 1 right after a rejected step, which is no time to grow; -1 where what acts has changed."""
-    COUNTDOWN = 7
-    """Of equal steps: those until the next record."""
+    Time; the size of the steps, or of the next one to be tried (0: it is to be chosen); status; place of the next
+    record; steps accepted, rejected, and left to this call of the loop. With a tolerance the last is 1 right after a
+    rejected step, which is no time to grow, and -1 where what acts has changed; of equal steps, those until the next
+    record.
+    """
+
     SIZE = 8
+    T, H, STATUS, PLACE, ACCEPTED, REJECTED, LEFT, HELD = range(SIZE)
+    COUNTDOWN = HELD
 
 
 class Span:
-    """Places in ``span``, what a loop is given; equal steps need no tolerance, and others no grid."""
+    """Places in ``span``, what a loop is given; equal steps need no tolerance, and others no grid.
 
-    END = 0
-    SLACK = 1
-    """Times that differ by no more are one."""
-    RTOL = 2
-    ATOL = 3
-    H_MAX = 4
-    H_MIN = 5
-    T0 = 6
-    EVERY = 7
-    """Steps from record to record."""
+    The end; what times may differ by that are one; tolerances; the longest and the smallest step; where the grid begins
+    and how many steps lie between records.
+    """
+
     SIZE = 8
+    END, SLACK, RTOL, ATOL, H_MAX, H_MIN, T0, EVERY = range(SIZE)
 
 
 Traceable = Block | Program
