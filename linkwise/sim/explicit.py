@@ -7,8 +7,8 @@ from typing import Any
 from linkwise.sim.interpolant import advanced, combination, interpolant
 from linkwise.sim.motion import Flat
 from linkwise.sim.tableaux import Row, Tableau
-from linkwise.sim.tolerance import SPAN, weighted_square
-from linkwise.sim.work import Step, Work, program
+from linkwise.sim.tolerance import weighted_square
+from linkwise.sim.work import Span, Step, Work, program
 from linkwise.spatial.scalar import sqrt, where
 from linkwise.trace.program import Statement
 
@@ -61,7 +61,7 @@ def runge_kutta(work: Work, tableau: Tableau) -> Step:
         # Nothing moves: no error, instead of 0/0.
         return {"err": h[0] * squares[0] / sqrt(where(blend > 0.0, blend, 1.0))}
 
-    sizes = {"y": m.ny, "y_new": m.ny, "t": 1, "h": 1, "p": m.np, "span": len(SPAN)}
+    sizes = {"y": m.ny, "y_new": m.ny, "t": 1, "h": 1, "p": m.np, "span": Span.SIZE}
     sizes |= {names[j]: m.nz for j in judged}
     judgement = work.call(program("judge", judge, sizes))
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from linkwise.sim.motion import Flat, Motion, objects
 from linkwise.sim.tableaux import RODAS4, Rosenbrock, Row
-from linkwise.sim.tolerance import SPAN, weighted_square
-from linkwise.sim.work import Step, Work, program
+from linkwise.sim.tolerance import weighted_square
+from linkwise.sim.work import Span, Step, Work, program
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Scalar, is_zero, sqrt
 from linkwise.trace.program import Copy, Statement, columns
@@ -147,7 +147,7 @@ def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> Step:
         lasting = m.tangent_error(t[0] + h[0], y_new, p, u)
         return {"err": sqrt(weighted_square(m, y, y_new, span, lasting) * (1.0 / nz))}
 
-    sizes = {"y": m.ny, "y_new": m.ny, "t": 1, "h": 1, "p": m.np, "span": len(SPAN), names[last]: nz}
+    sizes = {"y": m.ny, "y_new": m.ny, "t": 1, "h": 1, "p": m.np, "span": Span.SIZE, names[last]: nz}
     judging = program("judge", judge, sizes)
     return Step(
         work.rates_at("y", "t", "k0"),

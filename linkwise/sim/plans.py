@@ -15,15 +15,16 @@ from linkwise.functions.frozen import FrozenFunction
 from linkwise.memoized import cached_property
 from linkwise.model.memory import Memory
 from linkwise.model.model import Model
-from linkwise.sim.adaptive_loop import adaptive_loop
 from linkwise.sim.closing import Closing
 from linkwise.sim.curves import RunTables
 from linkwise.sim.elements import Element, Function
 from linkwise.sim.events import Event, Locator, event_program
 from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
-from linkwise.sim.fixed_loop import fixed_loop, one_step
 from linkwise.sim.frozen_elements import TRACEABLE, FrozenElement
+from linkwise.sim.loop import loop, one_step
 from linkwise.sim.motion import Flat, JointRules, Motion
+from linkwise.sim.records import AtTimes, EachStep, OnGrid, Records
+from linkwise.sim.step_size import EqualSteps, StepSize, ToleratedSteps
 from linkwise.sim.stops import next_stop, waits_for_python
 from linkwise.sim.tableaux import TABLEAUX, GeneralizedAlpha, Tableau
 from linkwise.sim.work import Step, Work, program, settled
@@ -106,6 +107,16 @@ class Plan:
         return is_adaptive(self.method)
 
     @property
+    def sizes(self) -> type[StepSize]:
+        """How long steps are."""
+        return ToleratedSteps if self.is_adaptive else EqualSteps
+
+    @property
+    def records(self) -> type[Records]:
+        """What a run records."""
+        return OnGrid if not self.is_adaptive else EachStep if self.every_step else AtTimes
+
+    @property
     def note(self) -> str:
         """What whoever simulates should know, if there is anything."""
         if not self.hosted:
@@ -156,11 +167,8 @@ class Plan:
     @cached_property
     def routine(self) -> Program:
         """The whole loop."""
-        work, step = self.work()
         events = event_program(self.motion, self.events) if self.events else None
-        if self.is_adaptive:
-            return adaptive_loop(work, step, every_step=self.every_step, events=events)
-        return fixed_loop(work, step, events)
+        return loop(*self.work(), self.sizes, self.records, events)
 
     def trace_all(self) -> None:
         """Trace everything now: functions that call those of a large model are asked again for each part."""

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from linkwise.functions.function import checked_threads
 from linkwise.model.model import Model
-from linkwise.sim.adaptive_run import AdaptiveRun
 from linkwise.sim.checks import (
     check_clock,
     check_count,
@@ -23,11 +22,11 @@ from linkwise.sim.checks import (
     checked_times,
 )
 from linkwise.sim.elements import as_elements
-from linkwise.sim.fixed_run import FixedRun
 from linkwise.sim.motion import JointRules, Works
 from linkwise.sim.progress import Progress
 from linkwise.sim.run import IntegrationWarning, Run
 from linkwise.sim.setup import Setup
+from linkwise.sim.step_size import EqualSteps, StepSize, ToleratedSteps
 from linkwise.sim.still import standing_still
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.trajectory import Trajectory
@@ -186,15 +185,14 @@ def simulate(
         warnings.warn(plan.note, SlowControlWarning, stacklevel=2)
     setup.close(plan, states, t0, v_given=v0 is not None)
     curves = setup.curves(plan, states)
+    if adaptive:
+        sizes: StepSize = ToleratedSteps(dt, rtol, absolute, max_step, min_step, int(max_steps))
+    else:
+        sizes = EqualSteps(1e-3 if dt is None else dt, int(save_every))
     bar = Progress(progress, model.name)
     with home.entered():
         try:
-            if adaptive:
-                steps = (dt, rtol, absolute, max_step, min_step, int(max_steps))
-                run: Run = AdaptiveRun(plan, states, t0, duration, *steps, times, curves, out, home)
-            else:
-                step = 1e-3 if dt is None else dt
-                run = FixedRun(plan, states, t0, duration, step, save_every, times, curves, out, home)
+            run = Run(plan, states, t0, duration, sizes, curves, times, out, home)
             run.go(bar, workers)
         finally:
             bar.close()

@@ -15,10 +15,8 @@ from linkwise.array_types import Array
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.functions.function import checked_threads
 from linkwise.model.model import Model
-from linkwise.sim.adaptive_run import AdaptiveRun
 from linkwise.sim.checks import check_clock, check_count, check_finite, check_positive, checked_atol, checked_vector
 from linkwise.sim.events import Occurrence
-from linkwise.sim.fixed_run import FixedRun
 from linkwise.sim.motion import JointRules
 from linkwise.sim.pieces import Pieces, is_plain
 from linkwise.sim.plans import Plan
@@ -27,7 +25,9 @@ from linkwise.sim.run import Run
 from linkwise.sim.setup import Setup
 from linkwise.sim.simulate import SlowControlWarning
 from linkwise.sim.states import States
+from linkwise.sim.step_size import EqualSteps, ToleratedSteps
 from linkwise.sim.tableaux import GeneralizedAlpha
+from linkwise.sim.work import Clock
 from linkwise.targets.processor import PROCESSOR, home_of
 
 if TYPE_CHECKING:
@@ -321,7 +321,7 @@ class Simulation:
                 raise
             if quick:
                 if not self._states.shape and not np.isfinite(self._y).all():
-                    self._stop("failed")
+                    self._stop("failed", self._t)
                 return self
         check_positive("duration", duration)
         duration = float(duration)
@@ -352,8 +352,9 @@ class Simulation:
         if states.shape:
             run.y[np.isin(statuses, ("failed", "max_steps"))] = np.nan
         elif statuses[0] != "done":
-            self._stop(str(statuses[0]))
-        if isinstance(run, FixedRun) and is_plain(run):
+            happened = statuses[0] in ("event", "zeno")
+            self._stop(str(statuses[0]), run.happened.events[-1].t if happened else float(run.times_reached()[0]))
+        if is_plain(run):
             self._pieces = Pieces(run, self._threads)
 
     def _run_for(self, t: float, duration: float) -> Run:
@@ -364,20 +365,17 @@ class Simulation:
         if self._run is not None:
             self._run.resume(t, duration)
             return self._run
-        if setup.is_adaptive:
-            times, curves = np.array([t, t + duration]), setup.curves(plan, states)
-            self._run = AdaptiveRun(plan, states, t, duration, None, *self._tolerances, times, curves)
-        else:
-            self._run = FixedRun(plan, states, t, duration, self.dt, _NEVER, None, setup.curves(plan, states))
+        times = np.array([t, t + duration]) if setup.is_adaptive else None
+        sizes = ToleratedSteps(None, *self._tolerances) if setup.is_adaptive else EqualSteps(self.dt, _NEVER)
+        self._run = Run(plan, states, t, duration, sizes, setup.curves(plan, states), times)
         self._run.leave_out(self._ended)
         return self._run
 
-    def _stop(self, status: str) -> None:
-        """A single simulation has ended within a piece."""
+    def _stop(self, status: str, t: float) -> None:
+        """A single simulation has ended within a piece, at a time."""
         run = self._run
         assert run is not None
-        self._over = status
-        self._t = run.events[-1].t if status in ("event", "zeno") else float(run.times_reached()[0])
+        self._over, self._t = status, t
         if status == "event":
             return
         raise LinkwiseError(run.ending(0, "the simulation"))
@@ -411,7 +409,7 @@ class Simulation:
                 do="make a Simulation of one state; in C, each simulator is a struct of its own",
             )
         rtol, atol, max_step, min_step, max_steps = self._tolerances
-        h = float(self._run.control[0, 1]) if isinstance(self._run, AdaptiveRun) else 0.0
+        h = 0.0 if self._run is None else float(self._run.clock[0, Clock.H])
         start = {"t": self._t, "y": self._y[0], "p": self._states.p[0], "dt": self._dt, "h": h, "rtol": rtol}
         start |= {"atol": atol, "max_step": max_step, "min_step": min_step, "max_steps": max_steps}
         return simulator_of(self._plan, start, self._setup.curves(self._plan, self._states).arrays, bits)
@@ -420,7 +418,7 @@ class Simulation:
     @property
     def events(self) -> list[Occurrence]:
         """All that happened, in order."""
-        return [*self._past, *([] if self._run is None else self._run.events)]
+        return [*self._past, *([] if self._run is None else self._run.happened.events)]
 
     @property
     def tau(self) -> Array:

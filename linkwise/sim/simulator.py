@@ -14,14 +14,11 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import InputError
-from linkwise.sim.adaptive_loop import adaptive_loop
-from linkwise.sim.fixed_loop import CLOCK, START, fixed_loop
+from linkwise.sim.loop import loop
 from linkwise.sim.motion import Flat, Motion
 from linkwise.sim.plans import Plan
-from linkwise.sim.step_size import CONTROL
-from linkwise.sim.stops import seeking, waits_for_python
-from linkwise.sim.tolerance import SPAN
-from linkwise.sim.work import DONE, RUNNING, Step, Work, program
+from linkwise.sim.stops import rows_from, waits_for_python
+from linkwise.sim.work import DONE, RUNNING, Clock, Span, Step, Work, program
 from linkwise.spatial.scalar import Scalar, where
 from linkwise.targets.c.stand_alone import Simulator
 from linkwise.trace.program import Buffer, Copy, Program, Statement
@@ -123,31 +120,24 @@ def simulator_program(plan: Plan, name: str, dtype: Any) -> Program:
     ``rtol``, ``atol``, ``max_step``, ``min_step``, ``max_steps``). Made: ``status``, see :data:`STATUSES`.
     """
     work, step = plan.work()
-    if plan.is_adaptive:
-        loop = adaptive_loop(work, replace(step, dense=None, look=()), every_step=False)
-        piece: _Piece = _AdaptivePiece(work, step, np.dtype(dtype))
-    else:
-        loop = fixed_loop(work, step)
-        piece = _FixedPiece(work, step, np.dtype(dtype))
-    statements = (*piece.depart(), *loop.statements, *piece.arrive())
+    steps = loop(work, replace(step, dense=None, look=()), plan.sizes, plan.records)
+    piece = _Piece(work, step, np.dtype(dtype), plan.is_adaptive)
+    statements = (*piece.depart(), *steps.statements, *piece.arrive())
     own = (replace(buffer, load=False, store=False) for buffer in work.buffers.values())
     public = piece.public()
     names = {buffer.name for buffer in public}
     buffers = (*public, *(buffer for buffer in own if buffer.name not in names))
-    return replace(loop, name=name, buffers=buffers, statements=statements)
+    return replace(steps, name=name, buffers=buffers, statements=statements)
 
 
 class _Piece:
-    """The blocks before and behind a loop."""
+    """The blocks before and behind a loop: of equal steps, or of those that a tolerance allows."""
 
-    kept: tuple[str, ...]
-    """Single numbers that are kept, beside the state."""
-    steering: tuple[str, ...]
-    """Single numbers that are given."""
-    limits: tuple[str, int]
-    """The buffer with the loop's slack, and where it is in it."""
-
-    def __init__(self, work: Work, step: Step, dtype: np.dtype[Any]) -> None:
+    def __init__(self, work: Work, step: Step, dtype: np.dtype[Any], tolerated: bool) -> None:
+        self.tolerated = tolerated
+        # Single numbers that are kept, beside the state, and those that are given.
+        self.kept = ("t", "h") if tolerated else ("t",)
+        self.steering = ("rtol", "atol", "max_step", "min_step", "max_steps") if tolerated else ("dt",)
         self.work, self.step, self.motion = work, step, work.motion
         self.rounding, self.largest = float(np.finfo(dtype).eps), float(np.finfo(dtype).max)
         self.state = state_sizes(self.motion)
@@ -176,24 +166,20 @@ class _Piece:
         statements = self._call("depart", self.departure, numbers)
         statements += self._call("unite", self._united, {**self.state, **self.given, **self.memory})
         if m.samplers:
-            limits, slack = self.limits
-            moment = program(
-                "moment", lambda t, own: {"t_seek": t[0] + own[slack]}, {"t": 1, "own": self._size(limits)}
-            )
-            statements += self.work.call(moment, {"t": "in:t", "own": limits})
-            statements += seeking(m, "t_seek")
 
-            def settle(t: Flat, y: Flat, p: Flat, own: Flat) -> dict[str, Any]:
-                return {"y_sampled": m.sampled(t[0], y, p, own[slack], in_python=False)}
+            def settle(t: Flat, y: Flat, p: Flat, span: Flat) -> dict[str, Any]:
+                return {"y_sampled": m.sampled(t[0], y, p, span[Span.SLACK], in_python=False)}
 
-            sizes = {"t": 1, "y": m.ny, "p": m.np, "own": self._size(limits)}
-            statements += self.work.call(program("sample", settle, sizes), {"t": "in:t", "own": limits})
+            sizes = {"t": 1, "y": m.ny, "p": m.np, "span": Span.SIZE}
+            statements += rows_from(self.work, "in:t")
+            statements += self.work.call(program("sample", settle, sizes), {"t": "in:t"})
             statements.append(Copy("y_sampled", "y"))
         return statements
 
     def arrive(self) -> list[Statement]:
         """What is kept, from the loop's rows."""
-        sizes = {each: self._size(each) for each in ("y", *self.own, *(("memory",) if self.memory else ()))}
+        rows = ("y", "clock", "span", *(("memory",) if self.memory else ()))
+        sizes = {each: self.work.buffers[each].size for each in rows}
         traced = program("arrive", lambda *rows: self._taken_apart(dict(zip(sizes, rows, strict=True))), sizes)
         renamed = {spec.name: f"in:{spec.name}" for spec in traced.outputs} | {"status": "out:status"}
         renamed |= {"memory_kept": "in:memory"}
@@ -201,9 +187,6 @@ class _Piece:
         if "p_before" in self.memory:
             ending.append(Copy("in:p", "in:p_before"))
         return ending
-
-    def _size(self, name: str) -> int:
-        return self.work.buffers[name].size
 
     def _call(self, name: str, text: Text, sizes: dict[str, int]) -> list[Statement]:
         """A text on what is kept and given."""
@@ -226,7 +209,12 @@ class _Piece:
         return found
 
     def _taken_apart(self, rows: dict[str, Flat]) -> dict[str, Any]:
-        y, status, found = list(rows["y"]), self.status(rows), dict(self.kept_after(rows))
+        y, clock = list(rows["y"]), rows["clock"]
+        found: dict[str, Any] = {"t": rows["span"][Span.END]}
+        status: Scalar = _FINE
+        if self.tolerated:
+            found, code = {"t": clock[Clock.T], "h": clock[Clock.H]}, clock[Clock.STATUS]
+            status = where(code == DONE, _FINE, where(code == RUNNING, _SPENT, _LOST))
         for x in y:
             status = where(abs(x) <= self.largest, status, _LOST)
         for each, size in self.state.items():
@@ -235,94 +223,38 @@ class _Piece:
             found["memory_kept"] = list(rows["memory"])
         return found | {"status": status}
 
-    # What the two kinds of loops differ in.
-    own: tuple[str, ...]
-    """The loop's own rows."""
-
     def departure(self, given: dict[str, Flat]) -> dict[str, Any]:
         """The loop's own rows."""
-        raise NotImplementedError
-
-    def kept_after(self, rows: dict[str, Flat]) -> dict[str, Scalar]:
-        """The single numbers that are kept."""
-        raise NotImplementedError
-
-    def status(self, rows: dict[str, Flat]) -> Scalar:
-        """How the loop ended."""
-        raise NotImplementedError
-
-    def _span(self, t: Scalar, duration: Scalar) -> tuple[Scalar, Scalar]:
-        """The end of the piece, and what times may differ by that are one."""
+        numbers = {each: row[0] for each, row in given.items()}
+        t, duration = numbers["t"], numbers["duration"]
         end = t + where(duration > 0.0, duration, 0.0)
         largest = where(abs(t) < abs(end), abs(end), abs(t))
-        return end, 8.0 * self.rounding * largest
+        clock: dict[int, Scalar] = {Clock.T: t, Clock.STATUS: RUNNING}
+        span: dict[int, Scalar] = {Span.END: end, Span.SLACK: 8.0 * self.rounding * largest}
+        (self._tolerated if self.tolerated else self._equal)(numbers, clock, span)
+        found = {"clock": [clock.get(k, 0.0) for k in range(Clock.SIZE)]}
+        found["span"] = [span.get(k, 0.0) for k in range(Span.SIZE)]
+        return found | ({"k0": [0.0] * self.motion.nz} if self.tolerated else {})
 
-
-class _FixedPiece(_Piece):
-    """Equal steps, of at most dt."""
-
-    kept, steering, own = ("t",), ("dt",), ("clock", "start")
-    limits = ("start", START.index("slack"))
-
-    def departure(self, given: dict[str, Flat]) -> dict[str, Any]:
-        t, duration, dt = (given[each][0] for each in ("t", "duration", "dt"))
-        end, slack = self._span(t, duration)
+    def _equal(self, given: dict[str, Scalar], clock: dict[int, Scalar], span: dict[int, Scalar]) -> None:
+        """Equal steps, of at most dt."""
+        duration = given["duration"]
         # The least whole number that is not below duration/dt, digit by digit.
-        wanted, below = duration / dt * (1.0 - 4.0 * self.rounding) - 1e-9, 0.0
+        wanted, below = duration / given["dt"] * (1.0 - 4.0 * self.rounding) - 1e-9, 0.0
         for digit in reversed(range(_DIGITS)):
             below = where(below + 2.0**digit < wanted, below + 2.0**digit, below)
-        steps = where(duration > 0.0, below + 1.0, 0.0)
-        h = duration / (below + 1.0)
-        slack = where(slack < 1e-9 * h, 1e-9 * h, slack)
-        clock = {
-            "step": 0.0,
-            "stop": steps,
-            "countdown": _NEVER,
-            "every": _NEVER,
-            "next": 0.0,
-            "status": RUNNING,
-            "t": t,
-        }
-        start = {"t0": t, "h": h, "end": end, "slack": slack}
-        return {"clock": [clock[each] for each in CLOCK], "start": [start[each] for each in START]}
+        h, slack = duration / (below + 1.0), span[Span.SLACK]
+        clock |= {Clock.H: h, Clock.LEFT: where(duration > 0.0, below + 1.0, 0.0), Clock.COUNTDOWN: _NEVER}
+        span |= {Span.SLACK: where(slack < 1e-9 * h, 1e-9 * h, slack), Span.T0: given["t"], Span.EVERY: _NEVER}
 
-    def kept_after(self, rows: dict[str, Flat]) -> dict[str, Scalar]:
-        return {"t": rows["start"][START.index("end")]}
-
-    def status(self, rows: dict[str, Flat]) -> Scalar:
-        return _FINE
-
-
-class _AdaptivePiece(_Piece):
-    """Steps as long as the tolerance allows."""
-
-    kept, own = ("t", "h"), ("control",)
-    steering = ("rtol", "atol", "max_step", "min_step", "max_steps")
-    limits = ("span", SPAN.index("slack"))
-
-    def departure(self, given: dict[str, Flat]) -> dict[str, Any]:
-        t, duration, h = (given[each][0] for each in ("t", "duration", "h"))
-        rtol, atol, max_step, min_step, max_steps = (given[each][0] for each in self.steering)
-        end, slack = self._span(t, duration)
-        floor = where(min_step > 0.0, min_step, _SMALLEST * where(duration < 1.0, duration, 1.0))
-        span = {"end": end, "rtol": rtol, "atol": where(atol > 1e-300, atol, 1e-300)}
-        span |= {"h_max": max_step, "h_min": floor, "slack": slack}
-        control: dict[str, Any] = dict.fromkeys(CONTROL, 0.0)
-        control |= {"t": t, "h": where(h > 0.0, h, 0.0), "left": max_steps}
-        control["status"] = where(duration > 0.0, RUNNING, DONE)
-        return {
-            "control": [control[each] for each in CONTROL],
-            "span": [span[each] for each in SPAN],
-            "k0": [0.0] * self.motion.nz,
-        }
-
-    def kept_after(self, rows: dict[str, Flat]) -> dict[str, Scalar]:
-        control = rows["control"]
-        return {"t": control[CONTROL.index("t")], "h": control[CONTROL.index("h")]}
-
-    def status(self, rows: dict[str, Flat]) -> Scalar:
-        code = rows["control"][CONTROL.index("status")]
-        return where(code == DONE, _FINE, where(code == RUNNING, _SPENT, _LOST))
+    def _tolerated(self, given: dict[str, Scalar], clock: dict[int, Scalar], span: dict[int, Scalar]) -> None:
+        """Steps as long as the tolerance allows."""
+        h, duration, atol, floor = (given[each] for each in ("h", "duration", "atol", "min_step"))
+        clock |= {Clock.H: where(h > 0.0, h, 0.0), Clock.LEFT: given["max_steps"]}
+        clock[Clock.STATUS] = where(duration > 0.0, RUNNING, DONE)
+        floor = where(floor > 0.0, floor, _SMALLEST * where(duration < 1.0, duration, 1.0))
+        span |= {Span.RTOL: given["rtol"], Span.ATOL: where(atol > 1e-300, atol, 1e-300)}
+        span |= {Span.H_MAX: given["max_step"], Span.H_MIN: floor}
 
 
 def state_sizes(m: Motion) -> dict[str, int]:

@@ -1,9 +1,8 @@
 """A routine while it is written: its buffers, its calls, and the step that loops are put around.
 
 A *step* is a short list of calls that leads from ``y, t, h, p`` to ``y_new`` (and ``err``, the size of the error in
-units of the tolerance). Two loops are put around it: :func:`linkwise.sim.fixed_loop.fixed_loop` and
-:func:`linkwise.sim.adaptive_loop.adaptive_loop`. All arithmetic, that of the step-size control too, is traced; the
-routine only says what comes after what.
+units of the tolerance). :func:`linkwise.sim.loop.loop` is put around it. All arithmetic, that of the step-size control
+too, is traced; the routine only says what comes after what.
 """
 
 from __future__ import annotations
@@ -22,6 +21,31 @@ from linkwise.trace.reroll import rerolled
 
 # Status of one state of a batch.
 RUNNING, DONE, EVENT, FAILED, EXHAUSTED, WAITING = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
+
+
+class Clock:
+    """Places in ``clock``, a loop's own state: how far a state of a batch is.
+
+    Time; the size of the steps, or of the next one to be tried (0: it is to be chosen); status; place of the next
+    record; steps accepted, rejected, and left to this call of the loop. With a tolerance the last is 1 right after a
+    rejected step, which is no time to grow, and -1 where what acts has changed; of equal steps, those until the next
+    record.
+    """
+
+    SIZE = 8
+    T, H, STATUS, PLACE, ACCEPTED, REJECTED, LEFT, HELD = range(SIZE)
+    COUNTDOWN = HELD
+
+
+class Span:
+    """Places in ``span``, what a loop is given; equal steps need no tolerance, and others no grid.
+
+    The end; what times may differ by that are one; tolerances; the longest and the smallest step; where the grid begins
+    and how many steps lie between records.
+    """
+
+    SIZE = 8
+    END, SLACK, RTOL, ATOL, H_MAX, H_MIN, T0, EVERY = range(SIZE)
 
 
 Traceable = Block | Program
@@ -145,7 +169,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Step:
-    """What leads from y, t, h, p to y_new; for adaptive loops also to err, and from k0 to k_next."""
+    """What leads from y, t, h, p to y_new; where steps are judged also to err, and from k0 to k_next."""
 
     begin: tuple[Statement, ...]
     """Before the first step: k0 at y, t."""
@@ -159,7 +183,7 @@ class Step:
     """y_at from theta."""
     error_order: int = 1
     memory: int = 0
-    """Numbers in ``memory``, which a fixed loop keeps from step to step; the step leaves ``memory_new``.
+    """Numbers in ``memory``, which a loop keeps from step to step; the step leaves ``memory_new``.
 
     Where the first of them is zero, nothing is known of the past: at the start, and after a jump of what acts.
     """

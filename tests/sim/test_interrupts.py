@@ -125,3 +125,21 @@ def test_other_threads_do_not_touch_signals():
     work.start()
     work.join()
     assert results[0].status == "done"
+
+
+def test_what_was_never_recorded_is_not_looked_at(monkeypatch):
+    """Memory behind the last sample of an interrupted run may hold anything; here, wild jumps."""
+    model = double_pendulum()
+    options = {"method": "rk4", "dt": 1e-3}
+    earlier = lw.simulate(model, [0.3, 0.2], None, 60.0, **options)
+    earlier.storage[0, ::2], earlier.storage[0, 1::2] = 1e3, -1e3
+    monkeypatch.setattr("linkwise.sim.run._CHUNK_SECONDS", 1e-3)
+
+    def stop(fraction):
+        raise KeyboardInterrupt
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", IntegrationWarning)
+        motion = lw.simulate(model, [0.3, 0.2], None, 60.0, progress=stop, out=earlier, **options)
+    assert motion.status == "interrupted" and len(motion) < 60_000
+    assert not motion.note

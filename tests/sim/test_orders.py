@@ -6,13 +6,15 @@ import pytest
 import linkwise as lw
 from linkwise.sim.elements import as_elements
 from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
-from linkwise.sim.fixed_loop import fixed_loop
 from linkwise.sim.generalized_alpha import generalized_alpha
 from linkwise.sim.implicit import rosenbrock
+from linkwise.sim.loop import loop
 from linkwise.sim.motion import JointRules, Motion
+from linkwise.sim.records import OnGrid
+from linkwise.sim.step_size import EqualSteps
 from linkwise.sim.tableaux import RODAS4, TABLEAUX, GeneralizedAlpha
 from linkwise.sim.variational import variational
-from linkwise.sim.work import Work
+from linkwise.sim.work import Clock, Span, Work
 from linkwise.targets.llvm.program_kernel import ProgramKernel
 from tests.sim.mechanisms import double_pendulum, mixed
 
@@ -25,17 +27,19 @@ def stepper(model, make):
     """Run equal steps of any step: adaptive methods without their control."""
     work = Work(Motion(model, as_elements(push), JointRules(limits="ignore"), 0))
     step = make(work)
-    kernel = ProgramKernel.build(fixed_loop(work, step))
+    kernel = ProgramKernel.build(loop(work, step, EqualSteps, OnGrid))
 
     def run(steps, duration, q0, v0):
         count = len(q0)
         rows = {
             "y": np.concatenate([q0, v0], axis=1),
             "p": np.zeros((count, 0)),
-            "start": np.tile([0.0, duration / steps, duration, 0.0], (count, 1)),
-            "clock": np.tile([0.0, steps, steps, steps, 0.0, 0.0, 0.0], (count, 1)),
+            "span": np.zeros((count, Span.SIZE)),
+            "clock": np.zeros((count, Clock.SIZE)),
             **({"memory": np.zeros((count, step.memory))} if step.memory else {}),
         }
+        rows["span"][:, [Span.END, Span.EVERY]] = duration, steps + 1
+        rows["clock"][:, [Clock.H, Clock.LEFT, Clock.COUNTDOWN]] = duration / steps, steps, steps + 1
         kernel.run(rows, {}, {"saved": np.empty((count, 1, rows["y"].shape[1]))}, count)
         return rows["y"]
 

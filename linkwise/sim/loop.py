@@ -1,0 +1,207 @@
+"""The loop around a step, and a single step to look into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from linkwise.sim.motion import Flat
+from linkwise.sim.records import Records
+from linkwise.sim.step_size import Given, StepSize, Text, goes_on
+from linkwise.sim.stops import Stops, waits_for_python
+from linkwise.sim.work import (
+    RUNNING,
+    WAITING,
+    Clock,
+    Span,
+    Step,
+    Traceable,
+    Work,
+    crossing,
+    flag,
+    list_of,
+    program,
+    watching,
+)
+from linkwise.spatial.scalar import Scalar, where
+from linkwise.trace.program import Copy, IfAny, Program, Seek, Statement, WhileAny
+
+
+def one_step(work: Work, step: Step, events: Traceable) -> Program:
+    """A single step, to look into it: rows y, p, t, h; y_new and the event functions g_new at its end are stored."""
+    m = work.motion
+    for name, size in (("y", m.ny), ("p", m.np), ("t", 1), ("h", 1)):
+        work.buffer(name, size, load=True)
+    work.buffer("y_new", m.ny, store=True)
+    work.buffer("g_new", events.outputs[0].size, store=True)
+    later = program("later", lambda t, h: {"t_new": t[0] + h[0]}, {"t": 1, "h": 1})
+    blank = program("blank", lambda t: {"memory": [0.0] * step.memory}, {"t": 1})
+    statements = (
+        *(work.call(blank) if step.memory else ()),
+        *step.begin,
+        *step.advance,
+        *work.call(later),
+        *work.call(events, {"t": "t_new", "y": "y_new", "g": "g_new"}),
+    )
+    return Program("one_step", tuple(work.buffers.values()), statements, curves=work.curves)
+
+
+def loop(
+    work: Work, step: Step, sizes: type[StepSize], records: type[Records], events: Traceable | None = None
+) -> Program:
+    """Steps of some sizes, until each state has made as many as it may, is at the end, or something happened to it.
+
+    Rows: y; p; clock and span, see :class:`Clock` and :class:`Span`; g, where there are events, see :func:`watching`;
+    what else the step keeps: memory; and where steps are judged k0, the derivative at y, so that it does not matter to
+    the last bit how many steps a call makes.
+    """
+    written = Loop(work, step, sizes, records, events)
+    opening = written.opening()
+    one_pass = (*written.attempt(), *written.notice(), *written.go_on())
+    return Program(
+        "steps",
+        tuple(work.buffers.values()),
+        (*opening, WhileAny("running", one_pass)),
+        tables=records.tables,
+        records=records.rows(work.motion),
+        curves=work.curves,
+    )
+
+
+class Loop:
+    """A loop while it is written. One pass attempts a step, notices events, decides, records, and goes on from there.
+
+    Statements that a run does not need are left out, so that they cost it nothing.
+    """
+
+    def __init__(
+        self, work: Work, step: Step, sizes: type[StepSize], records: type[Records], events: Traceable | None
+    ) -> None:
+        m = self.motion = work.motion
+        self.work, self.step, self.sizes, self.records, self.events = work, step, sizes, records, events
+        work.buffer("p", m.np, load=True)
+        work.buffer("clock", Clock.SIZE, load=True, store=True)
+        work.buffer("span", Span.SIZE, load=True)
+        self.kept = {"y": "y_new"}
+        """What is kept from step to step, and what a step makes of it."""
+        work.buffer("y", m.ny, load=True, store=True)
+        if sizes.judges:
+            self.kept["k0"] = "k_next"
+            work.buffer("k0", m.nz, load=True, store=True)
+        if step.memory:
+            self.kept["memory"] = "memory_new"
+            work.buffer("memory", step.memory, load=True, store=True)
+        if events is not None:
+            self.kept["g"] = "g_kept"
+        self.stops = Stops(work) if m.stops else None
+        self.clips = records.at_times and step.dense is None
+        """Whether steps end on the output times, of a method without dense output."""
+
+    def opening(self) -> list[Statement]:
+        """Before the first step: where each state stands, what steps begin with, and what comes next."""
+        begun = [*self.sizes.begin(self), *(self.stops.opening() if self.stops else ()), *self.sizes.choose(self)]
+        if self.events is not None:
+            begun += watching(self.work, self.events)
+        return [*begun, *self.records.opening(self.work)]
+
+    def attempt(self) -> list[Statement]:
+        """A step of the size that is wanted, where nothing is in the way; where steps are judged, its error."""
+        m, step, aim = self.motion, self.step, self.sizes.aim(self)
+        if not self.sizes.judges:
+            return [*aim, *step.begin, *step.advance]
+        smooth = [Seek(curve.name, "t", "p", curve.offset) for curve in m.curves if m.passes(curve)]
+        return [*smooth, *aim, *step.advance, *step.judge]
+
+    def notice(self) -> list[Statement]:
+        """Whether an event happened in the step."""
+        if self.events is None:
+            return []
+        at_end = self.work.call(self.events, {"t": "t_new", "y": "y_new", "g": "g_new"})
+        return [*at_end, *self.work.call(crossing(self.events))]
+
+    def go_on(self) -> list[Statement]:
+        """Decide, record, and go on from the end of an accepted step, from its start after one that was not."""
+        inputs, decide = self.sizes.decide(self)
+        mask, stops = self.records.mask, self.stops
+        waits = ["waits"] if waits_for_python(self.motion) else []
+        forgets = ["at_stop"] if stops and self.step.memory else []
+        taken = [*self.kept, *self.kept.values(), *([] if mask else ["place"]), *waits, *forgets]
+
+        def blend(given: Given) -> dict[str, Any]:
+            accepted = given["accept"][0] > 0.0
+            clock, kept = list(given["clock_new"]), {old: given[new] for old, new in self.kept.items()}
+            if forgets:  # what acts may have jumped
+                first, *others = kept["memory"]
+                kept["memory"] = [where(given["at_stop"][0] > 0.0, 0.0, first), *others]
+            place = clock[Clock.PLACE]
+            clock[Clock.PLACE] = place + given[mask][0] if mask else given["place"][0]
+            if waits:
+                due = (given["waits"][0] > 0.0) & (clock[Clock.STATUS] <= RUNNING)
+                clock[Clock.STATUS] = where(due, WAITING, clock[Clock.STATUS])
+            return {
+                "clock_next": clock,
+                **{f"{old}_next": either(accepted, new, given[old]) for old, new in kept.items()},
+                **({"place": place} if mask else {}),
+                "t": clock[Clock.T],
+                "running": flag(goes_on(clock)),
+            }
+
+        def at_once(given: Given) -> dict[str, Any]:
+            decided = decide(given)
+            after = blend({**given, **{name: list_of(value) for name, value in decided.items()}})
+            return {**after, **{name: decided[name] for name in decided if name == mask}}
+
+        if mask and not stops:  # nothing stands between the two: one block costs less
+            settled = [*self._carried(), *self._named("go_on", at_once, [*inputs, *taken])]
+        else:
+            settled = [*self._named("decide", decide, inputs), *self._between(), *self._carried()]
+            flags = dict.fromkeys(["clock_new", "accept", *([mask] if mask else [])])
+            settled += self._named("go_on", blend, [*flags, *taken])
+        return [
+            *settled,
+            *(Copy(f"{each}_next", each) for each in ("clock", *self.kept)),
+            *(stops.next() if stops else ()),
+            *self.records.behind(),
+        ]
+
+    def _between(self) -> list[Statement]:
+        """What happens before a step goes on: at a stop, which comes before its end is looked at, and inside."""
+        arriving, inside = self.stops.arriving() if self.stops else (), self.records.inside(self)
+        return [*arriving, *inside] if self.clips else [*inside, *arriving]
+
+    def _carried(self) -> list[Statement]:
+        """Where steps are judged, the derivative at the end of one, with which the next begins."""
+        if not self.sizes.judges:
+            return []
+        return [*self.step.carry, *([self._derivative_after_stop()] if self.stops and self.step.carry else [])]
+
+    def _derivative_after_stop(self) -> Statement:
+        """After a stop the derivative is that of what acts from there on, not that of the last stage."""
+        there = self.work.rates_at("y_new", "t_new", "k_next")
+        self.work.buffer("k_before", self.motion.nz)
+        choose = self.call("keep_k_next", chosen("k_after"), "k_next", "k_before", "at_stop")
+        return IfAny("at_stop", (Copy("k_next", "k_before"), *there, *choose, Copy("k_after", "k_next")))
+
+    def derivative_at_start(self) -> Statement:
+        """k0 at y, for states that do not bring it from the call before."""
+        self.work.buffer("k0_kept", self.motion.nz)
+        choose = self.call("keep_k0", chosen("k0_new"), "k0", "k0_kept", "fresh")
+        return IfAny("fresh", (Copy("k0", "k0_kept"), *self.step.begin, *choose, Copy("k0_new", "k0")))
+
+    def _named(self, name: str, text: Text, inputs: Sequence[str]) -> tuple[Statement, ...]:
+        """A text of what has these names."""
+        return self.call(name, lambda *rows: text(dict(zip(inputs, rows, strict=True))), *inputs)
+
+    def call(self, name: str, text: Callable[..., dict[str, Any]], *inputs: str) -> tuple[Statement, ...]:
+        """A text, traced, on buffers of these names, which are known."""
+        return self.work.call(program(name, text, {each: self.work.buffers[each].size for each in inputs}))
+
+
+def chosen(name: str) -> Callable[..., dict[str, Any]]:
+    """(one, other, which) to the one where ``which`` is set, else the other, under a name."""
+    return lambda one, other, which: {name: either(which[0] > 0.0, one, other)}
+
+
+def either(condition: Any, one: Flat, other: Flat) -> list[Scalar]:
+    """The one where a condition holds, else the other."""
+    return [where(condition, a, b) for a, b in zip(one, other, strict=True)]
