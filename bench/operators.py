@@ -38,7 +38,7 @@ def by_inverse(ops: Any, tau: Any) -> Any:
 
 
 def by_lemma(ops: Any, tau: Any) -> Any:
-    """000 lemma 6.5: [I-HψK]*D⁻¹[T - Hψ(KT + b + Pa)] - K*ψ*a."""
+    """Jain 1991 lemma 6.5: [I-HψK]*D⁻¹[T - Hψ(KT + b + Pa)] - K*ψ*a."""
     T, white = ops.vector(tau), ops.I - ops.H @ ops.psi @ ops.K
     forces = T - ops.H @ ops.psi @ (ops.K @ T + ops.b + ops.P @ ops.a)
     return white.T @ ops.D.inv() @ forces - ops.K.T @ ops.psi.T @ ops.a

@@ -59,7 +59,7 @@ WHY = """## Where ours is lower, and why
   puts z along the joint axis and x along the common normal to the next axis, so that a joint's constant placement is
   a shift (a, 0, b) and one turn about x, and its motion one turn about z.
 - **Axial turns.** A turn about an axis costs 4 multiplications on a vector and 8 on a symmetric matrix, where a full
-  rotation costs 8 or 9 and about 30 (the successive axial screws of McMillan and Orin, cited in 003). This is most of
+  rotation costs 8 or 9 and about 30 (successive axial screws, McMillan and Orin in Featherstone 2000). This is most of
   what forward dynamics gains: an articulated inertia has three 3×3 blocks to turn.
 - **One matrix for ω.** E = ω'~ + ω~ω~ gives the acceleration of the next origin (a + E l), the force (m a + E h) and,
   with Euler's tensor ½ tr(J) 1 - J, the moment. Balafoutis' angular acceleration tensor is the same idea.
@@ -79,16 +79,16 @@ composite-body mass matrix with a triangular factorisation takes fewer operation
 also with our own ingredients (`linkwise_composite_forward`: {composite} at n = 6 in regrouped frames). On real arms,
 whose parallel and crossing axes leave more zeros, the two are close (M + A, recursion against composite: Panda 1140 and
 1143, UR5 495 and 524, Kinova 821 and 755), and the recursion is the more accurate one (Ascher, Pai and Cloutier, cited
-in 003), so the library keeps to it.
+in Featherstone 2000), so the library keeps to it.
 
-## What the tables of 002 leave out
+## What the tables of Saha 1999 leave out
 
 - Table 1 lists its rows in the order of the names above: each formula gives its printed value for n = 6.
 - Table 2, row of Walker and Orin: the fractions are n³/6 + 11½n² + 38⅓n - 47 (both columns), and n³/6 + 7n² + 38⅚n -
   46, which gives 1716 for n = 12 as printed, but 475 for n = 6 where the table has 480.
 - That row cannot include the bias force: at n = 6 its 633 multiplications are fewer than the 800 of the same authors'
   inverse dynamics in table 1. Our `composite_cholesky` has the same n³/6 + 11½n² and n³/6 + 7n²; its linear term is
-  larger by the bias. The row of the proposed algorithm takes φ = τ - Cθ̇ as given too (002 §5.2 lists it under the
+  larger by the bias. The row of the proposed algorithm takes φ = τ - Cθ̇ as given too (Saha 1999 §5.2 lists it under the
   required input): to compare with it, see `linkwise_solve`.
 - `direct_cholesky` and `symmetry_cholesky` count the same: Cholesky's method reads one half of the matrix, and what
   nobody reads is not computed. The two mass matrices themselves differ.
@@ -263,8 +263,8 @@ def ladder(n: int = 6) -> str:
 
 
 def linearized_table() -> str:
-    """The six algorithms of 001."""
-    lines = ["| | 001 | n | printed, M / A | counted, DH | ours, regrouped |", "|---|---|---|---|---|---|"]
+    """The six algorithms of Jain 1993."""
+    lines = ["| | Jain 1993 | n | printed, M / A | counted, DH | ours, regrouped |", "|---|---|---|---|---|---|"]
     for number in range(6):
         for n in SHOWN:
             r = linearized(n)[number]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from paper_citations import PACKAGE, ROOT, citations, items
+from paper_citations import PACKAGE, PAPERS, ROOT, citations, items
 from paper_index import PAPERS_IN_ORDER, Paper, Row
 
 from linkwise.classics.linearized_registry import LINEARIZED
@@ -69,11 +69,12 @@ def places() -> dict[tuple[str, str], list[Place]]:
             found.setdefault((a.paper, item), set()).add((file, a.function.__name__))
     for b in LINEARIZED:
         file = b.function.__module__.replace(".", "/") + ".py"
-        found.setdefault(("001", f"algorithm {b.number}"), set()).add((file, b.function.__name__))
+        found.setdefault(("Jain 1993", f"algorithm {b.number}"), set()).add((file, b.function.__name__))
     for rule in RULES.values():
         for source in rule.source.split("; "):
-            for item in items(source[4:]):
-                found.setdefault((source[:3], item), set()).add(("linkwise/operators/rules.py", rule.name))
+            paper = next(name for name in PAPERS if source.startswith(name))
+            for item in items(source.removeprefix(paper)):
+                found.setdefault((paper, item), set()).add(("linkwise/operators/rules.py", rule.name))
     return {key: sorted(value) for key, value in found.items()}
 
 

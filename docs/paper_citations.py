@@ -1,4 +1,4 @@
-"""What the code says about the papers: citations such as ``000 eq. 45, 46`` in docstrings, with their place."""
+"""What the code says about the papers: citations such as ``Jain 1991 eq. 45, 46`` in docstrings, with their place."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ PACKAGE = ROOT / "linkwise"
 SKIPPED = ("papers",)
 """Parts of the package that talk about the papers and do not implement them."""
 
-_NUMBER = r"(?!00[0-4]\b)(?:[A-C]\.)?\d+(?:\.\d+)?(?:[a-c]\b)?"
+PAPERS = ("Jain 1991", "Jain 1993", "Saha 1999", "Featherstone 2000", "Rodriguez 1989")
+"""Their names: first author and year."""
+
+_NUMBER = r"(?:[A-C]\.)?\d+(?:\.\d+)?(?:[a-c]\b)?"
 _KIND = r"(?:eqs?\.|lemmas?|tables?|figures?|algorithms?|steps?|appendix|§)"
 _LIST = rf"{_NUMBER}(?:\s*(?:,|and|to|-|–|…)\s*{_NUMBER})*"
 _ITEM = rf"{_KIND}\s*(?:{_LIST}|[A-F](?:[–-][A-F])?\b)"
-CITATION = re.compile(rf"\b(00[0-4])\s+({_ITEM}(?:\s*(?:,|and)\s*{_ITEM})*)")
+CITATION = re.compile(rf"\b({'|'.join(PAPERS)})\s+({_ITEM}(?:\s*(?:,|and)\s*{_ITEM})*)")
 _KINDS = {"eq": "eq.", "lemma": "lemma", "table": "table", "figure": "figure", "algorithm": "algorithm",
           "step": "step", "appendix": "appendix", "§": "§"}  # fmt: skip
 

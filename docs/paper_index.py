@@ -41,7 +41,7 @@ LINEARIZED = "tests/derivatives/test_paper.py::test_algorithm"
 CLOSED = "tests/operators/test_closed.py"
 
 JAIN = Paper(
-    "000",
+    "Jain 1991",
     "A. Jain, *Unified formulation of dynamics for serial rigid multibody systems*, 1991",
     "eq. 1-60, lemma 3.1-3.2, lemma 6.1-6.5, table 1, figure 1",
     (
@@ -72,7 +72,7 @@ JAIN = Paper(
 )  # fmt: skip
 
 JAIN_RODRIGUEZ = Paper(
-    "001",
+    "Jain 1993",
     "A. Jain and G. Rodriguez, *Linearization of manipulator dynamics using spatial operators*, 1993",
     "eq. 1.1-1.6, eq. 2.1-2.20, eq. 3.1-3.8, eq. 4.1-4.26, eq. A.1-A.24, lemma 3.1-3.2, lemma 4.1-4.9, algorithm 1-6",
     (
@@ -100,7 +100,7 @@ JAIN_RODRIGUEZ = Paper(
 )  # fmt: skip
 
 SAHA = Paper(
-    "002",
+    "Saha 1999",
     "S. K. Saha, *Dynamics of serial multibody systems using the decoupled natural orthogonal complement matrices*, 1999",
     "eq. 1-55, table 1-3, figure 1-9, appendix A, appendix B",
     (
@@ -110,22 +110,22 @@ SAHA = Paper(
         Row("eq. 25-29", "the convective matrix C, element by element", f"{PAPERS}::test_convective_matrix"),
         Row("eq. 30-32", "generalised forces, and RIDIM", "tests/papers/test_arms.py::test_stanford_arm"),
         Row("eq. 33-37", "forward dynamics in O(n), RFDSIM", AGREE),
-        Row("eq. 38-39", "the cycloidal motion of section 6", "tests/papers/test_demo.py::test_cycloidal_motion_is_consistent", ("papers.motions:cycloidal",)),
+        Row("eq. 38-39", "the cycloidal motion of section 6", "tests/papers/test_demo.py::test_cycloidal_motion_is_consistent", ("papers.arm_figures:cycloidal",)),
         Row("eq. 40-55, appendix B", "𝓜 = UDU* by reverse Gaussian elimination", f"{PAPERS}::test_reverse_gaussian_elimination"),
         Row("appendix A", "Denavit and Hartenberg's frames", "tests/mechanism/test_dh.py::test_frames"),
-        Row("table 1", "operation counts of inverse dynamics", "tests/classics/test_counts.py::test_rows_of_table_1", ("functions.counting.dynamics:count",)),
-        Row("table 2", "operation counts of forward dynamics", "tests/classics/test_counts.py::test_rows_of_table_2", ("functions.counting.dynamics:count",)),
+        Row("table 1", "operation counts of inverse dynamics", "tests/classics/test_counts.py::test_rows_of_table_1", ("functions.counting:count",)),
+        Row("table 2", "operation counts of forward dynamics", "tests/classics/test_counts.py::test_rows_of_table_2", ("functions.counting:count",)),
         Row("table 3", "the Stanford arm's parameters", "tests/papers/test_demo.py::test_stanford_arm_is_that_of_the_table"),
-        Row("figure 5", "torques of the planar arm", "tests/papers/test_arms.py::test_planar_arm", ("papers.arms:forces",)),
-        Row("figure 6", "free fall of the planar arm", "tests/papers/test_arms.py::test_what_the_paper_says_of_figure_6", ("papers.arms:free_fall",)),
-        Row("figure 8", "joint forces of the Stanford arm", "tests/papers/test_arms.py::test_stanford_arm", ("papers.arms:forces",)),
-        Row("figure 9", "free fall of the Stanford arm", "tests/papers/test_arms.py::test_what_the_paper_says_of_figure_9", ("papers.arms:free_fall",)),
+        Row("figure 5", "torques of the planar arm", "tests/papers/test_arms.py::test_planar_arm", ("papers.arm_figures:forces",)),
+        Row("figure 6", "free fall of the planar arm", "tests/papers/test_arms.py::test_what_the_paper_says_of_figure_6", ("papers.arm_figures:free_fall",)),
+        Row("figure 8", "joint forces of the Stanford arm", "tests/papers/test_arms.py::test_stanford_arm", ("papers.arm_figures:forces",)),
+        Row("figure 9", "free fall of the Stanford arm", "tests/papers/test_arms.py::test_what_the_paper_says_of_figure_9", ("papers.arm_figures:free_fall",)),
         Row("figure 1-4, figure 7", "bodies, joints and the two arms", why_not="drawings; the arms are in `linkwise.samples`"),
     ),
 )  # fmt: skip
 
 FEATHERSTONE_ORIN = Paper(
-    "003",
+    "Featherstone 2000",
     "R. Featherstone and D. Orin, *Robot dynamics: equations and algorithms*, 2000",
     "eq. 1-29",
     (
@@ -142,7 +142,7 @@ FEATHERSTONE_ORIN = Paper(
 )  # fmt: skip
 
 RODRIGUEZ_JAIN_KREUTZ = Paper(
-    "004",
+    "Rodriguez 1989",
     "G. Rodriguez, A. Jain and K. Kreutz, *Spatial operator algebra framework for multibody system dynamics*, 1989",
     "eq. 2.1-2.17, eq. 3.1-3.13, eq. 4.1-4.3, eq. A.1-A.6, lemma 1-5, step A-F, figure 1",
     (

@@ -1,4 +1,4 @@
-"""The planar three-link arm of 002 §6.1: joint torques of the cycloidal motion (RIDIM), and free fall (RFDSIM)."""
+"""The planar three-link arm of Saha 1999 §6.1: torques of the cycloidal motion (RIDIM), and free fall (RFDSIM)."""
 
 import numpy as np
 

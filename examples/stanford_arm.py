@@ -1,4 +1,4 @@
-"""The Stanford arm of 002 §6.2: joint forces of the cycloidal motion (figure 8), and free fall (figure 9)."""
+"""The Stanford arm of Saha 1999 §6.2: joint forces of the cycloidal motion (figure 8), and free fall (figure 9)."""
 
 import numpy as np
 

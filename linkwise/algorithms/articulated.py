@@ -1,7 +1,7 @@
 """Articulated-body inertias and what is solved with them.
 
-P = M + E_ψ P E_ψ*, D = HPH*, G = PH*D⁻¹ (000 eq. 45; the Riccati equation of filtering), and with them
-𝓜⁻¹ = [I - HψK]* D⁻¹ [I - HψK] (000 eq. 57): one inward and one outward sweep per right-hand side.
+P = M + E_ψ P E_ψ*, D = HPH*, G = PH*D⁻¹ (Jain 1991 eq. 45; the Riccati equation of filtering), and with them
+𝓜⁻¹ = [I - HψK]* D⁻¹ [I - HψK] (Jain 1991 eq. 57): one inward and one outward sweep per right-hand side.
 
 DIFFERS FROM PAPER: a joint with several freedoms is eliminated one axis after another instead of through the inverse
 of a block D. The axes' (d, g) together are the L D L* factors of that block, so the result is the same.
@@ -63,7 +63,7 @@ def solve(
     b: Field[Force] | None,
     tip: Force | None = None,
 ) -> list[Scalar]:
-    """v̇ = [I - HψK]* D⁻¹ ([I - HψK] τ - Hψ b) for forces ``b`` on the links (000 eq. 60 with a = 0).
+    """v̇ = [I - HψK]* D⁻¹ ([I - HψK] τ - Hψ b) for forces ``b`` on the links (Jain 1991 eq. 60 with a = 0).
 
     ``tip``: an extra force at the outer end of each leaf.
     """
@@ -133,8 +133,9 @@ class _Pulling:
 def pull(tree: Sweeps, q: Sequence[Scalar], axes: Field[list[Axis]], pulls: Pulls) -> tuple[Field[Any], Any]:
     """ε = [I - HψK]c + Hψf of several pulls at once, for each axis one number a pull; and Λ = ε*D⁻¹ε, count × count.
 
-    With J_c*λ = c λ + Hφf λ the joint forces that the pulls amount to, Λ is J_c𝓜⁻¹J_c* (004 §3: Λ = B*ΩB with
-    Ω = ψ*H*D⁻¹Hψ). One inward sweep, in which the sum over the axes is gathered on the way (Popov and Vereshchagin).
+    With J_c*λ = c λ + Hφf λ the joint forces that the pulls amount to, Λ is J_c𝓜⁻¹J_c* (Rodriguez 1989 §3: Λ = B*ΩB
+    with Ω = ψ*H*D⁻¹Hψ). One inward sweep, in which the sum over the axes is gathered on the way (Popov and
+    Vereshchagin).
     """
     pairs = [(r, s) for r in range(pulls.count) for s in range(r + 1)]
 

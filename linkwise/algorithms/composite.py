@@ -1,4 +1,4 @@
-"""Composite bodies: R = M + E_φ R E_φ* (000 §3), a link with all that hangs outboard as if it were frozen. O(n)."""
+"""Composite bodies: R = M + E_φ R E_φ* (Jain 1991 §3), a link with all outboard as if it were frozen. O(n)."""
 
 from __future__ import annotations
 

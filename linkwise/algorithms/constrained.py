@@ -1,4 +1,4 @@
-"""Accelerations under constraints: J_c v̇ = γ beside 𝓜v̇ = τ - Hφb + J_c*λ. Steps A–F of 004 §3, in one recursion.
+"""Accelerations under constraints: J_c v̇ = γ beside 𝓜v̇ = τ - Hφb + J_c*λ. Rodriguez 1989 §3, steps A–F, in one sweep.
 
 In the innovations' form, 𝓜⁻¹ = [I - HψK]* D⁻¹ [I - HψK], all that the multipliers need is gathered on the way in: with
 ε = [I - HψK]J_c* the pulls' innovations and ν those of the free motion,
@@ -6,7 +6,7 @@ In the innovations' form, 𝓜⁻¹ = [I - HψK]* D⁻¹ [I - HψK], all that th
     Λ = ε*D⁻¹ε,    Λλ = γ - ε*ν,    v̇ = [I - HψK]*(ν + D⁻¹ελ),
 
 so that constraints cost one more inward quantity and no more sweeps (Popov and Vereshchagin's order of elimination;
-004 takes a sweep for each of its steps). O(n) for each row of J_c, and the solution for λ beside it.
+Rodriguez 1989 takes a sweep for each of its steps). O(n) for each row of J_c, and the solution for λ beside it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 C = Σ over bodies of J*(M J̇ + B J) with B = ½[crf(V)M + (MV)×̄ - M crm(V)], where (h×̄)m = crf(m)h
 (Echeandia and Wensing 2021). Gathered like composite bodies, all in world axes about the world's origin, where
-sums need no transforms (001 §2). O(n · depth).
+sums need no transforms (Jain 1993 §2). O(n · depth).
 
 A link that deforms has motions X = [x; X_r] with a modal tail and an inertia M(η), and to B X comes what the change of
 M with η gives, ½[(D_V M)X + (D_X M)V - ∂_η(V*MX)]: together the Levi-Civita connection of its kinetic energy.

@@ -1,4 +1,4 @@
-"""Accelerations in independent freedoms: no multipliers (003 §3.4; local constraint embedding, Jain 2012).
+"""Accelerations in independent freedoms, without multipliers (Featherstone 2000 §3.4; embedding, Jain 2012).
 
 With J_c split into columns of dependent and independent freedoms, J_d v_d + J_i y = 0 and J_d v̇_d + J_i ẏ = γ, so that
 

@@ -1,9 +1,9 @@
 """Forward dynamics: the accelerations that joint forces cause. O(n).
 
-v̇ = [I - HψK]* D⁻¹ [τ - Hψ(Kτ + b)], the articulated-body algorithm (000 §5).
+v̇ = [I - HψK]* D⁻¹ [τ - Hψ(Kτ + b)], the articulated-body algorithm (Jain 1991 §5).
 
 DIFFERS FROM PAPER: the velocity-dependent accelerations a are carried outwards first, α₀ = φ*a, and enter as the
-forces b₀ = Mα₀ + b of the inverse dynamics of v̇ = 0. That leaves a = 0 in the recursion (000 eq. 60), saves the
+forces b₀ = Mα₀ + b of the inverse dynamics of v̇ = 0. That leaves a = 0 in the recursion (Jain 1991 eq. 60), saves the
 products P a, and gravity comes along at no extra cost.
 """
 

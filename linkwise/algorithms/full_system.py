@@ -1,4 +1,4 @@
-"""Accelerations and multipliers at once: [𝓜, J_c*; J_c, 0][v̇; -λ] = [τ - c; γ] (003 eq. 21). O((n + m)³), dense in J_c.
+"""Accelerations and multipliers: [𝓜, J_c*; J_c, 0][v̇; -λ] = [τ - c; γ] (Featherstone 2000 eq. 21). O((n + m)³).
 
 The same proximal steps as in :mod:`linkwise.algorithms.multipliers`, but on the whole system: with -μW in place of the
 zero block it is quasi-definite, so that it has factors LᵀDL in any order and at any rank. Kept as a solver that shares

@@ -1,6 +1,6 @@
 """Inverse dynamics: the joint forces that a motion takes.
 
-τ = H φ (M φ*(H*v̇ + a) + b), the recursive Newton–Euler algorithm (000 eq. 12; Luh, Walker and Paul). O(n).
+τ = H φ (M φ*(H*v̇ + a) + b), the recursive Newton–Euler algorithm (Jain 1991 eq. 12; Luh, Walker and Paul). O(n).
 """
 
 from __future__ import annotations

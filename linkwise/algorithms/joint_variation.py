@@ -1,7 +1,7 @@
 """How the motion of a link varies with its own joint: the columns that every linearised model is made of.
 
 Moving a joint by δq along its axis η displaces all that is outboard rigidly by the twist η δq. What is left, once that
-rigid displacement is taken off, is the same for every outboard link m (001 (2.13), (A.6), for any joint):
+rigid displacement is taken off, is the same for every outboard link m (Jain 1993 (2.13), (A.6), for any joint):
 
     ∂V(m)/∂v = η         ∂α(m)/∂v + V(m)×η = Θ
     ∂V(m)/∂q + V(m)×η = Ψ'        ∂α(m)/∂q + α(m)×η + V(m)×Ψ' = Ψ''

@@ -1,6 +1,6 @@
 """The force that goes through each joint: what the inward sweep of inverse dynamics hands on, before it is projected.
 
-f = φ(Mα + b - f_ext), of which τ = Hf is what the joint's own axes feel (000 eq. 12). O(n). Needs each body's own
+f = φ(Mα + b - f_ext), of which τ = Hf is what the joint's own axes feel (Jain 1991 eq. 12). O(n). Needs each body's own
 inertia: regrouped ones give the same τ, but not the same f.
 """
 

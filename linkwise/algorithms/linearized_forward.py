@@ -1,9 +1,10 @@
 """The linearised forward dynamics δv̇ = 𝓜⁻¹ δτ - A_C δv - B_C δq: all three matrices together.
 
-A_C = 𝓜⁻¹A_D and B_C = 𝓜⁻¹B_D (001 lemma 4.1), with A_D and B_D of :mod:`linkwise.algorithms.linearized_inverse` at the
-v̇ that τ causes. Two ways, the same numbers:
+A_C = 𝓜⁻¹A_D and B_C = 𝓜⁻¹B_D (Jain 1993 lemma 4.1), with A_D and B_D of :mod:`linkwise.algorithms.linearized_inverse`
+at the v̇ that τ causes. Two ways, the same numbers:
 
-* ``articulated``: 𝓜⁻¹ = [I - HψK]* D⁻¹ [I - HψK] (001 lemma 4.4) is run over the columns as inward and outward sweeps;
+* ``articulated``: 𝓜⁻¹ = [I - HψK]* D⁻¹ [I - HψK] (Jain 1993 lemma 4.4) is run over the columns as inward and outward
+sweeps;
   neither 𝓜 nor its inverse is used. O(n²).
 * ``factored``: 𝓜 = LᵀDL, which A_D's composite bodies give at no extra cost, and products with its inverse, or with its
   factors where these have more zeros. O(n² · depth), but with so small a factor that it is the cheaper way as long as a

@@ -1,10 +1,10 @@
 """The linearised inverse dynamics δτ = 𝓜 δv̇ + A_D δv + B_D δq: all three matrices together. O(n · depth).
 
-𝓜 = HφMφ*H*, A_D = Hφ[2M̂φ*H* + Mφ*Θ], B_D = Hφ[H̃f + 2M̂φ*Ψ' + Mφ*Ψ''] (001 lemmas 3.1 and 3.2), for trees and joints
-of any type; Θ, Ψ', Ψ'' are those of :mod:`linkwise.algorithms.joint_variation`. As in the paper's algorithm 2,
+𝓜 = HφMφ*H*, A_D = Hφ[2M̂φ*H* + Mφ*Θ], B_D = Hφ[H̃f + 2M̂φ*Ψ' + Mφ*Ψ''] (Jain 1993 lemmas 3.1 and 3.2), for trees and
+joints of any type; Θ, Ψ', Ψ'' are those of :mod:`linkwise.algorithms.joint_variation`. As in the paper's algorithm 2,
 composite bodies R = ΣM and R̂ = ΣM̂ are gathered inwards, and each joint axis walks from its link to the base.
 
-M̂ = ½(Ṁ - Q[MV]) = [[A, 0], [-c~, 0]], c being the linear momentum (001, algorithm 1): twelve numbers.
+M̂ = ½(Ṁ - Q[MV]) = [[A, 0], [-c~, 0]], c being the linear momentum (Jain 1993, algorithm 1): twelve numbers.
 
 DIFFERS FROM PAPER: in link frames rather than in one inertial frame. There H* is a coordinate direction, so that
 products with it cost nothing, and a force crosses a joint for a dozen multiplications; up to some ten links between

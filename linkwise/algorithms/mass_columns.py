@@ -1,4 +1,4 @@
-"""Half of the mass matrix, column by column: 𝓜 = H(R + φ~R + Rφ~*)H* (000 eq. 28), of which H(R + φ~R)H* is enough.
+"""Half of the mass matrix, column by column: 𝓜 = H(R + φ~R + Rφ~*)H* (Jain 1991 eq. 28): H(R + φ~R)H* is enough.
 
 Column j of it is the force R_j S_j that the unit acceleration of freedom j takes, handed inboard: nothing outboard of
 link j takes part, and what it needs of each link is the same for all columns. :func:`of_links` finds that once for a

@@ -1,4 +1,4 @@
-"""The mass matrix by composite bodies: 𝓜 = HφMφ*H* = H(R + φ~R + Rφ~*)H* (000 eq. 28). O(n²) at most, O(n · depth)."""
+"""The mass matrix by composite bodies: 𝓜 = HφMφ*H* = H(R + φ~R + Rφ~*)H* (Jain 1991 eq. 28). O(n · depth)."""
 
 from __future__ import annotations
 

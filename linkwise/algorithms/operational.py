@@ -1,4 +1,4 @@
-"""Operational space: the inertia felt at a place. Λ⁻¹ = J𝓜⁻¹J* = B*ΩB (004 §3), by unit forces; O(n)."""
+"""Operational space: the inertia felt at a place. Λ⁻¹ = J𝓜⁻¹J* = B*ΩB (Rodriguez 1989 §3), by unit forces; O(n)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """How a link moves: the outward half of inverse and forward dynamics.
 
-Accelerations are those of 000 §2: α = [ω'; a], rates taken in the inertial frame, a that of the link's origin.
+Accelerations are those of Jain 1991 §2: α = [ω'; a], rates taken in the inertial frame, a that of the link's origin.
 Then f = Mα + b with b = [ω~Jω; ω~ω~h], and no linear velocity is needed anywhere. Everything quadratic in ω goes
 through E = ω'~ + ω~ω~, which serves the next origin (a + E l), the force (m a + E h) and the moment alike.
 """
@@ -24,7 +24,7 @@ def at_rest(gravity: Vec) -> RigidMotion:
 def next_motion(
     link: Link, parent: Any, q: Sequence[Scalar], v: Sequence[Scalar], vdot: Sequence[Scalar] | None
 ) -> Any:
-    """α = φ*α(parent) + H*β' + a (000 eq. 7), the joint's own motion put on top of the parent's.
+    """α = φ*α(parent) + H*β' + a (Jain 1991 eq. 7), the joint's own motion put on top of the parent's.
 
     With ω_J, v_J the joint's motion in the child's frame, a is [ω × ω_J; (2ω - ω_J) × v_J] + Ṡv.
     ``vdot`` None means zero.

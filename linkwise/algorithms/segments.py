@@ -6,9 +6,9 @@ segment answers to the acceleration α of its base and to the force F that its t
 
     F_base = P α + z + Ψ F,        α_tip = Ψ*α + β - Λ F,
 
-with P, z the articulated inertia and bias force of the segment alone, Ψ the product of its ψ(k+1, k) (000 eq. 55), and
-Λ = Σ (HΨ)*D⁻¹HΨ its compliance at the tip, as Ω of 004 §3. Three steps, each of independent segments: how each
-turns; how each answers; and, with α and F known at every cut, the ordinary forward dynamics of each.
+with P, z the articulated inertia and bias force of the segment alone, Ψ the product of its ψ(k+1, k) (Jain 1991 eq.
+55), and Λ = Σ (HΨ)*D⁻¹HΨ its compliance at the tip, as Ω of Rodriguez 1989 §3. Three steps, each of independent
+segments: how each turns; how each answers; and, with α and F known at every cut, the ordinary forward dynamics of each.
 """
 
 from __future__ import annotations

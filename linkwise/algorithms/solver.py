@@ -2,7 +2,7 @@
 
 The one place that decides it. Algorithms ask :func:`solver` and do not branch:
 
-* :class:`Articulated`: the articulated-body recursion, 𝓜⁻¹ = [I - HψK]* D⁻¹ [I - HψK] (000 eq. 57). O(n) for each
+* :class:`Articulated`: the articulated-body recursion, 𝓜⁻¹ = [I - HψK]* D⁻¹ [I - HψK] (Jain 1991 eq. 57). O(n) for each
   right-hand side.
 * :class:`Factored`: 𝓜 = LᵀDL with the zeros of the tree (Featherstone 2005). Needed where joints share a freedom, since
   no elimination order along the tree exists then; and cheaper for many right-hand sides on a shallow tree.

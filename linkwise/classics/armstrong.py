@@ -1,7 +1,7 @@
 """Armstrong 1979: forward dynamics of links on ball joints, in vectors of three. O(n).
 
-000 eq. 47-49. Moments N(k) at the joints are given; the angular acceleration and the force through a joint are affine
-in the acceleration v̇ of the joint's centre:
+Jain 1991 eq. 47-49. Moments N(k) at the joints are given; the angular acceleration and the force through a joint are
+affine in the acceleration v̇ of the joint's centre:
 
     ω'(k) = Ω_ω(k) v̇(k) + β_ω(k),    F(k) = Ω_F(k) v̇(k) + β_F(k).
 

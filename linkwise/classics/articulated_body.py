@@ -1,4 +1,4 @@
-"""The articulated-body algorithm as 000 has it: eq. 45, 46, with velocities by eq. 60. O(n). Trees, all joints.
+"""The articulated-body algorithm as Jain 1991 has it: eq. 45, 46, with velocities by eq. 60. O(n). Trees, all joints.
 
 Inwards P, D, G, z, ε, ν; outwards α⁺, β', α.
 """
@@ -18,7 +18,7 @@ from linkwise.spatial.vectors import Force, Motion
 
 
 def articulate(tree: Tree, q: Flat) -> Field[Eliminated]:
-    """P = φP⁺φ* + M, D = HPH*, G = PH*D⁻¹, P⁺ = τ̄P (000 eq. 45)."""
+    """P = φP⁺φ* + M, D = HPH*, G = PH*D⁻¹, P⁺ = τ̄P (Jain 1991 eq. 45)."""
     return articulated_inertias(tree, q)[1]
 
 
@@ -37,7 +37,7 @@ def articulated_inertias(tree: Tree, q: Flat) -> tuple[Field[ArticulatedInertia]
 
 
 def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
-    """v̇ by two sweeps (000 eq. 46 and 60)."""
+    """v̇ by two sweeps (Jain 1991 eq. 46 and 60)."""
     no_mimics(tree, "articulated body")
     P, joints = articulated_inertias(tree, q)
     terms = velocity_terms(tree, q, v)
@@ -63,11 +63,12 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
 def forward_by_innovations(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
     """v̇ from triangular systems: 𝓜 = [I + HφK] D [I + HφK]*, the innovations factorisation. O(n²). Trees, all joints.
 
-    000 §4, lemma 6.2: K and D by the recursions of eq. 45, the factor [I + HφK] entry by entry, then
+    Jain 1991 §4, lemma 6.2: K and D by the recursions of eq. 45, the factor [I + HφK] entry by entry, then
     (a) [I + HφK] D x = T̄ and (b) [I + HφK]* β' = x. Rosenthal's O(n²) form of Kane's equations (ref. 6 of
-    000) is the same.
+    Jain 1991) is the same.
 
-    DIFFERS FROM PAPER: 000 says that Rosenthal's m_kk correspond to D⁻¹(k); they are D(k), as its own table 1 has it.
+    DIFFERS FROM PAPER: Jain 1991 says that Rosenthal's m_kk correspond to D⁻¹(k); they are D(k), as its own table 1
+    has it.
     """
     no_mimics(tree, "innovations")
     joints = articulate(tree, q)

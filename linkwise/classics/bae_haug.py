@@ -1,7 +1,7 @@
 """Bae and Haug 1987: forward dynamics from the variational form of d'Alembert's principle. O(n).
 
-000 eq. 50-52, table 1 (ref. 12). For every virtual displacement δx = φ*H*δβ, δx*(Mα - Q) = 0. The known forces are
-generalised forces Q on the links, not joint forces: Q = φ⁻¹f, and only HφQ = T matters. Eliminating a joint's δβ
+Jain 1991 eq. 50-52, table 1 (ref. 12). For every virtual displacement δx = φ*H*δβ, δx*(Mα - Q) = 0. The known forces
+are generalised forces Q on the links, not joint forces: Q = φ⁻¹f, and only HφQ = T matters. Eliminating a joint's δβ
 leaves on its parent a reduced inertia K and a reduced force L:
 
     (M + K) = P,   H(Pα - Q - L) = 0,   K(p) = Σ φP⁺φ*,   L(p) = Σ φ[τ̄(Q + L) - P⁺a].

@@ -1,6 +1,6 @@
 """Brandl, Johanni and Otter 1986: the recursion without inversion of the mass matrix, for general joints. O(n).
 
-000 §5, table 1 (ref. 11), in their letters: joint map Φ, joint force λ̂ (here τ), transformation C with a(k) = C
+Jain 1991 §5, table 1 (ref. 11), in their letters: joint map Φ, joint force λ̂ (here τ), transformation C with a(k) = C
 a(k-1) + Φq̈ + ζ, interaction force h = I*a - β*, joint inertia M̂ = Φ*I*Φ. What it adds to Featherstone's is the
 general joint, whose M̂ is factored (not inverted), and ordinary accelerations in joint coordinates. Trees, all
 joints.

@@ -1,4 +1,4 @@
-"""Algorithms 3 to 6 of 001: how accelerations change with state and forces, δθ'' and its matrices."""
+"""Algorithms 3 to 6 of Jain 1993: how accelerations change with state and forces, δθ'' and its matrices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from linkwise.spatial.vectors import Force, Motion, Vec
 def conventional_delta_acceleration(
     tree: Tree, q: Flat, v: Flat, vdot: Flat, dq: Flat, dv: Flat, dtau: Flat
 ) -> list[Scalar]:
-    """001 algorithm 3, the conventional way: solve 𝓜 δθ'' = δT - A_D δθ' - B_D δθ. O(n³).
+    """Jain 1993 algorithm 3, the conventional way: solve 𝓜 δθ'' = δT - A_D δθ' - B_D δθ. O(n³).
 
     δθ'', n numbers, about the motion whose acceleration is ``vdot``.
     """
@@ -41,7 +41,7 @@ def _mass_matrix(tree: Tree, q: Flat, v: Flat, vdot: Flat) -> Matrix:
 
 
 def conventional_forward_matrices(tree: Tree, q: Flat, v: Flat, vdot: Flat) -> tuple[Matrix, Matrix, Matrix]:
-    """001 algorithm 4, the conventional way: invert 𝓜; A_C = 𝓜⁻¹A_D and B_C = 𝓜⁻¹B_D by products. O(n³).
+    """Jain 1993 algorithm 4, the conventional way: invert 𝓜; A_C = 𝓜⁻¹A_D and B_C = 𝓜⁻¹B_D by products. O(n³).
 
     𝓜⁻¹, A_C = -∂θ''/∂θ' and B_C = -∂θ''/∂θ, n × n each, about the motion whose acceleration is ``vdot``.
     """
@@ -71,7 +71,7 @@ class Articulated:
 
 
 def articulated(links: Sequence[Referred]) -> list[Articulated]:
-    """The tip-to-base recursion that algorithms 5 and 6 of 001 share (4.16): articulated inertias P and their kin P̂.
+    """The recursion that algorithms 5 and 6 of Jain 1993 share (4.16): articulated inertias P and their kin P̂.
 
     Every link's, base first.
 
@@ -107,7 +107,7 @@ def _P_hat_times(P_hat: Columns, y: Motion) -> Force:
 
 
 def delta_acceleration(tree: Tree, q: Flat, v: Flat, vdot: Flat, dq: Flat, dv: Flat, dtau: Flat) -> list[Scalar]:
-    """001 algorithm 5: the change δθ'' of the accelerations, without a mass matrix. O(n).
+    """Jain 1993 algorithm 5: the change δθ'' of the accelerations, without a mass matrix. O(n).
 
     δθ'', n numbers, about the motion whose acceleration is ``vdot``.
 
@@ -135,7 +135,7 @@ def delta_acceleration(tree: Tree, q: Flat, v: Flat, vdot: Flat, dq: Flat, dv: F
 
 
 def forward_matrices(tree: Tree, q: Flat, v: Flat, vdot: Flat) -> tuple[Matrix, Matrix, Matrix]:
-    """001 algorithm 6: 𝓜⁻¹, A_C and B_C directly, with neither 𝓜 nor an inversion. O(n²).
+    """Jain 1993 algorithm 6: 𝓜⁻¹, A_C and B_C directly, with neither 𝓜 nor an inversion. O(n²).
 
     𝓜⁻¹, A_C = -∂θ''/∂θ' and B_C = -∂θ''/∂θ, n × n each, about the motion whose acceleration is ``vdot``.
 

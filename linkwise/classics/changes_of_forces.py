@@ -1,4 +1,4 @@
-"""Algorithms 1 and 2 of 001: how joint forces change with the motion, δT and its matrices."""
+"""Algorithms 1 and 2 of Jain 1993: how joint forces change with the motion, δT and its matrices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from linkwise.spatial.vectors import Force, Motion, Vec
 
 
 def delta_torque(tree: Tree, q: Flat, v: Flat, vdot: Flat, dq: Flat, dv: Flat, dvdot: Flat | None) -> list[Scalar]:
-    """001 algorithm 1: the change δT of the joint forces, for changes δθ, δθ', δθ''. O(n).
+    """Jain 1993 algorithm 1: the change δT of the joint forces, for changes δθ, δθ', δθ''. O(n).
 
     δT, n numbers; ``dvdot`` None means zero.
 
@@ -42,7 +42,7 @@ def delta_torque(tree: Tree, q: Flat, v: Flat, vdot: Flat, dq: Flat, dv: Flat, d
 
 
 def inverse_matrices(tree: Tree, q: Flat, v: Flat, vdot: Flat) -> tuple[Matrix, Matrix, Matrix]:
-    """001 algorithm 2: 𝓜, A_D = ∂T/∂θ' and B_D = ∂T/∂θ together, by composite bodies. O(n²).
+    """Jain 1993 algorithm 2: 𝓜, A_D = ∂T/∂θ' and B_D = ∂T/∂θ together, by composite bodies. O(n²).
 
     𝓜, A_D and B_D, n × n each.
 

@@ -1,4 +1,4 @@
-"""Inverse dynamics by composite bodies: f = Rα + y (000 lemma 3.2, eq. 29). O(n).
+"""Inverse dynamics by composite bodies: f = Rα + y (Jain 1991 lemma 3.2, eq. 29). O(n).
 
 R(k)α(k) is what the force would be if the outboard joints were frozen; y(k) corrects for their accelerations. The
 inward sweep for y and the outward one for α do not wait for each other.

@@ -1,6 +1,6 @@
 """Forward dynamics by conjugate gradients: 𝓜p is one inverse dynamics, and n steps are enough. O(n²).
 
-000 §4 eq. 30: plain (Walker and Orin 1982, method 4), and preconditioned by Γ = HRH*, the block diagonal of 𝓜. On
+Jain 1991 §4 eq. 30: plain (Walker and Orin 1982, method 4), and preconditioned by Γ = HRH*, the block diagonal of 𝓜. On
 floats the iteration stops where the residual has vanished; on other scalars it takes all n steps, without rounding an
 exact solver. Trees, all joints, mimics too (plain).
 
@@ -58,7 +58,7 @@ def block_diagonal_solver(tree: Tree, q: Flat) -> Callable[[Flat], list[Scalar]]
 def conjugate_gradients(
     apply: Callable[[Flat], list[Scalar]], precondition: Callable[[Flat], list[Scalar]], b: Flat
 ) -> list[Scalar]:
-    """x with A x = b for a symmetric positive A given by its action (000 eq. 30, mended)."""
+    """x with A x = b for a symmetric positive A given by its action (Jain 1991 eq. 30, mended)."""
     x: list[Scalar] = [0.0] * len(b)
     r, p = list(b), [0.0] * len(b)
     exact = all(isinstance(value, float) for value in b)

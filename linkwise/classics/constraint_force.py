@@ -1,6 +1,6 @@
 """The constraint-force algorithm: solve for the forces in the joints first (Fijany, Sharf and D'Eleuterio 1995).
 
-003 eq. 28: T*I⁻¹T β = T*a₀ - T*I⁻¹(f_a - v ×* Iv). For a serial chain the matrix is block tridiagonal,
+Featherstone 2000 eq. 28: T*I⁻¹T β = T*a₀ - T*I⁻¹(f_a - v ×* Iv). For a serial chain the matrix is block tridiagonal,
 
     A(i, i) = T_i*(I_i⁻¹ + φ*I_{i-1}⁻¹φ)T_i,    A(i, i+1) = -T_i* I_i⁻¹ φ T_{i+1},
 

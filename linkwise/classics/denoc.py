@@ -1,4 +1,4 @@
-"""The decoupled natural orthogonal complement (Saha 1999): t = N_l N_d θ̇. All of 002.
+"""The decoupled natural orthogonal complement (Saha 1999): t = N_l N_d θ̇. All of Saha 1999.
 
 Explicit matrices N_l, N_d, I, C and the vector τ (eq. 17, 24, 29, 30), the reverse Gaussian elimination I = UDU*
 (appendix B), and the two recursions: inverse dynamics (RIDIM, eq. 31, 32) and forward dynamics (RFDSIM, eq. 34-37,
@@ -32,7 +32,7 @@ from linkwise.spatial.vectors import Force, Motion, Vec
 
 @dataclass(frozen=True)
 class Complement:
-    """N_l, 6n × 6n, and N_d, 6n × nv (002 eq. 17): N = N_l N_d."""
+    """N_l, 6n × 6n, and N_d, 6n × nv (Saha 1999 eq. 17): N = N_l N_d."""
 
     N_l: Matrix
     N_d: Matrix
@@ -60,7 +60,7 @@ def complement(tree: Tree, q: Flat) -> Complement:
 
 
 def generalized_inertia(tree: Tree, q: Flat) -> Matrix:
-    """I with i_ij = p_i* M̃_i B_ij p_j (002 eq. 24), M̃_i = M_i + Σ B* M̃ B of the composite bodies (eq. 23b). O(n²)."""
+    """I with i_ij = p_i* M̃_i B_ij p_j (Saha 1999 eq. 24), M̃_i = M_i + Σ B* M̃ B, composite bodies (eq. 23b). O(n²)."""
     no_mimics(tree, "DeNOC")
     bodies = in_root_axes(tree, q, [0.0] * tree.nv, "DeNOC")
     composite = _composite(tree, bodies)
@@ -77,7 +77,7 @@ def generalized_inertia(tree: Tree, q: Flat) -> Matrix:
 
 
 def convective_matrix(tree: Tree, q: Flat, v: Flat) -> Matrix:
-    """C with Iθ̈ + Cθ̇ = τ, entry by entry (002 eq. 28, 29): O(n²) entries of O(depth) each.
+    """C with Iθ̈ + Cθ̇ = τ, entry by entry (Saha 1999 eq. 28, 29): O(n²) entries of O(depth) each.
 
     c_ij = p_i*(B_ji* M̃_j Ω_j + Σ B* H̃ + M̃'_j) p_j for i inboard of j, p_i*(M̃_i B_ij Ω_j + H̃_ij + M̃'_i) p_j outboard,
     M̃'_i = Ṁ_i + Σ M̃', H̃_ij = M̃_i Ḃ_ij + Σ B* H̃ over the children.
@@ -110,7 +110,7 @@ def convective_matrix(tree: Tree, q: Flat, v: Flat) -> Matrix:
 
 
 def gravity_forces(tree: Tree, q: Flat) -> list[Scalar]:
-    """N_d*w̃, w̃_i = w_i + ΣB*w̃ of the weights (002 eq. 30, 31)."""
+    """N_d*w̃, w̃_i = w_i + ΣB*w̃ of the weights (Saha 1999 eq. 30, 31)."""
     no_mimics(tree, "DeNOC")
     bodies = in_root_axes(tree, q, [0.0] * tree.nv, "DeNOC")
 
@@ -125,7 +125,7 @@ def gravity_forces(tree: Tree, q: Flat) -> list[Scalar]:
 
 
 def reverse_gaussian_elimination(I: Matrix) -> tuple[Matrix, list[Scalar]]:
-    """U, unit upper triangular, and the diagonal of D with I = UDU* (002 appendix B): the last column first."""
+    """U, unit upper triangular, and the diagonal of D with I = UDU* (Saha 1999 appendix B): the last column first."""
     n = len(I)
     L = [list(row) for row in I]
     U = identity(n)
@@ -139,7 +139,7 @@ def reverse_gaussian_elimination(I: Matrix) -> tuple[Matrix, list[Scalar]]:
 
 
 def forward_dynamics_explicit(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
-    """θ̈ from UDU*θ̈ = τ + gravity - Cθ̇ (002 eq. 33) with all matrices explicit. O(n³)."""
+    """θ̈ from UDU*θ̈ = τ + gravity - Cθ̇ (Saha 1999 eq. 33) with all matrices explicit. O(n³)."""
     bias = [dot(row, v) for row in convective_matrix(tree, q, v)]
     phi = [t + g - c for t, g, c in zip(tau, gravity_forces(tree, q), bias, strict=True)]
     U, D = reverse_gaussian_elimination(generalized_inertia(tree, q))
@@ -183,7 +183,7 @@ class _Lag:
 
 
 def _composite(tree: Tree, bodies: Field[Body]) -> Field[RigidInertia]:
-    """M̃ about each mass centre (002 eq. 23b)."""
+    """M̃ about each mass centre (Saha 1999 eq. 23b)."""
 
     def gather(link: Link, outboard: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
         own = bodies[link].M + outboard
@@ -200,7 +200,7 @@ def _mass_rate(body: Body) -> Mat3:
 
 
 def _lags(tree: Tree, bodies: Field[Body], composite: Field[RigidInertia]) -> Field[_Lag]:
-    """ΣB*H̃(child, body) with H̃(i, j) = M̃_i Ḃ_ij + ΣB*H̃ (002 eq. 28)."""
+    """ΣB*H̃(child, body) with H̃(i, j) = M̃_i Ḃ_ij + ΣB*H̃ (Saha 1999 eq. 28)."""
     own = [_Lag(Mat3.zero(), Mat3.zero()) for _ in tree.links]
     for link in reversed(tree.links):
         if link.parent < 0:
@@ -220,7 +220,7 @@ def _lags(tree: Tree, bodies: Field[Body], composite: Field[RigidInertia]) -> Fi
 
 
 def inverse_dynamics(tree: Tree, q: Flat, v: Flat, vdot: Flat) -> list[Scalar]:
-    """RIDIM (002 §5.1): ν̇_i = p_iθ̈_i + Ω_ip_iθ̇_i + Bν̇ + Ḃν outwards; γ_i = M_iν̇_i + Ṁ_iν_i + ΣB*γ, τ_i = p_i*γ_i."""
+    """RIDIM, Saha 1999 §5.1: ν̇_i = p_iθ̈_i + Ω_ip_iθ̇_i + Bν̇ + Ḃν; γ_i = M_iν̇_i + Ṁ_iν_i + ΣB*γ, τ_i = p_i*γ_i."""
     centred = at_mass_centres(tree, "DeNOC")
     terms = velocity_terms(centred, q, v)  # a = Ωpθ̇ + Ḃν and b = Ṁν
 
@@ -238,7 +238,7 @@ def inverse_dynamics(tree: Tree, q: Flat, v: Flat, vdot: Flat) -> list[Scalar]:
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """One joint of one freedom: p, ψ = M̂p/m̂ and m̂ (002 eq. 47, 48)."""
+    """One joint of one freedom: p, ψ = M̂p/m̂ and m̂ (Saha 1999 eq. 47, 48)."""
 
     p: Motion
     psi: Force
@@ -246,7 +246,7 @@ class _Axis:
 
 
 def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
-    """RFDSIM (002 §5.2): φ = τ - Cθ̇ by RIDIM, then τ̂ = U⁻¹φ, τ̃ = D⁻¹τ̂, θ̈ = U⁻*τ̃ by the recursions of eq. 34-37."""
+    """RFDSIM (Saha 1999 §5.2): φ = τ - Cθ̇ by RIDIM, then τ̂ = U⁻¹φ, τ̃ = D⁻¹τ̂, θ̈ = U⁻*τ̃ by eq. 34-37."""
     no_mimics(tree, "DeNOC")
     centred = at_mass_centres(tree, "DeNOC")
     phi = minus(tau, inverse_dynamics(tree, q, v, [0.0] * tree.nv))
@@ -274,7 +274,7 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
 
 
 def _articulated(centred: Tree, q: Flat) -> Field[list[_Axis]]:
-    """M̂_i = M_i + ΣB* M̂_kk B, M̂_kk = M̂_k - ψ̂_kψ_k* (002 eq. 50): the articulated bodies, joint by joint."""
+    """M̂_i = M_i + ΣB* M̂_kk B, M̂_kk = M̂_k - ψ̂_kψ_k* (Saha 1999 eq. 50): the articulated bodies, joint by joint."""
 
     def step(link: Link, outboard: ArticulatedInertia) -> tuple[ArticulatedInertia, list[_Axis]]:
         M_hat = link.inertia.articulated() + outboard

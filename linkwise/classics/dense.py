@@ -113,7 +113,7 @@ def cholesky(A: Matrix) -> Matrix:
 
 
 def solve_cholesky(A: Matrix, b: Flat) -> list[Scalar]:
-    """x with A x = b: forward and back substitution (000 §3, Walker and Orin)."""
+    """x with A x = b: forward and back substitution (Jain 1991 §3, Walker and Orin)."""
     L, n = cholesky(A), len(A)
     x = list(b)
     for i in range(n):

@@ -1,6 +1,6 @@
 """Divide and conquer (Featherstone 1999): articulated bodies with two handles, joined in pairs. O(log n) in parallel.
 
-Named in 003 §3.5 and its conclusion ([12] there). A piece of the chain answers forces on its two ends by
+Named in Featherstone 2000 §3.5 and its conclusion ([12] there). A piece of the chain answers forces on its two ends by
 
     a₁ = Φ₁f₁ + Φ₁₂f₂ + b₁,    a₂ = Φ₂₁f₁ + Φ₂f₂ + b₂,
 

@@ -1,4 +1,4 @@
-"""One joint eliminated from an articulated body: D, G, τ̄ and P⁺ of 000 eq. 33, 39 and 41.
+"""One joint eliminated from an articulated body: D, G, τ̄ and P⁺ of Jain 1991 eq. 33, 39 and 41.
 
 Rotor inertias stand beside HPH* in D, where a filter has the covariance of its measurement noise.
 """

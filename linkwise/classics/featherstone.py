@@ -1,4 +1,4 @@
-"""Featherstone's articulated-body algorithm, in absolute and in link coordinates: 003 eq. 3, 4, 11-14. O(n).
+"""Articulated bodies in absolute and in link coordinates, Featherstone 2000 eq. 3, 4, 11-14. O(n).
 
 Spatial accelerations, articulated inertias I^A and bias forces p^A. In absolute coordinates every quantity is about
 one fixed point in fixed axes, so nothing is transformed but the links' own h and I; in link coordinates it is faster.

@@ -1,4 +1,4 @@
-"""Global analysis (003 §3.5): a system of separate bodies, the bases S of its motions and T of its constraint forces.
+"""Global analysis (Featherstone 2000 §3.5): separate bodies, the bases S of motions and T of constraint forces.
 
 a = a₀ + Sq̈ (eq. 24), f_c = Tβ, T*S = 0. For a tree S = P⁻¹H and T = P*diag(T_i), P the incidence matrix (eq. 29) and
 T_i a basis of the forces that joint i can transmit without doing work. Here in link coordinates: P's blocks are 1 and

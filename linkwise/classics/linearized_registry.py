@@ -1,4 +1,4 @@
-"""The six algorithms of 001 by number: how to call each, and the operation counts that the paper prints for it."""
+"""The six algorithms of Jain 1993 by number: how to call each, and the operation counts that the paper prints."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from linkwise.classics import changes_of_accelerations, changes_of_forces
 
 @dataclass(frozen=True)
 class LinearizedAlgorithm:
-    """One algorithm of 001, for serial chains of hinges.
+    """One algorithm of Jain 1993, for serial chains of hinges.
 
     ``function(tree, q, v, vdot, *changes)`` takes as many changes as ``changes`` names, flat sequences of n scalars.
     """

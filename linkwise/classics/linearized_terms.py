@@ -1,4 +1,4 @@
-"""What the six algorithms of 001 share: every link referred to one inertially fixed point (001 §2 and (3.4)).
+"""Terms that the six algorithms of Jain 1993 share: links referred to one inertially fixed point (Jain 1993 §2, (3.4)).
 
 There φ has identities for blocks, so that velocities, accelerations, forces and composite inertias are plain sums.
 

@@ -1,4 +1,4 @@
-"""Links seen from their mass centres: the reference points of 002, where M = diag(I, m).
+"""Links seen from their mass centres: the reference points of Saha 1999, where M = diag(I, m).
 
 Two ways: a tree whose link frames sit at the mass centres (link axes, for the recursions), and every link in the axes
 of the root (for the explicit matrices, in which B = [[1, 0], [c~, 1]]).

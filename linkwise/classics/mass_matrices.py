@@ -1,4 +1,4 @@
-"""The mass matrix by the three methods of Walker and Orin 1982, as 000 §3 has them; accelerations from any of them."""
+"""The mass matrix by the three methods of Walker and Orin 1982, as in Jain 1991 §3; accelerations from any of them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from linkwise.spatial.vectors import Motion
 def direct(tree: Tree, q: Flat) -> Matrix:
     """𝓜 by the direct method: column k is the inverse dynamics of a unit acceleration of joint k.
 
-    000 §3 eq. 23; method 1 of Walker and Orin 1982; 003 §3.2. n inverse dynamics of O(n). Trees, all joints, mimics
-    too.
+    Jain 1991 §3 eq. 23; method 1 of Walker and Orin 1982; Featherstone 2000 §3.2. n inverse dynamics of O(n). Trees,
+    all joints, mimics too.
     """
     return transposed([mass_times(tree, q, unit) for unit in identity(tree.nv)])
 
@@ -25,8 +25,8 @@ def direct(tree: Tree, q: Flat) -> Matrix:
 def by_symmetry(tree: Tree, q: Flat) -> Matrix:
     """𝓜 by half the direct method: a unit acceleration of joint k moves only what is outboard of k.
 
-    000 §3, "symmetry based method"; method 2 of Walker and Orin 1982. Inverse dynamics of the subtree outboard of k
-    alone gives the entries of the joints outboard of k; symmetry gives the rest. Trees, all joints.
+    Jain 1991 §3, "symmetry based method"; method 2 of Walker and Orin 1982. Inverse dynamics of the subtree outboard
+    of k alone gives the entries of the joints outboard of k; symmetry gives the rest. Trees, all joints.
     """
     no_mimics(tree, "symmetry")
     matrix = zeros(tree.nv, tree.nv)
@@ -56,7 +56,7 @@ def _outboard(tree: Tree, q: Flat, k: Link, s: Motion) -> list[tuple[int, Scalar
 
 
 def composite_inertias(tree: Tree, q: Flat) -> Field[RigidInertia]:
-    """R(k) = M(k) + Σ φ(k, child) R(child) φ*(k, child) (000 eq. 25)."""
+    """R(k) = M(k) + Σ φ(k, child) R(child) φ*(k, child) (Jain 1991 eq. 25)."""
 
     def gather(link: Link, outboard: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
         R = link.inertia + outboard
@@ -68,8 +68,8 @@ def composite_inertias(tree: Tree, q: Flat) -> Field[RigidInertia]:
 def by_composite_bodies(tree: Tree, q: Flat) -> Matrix:
     """𝓜 = H(R + φ~R + Rφ~*)H* by composite bodies, R = M + E_φRE_φ*.
 
-    000 eq. 24-28; method 3 of Walker and Orin 1982; 003 eq. 9, 10. O(n²). Trees, all joints. By eq. 28,
-    X(k) = R(k)H*(k), X(j) = φ(j, j-1)X(j-1) inwards, 𝓜(j, k) = H(j)X(j).
+    Jain 1991 eq. 24-28; method 3 of Walker and Orin 1982; Featherstone 2000 eq. 9, 10. O(n²). Trees, all joints. By
+    eq. 28, X(k) = R(k)H*(k), X(j) = φ(j, j-1)X(j-1) inwards, 𝓜(j, k) = H(j)X(j).
     """
     no_mimics(tree, "composite body")
     R = composite_inertias(tree, q)
@@ -88,15 +88,15 @@ def by_composite_bodies(tree: Tree, q: Flat) -> Matrix:
 
 
 def forward_direct(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
-    """v̇ from 𝓜v̇ = T̄ (000 eq. 22, 23) by Cholesky's method, O(n³), 𝓜 by the direct method."""
+    """v̇ from 𝓜v̇ = T̄ (Jain 1991 eq. 22, 23) by Cholesky's method, O(n³), 𝓜 by the direct method."""
     return solve_cholesky(direct(tree, q), bias_free(tree, q, v, tau))
 
 
 def forward_by_symmetry(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
-    """The same, 𝓜 by half the direct method (000 eq. 22, 23)."""
+    """The same, 𝓜 by half the direct method (Jain 1991 eq. 22, 23)."""
     return solve_cholesky(by_symmetry(tree, q), bias_free(tree, q, v, tau))
 
 
 def forward_by_composite_bodies(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
-    """The same, 𝓜 by composite bodies (000 eq. 22, 28): the fewest operations of all for short chains."""
+    """The same, 𝓜 by composite bodies (Jain 1991 eq. 22, 28): the fewest operations of all for short chains."""
     return solve_cholesky(by_composite_bodies(tree, q), bias_free(tree, q, v, tau))

@@ -1,7 +1,7 @@
-"""Inverse dynamics by Newton and Euler: 000 eq. 17 (Luh, Walker and Paul 1980) and 003 eq. 3-8. O(n).
+"""Newton and Euler's inverse dynamics: Jain 1991 eq. 17 (Luh, Walker and Paul 1980), Featherstone 2000 eq. 3-8. O(n).
 
-Two texts: with the inertial rates of [ω; v] as 000 has them, and with spatial accelerations as 003 has them, the
-latter in link coordinates. Trees, all joints.
+Two texts: with the inertial rates of [ω; v] as Jain 1991 has them, and with spatial accelerations as Featherstone 2000
+has them, the latter in link coordinates. Trees, all joints.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from linkwise.spatial.vectors import Force, Motion
 
 
 def inverse_dynamics(tree: Tree, q: Flat, v: Flat, vdot: Flat) -> list[Scalar]:
-    """T = Hφ(Mα + b), α = φ*(H*β' + a) (000 eq. 17)."""
+    """T = Hφ(Mα + b), α = φ*(H*β' + a) (Jain 1991 eq. 17)."""
     terms = velocity_terms(tree, q, v)
 
     def accelerate(link: Link, alpha: Motion) -> Motion:
@@ -31,7 +31,7 @@ def inverse_dynamics(tree: Tree, q: Flat, v: Flat, vdot: Flat) -> list[Scalar]:
 
 
 def inverse_dynamics_spatial(tree: Tree, q: Flat, v: Flat, vdot: Flat) -> list[Scalar]:
-    """τ = h*f, f = Ia + v ×* Iv + Σ f(children) (003 eq. 3, 4, 7, 8, in link coordinates)."""
+    """τ = h*f, f = Ia + v ×* Iv + Σ f(children) (Featherstone 2000 eq. 3, 4, 7, 8, in link coordinates)."""
     terms = spatial_terms(tree, q, v)
 
     def accelerate(link: Link, a: Motion) -> Motion:
@@ -47,7 +47,7 @@ def inverse_dynamics_spatial(tree: Tree, q: Flat, v: Flat, vdot: Flat) -> list[S
 
 
 def mass_times(tree: Tree, q: Flat, x: Flat) -> list[Scalar]:
-    """𝓜x = HφMφ*H*x: the inverse dynamics of a mechanism at rest, without gravity (000 eq. 21)."""
+    """𝓜x = HφMφ*H*x: the inverse dynamics of a mechanism at rest, without gravity (Jain 1991 eq. 21)."""
     alpha = outward(
         tree, lambda link, parent: link.phi(q).T @ parent + combination(link.S(q), link.rates(x)), Motion.zero()
     )
@@ -69,6 +69,6 @@ def with_rotors(tree: Tree, per_link: list[list[Scalar]], vdot: Flat) -> list[Sc
 
 
 def bias_free(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
-    """T̄ = T - C: the joint forces less what velocities and gravity take (000 eq. 22)."""
+    """T̄ = T - C: the joint forces less what velocities and gravity take (Jain 1991 eq. 22)."""
     C = inverse_dynamics(tree, q, v, [0.0] * tree.nv)
     return [t - c for t, c in zip(tau, C, strict=True)]

@@ -1,10 +1,10 @@
-"""The natural orthogonal complement (Angeles and Lee 1988): t = Nθ̇, I = N*MN. 002 eq. 6-20. O(n³).
+"""The natural orthogonal complement (Angeles and Lee 1988): t = Nθ̇, I = N*MN. Saha 1999 eq. 6-20. O(n³).
 
 The Newton-Euler equations of the separate bodies, Mṫ + Ṁt = w, meet the constraints through N, whose columns are the
 twists that unit joint rates give: N*w_constraint = 0. Twists are of the mass centres, in the axes of the root.
 Trees, all joints, without mimics.
 
-DIFFERS FROM PAPER: N has a column for each freedom of a joint where 002 has one for each joint.
+DIFFERS FROM PAPER: N has a column for each freedom of a joint where Saha 1999 has one for each joint.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ def as_matrix(N: Columns, n_bodies: int) -> Matrix:
 
 
 def mass_matrix(tree: Tree, q: Flat) -> Matrix:
-    """I = N*MN (002 eq. 20)."""
+    """I = N*MN (Saha 1999 eq. 20)."""
     no_mimics(tree, "NOC")
     bodies = in_root_axes(tree, q, [0.0] * tree.nv, "NOC")
     return _inertia_matrix(tree, orthogonal_complement(tree, bodies), bodies)
 
 
 def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
-    """θ̈ from I θ̈ = τ - N*(MṄθ̇ + Ṁt) (002 eq. 20) by Cholesky's method."""
+    """θ̈ from I θ̈ = τ - N*(MṄθ̇ + Ṁt) (Saha 1999 eq. 20) by Cholesky's method."""
     no_mimics(tree, "NOC")
     fixed_axes(tree, "NOC")
     bodies = in_root_axes(tree, q, v, "NOC")
@@ -76,7 +76,7 @@ def _inertia_matrix(tree: Tree, N: Columns, bodies: Field[Body]) -> Matrix:
 
 
 def _convective(tree: Tree, v: Flat, bodies: Field[Body]) -> Field[Force]:
-    """Mṫ + Ṁt of every body when θ̈ = 0: ṫ = Ṅθ̇, the base accelerating upwards (002 eq. 32)."""
+    """Mṫ + Ṁt of every body when θ̈ = 0: ṫ = Ṅθ̇, the base accelerating upwards (Saha 1999 eq. 32)."""
 
     def rate(link: Link, parent: tuple[Body, Motion] | None) -> tuple[Body, Motion]:
         here = bodies[link]

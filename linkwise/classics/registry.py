@@ -99,75 +99,87 @@ _BODIES = ("mass", "no armature", "no mimics")
 ALGORITHMS = Algorithms(
     [
         # inverse dynamics
-        Algorithm("newton_euler", "inverse", "000", "17", "n", newton_euler.inverse_dynamics),
-        Algorithm("newton_euler_spatial", "inverse", "003", "3-8", "n", newton_euler.inverse_dynamics_spatial),
-        Algorithm("composite_inverse", "inverse", "000", "29", "n", composite_inverse_dynamics.inverse_dynamics),
-        Algorithm("denoc_inverse", "inverse", "002", "31, 32", "n", denoc.inverse_dynamics, needs=("mass",)),
-        # mass matrix
-        Algorithm("direct", "mass matrix", "000", "23", "n²", mass_matrices.direct),
-        Algorithm("symmetry", "mass matrix", "000", "23", "n²", mass_matrices.by_symmetry, needs=_TREE),
-        Algorithm("composite", "mass matrix", "000", "24-28", "n²", mass_matrices.by_composite_bodies, needs=_TREE),
-        Algorithm("noc", "mass matrix", "002", "16-20", "n³", noc.mass_matrix, needs=_MASS),
-        Algorithm("denoc", "mass matrix", "002", "21-24", "n²", denoc.generalized_inertia, needs=_MASS),
-        # forward dynamics, O(n³)
-        Algorithm("direct_cholesky", "forward", "000", "22, 23", "n³", mass_matrices.forward_direct),
+        Algorithm("newton_euler", "inverse", "Jain 1991", "17", "n", newton_euler.inverse_dynamics),
         Algorithm(
-            "symmetry_cholesky", "forward", "000", "22, 23", "n³", mass_matrices.forward_by_symmetry, needs=_TREE
+            "newton_euler_spatial", "inverse", "Featherstone 2000", "3-8", "n", newton_euler.inverse_dynamics_spatial
+        ),
+        Algorithm("composite_inverse", "inverse", "Jain 1991", "29", "n", composite_inverse_dynamics.inverse_dynamics),
+        Algorithm("denoc_inverse", "inverse", "Saha 1999", "31, 32", "n", denoc.inverse_dynamics, needs=("mass",)),
+        # mass matrix
+        Algorithm("direct", "mass matrix", "Jain 1991", "23", "n²", mass_matrices.direct),
+        Algorithm("symmetry", "mass matrix", "Jain 1991", "23", "n²", mass_matrices.by_symmetry, needs=_TREE),
+        Algorithm(
+            "composite", "mass matrix", "Jain 1991", "24-28", "n²", mass_matrices.by_composite_bodies, needs=_TREE
+        ),
+        Algorithm("noc", "mass matrix", "Saha 1999", "16-20", "n³", noc.mass_matrix, needs=_MASS),
+        Algorithm("denoc", "mass matrix", "Saha 1999", "21-24", "n²", denoc.generalized_inertia, needs=_MASS),
+        # forward dynamics, O(n³)
+        Algorithm("direct_cholesky", "forward", "Jain 1991", "22, 23", "n³", mass_matrices.forward_direct),
+        Algorithm(
+            "symmetry_cholesky", "forward", "Jain 1991", "22, 23", "n³", mass_matrices.forward_by_symmetry, needs=_TREE
         ),
         Algorithm(
-            "composite_cholesky", "forward", "000", "22, 28", "n³", mass_matrices.forward_by_composite_bodies,
+            "composite_cholesky", "forward", "Jain 1991", "22, 28", "n³", mass_matrices.forward_by_composite_bodies,
             needs=_TREE,
         ),
-        Algorithm("noc_cholesky", "forward", "002", "6-20", "n³", noc.forward_dynamics, joints=FIXED_AXES, needs=_MASS),
         Algorithm(
-            "denoc_explicit", "forward", "002", "20-33, 40-55", "n³", denoc.forward_dynamics_explicit,
+            "noc_cholesky", "forward", "Saha 1999", "6-20", "n³", noc.forward_dynamics, joints=FIXED_AXES, needs=_MASS
+        ),
+        Algorithm(
+            "denoc_explicit", "forward", "Saha 1999", "20-33, 40-55", "n³", denoc.forward_dynamics_explicit,
             joints=FIXED_AXES, needs=_MASS,
         ),
         # O(n²)
-        Algorithm("conjugate_gradient", "forward", "000", "30", "n²", conjugate_gradient.forward_dynamics),
+        Algorithm("conjugate_gradient", "forward", "Jain 1991", "30", "n²", conjugate_gradient.forward_dynamics),
         Algorithm(
-            "preconditioned_conjugate_gradient", "forward", "000", "30", "n²",
+            "preconditioned_conjugate_gradient", "forward", "Jain 1991", "30", "n²",
             conjugate_gradient.forward_dynamics_preconditioned, needs=_TREE,
         ),
         Algorithm(
-            "innovations", "forward", "000", "lemma 6.2", "n²", articulated_body.forward_by_innovations, needs=_TREE
+            "innovations", "forward", "Jain 1991", "lemma 6.2", "n²", articulated_body.forward_by_innovations,
+            needs=_TREE
         ),
         # O(n)
         Algorithm(
-            "articulated_body", "forward", "000", "45, 46, 60", "n", articulated_body.forward_dynamics, needs=_TREE
+            "articulated_body", "forward", "Jain 1991", "45, 46, 60", "n", articulated_body.forward_dynamics,
+            needs=_TREE
         ),
-        Algorithm("vereshchagin", "forward", "000", "§5", "n", vereshchagin.forward_dynamics, needs=_TREE),
+        Algorithm("vereshchagin", "forward", "Jain 1991", "§5", "n", vereshchagin.forward_dynamics, needs=_TREE),
         Algorithm(
-            "armstrong", "forward", "000", "47-49", "n", armstrong.forward_dynamics,
+            "armstrong", "forward", "Jain 1991", "47-49", "n", armstrong.forward_dynamics,
             joints="spherical", needs=("no armature",),
         ),
         Algorithm(
-            "featherstone_absolute", "forward", "003", "11-14", "n", featherstone.forward_dynamics_absolute, needs=_TREE
+            "featherstone_absolute", "forward", "Featherstone 2000", "11-14", "n",
+            featherstone.forward_dynamics_absolute,
+            needs=_TREE
         ),
         Algorithm(
-            "featherstone_link", "forward", "003", "11-14", "n", featherstone.forward_dynamics_link_coordinates,
+            "featherstone_link", "forward", "Featherstone 2000", "11-14", "n",
+            featherstone.forward_dynamics_link_coordinates,
             needs=_TREE,
         ),
-        Algorithm("rodriguez", "forward", "000", "§5, §6", "n", rodriguez.forward_dynamics, needs=_TREE),
+        Algorithm("rodriguez", "forward", "Jain 1991", "§5, §6", "n", rodriguez.forward_dynamics, needs=_TREE),
         Algorithm(
-            "brandl_johanni_otter", "forward", "000", "table 1", "n", brandl_johanni_otter.forward_dynamics, needs=_TREE
+            "brandl_johanni_otter", "forward", "Jain 1991", "table 1", "n", brandl_johanni_otter.forward_dynamics,
+            needs=_TREE
         ),
         Algorithm(
-            "bae_haug", "forward", "000", "50-52", "n", bae_haug.forward_dynamics,
+            "bae_haug", "forward", "Jain 1991", "50-52", "n", bae_haug.forward_dynamics,
             joints="revolute, prismatic, helical, cylindrical", needs=_TREE,
         ),
         Algorithm(
-            "rosenthal", "forward", "000", "§5, table 1", "n", rosenthal.forward_dynamics,
+            "rosenthal", "forward", "Jain 1991", "§5, table 1", "n", rosenthal.forward_dynamics,
             joints=ONE_FREEDOM, needs=_TREE,
         ),
-        Algorithm("denoc_forward", "forward", "002", "33-37, 46-50", "n", denoc.forward_dynamics, needs=_MASS),
-        Algorithm("sparse_kkt", "forward", "003", "27", "n", sparse_kkt.forward_dynamics, needs=_BODIES),
+        Algorithm("denoc_forward", "forward", "Saha 1999", "33-37, 46-50", "n", denoc.forward_dynamics, needs=_MASS),
+        Algorithm("sparse_kkt", "forward", "Featherstone 2000", "27", "n", sparse_kkt.forward_dynamics, needs=_BODIES),
         Algorithm(
-            "constraint_force", "forward", "003", "28", "n", constraint_force.forward_dynamics,
+            "constraint_force", "forward", "Featherstone 2000", "28", "n", constraint_force.forward_dynamics,
             topology="chain", needs=_BODIES,
         ),
         Algorithm(
-            "divide_and_conquer", "forward", "003", "§3.5", "n", divide_and_conquer.forward_dynamics,
+            "divide_and_conquer", "forward", "Featherstone 2000", "§3.5", "n", divide_and_conquer.forward_dynamics,
             topology="chain", needs=_MASS,
         ),
     ]

@@ -1,6 +1,6 @@
 """Rodriguez 1987: forward dynamics as a Kalman filter (inward) and a Bryson-Frazier smoother (outward). O(n).
 
-000 §5, §6. The spatial forces are the state of a linear process driven by white noise of covariance M, with
+Jain 1991 §5, §6. The spatial forces are the state of a linear process driven by white noise of covariance M, with
 transition φ and observation H, observed as T: 𝓜 = HφMφ*H* is the covariance of the observations. Then z is the
 one-step prediction of the state, P its error covariance (the Riccati equation 42), K the predictor gain, ψ the
 filter's transition, ε the innovations, D their covariance, and the smoother's co-state is the spatial acceleration:

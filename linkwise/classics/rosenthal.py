@@ -1,7 +1,7 @@
 """Rosenthal 1990: Kane's equations, order n, for joints of one freedom. O(n).
 
-000 §5, table 1 (ref. 13), in Kane's words: generalised speeds u, partial velocities (ω_r, v_r) of a link for its own
-speed, remainder accelerations (those when every u̇ vanishes), and momenta instead of forces. Inwards the mass m_kk
+Jain 1991 §5, table 1 (ref. 13), in Kane's words: generalised speeds u, partial velocities (ω_r, v_r) of a link for its
+own speed, remainder accelerations (those when every u̇ vanishes), and momenta instead of forces. Inwards the mass m_kk
 met by u̇_k and the remainder force X; outwards u̇. All velocity terms sit in the remainder accelerations, which are
 carried out once, so the recursion itself has none: the core's own forward dynamics does the same. Trees, joints of
 one freedom.

@@ -1,7 +1,8 @@
 """Forward dynamics from the sparse system of all bodies and joints, with its perfect elimination order. O(n).
 
-003 eq. 27 (Baraff 1996): [[I, T], [T*, 0]][a; -β] = [f_a - v ×* Iv; T*a₀]. Its graph is the tree itself, bodies and
-joints in turn, so elimination from the tips inwards (body, its joint, the parent's body, …) makes no new entries:
+Featherstone 2000 eq. 27 (Baraff 1996): [[I, T], [T*, 0]][a; -β] = [f_a - v ×* Iv; T*a₀]. Its graph is the tree itself,
+bodies and joints in turn, so elimination from the tips inwards (body, its joint, the parent's body, …) makes no new
+entries:
 
     body i    Î_i = I_i + Σ T_c N_c⁻¹ T_c*           joint i    N_i = T_i* Î_i⁻¹ T_i
 

@@ -1,7 +1,7 @@
 """The velocity-dependent terms that the methods share, in the two meanings of "acceleration".
 
-000 takes the rate of [ω; v] in the inertial frame: α = φ*α(parent) + H*β' + a, f = Mα + b (eq. 13-16).
-003 takes Featherstone's spatial acceleration: a = a(parent) + hq̈ + ḣq̇, f = Ia + v ×* Iv (eq. 4, 5).
+Jain 1991 takes the rate of [ω; v] in the inertial frame: α = φ*α(parent) + H*β' + a, f = Mα + b (eq. 13-16).
+Featherstone 2000 takes Featherstone's spatial acceleration: a = a(parent) + hq̈ + ḣq̇, f = Ia + v ×* Iv (eq. 4, 5).
 A method uses the one or the other, never both. In either a base at rest in a field of gravity accelerates upwards.
 """
 
@@ -30,7 +30,7 @@ class Terms:
 
 
 def velocity_terms(tree: Tree, q: Flat, v: Flat) -> Field[Terms]:
-    """a and b of 000 eq. 14 and 16 for every link, in its axes."""
+    """a and b of Jain 1991 eq. 14 and 16 for every link, in its axes."""
 
     def step(link: Link, parent: Terms) -> Terms:
         alone = next_motion(link, RigidMotion(parent.omega, Vec.zero(), Vec.zero()), q, v, None)
@@ -42,7 +42,7 @@ def velocity_terms(tree: Tree, q: Flat, v: Flat) -> Field[Terms]:
 
 @dataclass(frozen=True, slots=True)
 class SpatialTerms:
-    """Velocity v, velocity-product acceleration c = ḣq̇ and bias force p = v ×* Iv (003 eq. 13)."""
+    """Velocity v, velocity-product acceleration c = ḣq̇ and bias force p = v ×* Iv (Featherstone 2000 eq. 13)."""
 
     v: Motion
     c: Motion
@@ -50,7 +50,7 @@ class SpatialTerms:
 
 
 def spatial_terms(tree: Tree, q: Flat, v: Flat) -> Field[SpatialTerms]:
-    """v, c and p of 003 §3 for every link, in its axes at its origin."""
+    """v, c and p of Featherstone 2000 §3 for every link, in its axes at its origin."""
 
     def step(link: Link, parent: SpatialTerms) -> SpatialTerms:
         joint = combination(link.S(q), link.rates(v))

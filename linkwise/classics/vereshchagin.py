@@ -1,6 +1,7 @@
 """Vereshchagin 1974: the accelerations that make Gauss's function least, by dynamic programming. O(n).
 
-000 §5 and 003 §2. Gauss's function (the modified Gibbs-Appell function) of the joint accelerations is
+Jain 1991 §5 and Featherstone 2000 §2. Gauss's function (the modified Gibbs-Appell function) of the joint accelerations
+is
 
     𝒢(β') = ½ Σ α*Mα + b*α - T*β'  (rotors: + ½ J β'²),    α = φ*(H*β' + a).
 

@@ -151,19 +151,19 @@ def _linear(name: str, kind: Kind, table: str, m: tuple[int, int], a: tuple[int,
 
 
 PUBLISHED: tuple[Published, ...] = (
-    _linear("Hollerbach 1980", "inverse", "002 table 1", (412, -277), (320, -201)),
-    _linear("Luh, Walker, Paul 1980", "inverse", "002 table 1", (150, -48), (131, 48)),
-    _linear("Walker, Orin 1982", "inverse", "002 table 1", (137, -22), (101, -11)),
-    _linear("Saha 1999 (RIDIM)", "inverse", "002 table 1", (120, -44), (97, -55)),
-    _linear("Khalil et al. 1986", "inverse", "002 table 1", (105, -92), (94, -86)),
-    _linear("Angeles et al. 1989", "inverse", "002 table 1", (105, -109), (90, -105)),
-    _linear("Balafoutis et al. 1988", "inverse", "002 table 1", (93, -69), (81, -65)),
-    _linear("Saha 1999 (RFDSIM)", "forward", "002 table 2", (201, -335), (193, -361), "bias force given"),
-    _linear("Featherstone 1983", "forward", "002 table 2", (199, -198), (174, -173)),
+    _linear("Hollerbach 1980", "inverse", "Saha 1999 table 1", (412, -277), (320, -201)),
+    _linear("Luh, Walker, Paul 1980", "inverse", "Saha 1999 table 1", (150, -48), (131, 48)),
+    _linear("Walker, Orin 1982", "inverse", "Saha 1999 table 1", (137, -22), (101, -11)),
+    _linear("Saha 1999 (RIDIM)", "inverse", "Saha 1999 table 1", (120, -44), (97, -55)),
+    _linear("Khalil et al. 1986", "inverse", "Saha 1999 table 1", (105, -92), (94, -86)),
+    _linear("Angeles et al. 1989", "inverse", "Saha 1999 table 1", (105, -109), (90, -105)),
+    _linear("Balafoutis et al. 1988", "inverse", "Saha 1999 table 1", (93, -69), (81, -65)),
+    _linear("Saha 1999 (RFDSIM)", "forward", "Saha 1999 table 2", (201, -335), (193, -361), "bias force given"),
+    _linear("Featherstone 1983", "forward", "Saha 1999 table 2", (199, -198), (174, -173)),
     Published(
         "Walker, Orin 1982",
         "forward",
-        "002 table 2",
+        "Saha 1999 table 2",
         "n³/6 + 23n²/2 + 115n/3 - 47",
         "n³/6 + 7n² + 233n/6 - 46",
         lambda n: n**3 / 6 + 23 * n**2 / 2 + 115 * n / 3 - 47,
@@ -171,7 +171,7 @@ PUBLISHED: tuple[Published, ...] = (
         "bias force given",
     ),
 )
-"""The rows of 002's tables. Row order of table 1 checked against its column for n = 6, table 2 against n = 6 and 12."""
+"""The rows of Saha 1999's tables. Row order checked against the columns for n = 6, of table 2 also for 12."""
 
 
 OWN_LINEARIZED: dict[int, tuple[Callable[..., Any], int]] = {
@@ -180,7 +180,7 @@ OWN_LINEARIZED: dict[int, tuple[Callable[..., Any], int]] = {
     5: (lambda tree, q, v, x, dq, dv, dx: (perturbed_forward(tree, q, v, x, dq, dv, dx),), 6),
     6: (lambda tree, q, v, x: linearized_forward(tree, q, v, x)[1:], 3),
 }
-"""The library's own way to what an algorithm of 001 computes, and how many vectors it takes (forward: from τ)."""
+"""The library's own way to what an algorithm of Jain 1993 computes, and how many vectors it takes (forward: from τ)."""
 
 
 @dataclass(frozen=True)

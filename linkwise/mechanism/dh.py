@@ -5,7 +5,8 @@ A row has a (m), α (rad), d (m) and θ (rad); the one that the joint moves is a
 ==============  ===========================================  =====================================================
 ``standard``    Rz(θ) Tz(d) Tx(a) Rx(α)                      frame i sits at the far end of link i
 ``modified``    Rx(α) Tx(a) Rz(θ) Tz(d)                      frame i sits on joint i's axis (Craig)
-``saha``        Rz(θ) Tz(b) Tx(a) Rx(α)                      frame i + 1 is fixed to link i (002 appendix A); instead of
+``saha``        Rz(θ) Tz(b) Tx(a) Rx(α)                      frame i + 1 is fixed to link i (Saha 1999 appendix A);
+instead of
                                                              the mass centre its distance from the next joint is given
 ==============  ===========================================  =====================================================
 

@@ -150,7 +150,7 @@ class Model(
 
         Args:
             table: a row (a, α, d, θ) for each joint, in m and rad. What the joint moves is an offset to its coordinate.
-            convention: "standard", "modified" (Craig's), or "saha" (002 appendix A).
+            convention: "standard", "modified" (Craig's), or "saha" (Saha 1999 appendix A).
             joints: a letter for each row, "R" or "P", e.g. "RRPRRR"; all revolute if not given.
             masses: kg, for each row. Without them the model has its kinematics, and forward dynamics is not finite.
             coms: mass centre of each link in its table's frame, m. With "saha" it is the paper's r, in frame i + 1:

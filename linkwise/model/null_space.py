@@ -1,4 +1,4 @@
-"""Constrained equations solved with a rank test, on numbers: [𝓜, J_c*; J_c, 0][x; -λ] = [f; γ] (003 eq. 22).
+"""Constrained equations by a rank test, on numbers: [𝓜, J_c*; J_c, 0][x; -λ] = [f; γ] (Featherstone 2000 eq. 22).
 
 With 𝓜 = LL*, rows made equal by W = diag(J_c𝓜⁻¹J_c*) (and a floor), and the singular values of W^{-1/2}J_cL⁻* = USV*,
 those that are zero left out, y = L*x splits into a part in the null space, which forces move, and one across it, which

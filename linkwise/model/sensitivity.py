@@ -1,4 +1,4 @@
-"""How a whole trajectory depends on where it starts, on the forces and on run-time parameters (001 §1)."""
+"""How a whole trajectory depends on where it starts, on the forces and on run-time parameters (Jain 1993 §1)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Sensitivities(StateSpaces):
         control: Any = None,
         rules: JointRules | None = None,
     ) -> Sensitivity:
-        """How a whole trajectory depends on where it starts, on the forces and on run-time parameters (001 §1).
+        """How a whole trajectory depends on where it starts, on the forces and on run-time parameters (Jain 1993 §1).
 
         The linearised model is integrated along the trajectory: each step of the classical Runge–Kutta method is
         differentiated exactly, so the result is the derivative of the trajectory that is returned.

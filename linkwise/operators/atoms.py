@@ -64,28 +64,28 @@ class Diagonal(Run):
 
 @final
 class Shift(Run):
-    """Blocks (parent(k), k) only, nilpotent on a tree: E_φ, E_ψ = E_φτ̄, K = E_φG (000 eq. 19, 53)."""
+    """Blocks (parent(k), k) only, nilpotent on a tree: E_φ, E_ψ = E_φτ̄, K = E_φG (Jain 1991 eq. 19, 53)."""
 
     way = "shift"
 
 
 @final
 class Sweep(Run):
-    """φ = (I - E_φ)⁻¹ and ψ = (I - E_ψ)⁻¹ (000 eq. 20, 54): tips to base, their adjoints base to tips."""
+    """φ = (I - E_φ)⁻¹ and ψ = (I - E_ψ)⁻¹ (Jain 1991 eq. 20, 54): tips to base, their adjoints base to tips."""
 
     way = "sweep"
 
 
 @final
 class Tilde(Run):
-    """φ~ = φ - I = φE_φ and ψ~ = ψ - I = ψE_ψ (000 lemma 3.1)."""
+    """φ~ = φ - I = φE_φ and ψ~ = ψ - I = ψE_ψ (Jain 1991 lemma 3.1)."""
 
     way = "tilde"
 
 
 @final
 class Omega(Atom):
-    """Ω = ψ*H*D⁻¹Hψ (004 eq. 3.10): one sweep in, one out. O(n), common ancestors included."""
+    """Ω = ψ*H*D⁻¹Hψ (Rodriguez 1989 eq. 3.10): one sweep in, one out. O(n), common ancestors included."""
 
     is_symmetric = True
 
@@ -100,7 +100,7 @@ class Omega(Atom):
     def block(self, i: int, j: int) -> Array:
         """Ω(i, j) = ψ*(c, i) Υ(c) ψ(c, j), c the nearest common ancestor: O(depth), and O(1) for i = j.
 
-        DIFFERS FROM PAPER: the appendix of 004 has Υ(k, m+1) where Ω(k, m+1) is meant, and zero for links on
+        DIFFERS FROM PAPER: the appendix of Rodriguez 1989 has Υ(k, m+1) where Ω(k, m+1) is meant, and zero for links on
         different branches, which holds only when the base is all they have in common.
         """
         self._check_block("row", i, self.rows)
@@ -130,7 +130,7 @@ class Omega(Atom):
 
 @final
 class PickOff(Atom):
-    """B(m, k) = φ(O_m, C_k) where the point C_k is on link m (004 eq. 2.13). O(n)."""
+    """B(m, k) = φ(O_m, C_k) where the point C_k is on link m (Rodriguez 1989 eq. 2.13). O(n)."""
 
     def __init__(self, engine: Engine, places: Sequence[Place], cols: Space) -> None:
         super().__init__(engine, "B", engine.links, cols)
@@ -149,7 +149,7 @@ class PickOff(Atom):
 
 @final
 class ClosureRows(Atom):
-    """A: what the constraints ask of the motions at the points of closure (004 eq. 2.16)."""
+    """A: what the constraints ask of the motions at the points of closure (Rodriguez 1989 eq. 2.16)."""
 
     def __init__(self, engine: Engine, matrix: Array, rows: Space, cols: Space) -> None:
         super().__init__(engine, "A", rows, cols)
@@ -164,7 +164,7 @@ class ClosureRows(Atom):
 
 @final
 class ClosureAdmittance(Atom):
-    """Λ = B*ΩB at the points of closure (004 eq. 3.10): one sweep in, one out. O(n)."""
+    """Λ = B*ΩB at the points of closure (Rodriguez 1989 eq. 3.10): one sweep in, one out. O(n)."""
 
     is_symmetric = True
 

@@ -156,7 +156,7 @@ class Blocks(ABC):
 
     @abstractmethod
     def eliminate(self, link: Any, P: Block) -> tuple[Block, tuple[Block, Block, Block]]:
-        """P⁺ = P - GDG*, and with it D = HPH* + J_r, D⁻¹ and G = PH*D⁻¹ (000 eq. 45)."""
+        """P⁺ = P - GDG*, and with it D = HPH* + J_r, D⁻¹ and G = PH*D⁻¹ (Jain 1991 eq. 45)."""
 
     @abstractmethod
     def complement(self, G: Field, H: Field) -> Field:
@@ -176,7 +176,7 @@ class Blocks(ABC):
 
     @abstractmethod
     def pick(self, places: Sequence[Place], x: Field, adjoint: bool) -> Field:
-        """B x: forces at places summed on their links; or B*x: the links' motions at the places (004 eq. 2.13)."""
+        """B x: forces at places summed on links; or B*x: motions at the places (Rodriguez 1989 eq. 2.13)."""
 
     # Matrices between spaces of few numbers, points and constraints, which are written out.
     @abstractmethod

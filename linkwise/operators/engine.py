@@ -1,7 +1,8 @@
 """The engine: every recursion of the papers, stated once as a step over the links.
 
 The operators know of each other only that they are block diagonal, shifted towards the parents (E), or a sweep
-(I - E)⁻¹. The engine knows their blocks, for every link k with parent p (000 eq. 18, 24, 53; 004 eq. A.3):
+(I - E)⁻¹. The engine knows their blocks, for every link k with parent p (Jain 1991 eq. 18, 24, 53; Rodriguez 1989 eq.
+A.3):
 
 =============  =========================================  =====================================
 diagonal       H, M, R, P, D, G, tau, tau_bar, Upsilon    and ``armature``, ``D_inverse``, ``D_inverse_root``, …
@@ -33,7 +34,7 @@ class Value:
 
     E x is not summed on the parents before that is needed: a sweep takes up what is on its way together with its own,
     z(p) = x(p) + Σ (E z + E' x')(k). So ψ(KT + b) crosses each joint once although it names E_φ twice (K = E_φG and
-    E_ψ = E_φτ̄): it is the articulated-body algorithm itself (000 eq. 46), not merely equal to it.
+    E_ψ = E_φτ̄): it is the articulated-body algorithm itself (Jain 1991 eq. 46), not merely equal to it.
     """
 
     direct: Field
@@ -131,7 +132,7 @@ class Engine:
         return self.sweep(name, self.shift("E_" + name, x, False), False)
 
     def pick(self, places: Sequence[Place], x: Value, adjoint: bool) -> Value:
-        """B x: forces at places summed on their links; or B*x: the links' motions at the places (004 eq. 2.13)."""
+        """B x: forces at places summed on links; or B*x: motions at the places (Rodriguez 1989 eq. 2.13)."""
         return Value(self.blocks.pick(places, self._settled(x), adjoint))
 
     def written(self, X: Array, x: Value, cols: Space, rows: Space) -> Value:
@@ -164,7 +165,7 @@ class Engine:
         return self._cells[name]
 
     def _composite(self) -> Field:
-        """R = M + E_φ R E_φ* (000 eq. 25), tips to base."""
+        """R = M + E_φ R E_φ* (Jain 1991 eq. 25), tips to base."""
         phi, M = self.cells("E_phi"), self.cells("M")
 
         def step(link: Any, outboard: Block) -> tuple[Block, tuple[Block]]:
@@ -174,7 +175,7 @@ class Engine:
         return self.blocks.inward(step)[0]
 
     def _articulated(self) -> tuple[Field, ...]:
-        """P = M + E_φ P⁺ E_φ*, and with it D, D⁻¹ and G (000 eq. 45), tips to base."""
+        """P = M + E_φ P⁺ E_φ*, and with it D, D⁻¹ and G (Jain 1991 eq. 45), tips to base."""
         phi, M = self.cells("E_phi"), self.cells("articulated")
 
         def step(link: Any, outboard: Block) -> tuple[Block, tuple[Block, ...]]:
@@ -185,7 +186,7 @@ class Engine:
         return self.blocks.inward(step)
 
     def _admittance(self) -> Field:
-        """Υ(k) = H*D⁻¹H + ψ*(p,k)Υ(p)ψ(p,k) (004 eq. A.3), base to tips."""
+        """Υ(k) = H*D⁻¹H + ψ*(p,k)Υ(p)ψ(p,k) (Rodriguez 1989 eq. A.3), base to tips."""
         joint = self.cells("H").T.congruence(self.cells("D_inverse"))
         psi_star = self.cells("E_psi").T
 

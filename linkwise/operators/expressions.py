@@ -198,8 +198,8 @@ class Transposed(Operator):
 class Inverse(Operator):
     """A⁻¹ that no rule has rewritten. Make it with ``.inv()``.
 
-    Between constraints, which are few, it is solved as a matrix: (AΛA*)⁻¹ in step D of 004 §3. Elsewhere it can be
-    looked at, but not applied.
+    Between constraints, which are few, it is solved as a matrix: (AΛA*)⁻¹ in step D of Rodriguez 1989 §3. Elsewhere it
+    can be looked at, but not applied.
     """
 
     def __init__(self, operator: Operator) -> None:

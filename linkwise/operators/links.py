@@ -87,7 +87,7 @@ class RigidLinks:
         return self.link.armature
 
     def coriolis(self, V_parent: Sequence[Scalar]) -> Motion:
-        """The acceleration a(k) that the velocities cause, from the parent's V: [ω; v], and zeros (000 eq. 14)."""
+        """The acceleration a(k) that velocities cause, from the parent's V: [ω; v], and zeros (Jain 1991 eq. 14)."""
         seat = self.link.seat
         parent = _turning(V_parent, 0 if seat is None else seat.modes)
         moved = next_motion(self.link, parent, self.q, self.v or (), None)
@@ -96,7 +96,7 @@ class RigidLinks:
         return FlexibleMotion(moved.rate_dot, moved.root.omega_dot, moved.root.a)
 
     def gyroscopic(self, V: Sequence[Scalar]) -> Force:
-        """The force b(k) = [ω~Jω; ω~ω~h] (000 eq. 16); of a link that deforms, with Kη + Dη̇ on its modes."""
+        """The force b(k) = [ω~Jω; ω~ω~h] (Jain 1991 eq. 16); of a link that deforms, with Kη + Dη̇ on its modes."""
         return self.link.wrench(self.q, _turning(V, self.link.modes))
 
 

@@ -170,7 +170,7 @@ def eliminated(P: Any, S: Sequence[Any], armature: Sequence[Scalar]) -> tuple[An
 
 
 def gain(axes: Sequence[Axis], rows: Shape) -> Map:
-    """G(k) = PH*D⁻¹ (000 eq. 33)."""
+    """G(k) = PH*D⁻¹ (Jain 1991 eq. 33)."""
 
     def force(x: Vector) -> Vector:
         parts = zip(axes, innovations(axes, x), strict=True)
@@ -186,7 +186,7 @@ def gain(axes: Sequence[Axis], rows: Shape) -> Map:
 
 
 def complement(G: Map, H: Map) -> Map:
-    """τ̄(k) = I - G(k)H(k) (000 eq. 39)."""
+    """τ̄(k) = I - G(k)H(k) (Jain 1991 eq. 39)."""
     return Map(
         lambda x: x - G @ (H @ x),
         lambda y: y - H.adjoint(G.adjoint(y)),

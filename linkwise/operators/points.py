@@ -1,4 +1,4 @@
-"""Points on the mechanism: those that users name, and those of closure with what closes there (004 §2.3)."""
+"""Points on the mechanism: those that users name, and those of closure with what closes there (Rodriguez 1989 §2.3)."""
 
 from __future__ import annotations
 

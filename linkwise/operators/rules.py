@@ -1,8 +1,8 @@
 """The identities of the papers, one rule each: a left side that may be replaced by a right side.
 
-000: Jain, Unified formulation of dynamics for serial rigid multibody systems. 001: Jain and Rodriguez, Linearization of
-manipulator dynamics using spatial operators. 004: Rodriguez, Jain and Kreutz, Spatial operator algebra framework for
-multibody system dynamics.
+Jain 1991: Jain, Unified formulation of dynamics for serial rigid multibody systems. Jain 1993: Jain and Rodriguez,
+Linearization of manipulator dynamics using spatial operators. Rodriguez 1989: Rodriguez, Jain and Kreutz, Spatial
+operator algebra framework for multibody system dynamics.
 
 A rule of use ``simplify`` takes away sweeps or factors, one of use ``inverse`` serves to invert, and one of use
 ``derive`` changes the form only and is applied by name (``expr.rewrite("mixed_sweeps")``). Each also holds for the
@@ -11,14 +11,14 @@ adjoints of its two sides. A rule is its statement: :mod:`linkwise.operators.rea
 DIFFERS FROM PAPER: with rotor inertias J_r on the joints, D = HPH* + J_r and 𝓜 = HφMφ*H* + J_r. The rules that this
 touches have J_r on their left side when the mechanism has any, written (+ J_r), or are not used (``needs`` says so).
 
-DIFFERS FROM PAPER: 004 states eq. A.3 and lemma 5 for trees with a block-diagonal Υ. E_ψ*ΥE_ψ then also has blocks
-between the children of one parent, which Υ has not, and Υ + ψ~*Υ + Υψ~ lacks the blocks of Ω between branches. As
-equations between operators the two hold where no link has two children; on any tree they hold for the diagonal
+DIFFERS FROM PAPER: Rodriguez 1989 states eq. A.3 and lemma 5 for trees with a block-diagonal Υ. E_ψ*ΥE_ψ then also has
+blocks between the children of one parent, which Υ has not, and Υ + ψ~*Υ + Υψ~ lacks the blocks of Ω between branches.
+As equations between operators the two hold where no link has two children; on any tree they hold for the diagonal
 blocks, and Ω = ψ*H*D⁻¹Hψ holds whole.
 
-DIFFERS FROM PAPER: 004 eq. 3.13 prints b = HψBA* where D^{-1/2}HψBA* is meant, and leaves out what U, the velocities'
-part of the constraints, adds: [I - HψK]* D⁻¹ HψBA* (AΛA*)⁻¹ U. D⁻½ is the lower triangular factor in D⁻¹ = D⁻½*D⁻½,
-which runs over any scalar; for a joint of one freedom it is the square root.
+DIFFERS FROM PAPER: Rodriguez 1989 eq. 3.13 prints b = HψBA* where D^{-1/2}HψBA* is meant, and leaves out what U, the
+velocities' part of the constraints, adds: [I - HψK]* D⁻¹ HψBA* (AΛA*)⁻¹ U. D⁻½ is the lower triangular factor in D⁻¹ =
+D⁻½*D⁻½, which runs over any scalar; for a joint of one freedom it is the square root.
 """
 
 from __future__ import annotations
@@ -70,77 +70,84 @@ class Rule:
 
 _RULES = (
     # Sweeps and what they invert.
-    Rule("phi_is_inverse", "000 eq. 20", "(I - E_φ)⁻¹ = φ"),
-    Rule("phi_inverse", "000 eq. 20", "φ⁻¹ = I - E_φ", "inverse"),
-    Rule("phi_undone", "000 eq. 20", "(I - E_φ) φ = I"),
-    Rule("phi_undone_after", "000 eq. 20", "φ (I - E_φ) = I"),
-    Rule("psi_is_inverse", "000 eq. 54", "(I - E_ψ)⁻¹ = ψ"),
-    Rule("psi_inverse", "000 eq. 54", "ψ⁻¹ = I - E_ψ", "inverse"),
-    Rule("psi_undone", "000 eq. 54", "(I - E_ψ) ψ = I"),
-    Rule("psi_undone_after", "000 eq. 54", "ψ (I - E_ψ) = I"),
-    Rule("phi_less_identity", "000 lemma 3.1", "φ - I = φ~"),
-    Rule("phi_shifted", "000 lemma 3.1", "E_φ φ = φ~"),
-    Rule("phi_of_shift", "000 lemma 3.1", "φ E_φ = φ~"),
-    Rule("phi_from_tilde", "000 lemma 3.1", "I + φ~ = φ"),
-    Rule("psi_less_identity", "004 lemma 5", "ψ - I = ψ~"),
-    Rule("psi_shifted", "004 lemma 5", "E_ψ ψ = ψ~"),
-    Rule("psi_of_shift", "004 lemma 5", "ψ E_ψ = ψ~"),
-    Rule("psi_from_tilde", "004 lemma 5", "I + ψ~ = ψ"),
+    Rule("phi_is_inverse", "Jain 1991 eq. 20", "(I - E_φ)⁻¹ = φ"),
+    Rule("phi_inverse", "Jain 1991 eq. 20", "φ⁻¹ = I - E_φ", "inverse"),
+    Rule("phi_undone", "Jain 1991 eq. 20", "(I - E_φ) φ = I"),
+    Rule("phi_undone_after", "Jain 1991 eq. 20", "φ (I - E_φ) = I"),
+    Rule("psi_is_inverse", "Jain 1991 eq. 54", "(I - E_ψ)⁻¹ = ψ"),
+    Rule("psi_inverse", "Jain 1991 eq. 54", "ψ⁻¹ = I - E_ψ", "inverse"),
+    Rule("psi_undone", "Jain 1991 eq. 54", "(I - E_ψ) ψ = I"),
+    Rule("psi_undone_after", "Jain 1991 eq. 54", "ψ (I - E_ψ) = I"),
+    Rule("phi_less_identity", "Jain 1991 lemma 3.1", "φ - I = φ~"),
+    Rule("phi_shifted", "Jain 1991 lemma 3.1", "E_φ φ = φ~"),
+    Rule("phi_of_shift", "Jain 1991 lemma 3.1", "φ E_φ = φ~"),
+    Rule("phi_from_tilde", "Jain 1991 lemma 3.1", "I + φ~ = φ"),
+    Rule("psi_less_identity", "Rodriguez 1989 lemma 5", "ψ - I = ψ~"),
+    Rule("psi_shifted", "Rodriguez 1989 lemma 5", "E_ψ ψ = ψ~"),
+    Rule("psi_of_shift", "Rodriguez 1989 lemma 5", "ψ E_ψ = ψ~"),
+    Rule("psi_from_tilde", "Rodriguez 1989 lemma 5", "I + ψ~ = ψ"),
     # Composite bodies.
-    Rule("composite_recursion", "000 eq. 25", "M + E_φ R E_φ* = R"),
-    Rule("composite_residue", "000 eq. 26", "R - E_φ R E_φ* = M"),
-    Rule("composite_gathered", "000 eq. 27", "R + φ~R + Rφ~* = φMφ*"),
+    Rule("composite_recursion", "Jain 1991 eq. 25", "M + E_φ R E_φ* = R"),
+    Rule("composite_residue", "Jain 1991 eq. 26", "R - E_φ R E_φ* = M"),
+    Rule("composite_gathered", "Jain 1991 eq. 27", "R + φ~R + Rφ~* = φMφ*"),
     # Definitions of the articulated body.
-    Rule("joint_inertia", "000 eq. 53", "HPH* (+ J_r) = D"),
-    Rule("gain", "000 eq. 53", "P H* D⁻¹ = G"),
-    Rule("predictor_gain", "000 eq. 53", "E_φ G = K"),
-    Rule("projection", "000 eq. 53", "G H = τ"),
-    Rule("projection_complement", "000 eq. 53", "I - τ = τ̄"),
-    Rule("projection_whole", "000 eq. 53", "τ + τ̄ = I"),
-    Rule("articulated_shift", "000 eq. 53", "E_φ τ̄ = E_ψ"),
-    Rule("swept_gain", "000 eq. 53", "φ~ G = φ K"),
-    Rule("swept_projection", "000 eq. 53", "φ~ τ̄ = φ E_ψ"),
-    Rule("gain_weighted", "000 eq. 53", "D⁻¹ H P = G*", "derive"),
+    Rule("joint_inertia", "Jain 1991 eq. 53", "HPH* (+ J_r) = D"),
+    Rule("gain", "Jain 1991 eq. 53", "P H* D⁻¹ = G"),
+    Rule("predictor_gain", "Jain 1991 eq. 53", "E_φ G = K"),
+    Rule("projection", "Jain 1991 eq. 53", "G H = τ"),
+    Rule("projection_complement", "Jain 1991 eq. 53", "I - τ = τ̄"),
+    Rule("projection_whole", "Jain 1991 eq. 53", "τ + τ̄ = I"),
+    Rule("articulated_shift", "Jain 1991 eq. 53", "E_φ τ̄ = E_ψ"),
+    Rule("swept_gain", "Jain 1991 eq. 53", "φ~ G = φ K"),
+    Rule("swept_projection", "Jain 1991 eq. 53", "φ~ τ̄ = φ E_ψ"),
+    Rule("gain_weighted", "Jain 1991 eq. 53", "D⁻¹ H P = G*", "derive"),
     # Projections.
-    Rule("gain_reproduces", "000 eq. 38", "H G = I", needs="no rotor inertia"),
-    Rule("projection_twice", "000 eq. 38", "τ̄ τ̄ = τ̄", needs="no rotor inertia"),
-    Rule("joint_blocks", "000 eq. 38", "H τ̄ = 0", needs="no rotor inertia"),
-    Rule("projected_inertia", "000 eq. 41", "τ̄ P τ̄* = τ̄ P", needs="no rotor inertia"),
-    Rule("projection_slides", "000 eq. 41", "P τ̄* = τ̄ P", "derive"),
-    Rule("articulated_recursion", "000 eq. 42", "M + E_ψ P E_ψ* = P", needs="no rotor inertia"),
-    Rule("articulated_riccati", "000 lemma 6.2", "M + E_ψ P E_φ* = P"),
-    Rule("articulated_residue", "000 lemma 6.2", "P - E_ψ P E_φ* = M"),
+    Rule("gain_reproduces", "Jain 1991 eq. 38", "H G = I", needs="no rotor inertia"),
+    Rule("projection_twice", "Jain 1991 eq. 38", "τ̄ τ̄ = τ̄", needs="no rotor inertia"),
+    Rule("joint_blocks", "Jain 1991 eq. 38", "H τ̄ = 0", needs="no rotor inertia"),
+    Rule("projected_inertia", "Jain 1991 eq. 41", "τ̄ P τ̄* = τ̄ P", needs="no rotor inertia"),
+    Rule("projection_slides", "Jain 1991 eq. 41", "P τ̄* = τ̄ P", "derive"),
+    Rule("articulated_recursion", "Jain 1991 eq. 42", "M + E_ψ P E_ψ* = P", needs="no rotor inertia"),
+    Rule("articulated_riccati", "Jain 1991 lemma 6.2", "M + E_ψ P E_φ* = P"),
+    Rule("articulated_residue", "Jain 1991 lemma 6.2", "P - E_ψ P E_φ* = M"),
     # The lemmas.
-    Rule("shift_difference", "000 lemma 6.1", "E_φ - KH = E_ψ"),
+    Rule("shift_difference", "Jain 1991 lemma 6.1", "E_φ - KH = E_ψ"),
     Rule(
         "innovations_factors",
-        "000 lemma 6.2; 001 lemma 4.2; 004 lemma 1",
+        "Jain 1991 lemma 6.2; Jain 1993 lemma 4.2; Rodriguez 1989 lemma 1",
         "HφMφ*H* (+ J_r) = [I + HφK] D [I + HφK]*",
         "inverse",
     ),
-    Rule("innovations_gathered", "000 lemma 6.2", "[I + HφK] D [I + HφK]* = HφMφ*H* (+ J_r)"),
-    Rule("innovations_inverse", "000 lemma 6.3; 001 lemma 4.3; 004 lemma 2", "[I + HφK]⁻¹ = I - HψK", "inverse"),
-    Rule("whitening_inverse", "000 lemma 6.3", "[I - HψK]⁻¹ = I + HφK", "inverse"),
-    Rule("whitening_undone", "000 lemma 6.3", "[I - HψK] [I + HφK] = I"),
-    Rule("innovations_undone", "000 lemma 6.3", "[I + HφK] [I - HψK] = I"),
-    Rule("whitened_sweep", "000 eq. 57; 001 lemma 4.5; 004 lemma 4", "[I - HψK] Hφ = Hψ"),
-    Rule("coloured_sweep", "000 eq. 57", "[I + HφK] Hψ = Hφ"),
-    Rule("smoothed_sweep", "000 eq. 59", "φK [I - HψK] = ψK"),
-    Rule("sweep_resolvent", "000 eq. 57", "φ - ψKHφ = ψ"),
-    Rule("mixed_sweeps", "000 eq. 58", "ψMφ* = ψP + Pφ~*", "derive"),
-    Rule("smoother", "000 eq. 59", "[I - HψK]* D⁻¹ H P φ~* = K*ψ*"),
-    Rule("weighted_mass", "001 lemma 4.5", "[I - HψK]* D⁻¹ [I - HψK] HφMφ* = [I - HψK]* D⁻¹ HψP + K*ψ*", "derive"),
+    Rule("innovations_gathered", "Jain 1991 lemma 6.2", "[I + HφK] D [I + HφK]* = HφMφ*H* (+ J_r)"),
+    Rule(
+        "innovations_inverse",
+        "Jain 1991 lemma 6.3; Jain 1993 lemma 4.3; Rodriguez 1989 lemma 2",
+        "[I + HφK]⁻¹ = I - HψK",
+        "inverse",
+    ),
+    Rule("whitening_inverse", "Jain 1991 lemma 6.3", "[I - HψK]⁻¹ = I + HφK", "inverse"),
+    Rule("whitening_undone", "Jain 1991 lemma 6.3", "[I - HψK] [I + HφK] = I"),
+    Rule("innovations_undone", "Jain 1991 lemma 6.3", "[I + HφK] [I - HψK] = I"),
+    Rule("whitened_sweep", "Jain 1991 eq. 57; Jain 1993 lemma 4.5; Rodriguez 1989 lemma 4", "[I - HψK] Hφ = Hψ"),
+    Rule("coloured_sweep", "Jain 1991 eq. 57", "[I + HφK] Hψ = Hφ"),
+    Rule("smoothed_sweep", "Jain 1991 eq. 59", "φK [I - HψK] = ψK"),
+    Rule("sweep_resolvent", "Jain 1991 eq. 57", "φ - ψKHφ = ψ"),
+    Rule("mixed_sweeps", "Jain 1991 eq. 58", "ψMφ* = ψP + Pφ~*", "derive"),
+    Rule("smoother", "Jain 1991 eq. 59", "[I - HψK]* D⁻¹ H P φ~* = K*ψ*"),
+    Rule(
+        "weighted_mass", "Jain 1993 lemma 4.5", "[I - HψK]* D⁻¹ [I - HψK] HφMφ* = [I - HψK]* D⁻¹ HψP + K*ψ*", "derive"
+    ),
     # Admittances.
-    Rule("admittance_recursion", "004 eq. A.3", "H*D⁻¹H + E_ψ*ΥE_ψ = Υ", needs="no branches"),
-    Rule("admittance_residue", "004 eq. A.3", "Υ - E_ψ*ΥE_ψ = H*D⁻¹H", needs="no branches"),
-    Rule("admittance", "004 eq. 3.10", "ψ*H*D⁻¹Hψ = Ω"),
-    Rule("admittance_split", "004 lemma 5, eq. A.4", "Υ + ψ~*Υ + Υψ~ = Ω", needs="no branches"),
+    Rule("admittance_recursion", "Rodriguez 1989 eq. A.3", "H*D⁻¹H + E_ψ*ΥE_ψ = Υ", needs="no branches"),
+    Rule("admittance_residue", "Rodriguez 1989 eq. A.3", "Υ - E_ψ*ΥE_ψ = H*D⁻¹H", needs="no branches"),
+    Rule("admittance", "Rodriguez 1989 eq. 3.10", "ψ*H*D⁻¹Hψ = Ω"),
+    Rule("admittance_split", "Rodriguez 1989 lemma 5, eq. A.4", "Υ + ψ~*Υ + Υψ~ = Ω", needs="no branches"),
     # Closed systems.
-    Rule("root_squared", "004 eq. 3.13", "D⁻½* D⁻½ = D⁻¹"),
-    Rule("closure_admittance", "004 eq. 3.10", "B*ΩB = Λ", needs="closures"),
+    Rule("root_squared", "Rodriguez 1989 eq. 3.13", "D⁻½* D⁻½ = D⁻¹"),
+    Rule("closure_admittance", "Rodriguez 1989 eq. 3.10", "B*ΩB = Λ", needs="closures"),
     Rule(
         "closed_mobility",
-        "004 eq. 3.13",
+        "Rodriguez 1989 eq. 3.13",
         "[I - HψK]* D⁻¹ [I - HψK] - [I - HψK]* D⁻¹ HψBA* (AΛA*)⁻¹ AB*ψ*H* D⁻¹ [I - HψK]"
         " = [I - HψK]* D⁻½* [I - D⁻½ HψBA* (AΛA*)⁻¹ AB*ψ*H* D⁻½*] D⁻½ [I - HψK]",
         "derive",

@@ -65,32 +65,32 @@ class Operators:
     # Composite bodies.
     @cached_property
     def E_phi(self) -> Operator:
-        """E_φ, 6n × 6n: blocks φ(parent(k), k) (000 eq. 19)."""
+        """E_φ, 6n × 6n: blocks φ(parent(k), k) (Jain 1991 eq. 19)."""
         return self._on_links(Shift, "E_phi")
 
     @cached_property
     def phi(self) -> Operator:
-        """φ = (I - E_φ)⁻¹, 6n × 6n: forces summed towards the base (000 eq. 20)."""
+        """φ = (I - E_φ)⁻¹, 6n × 6n: forces summed towards the base (Jain 1991 eq. 20)."""
         return self._on_links(Sweep, "phi")
 
     @cached_property
     def phi_tilde(self) -> Operator:
-        """φ~ = φ - I, 6n × 6n (000 lemma 3.1)."""
+        """φ~ = φ - I, 6n × 6n (Jain 1991 lemma 3.1)."""
         return self._on_links(Tilde, "phi_tilde")
 
     @cached_property
     def H(self) -> Operator:
-        """H, N × 6n, block diagonal: H*(k) = S maps a joint's rates to its relative motion (000 eq. 18)."""
+        """H, N × 6n, block diagonal: H*(k) = S maps a joint's rates to its relative motion (Jain 1991 eq. 18)."""
         return Diagonal(self.engine, "H", self.engine.joints, self.engine.links, False)
 
     @cached_property
     def M(self) -> Operator:
-        """M, 6n × 6n, block diagonal: the links' own inertias (000 eq. 10)."""
+        """M, 6n × 6n, block diagonal: the links' own inertias (Jain 1991 eq. 10)."""
         return self._diagonal("M")
 
     @cached_property
     def R(self) -> Operator:
-        """R = M + E_φRE_φ*, 6n × 6n, block diagonal: inertias of composite bodies (000 eq. 25)."""
+        """R = M + E_φRE_φ*, 6n × 6n, block diagonal: inertias of composite bodies (Jain 1991 eq. 25)."""
         return self._diagonal("R")
 
     @cached_property
@@ -100,7 +100,7 @@ class Operators:
 
     @cached_property
     def mass_matrix(self) -> Operator:
-        """𝓜 = HφMφ*H*, N × N, and J_r added where there are rotor inertias (000 eq. 21)."""
+        """𝓜 = HφMφ*H*, N × N, and J_r added where there are rotor inertias (Jain 1991 eq. 21)."""
         bare = self.H @ self.phi @ self.M @ self.phi.T @ self.H.T
         whole: Operator = bare + self.armature if self.has_armature else bare
         return whole
@@ -108,65 +108,65 @@ class Operators:
     # Articulated bodies.
     @cached_property
     def P(self) -> Operator:
-        """P, 6n × 6n, block diagonal: inertias of articulated bodies (000 eq. 40, 42)."""
+        """P, 6n × 6n, block diagonal: inertias of articulated bodies (Jain 1991 eq. 40, 42)."""
         return self._diagonal("P")
 
     @cached_property
     def D(self) -> Operator:
-        """D = HPH* (+ J_r), N × N, block diagonal: nv_k × nv_k for each joint (000 eq. 53)."""
+        """D = HPH* (+ J_r), N × N, block diagonal: nv_k × nv_k for each joint (Jain 1991 eq. 53)."""
         return Diagonal(self.engine, "D", self.engine.joints, self.engine.joints, True)
 
     @cached_property
     def D_inverse_root(self) -> Operator:
-        """D⁻½ with D⁻¹ = D⁻½*D⁻½, N × N, block diagonal, lower triangular; for one freedom 1/√D (004 eq. 3.13)."""
+        """D⁻½ with D⁻¹ = D⁻½*D⁻½, N × N, block diagonal, lower triangular (Rodriguez 1989 eq. 3.13)."""
         return Diagonal(self.engine, "D_inverse_root", self.engine.joints, self.engine.joints, False)
 
     @cached_property
     def G(self) -> Operator:
-        """G = PH*D⁻¹, 6n × N, block diagonal: the Kalman gain (000 eq. 53)."""
+        """G = PH*D⁻¹, 6n × N, block diagonal: the Kalman gain (Jain 1991 eq. 53)."""
         return Diagonal(self.engine, "G", self.engine.links, self.engine.joints, False)
 
     @cached_property
     def K(self) -> Operator:
-        """K = E_φG, 6n × N: the predictor gain (000 eq. 53)."""
+        """K = E_φG, 6n × N: the predictor gain (Jain 1991 eq. 53)."""
         return Shift(self.engine, "K", self.engine.links, self.engine.joints)
 
     @cached_property
     def tau(self) -> Operator:
-        """τ = GH, 6n × 6n, block diagonal: the papers' projection (000 eq. 53). Not a joint force."""
+        """τ = GH, 6n × 6n, block diagonal: the papers' projection (Jain 1991 eq. 53). Not a joint force."""
         return self._diagonal("tau", False)
 
     @cached_property
     def tau_bar(self) -> Operator:
-        """τ̄ = I - GH, 6n × 6n, block diagonal: what of a force the joint passes on (000 eq. 53)."""
+        """τ̄ = I - GH, 6n × 6n, block diagonal: what of a force the joint passes on (Jain 1991 eq. 53)."""
         return self._diagonal("tau_bar", False)
 
     @cached_property
     def E_psi(self) -> Operator:
-        """E_ψ = E_φτ̄, 6n × 6n (000 eq. 53)."""
+        """E_ψ = E_φτ̄, 6n × 6n (Jain 1991 eq. 53)."""
         return self._on_links(Shift, "E_psi")
 
     @cached_property
     def psi(self) -> Operator:
-        """ψ = (I - E_ψ)⁻¹, 6n × 6n: forces summed towards the base across free joints (000 eq. 54)."""
+        """ψ = (I - E_ψ)⁻¹, 6n × 6n: forces summed towards the base across free joints (Jain 1991 eq. 54)."""
         return self._on_links(Sweep, "psi")
 
     @cached_property
     def psi_tilde(self) -> Operator:
-        """ψ~ = ψ - I, 6n × 6n (004 lemma 5)."""
+        """ψ~ = ψ - I, 6n × 6n (Rodriguez 1989 lemma 5)."""
         return self._on_links(Tilde, "psi_tilde")
 
     @cached_property
     def Upsilon(self) -> Operator:
         """Υ, 6n × 6n, block diagonal: the links' own admittances, the diagonal blocks of Ω.
 
-        Υ(k) = H*(k)D⁻¹(k)H(k) + ψ*(p,k)Υ(p)ψ(p,k), p the parent of k (004 eq. A.3).
+        Υ(k) = H*(k)D⁻¹(k)H(k) + ψ*(p,k)Υ(p)ψ(p,k), p the parent of k (Rodriguez 1989 eq. A.3).
         """
         return self._diagonal("Upsilon")
 
     @cached_property
     def Omega(self) -> Operator:
-        """Ω = ψ*H*D⁻¹Hψ, 6n × 6n: accelerations of all links from forces on all links (004 eq. 3.10)."""
+        """Ω = ψ*H*D⁻¹Hψ, 6n × 6n: accelerations of all links from forces on all links (Rodriguez 1989 eq. 3.10)."""
         return self._on_links(Omega, "Omega")
 
     # Identities, points.
@@ -180,7 +180,7 @@ class Operators:
         return Identity(self.engine, {"links": self.engine.links, "joints": self.engine.joints}[space])
 
     def B(self, points: Point | Sequence[Point] | None = None) -> Operator:
-        """B, 6n × 6c: forces at c points, summed on their links (004 eq. 2.13).
+        """B, 6n × 6c: forces at c points, summed on their links (Rodriguez 1989 eq. 2.13).
 
         Args:
             points: names of bodies or frames, each alone or as ``(name, (x, y, z))`` for a place in that frame. Forces
@@ -192,7 +192,7 @@ class Operators:
         return PickOff(self.engine, found, Space(f"points {labels}", (6,) * len(found), of_points=True))
 
     def J(self, points: Point | Sequence[Point] | None = None) -> Operator:
-        """J = B*φ*H*, 6c × N: the points' spatial velocities from joint rates (004 eq. 2.14), in their frames' axes."""
+        """J = B*φ*H*, 6c × N: the points' velocities from joint rates (Rodriguez 1989 eq. 2.14), in their frames."""
         jacobian: Operator = self.B(points).T @ self.phi.T @ self.H.T
         return jacobian
 
@@ -201,16 +201,16 @@ class Operators:
     def A(self) -> Operator:
         """A, m × 6c: what the m equations of the closures ask of the motions at the c points of closure.
 
-        Their rates are A J v, with J = ``ops.J()`` at those points (004 eq. 2.16). Points of closure are the two frames
-        of each closure, b before a, less those on the world; of a coupling, for each of its joints, the frames of the
-        link and of its parent, since a joint's rate is the motion between these two.
+        Their rates are A J v, with J = ``ops.J()`` at those points (Rodriguez 1989 eq. 2.16). Points of closure are
+        the two frames of each closure, b before a, less those on the world; of a coupling, for each of its joints, the
+        frames of the link and of its parent, since a joint's rate is the motion between these two.
         """
         closing = self._closing
         return ClosureRows(self.engine, self.engine.blocks.written(closing.A), closing.constraints, closing.points)
 
     @cached_property
     def Lambda(self) -> Operator:
-        """Λ = B*ΩB, 6c × 6c: accelerations of the points of closure from forces at them (004 eq. 3.10).
+        """Λ = B*ΩB, 6c × 6c: accelerations of the points of closure from forces at them (Rodriguez 1989 eq. 3.10).
 
         AΛA*, m × m, is that of the constraints, J_c𝓜⁻¹J_c*. Its inverse is solved as a matrix; where constraints are
         redundant it gives the multipliers of least norm.
@@ -219,7 +219,7 @@ class Operators:
 
     @cached_property
     def U(self) -> Vector:
-        """U, m: what the velocities, and time, ask of the accelerations of the closures: A J v̇ = U (004 eq. 2.17)."""
+        """U, m: the closures' demand on accelerations by velocities and time: A J v̇ = U (Rodriguez 1989 eq. 2.17)."""
         if not self._has_velocity:
             raise _needs_velocity("U")
         closing = self._closing
@@ -234,7 +234,7 @@ class Operators:
 
     @cached_property
     def a(self) -> Vector:
-        """a, 6n: Coriolis and centrifugal accelerations (000 eq. 14).
+        """a, 6n: Coriolis and centrifugal accelerations (Jain 1991 eq. 14).
 
         Gravity is in it: a base at rest in the field g is one that accelerates by -g, so φ*(base, k)[0; -g] is added
         for the links on the base. ``model.with_gravity((0, 0, 0))`` leaves it out.
@@ -243,17 +243,17 @@ class Operators:
 
     @cached_property
     def b(self) -> Vector:
-        """Gyroscopic forces b = [ω~Jω; ω~ω~h], 6n (000 eq. 16)."""
+        """Gyroscopic forces b = [ω~Jω; ω~ω~h], 6n (Jain 1991 eq. 16)."""
         return self._moving("b")
 
     @cached_property
     def f(self) -> Vector:
-        """The force f = Mφ*a + b that each link needs for v̇ = 0, gravity included, 6n; 𝓒 = Hφf (000 eq. 21)."""
+        """The force f = Mφ*a + b that each link needs for v̇ = 0, gravity included, 6n; 𝓒 = Hφf (Jain 1991 eq. 21)."""
         return self._moving("f")
 
     @cached_property
     def C(self) -> Vector:
-        """𝓒 = Hφ(Mφ*a + b), N: velocity-dependent and gravity forces at the joints (000 eq. 21)."""
+        """𝓒 = Hφ(Mφ*a + b), N: velocity-dependent and gravity forces at the joints (Jain 1991 eq. 21)."""
         bias: Vector = self.H @ self.phi @ self.f
         return bias
 

@@ -1,4 +1,4 @@
-"""The two arms of 002 §6: joint forces along a motion, free fall, and what can be said of both."""
+"""The two arms of Saha 1999 §6: joint forces along a motion, free fall, and what can be said of both."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from linkwise.sim.trajectory import Trajectory
 def cycloidal(
     model: Model, start: ArrayLike, end: ArrayLike, t: ArrayLike, duration: float
 ) -> tuple[Array, Array, Array]:
-    """The motion from rest to rest of 002 eq. 38 and 39: q (..., nq), v and v̇ (..., nv) at the times t (...).
+    """The motion from rest to rest of Saha 1999 eq. 38 and 39: q (..., nq), v and v̇ (..., nv) at the times t (...).
 
     θ(t) = θ(0) + (θ(T) - θ(0)) [t/T - sin(2πt/T)/2π], along the straight line of every joint (a constant direction of
     turning, for joints with quaternions). Before 0 and after T it rests.

@@ -1,4 +1,4 @@
-"""004 §2 and 3, Rodriguez, Jain and Kreutz: trees and closed loops."""
+"""Rodriguez 1989 §2 and 3, Rodriguez, Jain and Kreutz: trees and closed loops."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ TABULATED = np.array([0.328458111542, 0.944518538178])
 
 
 def loops_part(page: ReportPage) -> None:
-    """The equations of 004 about trees and loops, and mechanisms with loops."""
+    """The equations of Rodriguez 1989 about trees and loops, and mechanisms with loops."""
     page.part("Lemmas 1 to 5 and the equations of sections 2, 3 and the appendix")
     identity_table(
-        page, "004",
+        page, "Rodriguez 1989",
         [chain_model(6), branched_model(), samples.four_bar(1, closure=Spherical()), samples.stewart_platform()],
         "Both sides of every identity as whole matrices, on a chain, a tree, a four-bar linkage and a Stewart "
         "platform; largest difference, relative. Lemma 5 and eq. A.3 hold for chains as printed.",

@@ -1,4 +1,4 @@
-"""002, Saha: the decoupled natural orthogonal complement, its two programs and its two arms."""
+"""Saha 1999, Saha: the decoupled natural orthogonal complement, its two programs and its two arms."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CITED = (
 )
 _PANEL = (3.5, 2.3)
 _PRINTED = {
-    # 002 table 1 at n = 6; table 2 at n = 6 and 12
+    # Saha 1999 table 1 at n = 6; table 2 at n = 6 and 12
     "inverse": {
         "Hollerbach 1980": "2195 / 1719", "Luh, Walker, Paul 1980": "852 / 834", "Walker, Orin 1982": "800 / 595",
         "Saha 1999 (RIDIM)": "676 / 527", "Khalil et al. 1986": "538 / 478", "Angeles et al. 1989": "521 / 435",
@@ -55,15 +55,15 @@ _MISPRINT = " The paper prints 480 additions for Walker and Orin at n = 6 where 
 
 
 def decoupled_section(page: ReportPage) -> None:
-    """Write the section of 002, everything in it that is numbered."""
-    page.section("002", "Two complements, two arms", CITED)
+    """Write the section of Saha 1999, everything in it that is numbered."""
+    page.section("Saha 1999", "Two complements, two arms", CITED)
     page.text(
         "The paper splits the matrix that maps joint rates to body twists into two factors, one block triangular and "
         "one block diagonal; recursive O(n) programs for both directions follow: RIDIM (inverse dynamics) and RFDSIM "
         "(forward dynamics and simulation)."
     )
     page.part("The algorithms of sections 3 to 5 and appendix B")
-    algorithm_table(page, "002")
+    algorithm_table(page, "Saha 1999")
     _cost_tables(page)
     _planar(page)
     _stanford(page)

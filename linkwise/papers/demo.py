@@ -28,9 +28,9 @@ __all__ = ["force_table", "make_report"]
 
 
 def framework_section(page: ReportPage) -> None:
-    """Write the section of 004, everything in it that is numbered."""
+    """Write the section of Rodriguez 1989, everything in it that is numbered."""
     page.section(
-        "004", "Trees, loops and links that bend",
+        "Rodriguez 1989", "Trees, loops and links that bend",
         "G. Rodriguez, A. Jain and K. Kreutz, <i>Spatial operator algebra framework for multibody system dynamics</i> "
         "(1989)",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""004 §4, Rodriguez, Jain and Kreutz: flexible links."""
+"""Rodriguez 1989 §4, Rodriguez, Jain and Kreutz: flexible links."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SPIN_UP = 15.0
 
 
 def bending_part(page: ReportPage) -> None:
-    """The equations of 004 about flexible links, and two mechanisms with them."""
+    """The equations of Rodriguez 1989 about flexible links, and two mechanisms with them."""
     _chain(page)
     _spin_up(page)
     _satellite(page)

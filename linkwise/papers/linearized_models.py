@@ -1,4 +1,4 @@
-"""001, Jain and Rodriguez: linearised dynamics, six algorithms and what they cost."""
+"""Jain 1993, Jain and Rodriguez: linearised dynamics, six algorithms and what they cost."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def algorithm_errors(n: int = 6, seed: int = 3) -> dict[int, float]:
 
 
 def linearization_section(page: ReportPage) -> None:
-    """Write the section of 001, everything in it that is numbered."""
-    page.section("001", "Linearised dynamics", CITED)
+    """Write the section of Jain 1993, everything in it that is numbered."""
+    page.section("Jain 1993", "Linearised dynamics", CITED)
     page.text(
         "How joint forces change with a small change of the motion (A_D, B_D: the linearised inverse model), and how "
         "accelerations do (A_C, B_C: the forward one). The paper finds both in closed form by operators and gives six "
@@ -89,7 +89,7 @@ def linearization_section(page: ReportPage) -> None:
         "central differences of the nonlinear dynamics, relative; the differences themselves are good to some 1e−9.",
     )
     page.part("Lemmas 4.2 to 4.5")
-    identity_table(page, "001", [chain_model(6)], "The lemmas that are identities, on the chain of six links.")
+    identity_table(page, "Jain 1993", [chain_model(6)], "The lemmas that are identities, on the chain of six links.")
     _prediction(page)
 
 

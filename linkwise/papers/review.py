@@ -1,4 +1,4 @@
-"""003, Featherstone and Orin: the review; its algorithms, three ways with closed loops, and complexity, measured."""
+"""Featherstone and Orin's review: its algorithms, three ways with closed loops, and complexity, measured."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _STATES = 512
 
 
 def review_section(page: ReportPage) -> None:
-    """Write the section of 003, everything in it that is numbered."""
-    page.section("003", "Equations and algorithms, a review", CITED)
+    """Write the section of Featherstone 2000, everything in it that is numbered."""
+    page.section("Featherstone 2000", "Equations and algorithms, a review", CITED)
     page.text(
         "The recursive Newton–Euler, composite-rigid-body and articulated-body algorithms in one notation, three ways "
         "to treat closed loops, and algorithms that come from looking at the whole system at once."
     )
     page.part("Equations 1 to 14 and 23 to 29: the algorithms")
-    algorithm_table(page, "003", ("composite", "direct", "vereshchagin", "articulated_body"))
+    algorithm_table(page, "Featherstone 2000", ("composite", "direct", "vereshchagin", "articulated_body"))
     _complexity(page)
     _loops(page)
     _particular(page)

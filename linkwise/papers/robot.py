@@ -44,7 +44,7 @@ _SHAPES: dict[str, list[tuple[Any, tuple[float, ...], tuple[float, float, float]
 
 
 def dressed_arm() -> Model:
-    """The Stanford arm of 002 table 3 with a housing: the same bodies, to be looked at."""
+    """The Stanford arm of Saha 1999 table 3 with a housing: the same bodies, to be looked at."""
     model = samples.stanford_arm()
     bodies = tuple(replace(body, visuals=_shapes(body.name)) for body in model.bodies)
     return replace(model, bodies=bodies, base_visuals=_shapes("world"))
@@ -93,7 +93,7 @@ def robot_section(page: ReportPage) -> None:
     motion = controlled_motion()
     page.section("robot", "A robot that moves")
     page.text(
-        "The Stanford arm of 002, table 3, six freedoms with a slide as the third, simulated with a controller "
+        "The Stanford arm of Saha 1999, table 3, six freedoms with a slide as the third, simulated with a controller "
         "(computed torque) that pulls it onto a periodic motion. Turn it with the mouse or a finger."
     )
     document = motion_html(motion, fps=30.0, closer=1.5)

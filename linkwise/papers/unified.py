@@ -1,4 +1,4 @@
-"""000, Jain: the algorithms for serial chains as operator expressions, and the identities between these."""
+"""Jain 1991, Jain: the algorithms for serial chains as operator expressions, and the identities between these."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def _order(source: str) -> tuple[int, float, str]:
 
 
 def unified_section(page: ReportPage) -> None:
-    """Write the section of 000, everything in it that is numbered."""
-    page.section("000", "One formulation for all algorithms", CITED)
+    """Write the section of Jain 1991, everything in it that is numbered."""
+    page.section("Jain 1991", "One formulation for all algorithms", CITED)
     page.text(
         "The paper writes the dynamics of a chain with a few operators over all links (φ shifts and adds up forces "
         "from tip to base, H picks out what a joint lets through, M holds the inertias) and derives the known "
@@ -80,10 +80,10 @@ def unified_section(page: ReportPage) -> None:
         "Otter, Bae and Haug, and Rosenthal write one and the same O(n) algorithm. Here each of them runs in its own "
         "letters, and all must give the same accelerations."
     )
-    algorithm_table(page, "000", ("featherstone_link",))
+    algorithm_table(page, "Jain 1991", ("featherstone_link",))
     page.part("Section 6 and before: the identities")
     identity_table(
-        page, "000", [chain_model(6), branched_model()],
+        page, "Jain 1991", [chain_model(6), branched_model()],
         "Both sides of every identity as whole matrices, on the chain of six links and on a tree of seven bodies with "
         "four types of joints; largest difference, relative. The paper states them for chains.",
     )  # fmt: skip

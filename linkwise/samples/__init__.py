@@ -1,4 +1,4 @@
-"""Models that come with the library: the two arms of 002 §6, one that bends, and mechanisms with closed loops.
+"""Models that come with the library: the two arms of Saha 1999 §6, one that bends, and mechanisms with closed loops.
 
 >>> from linkwise import samples
 >>> samples.stanford_arm().nv

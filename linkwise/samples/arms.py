@@ -1,4 +1,4 @@
-"""Arms: the two of 002 §6, and one that bends."""
+"""Arms: the two of Saha 1999 §6, and one that bends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from linkwise.model.model import Model, ModelBuilder
 
 
 def planar_arm(n: int = 3, length: float = 0.5, mass: float = 0.2) -> Model:
-    """A planar arm of uniform rods on revolute joints: it moves in the X–Y plane, with gravity along -Y (002 §6.1).
+    """A planar arm of uniform rods on hinges: it moves in the X–Y plane, with gravity along -Y (Saha 1999 §6.1).
 
     The paper does not print its link data. The defaults are chosen so that the first torque of its figure 5 starts
     where the figure has it, a little under 5 N m.
@@ -46,7 +46,8 @@ def planar_arm(n: int = 3, length: float = 0.5, mass: float = 0.2) -> Model:
     return builder.build()
 
 
-# 002 table 3: a m, b m, α deg, revolute?, mass kg, r m (mass centre to next joint) and inertia kg m² in frame i + 1
+# Saha 1999 table 3: a m, b m, α deg, revolute?, mass kg, r m (mass centre to next joint) and inertia kg m² in frame i
+# + 1
 _STANFORD: tuple[tuple[float, float, float, bool, float, tuple[float, ...], tuple[float, ...]], ...] = (
     (0.0, 0.2, -90.0, True, 9.0, (0.0, -0.1, 0.0), (0.01, 0.02, 0.01)),
     (0.0, 0.1, -90.0, True, 6.0, (0.0, 0.0, 0.0), (0.05, 0.06, 0.01)),
@@ -58,7 +59,7 @@ _STANFORD: tuple[tuple[float, float, float, bool, float, tuple[float, ...], tupl
 
 
 def stanford_arm() -> Model:
-    """The Stanford arm of 002 table 3: five revolute joints, the third prismatic; gravity along -Z.
+    """The Stanford arm of Saha 1999 table 3: five revolute joints, the third prismatic; gravity along -Z.
 
     Frames are Denavit and Hartenberg's as in the paper's appendix A: frame i + 1 is fixed to link i, and follows frame
     i by Rz(θ) Tz(b) Tx(a) Rx(α). Here the frame of body i is frame i moved by its joint; q = (θ1, θ2, b3, θ4, θ5, θ6).

@@ -38,13 +38,13 @@ def test_no_step_back() -> None:
 
 
 def test_rows_of_table_1() -> None:
-    """002 table 1: the formulas in the order of the names give the printed column for n = 6."""
+    """Saha 1999 table 1: the formulas in the order of the names give the printed column for n = 6."""
     column = [(2195, 1719), (852, 834), (800, 595), (676, 527), (538, 478), (521, 435), (489, 421)]
     assert [(p.M(6), p.A(6)) for p in PUBLISHED if p.kind == "inverse"] == column
 
 
 def test_rows_of_table_2() -> None:
-    """002 table 2, both columns.
+    """Saha 1999 table 2, both columns.
 
     The fractions of Walker and Orin's row are lost in the scan; M = n³/6 + 11½n² + 38⅓n - 47 gives both its columns.
     Its A = n³/6 + 7n² + 38⅚n - 46 gives 1716 for n = 12 as printed, and 475 for n = 6, where the table has 480.
@@ -89,7 +89,7 @@ def test_ours_is_exactly_linear() -> None:
 
 
 def test_order_of_the_mass_matrix_methods() -> None:
-    """000 §3: direct, then symmetry, then composite bodies."""
+    """Jain 1991 §3: direct, then symmetry, then composite bodies."""
     for n in (3, 6, 12):
         direct, symmetry, composite = (count(name, n) for name in ("direct", "symmetry", "composite"))
         assert direct.M > symmetry.M > composite.M

@@ -50,7 +50,7 @@ class State:
         self.M = np.array(run("composite", self.model, self.q))
 
     def accelerations(self, vdot: list[float]) -> Field[Motion]:
-        """α of 000: the rate of [ω; v], with the base accelerating upwards."""
+        """α of Jain 1991: the rate of [ω; v], with the base accelerating upwards."""
         terms = velocity_terms(self.tree, self.q, self.v)
         return outward(
             self.tree,
@@ -69,11 +69,11 @@ class State:
         return inward(self.tree, step, Force.zero())
 
 
-# ------------------------------------------------------------------------------------------------------------ 000
+# ------------------------------------------------------------------------------------------------------------ Jain 1991
 
 
 def test_composite_bodies_make_the_diagonal_of_the_mass_matrix() -> None:
-    """Γ = HRH* is the block diagonal of 𝓜 (000 §4)."""
+    """Γ = HRH* is the block diagonal of 𝓜 (Jain 1991 §4)."""
     s = State(1, 6)
     gamma_inverse = np.array(
         [conjugate_gradient.block_diagonal_solver(s.tree, s.q)(e) for e in np.eye(s.tree.nv).tolist()]
@@ -84,7 +84,7 @@ def test_composite_bodies_make_the_diagonal_of_the_mass_matrix() -> None:
 
 
 def test_conjugate_gradients_as_printed_do_not_converge() -> None:
-    """000 eq. 30 prints γ = z*z / r*r. With Γ ≠ I the directions then lose conjugacy; with r*z / r*z they keep it."""
+    """Jain 1991 eq. 30 prints γ = z*z / r*r. With Γ ≠ I directions then lose conjugacy; with r*z / r*z they keep it."""
     s = State(2, 6, ("revolute",))
     T = np.array(bias_free(s.tree, s.q, s.v, s.x))
     exact = np.linalg.solve(s.M, T)
@@ -109,7 +109,7 @@ def test_conjugate_gradients_as_printed_do_not_converge() -> None:
 
 
 def test_preconditioning_saves_steps() -> None:
-    """On a chain of links of very different weight Γ = HRH* needs fewer steps (000 §4)."""
+    """On a chain of links of very different weight Γ = HRH* needs fewer steps (Jain 1991 §4)."""
     s = State(4, 12, ("revolute",), branching=0.0)
     from linkwise.classics.newton_euler import mass_times
 
@@ -124,7 +124,7 @@ def test_preconditioning_saves_steps() -> None:
 
 
 def test_innovations_factor_the_mass_matrix() -> None:
-    """𝓜 = [I + HφK] D [I + HφK]* (000 lemma 6.2)."""
+    """𝓜 = [I + HφK] D [I + HφK]* (Jain 1991 lemma 6.2)."""
     s = State(3, 7)
     joints = articulated_body.articulate(s.tree, s.q)
     W = np.array(articulated_body.innovations_factor(s.tree, s.q, joints))
@@ -137,7 +137,7 @@ def test_innovations_factor_the_mass_matrix() -> None:
 
 
 def test_m_kk_of_rosenthal_is_d_not_its_inverse() -> None:
-    """000 §4 says that m_kk corresponds to D⁻¹(k); the last pivot of 𝓜 from the tip is D, as its table 1 says."""
+    """Jain 1991 §4 says that m_kk corresponds to D⁻¹(k); the last pivot of 𝓜 from the tip is D, as its table 1 says."""
     s = State(8, 4, ("revolute",), branching=0.0)
     joints = articulated_body.articulate(s.tree, s.q)
     assert joints[s.tree.links[-1]].D[0][0] == pytest.approx(s.M[-1, -1])
@@ -206,7 +206,7 @@ def _true_accelerations(s: State, vdot: list[float]) -> list[np.ndarray]:
 
 
 def test_armstrong_has_the_parts_of_the_articulated_inertia() -> None:
-    """000 eq. 49: Λ⁻¹ = P₁₁, L = -P₁₂, Ω_F = P₂₂ - P₁₂*P₁₁⁻¹P₁₂, Ω_ω = -P₁₁⁻¹P₁₂."""
+    """Jain 1991 eq. 49: Λ⁻¹ = P₁₁, L = -P₁₂, Ω_F = P₂₂ - P₁₂*P₁₁⁻¹P₁₂, Ω_ω = -P₁₁⁻¹P₁₂."""
     s = State(7, 5, ("spherical",), armature=0.0)
     P = articulated_body.articulated_inertias(s.tree, s.q)[0]
     for link in s.tree:
@@ -220,7 +220,7 @@ def test_armstrong_has_the_parts_of_the_articulated_inertia() -> None:
 
 
 def test_armstrong_as_printed_is_wrong() -> None:
-    """000 eq. 48 prints β_F(k) = L*β_ω(k). The force F = Ω_F v̇ + β_F (eq. 47) holds with β_F(k-1) - L*β_ω(k) only."""
+    """Jain 1991 eq. 48 prints β_F(k) = L*β_ω(k). F = Ω_F v̇ + β_F (eq. 47) holds with β_F(k-1) - L*β_ω(k) only."""
     s = State(9, 3, ("spherical",), armature=0.0, branching=0.0)
     vdot = armstrong.forward_dynamics(s.tree, s.q, s.v, s.x)
     alpha, f = s.accelerations(vdot), s.forces(vdot)
@@ -246,7 +246,7 @@ def test_smoothed_states_are_the_forces_in_the_joints() -> None:
 
 
 def test_bae_haug_with_the_true_forces() -> None:
-    """000 eq. 50-52: with Q = φ⁻¹f from the true forces, Pα = Q + L; with any f of the same Hf, the same v̇."""
+    """Jain 1991 eq. 50-52: with Q = φ⁻¹f from the true forces, Pα = Q + L; with any f of the same Hf, the same v̇."""
     s = State(11, 6, ("revolute", "prismatic", "cylindrical"), armature=0.0)
     vdot = bae_haug.forward_dynamics(s.tree, s.q, s.v, s.x)
     terms = velocity_terms(s.tree, s.q, s.v)
@@ -259,11 +259,11 @@ def test_bae_haug_with_the_true_forces() -> None:
         np.testing.assert_allclose(list(Pa), list(Q[link] + links[link].L), atol=1e-9)
 
 
-# ------------------------------------------------------------------------------------------------------------ 002
+# ------------------------------------------------------------------------------------------------------------ Saha 1999
 
 
 def test_decoupled_complement() -> None:
-    """N = N_l N_d (002 eq. 16, 17) are the twists that unit rates give, and I = N*MN."""
+    """N = N_l N_d (Saha 1999 eq. 16, 17) are the twists that unit rates give, and I = N*MN."""
     s = State(12, 6)
     parts = denoc.complement(s.tree, s.q)
     N = np.array(parts.N_l) @ np.array(parts.N_d)
@@ -276,7 +276,7 @@ def test_decoupled_complement() -> None:
 
 
 def test_convective_matrix() -> None:
-    """Iθ̈ + Cθ̇ = τ + gravity with all matrices explicit (002 eq. 20, 24, 29, 30)."""
+    """Iθ̈ + Cθ̇ = τ + gravity with all matrices explicit (Saha 1999 eq. 20, 24, 29, 30)."""
     s = State(13, 6)
     C = np.array(denoc.convective_matrix(s.tree, s.q, s.v))
     left = np.array(denoc.generalized_inertia(s.tree, s.q)) @ s.x + C @ s.v
@@ -303,14 +303,14 @@ def test_convective_matrix_is_n_m_n_dot() -> None:
         J = np.array(body.M.J.m)
         M[k : k + 3, k : k + 3] = J
         M[k + 3 : k + 6, k + 3 : k + 6] = body.M.m * np.eye(3)
-        M_dot[k : k + 3, k : k + 3] = np.cross(w, J.T).T  # ω~J: the convective rate of 002 eq. 8
+        M_dot[k : k + 3, k : k + 3] = np.cross(w, J.T).T  # ω~J: the convective rate of Saha 1999 eq. 8
     np.testing.assert_allclose(
         denoc.convective_matrix(s.tree, s.q, s.v), N.T @ (M @ N_dot + M_dot @ N), atol=1e-6 * np.abs(s.M).max()
     )
 
 
 def test_reverse_gaussian_elimination() -> None:
-    """I = UDU* with U unit upper triangular; D and U are those of the articulated bodies (002 appendix B)."""
+    """I = UDU* with U unit upper triangular; D and U are those of the articulated bodies (Saha 1999 appendix B)."""
     s = State(15, 6, ("revolute", "prismatic"), branching=0.0)
     U, D = denoc.reverse_gaussian_elimination(s.M.tolist())
     np.testing.assert_allclose(np.array(U) @ np.diag(D) @ np.array(U).T, s.M, atol=1e-12)
@@ -319,11 +319,12 @@ def test_reverse_gaussian_elimination() -> None:
     np.testing.assert_allclose(U, articulated_body.innovations_factor(s.tree, s.q, joints), atol=1e-9)
 
 
-# ------------------------------------------------------------------------------------------------------------ 003
+# ------------------------------------------------------------------------------------------------------------
+# Featherstone 2000
 
 
 def test_bases_of_motion_and_force() -> None:
-    """T*S = 0, and together they span everything (003 §3.5)."""
+    """T*S = 0, and together they span everything (Featherstone 2000 §3.5)."""
     s = State(16, 6)
     S, T = np.array(global_bases.motion_basis(s.tree, s.q)), np.array(global_bases.force_basis(s.tree, s.q))
     assert S.shape[1] + T.shape[1] == 6 * len(s.tree.links)
@@ -333,7 +334,7 @@ def test_bases_of_motion_and_force() -> None:
 
 
 def test_kkt_system_solved_whole() -> None:
-    """003 eq. 27 by a dense solver: accelerations a = a₀ + Sq̈."""
+    """Featherstone 2000 eq. 27 by a dense solver: accelerations a = a₀ + Sq̈."""
     s = State(17, 5, armature=0.0)
     A, b = sparse_kkt.kkt_system(s.tree, s.q, s.v, s.x)
     a = np.linalg.solve(np.array(A, float), np.array(b, float))[: 6 * len(s.tree.links)]
@@ -398,18 +399,18 @@ def test_block_tridiagonal_solver() -> None:
 def test_divide_and_conquer_is_log_deep() -> None:
     """n bodies and the base are joined in ⌈log₂(n + 1)⌉ rounds."""
 
-    def depth(piece: divide_and_conquer.ChainPiece) -> int:
+    def depth(piece: divide_and_conquer.Piece) -> int:
         return 0 if piece.joined is None else 1 + max(depth(piece.joined.A), depth(piece.joined.B))
 
     eye = np.eye(6).tolist()
-    piece = divide_and_conquer.ChainPiece(eye, np.zeros((6, 6)).tolist(), eye, [0.0] * 6, [0.0] * 6)
-    joint = divide_and_conquer.JointTerms([[1.0]] + [[0.0]] * 5, [0.0] * 6, [0.0], (0.0,))
+    piece = divide_and_conquer.Piece(eye, np.zeros((6, 6)).tolist(), eye, [0.0] * 6, [0.0] * 6)
+    joint = divide_and_conquer.Joint([[1.0]] + [[0.0]] * 5, [0.0] * 6, [0.0], (0.0,))
     for n in (1, 2, 5, 16, 33):
         assert depth(divide_and_conquer.assemble([piece] * (n + 1), [joint] * n)) == math.ceil(math.log2(n + 1))
 
 
 def test_featherstone_as_printed_is_wrong() -> None:
-    """003 eq. 12 prints τ_i (of the parent) where the child's τ_j belongs: a force at the tip must reach the base."""
+    """Featherstone 2000 eq. 12 prints τ_i (of the parent) where the child's τ_j belongs; tip forces reach the base."""
     s = State(19, 2, ("revolute",), branching=0.0, armature=0.0)
     still = run("featherstone_link", s.model, s.q, s.v, [0.0, 0.0])
     pushed = run("featherstone_link", s.model, s.q, s.v, [0.0, 1.0])
@@ -420,7 +421,7 @@ def test_featherstone_as_printed_is_wrong() -> None:
 
 @pytest.mark.parametrize("name", ["articulated_body", "featherstone_absolute", "rodriguez"])
 def test_floating_base(name: str) -> None:
-    """A joint of six freedoms between the base and the inertial frame takes care of a mobile base (000 §2)."""
+    """A joint of six freedoms between the base and the inertial frame takes care of a mobile base (Jain 1991 §2)."""
     rng = np.random.default_rng(4)
     b = lw.ModelBuilder("satellite", gravity=(0, 0, 0))
     b.add_body("hull", joint=lw.Free(), mass=10.0, inertia=np.eye(3))

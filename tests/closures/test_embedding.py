@@ -108,7 +108,7 @@ def test_stewart_platform_falls_apart_into_its_legs() -> None:
 def test_the_counts_in_the_documentation() -> None:
     """To two per cent: a few operations more or fewer are no news."""
     page = (Path(__file__).parents[2] / "docs" / "api" / "closures.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `models\.(\w+)\(\)` \| (.*) \|$", page, re.MULTILINE)
+    rows = re.findall(r"^\| `samples\.(\w+)\(\)` \| (.*) \|$", page, re.MULTILINE)
     assert len(rows) == 5
     for name, cells in rows:
         model = getattr(samples, name)()

@@ -1,4 +1,4 @@
-"""The six algorithms of 001 on the chains the paper treats."""
+"""The six algorithms of Jain 1993 on the chains the paper treats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators of closed systems: A, Λ, U and 004 eq. 3.13, on random trees, against the solvers and NumPy."""
+"""Operators of closed systems: A, Λ, U and Rodriguez 1989 eq. 3.13, on random trees, against the solvers and NumPy."""
 
 import numpy as np
 import pytest
@@ -70,14 +70,14 @@ def test_admittance_at_the_points_of_closure(kinds):
 @pytest.mark.parametrize("kinds", CASES)
 @pytest.mark.parametrize("seed", range(2))
 def test_closed_forward_dynamics(kinds, seed):
-    """004 eq. 3.13 and the two steps it stands for are the solvers' accelerations, and each other's rewriting."""
+    """Rodriguez 1989 eq. 3.13 and its two steps are the solvers' accelerations, and rewrite each other."""
     case = case_of(kinds, seed)
     ops = case.model.operators(case.q, case.v, t=T)
     steps = two_steps(ops)
     whole = steps.simplify().rewrite("closed_mobility")
     assert whole.name == "(I − HψK)* D⁻½* (I − D⁻½HψBA* (AΛA*)⁻¹ AB*ψ*H*D⁻½*) D⁻½ (I − HψK)"
     assert whole.rewrite("closed_mobility", reverse=True) == steps.simplify()
-    assert "004 eq. 3.13" in whole.explain()
+    assert "Rodriguez 1989 eq. 3.13" in whole.explain()
     expected = case.model.forward_dynamics(*case.state, t=T)
     for mobility in (steps, steps.simplify(), whole):
         found = accelerations(ops, mobility, case.tau)
@@ -176,7 +176,7 @@ def test_redundant_closures_leave_the_accelerations_unique(model):
 
 
 def test_the_steps_of_the_paper():
-    """Steps A–F of 004 §3, one by one, with the papers' sign of the multipliers."""
+    """Steps A–F of Rodriguez 1989 §3, one by one, with the papers' sign of the multipliers."""
     case = case_of(["revolute", "spherical"], 6)
     ops = case.model.operators(case.q, case.v)
     A, J, mobility = ops.A, ops.J(), ops.mass_matrix.inv()

@@ -24,7 +24,7 @@ def in_body_frames(model, q, v, tau):
 
 
 def lemma(model, q, v, tau):
-    """000 lemma 6.5."""
+    """Jain 1991 lemma 6.5."""
     ops = model.operators(q, v)
     I, H, psi, K, D, P, a, b = ops.I, ops.H, ops.psi, ops.K, ops.D, ops.P, ops.a, ops.b
     return (I - H @ psi @ K).T @ D.inv() @ (tau - H @ psi @ (K @ tau + b + P @ a)) - K.T @ psi.T @ a

@@ -57,7 +57,7 @@ def test_every_rule_is_tried():
 @pytest.mark.parametrize("name", list(RULES))
 def test_rules_say_where_they_come_from(name):
     rule = RULES[name]
-    assert rule.source[:3] in ("000", "001", "004")
+    assert rule.source.startswith(("Jain 1991", "Jain 1993", "Rodriguez 1989"))
     assert "=" in rule.statement
     assert name in repr(rule)
 
@@ -98,7 +98,7 @@ def test_forward_dynamics_on_200_trees_of_up_to_40_bodies(seed):
 
 
 def check_forward_dynamics(seed, n):
-    """β' = [I-HψK]*D⁻¹[T - Hψ(KT + b + Pa)] - K*ψ*a (000 lemma 6.5)."""
+    """β' = [I-HψK]*D⁻¹[T - Hψ(KT + b + Pa)] - K*ψ*a (Jain 1991 lemma 6.5)."""
     model, ops, (q, v, _) = tree_and_operators(seed, n, armature=0.5)
     T = np.random.default_rng(seed).normal(size=model.nv)
     I, H, psi, K, D, P, a, b = ops.I, ops.H, ops.psi, ops.K, ops.D, ops.P, ops.a, ops.b
@@ -111,7 +111,7 @@ def check_forward_dynamics(seed, n):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_inverse_dynamics_by_composite_bodies(seed):
-    """f = Rα + y, y = φ~RH*β' (000 lemma 3.2), T = Hf."""
+    """f = Rα + y, y = φ~RH*β' (Jain 1991 lemma 3.2), T = Hf."""
     model, ops, (q, _, vdot) = tree_and_operators(seed, 12)
     H, phi, R = ops.H, ops.phi, ops.R
     alpha = phi.T @ H.T @ vdot
@@ -145,7 +145,7 @@ def test_blocks_of_omega(seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_operational_admittance(seed):
-    """Λ = J𝓜⁻¹J* = B*ΩB (004 eq. 3.10), in the frame's own axes."""
+    """Λ = J𝓜⁻¹J* = B*ΩB (Rodriguez 1989 eq. 3.10), in the frame's own axes."""
     model, ops, (q, _, _) = tree_and_operators(seed, 8, armature=0.5)
     names = ["tool", (model.bodies[-1].name, (0.1, -0.2, 0.3))]
     B, J = ops.B(names), ops.J(names)

@@ -121,7 +121,7 @@ def test_joint_space_does_not_depend_on_frames(seed):
 
 
 def lemma(o, T):
-    """Forward dynamics as in 000 lemma 6.5: M, P and b of other frames, and the same accelerations."""
+    """Forward dynamics as in Jain 1991 lemma 6.5: M, P and b of other frames, and the same accelerations."""
     white = o.I - o.H @ o.psi @ o.K
     forces = T - o.H @ o.psi @ (o.K @ T + o.b + o.P @ o.a)
     return (white.T @ o.D.inv() @ forces - o.K.T @ o.psi.T @ o.a).value

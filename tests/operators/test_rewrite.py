@@ -37,7 +37,7 @@ def test_the_inverse_of_the_mass_matrix(ops):
     assert result == white.T @ D.inv() @ white
     assert repr(result) == "(I − HψK)* D⁻¹ (I − HψK)"
     text = result.explain()
-    for lemma in ("(HφMφ*H*)⁻¹", "000 lemma 6.2", "(AB)⁻¹ = B⁻¹A⁻¹", "000 lemma 6.3", "adjoint"):
+    for lemma in ("(HφMφ*H*)⁻¹", "Jain 1991 lemma 6.2", "(AB)⁻¹ = B⁻¹A⁻¹", "Jain 1991 lemma 6.3", "adjoint"):
         assert lemma in text
     assert text.splitlines()[-2].endswith("(I − HψK)* D⁻¹ (I − HψK)")
     assert result.inv().simplify() == ops.mass_matrix
@@ -86,17 +86,17 @@ def test_what_has_no_inverse(ops):
 
 
 def test_the_operational_admittance_simplifies(ops):
-    """Λ = J𝓜⁻¹J* becomes B*ΩB (004 eq. 3.9, 3.10)."""
+    """Λ = J𝓜⁻¹J* becomes B*ΩB (Rodriguez 1989 eq. 3.9, 3.10)."""
     J, B = ops.J(["tool"]), ops.B(["tool"])
     admittance = (J @ ops.mass_matrix.inv() @ J.T).simplify()
     assert admittance == B.T @ ops.Omega @ B
     assert repr(admittance) == "B*ΩB"
-    assert "004 eq. 3.10" in explain(admittance)
-    assert "000 eq. 57" in admittance.explain()
+    assert "Rodriguez 1989 eq. 3.10" in explain(admittance)
+    assert "Jain 1991 eq. 57" in admittance.explain()
 
 
 def test_forward_dynamics_is_derived(ops):
-    """From eq. 56 to lemma 6.5 of 000: 𝓜⁻¹HφMφ* = [I-HψK]*D⁻¹HψP + K*ψ*."""
+    """From eq. 56 to lemma 6.5 of Jain 1991: 𝓜⁻¹HφMφ* = [I-HψK]*D⁻¹HψP + K*ψ*."""
     start = ops.mass_matrix.inv() @ ops.H @ ops.phi @ ops.M @ ops.phi.T
     swept = start.rewrite(RULES["whitened_sweep"])
     assert repr(swept) == "(I − HψK)* D⁻¹HψMφ*"
@@ -109,8 +109,8 @@ def test_forward_dynamics_is_derived(ops):
     assert same(result, start, 1e-8)
     assert start.rewrite(RULES["weighted_mass"]) == result
     texts = split.explain()
-    assert "000 eq. 57" in texts
-    assert "000 eq. 58" in texts
+    assert "Jain 1991 eq. 57" in texts
+    assert "Jain 1991 eq. 58" in texts
 
 
 def test_simplifications(ops):

@@ -117,7 +117,7 @@ def near(a, b, tolerance=1e-10):
 @pytest.mark.parametrize("make", [of_arrays, of_scalars])
 @pytest.mark.parametrize("rotors", [0.0, 1.0])
 def test_letters_and_identities_of_blocks_of_different_widths(make, rotors):
-    """formulas of 000 §2–6 and 004 §2.2, each side by LAPACK from the plain matrices."""
+    """formulas of Jain 1991 §2–6 and Rodriguez 1989 §2.2, each side by LAPACK from the plain matrices."""
     blocks = random_blocks(1, rotors)
     ops, (E, H, M, J) = make(blocks), dense_of(blocks)
     one = np.eye(len(E))

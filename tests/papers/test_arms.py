@@ -1,4 +1,4 @@
-"""The two arms of 002 §6 against a computation that shares nothing with the library.
+"""The two arms of Saha 1999 §6 against a computation that shares nothing with the library.
 
 Newton's and Euler's laws straight from the tables, in the inertial frame: positions of mass centres and rotations as
 functions of time, differentiated with 40 digits, then moments about each joint's axis summed over what hangs on it.
@@ -20,7 +20,7 @@ from linkwise import samples
 
 T = 10
 TABLE_3 = [
-    # a, b, α in degrees, joint, m, r, diagonal of I (002 table 3)
+    # a, b, α in degrees, joint, m, r, diagonal of I (Saha 1999 table 3)
     (0.0, 0.2, -90, "R", 9.0, (0.0, -0.1, 0.0), (0.01, 0.02, 0.01)),
     (0.0, 0.1, -90, "R", 6.0, (0.0, 0.0, 0.0), (0.05, 0.06, 0.01)),
     (0.0, 0.0, 0, "P", 4.0, (0.0, 0.0, 0.0), (0.4, 0.4, 0.01)),

@@ -15,7 +15,7 @@ from linkwise.papers.review import exponent
 
 def test_what_does_not_hold_is_shown():
     page = ReportPage("title", "lead")
-    page.section("000", "first")
+    page.section("Jain 1991", "first")
     page.found([(True, "holds"), (False, "does not")])
     page.table(["", "x"], [["row", False], ["other", True]])
     html = page.html()

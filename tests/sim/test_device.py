@@ -195,7 +195,7 @@ def test_what_is_found_on_the_host_goes_to_the_device_of_the_run(
     q = np.tile(model.assemble(np.array([1.2, -0.9, -1.5])), (2, 1))
     traj = lw.simulate(model, DeviceArray(q), DeviceArray(0.0 * q), method="rk4", dt=0.01, duration=0.02)
     kind, inside = type(traj.home), []
-    entered, brought = kind.entered, kind.brought
+    entered, brought = kind.entered, kind.to_device
 
     @contextmanager
     def noted(home: Any) -> Iterator[None]:
@@ -297,7 +297,7 @@ def test_the_guide(strict: Any) -> None:  # noqa: F811
     page = Path(lw.__file__).parents[1] / "docs" / "guide" / "gpu.md"
     section = page.read_text(encoding="utf-8").split("## Simulations")[1].split("\n## ")[0]
     (code,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
-    exec(code, {"lw": lw, "np": np, "cp": strict, "models": samples})
+    exec(code, {"lw": lw, "np": np, "cp": strict, "samples": samples})
 
 
 def test_interrupted(strict: Any) -> None:  # noqa: F811

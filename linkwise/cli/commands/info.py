@@ -11,7 +11,7 @@ from linkwise.cli.arguments import load_model
 from linkwise.cli.command_line import one_line
 from linkwise.cli.printing import number, print_json, table
 from linkwise.mechanism.bodies_and_joints import JointInstance
-from linkwise.mechanism.closures import Closure, Coupling, Relation
+from linkwise.mechanism.closures import Closure, Coupling, JointClosure, Relation
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.description import JointLimits
 from linkwise.model.model import Model
@@ -129,7 +129,8 @@ def _couplings(model: Model) -> str:
 
 
 def _type(closure: Closure | Relation) -> str:
-    return type(closure).__name__.removesuffix("Closure").lower()
+    leaves = closure.joint if isinstance(closure, JointClosure) else closure
+    return type(leaves).__name__.removesuffix("Closure").lower()
 
 
 def _ends(model: Model, loop: ClosureInstance) -> list[str]:
