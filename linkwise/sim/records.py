@@ -1,4 +1,4 @@
-"""What a run records: every so many steps, each step with its time, or the states at given times.
+"""Samples that a run records: every so many steps, each step with its time, or the states at given times.
 
 A class has the statements that record in the loop, and the memory that they fill.
 """
