@@ -1,0 +1,277 @@
+"""One step in time with contacts: Moreau's midpoint rule, with exact Coulomb friction.
+
+Everything is evaluated in the middle of the step, q_m = q ⊕ (h/2)v, and the velocity jumps there (Moreau 1988):
+
+    𝓜(q_m)(v⁺ - v) = h(τ - c(q_m, v̄)) + J*λ,    q⁺ = q_m ⊕ (h/2)v⁺,
+
+with impulses λ that obey Signorini's condition and Coulomb's law for the velocities w⁺ at the step's end: a contact whose
+gap would be g₀ at the start (the gap in the middle less h/2 of its rate) lets its surfaces approach by no more than it,
+w⁺ + g₀/h ≥ 0, with one slope on both sides of g₀ = 0. Sliding and rolling are of second order. Where surfaces *meet*
+within a step, the mean of v and v⁺ would carry them into each other; there the step goes on with v⁺ as far as needed,
+q⁺ = q_m ⊕ h((1 - s/2)v⁺ - (1 - s)v/2), s = 1 elsewhere, so that gaps stay closed and no energy comes from pushing
+surfaces apart.
+
+Velocities of a joint without constraint are written in its own turning axes. They are carried along, v → R*v, instead of
+being integrated, so that what spins does not gain speed (:meth:`linkwise.joints.base.Joint.carried`). The bias force c is
+taken at a mean velocity v̄, found with the last impulses: ``passes`` of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from linkwise.algorithms.articulated import Axis, accelerate, articulate, innovate, pull
+from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
+from linkwise.algorithms.kinematics import placed, velocities
+from linkwise.algorithms.sweeps import Field, configured, each, generalized
+from linkwise.contact.cones import Cone, Repeat, Response
+from linkwise.contact.touching import PlacedPoint, Pulled, Touch, placed_points, pulled
+from linkwise.mechanism.tree import Link, Tree
+from linkwise.spatial.scalar import Scalar, maximum, minimum, sqrt, where
+
+Flat = Sequence[Scalar]
+
+CLOSE = 1e-9
+"""m, by which surfaces may overlap where they meet."""
+
+
+@dataclass(frozen=True)
+class StepRules:
+    """How a step is solved.
+
+    Args:
+        sweeps: passes over all contacts.
+        polish: Newton steps after them, each kept only where it brings all laws nearer.
+        passes: evaluations of the bias force; two make it of second order.
+        recovery: m/s, with which surfaces that overlap part at most.
+    """
+
+    sweeps: int = 10
+    polish: int = 0
+    passes: int = 2
+    recovery: float = 0.1
+
+
+class Stepped(NamedTuple):
+    """The end of a step.
+
+    Args:
+        q: configuration.
+        v: velocity.
+        impulses: N s (N m s), of every row.
+        gaps: of every point, m.
+        residuals: what the laws are missed by: Signorini's in m/s, the cone in N s, dissipation in J.
+    """
+
+    q: list[Scalar]
+    v: list[Scalar]
+    impulses: list[Scalar]
+    gaps: list[Scalar]
+    residuals: list[Scalar]
+
+
+def contact_step(
+    tree: Tree,
+    touches: Sequence[Touch],
+    q: Flat,
+    v: Flat,
+    tau: Flat,
+    h: Scalar,
+    impulses: Flat,
+    f_ext: Forces = None,
+    implicit: Flat | None = None,
+    rules: StepRules = StepRules(),
+    repeat: Repeat | None = None,
+) -> Stepped:
+    """The end of a step of size h.
+
+    Args:
+        tree: of links.
+        touches: what may touch.
+        q: configuration at the start.
+        v: velocity at the start.
+        tau: joint forces (nv) in the middle of the step, at v.
+        h: s.
+        impulses: of the step before, to begin with; zeros if there was none.
+        f_ext: forces on links.
+        implicit: what a freedom's velocity costs in impulse (nv), N m s²: h times a damper, h²/4 times a spring.
+        rules: how it is solved.
+        repeat: a loop, as :func:`linkwise.loop`; Python's own if not given.
+    """
+    middle = MiddleOfStep(tree, touches, q, v, h, implicit)
+    V0, nu = middle.free_motion(tau, impulses, f_ext, rules.passes)
+    cones = middle.cones(rules.recovery)
+    response = Response(cones, middle.Lambda)
+    V = response.pushed(V0, impulses)
+    V, found = response.swept(V, impulses, rules.sweeps, _python_loop if repeat is None else repeat)
+    q_new, v_new, gaps = middle.end(nu, V, found)
+    return Stepped(q_new, v_new, found, gaps, middle.residuals(response, V, found))
+
+
+def _python_loop(count: int, body: Callable[[Any, Any], Any], state: Any) -> Any:
+    for i in range(count):
+        state = body(i, state)
+    return state
+
+
+class MiddleOfStep:
+    """A mechanism in the middle of a step: its articulated inertias, its contact points, and their pulls."""
+
+    def __init__(
+        self, tree: Tree, touches: Sequence[Touch], q: Flat, v: Flat, h: Scalar, implicit: Flat | None
+    ) -> None:
+        self.h, self.touches = h, touches
+        self.tree = tree if implicit is None else _stiffened(tree, implicit)
+        half = [0.5 * h * x for x in v]
+        self.q = carry(tree, q, half)
+        self.v = carried(tree, v, half)
+        self.frames = placed(tree, self.q)
+        self.points: list[PlacedPoint] = placed_points(touches, self.frames, self.q)
+        self.axes: Field[list[Axis]] = articulate(self.tree, self.q)
+        self.pulled: Pulled = pulled(tree, touches, self.points, self.frames)
+        self.eps, self.Lambda = pull(self.tree, self.q, self.axes, self.pulled.pulls)
+        self.before = self.pulled.velocities(velocities(tree, self.q, self.v))
+        """J v at the start, along each pull."""
+
+    def free_motion(self, tau: Flat, impulses: Flat, f_ext: Forces, passes: int) -> tuple[list[Scalar], Field[Any]]:
+        """Velocities along the pulls without impulses, and the innovations ν that they come from."""
+        mean = self.v
+        for left in reversed(range(passes)):
+            turning = generalized(self.tree, each(self.tree, lambda link, v=mean: link.joint.carry_rate(link.rates(v))))
+            b = needed_forces(self.tree, self.q, mean, turning, f_ext)
+            nu = innovate(self.tree, self.q, self.axes, lambda link: link.rates(tau), b)
+            if left:
+                moved = self._moved(nu, impulses, 0.5)
+                mean = [a + b for a, b in zip(self.v, moved, strict=True)]
+        forced = self._along_pulls(nu)
+        return [a + self.h * b for a, b in zip(self.before, forced, strict=True)], nu
+
+    def _along_pulls(self, nu: Field[Any]) -> list[Scalar]:
+        """J𝓜⁻¹(τ - c) = ε*ν."""
+        total: list[Scalar] = [0.0] * self.pulled.pulls.count
+        for link in self.tree:
+            for own, x in zip(self.eps[link], nu[link], strict=True):
+                total = [a + e * x for a, e in zip(total, own, strict=True)]
+        return total
+
+    def _moved(self, nu: Field[Any], impulses: Flat, fraction: float = 1.0) -> list[Scalar]:
+        """The change of v, [I - HψK]*(hν + D⁻¹εC*λ), or a fraction of it."""
+        pushed: list[Scalar] = [0.0] * self.pulled.pulls.count
+        for row, x in zip(self.pulled.rows, impulses, strict=True):
+            for k, c in zip(row.pulls, row.factors, strict=True):
+                pushed[k] = pushed[k] + c * x
+
+        def both(link: Link) -> list[Scalar]:
+            found = []
+            for axis, own, x in zip(self.axes[link], self.eps[link], nu[link], strict=True):
+                push: Scalar = 0.0
+                for e, y in zip(own, pushed, strict=True):
+                    push = push + e * y
+                found.append((self.h * x + axis.d_inverse * push) * fraction)
+            return found
+
+        return generalized(self.tree, accelerate(self.tree, self.q, self.axes, each(self.tree, both)))
+
+    def cones(self, recovery: float) -> list[Cone]:
+        """The cones of all points."""
+        found: list[Cone] = []
+        rows = iter(self.pulled.rows)
+        self.start_gaps: list[Scalar] = []
+        self.normals: list[int] = []
+        for point in self.points:
+            m = point.touch.material
+            drifts = iter(point.drifts())
+            normal, drift = next(rows), next(drifts)
+            approach = normal.of(self.before) - drift
+            gap = point.gap - 0.5 * self.h * approach
+            self.start_gaps.append(gap)
+            if m.is_rigid:
+                bias, R = maximum(gap / self.h, -recovery), 0.0
+            else:
+                bias = gap / (self.h + m.damping)
+                R = 1.0 / (self.h * m.stiffness * (self.h + m.damping))
+            if m.restitution > 0.0:
+                meets = (gap + self.h * approach < 0.0) & (approach < -m.threshold)
+                bias = where(meets, minimum(bias, m.restitution * approach), bias)
+            place = len(found)
+            self.normals.append(place)
+            found.append(Cone((normal,), (bias - drift,), "half_line", compliance=R))
+            if max(m.coefficients) > 0.0:
+                pair = tuple(next(rows) for _ in range(2))
+                mu = m.coefficients[0] if m.is_isotropic else 1.0
+                found.append(Cone(pair, tuple(-next(drifts) for _ in pair), "disk", mu, place))
+            for radius, count in ((m.torsion, 1), (m.rolling, 2)):
+                if radius > 0.0:
+                    own = tuple(next(rows) for _ in range(count))
+                    found.append(Cone(own, tuple(-next(drifts) for _ in own), "disk", radius, place))
+        self.all_cones = found
+        return found
+
+    def end(self, nu: Field[Any], V: Flat, impulses: Flat) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+        """The q⁺, v⁺ and gaps that impulses lead to."""
+        h = self.h
+        v_new = [a + b for a, b in zip(self.v, self._moved(nu, impulses), strict=True)]
+        s: Scalar = 1.0
+        rates = []
+        for point, place, gap in zip(self.points, self.normals, self.start_gaps, strict=True):
+            (row,), drift = self.all_cones[place].rows, point.drifts()[0]
+            before, after = row.of(self.before) - drift, row.of(V) - drift
+            rates.append((before, after))
+            if point.touch.material.is_rigid:
+                overshoot = maximum(0.5 * h * (after - before), 0.0)
+                s = minimum(s, maximum((gap + h * after + CLOSE) / (overshoot + CLOSE), 0.0))
+        gaps = [
+            gap + h * ((1.0 - 0.5 * s) * after + 0.5 * s * before)
+            for gap, (before, after) in zip(self.start_gaps, rates, strict=True)
+        ]
+        moved = [h * ((1.0 - 0.5 * s) * b - 0.5 * (1.0 - s) * a) for a, b in zip(self.v, v_new, strict=True)]
+        return carry(self.tree, self.q, moved), carried(self.tree, v_new, moved), gaps
+
+    def residuals(self, response: Response, V: Flat, impulses: Flat) -> list[Scalar]:
+        """What Signorini's condition (m/s), the cones (N s) and maximal dissipation (J) are missed by, at most."""
+        signorini: Scalar = 0.0
+        beyond: Scalar = 0.0
+        lost: Scalar = 0.0
+        for k, (cone, start) in enumerate(zip(response.cones, response.starts, strict=True)):
+            w = response.velocities(k, V, impulses)
+            own = impulses[start : start + len(w)]
+            if cone.kind == "half_line":
+                free = minimum(own[0] * response.slopes[k], w[0])
+                signorini = maximum(signorini, maximum(free, -free))
+            elif cone.kind == "disk":
+                reach = cone.radius * (impulses[response.starts[cone.follows]] if cone.follows is not None else 1.0)
+                length, speed = (sqrt(sum((x * x for x in xs), 0.0)) for xs in (own, w))
+                beyond = maximum(beyond, length - reach)
+                power: Scalar = 0.0
+                for x, y in zip(own, w, strict=True):
+                    power = power + x * y
+                lost = maximum(lost, abs(power + reach * speed))
+        return [signorini, beyond, lost]
+
+
+def carry(tree: Tree, q: Flat, dv: Flat) -> list[Scalar]:
+    """The configuration reached with a motion dv whose velocity is carried along with turning axes."""
+    return configured(tree, each(tree, lambda link: link.joint.carry(link.coordinates(q), link.rates(dv))))
+
+
+def carried(tree: Tree, v: Flat, turn: Flat) -> list[Scalar]:
+    """Velocities written in the axes that joints reach with a motion ``turn``."""
+    return generalized(tree, each(tree, lambda link: _own_carried(link, v, turn)))
+
+
+def _own_carried(link: Link, v: Flat, turn: Flat) -> Sequence[Scalar]:
+    if link.is_mimic:
+        return [0.0] * link.joint.nv
+    return link.joint.carried(link.rates(v), link.rates(turn))
+
+
+def _stiffened(tree: Tree, implicit: Flat) -> Tree:
+    """The tree with more inertia at its joints."""
+
+    def more(link: Link) -> Link:
+        own = (implicit[link.v_start + i] for i in range(len(link.armature)))
+        return replace(link, armature=tuple(a + b for a, b in zip(link.armature, own, strict=True)))
+
+    return replace(tree, links=tuple(more(link) for link in tree.links))
