@@ -16,14 +16,10 @@ formed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from linkwise.spatial.scalar import Scalar, maximum, sqrt, where
-
-Repeat = Callable[[int, Callable[[Any, Any], Any], Any], Any]
-"""``repeat(count, body, state)`` as :func:`linkwise.loop`."""
+from linkwise.spatial.scalar import Scalar, maximum, repeated, sqrt, where
 
 _TINY = 1e-30  # beside squares of velocities and impulses
 
@@ -137,12 +133,16 @@ class Response:
                 V = [a + u * change for a, u in zip(V, self.U[start + j], strict=True)]
         return V, impulses
 
-    def swept(
-        self, V: Sequence[Scalar], impulses: Sequence[Scalar], count: int, repeat: Repeat
-    ) -> tuple[list[Scalar], list[Scalar]]:
+    def swept(self, V: Sequence[Scalar], impulses: Sequence[Scalar], count: int) -> tuple[list[Scalar], list[Scalar]]:
         """Several passes."""
-        state = repeat(count, lambda _, state: list(self.sweep(*state)), [list(V), list(impulses)])
-        return state[0], state[1]
+        n = len(V)
+
+        def once(state: list[Scalar]) -> list[Scalar]:
+            after = self.sweep(state[:n], state[n:])
+            return [*after[0], *after[1]]
+
+        state = repeated(count, once, [*V, *impulses])
+        return state[:n], state[n:]
 
     def missing(self, V: Sequence[Scalar], impulses: Sequence[Scalar]) -> list[Scalar]:
         """The λ - proj(λ - w/ℓ) of every row, N s: zero where all laws hold."""

@@ -18,16 +18,17 @@ taken at a mean velocity v̄, found with the last impulses: ``passes`` of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from linkwise.algorithms.articulated import Axis, accelerate, articulate, innovate, pull
 from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.kinematics import placed, velocities
 from linkwise.algorithms.sweeps import Field, configured, each, generalized
-from linkwise.contact.cones import Cone, Repeat, Response
-from linkwise.contact.touching import PlacedPoint, Pulled, Touch, placed_points, pulled
+from linkwise.contact.cones import Cone, Response
+from linkwise.contact.touching import Pulled, Touch, placed_points, pulled
+from linkwise.mechanism.contacts import ContactRules
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar, maximum, minimum, sqrt, where
 
@@ -37,24 +38,7 @@ CLOSE = 1e-9
 """m, by which surfaces may overlap where they meet."""
 
 
-@dataclass(frozen=True)
-class StepRules:
-    """How a step is solved.
-
-    Args:
-        sweeps: passes over all contacts.
-        polish: Newton steps after them, each kept only where it brings all laws nearer.
-        passes: evaluations of the bias force; two make it of second order.
-        recovery: m/s, with which surfaces that overlap part at most.
-    """
-
-    sweeps: int = 10
-    polish: int = 0
-    passes: int = 2
-    recovery: float = 0.1
-
-
-class Stepped(NamedTuple):
+class ContactStep(NamedTuple):
     """The end of a step.
 
     Args:
@@ -63,6 +47,7 @@ class Stepped(NamedTuple):
         impulses: N s (N m s), of every row.
         gaps: of every point, m.
         residuals: what the laws are missed by: Signorini's in m/s, the cone in N s, dissipation in J.
+        overflow: contact points for which there was no room.
     """
 
     q: list[Scalar]
@@ -70,6 +55,7 @@ class Stepped(NamedTuple):
     impulses: list[Scalar]
     gaps: list[Scalar]
     residuals: list[Scalar]
+    overflow: Scalar
 
 
 def contact_step(
@@ -82,9 +68,8 @@ def contact_step(
     impulses: Flat,
     f_ext: Forces = None,
     implicit: Flat | None = None,
-    rules: StepRules = StepRules(),
-    repeat: Repeat | None = None,
-) -> Stepped:
+    rules: ContactRules = ContactRules(),
+) -> ContactStep:
     """The end of a step of size h.
 
     Args:
@@ -98,22 +83,15 @@ def contact_step(
         f_ext: forces on links.
         implicit: what a freedom's velocity costs in impulse (nv), N m s²: h times a damper, h²/4 times a spring.
         rules: how it is solved.
-        repeat: a loop, as :func:`linkwise.loop`; Python's own if not given.
     """
     middle = MiddleOfStep(tree, touches, q, v, h, implicit)
     V0, nu = middle.free_motion(tau, impulses, f_ext, rules.passes)
     cones = middle.cones(rules.recovery)
     response = Response(cones, middle.Lambda)
     V = response.pushed(V0, impulses)
-    V, found = response.swept(V, impulses, rules.sweeps, _python_loop if repeat is None else repeat)
+    V, found = response.swept(V, impulses, rules.sweeps)
     q_new, v_new, gaps = middle.end(nu, V, found)
-    return Stepped(q_new, v_new, found, gaps, middle.residuals(response, V, found))
-
-
-def _python_loop(count: int, body: Callable[[Any, Any], Any], state: Any) -> Any:
-    for i in range(count):
-        state = body(i, state)
-    return state
+    return ContactStep(q_new, v_new, found, gaps, middle.residuals(response, V, found), middle.overflow)
 
 
 class MiddleOfStep:
@@ -128,7 +106,7 @@ class MiddleOfStep:
         self.q = carry(tree, q, half)
         self.v = carried(tree, v, half)
         self.frames = placed(tree, self.q)
-        self.points: list[PlacedPoint] = placed_points(touches, self.frames, self.q)
+        self.points, self.overflow = placed_points(touches, self.frames, self.q)
         self.axes: Field[list[Axis]] = articulate(self.tree, self.q)
         self.pulled: Pulled = pulled(tree, touches, self.points, self.frames)
         self.eps, self.Lambda = pull(self.tree, self.q, self.axes, self.pulled.pulls)

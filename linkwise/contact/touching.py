@@ -10,24 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from linkwise.algorithms.kinematics import Place, Placed
 from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.sweeps import Field, only_at
 from linkwise.contact.cones import Row
-from linkwise.contact.material import Material
+from linkwise.contact.geometry.points import Contacts
+from linkwise.mechanism.materials import Material
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar, sqrt, where
 from linkwise.spatial.vectors import Force, Motion, Vec
-
-
-class ContactPoint(NamedTuple):
-    """A point where two shapes touch, or come nearest: gap in m, normal from the second to the first, place."""
-
-    gap: Scalar
-    normal: Vec
-    point: Vec
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +39,7 @@ class Touch:
 
     a: Place
     b: Place
-    points: Callable[[Placed, Placed], Sequence[ContactPoint]]
+    points: Callable[[Placed, Placed], Contacts]
     count: int
     material: Material
     surface: tuple[float, ...] = (0.0,) * 6
@@ -93,17 +86,22 @@ class PlacedPoint:
         return [moment.dot(self.drift.ang) + force.dot(self.drift.lin) for moment, force in self.directions()]
 
 
-def placed_points(touches: Sequence[Touch], frames: Field[Placed], q: Sequence[Scalar]) -> list[PlacedPoint]:
-    """All points of all touches."""
+def placed_points(
+    touches: Sequence[Touch], frames: Field[Placed], q: Sequence[Scalar]
+) -> tuple[list[PlacedPoint], Scalar]:
+    """All points of all touches, and how many found no room."""
     found = []
+    overflow: Scalar = 0.0
     for touch in touches:
         a, b = touch.a.within(frames, q), touch.b.within(frames, q)
         spin, speed = b.R @ Vec.of(touch.surface[:3]), b.R @ Vec.of(touch.surface[3:])
         along = None if touch.material.is_isotropic else b.R @ Vec.of(touch.material.direction)
-        for gap, normal, point in touch.points(a, b):
+        contacts = touch.points(a, b)
+        overflow = overflow + contacts.overflow
+        for gap, normal, point in contacts.points:
             drift = Motion(spin, speed + spin.cross(point - b.p))
             found.append(PlacedPoint(touch, gap, point, normal, tangents(normal, along), drift))
-    return found
+    return found, overflow
 
 
 def tangents(n: Vec, along: Vec | None = None) -> tuple[Vec, Vec]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -14,7 +14,9 @@ from linkwise.mechanism.closures.attach import closure_between, relation_between
 from linkwise.mechanism.closures.base import Closure, Relation
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.configurations import configuration_of
+from linkwise.mechanism.contacts import ContactRules, Ground, checked_scene
 from linkwise.mechanism.equipment import fitted_drives, fitted_sensors
+from linkwise.mechanism.materials import Material
 
 if TYPE_CHECKING:
     from linkwise.mechanism.mechanism import Mechanism
@@ -66,6 +68,35 @@ class ChangedCopies:
         if not found:
             raise UnknownNameError("body", name, [p.name for b in self.bodies for p in b.parts])
         return replace(self, bodies=bodies, base_parts=base)
+
+    def with_contacts(
+        self,
+        *grounds: Ground,
+        only: Sequence[str] | None = None,
+        material: Material | Mapping[str, Material] | None = None,
+        between: Sequence[tuple[str, str]] | None = None,
+        exclude: Sequence[tuple[str, str]] = (),
+        rules: ContactRules | None = None,
+    ) -> Self:
+        """A copy whose bodies touch grounds and each other, with their shapes for contact.
+
+        >>> import linkwise as lw
+        >>> b = lw.ModelBuilder("ball")
+        >>> ball = lw.Geometry("sphere", (0.1,), None, (1, 1, 1), lw.pose(), "ball")
+        >>> b.add_body("ball", joint=lw.Free(), mass=1.0, inertia=[0.004] * 3, collisions=[ball])
+        >>> model = b.build().with_contacts(lw.Ground(), material=lw.Material(friction=0.5))
+
+        Args:
+            grounds: what is fixed in the world; without any, bodies touch each other alone.
+            only: names of the bodies that touch; all that have shapes for contact if not given.
+            material: of all surfaces, or of bodies by name; :class:`Material` has what counts where nothing is said.
+            between: pairs of bodies that may touch each other. If not given: all that are not neighbours, whose masks
+                allow it and that no file excludes; but none where ``only`` is given.
+            exclude: pairs of bodies that never touch.
+            rules: how steps with contact are solved.
+        """
+        scene = checked_scene(self._mechanism.body_names, grounds, only, material, between, exclude, rules)
+        return replace(self, contacts=scene)
 
     def with_configuration(self, name: str, q: Any) -> Self:
         """A copy with a configuration of this name: q (nq), or a mapping of joints to their coordinates."""

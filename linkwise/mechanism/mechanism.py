@@ -13,6 +13,7 @@ from linkwise.mechanism.changed_copies import ChangedCopies
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.closures.reference import Reference
 from linkwise.mechanism.configurations import Configurations
+from linkwise.mechanism.contacts import ContactScene
 from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.per_freedom import PerFreedom
 from linkwise.memoized import cached_property
@@ -45,6 +46,8 @@ class Mechanism(ChangedCopies, PerFreedom):
     """Springs and dampers across several joints, or at frames; used by simulation, as those of the joints."""
     configurations: Configurations = Configurations()  # noqa: RUF009  # it does not change
     """Configurations with a name: a read-only mapping of names to q (nq)."""
+    contacts: ContactScene | None = None
+    """What may touch, if anything: see :meth:`with_contacts`."""
 
     def __post_init__(self) -> None:
         for named in ("actuators", "sensors", "springs"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwise.algorithms.catalogue import INPUTS, Trees
-from linkwise.algorithms.closed_catalogue import EVERY
+from linkwise.contact.catalogue import EVERY
 from linkwise.algorithms.closure_solvers import BY_NUMBERS
 from linkwise.errors import UnknownNameError
 from linkwise.functions.call_arrays import is_one_state, is_plain_batch

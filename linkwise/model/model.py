@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.algorithms.catalogue import Trees
-from linkwise.algorithms.closed_catalogue import EVERY
+from linkwise.contact.catalogue import EVERY
 from linkwise.algorithms.kinematics import configuration_rate
 from linkwise.algorithms.regressor import inertial_parameters
 from linkwise.array_types import Array
@@ -24,6 +24,7 @@ from linkwise.mechanism.dh import add_dh_chain
 from linkwise.mechanism.parameters import Parameter, check_names, parameters
 from linkwise.memoized import cached_property, once
 from linkwise.model.base import ByName, by_name
+from linkwise.model.contact import Contacts
 from linkwise.model.dynamics import Dynamics
 from linkwise.model.editing import Editing
 from linkwise.model.energy import Energies
@@ -64,6 +65,7 @@ class ModelBuilder(Builder):
 
 @dataclass(frozen=True, eq=True)
 class Model(
+    Contacts,
     Dynamics,
     Kinematics,
     InverseKinematics,

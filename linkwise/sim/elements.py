@@ -102,6 +102,10 @@ class Element(metaclass=_Finished):
         """The held states from a sample on, nh numbers; asked for when it is due."""
         return list(x[self.nx : self.nx + self.nh])
 
+    def gains(self) -> tuple[Sequence[float], Sequence[float]] | None:
+        """Stiffness and damping (nv each) that its joint forces have, for steps that take them implicitly; or None."""
+        return None
+
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector | None:
         """Joint forces (nv) in N m or N; None for none."""
         return None

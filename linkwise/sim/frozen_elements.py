@@ -36,7 +36,7 @@ class FrozenElement(Element):
         self.nx, self.nh, self.tables = element.nx, element.nh, element.tables
         self.in_python, self.is_actuator = element.in_python, element.is_actuator
         self.start, self.name = tuple(element.initial()), name_of(element)
-        self.formulas = dict(formulas)
+        self.formulas, self.own_gains = dict(formulas), element.gains()
         self.asked = element if element.in_python else None
 
     @classmethod
@@ -61,14 +61,22 @@ class FrozenElement(Element):
         """The formulas, and what else is compiled."""
         tables = tuple((table.size, table.degree, table.is_smooth) for table in self.tables)
         asked = None if self.asked is None else identity(self.asked)
-        return (*self.formulas.items(), self.nx, self.nh, self.is_actuator, self.in_python, tables, asked)
+        return (*self.formulas.items(), self.nx, self.nh, self.is_actuator, self.in_python, tables, asked, self._gains)
 
     def __repr__(self) -> str:
         return self.name
 
+    @property
+    def _gains(self) -> Hashable:
+        return None if self.own_gains is None else tuple(map(tuple, self.own_gains))
+
     def initial(self) -> Sequence[float]:
         """As it was."""
         return self.start
+
+    def gains(self) -> tuple[Sequence[float], Sequence[float]] | None:
+        """As they were."""
+        return self.own_gains
 
     def next_sample(self, x: Vector) -> Scalar:
         """By its formula."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -70,6 +70,27 @@ class JointRules:
         check_not_negative("limit_loss", self.limit_loss)
 
 
+@dataclass(frozen=True)
+class ContactNumbers:
+    """What contacts leave from step to step: impulses of all rows, gaps of all points, residuals, overflow."""
+
+    rows: int
+    points: int
+
+    RESIDUALS: ClassVar[int] = 3
+
+    @property
+    def size(self) -> int:
+        """How many numbers."""
+        return self.rows + self.points + self.RESIDUALS + 1
+
+    def parts(self, numbers: Any) -> dict[str, Any]:
+        """The numbers (..., size) by what they are."""
+        ends = (0, self.rows, self.rows + self.points, self.size - 1, self.size)
+        names = ("contact_impulses", "contact_gaps", "contact_residuals", "contact_overflow")
+        return {name: numbers[a:b] for name, a, b in zip(names, ends, ends[1:], strict=True)}
+
+
 class Works(Element):
     """The works of all causes, integrated along with a motion; the first of its elements, if it has one."""
 
@@ -90,9 +111,9 @@ def objects(values: Flat) -> Any:
 class Motion:
     """A model, the elements that act on it, the rules for its joints, and how its closures are kept.
 
-    The states x: first those of the elements that flow, then those that are held between samples, and last, where
-    closures are switched, their numbers, 1 in force and 0 released. What is held and what is switched has no place in
-    the chart: it does not change within a step.
+    The states x: first those of the elements that flow, then those that are held between samples, then what contacts
+    leave from step to step (:class:`ContactNumbers`), and last, where closures are switched, their numbers, 1 in force
+    and 0 released. What is held, left and switched has no place in the chart: it does not change within a step.
     """
 
     after_step: Callable[[Flat, Flat, Scalar, Flat], tuple[Flat, Flat]] | None = None
@@ -107,6 +128,7 @@ class Motion:
         closing: Closing | None = None,
         switched: bool = False,
         passes_smooth: bool = True,
+        contacts: ContactNumbers | None = None,
     ) -> None:
         self.passes_smooth = passes_smooth
         self.model, self.elements, self.rules = model, tuple(elements), rules
@@ -114,8 +136,10 @@ class Motion:
         self.passive = PassiveForces.under(model, rules)
         self.closing = closing if model.closures else None
         self.switches = len(model.closures) if switched else 0
+        self.contacts = contacts
+        self.touching = 0 if contacts is None else contacts.size
         self.flowing = sum(element.nx for element in elements)
-        self.nx = self.flowing + sum(element.nh for element in elements) + self.switches
+        self.nx = self.flowing + sum(element.nh for element in elements) + self.touching + self.switches
         self.n_given = n_parameters
         self._curves = curves_of(self.elements, n_parameters)
         self.np = n_parameters + sum(curve.width for curve in self.curves)
@@ -128,8 +152,8 @@ class Motion:
 
     @property
     def own_x(self) -> slice:
-        """Where a state y has the elements' own states: between works and switches."""
-        return slice(self.nq + self.nv + self.works, self.ny - self.switches)
+        """Where a state y has the elements' own states: between works, and contacts and switches."""
+        return slice(self.nq + self.nv + self.works, self.ny - self.switches - self.touching)
 
     @property
     def ny(self) -> int:
@@ -194,6 +218,13 @@ class Motion:
         out: list[Scalar] = [0.0] * self.nq
         for joint in self._own_joints:
             out[joint.q_slice] = joint.type.integrate(q[joint.q_slice], u[joint.v_slice])
+        return out
+
+    def carried(self, q: Flat, u: Flat) -> list[Scalar]:
+        """Where q gets with a motion u whose velocity is carried along with turning axes."""
+        out: list[Scalar] = [0.0] * self.nq
+        for joint in self._own_joints:
+            out[joint.q_slice] = joint.type.carry(q[joint.q_slice], u[joint.v_slice])
         return out
 
     def chart_rate(self, u: Flat, v: Flat) -> list[Scalar]:
@@ -313,6 +344,15 @@ class Motion:
                 for i, force in limit.force(q, v, self.rules.limit_loss).items():
                     out[i] = out[i] + force
         return out
+
+    def damping(self) -> list[float]:
+        """The dampers of all freedoms, N m s/rad or N s/m (nv)."""
+        total = [0.0] * self.nv
+        for joint in self.model.joints if self.rules.damping else ():
+            m = joint.mimic.multiplier if joint.mimic else 1.0
+            for k, d in enumerate(joint.damping):
+                total[joint.v_slice.start + k] += float(d) * m * m
+        return total
 
     @cached_property
     def limits(self) -> list[Limit]:

@@ -44,7 +44,7 @@ ALIASES = {
     "generalised_alpha": "generalized_alpha",
 }
 # Methods that are no tableaux, and whether they adapt their steps.
-_OTHERS = {"euler": False, "variational": False, "generalized_alpha": False, "rodas4": True}
+_OTHERS = {"euler": False, "moreau": False, "variational": False, "generalized_alpha": False, "rodas4": True}
 
 
 def fixed_methods() -> tuple[str, ...]:
@@ -160,6 +160,10 @@ class Plan:
             from linkwise.sim.variational import variational
 
             return variational(work)
+        if self.method == "moreau":
+            from linkwise.sim.moreau import moreau
+
+            return moreau(work)
         from linkwise.sim.implicit import rosenbrock
 
         return rosenbrock(work)
@@ -278,6 +282,8 @@ class Plan:
                 found["work"] = x[: m.works]
             if m.switches:
                 found["active"] = x[m.nx - m.switches :]
+            if m.contacts is not None:
+                found |= m.contacts.parts(x[m.nx - m.switches - m.touching : m.nx - m.switches])
             outside = m.body_forces(t[0], q, v, x, p)
             return found if outside is None else {**found, "f_ext": list(outside.reshape(-1))}
 
@@ -367,14 +373,20 @@ def _made(
     hosted = [element for element in elements if isinstance(element, Function) and element.why_hosted]
     traced = [element for element in elements if element not in hosted]
     reasons = [f"{getattr(e.function, '__name__', repr(e.function))}: {e.why_hosted}" for e in hosted]
-    if hosted and method in ("rodas4", "variational", "generalized_alpha"):
+    if hosted and method in ("rodas4", "variational", "generalized_alpha", "moreau"):
         raise InputError(
             f"the method {method!r} needs a control that can be traced",
             got="; ".join(reasons),
             allowed=TRACEABLE,
             do="rewrite the control, or use an explicit method",
         )
-    motion = Motion(model, traced, rules, n_parameters, closing, switched, passes_smooth=method != "variational")
+    contacts = None
+    if method == "moreau":
+        from linkwise.sim.moreau import contact_numbers
+
+        contacts = contact_numbers(model)
+    smooth = method != "variational"
+    motion = Motion(model, traced, rules, n_parameters, closing, switched, smooth, contacts)
     plan = Plan(motion, method, every_step, events, numbers, tuple(hosted), "; ".join(reasons))
     if not all(formula.runs for formula in _formulas(traced, events)):
         plan.trace_all()

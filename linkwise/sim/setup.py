@@ -102,7 +102,11 @@ class Setup:
     def states(self, q0: Any, v0: Any, p: Any, x0: Any) -> States:
         """Where a run starts; in float32 if all of it is and the steps are of equal size."""
         single = not self.is_adaptive and all_single(q0, v0, p, x0)
-        switches = self.flags if self.switched else ()
+        switches = self.flags if self.switched else np.empty(0)
+        if self.method_name == "moreau":
+            from linkwise.sim.moreau import contact_numbers
+
+            switches = np.concatenate([np.zeros(contact_numbers(self.model).size), switches])
         return States(self.model, self.elements, q0, v0, p, x0, single, switches, batch_of(self.tables, ()))
 
     def check_limits(self, states: States) -> None:

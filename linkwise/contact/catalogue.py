@@ -1,0 +1,44 @@
+"""The functions of models that have contacts, as texts over any scalar."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from linkwise.algorithms.catalogue import INPUTS, Flat, Input, Text, Trees
+from linkwise.algorithms.closed_catalogue import EVERY as WITHOUT_CONTACT
+from linkwise.contact import step
+from linkwise.contact.scene import rows_of, touches_of
+
+
+def _step(
+    t: Trees,
+    q: Flat,
+    v: Flat,
+    tau: Flat,
+    impulses: Flat,
+    dt: Flat,
+    f_ext: Flat | None,
+    implicit: Flat | None,
+) -> step.ContactStep:
+    scene = t.mechanism.contacts
+    assert scene is not None
+    tree = t.fast
+    touches = touches_of(t, tree)
+    forces = t.link_forces(f_ext, tree)
+    return step.contact_step(tree, touches, q, v, tau, dt[0], impulses, forces, implicit, scene.rules)
+
+
+CONTACT: dict[str, Text] = {
+    "contact_step": Text(
+        ("q", "v", "tau", "impulses", "dt"), _step, ("f_ext", "implicit"), result=step.ContactStep
+    ),
+}
+"""Functions of models that have contacts."""
+
+INPUTS["impulses"] = Input("none", lambda m: (rows_of(m),))
+INPUTS["dt"] = Input("none", lambda m: ())
+INPUTS["implicit"] = Input("v", lambda m: (m.nv,))
+
+EVERY = {**WITHOUT_CONTACT, **CONTACT}
+"""All functions."""

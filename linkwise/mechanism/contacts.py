@@ -1,0 +1,142 @@
+"""What may touch: grounds, materials of surfaces, which bodies meet, and how steps with contact are solved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from linkwise.errors import InputError
+from linkwise.mechanism.bodies_and_joints import IDENTITY, Pose
+from linkwise.mechanism.description import Geometry
+from linkwise.mechanism.materials import Material
+
+PLANE = Geometry("plane", (), None, (1.0, 1.0, 1.0), IDENTITY, "ground")
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Something fixed in the world that bodies touch: a plane, a box, a heightfield, ….
+
+    Args:
+        placement: 4×4 pose in the world; a plane is z = 0 of it, with the ground below.
+        material: of its surface; that of the bodies if not given.
+        velocity: m/s, of the surface in its own frame, as of a belt (3).
+        spin: rad/s, of the surface about its origin (3), as of a turntable.
+        shape: what it is; a plane if not given.
+        name: to be told apart by.
+    """
+
+    placement: Pose = IDENTITY
+    material: Material | None = None
+    velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    spin: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    shape: Geometry = PLANE
+    name: str = "ground"
+
+    def __post_init__(self) -> None:
+        from linkwise.mechanism.checks import checked_pose, checked_vector
+
+        object.__setattr__(self, "placement", checked_pose(self.placement, f"the placement of {self.name!r}"))
+        for what in ("velocity", "spin"):
+            object.__setattr__(self, what, checked_vector(getattr(self, what), f"the {what} of {self.name!r}"))
+
+
+@dataclass(frozen=True)
+class ContactRules:
+    """How a step with contact is solved.
+
+    Args:
+        solver: ``"dual"`` (sweeps over impulses: best for few points), ``"primal"`` (Newton's method on velocities:
+            best for many), or ``"auto"``: that with fewer operations.
+        sweeps: passes over all contacts of the dual solver.
+        polish: Newton steps after them, each kept only where it brings all laws nearer; None: two up to six points.
+        newton: iterations of the primal solver.
+        passes: evaluations of the bias force in a step; two make it of second order.
+        recovery: m/s, with which surfaces that overlap part at most.
+    """
+
+    solver: Literal["auto", "dual", "primal"] = "auto"
+    sweeps: int = 10
+    polish: int | None = None
+    newton: int = 8
+    passes: int = 2
+    recovery: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.solver not in ("auto", "dual", "primal"):
+            raise InputError("no such contact solver", got=repr(self.solver), allowed="auto, dual, primal")
+        for name, least in (("sweeps", 1), ("newton", 1), ("passes", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < least:
+                raise InputError(f"{name} is not a number of passes", got=repr(value), allowed=f"{least} or more")
+        if self.recovery < 0.0:
+            raise InputError("recovery is negative", got=repr(self.recovery), allowed="0 m/s or more")
+
+
+@dataclass(frozen=True)
+class ContactScene:
+    """What may touch what.
+
+    Args:
+        grounds: what is fixed in the world.
+        material: of all bodies, where nothing else is said.
+        materials: of some bodies, by name.
+        only: names of the bodies that touch; all with shapes for contact if None.
+        between: pairs of bodies that may touch each other; None: all that can, none if ``only`` is given.
+        exclude: pairs of bodies that never do.
+        rules: how steps are solved.
+    """
+
+    grounds: tuple[Ground, ...] = ()
+    material: Material = Material()
+    materials: tuple[tuple[str, Material], ...] = ()
+    only: tuple[str, ...] | None = None
+    between: tuple[tuple[str, str], ...] | None = None
+    exclude: tuple[tuple[str, str], ...] = ()
+    rules: ContactRules = field(default_factory=ContactRules)
+
+    def of_body(self, name: str) -> Material:
+        """The material of a body."""
+        return dict(self.materials).get(name, self.material)
+
+    def of_pair(self, a: str, b: str | Ground) -> Material:
+        """The material of two that touch; a ground without one takes that of the body."""
+        own = self.of_body(a)
+        if not isinstance(b, Ground):
+            return own.with_other(self.of_body(b))
+        return own if b.material is None else own.with_other(b.material)
+
+
+def checked_scene(
+    names: Sequence[str],
+    grounds: Sequence[Ground],
+    only: Sequence[str] | None,
+    material: Material | Mapping[str, Material] | None,
+    between: Sequence[tuple[str, str]] | None,
+    exclude: Sequence[tuple[str, str]],
+    rules: ContactRules | None,
+) -> ContactScene:
+    """A scene for bodies of these names; raises InputError where something is not one."""
+    from linkwise.errors import UnknownNameError
+
+    for ground in grounds:
+        if not isinstance(ground, Ground):
+            raise InputError("this is not a ground", got=repr(ground), allowed="lw.Ground(...)")
+    given = [*(only or ()), *(name for pair in (*(between or ()), *exclude) for name in pair)]
+    own = dict(material) if isinstance(material, Mapping) else {}
+    for name in (*given, *own):
+        if name not in names:
+            raise UnknownNameError("body", name, names)
+    for each in (*own.values(), *([material] if material is not None and not isinstance(material, Mapping) else [])):
+        if not isinstance(each, Material):
+            raise InputError("this is not a material", got=repr(each), allowed="lw.Material(...)")
+    return ContactScene(
+        tuple(grounds),
+        material if isinstance(material, Material) else Material(),
+        tuple(own.items()),
+        None if only is None else tuple(only),
+        None if between is None else tuple((a, b) for a, b in between),
+        tuple((a, b) for a, b in exclude),
+        ContactRules() if rules is None else rules,
+    )

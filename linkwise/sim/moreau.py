@@ -1,0 +1,80 @@
+"""Simulation with contacts: Moreau's midpoint rule, the same work at every step.
+
+One step is :func:`linkwise.contact.step.contact_step` with all that acts: joint forces and forces on bodies are taken in
+the middle of the step at the velocity of its start; what damps, and the gains of :class:`~linkwise.sim.actuators.PD`, act
+implicitly, so that stiff joints are stable. The impulses of a step, the gaps, and what the laws were missed by stand
+behind the state: the next step begins with them, and records hold them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from linkwise.contact.scene import points_of, rows_of
+from linkwise.errors import InputError
+from linkwise.model.model import Model
+from linkwise.sim.motion import ContactNumbers, Flat, Motion, objects
+from linkwise.sim.work import Step, Work, program
+from linkwise.spatial.scalar import Scalar, where
+
+def contact_numbers(model: Model) -> ContactNumbers:
+    """How many numbers contacts leave from step to step."""
+    return ContactNumbers(rows_of(model), points_of(model))
+
+
+def moreau(work: Work) -> Step:
+    """One step of Moreau's midpoint rule."""
+    m = work.motion
+    check(m)
+    numbers = m.contacts
+    assert numbers is not None
+
+    def text(y: Flat, t: Flat, h: Flat, p: Flat) -> dict[str, Any]:
+        q, v, x = m.parts(y)
+        start = m.nx - m.switches - m.touching
+        before = numbers.parts(x[start : start + m.touching])
+        middle, time = m.carried(q, [0.5 * h[0] * a for a in v]), t[0] + 0.5 * h[0]
+        active, passive = m.joint_forces(time, middle, v, x, p)
+        tau = [a + b + c for a, b, c in zip(active, passive, m.joint_losses(middle, v, p), strict=True)]
+        done = m.model._run(
+            "contact_step",
+            objects(q),
+            objects(v),
+            objects(tau),
+            objects(before["contact_impulses"]),
+            objects(h).reshape(()),
+            f_ext=m.body_forces(time, middle, v, x, p),
+            implicit=objects(_implicit(m, active, h[0])),
+            p=m.model_parameters(p),
+        )
+        flowing = m.element_rates(time, middle, v, x, p)
+        x_new = [a + h[0] * b for a, b in zip(x[: m.flowing], flowing, strict=True)]
+        after = [*done.impulses, *done.gaps, *done.residuals, done.overflow]
+        return {"y_new": [*done.q, *done.v, *x_new, *x[m.flowing : start], *after, *x[start + m.touching :]]}
+
+    sizes = {"y": m.ny, "t": 1, "h": 1, "p": m.np}
+    return Step((), work.call(program("step", text, sizes)))
+
+
+def _implicit(m: Motion, active: Flat, h: Scalar) -> list[Scalar]:
+    """The h·(dampers) + h²/4·(springs) of all freedoms; gains of actuators only where these are not at their limits."""
+    total: list[Scalar] = [h * d for d in m.damping()]
+    limits = [float(limit) for limit in m.model.effort_limit]
+    for element in m.elements:
+        gains = element.gains()
+        if gains is not None:
+            for i, (kp, kd) in enumerate(zip(*gains, strict=True)):
+                more = h * float(kd) + 0.25 * h * h * float(kp)
+                free = abs(active[i]) < limits[i] if m.rules.effort and limits[i] < float("inf") else True
+                total[i] = total[i] + where(free, more, 0.0)
+    return total
+
+
+def check(m: Motion) -> None:
+    """Refuse what this method cannot do."""
+    if m.model.contacts is None:
+        raise InputError(
+            'method="moreau" is for models whose bodies touch',
+            got=f"{m.model.name!r} without contacts",
+            do='model.with_contacts(lw.Ground(), …), or another method, "dop853" say',
+        )
