@@ -1,0 +1,1 @@
+"""Contact between bodies: shapes that touch, over any scalar."""
