@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from linkwise.algorithms.catalogue import INPUTS, Flat, Input, Text, Trees
 from linkwise.algorithms.closed_catalogue import EVERY as WITHOUT_CONTACT
 from linkwise.contact import step
@@ -24,7 +21,7 @@ def _step(
     scene = t.mechanism.contacts
     assert scene is not None
     tree = t.fast
-    touches = touches_of(t, tree)
+    touches = touches_of(t.mechanism, tree)
     forces = t.link_forces(f_ext, tree)
     return step.contact_step(tree, touches, q, v, tau, dt[0], impulses, forces, implicit, scene.rules)
 

@@ -48,13 +48,17 @@ class Touch:
     @property
     def rows(self) -> int:
         """Rows of a point: normal, tangents, spin, rolling."""
-        m = self.material
-        return 1 + 2 * (max(m.coefficients) > 0.0) + (m.torsion > 0.0) + 2 * (m.rolling > 0.0)
+        return rows_of_material(self.material)
 
     @property
     def links(self) -> list[Link]:
         """The links that move."""
         return [place.link for place in (self.a, self.b) if place.link is not None]
+
+
+def rows_of_material(m: Material) -> int:
+    """Rows of a point between surfaces: normal, tangents, spin, rolling."""
+    return 1 + 2 * (max(m.coefficients) > 0.0) + (m.torsion > 0.0) + 2 * (m.rolling > 0.0)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Self
 
@@ -200,6 +200,17 @@ def where(condition: Any, a: Scalar, b: Scalar) -> Scalar:
     if library in ("jax", "jaxlib"):
         return sys.modules["jax.numpy"].where(condition, a, b)
     return a if condition else b
+
+
+def repeated(count: int, step: Callable[[list[Scalar]], list[Scalar]], state: Sequence[Scalar]) -> list[Scalar]:
+    """The numbers after ``count`` passes of ``state = step(state)``; a loop of the program where they are traced."""
+    if "loop" in HANDLERS:
+        looped: list[Scalar] = HANDLERS["loop"](count, lambda _, now: step(now), list(state))
+        return looped
+    now = list(state)
+    for _ in range(count):
+        now = step(now)
+    return now
 
 
 def is_exact(x: Scalar) -> bool:
