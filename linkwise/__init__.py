@@ -66,7 +66,9 @@ if TYPE_CHECKING:
         RelativePose,
         Rolling,
     )
+    from linkwise.mechanism.contacts import ContactRules, Ground
     from linkwise.mechanism.description import Geometry, JointLimits, Mimic
+    from linkwise.mechanism.materials import Material
     from linkwise.mechanism.placement import transform
     from linkwise.model.model import Model, ModelBuilder
     from linkwise.sim.actuators import (
@@ -133,6 +135,8 @@ __all__ = [  # noqa: RUF022  # in groups
     "Rolling", "Relation", "Coupling", "PolynomialCoupling", "JointFunction", "Prescribed", "RateFunction",
     # what drives and measures a model, as files describe it
     "Actuator", "Activation", "JointTransmission", "FrameTransmission", "PathTransmission", "Spring", "Sensor",
+    # contact
+    "Ground", "Material", "ContactRules",
     # goals of inverse kinematics
     "Reach", "Aim", "Balance", "Reached",
     # deformable bodies
@@ -180,7 +184,9 @@ _MODULES = {
         "Closure", "Coupling", "Distance", "JointFunction", "PointOnCurve", "PointOnPlane", "PointOnSurface",
         "PolynomialCoupling", "Prescribed", "PrescribedFrame", "RateFunction", "Relation", "RelativePose", "Rolling",
     ),
+    "linkwise.mechanism.contacts": ("ContactRules", "Ground"),
     "linkwise.mechanism.description": ("Geometry", "JointLimits", "Mimic"),
+    "linkwise.mechanism.materials": ("Material",),
     "linkwise.joints.check": ("check_joint",),
     "linkwise.joints": (
         "CustomJoint", "Cylindrical", "Fixed", "Free", "Helical", "Joint", "Planar", "Prismatic", "Revolute",

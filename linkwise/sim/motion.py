@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -88,7 +89,7 @@ class ContactNumbers:
         """The numbers (..., size) by what they are."""
         ends = (0, self.rows, self.rows + self.points, self.size - 1, self.size)
         names = ("contact_impulses", "contact_gaps", "contact_residuals", "contact_overflow")
-        return {name: numbers[a:b] for name, a, b in zip(names, ends, ends[1:], strict=True)}
+        return {name: numbers[a:b] for name, (a, b) in zip(names, pairwise(ends), strict=True)}
 
 
 class Works(Element):
