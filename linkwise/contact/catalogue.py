@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from linkwise.algorithms.catalogue import INPUTS, Flat, Input, Text, Trees
+from linkwise.algorithms.catalogue import INPUTS, Flat, Input, Text, Trees, instant
 from linkwise.algorithms.closed_catalogue import EVERY as WITHOUT_CONTACT
 from linkwise.contact import step
+from linkwise.contact.joint_rows import joint_rows
 from linkwise.contact.scene import rows_of, touches_of
 
 
@@ -17,18 +18,23 @@ def _step(
     dt: Flat,
     f_ext: Flat | None,
     implicit: Flat | None,
+    time: Flat | None,
+    active: Flat | None,
 ) -> step.ContactStep:
     scene = t.mechanism.contacts
     assert scene is not None
     tree = t.fast
     touches = touches_of(t.mechanism, tree)
     forces = t.link_forces(f_ext, tree)
-    return step.contact_step(tree, touches, q, v, tau, dt[0], impulses, forces, implicit, scene.rules)
+    rows, constraints = joint_rows(t.mechanism, scene.rules), t.constraints(tree, active)
+    return step.contact_step(
+        tree, touches, q, v, tau, dt[0], impulses, forces, implicit, scene.rules, rows, constraints, instant(time)
+    )
 
 
 CONTACT: dict[str, Text] = {
     "contact_step": Text(
-        ("q", "v", "tau", "impulses", "dt"), _step, ("f_ext", "implicit"), result=step.ContactStep
+        ("q", "v", "tau", "impulses", "dt"), _step, ("f_ext", "implicit", "t", "active"), result=step.ContactStep
     ),
 }
 """Functions of models that have contacts."""

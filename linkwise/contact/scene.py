@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from linkwise.algorithms.kinematics import Place, Placed
 from linkwise.contact.geometry.pairs import contacts, slots, touchable
 from linkwise.contact.geometry.points import Contacts
+from linkwise.contact.joint_rows import joint_rows
 from linkwise.contact.touching import Touch, rows_of_material
 from linkwise.errors import InputError
 from linkwise.mechanism.bodies_and_joints import Body, Pose
@@ -99,8 +101,10 @@ def points_of(mechanism: Mechanism) -> int:
 
 
 def rows_of(mechanism: Mechanism) -> int:
-    """Number of impulses."""
-    return sum(meeting.points * rows_of_material(meeting.material) for meeting in meetings_of(mechanism))
+    """Number of impulses: those of all points, then those along joints."""
+    of_points = sum(meeting.points * rows_of_material(meeting.material) for meeting in meetings_of(mechanism))
+    scene = mechanism.contacts
+    return of_points + (0 if scene is None else len(joint_rows(mechanism, scene.rules)))
 
 
 def touches_of(mechanism: Mechanism, tree: Tree) -> list[Touch]:
@@ -123,8 +127,16 @@ def _touch(meeting: Meeting, tree: Tree) -> Touch:
 
 
 def _on_link(tree: Tree, body: Body, shape: Geometry) -> Place:
+    """Where a shape is on its link; on a flexible body it moves with the node nearest to its origin."""
     link = tree.links[body.index]
-    return Place(link, link.to_body.then(_transform(shape.placement)))
+    if body.flexible is None:
+        return Place(link, link.to_body.then(_transform(shape.placement)))
+    origin = [row[3] for row in shape.placement[:3]]
+    away = [math.dist(node.position, origin) for node in body.flexible.nodes]
+    number = away.index(min(away))
+    off = (x - y for x, y in zip(origin, body.flexible.nodes[number].position.tolist(), strict=True))
+    turned = [row[:3] for row in shape.placement[:3]]
+    return Place(link, Transform.rigid(Mat3(turned), Vec(*off)), link.seat_at(number))
 
 
 def _transform(pose: Pose) -> Transform:

@@ -54,6 +54,9 @@ class ContactRules:
         newton: iterations of the primal solver.
         passes: evaluations of the bias force in a step; two make it of second order.
         recovery: m/s, with which surfaces that overlap part at most.
+        joint_limits: whether joints stop at the ends of their ranges, as rigid as contacts: a row for each.
+        joint_friction: whether dry friction of joints is exact, so that they stand still: a row for each.
+            Simulations choose both by their :class:`JointRules`.
     """
 
     solver: Literal["auto", "dual", "primal"] = "auto"
@@ -62,6 +65,8 @@ class ContactRules:
     newton: int = 8
     passes: int = 2
     recovery: float = 0.1
+    joint_limits: bool = False
+    joint_friction: bool = False
 
     def __post_init__(self) -> None:
         if self.solver not in ("auto", "dual", "primal"):

@@ -106,7 +106,7 @@ class Setup:
         if self.method_name == "moreau":
             from linkwise.sim.moreau import contact_numbers
 
-            switches = np.concatenate([np.zeros(contact_numbers(self.model).size), switches])
+            switches = np.concatenate([np.zeros(contact_numbers(self.model, self.rules).size), switches])
         return States(self.model, self.elements, q0, v0, p, x0, single, switches, batch_of(self.tables, ()))
 
     def check_limits(self, states: States) -> None:
