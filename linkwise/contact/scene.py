@@ -95,6 +95,11 @@ def meet(a: Geometry, b: Geometry) -> bool:
     return bool(a.contype & b.conaffinity) or bool(b.contype & a.conaffinity)
 
 
+def rigid_meeting(mechanism: Mechanism) -> Meeting | None:
+    """The first pair of shapes whose surfaces do not give way, if there is one."""
+    return next((meeting for meeting in meetings_of(mechanism) if meeting.material.is_rigid), None)
+
+
 def points_of(mechanism: Mechanism) -> int:
     """Number of contact points."""
     return sum(meeting.points for meeting in meetings_of(mechanism))

@@ -200,7 +200,9 @@ class MiddleOfStep:
             if m.is_rigid:
                 bias, R = maximum(gap / self.h, -recovery), 0.0
             else:
-                damping = m.damping * (maximum(-point.gap, 0.0) if m.law == "hunt_crossley" else 1.0)
+                # Only what overlaps is damped: else surfaces would push before they touch.
+                deep = maximum(-point.gap, 0.0) if m.law == "hunt_crossley" else where(gap + self.h * approach < 0.0, 1.0, 0.0)
+                damping = m.damping * deep
                 bias = gap / (self.h + damping)
                 R = 1.0 / (self.h * m.stiffness * (self.h + damping))
             if m.restitution > 0.0:

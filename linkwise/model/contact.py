@@ -55,6 +55,30 @@ class Contacts(Methods):
         )
         return given
 
+    def contact_force(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Any:
+        """Joint forces (..., nv) of compliant contacts, N m or N; rigid ones exert none here.
+
+        Springs and dampers at the points (:class:`Material`), friction made smooth below
+        :attr:`ContactRules.friction_speed`.
+
+        Args:
+            q: configuration (..., nq).
+            v: velocity (..., nv).
+            others: ``p``, ``out``, ``threads``.
+        """
+        self._check_contacts("contact_force")
+        return self._run("contact_force", q, v, others=others)
+
+    def contact_energy(self, q: ArrayLike, **others: Unpack[ByName]) -> Any:
+        """The energy (...) that compliant contacts store, J.
+
+        Args:
+            q: configuration (..., nq).
+            others: ``p``, ``out``, ``threads``.
+        """
+        self._check_contacts("contact_energy")
+        return self._run("contact_energy", q, others=others)
+
     def _check_contacts(self, what: str) -> None:
         if self.contacts is None:
             raise InputError(

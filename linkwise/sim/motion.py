@@ -9,7 +9,7 @@ For joints with q̇ = v this is the ordinary method.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -136,7 +136,7 @@ class Motion:
         self.passes_smooth = passes_smooth
         self.model, self.elements, self.rules = model, tuple(elements), rules
         self.nq, self.nv = model.nq, model.nv
-        self.passive = PassiveForces.under(model, rules if contacts is None else replace(rules, friction=False))
+        self.passive = PassiveForces.under(model, rules, in_steps=contacts is not None)
         self.closing = closing if model.closures else None
         self.switches = len(model.closures) if switched else 0
         self.contacts = contacts
@@ -334,9 +334,8 @@ class Motion:
         return [float(value) if isinstance(value, (int, np.floating, np.integer)) else value for value in values]
 
     def joint_losses(self, q: Flat, v: Flat, p: Flat) -> list[Scalar]:
-        """Damping, dry friction, springs and the springs of joint limits; nv numbers."""
-        own = self.passive.at_joints(q, v, self.model_parameters(p))
-        out: list[Scalar] = [a + b + c for a, b, c in zip(*own.values(), strict=True)]
+        """Damping, dry friction, springs, compliant contacts and the springs of joint limits; nv numbers."""
+        out = self.passive.summed(self.passive.at_joints(q, v, self.model_parameters(p)))
         return [a + b for a, b in zip(out, self.limit_forces(q, v), strict=True)]
 
     def limit_forces(self, q: Flat, v: Flat) -> list[Scalar]:
