@@ -19,9 +19,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwise.spatial.scalar import Scalar, maximum, repeated, sqrt, where
+from linkwise.spatial.scalar import Scalar, is_zero, maximum, repeated, sqrt, where
 
 _TINY = 1e-30  # beside squares of velocities and impulses
+
+PROXIMAL = 1e-6
+"""On the diagonal of Newton's matrix, beside one: of redundant contacts some combination is found."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ class Response:
         for cone in self.cones:
             self.starts.append(self.count)
             self.count += len(cone.rows)
-        self.size = len(Lambda)
+        self.size, self.Lambda = len(Lambda), Lambda
         self.U = [[row.of(line) for line in Lambda] for cone in self.cones for row in cone.rows]
         self.slopes = [self._slope(k) for k in range(len(self.cones))]
 
@@ -148,3 +151,186 @@ class Response:
         """The λ - proj(λ - w/ℓ) of every row, N s: zero where all laws hold."""
         wanted = [x for k in range(len(self.cones)) for x in self.wanted(k, V, impulses)]
         return [a - b for a, b in zip(impulses, wanted, strict=True)]
+
+    def polished(
+        self, V: Sequence[Scalar], impulses: Sequence[Scalar], count: int
+    ) -> tuple[list[Scalar], list[Scalar]]:
+        """Impulses after Newton steps, each kept only where it brings the laws nearer, and V with them."""
+        V, impulses = list(V), list(impulses)
+        now = _square(self.missing(V, impulses)) if count else 0.0
+        for _ in range(count):
+            change, V_change = self.newton_step(V, impulses)
+            trial = [a + b for a, b in zip(impulses, change, strict=True)]
+            V_trial = [a + b for a, b in zip(V, V_change, strict=True)]
+            then = _square(self.missing(V_trial, trial))
+            better = then < now
+            impulses = [where(better, a, b) for a, b in zip(trial, impulses, strict=True)]
+            V = [where(better, a, b) for a, b in zip(V_trial, V, strict=True)]
+            now = where(better, then, now)
+        return V, impulses
+
+    def newton_step(
+        self, V: Sequence[Scalar], impulses: Sequence[Scalar], proximal: float = PROXIMAL
+    ) -> tuple[list[Scalar], list[Scalar]]:
+        """Newton's step for F = λ - proj(λ - w/ℓ) = 0 (Alart and Curnier 1991): changes of λ and of V.
+
+        With D the slope of proj, (I - D + D W/ℓ) δ = -F. I - D is block-diagonal, point by point, and has a closed
+        inverse A⁻¹ once a little, ``proximal``, is on its diagonal, which also makes of redundant contacts some
+        combination; W = CΛC*. So what is solved is no larger than the pulls: (I + GΛ) y = -C*A⁻¹F, G = C*A⁻¹D C/ℓ,
+        and then V changes by Λy.
+        """
+        n = self.size
+        G: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+        right: list[Scalar] = [0.0] * n
+        slopes = self._cone_slopes(V, impulses, proximal)
+        missing = self.missing(V, impulses)
+        for k, cone in enumerate(self.cones):
+            lines = slopes[k].times_C(cone, slopes, self.cones)
+            shift = slopes[k].solved(missing, self.starts, slopes, self.cones)
+            for row, line, x in zip(cone.rows, lines, shift, strict=True):
+                for i, c in zip(row.pulls, row.factors, strict=True):
+                    right[i] = right[i] - c * x
+                    for m, f in line.items():
+                        G[i][m] = G[i][m] + c * f
+        matrix = [
+            [_dot_sparse(G[i], column) + (1.0 if i == j else 0.0) for j, column in enumerate(self.Lambda)]
+            for i in range(n)
+        ]
+        y = eliminated(matrix, right)
+        V_change = [_dot_sparse(line, y) for line in self.Lambda]
+        change: list[Scalar] = []
+        for k, cone in enumerate(self.cones):
+            moved = slopes[k].times_D([row.of(V_change) for row in cone.rows])
+            own = missing[self.starts[k] : self.starts[k] + len(cone.rows)]
+            force = [-(a + b) for a, b in zip(own, moved, strict=True)]
+            normal = change[self.starts[cone.follows]] if cone.follows is not None else 0.0
+            change += slopes[k].inverse(force, normal)
+        return change, V_change
+
+    def _cone_slopes(self, V: Sequence[Scalar], impulses: Sequence[Scalar], proximal: float) -> list[ConeSlope]:
+        """The slopes of all projections."""
+        found = []
+        for k, (cone, start) in enumerate(zip(self.cones, self.starts, strict=True)):
+            inverse = 1.0 / self.slopes[k]
+            w = self.velocities(k, V, impulses)
+            at = [impulses[start + j] - w[j] * inverse for j in range(len(w))]
+            normal = impulses[self.starts[cone.follows]] if cone.follows is not None else 1.0
+            found.append(ConeSlope.of(cone, at, normal, inverse, proximal))
+        return found
+
+
+@dataclass(frozen=True)
+class ConeSlope:
+    """The slope of a cone's projection, D = ratio (I - u u*), and of its bound by the normal, μ u.
+
+    A = (1 + proximal) I - D has the inverse ``across`` I + (``along`` - ``across``) u u*.
+    """
+
+    ratio: Scalar
+    unit: tuple[Scalar, ...] | None
+    """The direction of slip u, zero where it sticks; None for cones of one row that have no such."""
+    bound: tuple[Scalar, ...]
+    """μ u: how the bound of each row follows the normal."""
+    across: Scalar
+    along: Scalar
+    step: Scalar
+    """1/ℓ."""
+
+    @classmethod
+    def of(cls, cone: Cone, at: Sequence[Scalar], normal: Scalar, step: Scalar, proximal: float) -> ConeSlope:
+        """At an argument λ - w/ℓ of the projection."""
+        none = (0.0,) * len(at)
+        if cone.kind != "disk":
+            held = True if cone.kind == "line" else at[0] > 0.0
+            a, b = 1.0 / proximal, 1.0 / (1.0 + proximal)
+            return cls(where(held, 1.0, 0.0), None, none, where(held, a, b), where(held, a, b), step)
+        reach = cone.radius * normal
+        length = sqrt(maximum(_square(at), _TINY))
+        slips = length > reach
+        ratio = where(slips, reach / length, 1.0)
+        unit = tuple(where(slips, x / length, 0.0) for x in at)
+        bound = tuple(cone.radius * u for u in unit) if cone.follows is not None else none
+        if len(at) == 1:
+            ratio = where(slips, 0.0, 1.0)
+            across = where(slips, 1.0 / (1.0 + proximal), 1.0 / proximal)
+            return cls(ratio, None, bound, across, across, step)
+        return cls(ratio, unit, bound, 1.0 / (1.0 + proximal - ratio), 1.0 / (1.0 + proximal), step)
+
+    def _split(self, x: Sequence[Scalar], across: Scalar, along: Scalar) -> list[Scalar]:
+        """across x + (along - across) u (u*x)."""
+        if self.unit is None:
+            return [across * a for a in x]
+        part: Scalar = 0.0
+        for u, a in zip(self.unit, x, strict=True):
+            part = part + u * a
+        part = (along - across) * part
+        return [across * a + part * u for u, a in zip(self.unit, x, strict=True)]
+
+    def times_D(self, x: Sequence[Scalar]) -> list[Scalar]:
+        """D x/ℓ."""
+        return self._split(x, self.ratio * self.step, 0.0)
+
+    def inverse(self, x: Sequence[Scalar], normal: Scalar) -> list[Scalar]:
+        """A⁻¹ x, where the normal's part of the solution is known."""
+        moved = [a + b * normal for a, b in zip(x, self.bound, strict=True)]
+        return self._split(moved, self.across, self.along)
+
+    def times_C(self, cone: Cone, slopes: Sequence[ConeSlope], cones: Sequence[Cone]) -> list[dict[int, Scalar]]:
+        """The rows of A⁻¹D C/ℓ, by pull."""
+        places = sorted({i for row in cone.rows for i in row.pulls})
+        own = [dict(zip(row.pulls, row.factors, strict=True)) for row in cone.rows]
+        lines: list[dict[int, Scalar]] = [{} for _ in own]
+        normal = (
+            {} if cone.follows is None else slopes[cone.follows].times_C(cones[cone.follows], slopes, cones)[0]
+        )
+        for i in sorted({*places, *normal}):
+            moved = self.inverse(self.times_D([line.get(i, 0.0) for line in own]), normal.get(i, 0.0))
+            for line, x in zip(lines, moved, strict=True):
+                if not is_zero(x):
+                    line[i] = x
+        return lines
+
+    def solved(
+        self, F: Sequence[Scalar], starts: Sequence[int], slopes: Sequence[ConeSlope], cones: Sequence[Cone]
+    ) -> list[Scalar]:
+        """The part of A⁻¹F of this cone."""
+        k = next(k for k, slope in enumerate(slopes) if slope is self)
+        cone = cones[k]
+        normal = 0.0 if cone.follows is None else slopes[cone.follows].solved(F, starts, slopes, cones)[0]
+        return self.inverse(F[starts[k] : starts[k] + len(cone.rows)], normal)
+
+
+def _dot_sparse(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
+    total: Scalar = 0.0
+    for x, y in zip(a, b, strict=True):
+        if not is_zero(x) and not is_zero(y):
+            total = total + x * y
+    return total
+
+
+def eliminated(matrix: Sequence[Sequence[Scalar]], right: Sequence[Scalar]) -> list[Scalar]:
+    """The solution of a system whose pivots stand on the diagonal."""
+    rows = [[*row, x] for row, x in zip(matrix, right, strict=True)]
+    n = len(rows)
+    inverses: list[Scalar] = []
+    for k in range(n):
+        inverses.append(1.0 / rows[k][k])
+        for i in range(k + 1, n):
+            if is_zero(rows[i][k]):
+                continue
+            factor = rows[i][k] * inverses[k]
+            rows[i] = [*rows[i][: k + 1], *(a - factor * b for a, b in zip(rows[i][k + 1 :], rows[k][k + 1 :], strict=True))]
+    found: list[Scalar] = [0.0] * n
+    for k in reversed(range(n)):
+        rest = rows[k][n]
+        for i in range(k + 1, n):
+            rest = rest - rows[k][i] * found[i]
+        found[k] = rest * inverses[k]
+    return found
+
+
+def _square(values: Sequence[Scalar]) -> Scalar:
+    total: Scalar = 0.0
+    for x in values:
+        total = total + x * x
+    return total
