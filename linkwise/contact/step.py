@@ -102,10 +102,15 @@ def contact_step(
     V0, nu = middle.free_motion(tau, impulses, f_ext, rules.passes)
     cones = middle.cones(rules.recovery)
     response = Response(cones, middle.Lambda)
-    V = response.pushed(V0, impulses)
-    V, found = response.swept(V, impulses, rules.sweeps)
     polish = POLISH if rules.polish is None and len(middle.points) <= FEW else rules.polish or 0
-    V, found = response.polished(V, found, polish)
+
+    def solved(response: Response, V: Flat, impulses: Flat) -> tuple[list[Scalar], list[Scalar]]:
+        return response.polished(*response.swept(V, impulses, rules.sweeps), polish)
+
+    V, found = solved(response, response.pushed(V0, impulses), impulses)
+    if middle.expanding:
+        response = Response(middle.expansion(found), middle.Lambda)
+        V, found = solved(response, V, found)
     q_new, v_new, gaps = middle.end(nu, V, found)
     return ContactStep(q_new, v_new, found, gaps, middle.residuals(response, V, found), middle.overflow)
 
@@ -195,6 +200,8 @@ class MiddleOfStep:
         rows = iter(self.pulled.rows)
         self.start_gaps: list[Scalar] = []
         self.normals: list[int] = []
+        self.expanding: dict[int, Scalar] = {}
+        """Of normals that bounce by Poisson's law, how many times their impulse of compression they get in all."""
         for point in self.points:
             m = point.touch.material
             drifts = iter(point.drifts())
@@ -212,7 +219,11 @@ class MiddleOfStep:
                 R = 1.0 / (self.h * m.stiffness * (self.h + damping))
             if m.restitution > 0.0:
                 meets = (gap + self.h * approach < 0.0) & (approach < -m.threshold)
-                bias = where(meets, minimum(bias, m.restitution * approach), bias)
+                if m.impact == "newton":
+                    bias = where(meets, minimum(bias, m.restitution * approach), bias)
+                else:
+                    bias = where(meets, minimum(bias, 0.0), bias)
+                    self.expanding[len(found)] = where(meets, 1.0 + m.restitution, 0.0)
             place = len(found)
             self.normals.append(place)
             found.append(Cone((normal,), (bias - drift,), "half_line", compliance=R))
@@ -227,6 +238,23 @@ class MiddleOfStep:
         found += self.joints.cones(self.pulled.pulls.count, recovery)
         self.all_cones = found
         return found
+
+    def expansion(self, compression: Flat) -> list[Cone]:
+        """The cones once surfaces that meet have been compressed: what was stored comes back (Poisson's law).
+
+        A normal gets at least e times the impulse of its compression once more, and more only where surfaces would
+        otherwise not part (Glocker and Pfeiffer 1995).
+        """
+        starts = []
+        start = 0
+        for cone in self.all_cones:
+            starts.append(start)
+            start += len(cone.rows)
+        self.all_cones = [
+            replace(cone, least=self.expanding[k] * compression[starts[k]]) if k in self.expanding else cone
+            for k, cone in enumerate(self.all_cones)
+        ]
+        return self.all_cones
 
     def end(self, nu: Field[Any], V: Flat, impulses: Flat) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
         """The q⁺, v⁺ and gaps that impulses lead to."""
@@ -260,7 +288,7 @@ class MiddleOfStep:
             w = response.velocities(k, V, impulses)
             own = impulses[start : start + len(w)]
             if cone.kind == "half_line":
-                free = minimum(own[0] * response.slopes[k], w[0])
+                free = minimum((own[0] - cone.least) * response.slopes[k], w[0])
                 signorini = maximum(signorini, maximum(free, -free))
             elif cone.kind == "disk":
                 reach = cone.radius * (impulses[response.starts[cone.follows]] if cone.follows is not None else 1.0)
