@@ -28,14 +28,16 @@ from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.kinematics import placed, velocities
 from linkwise.algorithms.mimics import of_freedoms, own_efforts
 from linkwise.algorithms.pulls import joined
-from linkwise.algorithms.sweeps import Field, configured, each, generalized
-from linkwise.contact.cones import Cone, Response
+from linkwise.algorithms.rigid_motion import at_rest, next_motion
+from linkwise.algorithms.sweeps import Field, configured, each, generalized, outward
+from linkwise.contact.cones import Cone, Response, Row
 from linkwise.contact.holding import Holding
 from linkwise.contact.joint_rows import JointCones, JointRow
-from linkwise.contact.touching import Pulled, Touch, placed_points, pulled
+from linkwise.contact.touching import PlacedPoint, Pulled, Touch, placed_points, pulled
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar, maximum, minimum, sqrt, where
+from linkwise.spatial.vectors import Vec
 
 Flat = Sequence[Scalar]
 
@@ -136,6 +138,11 @@ class MiddleOfStep:
         self.q = carry(tree, q, half)
         self.v = carried(tree, v, half)
         self.frames = placed(tree, self.q)
+        turning = of_freedoms(tree, each(tree, lambda link: link.joint.carry_rate(link.rates(self.v))))
+        self.motions = outward(
+            tree, lambda link, parent: next_motion(link, parent, self.q, self.v, turning), at_rest(Vec.zero())
+        )
+        """How links would move on."""
         self.points, self.overflow = placed_points(touches, self.frames, self.q)
         self.axes: Field[list[Axis]] = articulate(self.tree, self.q)
         self.pulled: Pulled = pulled(tree, touches, self.points, self.frames, self.q)
@@ -208,9 +215,11 @@ class MiddleOfStep:
             normal, drift = next(rows), next(drifts)
             approach = normal.of(self.before) - drift
             gap = point.gap - 0.5 * self.h * approach
+            turning = self._turning(point)
             self.start_gaps.append(gap)
             if m.is_rigid:
-                bias, R = maximum(gap / self.h, -recovery), 0.0
+                rolled = maximum(minimum(approach, turning.dot(point.normal)), 0.0)
+                bias, R = maximum(gap / self.h + 1.25 * rolled, -recovery), 0.0
             else:
                 # Only what overlaps is damped: else surfaces would push before they touch.
                 deep = maximum(-point.gap, 0.0) if m.law == "hunt_crossley" else where(gap + self.h * approach < 0.0, 1.0, 0.0)
@@ -230,7 +239,9 @@ class MiddleOfStep:
             if max(m.coefficients) > 0.0:
                 pair = tuple(next(rows) for _ in range(2))
                 mu = m.coefficients[0] if m.is_isotropic else 1.0
-                found.append(Cone(pair, tuple(-next(drifts) for _ in pair), "disk", mu, place))
+                bare = [-next(drifts) for _ in pair]
+                turned = self._turned(point, pair, bare, turning)
+                found.append(Cone(pair, tuple(a + b for a, b in zip(bare, turned, strict=True)), "disk", mu, place))
             for radius, count in ((m.torsion, 1), (m.rolling, 2)):
                 if radius > 0.0:
                     own = tuple(next(rows) for _ in range(count))
@@ -238,6 +249,31 @@ class MiddleOfStep:
         found += self.joints.cones(self.pulled.pulls.count, recovery)
         self.all_cones = found
         return found
+
+    def _turning(self, point: PlacedPoint) -> Vec:
+        """By how much the velocities of two surfaces at a point part in half a step because bodies turn.
+
+        A corner that stands still while its body turns about it: the rows of the middle do not see that it stands
+        still at the end, h/2 later, but with this velocity beside.
+        """
+        total = Vec.zero()
+        for place, sign in ((point.touch.a, 1.0), (point.touch.b, -1.0)):
+            if place.link is not None and not place.link.modes:
+                frame = self.frames[place.link]
+                motion = self.motions[place.link].shifted(frame.R.transpose_times(point.point - frame.p))
+                total = total + frame.R @ motion.a * sign
+        total = total - point.drift.ang.cross(point.drift.lin)
+        return total * (0.5 * self.h)
+
+    def _turned(
+        self, point: PlacedPoint, rows: Sequence[Row], bias: Flat, turning: Vec
+    ) -> list[Scalar]:
+        """The part of slip in the middle that turning alone accounts for, along tangents: none to all of it."""
+        along = [force.dot(turning) for _, force in list(point.directions())[1:3]]
+        slip = [row.of(self.before) + b for row, b in zip(rows, bias, strict=True)]
+        both, square = (sum((a * b for a, b in zip(along, other, strict=True)), 0.0) for other in (slip, along))
+        part = minimum(maximum(both / maximum(square, 1e-300), 0.0), 1.0)
+        return [part * a for a in along]
 
     def expansion(self, compression: Flat) -> list[Cone]:
         """The cones once surfaces that meet have been compressed: what was stored comes back (Poisson's law).
