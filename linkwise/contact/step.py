@@ -34,9 +34,6 @@ from linkwise.spatial.scalar import Scalar, maximum, minimum, sqrt, where
 
 Flat = Sequence[Scalar]
 
-FEW, POLISH = 6, 2
-"""Points up to which sweeps are followed by Newton steps, and how many of these, where nothing is said."""
-
 CLOSE = 1e-9
 """m, by which surfaces may overlap where they meet."""
 
@@ -92,9 +89,7 @@ def contact_step(
     cones = middle.cones(rules.recovery)
     response = Response(cones, middle.Lambda)
     V = response.pushed(V0, impulses)
-    V, found = response.swept(V, impulses, rules.sweeps)
-    polish = POLISH if rules.polish is None and len(middle.points) <= FEW else rules.polish or 0
-    V, found = response.polished(V, found, polish)
+    V, found = response.solved(V, impulses, rules)
     q_new, v_new, gaps = middle.end(nu, V, found)
     return ContactStep(q_new, v_new, found, gaps, middle.residuals(response, V, found), middle.overflow)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from linkwise import targets
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError
+from linkwise.functions import traced_loops  # noqa: F401  # loops of texts ask for it
 from linkwise.functions.call_arrays import CallBatch, is_one_state, is_plain_batch, results_like
 from linkwise.functions.frozen import run_again
 from linkwise.functions.purity import checked_once

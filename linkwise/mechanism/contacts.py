@@ -49,16 +49,21 @@ class ContactRules:
     Args:
         solver: ``"dual"`` (sweeps over impulses: best for few points), ``"primal"`` (Newton's method on velocities:
             best for many), or ``"auto"``: that with fewer operations.
-        sweeps: passes over all contacts of the dual solver.
-        polish: Newton steps after them, each kept only where it brings all laws nearer; None: two up to six points.
+        sweeps: passes over all contacts of the dual solver, in a round of it.
+        polish: Newton steps after them, each kept only where it brings all laws nearer.
+        rounds: the most rounds; only states that miss the ``tolerance`` go on after the first. With 1, every step
+            takes the same work.
+        tolerance: of impulses, relative, by which laws may be missed.
         newton: iterations of the primal solver.
         passes: evaluations of the bias force in a step; two make it of second order.
         recovery: m/s, with which surfaces that overlap part at most.
     """
 
     solver: Literal["auto", "dual", "primal"] = "auto"
-    sweeps: int = 10
-    polish: int | None = None
+    sweeps: int = 6
+    polish: int = 1
+    rounds: int = 4
+    tolerance: float = 1e-9
     newton: int = 8
     passes: int = 2
     recovery: float = 0.1
@@ -66,7 +71,7 @@ class ContactRules:
     def __post_init__(self) -> None:
         if self.solver not in ("auto", "dual", "primal"):
             raise InputError("no such contact solver", got=repr(self.solver), allowed="auto, dual, primal")
-        for name, least in (("sweeps", 1), ("newton", 1), ("passes", 1)):
+        for name, least in (("sweeps", 1), ("polish", 0), ("rounds", 1), ("newton", 1), ("passes", 1)):
             value = getattr(self, name)
             if not isinstance(value, int) or value < least:
                 raise InputError(f"{name} is not a number of passes", got=repr(value), allowed=f"{least} or more")

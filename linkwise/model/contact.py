@@ -11,6 +11,7 @@ from linkwise.errors import InputError
 from linkwise.model.base import ByName, Methods
 
 if TYPE_CHECKING:
+    from linkwise.contact.catalogue import ContactPoints
     from linkwise.contact.step import ContactStep
 
 
@@ -54,6 +55,24 @@ class Contacts(Methods):
             "contact_step", q, v, tau, impulses, dt, f_ext=f_ext, implicit=implicit, others=others
         )
         return given
+
+    def contact_points(self, q: ArrayLike, **others: Unpack[ByName]) -> ContactPoints:
+        """Where bodies touch or come nearest: gap (..., n), point and normal (..., n, 3), tangents (..., n, 2, 3).
+
+        Args:
+            q: configuration (..., nq).
+            others: ``p``, ``out``, ``threads``.
+        """
+        self._check_contacts("contact_points")
+        given: Any = self._run("contact_points", q, others=others)
+        return given
+
+    @property
+    def contact_names(self) -> tuple[str, ...]:
+        """Of every contact point, what touches what."""
+        from linkwise.contact.scene import meetings_of
+
+        return tuple(meeting.name for meeting in meetings_of(self) for _ in range(meeting.points))
 
     def _check_contacts(self, what: str) -> None:
         if self.contacts is None:
