@@ -116,8 +116,13 @@ def ball_near(p: Vec, r: Scalar, b: Geometry, B: Placed) -> ContactPoint:
     return ContactPoint(gap, n, p - n * (r + 0.5 * gap))
 
 
-def capsule_near(a: Geometry, A: Placed, b: Geometry, B: Placed) -> Contacts:
-    """Contact of a capsule with a shape: where it is nearest, and the far end of where it lies along the surface.
+def sphere_surface(a: Geometry, A: Placed, b: Geometry, B: Placed) -> Contacts:
+    """The nearest points of a sphere and a box, cylinder or ellipsoid. One slot, exact, inside too."""
+    return Contacts((ball_near(A.p, a.size[0], b, B),))
+
+
+def capsule_surface(a: Geometry, A: Placed, b: Geometry, B: Placed) -> Contacts:
+    """Where a capsule is nearest to a box, cylinder or ellipsoid, and the far end of where it lies along the surface.
 
     Two slots. The first is exact as long as the capsule's axis does not enter the shape; then the gap is that of the
     deepest point of the axis.
