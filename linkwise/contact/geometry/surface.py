@@ -29,7 +29,7 @@ from linkwise.spatial.scalar import Scalar, absolute, clip, maximum, repeated, s
 from linkwise.spatial.vectors import Vec
 
 _HALVINGS = 22  # of a capsule's axis; a secant step follows, which squares what is left
-_FLAT = 0.05  # slope of the distance along a capsule's axis up to which it lies along a surface
+_FLAT = 0.002  # slope of the distance along a capsule's axis up to which it lies along a surface
 _APART = 0.25  # least distance of two contact points of a capsule, in its radii
 _NEWTON_STEPS = 14
 
