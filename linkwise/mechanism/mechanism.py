@@ -45,6 +45,10 @@ class Mechanism(ChangedCopies, PerFreedom):
     """Springs and dampers across several joints, or at frames; used by simulation, as those of the joints."""
     configurations: Configurations = Configurations()  # noqa: RUF009  # it does not change
     """Configurations with a name: a read-only mapping of names to q (nq)."""
+    base_collisions: tuple[Geometry, ...] = ()
+    """Shapes for contact that are fixed to the world: the ground, and links that are welded to it."""
+    contact_excludes: tuple[tuple[str, str], ...] = ()
+    """Pairs of links, by name, whose shapes do not touch; either order."""
 
     def __post_init__(self) -> None:
         for named in ("actuators", "sensors", "springs"):

@@ -116,9 +116,7 @@ def _core(shape: Geometry) -> tuple[Geometry, float]:
     return replace(shape, size=(0.0, *shape.size[1:])), shape.size[0]
 
 
-def _start(
-    a: Geometry, A: Placed, b: Geometry, B: Placed, height: Callable[[Vec], Scalar]
-) -> tuple[Vec, Scalar]:
+def _start(a: Geometry, A: Placed, b: Geometry, B: Placed, height: Callable[[Vec], Scalar]) -> tuple[Vec, Scalar]:
     """The best of the way between the origins of both shapes, their axes, and the normals of two axes."""
     between = A.p - B.p
     n = direction(between, Vec.unit(2))

@@ -57,9 +57,7 @@ def margin_of(*shapes: Geometry) -> float:
     return _MARGIN * min(radius_about_origin(shape) for shape in shapes)
 
 
-def spread(
-    spots: Sequence[Spot], frame: Seen, slots: int, margin: float, lowest: Scalar = UNUSED_GAP
-) -> Contacts:
+def spread(spots: Sequence[Spot], frame: Seen, slots: int, margin: float, lowest: Scalar = UNUSED_GAP) -> Contacts:
     """The deepest of many points, and those within the margin that span the widest base with it.
 
     The deepest; the farthest from it; the farthest from the line of both; the one that adds most to the triangle; then

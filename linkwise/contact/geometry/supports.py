@@ -158,4 +158,3 @@ def radius_about_origin(shape: Geometry) -> float:
     if shape.kind == "convex":
         return max(float(sqrt(x * x + y * y + z * z)) for x, y, z in shape.vertices)
     return max(size)
-
