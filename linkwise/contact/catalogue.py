@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from linkwise.algorithms.catalogue import INPUTS, Flat, Input, Text, Trees
+from linkwise.algorithms.catalogue import INPUTS, Flat, Input, Text, Trees, instant
 from linkwise.algorithms.closed_catalogue import EVERY as WITHOUT_CONTACT
 from linkwise.algorithms.kinematics import placed
 from linkwise.contact import step
-from linkwise.contact.scene import rows_of, touches_of
+from linkwise.contact.compliance import contact_energy, contact_force
+from linkwise.contact.geometry.pairs import distance
+from linkwise.contact.joint_rows import joint_rows
+from linkwise.contact.scene import meetings_of, rows_of, touches_of
 from linkwise.contact.touching import placed_points
+from linkwise.spatial.scalar import Scalar
 
 
 def _step(
@@ -21,13 +25,24 @@ def _step(
     dt: Flat,
     f_ext: Flat | None,
     implicit: Flat | None,
+    time: Flat | None,
+    active: Flat | None,
 ) -> step.ContactStep:
     scene = t.mechanism.contacts
     assert scene is not None
     tree = t.fast
     touches = touches_of(t.mechanism, tree)
     forces = t.link_forces(f_ext, tree)
-    return step.contact_step(tree, touches, q, v, tau, dt[0], impulses, forces, implicit, scene.rules)
+    rows, constraints = joint_rows(t.mechanism, scene.rules), t.constraints(tree, active)
+    return step.contact_step(
+        tree, touches, q, v, tau, dt[0], impulses, forces, implicit, scene.rules, rows, constraints, instant(time)
+    )
+
+
+def _force(t: Trees, q: Flat, v: Flat) -> list[Scalar]:
+    scene = t.mechanism.contacts
+    assert scene is not None
+    return contact_force(t.fast, touches_of(t.mechanism, t.fast), q, v, scene.rules.friction_speed)
 
 
 class ContactPoints(NamedTuple):
@@ -56,11 +71,22 @@ def _points(t: Trees, q: Flat) -> ContactPoints:
     )
 
 
+def _distances(t: Trees, q: Flat) -> list[Scalar]:
+    frames = placed(t.fast, q)
+    return [
+        distance(pair.shape, touch.a.within(frames, q), pair.other_shape, touch.b.within(frames, q))
+        for pair, touch in zip(meetings_of(t.mechanism), touches_of(t.mechanism, t.fast), strict=True)
+    ]
+
+
 CONTACT: dict[str, Text] = {
+    "distances": Text(("q",), _distances),
     "contact_points": Text(("q",), _points, result=ContactPoints),
     "contact_step": Text(
-        ("q", "v", "tau", "impulses", "dt"), _step, ("f_ext", "implicit"), result=step.ContactStep
+        ("q", "v", "tau", "impulses", "dt"), _step, ("f_ext", "implicit", "t", "active"), result=step.ContactStep
     ),
+    "contact_force": Text(("q", "v"), _force),
+    "contact_energy": Text(("q",), lambda t, q: contact_energy(t.fast, touches_of(t.mechanism, t.fast), q)),
 }
 """Functions of models that have contacts."""
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from linkwise.algorithms.kinematics import Place, Placed
-from linkwise.contact.geometry.pairs import contacts, slots, touchable
+from linkwise.contact.geometry.pairs import contacts
 from linkwise.contact.geometry.points import Contacts
+from linkwise.contact.geometry.selection import meetings
+from linkwise.contact.joint_rows import joint_rows
 from linkwise.contact.touching import Touch, rows_of_material
 from linkwise.errors import InputError
 from linkwise.mechanism.bodies_and_joints import Body, Pose
@@ -26,23 +31,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Meeting:
-    """Two shapes that may touch, before a tree is laid out: the first on a body, the second on a body or a ground."""
+    """Two shapes that may touch, with what is between them; the first is on a body, the second on a body or fixed.
+
+    Args:
+        body: of the first shape.
+        shape: in the body's frame.
+        other: body of the second shape; None where it is fixed to the world.
+        other_shape: in that body's frame, or the world's.
+        points: number of contact points.
+        material: of the pair.
+        ground: the ground that the second shape is, if it is one.
+    """
 
     body: Body
     shape: Geometry
-    other: Body | Ground
+    other: Body | None
     other_shape: Geometry
+    points: int
     material: Material
-
-    @property
-    def points(self) -> int:
-        """Number of contact points."""
-        return slots(self.shape, self.other_shape)
+    ground: Ground | None = None
 
     @property
     def name(self) -> str:
         """For people."""
-        return f"{self.body.name} on {self.other.name}"
+        on = self.ground or self.other
+        return f"{self.body.name} on {self.other_shape.name if on is None else on.name}"
 
 
 def meetings_of(mechanism: Mechanism) -> tuple[Meeting, ...]:
@@ -62,35 +75,24 @@ def meetings_of(mechanism: Mechanism) -> tuple[Meeting, ...]:
 
 
 def _meetings(mechanism: Mechanism, scene: ContactScene) -> Iterator[Meeting]:
-    bodies = [b for b in mechanism.bodies if b.collisions and (scene.only is None or b.name in scene.only)]
-    for body in bodies:
-        for shape in body.collisions:
-            for ground in scene.grounds:
-                if touchable(shape, ground.shape):
-                    yield Meeting(body, shape, ground, ground.shape, scene.of_pair(body.name, ground))
-    for a, b in _pairs(mechanism, scene):
-        for shape in a.collisions:
-            for other in b.collisions:
-                if touchable(shape, other) and meet(shape, other):
-                    yield Meeting(a, shape, b, other, scene.of_pair(a.name, b.name))
+    grounds = {_fixed(ground): ground for ground in scene.grounds}
+    for pair in meetings(mechanism, ground=list(grounds), excludes=scene.exclude, asked=scene.may_touch):
+        a, b = pair.a, pair.b
+        body, other = mechanism.bodies[a.body], mechanism.bodies[b.body] if b.body >= 0 else None
+        ground = grounds.get(b.shape) if other is None else None
+        material = scene.of_pair(body.name, ground if other is None else other.name)
+        yield Meeting(body, a.shape, other, b.shape, pair.slots, material, ground)
 
 
-def _pairs(mechanism: Mechanism, scene: ContactScene) -> Iterator[tuple[Body, Body]]:
-    """Bodies that may touch each other."""
-    excluded = {frozenset(pair) for pair in scene.exclude}
-    if scene.between is not None:
-        for first, second in scene.between:
-            yield mechanism.body(first), mechanism.body(second)
-    elif scene.only is None:
-        for b in mechanism.bodies:
-            for a in mechanism.bodies[: b.index]:
-                if b.parent != a.index and frozenset((a.name, b.name)) not in excluded:
-                    yield a, b
+def _fixed(ground: Ground) -> Geometry:
+    """The shape of a ground, in the world."""
+    X, Y = (np.array(pose) for pose in (ground.placement, ground.shape.placement))
+    return replace(ground.shape, placement=tuple(map(tuple, (X @ Y).tolist())), name=ground.name)
 
 
-def meet(a: Geometry, b: Geometry) -> bool:
-    """Whether the masks of two shapes let them touch."""
-    return bool(a.contype & b.conaffinity) or bool(b.contype & a.conaffinity)
+def rigid_meeting(mechanism: Mechanism) -> Meeting | None:
+    """The first pair of shapes whose surfaces do not give way, if there is one."""
+    return next((meeting for meeting in meetings_of(mechanism) if meeting.material.is_rigid), None)
 
 
 def points_of(mechanism: Mechanism) -> int:
@@ -99,8 +101,10 @@ def points_of(mechanism: Mechanism) -> int:
 
 
 def rows_of(mechanism: Mechanism) -> int:
-    """Number of impulses."""
-    return sum(meeting.points * rows_of_material(meeting.material) for meeting in meetings_of(mechanism))
+    """Number of impulses: those of all points, then those along joints."""
+    of_points = sum(meeting.points * rows_of_material(meeting.material) for meeting in meetings_of(mechanism))
+    scene = mechanism.contacts
+    return of_points + (0 if scene is None else len(joint_rows(mechanism, scene.rules)))
 
 
 def touches_of(mechanism: Mechanism, tree: Tree) -> list[Touch]:
@@ -113,18 +117,28 @@ def _touch(meeting: Meeting, tree: Tree) -> Touch:
         return contacts(meeting.shape, a, meeting.other_shape, b)
 
     other, surface = meeting.other, (0.0,) * 6
-    if isinstance(other, Ground):
-        b = Place(None, _transform(other.placement).then(_transform(meeting.other_shape.placement)))
-        surface = (*other.spin, *other.velocity)
-    else:
-        b = _on_link(tree, other, meeting.other_shape)
+    if meeting.ground is not None:
+        surface = (*meeting.ground.spin, *meeting.ground.velocity)
+    b = (
+        Place(None, _transform(meeting.other_shape.placement))
+        if other is None
+        else _on_link(tree, other, meeting.other_shape)
+    )
     a = _on_link(tree, meeting.body, meeting.shape)
     return Touch(a, b, points, meeting.points, meeting.material, surface, meeting.name)
 
 
 def _on_link(tree: Tree, body: Body, shape: Geometry) -> Place:
+    """Where a shape is on its link; on a flexible body it moves with the node nearest to its origin."""
     link = tree.links[body.index]
-    return Place(link, link.to_body.then(_transform(shape.placement)))
+    if body.flexible is None:
+        return Place(link, link.to_body.then(_transform(shape.placement)))
+    origin = [row[3] for row in shape.placement[:3]]
+    away = [math.dist(node.position, origin) for node in body.flexible.nodes]
+    number = away.index(min(away))
+    off = (x - y for x, y in zip(origin, body.flexible.nodes[number].position.tolist(), strict=True))
+    turned = [row[:3] for row in shape.placement[:3]]
+    return Place(link, Transform.rigid(Mat3(turned), Vec(*off)), link.seat_at(number))
 
 
 def _transform(pose: Pose) -> Transform:

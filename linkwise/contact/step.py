@@ -23,10 +23,15 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from linkwise.algorithms.articulated import Axis, accelerate, articulate, innovate, pull
+from linkwise.algorithms.equations import Constraint
 from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.kinematics import placed, velocities
+from linkwise.algorithms.mimics import of_freedoms, own_efforts
+from linkwise.algorithms.pulls import joined
 from linkwise.algorithms.sweeps import Field, configured, each, generalized
 from linkwise.contact.cones import Cone, Response
+from linkwise.contact.holding import Holding
+from linkwise.contact.joint_rows import JointCones, JointRow
 from linkwise.contact.touching import Pulled, Touch, placed_points, pulled
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.mechanism.tree import Link, Tree
@@ -69,6 +74,9 @@ def contact_step(
     f_ext: Forces = None,
     implicit: Flat | None = None,
     rules: ContactRules = ContactRules(),
+    joints: Sequence[JointRow] = (),
+    constraints: Sequence[Constraint] = (),
+    t: Scalar = 0.0,
 ) -> ContactStep:
     """The end of a step of size h.
 
@@ -83,8 +91,11 @@ def contact_step(
         f_ext: forces on links.
         implicit: what a freedom's velocity costs in impulse (nv), N m s²: h times a damper, h²/4 times a spring.
         rules: how it is solved.
+        joints: rows along joints: ends of ranges, dry friction. Their impulses follow those of contacts.
+        constraints: what closes the mechanism.
+        t: time at the start, for closures that change with it.
     """
-    middle = MiddleOfStep(tree, touches, q, v, h, implicit)
+    middle = MiddleOfStep(tree, touches, q, v, h, implicit, joints, constraints, t)
     V0, nu = middle.free_motion(tau, impulses, f_ext, rules.passes)
     cones = middle.cones(rules.recovery)
     response = Response(cones, middle.Lambda)
@@ -98,7 +109,16 @@ class MiddleOfStep:
     """A mechanism in the middle of a step: its articulated inertias, its contact points, and their pulls."""
 
     def __init__(
-        self, tree: Tree, touches: Sequence[Touch], q: Flat, v: Flat, h: Scalar, implicit: Flat | None
+        self,
+        tree: Tree,
+        touches: Sequence[Touch],
+        q: Flat,
+        v: Flat,
+        h: Scalar,
+        implicit: Flat | None,
+        joints: Sequence[JointRow] = (),
+        constraints: Sequence[Constraint] = (),
+        t: Scalar = 0.0,
     ) -> None:
         self.h, self.touches = h, touches
         self.tree = tree if implicit is None else _stiffened(tree, implicit)
@@ -108,38 +128,50 @@ class MiddleOfStep:
         self.frames = placed(tree, self.q)
         self.points, self.overflow = placed_points(touches, self.frames, self.q)
         self.axes: Field[list[Axis]] = articulate(self.tree, self.q)
-        self.pulled: Pulled = pulled(tree, touches, self.points, self.frames)
-        self.eps, self.Lambda = pull(self.tree, self.q, self.axes, self.pulled.pulls)
-        self.before = self.pulled.velocities(velocities(tree, self.q, self.v))
-        """J v at the start, along each pull."""
+        self.pulled: Pulled = pulled(tree, touches, self.points, self.frames, self.q)
+        self.joints = JointCones(tree, joints, self.q, self.v, h)
+        self.holding = Holding(tree, constraints, (q, v), (self.q, self.v), t, h)
+        free = joined(self.pulled.pulls, self.joints.pulls)
+        self.pulls = joined(free, self.holding.pulls)
+        """Of contacts, then along joints, then those that hold."""
+        self.eps, Lambda = pull(self.tree, self.q, self.axes, self.pulls)
+        self.Lambda = self.holding.eliminate(Lambda)
+        self.before = [*self.pulled.velocities(velocities(tree, self.q, self.v)), *self.joints.before]
+        """J v at the start, along each pull of contacts and joints."""
 
     def free_motion(self, tau: Flat, impulses: Flat, f_ext: Forces, passes: int) -> tuple[list[Scalar], Field[Any]]:
         """Velocities along the pulls without impulses, and the innovations ν that they come from."""
         mean = self.v
         for left in reversed(range(passes)):
-            turning = generalized(self.tree, each(self.tree, lambda link, v=mean: link.joint.carry_rate(link.rates(v))))
+            turning = of_freedoms(self.tree, each(self.tree, lambda link, v=mean: link.joint.carry_rate(link.rates(v))))
             b = needed_forces(self.tree, self.q, mean, turning, f_ext)
-            nu = innovate(self.tree, self.q, self.axes, lambda link: link.rates(tau), b)
+            nu = innovate(self.tree, self.q, self.axes, lambda link: own_efforts(link, tau), b)
             if left:
                 moved = self._moved(nu, impulses, 0.5)
                 mean = [a + b for a, b in zip(self.v, moved, strict=True)]
-        forced = self._along_pulls(nu)
-        return [a + self.h * b for a, b in zip(self.before, forced, strict=True)], nu
+        gained, held = self._gained(nu)
+        felt = self.holding.felt(self.holding.impulses(held, [0.0] * len(gained)))
+        return [a + b + c for a, b, c in zip(self.before, gained, felt, strict=True)], nu
 
-    def _along_pulls(self, nu: Field[Any]) -> list[Scalar]:
-        """J𝓜⁻¹(τ - c) = ε*ν."""
-        total: list[Scalar] = [0.0] * self.pulled.pulls.count
+    def _gained(self, nu: Field[Any]) -> tuple[list[Scalar], list[Scalar]]:
+        """The hJ𝓜⁻¹(τ - c) = hε*ν along the pulls of contacts and joints, and along those that hold."""
+        total: list[Scalar] = [0.0] * self.pulls.count
         for link in self.tree:
             for own, x in zip(self.eps[link], nu[link], strict=True):
                 total = [a + e * x for a, e in zip(total, own, strict=True)]
-        return total
+        gained = [self.h * x for x in total]
+        return gained[: len(self.before)], gained[len(self.before) :]
 
     def _moved(self, nu: Field[Any], impulses: Flat, fraction: float = 1.0) -> list[Scalar]:
         """The change of v, [I - HψK]*(hν + D⁻¹εC*λ), or a fraction of it."""
         pushed: list[Scalar] = [0.0] * self.pulled.pulls.count
-        for row, x in zip(self.pulled.rows, impulses, strict=True):
+        of_contacts = len(self.pulled.rows)
+        for row, x in zip(self.pulled.rows, impulses[:of_contacts], strict=True):
             for k, c in zip(row.pulls, row.factors, strict=True):
                 pushed[k] = pushed[k] + c * x
+        pushed = [*pushed, *impulses[of_contacts:]]
+        if self.holding.pulls.count:
+            pushed += self.holding.impulses(self._gained(nu)[1], pushed)
 
         def both(link: Link) -> list[Scalar]:
             found = []
@@ -150,10 +182,10 @@ class MiddleOfStep:
                 found.append((self.h * x + axis.d_inverse * push) * fraction)
             return found
 
-        return generalized(self.tree, accelerate(self.tree, self.q, self.axes, each(self.tree, both)))
+        return of_freedoms(self.tree, accelerate(self.tree, self.q, self.axes, each(self.tree, both)))
 
     def cones(self, recovery: float) -> list[Cone]:
-        """The cones of all points."""
+        """The cones of all points, and of all rows along joints."""
         found: list[Cone] = []
         rows = iter(self.pulled.rows)
         self.start_gaps: list[Scalar] = []
@@ -168,8 +200,11 @@ class MiddleOfStep:
             if m.is_rigid:
                 bias, R = maximum(gap / self.h, -recovery), 0.0
             else:
-                bias = gap / (self.h + m.damping)
-                R = 1.0 / (self.h * m.stiffness * (self.h + m.damping))
+                # Only what overlaps is damped: else surfaces would push before they touch.
+                deep = maximum(-point.gap, 0.0) if m.law == "hunt_crossley" else where(gap + self.h * approach < 0.0, 1.0, 0.0)
+                damping = m.damping * deep
+                bias = gap / (self.h + damping)
+                R = 1.0 / (self.h * m.stiffness * (self.h + damping))
             if m.restitution > 0.0:
                 meets = (gap + self.h * approach < 0.0) & (approach < -m.threshold)
                 bias = where(meets, minimum(bias, m.restitution * approach), bias)
@@ -184,6 +219,7 @@ class MiddleOfStep:
                 if radius > 0.0:
                     own = tuple(next(rows) for _ in range(count))
                     found.append(Cone(own, tuple(-next(drifts) for _ in own), "disk", radius, place))
+        found += self.joints.cones(self.pulled.pulls.count, recovery)
         self.all_cones = found
         return found
 
@@ -198,8 +234,11 @@ class MiddleOfStep:
             before, after = row.of(self.before) - drift, row.of(V) - drift
             rates.append((before, after))
             if point.touch.material.is_rigid:
-                overshoot = maximum(0.5 * h * (after - before), 0.0)
-                s = minimum(s, maximum((gap + h * after + CLOSE) / (overshoot + CLOSE), 0.0))
+                s = minimum(s, _part_of_mean(gap, h, before, after))
+        first = self.pulled.pulls.count
+        ends = zip(self.joints.gaps, self.joints.before, V[first:], strict=True)
+        for gap, before, after in ends:
+            s = s if gap is None else minimum(s, _part_of_mean(gap, h, before, after))
         gaps = [
             gap + h * ((1.0 - 0.5 * s) * after + 0.5 * s * before)
             for gap, (before, after) in zip(self.start_gaps, rates, strict=True)
@@ -229,6 +268,12 @@ class MiddleOfStep:
         return [signorini, beyond, lost]
 
 
+def _part_of_mean(gap: Scalar, h: Scalar, before: Scalar, after: Scalar) -> Scalar:
+    """How far a step may go with the mean velocity, 0 to 1 and more, so that a gap does not close beyond zero."""
+    overshoot = maximum(0.5 * h * (after - before), 0.0)
+    return maximum((gap + h * after + CLOSE) / (overshoot + CLOSE), 0.0)
+
+
 def carry(tree: Tree, q: Flat, dv: Flat) -> list[Scalar]:
     """The configuration reached with a motion dv whose velocity is carried along with turning axes."""
     return configured(tree, each(tree, lambda link: link.joint.carry(link.coordinates(q), link.rates(dv))))
@@ -249,6 +294,8 @@ def _stiffened(tree: Tree, implicit: Flat) -> Tree:
     """The tree with more inertia at its joints."""
 
     def more(link: Link) -> Link:
+        if link.is_mimic:  # what damps it is counted where it follows
+            return link
         own = (implicit[link.v_start + i] for i in range(len(link.armature)))
         return replace(link, armature=tuple(a + b for a, b in zip(link.armature, own, strict=True)))
 

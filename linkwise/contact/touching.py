@@ -156,15 +156,18 @@ def shared_links(touches: Sequence[Touch]) -> set[int]:
         own = sum(t.count * t.rows for t in touches if not all(link.index in shared for link in t.links))
         return own + 6 * len(shared)
 
+    rigid = [t for t in touches if not any(link.modes for link in t.links)]
     while True:
-        options = [{*chosen, *(link.index for link in t.links)} for t in touches]
+        options = [{*chosen, *(link.index for link in t.links)} for t in rigid]
         best = min(options, key=count, default=chosen)
         if count(best) >= count(chosen):
             return chosen
         chosen = best
 
 
-def pulled(tree: Tree, touches: Sequence[Touch], points: Sequence[PlacedPoint], frames: Field[Placed]) -> Pulled:
+def pulled(
+    tree: Tree, touches: Sequence[Touch], points: Sequence[PlacedPoint], frames: Field[Placed], q: Sequence[Scalar]
+) -> Pulled:
     """The pulls of all rows of some points."""
     shared = shared_links(touches)
     forces: list[list[tuple[Link, Force]]] = []
@@ -174,10 +177,10 @@ def pulled(tree: Tree, touches: Sequence[Touch], points: Sequence[PlacedPoint], 
         forces += [[(tree.links[index], Force.of([1.0 if i == k else 0.0 for i in range(6)]))] for k in range(6)]
     rows = []
     for point in points:
-        sides = [(place.link, s) for place, s in ((point.touch.a, 1.0), (point.touch.b, -1.0)) if place.link]
-        through_twists = all(link.index in shared for link, _ in sides)
+        sides = [(place, s) for place, s in ((point.touch.a, 1.0), (point.touch.b, -1.0)) if place.link]
+        through_twists = all(place.link.index in shared for place, _ in sides)
         for moment, force in point.directions():
-            on = [(link, _on_link(frames[link], point.point, moment * s, force * s)) for link, s in sides]
+            on = [(place.link, _on_link(place, frames, q, point.point, moment * s, force * s)) for place, s in sides]
             if through_twists:
                 numbers = tuple(first[link.index] + k for link, _ in on for k in range(6))
                 rows.append(Row(numbers, tuple(x for _, f in on for x in f)))
@@ -187,10 +190,15 @@ def pulled(tree: Tree, touches: Sequence[Touch], points: Sequence[PlacedPoint], 
     return Pulled(_as_pulls(tree, forces), rows, forces)
 
 
-def _on_link(frame: Placed, point: Vec, moment: Vec, force: Vec) -> Force:
-    """A moment and a force at a point of the world, on a link: in its axes and at its origin."""
+def _on_link(
+    place: Place, frames: Field[Placed], q: Sequence[Scalar], point: Vec, moment: Vec, force: Vec
+) -> Force:
+    """A moment and a force at a point of the world, on a link: in its axes and at its origin; on a node, with modes."""
+    assert place.link is not None
+    frame = frames[place.link] if place.seat is None else place.within(frames, q)
     f = frame.R.transpose_times(force)
-    return Force(frame.R.transpose_times(moment + (point - frame.p).cross(force)), f)
+    found = Force(frame.R.transpose_times(moment + (point - frame.p).cross(force)), f)
+    return found if place.seat is None else place.phi(q) @ found
 
 
 def _as_pulls(tree: Tree, forces: Sequence[Sequence[tuple[Link, Force]]]) -> Pulls:

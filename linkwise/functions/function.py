@@ -13,12 +13,11 @@ import numpy as np
 
 from linkwise import targets
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError
-from linkwise.functions import traced_loops  # noqa: F401  # loops of texts ask for it
 from linkwise.functions.call_arrays import CallBatch, is_one_state, is_plain_batch, results_like
 from linkwise.functions.frozen import run_again
 from linkwise.functions.purity import checked_once
 from linkwise.functions.scalar_arrays import scalar_array
-from linkwise.functions.traced_loops import loop
+from linkwise.functions.traced_loops import loop, while_loop
 from linkwise.memoized import cached_property, once
 from linkwise.scalar_protocol import HANDLERS
 from linkwise.spatial.scalar import is_exact
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from linkwise.model.model import Model
 
 
-HANDLERS["loop"] = loop  # of the texts of the mathematics, which know no traces
+HANDLERS.update(loop=loop, while_loop=while_loop)  # of the texts of the mathematics, which know no traces
 
 Text = Callable[..., Any]  # takes flat lists of scalars, one for each input; returns scalars in nested sequences
 

@@ -118,9 +118,6 @@ def while_loop(
     return again([where(late, float("nan"), x) for x in parts])
 
 
-HANDLERS["while_loop"] = while_loop
-
-
 def _is_whole(number: object) -> bool:
     return isinstance(number, (int, np.integer)) and not isinstance(number, bool)
 

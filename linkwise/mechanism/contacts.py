@@ -57,6 +57,11 @@ class ContactRules:
         newton: iterations of the primal solver.
         passes: evaluations of the bias force in a step; two make it of second order.
         recovery: m/s, with which surfaces that overlap part at most.
+        friction_speed: m/s (rad/s): where compliant contacts are integrated as forces, friction has 71 % of its full
+            value at this speed of slip. Steps with ``method="moreau"`` need none.
+        joint_limits: whether joints stop at the ends of their ranges, as rigid as contacts: a row for each.
+        joint_friction: whether dry friction of joints is exact, so that they stand still: a row for each.
+            Simulations choose both by their :class:`JointRules`.
     """
 
     solver: Literal["auto", "dual", "primal"] = "auto"
@@ -67,6 +72,9 @@ class ContactRules:
     newton: int = 8
     passes: int = 2
     recovery: float = 0.1
+    friction_speed: float = 1e-3
+    joint_limits: bool = False
+    joint_friction: bool = False
 
     def __post_init__(self) -> None:
         if self.solver not in ("auto", "dual", "primal"):
@@ -77,6 +85,8 @@ class ContactRules:
                 raise InputError(f"{name} is not a number of passes", got=repr(value), allowed=f"{least} or more")
         if self.recovery < 0.0:
             raise InputError("recovery is negative", got=repr(self.recovery), allowed="0 m/s or more")
+        if not self.friction_speed > 0.0:
+            raise InputError("friction_speed is no speed", got=repr(self.friction_speed), allowed="more than 0 m/s")
 
 
 @dataclass(frozen=True)
@@ -105,12 +115,18 @@ class ContactScene:
         """The material of a body."""
         return dict(self.materials).get(name, self.material)
 
-    def of_pair(self, a: str, b: str | Ground) -> Material:
-        """The material of two that touch; a ground without one takes that of the body."""
+    def of_pair(self, a: str, b: str | Ground | None) -> Material:
+        """The material of two that touch; a ground without one, and what a file fixes, take that of the body."""
         own = self.of_body(a)
-        if not isinstance(b, Ground):
+        if isinstance(b, str):
             return own.with_other(self.of_body(b))
-        return own if b.material is None else own.with_other(b.material)
+        return own if b is None or b.material is None else own.with_other(b.material)
+
+    def may_touch(self, a: str, b: str | None) -> bool:
+        """Whether two bodies may, by their names; None for what is fixed to the world."""
+        if b is None:
+            return self.only is None or a in self.only
+        return self.only is None if self.between is None else (a, b) in self.between or (b, a) in self.between
 
 
 def checked_scene(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.model.base import ByName, Methods
 
@@ -73,6 +74,50 @@ class Contacts(Methods):
         from linkwise.contact.scene import meetings_of
 
         return tuple(meeting.name for meeting in meetings_of(self) for _ in range(meeting.points))
+
+    def distances(self, q: ArrayLike, **others: Unpack[ByName]) -> Array:
+        """Distance between the shapes of each pair that may touch (..., pairs), m; negative where they overlap.
+
+        Args:
+            q: configuration (..., nq).
+            others: ``p``, ``out``, ``threads``.
+        """
+        self._check_contacts("distances")
+        return self._run("distances", q, others=others)
+
+    def collides(self, q: ArrayLike, margin: float = 0.0, **others: Unpack[ByName]) -> Array:
+        """Whether any two shapes that may touch are nearer to each other than a margin (...), true or false.
+
+        Args:
+            q: configuration (..., nq).
+            margin: m.
+            others: ``p``, ``out``, ``threads``.
+        """
+        return (self.distances(q, **others) < margin).any(axis=-1)
+
+    def contact_force(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Any:
+        """Joint forces (..., nv) of compliant contacts, N m or N; rigid ones exert none here.
+
+        Springs and dampers at the points (:class:`Material`), friction made smooth below
+        :attr:`ContactRules.friction_speed`.
+
+        Args:
+            q: configuration (..., nq).
+            v: velocity (..., nv).
+            others: ``p``, ``out``, ``threads``.
+        """
+        self._check_contacts("contact_force")
+        return self._run("contact_force", q, v, others=others)
+
+    def contact_energy(self, q: ArrayLike, **others: Unpack[ByName]) -> Any:
+        """The energy (...) that compliant contacts store, J.
+
+        Args:
+            q: configuration (..., nq).
+            others: ``p``, ``out``, ``threads``.
+        """
+        self._check_contacts("contact_energy")
+        return self._run("contact_energy", q, others=others)
 
     def _check_contacts(self, what: str) -> None:
         if self.contacts is None:

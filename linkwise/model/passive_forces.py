@@ -1,4 +1,4 @@
-"""Passive forces of a model: springs, dampers and dry friction, by their cause.
+"""Passive forces of a model: springs, dampers, dry friction and compliant contacts, by their cause.
 
 One text over any scalar, which simulations integrate and which everything that linearises, balances or explains a
 motion uses as well. Elasticity and damping inside flexible bodies are part of the equations of motion themselves.
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from linkwise.algorithms.linearized_forward import LinearizedForward
 from linkwise.array_types import Array
+from linkwise.contact.scene import rigid_meeting
 from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction
 from linkwise.functions.scalar_arrays import scalar_array
@@ -24,7 +25,7 @@ from linkwise.memoized import cached_property, once
 from linkwise.model.base import Methods
 from linkwise.model.memory import Memory
 from linkwise.model.transmissions import add_pulled, joint_forces, length, speed, wrenches
-from linkwise.spatial.scalar import Scalar, tanh, where
+from linkwise.spatial.scalar import Scalar, is_zero, tanh, where
 from linkwise.trace.block import Block
 from linkwise.trace.program import Call
 
@@ -34,18 +35,20 @@ if TYPE_CHECKING:
 
 Flat = Sequence[Scalar]
 
-CAUSES = ("springs", "damping", "friction")
+CAUSES = ("springs", "damping", "friction", "contact")
 
 FRICTION_SPEED = 1e-2
 """Rad/s or m/s at which smoothed dry friction reaches three quarters of its full value, where no rules say another."""
 
 
 class PassiveForces:
-    """Springs, dampers and dry friction of a model, over any scalar.
+    """Springs, dampers, dry friction and compliant contacts of a model, over any scalar.
+
+    Contacts act where all of them are compliant: rigid ones exert what holds surfaces apart, which no state tells.
 
     Args:
         model: the mechanism.
-        springs, damping, friction: whether they act.
+        springs, damping, friction, contact: whether they act.
         friction_speed: speed at which friction, -f tanh(v / friction_speed), reaches three quarters of its value.
     """
 
@@ -56,21 +59,31 @@ class PassiveForces:
         damping: bool = True,
         friction: bool = True,
         friction_speed: float = FRICTION_SPEED,
+        contact: bool = True,
     ) -> None:
-        self.model = model
+        self.model, self.contact = model, contact
         self.springs, self.damping, self.friction, self.friction_speed = springs, damping, friction, friction_speed
 
     @classmethod
-    def under(cls, model: Model, rules: JointRules | None) -> PassiveForces:
-        """Those that act under the rules of a simulation, the usual ones if not given."""
+    def under(cls, model: Model, rules: JointRules | None, *, in_steps: bool = False) -> PassiveForces:
+        """Those that act under the rules of a simulation, the usual ones if not given.
+
+        ``in_steps``: whether steps find contacts and dry friction by themselves.
+        """
         if rules is None:
             return cls(model)
-        return cls(model, rules.springs, rules.damping, rules.friction, rules.friction_speed)
+        friction = rules.friction and not in_steps
+        return cls(model, rules.springs, rules.damping, friction, rules.friction_speed, contact=not in_steps)
 
     @property
     def choices(self) -> tuple[Any, ...]:
         """What tells two sets of them for one model apart."""
-        return self.springs, self.damping, self.friction, self.friction_speed
+        return self.springs, self.damping, self.friction, self.friction_speed, self.contact
+
+    @cached_property
+    def touches(self) -> bool:
+        """Whether contacts act."""
+        return self.contact and self.model.contacts is not None and rigid_meeting(self.model) is None
 
     @cached_property
     def there_are(self) -> bool:
@@ -81,6 +94,7 @@ class PassiveForces:
             or (self.damping and any(any(joint.damping) for joint in joints))
             or (self.friction and any(any(joint.friction) for joint in joints))
             or any(self._acts(spring) for spring in self.model.springs)
+            or self.touches
         )
 
     def _acts(self, spring: Spring) -> bool:
@@ -108,6 +122,8 @@ class PassiveForces:
         for spring in self.model.springs:
             for cause, pull in self._pulls(spring, q, v, p):
                 joint_forces(self.model, spring.transmission, pull, found[cause])
+        if self.touches:
+            found["contact"] = list(self.model._run("contact_force", scalar_array(q), scalar_array(v), p=p))
         return found
 
     def on_bodies(self, q: Flat, v: Flat, p: Any = None) -> dict[str, dict[str, list[Scalar]]]:
@@ -121,20 +137,29 @@ class PassiveForces:
 
     def total(self, q: Flat, v: Flat, p: Any = None) -> list[Scalar]:
         """Joint forces (nv) that all of it amounts to: τ of the equations of motion."""
-        joints = self.at_joints(q, v, p).values()
-        total = [a + b + c for a, b, c in zip(*joints, strict=True)]
+        total = self.summed(self.at_joints(q, v, p))
         felt = [pair for own in self.on_bodies(q, v, p).values() for pair in own.items()]
         pushed = as_joint_forces(self.model, q, felt, p)
         return total if pushed is None else [a + b for a, b in zip(total, pushed, strict=True)]
 
+    @staticmethod
+    def summed(forces: dict[str, list[Scalar]]) -> list[Scalar]:
+        """The sum of forces (nv) by cause; of a model without contacts, nothing is added for these."""
+        first, *others = (own for cause, own in forces.items() if cause != "contact" or not all(map(is_zero, own)))
+        for own in others:
+            first = [a + b for a, b in zip(first, own, strict=True)]
+        return first
+
     def energy(self, q: Flat, p: Any = None) -> Scalar:
-        """½ Σ k d² of all springs, in J."""
+        """½ Σ k d² of all springs and of all compliant contacts, in J."""
         total: Scalar = 0.0
         for k, _, _, stretch in self._stretched(q):
             total = total + stretch * stretch * (0.5 * k)
         for spring in self.model.springs if self.springs else ():
             d = self._stretch(spring, q, p)
             total = total + d * d * (0.5 * spring.stiffness)
+        if self.model.contacts is not None:
+            total = total + self.model._run("contact_energy", scalar_array(q), p=p)
         return total
 
     def _stretched(self, q: Flat) -> Iterator[tuple[float, float, int, Scalar]]:
@@ -281,7 +306,9 @@ class Passive(Methods):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """Joint forces (..., nv) of springs, dampers and dry friction: what ``simulate`` adds to the actuators'.
+        """Joint forces (..., nv) of springs, dampers, dry friction and compliant contacts.
+
+        They are what ``simulate`` adds to the actuators':
 
         -k (q - rest) - d v - f tanh(v / friction_speed) at the joints, and what springs and dampers across joints and
         along tendons amount to. Dry friction is smooth: it holds nothing at rest. Joint limits, which exert nothing

@@ -32,6 +32,8 @@ class Forces(NamedTuple):
     """Of dampers; that inside flexible bodies is part of their inertia forces."""
     friction: Any
     """Of dry friction, smoothed."""
+    contact: Any
+    """Of compliant contacts that were integrated as forces."""
     limits: Any
     """Of the springs at joint limits."""
     closures: Any
@@ -87,7 +89,7 @@ class Explained:
     jumps: Jumps | None
 
     def forces(self) -> Forces:
-        """Joint forces at the samples by their cause: control, springs, damping, friction, limits, closures, external.
+        """Joint forces at the samples by their cause, from ``control`` to ``external`` as in :class:`Forces`.
 
         Those that were integrated; their sum is ``model.inverse_dynamics(q, v, vdot)``.
         """

@@ -8,25 +8,48 @@ behind the state: the next step begins with them, and records hold them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from linkwise.contact.scene import points_of, rows_of
 from linkwise.errors import InputError
+from linkwise.memoized import once
+from linkwise.model.memory import Memory
 from linkwise.model.model import Model
-from linkwise.sim.motion import ContactNumbers, Flat, Motion, objects
+from linkwise.sim.motion import ContactNumbers, Flat, JointRules, Motion, objects
 from linkwise.sim.work import Step, Work, program
 from linkwise.spatial.scalar import Scalar, where
 
-def contact_numbers(model: Model) -> ContactNumbers:
+
+def stepping(model: Model, rules: JointRules) -> Model:
+    """The model with rows along its joints where the rules ask for them: rigid limits, dry friction."""
+    scene = model.contacts
+    if scene is None:
+        raise InputError(
+            'method="moreau" is for models whose bodies touch',
+            got=f"{model.name!r} without contacts",
+            do='model.with_contacts(lw.Ground(), …), or another method, "dop853" say',
+        )
+    own = scene.rules
+    limits, friction = own.joint_limits or rules.limits == "rigid", own.joint_friction or rules.friction
+    chosen = replace(scene, rules=replace(own, joint_limits=limits, joint_friction=friction))
+
+    def made() -> Model:
+        return model if chosen == scene else replace(model, contacts=chosen)
+
+    return once(Memory.of(model).table("models in steps"), (limits, friction), made)
+
+
+def contact_numbers(model: Model, rules: JointRules) -> ContactNumbers:
     """How many numbers contacts leave from step to step."""
-    return ContactNumbers(rows_of(model), points_of(model))
+    own = stepping(model, rules)
+    return ContactNumbers(rows_of(own), points_of(own))
 
 
 def moreau(work: Work) -> Step:
     """One step of Moreau's midpoint rule."""
     m = work.motion
-    check(m)
-    numbers = m.contacts
+    numbers, model = m.contacts, stepping(m.model, m.rules)
     assert numbers is not None
 
     def text(y: Flat, t: Flat, h: Flat, p: Flat) -> dict[str, Any]:
@@ -36,7 +59,8 @@ def moreau(work: Work) -> Step:
         middle, time = m.carried(q, [0.5 * h[0] * a for a in v]), t[0] + 0.5 * h[0]
         active, passive = m.joint_forces(time, middle, v, x, p)
         tau = [a + b + c for a, b, c in zip(active, passive, m.joint_losses(middle, v, p), strict=True)]
-        done = m.model._run(
+        given = m.closure_inputs(t[0], x, p)
+        done = model._run(
             "contact_step",
             objects(q),
             objects(v),
@@ -45,7 +69,7 @@ def moreau(work: Work) -> Step:
             objects(h).reshape(()),
             f_ext=m.body_forces(time, middle, v, x, p),
             implicit=objects(_implicit(m, active, h[0])),
-            p=m.model_parameters(p),
+            **given,
         )
         flowing = m.element_rates(time, middle, v, x, p)
         x_new = [a + h[0] * b for a, b in zip(x[: m.flowing], flowing, strict=True)]
@@ -69,12 +93,3 @@ def _implicit(m: Motion, active: Flat, h: Scalar) -> list[Scalar]:
                 total[i] = total[i] + where(free, more, 0.0)
     return total
 
-
-def check(m: Motion) -> None:
-    """Refuse what this method cannot do."""
-    if m.model.contacts is None:
-        raise InputError(
-            'method="moreau" is for models whose bodies touch',
-            got=f"{m.model.name!r} without contacts",
-            do='model.with_contacts(lw.Ground(), …), or another method, "dop853" say',
-        )

@@ -46,11 +46,13 @@ class JointRules:
 
     Args:
         damping: whether the joints' damping acts: -d v, with the joint's own v where it follows another.
-        friction: whether the joints' friction acts: -f tanh(v / friction_speed), dry friction made smooth.
+        friction: whether the joints' friction acts: -f tanh(v / friction_speed), dry friction made smooth; with
+            ``method="moreau"`` as dry as it is: joints stand still until more than f acts.
         friction_speed: rad/s or m/s at which friction reaches three quarters of its full value.
         springs: whether the joints' springs act: -k (q - rest), with the joint's own q where it follows another.
         effort: whether actuators stop at ``model.effort_limit``.
-        limits: ``"spring"``, ``"stop"`` or ``"ignore"``.
+        limits: ``"spring"``, ``"stop"`` or ``"ignore"``; with ``method="moreau"`` also ``"rigid"``: a range ends like a
+            contact without restitution, which costs a row for each limited coordinate.
         limit_time: s; a limit's spring has stiffness (inertia at the joint) / limit_time².
         limit_loss: s/rad or s/m; a limit pushes with k δ (1 + limit_loss δ̇) at depth δ, and never pulls.
     """
@@ -65,7 +67,7 @@ class JointRules:
     springs: bool = True
 
     def __post_init__(self) -> None:
-        check_choice("limits", self.limits, ("spring", "stop", "ignore"))
+        check_choice("limits", self.limits, ("spring", "rigid", "stop", "ignore"))
         check_positive("friction_speed", self.friction_speed)
         check_positive("limit_time", self.limit_time)
         check_not_negative("limit_loss", self.limit_loss)
@@ -134,7 +136,7 @@ class Motion:
         self.passes_smooth = passes_smooth
         self.model, self.elements, self.rules = model, tuple(elements), rules
         self.nq, self.nv = model.nq, model.nv
-        self.passive = PassiveForces.under(model, rules)
+        self.passive = PassiveForces.under(model, rules, in_steps=contacts is not None)
         self.closing = closing if model.closures else None
         self.switches = len(model.closures) if switched else 0
         self.contacts = contacts
@@ -332,9 +334,8 @@ class Motion:
         return [float(value) if isinstance(value, (int, np.floating, np.integer)) else value for value in values]
 
     def joint_losses(self, q: Flat, v: Flat, p: Flat) -> list[Scalar]:
-        """Damping, dry friction, springs and the springs of joint limits; nv numbers."""
-        own = self.passive.at_joints(q, v, self.model_parameters(p))
-        out: list[Scalar] = [a + b + c for a, b, c in zip(*own.values(), strict=True)]
+        """Damping, dry friction, springs, compliant contacts and the springs of joint limits; nv numbers."""
+        out = self.passive.summed(self.passive.at_joints(q, v, self.model_parameters(p)))
         return [a + b for a, b in zip(out, self.limit_forces(q, v), strict=True)]
 
     def limit_forces(self, q: Flat, v: Flat) -> list[Scalar]:

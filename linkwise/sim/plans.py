@@ -384,7 +384,7 @@ def _made(
     if method == "moreau":
         from linkwise.sim.moreau import contact_numbers
 
-        contacts = contact_numbers(model)
+        contacts = contact_numbers(model, rules)
     smooth = method != "variational"
     motion = Motion(model, traced, rules, n_parameters, closing, switched, smooth, contacts)
     plan = Plan(motion, method, every_step, events, numbers, tuple(hosted), "; ".join(reasons))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.contact.scene import rigid_meeting
 from linkwise.errors import InputError
 from linkwise.memoized import once
 from linkwise.model.memory import Memory
@@ -65,6 +66,7 @@ class Setup:
             raise InputError("rules are not JointRules", got=repr(rules), allowed="lw.JointRules(...)")
         if limits is not None:
             rules = replace(rules, limits=limits)
+        _check_contacts(model, name, rules)
         elements = (*as_elements(control), *as_loads(model, f_ext))
         chosen = as_events(events)
         closing, flags = as_closing(stabilization), closure_flags(model, released)
@@ -106,7 +108,7 @@ class Setup:
         if self.method_name == "moreau":
             from linkwise.sim.moreau import contact_numbers
 
-            switches = np.concatenate([np.zeros(contact_numbers(self.model).size), switches])
+            switches = np.concatenate([np.zeros(contact_numbers(self.model, self.rules).size), switches])
         return States(self.model, self.elements, q0, v0, p, x0, single, switches, batch_of(self.tables, ()))
 
     def check_limits(self, states: States) -> None:
@@ -153,6 +155,26 @@ def _name_for(method: str | GeneralizedAlpha, model: Model) -> str:
             do='use "dop853", "rk4", or "generalized_alpha" for fast modes',
         )
     return name
+
+
+def _check_contacts(model: Model, method: str, rules: JointRules) -> None:
+    """Refuse what only steps with contact can do."""
+    if method == "moreau":
+        return
+    if rules.limits == "rigid":
+        raise InputError(
+            'limits="rigid" is for method="moreau"',
+            got=f"method={method!r}",
+            do='limits="spring", or method="moreau" for a model whose bodies touch',
+        )
+    rigid = None if model.contacts is None else rigid_meeting(model)
+    if rigid is not None:
+        raise InputError(
+            f"the method {method!r} takes contacts as forces, and rigid surfaces have none",
+            got=f"{rigid.name!r}, which is rigid",
+            allowed="materials with a stiffness",
+            do='method="moreau", or lw.Material(stiffness=1e5, damping=0.01) for all that touches',
+        )
 
 
 def limits_of(model: Model, rules: JointRules) -> tuple[Motion, tuple[Event, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -53,6 +53,7 @@ def meetings(
     excludes: Iterable[tuple[str, str]] = (),
     adjacent: bool = False,
     most: int | None = None,
+    asked: Callable[[str, str | None], bool] = lambda a, b: True,
 ) -> tuple[Meeting, ...]:
     """The shapes of a mechanism that are tested against each other.
 
@@ -66,6 +67,7 @@ def meetings(
         only: names of links or bodies; of each two shapes one must belong to one of them. All, if not given.
         excludes: more pairs of links or bodies whose shapes are not tested.
         adjacent: whether a body and the one that its joint is on are tested too.
+        asked: whether two bodies may touch, by their names; None for the world.
         most: number of contact points for pairs with flat faces; see :func:`linkwise.contact.geometry.pairs.contacts`.
     """
     known = {"world", *mechanism.body_names, *(frame.name for frame in mechanism.frames)}
@@ -86,6 +88,8 @@ def meetings(
         if any(frozenset((x, y)) in apart for x in names_a for y in names_b):
             continue
         if wanted is not None and not wanted & {*names_a, *names_b}:
+            continue
+        if not asked(mechanism.bodies[a.body].name, mechanism.bodies[b.body].name if b.body >= 0 else None):
             continue
         _check_touchable(a.shape, b.shape)
         found.append(Meeting(a, b, slots(a.shape, b.shape, most)))
