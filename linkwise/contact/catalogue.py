@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 from linkwise.algorithms.catalogue import INPUTS, Flat, Input, Text, Trees, instant
 from linkwise.algorithms.closed_catalogue import EVERY as WITHOUT_CONTACT
+from linkwise.algorithms.kinematics import placed
 from linkwise.contact import step
 from linkwise.contact.compliance import contact_energy, contact_force
+from linkwise.contact.geometry.pairs import distance
 from linkwise.contact.joint_rows import joint_rows
-from linkwise.contact.scene import rows_of, touches_of
+from linkwise.contact.scene import meetings_of, rows_of, touches_of
+from linkwise.contact.touching import placed_points
 from linkwise.spatial.scalar import Scalar
 
 
@@ -40,7 +45,43 @@ def _force(t: Trees, q: Flat, v: Flat) -> list[Scalar]:
     return contact_force(t.fast, touches_of(t.mechanism, t.fast), q, v, scene.rules.friction_speed)
 
 
+class ContactPoints(NamedTuple):
+    """Where bodies touch or come nearest, for every contact point.
+
+    Args:
+        gap: m (n), negative where surfaces overlap.
+        point: in the world, m (n, 3), midway between the surfaces.
+        normal: unit vector from the second surface to the first (n, 3).
+        tangents: two unit vectors across it (n, 2, 3), along which friction is written.
+    """
+
+    gap: Any
+    point: Any
+    normal: Any
+    tangents: Any
+
+
+def _points(t: Trees, q: Flat) -> ContactPoints:
+    found, _ = placed_points(touches_of(t.mechanism, t.fast), placed(t.fast, q), q)
+    return ContactPoints(
+        [x.gap for x in found],
+        [list(x.point) for x in found],
+        [list(x.normal) for x in found],
+        [[list(a) for a in x.tangents] for x in found],
+    )
+
+
+def _distances(t: Trees, q: Flat) -> list[Scalar]:
+    frames = placed(t.fast, q)
+    return [
+        distance(pair.shape, touch.a.within(frames, q), pair.other_shape, touch.b.within(frames, q))
+        for pair, touch in zip(meetings_of(t.mechanism), touches_of(t.mechanism, t.fast), strict=True)
+    ]
+
+
 CONTACT: dict[str, Text] = {
+    "distances": Text(("q",), _distances),
+    "contact_points": Text(("q",), _points, result=ContactPoints),
     "contact_step": Text(
         ("q", "v", "tau", "impulses", "dt"), _step, ("f_ext", "implicit", "t", "active"), result=step.ContactStep
     ),

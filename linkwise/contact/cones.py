@@ -18,8 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from linkwise.spatial.scalar import Scalar, is_zero, maximum, repeated, sqrt, where
+from linkwise.mechanism.contacts import ContactRules
+from linkwise.spatial.scalar import Scalar, is_zero, maximum, repeated, repeated_while, sqrt, where
 
 _TINY = 1e-30  # beside squares of velocities and impulses
 
@@ -153,6 +155,26 @@ class Response:
         """The λ - proj(λ - w/ℓ) of every row, N s: zero where all laws hold."""
         wanted = [x for k in range(len(self.cones)) for x in self.wanted(k, V, impulses)]
         return [a - b for a, b in zip(impulses, wanted, strict=True)]
+
+    def solved(
+        self, V: Sequence[Scalar], impulses: Sequence[Scalar], rules: ContactRules
+    ) -> tuple[list[Scalar], list[Scalar]]:
+        """Impulses that obey all laws, and V with them: sweeps and Newton steps, in several rounds where needed."""
+        n = len(V)
+
+        def one_round(V: Sequence[Scalar], impulses: Sequence[Scalar]) -> list[Scalar]:
+            V, impulses = self.polished(*self.swept(V, impulses, rules.sweeps), rules.polish)
+            return [*V, *impulses]
+
+        def goes_on(state: Sequence[Scalar]) -> Any:
+            V, impulses, passed = state[:n], state[n:-1], state[-1]
+            close = (rules.tolerance * rules.tolerance) * (_square(impulses) + _TINY)
+            return (_square(self.missing(V, impulses)) > close) & (passed < float(rules.rounds))
+
+        state = [*one_round(V, impulses), 1.0]
+        if rules.rounds > 1:
+            state = repeated_while(goes_on, lambda now: [*one_round(now[:n], now[n:-1]), now[-1] + 1.0], state)
+        return state[:n], state[n:-1]
 
     def polished(
         self, V: Sequence[Scalar], impulses: Sequence[Scalar], count: int

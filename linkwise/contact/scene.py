@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from linkwise.algorithms.kinematics import Place, Placed
-from linkwise.contact.geometry.pairs import contacts, slots, touchable
+from linkwise.contact.geometry.pairs import contacts
 from linkwise.contact.geometry.points import Contacts
+from linkwise.contact.geometry.selection import meetings
 from linkwise.contact.joint_rows import joint_rows
 from linkwise.contact.touching import Touch, rows_of_material
 from linkwise.errors import InputError
@@ -28,23 +31,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Meeting:
-    """Two shapes that may touch, before a tree is laid out: the first on a body, the second on a body or a ground."""
+    """Two shapes that may touch, with what is between them; the first is on a body, the second on a body or fixed.
+
+    Args:
+        body: of the first shape.
+        shape: in the body's frame.
+        other: body of the second shape; None where it is fixed to the world.
+        other_shape: in that body's frame, or the world's.
+        points: number of contact points.
+        material: of the pair.
+        ground: the ground that the second shape is, if it is one.
+    """
 
     body: Body
     shape: Geometry
-    other: Body | Ground
+    other: Body | None
     other_shape: Geometry
+    points: int
     material: Material
-
-    @property
-    def points(self) -> int:
-        """Number of contact points."""
-        return slots(self.shape, self.other_shape)
+    ground: Ground | None = None
 
     @property
     def name(self) -> str:
         """For people."""
-        return f"{self.body.name} on {self.other.name}"
+        on = self.ground or self.other
+        return f"{self.body.name} on {self.other_shape.name if on is None else on.name}"
 
 
 def meetings_of(mechanism: Mechanism) -> tuple[Meeting, ...]:
@@ -64,35 +75,19 @@ def meetings_of(mechanism: Mechanism) -> tuple[Meeting, ...]:
 
 
 def _meetings(mechanism: Mechanism, scene: ContactScene) -> Iterator[Meeting]:
-    bodies = [b for b in mechanism.bodies if b.collisions and (scene.only is None or b.name in scene.only)]
-    for body in bodies:
-        for shape in body.collisions:
-            for ground in scene.grounds:
-                if touchable(shape, ground.shape):
-                    yield Meeting(body, shape, ground, ground.shape, scene.of_pair(body.name, ground))
-    for a, b in _pairs(mechanism, scene):
-        for shape in a.collisions:
-            for other in b.collisions:
-                if touchable(shape, other) and meet(shape, other):
-                    yield Meeting(a, shape, b, other, scene.of_pair(a.name, b.name))
+    grounds = {_fixed(ground): ground for ground in scene.grounds}
+    for pair in meetings(mechanism, ground=list(grounds), excludes=scene.exclude, asked=scene.may_touch):
+        a, b = pair.a, pair.b
+        body, other = mechanism.bodies[a.body], mechanism.bodies[b.body] if b.body >= 0 else None
+        ground = grounds.get(b.shape) if other is None else None
+        material = scene.of_pair(body.name, ground if other is None else other.name)
+        yield Meeting(body, a.shape, other, b.shape, pair.slots, material, ground)
 
 
-def _pairs(mechanism: Mechanism, scene: ContactScene) -> Iterator[tuple[Body, Body]]:
-    """Bodies that may touch each other."""
-    excluded = {frozenset(pair) for pair in scene.exclude}
-    if scene.between is not None:
-        for first, second in scene.between:
-            yield mechanism.body(first), mechanism.body(second)
-    elif scene.only is None:
-        for b in mechanism.bodies:
-            for a in mechanism.bodies[: b.index]:
-                if b.parent != a.index and frozenset((a.name, b.name)) not in excluded:
-                    yield a, b
-
-
-def meet(a: Geometry, b: Geometry) -> bool:
-    """Whether the masks of two shapes let them touch."""
-    return bool(a.contype & b.conaffinity) or bool(b.contype & a.conaffinity)
+def _fixed(ground: Ground) -> Geometry:
+    """The shape of a ground, in the world."""
+    X, Y = (np.array(pose) for pose in (ground.placement, ground.shape.placement))
+    return replace(ground.shape, placement=tuple(map(tuple, (X @ Y).tolist())), name=ground.name)
 
 
 def rigid_meeting(mechanism: Mechanism) -> Meeting | None:
@@ -122,11 +117,13 @@ def _touch(meeting: Meeting, tree: Tree) -> Touch:
         return contacts(meeting.shape, a, meeting.other_shape, b)
 
     other, surface = meeting.other, (0.0,) * 6
-    if isinstance(other, Ground):
-        b = Place(None, _transform(other.placement).then(_transform(meeting.other_shape.placement)))
-        surface = (*other.spin, *other.velocity)
-    else:
-        b = _on_link(tree, other, meeting.other_shape)
+    if meeting.ground is not None:
+        surface = (*meeting.ground.spin, *meeting.ground.velocity)
+    b = (
+        Place(None, _transform(meeting.other_shape.placement))
+        if other is None
+        else _on_link(tree, other, meeting.other_shape)
+    )
     a = _on_link(tree, meeting.body, meeting.shape)
     return Touch(a, b, points, meeting.points, meeting.material, surface, meeting.name)
 

@@ -41,9 +41,6 @@ from linkwise.spatial.vectors import Vec
 
 Flat = Sequence[Scalar]
 
-FEW, POLISH = 6, 2
-"""Points up to which sweeps are followed by Newton steps, and how many of these, where nothing is said."""
-
 CLOSE = 1e-9
 """m, by which surfaces may overlap where they meet."""
 
@@ -104,15 +101,10 @@ def contact_step(
     V0, nu = middle.free_motion(tau, impulses, f_ext, rules.passes)
     cones = middle.cones(rules.recovery)
     response = Response(cones, middle.Lambda)
-    polish = POLISH if rules.polish is None and len(middle.points) <= FEW else rules.polish or 0
-
-    def solved(response: Response, V: Flat, impulses: Flat) -> tuple[list[Scalar], list[Scalar]]:
-        return response.polished(*response.swept(V, impulses, rules.sweeps), polish)
-
-    V, found = solved(response, response.pushed(V0, impulses), impulses)
+    V, found = response.solved(response.pushed(V0, impulses), impulses, rules)
     if middle.expanding:
         response = Response(middle.expansion(found), middle.Lambda)
-        V, found = solved(response, V, found)
+        V, found = response.solved(V, found, rules)
     q_new, v_new, gaps = middle.end(nu, V, found)
     return ContactStep(q_new, v_new, found, gaps, middle.residuals(response, V, found), middle.overflow)
 

@@ -75,6 +75,12 @@ class Builder(Protocol[ModelT_co]):
     def add_configuration(self, name: str, q: Any) -> Any:
         """Name a configuration."""
 
+    def add_world_collision(self, shape: Geometry) -> Any:
+        """Fix a shape for contact to the world."""
+
+    def exclude_contact(self, link: str, other: str) -> Any:
+        """Keep the shapes of two links from touching."""
+
     def build(self) -> ModelT_co:
         """Return the model."""
 
@@ -115,6 +121,12 @@ def build(
         with _located(coupling.file or file, coupling.line):
             _couple(builder, coupling, bodies)
     equip(builder, bodies, description)
+    for shape in description.world_collisions:
+        builder.add_world_collision(replace(shape, source=None if places is None else places.source(_path(file))))
+    there = {WORLD, *(body.link.name for body in bodies)}
+    for link, other in description.contact_excludes:
+        if {link, other} <= there:
+            builder.exclude_contact(link, other)
     try:
         return builder.build()
     except LinkwiseError as error:

@@ -192,6 +192,10 @@ class Description:
     springs: tuple[Written[Spring], ...] = ()
     configurations: tuple[tuple[str, dict[str, tuple[float, ...]]], ...] = ()
     """Names, and for each joint its coordinates."""
+    world_collisions: tuple[Geometry, ...] = ()
+    """Shapes for contact that are fixed to the world."""
+    contact_excludes: tuple[tuple[str, str], ...] = ()
+    """Links whose shapes do not touch."""
 
 
 def _opposite(axis: Vector) -> Vector:

@@ -17,7 +17,9 @@ from linkwise.functions.call_arrays import CallBatch, is_one_state, is_plain_bat
 from linkwise.functions.frozen import run_again
 from linkwise.functions.purity import checked_once
 from linkwise.functions.scalar_arrays import scalar_array
+from linkwise.functions.traced_loops import loop, while_loop
 from linkwise.memoized import cached_property, once
+from linkwise.scalar_protocol import HANDLERS
 from linkwise.spatial.scalar import is_exact
 from linkwise.trace.block import Block
 from linkwise.trace.calls import CallingTracer
@@ -28,6 +30,8 @@ from linkwise.trace.tracer import Traced
 if TYPE_CHECKING:
     from linkwise.model.model import Model
 
+
+HANDLERS.update(loop=loop, while_loop=while_loop)  # of the texts of the mathematics, which know no traces
 
 Text = Callable[..., Any]  # takes flat lists of scalars, one for each input; returns scalars in nested sequences
 

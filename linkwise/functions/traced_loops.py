@@ -13,7 +13,6 @@ import numpy as np
 
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
-from linkwise.scalar_protocol import HANDLERS
 from linkwise.spatial.dual import Dual
 from linkwise.spatial.scalar import where
 from linkwise.trace import state_loops
@@ -67,9 +66,6 @@ def loop(count: int, body: Callable[[Any, State], State], state: State) -> State
     code, captured = tracer.part("pass", made.inputs, [("next", made.outputs)])
     program = state_loops.counted_loop("loop", code, passes)
     return rebuild(made.results(tracer.call(program, [made.begin, captured])[0]))[1]
-
-
-HANDLERS["loop"] = loop
 
 
 def while_loop(

@@ -46,7 +46,7 @@ class Body:
     parts: tuple[Part, ...]
     visuals: tuple[Geometry, ...] = ()
     collisions: tuple[Geometry, ...] = ()
-    """Shapes for contact, as given: kept and written out again, but nothing computes contact with them."""
+    """Shapes for contact, as given; each has the name of the link that it belongs to."""
     joint_frame: Pose = IDENTITY
     """The inboard joint's frame in this body's own frame: the two placements coincide at the joint's zero position."""
     node: int = 0

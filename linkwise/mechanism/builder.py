@@ -42,6 +42,8 @@ class Builder:
         self._sensors: list[Sensor] = []
         self._springs: list[Spring] = []
         self._configurations: dict[str, Any] = {}
+        self._world_collisions: list[Geometry] = []
+        self._contact_excludes: list[tuple[str, str]] = []
 
     def add_body(
         self,
@@ -85,7 +87,7 @@ class Builder:
             friction: dry friction, N m or N; used by simulation.
             mimic: makes the joint follow another one instead of having a coordinate of its own.
             visuals: shapes to draw.
-            collisions: shapes for contact, kept with the body; nothing here reads them.
+            collisions: shapes for contact.
             check_inertia: whether to refuse a negative principal moment and warn of an impossible one; False where
                 the numbers are to be used as they are.
             joint_frame: 4×4 pose of the joint frame in the body's own frame; if not given, that frame itself: then
@@ -357,11 +359,28 @@ class Builder:
         """
         self._configurations[str(name)] = q
 
+    def add_world_collision(self, shape: Geometry) -> None:
+        """Fix a shape for contact to the world: a floor, a wall, a terrain."""
+        self._world_collisions.append(_of_kind(shape, Geometry, 'lw.Geometry("plane", …)'))
+
+    def exclude_contact(self, link: str, other: str) -> None:
+        """Keep the shapes of two links from touching.
+
+        Args:
+            link: the name of a body, or of one that is welded to another; "world" too.
+            other: likewise.
+        """
+        for name in (link, other):
+            if name != "world" and name not in self._entries:
+                raise UnknownNameError("body", name, ["world", *self._entries])
+        self._contact_excludes.append((str(link), str(other)))
+
     def mechanism(self, *, allow_massless: bool = False) -> dict[str, Any]:
         """The fields of the finished :class:`Mechanism`; ``allow_massless`` where only its kinematics are wanted."""
         with paused(len(self._entries)):
             tree = joined(self._entries.values(), self._frames, allow_massless)
-            tree |= {"name": self.name, "gravity": self.gravity}
+            tree |= {"name": self.name, "gravity": self.gravity, "contact_excludes": tuple(self._contact_excludes)}
+            tree["base_collisions"] = (*self._world_collisions, *tree["base_collisions"])
             return tree | self._equipped(self._closed(Mechanism(**tree)))
 
     def build(self) -> Mechanism:

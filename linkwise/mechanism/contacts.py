@@ -56,8 +56,11 @@ class ContactRules:
     Args:
         solver: ``"dual"`` (sweeps over impulses: best for few points), ``"primal"`` (Newton's method on velocities:
             best for many), or ``"auto"``: that with fewer operations.
-        sweeps: passes over all contacts of the dual solver.
-        polish: Newton steps after them, each kept only where it brings all laws nearer; None: two up to six points.
+        sweeps: passes over all contacts of the dual solver, in a round of it.
+        polish: Newton steps after them, each kept only where it brings all laws nearer.
+        rounds: the most rounds; only states that miss the ``tolerance`` go on after the first. With 1, every step
+            takes the same work.
+        tolerance: of impulses, relative, by which laws may be missed.
         newton: iterations of the primal solver.
         passes: evaluations of the bias force in a step; two make it of second order.
         recovery: m/s, with which surfaces that overlap part at most.
@@ -69,8 +72,10 @@ class ContactRules:
     """
 
     solver: Literal["auto", "dual", "primal"] = "auto"
-    sweeps: int = 10
-    polish: int | None = None
+    sweeps: int = 6
+    polish: int = 1
+    rounds: int = 4
+    tolerance: float = 1e-9
     newton: int = 8
     passes: int = 2
     recovery: float = 0.1
@@ -81,7 +86,7 @@ class ContactRules:
     def __post_init__(self) -> None:
         if self.solver not in ("auto", "dual", "primal"):
             raise InputError("no such contact solver", got=repr(self.solver), allowed="auto, dual, primal")
-        for name, least in (("sweeps", 1), ("newton", 1), ("passes", 1)):
+        for name, least in (("sweeps", 1), ("polish", 0), ("rounds", 1), ("newton", 1), ("passes", 1)):
             value = getattr(self, name)
             if not isinstance(value, int) or value < least:
                 raise InputError(f"{name} is not a number of passes", got=repr(value), allowed=f"{least} or more")
@@ -117,12 +122,18 @@ class ContactScene:
         """The material of a body."""
         return dict(self.materials).get(name, self.material)
 
-    def of_pair(self, a: str, b: str | Ground) -> Material:
-        """The material of two that touch; a ground without one takes that of the body."""
+    def of_pair(self, a: str, b: str | Ground | None) -> Material:
+        """The material of two that touch; a ground without one, and what a file fixes, take that of the body."""
         own = self.of_body(a)
-        if not isinstance(b, Ground):
+        if isinstance(b, str):
             return own.with_other(self.of_body(b))
-        return own if b.material is None else own.with_other(b.material)
+        return own if b is None or b.material is None else own.with_other(b.material)
+
+    def may_touch(self, a: str, b: str | None) -> bool:
+        """Whether two bodies may, by their names; None for what is fixed to the world."""
+        if b is None:
+            return self.only is None or a in self.only
+        return self.only is None if self.between is None else (a, b) in self.between or (b, a) in self.between
 
 
 def checked_scene(

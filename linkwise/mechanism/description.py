@@ -88,9 +88,7 @@ class Source:
     search: tuple[str, ...] = ()
 
 
-Kind = Literal[
-    "mesh", "box", "sphere", "cylinder", "capsule", "ellipsoid", "plane", "convex", "heightfield", "terrain"
-]
+Kind = Literal["mesh", "box", "sphere", "cylinder", "capsule", "ellipsoid", "plane", "convex", "heightfield", "terrain"]
 """Kinds of shapes."""
 
 

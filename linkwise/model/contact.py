@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.model.base import ByName, Methods
 
 if TYPE_CHECKING:
+    from linkwise.contact.catalogue import ContactPoints
     from linkwise.contact.step import ContactStep
 
 
@@ -54,6 +56,44 @@ class Contacts(Methods):
             "contact_step", q, v, tau, impulses, dt, f_ext=f_ext, implicit=implicit, others=others
         )
         return given
+
+    def contact_points(self, q: ArrayLike, **others: Unpack[ByName]) -> ContactPoints:
+        """Where bodies touch or come nearest: gap (..., n), point and normal (..., n, 3), tangents (..., n, 2, 3).
+
+        Args:
+            q: configuration (..., nq).
+            others: ``p``, ``out``, ``threads``.
+        """
+        self._check_contacts("contact_points")
+        given: Any = self._run("contact_points", q, others=others)
+        return given
+
+    @property
+    def contact_names(self) -> tuple[str, ...]:
+        """Of every contact point, what touches what."""
+        from linkwise.contact.scene import meetings_of
+
+        return tuple(meeting.name for meeting in meetings_of(self) for _ in range(meeting.points))
+
+    def distances(self, q: ArrayLike, **others: Unpack[ByName]) -> Array:
+        """Distance between the shapes of each pair that may touch (..., pairs), m; negative where they overlap.
+
+        Args:
+            q: configuration (..., nq).
+            others: ``p``, ``out``, ``threads``.
+        """
+        self._check_contacts("distances")
+        return self._run("distances", q, others=others)
+
+    def collides(self, q: ArrayLike, margin: float = 0.0, **others: Unpack[ByName]) -> Array:
+        """Whether any two shapes that may touch are nearer to each other than a margin (...), true or false.
+
+        Args:
+            q: configuration (..., nq).
+            margin: m.
+            others: ``p``, ``out``, ``threads``.
+        """
+        return (self.distances(q, **others) < margin).any(axis=-1)
 
     def contact_force(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Any:
         """Joint forces (..., nv) of compliant contacts, N m or N; rigid ones exert none here.

@@ -73,7 +73,7 @@ def moreau(work: Work) -> Step:
         )
         flowing = m.element_rates(time, middle, v, x, p)
         x_new = [a + h[0] * b for a, b in zip(x[: m.flowing], flowing, strict=True)]
-        after = [*done.impulses, *done.gaps, *done.residuals, done.overflow]
+        after = [*done.impulses, *done.gaps, *done.residuals, done.overflow, h[0]]
         return {"y_new": [*done.q, *done.v, *x_new, *x[m.flowing : start], *after, *x[start + m.touching :]]}
 
     sizes = {"y": m.ny, "t": 1, "h": 1, "p": m.np}

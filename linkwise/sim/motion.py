@@ -75,7 +75,7 @@ class JointRules:
 
 @dataclass(frozen=True)
 class ContactNumbers:
-    """What contacts leave from step to step: impulses of all rows, gaps of all points, residuals, overflow."""
+    """What contacts leave from step to step: impulses of all rows, gaps of all points, residuals, overflow, the step."""
 
     rows: int
     points: int
@@ -85,12 +85,12 @@ class ContactNumbers:
     @property
     def size(self) -> int:
         """How many numbers."""
-        return self.rows + self.points + self.RESIDUALS + 1
+        return self.rows + self.points + self.RESIDUALS + 2
 
     def parts(self, numbers: Any) -> dict[str, Any]:
         """The numbers (..., size) by what they are."""
-        ends = (0, self.rows, self.rows + self.points, self.size - 1, self.size)
-        names = ("contact_impulses", "contact_gaps", "contact_residuals", "contact_overflow")
+        ends = (0, self.rows, self.rows + self.points, self.size - 2, self.size - 1, self.size)
+        names = ("contact_impulses", "contact_gaps", "contact_residuals", "contact_overflow", "contact_step")
         return {name: numbers[a:b] for name, (a, b) in zip(names, pairwise(ends), strict=True)}
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from linkwise.model.model import Model
     from linkwise.sim.events import Occurrence
     from linkwise.sim.jumps import Jumps
+    from linkwise.sim.touched import MotionContacts
 
 Observe = Callable[[], Mapping[str, Array]]
 
@@ -171,6 +172,13 @@ class Trajectory(Outputs, Explained):
         if known is not None:
             return known
         return self._brought(np.ones((*self.q.shape[:-1], len(closures))))
+
+    @cached_property
+    def contacts(self) -> MotionContacts:
+        """Forces, gaps, modes and residuals of contacts, of a motion by ``method="moreau"``."""
+        from linkwise.sim.touched import MotionContacts
+
+        return MotionContacts(self)
 
     @cached_property
     def closure_error(self) -> Array:

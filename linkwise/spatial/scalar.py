@@ -213,6 +213,22 @@ def repeated(count: int, step: Callable[[list[Scalar]], list[Scalar]], state: Se
     return now
 
 
+def repeated_while(
+    condition: Callable[[list[Scalar]], Any], step: Callable[[list[Scalar]], list[Scalar]], state: Sequence[Scalar]
+) -> list[Scalar]:
+    """The numbers after passes of ``state = step(state)`` as long as a condition holds; where traced, a loop of it.
+
+    The condition must come to an end by itself.
+    """
+    if "while_loop" in HANDLERS:
+        looped: list[Scalar] = HANDLERS["while_loop"](condition, step, list(state))
+        return looped
+    now = list(state)
+    while condition(now):
+        now = step(now)
+    return now
+
+
 def is_exact(x: Scalar) -> bool:
     """Whether ``x`` may hold more digits than a float: of SymPy or mpmath."""
     return type(x).__module__.partition(".")[0] in ("sympy", "mpmath")

@@ -9,13 +9,11 @@ import linkwise as lw
 from tests.contact.scenes import G, ball, block, contact, placed, shape, tilted
 
 MU = 0.5
-EXACTLY = lw.ContactRules(polish=12)
-"""For blocks on four corners, whose impulses are not unique: Newton steps until nothing changes, from no impulse on."""
 
 
 def on_slope(model: lw.Model, degrees: float, friction: float) -> tuple[lw.Model, np.ndarray]:
     pose = tilted(np.radians(degrees))
-    return model.with_contacts(lw.Ground(pose), material=lw.Material(friction=friction), rules=EXACTLY), pose
+    return model.with_contacts(lw.Ground(pose), material=lw.Material(friction=friction)), pose
 
 
 @pytest.mark.parametrize(("degrees", "sticks"), [(26.55, True), (26.58, False)])
@@ -33,7 +31,7 @@ def test_a_block_on_a_slope_sticks_or_slips_at_the_friction_angle(degrees: float
 
 
 def test_a_thrown_block_stops_where_it_should_and_never_creeps() -> None:
-    model = block().with_contacts(lw.Ground(), material=lw.Material(friction=MU), rules=EXACTLY)
+    model = block().with_contacts(lw.Ground(), material=lw.Material(friction=MU))
     run = lw.simulate(model, placed(0.05), [0, 0, 0, 2.0, 0, 0], duration=100.0, dt=0.004, method="moreau")
     assert run.q[-1, 4] == pytest.approx(4.0 / (2 * MU * G), abs=1e-5)
     stopped = run.q[run.t > 0.5]
@@ -86,7 +84,7 @@ def test_a_ball_bounces_by_steps() -> None:
 
 
 def test_a_cube_thrown_flat_never_lifts() -> None:
-    model = block(0.1, 0.1, 0.1).with_contacts(lw.Ground(), material=lw.Material(friction=MU), rules=EXACTLY)
+    model = block(0.1, 0.1, 0.1).with_contacts(lw.Ground(), material=lw.Material(friction=MU))
     run = lw.simulate(model, placed(0.05), [0, 0, 0, 6.0, 0, 0], duration=2.0, dt=0.002, method="moreau")
     assert np.abs(run.q[:, 6] - 0.05).max() < 1e-9
     assert np.abs(contact(run, "gaps")).max() < 1e-9
@@ -102,7 +100,7 @@ def test_a_painleve_rod_goes_through(direction: float) -> None:
     ends = [shape("sphere", (1e-3,), tip)]
     inertia = np.diag([1e-4, mass * length**2 / 12, mass * length**2 / 12])
     b.add_body("rod", joint=lw.Free(), mass=mass, inertia=inertia, collisions=ends)
-    model = b.build().with_contacts(lw.Ground(), material=lw.Material(friction=1.6), rules=EXACTLY)
+    model = b.build().with_contacts(lw.Ground(), material=lw.Material(friction=1.6))
     theta = np.radians(45.0)
     q0 = [np.cos(-theta / 2), 0, np.sin(-theta / 2), 0, 0.0, 0.0, length / 2 * np.sin(theta) + 1e-3]
     world = np.array([direction * 3.0, 0.0, 0.0])

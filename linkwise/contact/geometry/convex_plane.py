@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from linkwise.algorithms.kinematics import Placed
-from linkwise.contact.geometry.manifold import margin_of, spread
+from linkwise.contact.geometry.manifold import Seen, Spot, margin_of, spread
 from linkwise.contact.geometry.points import ContactPoint, Contacts, out_of
 from linkwise.mechanism.description import Geometry
 from linkwise.spatial.vectors import Vec
@@ -21,10 +21,11 @@ def convex_plane(
     """
     n = A.R.transpose_times(B.R.column(2))  # in the mesh's frame
     height = B.R.column(2).dot(A.p - B.p)
-    candidates = []
+    frame = Seen.along(n, Vec.zero())
+    spots = []
     for x, y, z in a.vertices:
-        vertex = Vec(x, y, z)
-        gap = height + n.dot(vertex)
-        candidates.append(ContactPoint(gap, n, vertex - n * (0.5 * gap)))
-    points, overflow = spread(candidates, n, slots, margin_of(a) if margin is None else margin)
+        at = frame.within(Vec(x, y, z))
+        gap = height + at.z
+        spots.append(Spot(gap, at.x, at.y, at.z - 0.5 * gap))
+    points, overflow = spread(spots, frame, slots, margin_of(a) if margin is None else margin)
     return Contacts(tuple(ContactPoint(p.gap, A.R @ p.normal, out_of(A, p.point)) for p in points), overflow)

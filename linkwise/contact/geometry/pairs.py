@@ -6,26 +6,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from linkwise.algorithms.kinematics import Placed
+from linkwise.contact.geometry.box_box import box_box
 from linkwise.contact.geometry.box_plane import box_plane
-from linkwise.contact.geometry.capsule_box import capsule_box
 from linkwise.contact.geometry.capsule_capsule import capsule_capsule
-from linkwise.contact.geometry.capsule_cylinder import capsule_cylinder
-from linkwise.contact.geometry.capsule_ellipsoid import capsule_ellipsoid
 from linkwise.contact.geometry.capsule_plane import capsule_plane
+from linkwise.contact.geometry.convex_convex import closest, convex_convex
 from linkwise.contact.geometry.convex_plane import convex_plane
 from linkwise.contact.geometry.cylinder_plane import cylinder_plane
 from linkwise.contact.geometry.ellipsoid_plane import ellipsoid_plane
-from linkwise.contact.geometry.points import Contacts, swapped
-from linkwise.contact.geometry.sphere_box import sphere_box
+from linkwise.contact.geometry.ground import FEET, shape_ground
+from linkwise.contact.geometry.points import Contacts, deepest, swapped
 from linkwise.contact.geometry.sphere_capsule import sphere_capsule
-from linkwise.contact.geometry.sphere_cylinder import sphere_cylinder
-from linkwise.contact.geometry.sphere_ellipsoid import sphere_ellipsoid
 from linkwise.contact.geometry.sphere_plane import sphere_plane
 from linkwise.contact.geometry.sphere_sphere import sphere_sphere
+from linkwise.contact.geometry.surface import capsule_surface, sphere_surface
 from linkwise.errors import InputError
 from linkwise.mechanism.description import Geometry
+from linkwise.spatial.scalar import Scalar, where
 
-__all__ = ["PAIRS", "Pair", "contacts", "slots"]
+__all__ = ["PAIRS", "Pair", "contacts", "distance", "slots", "touchable"]
 
 
 @dataclass(frozen=True)
@@ -52,21 +51,23 @@ PAIRS: dict[tuple[str, str], Pair] = {
     ("convex", "plane"): Pair(convex_plane, 4, (1, 2, 3, 4, 8)),
     ("sphere", "sphere"): Pair(sphere_sphere, 1),
     ("sphere", "capsule"): Pair(sphere_capsule, 1),
-    ("sphere", "box"): Pair(sphere_box, 1),
-    ("sphere", "cylinder"): Pair(sphere_cylinder, 1),
-    ("sphere", "ellipsoid"): Pair(sphere_ellipsoid, 1),
+    **{("sphere", kind): Pair(sphere_surface, 1) for kind in ("box", "cylinder", "ellipsoid")},
     ("capsule", "capsule"): Pair(capsule_capsule, 2),
-    ("capsule", "box"): Pair(capsule_box, 2),
-    ("capsule", "cylinder"): Pair(capsule_cylinder, 2),
-    ("capsule", "ellipsoid"): Pair(capsule_ellipsoid, 2),
+    **{("capsule", kind): Pair(capsule_surface, 2) for kind in ("box", "cylinder", "ellipsoid")},
+    ("box", "box"): Pair(box_box, 4, (4, 8)),
+    **{(kind, "ellipsoid"): Pair(convex_convex, 1, (1,)) for kind in ("box", "cylinder", "ellipsoid", "convex")},
+    **{pair: Pair(convex_convex, 4, (4, 8)) for pair in (("box", "cylinder"), ("cylinder", "cylinder"))},
+    **{(kind, "convex"): Pair(convex_convex, 4, (4, 8)) for kind in ("box", "cylinder", "convex")},
+    ("sphere", "convex"): Pair(convex_convex, 1, (1,)),
+    ("capsule", "convex"): Pair(convex_convex, 2, (2,)),
+    **{(kind, ground): Pair(shape_ground, n) for kind, n in FEET.items() for ground in ("heightfield", "terrain")},
 }
 """All pairs, each in one order."""
 
 
 def slots(a: Geometry, b: Geometry, most: int | None = None) -> int:
     """Number of contact points of two shapes, in either order; see :func:`contacts`."""
-    pair, _ = _pair(a, b)
-    return most if most in pair.choices and most is not None else pair.slots
+    return _taken(_pair(a, b)[0], most)
 
 
 def contacts(a: Geometry, A: Placed, b: Geometry, B: Placed, most: int | None = None) -> Contacts:
@@ -80,10 +81,25 @@ def contacts(a: Geometry, A: Placed, b: Geometry, B: Placed, most: int | None = 
         most: number of slots for pairs with flat faces, where it is not to be the pair's own.
     """
     pair, is_swapped = _pair(a, b)
-    options = {"slots": most} if most in pair.choices else {}
+    options = {"slots": _taken(pair, most)} if pair.choices else {}
     if is_swapped:
         return swapped(pair.function(b, B, a, A, **options))
     return pair.function(a, A, b, B, **options)
+
+
+def distance(a: Geometry, A: Placed, b: Geometry, B: Placed) -> Scalar:
+    """Signed distance of two shapes, m, negative where they overlap.
+
+    It is the least gap of their contact points, but for boxes apart, whose corners may be farther than their axes say.
+    """
+    gap = deepest(contacts(a, A, b, B).points).gap
+    if a.kind == b.kind == "box":
+        return where(gap > 0.0, closest(a, A, b, B).gap, gap)
+    return gap
+
+
+def _taken(pair: Pair, most: int | None) -> int:
+    return most if most is not None and most in pair.choices else pair.slots
 
 
 def touchable(a: Geometry, b: Geometry) -> bool:

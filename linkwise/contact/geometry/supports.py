@@ -7,8 +7,11 @@ from collections.abc import Callable
 from linkwise.algorithms.kinematics import Placed
 from linkwise.contact.geometry.points import choose, direction, half_edges, out_of, signs, sizes, tangents, times
 from linkwise.mechanism.description import Geometry
-from linkwise.spatial.scalar import Scalar, absolute, maximum, sqrt, where
+from linkwise.spatial.scalar import absolute, maximum, sqrt, where
 from linkwise.spatial.vectors import Vec
+
+Face = tuple[Vec, Vec, Vec, Vec]
+"""Corners in order; some coincide where it is an edge or a point."""
 
 _UPRIGHT = (
     1e-16  # sin² of the angle between a cylinder's axis and a direction below which its rims have no lowest point
@@ -75,7 +78,7 @@ def downhill(X: Placed, d: Vec) -> Vec:
     return direction(d - axis * axis.dot(d), X.R.column(0), _UPRIGHT)
 
 
-def facing(shape: Geometry, X: Placed, d: Vec) -> tuple[Vec, Vec, Vec, Vec]:
+def facing(shape: Geometry, X: Placed, d: Vec) -> Face:
     """Four corners of the face of a shape that looks along the unit vector d, in order around it.
 
     Corners coincide where the face is an edge or a point. The support point along d is among them, but for a convex
@@ -84,7 +87,7 @@ def facing(shape: Geometry, X: Placed, d: Vec) -> tuple[Vec, Vec, Vec, Vec]:
     return _FACES[shape.kind](shape, X, d)
 
 
-def _box_face(shape: Geometry, X: Placed, d: Vec) -> tuple[Vec, Vec, Vec, Vec]:
+def _box_face(shape: Geometry, X: Placed, d: Vec) -> Face:
     local, h = X.R.transpose_times(d), half_edges(shape)
     s, size = signs(local), sizes(local)
     along_x = (size.x >= size.y) & (size.x >= size.z)
@@ -99,7 +102,7 @@ def _box_face(shape: Geometry, X: Placed, d: Vec) -> tuple[Vec, Vec, Vec, Vec]:
     return corner(-1.0, -1.0), corner(1.0, -1.0), corner(1.0, 1.0), corner(-1.0, 1.0)
 
 
-def _cylinder_face(shape: Geometry, X: Placed, d: Vec) -> tuple[Vec, Vec, Vec, Vec]:
+def _cylinder_face(shape: Geometry, X: Placed, d: Vec) -> Face:
     axis, u = X.R.column(2), downhill(X, d)
     r, half = shape.size[0], 0.5 * shape.size[1]
     up = axis.dot(d)
@@ -116,24 +119,24 @@ def _cylinder_face(shape: Geometry, X: Placed, d: Vec) -> tuple[Vec, Vec, Vec, V
     )
 
 
-def _capsule_face(shape: Geometry, X: Placed, d: Vec) -> tuple[Vec, Vec, Vec, Vec]:
+def _capsule_face(shape: Geometry, X: Placed, d: Vec) -> Face:
     half, out = X.R.column(2) * (0.5 * shape.size[1]), d * shape.size[0]
     start, end = X.p - half + out, X.p + half + out
     return start, start, end, end
 
 
-def _point_face(shape: Geometry, X: Placed, d: Vec) -> tuple[Vec, Vec, Vec, Vec]:
+def _point_face(shape: Geometry, X: Placed, d: Vec) -> Face:
     point = support(shape, X, d)
     return point, point, point, point
 
 
-def _mesh_face(shape: Geometry, X: Placed, d: Vec) -> tuple[Vec, Vec, Vec, Vec]:
+def _mesh_face(shape: Geometry, X: Placed, d: Vec) -> Face:
     u, w = tangents(d)
     a, b, c, e = (support(shape, X, d + t * _TILT) for t in (u + w, w - u, -u - w, u - w))
     return a, b, c, e
 
 
-_FACES: dict[str, Callable[[Geometry, Placed, Vec], tuple[Vec, Vec, Vec, Vec]]] = {
+_FACES: dict[str, Callable[[Geometry, Placed, Vec], Face]] = {
     "sphere": _point_face,
     "capsule": _capsule_face,
     "box": _box_face,
@@ -155,9 +158,3 @@ def radius_about_origin(shape: Geometry) -> float:
     if shape.kind == "convex":
         return max(float(sqrt(x * x + y * y + z * z)) for x, y, z in shape.vertices)
     return max(size)
-
-
-def face_normal(corners: tuple[Vec, Vec, Vec, Vec]) -> Vec:
-    """A vector across the face of these corners, as long as twice its area; zero for an edge or a point."""
-    a, b, c, e = corners
-    return (c - a).cross(e - b)

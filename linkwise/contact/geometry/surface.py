@@ -29,7 +29,7 @@ from linkwise.spatial.scalar import Scalar, absolute, clip, maximum, repeated, s
 from linkwise.spatial.vectors import Vec
 
 _HALVINGS = 22  # of a capsule's axis; a secant step follows, which squares what is left
-_FLAT = 0.05  # slope of the distance along a capsule's axis up to which it lies along a surface
+_FLAT = 0.002  # slope of the distance along a capsule's axis up to which it lies along a surface
 _APART = 0.25  # least distance of two contact points of a capsule, in its radii
 _NEWTON_STEPS = 14
 
@@ -116,8 +116,13 @@ def ball_near(p: Vec, r: Scalar, b: Geometry, B: Placed) -> ContactPoint:
     return ContactPoint(gap, n, p - n * (r + 0.5 * gap))
 
 
-def capsule_near(a: Geometry, A: Placed, b: Geometry, B: Placed) -> Contacts:
-    """Contact of a capsule with a shape: where it is nearest, and the far end of where it lies along the surface.
+def sphere_surface(a: Geometry, A: Placed, b: Geometry, B: Placed) -> Contacts:
+    """The nearest points of a sphere and a box, cylinder or ellipsoid. One slot, exact, inside too."""
+    return Contacts((ball_near(A.p, a.size[0], b, B),))
+
+
+def capsule_surface(a: Geometry, A: Placed, b: Geometry, B: Placed) -> Contacts:
+    """Where a capsule is nearest to a box, cylinder or ellipsoid, and the far end of where it lies along the surface.
 
     Two slots. The first is exact as long as the capsule's axis does not enter the shape; then the gap is that of the
     deepest point of the axis.

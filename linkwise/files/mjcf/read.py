@@ -10,7 +10,7 @@ what would make the equations of motion themselves wrong.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -23,9 +23,11 @@ from linkwise.files.mjcf.drives import read_actuators, reflected
 from linkwise.files.mjcf.instruments import read_sensors
 from linkwise.files.mjcf.loops import read_loops
 from linkwise.files.mjcf.options import NOTHING, USED, forces_left_out
+from linkwise.files.mjcf.shapes import shapes_of
 from linkwise.files.mjcf.tendons import ball_springs, tendon_springs
 from linkwise.files.mjcf.tree import Names, names_of, read_tree
 from linkwise.files.resources import SearchPath
+from linkwise.files.tree import WORLD
 from linkwise.files.xml import Element
 
 __all__ = ["read_mjcf"]
@@ -63,8 +65,16 @@ def read_mjcf(
         tuple(sensors),
         tuple(springs),
         tuple(_configurations(source, names)),
+        shapes_of(source, 0, WORLD, snap)[1],
+        tuple(_excludes(source, names)),
     )
     return description, [*_warnings(source, file, ignored), *(ModelWarning(f"{file}: {note}") for note in source.notes)]
+
+
+def _excludes(source: Compiled, names: Names) -> Iterator[tuple[str, str]]:
+    """The pairs of bodies that <exclude> keeps from touching."""
+    for signature in source.model.exclude_signature.tolist():
+        yield names.bodies[signature >> 16], names.bodies[signature & 0xFFFF]
 
 
 def _with_reflected(joint: JointWritten, armature: Mapping[str, float], damping: Mapping[str, float]) -> JointWritten:

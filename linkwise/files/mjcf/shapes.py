@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from linkwise.array_types import FloatArray
 from linkwise.files.mjcf.compiled import Compiled
 from linkwise.mechanism.bodies_and_joints import rows
-from linkwise.mechanism.description import Geometry
+from linkwise.mechanism.description import Geometry, Kind
 from linkwise.mechanism.placement import inverse_pose, pose
 
 __all__ = ["shapes_of"]
@@ -20,7 +20,7 @@ _SHOWN_GROUPS = (0, 1, 2)
 
 
 def shapes_of(source: Compiled, body: int, name: str, snap: float) -> tuple[tuple[Geometry, ...], tuple[Geometry, ...]]:
-    """The shapes of a body that are drawn, and those that collide. Planes, height fields and ellipsoids are none."""
+    """The shapes of a body that are drawn, and those that collide; planes, height fields and ellipsoids only collide."""
     m = source.model
     first, count = int(m.body_geomadr[body]), int(m.body_geomnum[body])
     visuals: list[Geometry] = []
@@ -30,10 +30,11 @@ def shapes_of(source: Compiled, body: int, name: str, snap: float) -> tuple[tupl
         if shape is None:
             continue
         shape = replace(shape, rgba=_rgba(m, geom))
-        if m.geom_group[geom] in _SHOWN_GROUPS:
+        if m.geom_group[geom] in _SHOWN_GROUPS and shape.kind not in ("plane", "heightfield", "ellipsoid"):
             visuals.append(shape)
         if geom in source.colliding:
-            collisions.append(shape)
+            contype, conaffinity = source.colliding[geom]
+            collisions.append(replace(shape, contype=contype, conaffinity=conaffinity))
     return tuple(visuals), tuple(collisions)
 
 
@@ -59,6 +60,12 @@ def _shape(source: Compiled, geom: int, name: str, snap: float) -> Geometry | No
         return _geometry("sphere", (size[0],), X, name)
     if kind in ("cylinder", "capsule"):
         return _geometry("cylinder" if kind == "cylinder" else "capsule", (size[0], 2.0 * size[1]), X, name)
+    if kind == "ellipsoid":
+        return _geometry("ellipsoid", tuple(size), X, name)
+    if kind == "plane":
+        return _geometry("plane", (), X, name)
+    if kind == "hfield":
+        return _heightfield(m, int(m.geom_dataid[geom]), X, name)
     if kind != "mesh":
         return None
     mesh = int(m.geom_dataid[geom])
@@ -71,8 +78,17 @@ def _shape(source: Compiled, geom: int, name: str, snap: float) -> Geometry | No
     return _geometry("mesh", (), X @ inverse_pose(moved), name, path, (sx, sy, sz))
 
 
+def _heightfield(m: Any, field: int, X: FloatArray, name: str) -> Geometry:
+    """Heights over the plane of the shape's frame; MuJoCo keeps them from 0 to 1."""
+    first, rows_, columns = (int(x[field]) for x in (m.hfield_adr, m.hfield_nrow, m.hfield_ncol))
+    x, y, top, _ = m.hfield_size[field].tolist()
+    heights = top * m.hfield_data[first : first + rows_ * columns].reshape(rows_, columns)
+    shape = _geometry("heightfield", (2.0 * x, 2.0 * y), X, name)
+    return replace(shape, heights=tuple(map(tuple, heights.astype(float).tolist())))
+
+
 def _geometry(
-    kind: Literal["mesh", "box", "sphere", "cylinder", "capsule"],
+    kind: Kind,
     size: tuple[float, ...],
     X: FloatArray,
     name: str,

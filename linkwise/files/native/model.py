@@ -71,6 +71,8 @@ def record_of(mechanism: Mechanism) -> dict[str, Any]:
         "bodies": bodies,
         "base_parts": mechanism.base_parts,
         "base_visuals": mechanism.base_visuals,
+        "base_collisions": mechanism.base_collisions,
+        "contact_excludes": mechanism.contact_excludes,
         "frames": [
             {"name": each.name, "body": name(each.body), "placement": each.placement, "node": each.node}
             for each in mechanism.frames
@@ -102,6 +104,8 @@ def fields_of(record: dict[str, Any], at: At, source: Source | None) -> dict[str
         frames,
         record["base_parts"],
         tuple(replace(shape, source=source) for shape in record["base_visuals"]),
+        base_collisions=tuple(replace(shape, source=source) for shape in record["base_collisions"]),
+        contact_excludes=tuple(record["contact_excludes"]),
     )
     closed = _closed(tree, record["closures"], at)
     whole = _equipped(closed, record, at)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.files.native.kinds import (
@@ -48,6 +48,7 @@ from linkwise.mechanism.actuation import (
 )
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Part
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic
+from linkwise.mechanism.description import Kind as ShapeKind
 
 __all__ = ["FORMAT", "MODEL", "VERSION"]
 
@@ -228,27 +229,38 @@ RELATIONS: dict[str, tuple[type, Record]] = {
 
 GEOMETRY = Record(
     {
-        "kind": (Text(("mesh", "box", "sphere", "cylinder", "capsule")), REQUIRED),
+        "kind": (Text(get_args(ShapeKind)), REQUIRED),
         "size": (Numbers(), _NONE),
         "mesh": (OrNone(Text()), None),
         "scale": (Numbers(3), _ONE),
         "placement": (Pose(), IDENTITY),
         "name": (Text(), REQUIRED),
         "rgba": (OrNone(Numbers(4)), None),
+        "vertices": (ListOf(Numbers(3)), _NONE),
+        "faces": (ListOf(Numbers(3)), _NONE),
+        "heights": (ListOf(Numbers()), _NONE),
+        "contype": (Whole(), 1),
+        "conaffinity": (Whole(), 1),
     },
     lambda **given: _geometry(**given),
 )
-_SIZES = {"mesh": 0, "box": 3, "sphere": 1, "cylinder": 2, "capsule": 2}
+_SIZES = {"box": 3, "sphere": 1, "cylinder": 2, "capsule": 2, "ellipsoid": 3, "heightfield": 2}
 
 
 def _geometry(**given: Any) -> Geometry:
     kind = given["kind"]
-    if len(given["size"]) != _SIZES[kind] or (kind == "mesh") != (given["mesh"] is not None):
+    count = _SIZES.get(kind, 0)
+    if len(given["size"]) != count or (kind == "mesh") != (given["mesh"] is not None):
         raise InputError(
-            f"a shape of kind {kind!r} has {_SIZES[kind]} numbers as its size, and a mesh if it is one",
+            f"a shape of kind {kind!r} has {count} numbers as its size, and a mesh if it is one",
             got=f"size {given['size']}, mesh {given['mesh']!r}"[:100],
         )
-    return Geometry(**given)
+    faces = tuple((int(a), int(b), int(c)) for a, b, c in given.pop("faces"))
+    if any(not 0 <= k < len(given["vertices"]) for face in faces for k in face):
+        raise InputError(
+            "a face of a terrain names a vertex that is not there", allowed=f"{len(given['vertices'])} vertices"
+        )
+    return Geometry(**given, faces=faces)
 
 
 PART = Record(
@@ -505,6 +517,8 @@ MODEL = Record(
         "bodies": (ListOf(BODY), REQUIRED),
         "base_parts": (ListOf(PART), _NONE),
         "base_visuals": (ListOf(GEOMETRY), _NONE),
+        "base_collisions": (ListOf(GEOMETRY), _NONE),
+        "contact_excludes": (ListOf(_Outcome(Text(), Text())), _NONE),
         "frames": (ListOf(FRAME), _NONE),
         "closures": (ListOf(_Closing()), _NONE),
         "closure_solver": (Text(), "auto"),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import xml.etree.ElementTree as ET
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -107,6 +107,7 @@ class _Writer:
         element(option, "flag", contact="disable")
         self.assets = element(self.root, "asset")
         self.world = element(self.root, "worldbody")
+        self.contact = ET.Element("contact")
         self.tendons = ET.Element("tendon")
         self.equality = ET.Element("equality")
         self.actuators = ET.Element("actuator")
@@ -132,7 +133,7 @@ class _Writer:
 
     def write(self) -> None:
         m = self.mechanism
-        self.shapes(self.world, m.base_visuals, ())
+        self.shapes(self.world, m.base_visuals, m.base_collisions)
         for body, joint in zip(m.bodies, m.joints, strict=True):
             self.body(body, joint)
         for frame in m.frames:
@@ -148,10 +149,12 @@ class _Writer:
             self.spring(spring)
         for sensor in m.sensors:
             self.sensor(sensor)
+        for a, b in m.contact_excludes:
+            self.exclude(a, b)
         self.keyframes()
         if depth_first(m) != list(range(len(m.bodies))):
             self.lost.add("the order of the joints: MuJoCo goes through one branch after the other")
-        for group in (self.tendons, self.equality, self.actuators, self.sensors, self.keys):
+        for group in (self.contact, self.tendons, self.equality, self.actuators, self.sensors, self.keys):
             if len(group):
                 self.root.append(group)
         if not len(self.assets):
@@ -161,6 +164,13 @@ class _Writer:
             self.lost.add(f"meshes ({self.unread[0]}{rest}): MuJoCo reads STL, OBJ and MSH, by their paths")
         if m.parameter_names:
             self.lost.add(f"run-time parameters: {', '.join(m.parameter_names)}")
+
+    def exclude(self, link: str, other: str) -> None:
+        """Links that are welded together are one body, and so are those fixed to the world."""
+        bodies = [self.mechanism.frame(name).body for name in (link, other)]
+        if bodies[0] != bodies[1]:
+            names = ("world" if k < 0 else self.mechanism.bodies[k].name for k in bodies)
+            element(self.contact, "exclude", **dict(zip(("body1", "body2"), names, strict=True)))
 
     # -- bodies
 
@@ -202,11 +212,11 @@ class _Writer:
 
     def shapes(self, at: ET.Element, visuals: Any, collisions: Any) -> None:
         for shape in visuals:
-            self.geom(at, shape, "0", "1")
+            self.geom(at, replace(shape, contype=0, conaffinity=0), "1")
         for shape in collisions:
-            self.geom(at, shape, "1", "3")
+            self.geom(at, shape, "3")
 
-    def geom(self, at: ET.Element, shape: Geometry, contact: str, group: str) -> None:
+    def geom(self, at: ET.Element, shape: Geometry, group: str) -> None:
         more: dict[str, str] = {}
         if shape.kind == "mesh":
             if shape.mesh is None or not shape.mesh.lower().endswith((".stl", ".obj", ".msh")):
@@ -222,12 +232,23 @@ class _Writer:
             more = {"type": "mesh", "mesh": self.meshes[key]}
         elif shape.kind == "box":
             more = {"type": "box", "size": vector(x / 2 for x in shape.size)}
-        elif shape.kind == "sphere":
-            more = {"type": "sphere", "size": vector(shape.size)}
+        elif shape.kind in ("sphere", "ellipsoid"):
+            more = {"type": shape.kind, "size": vector(shape.size)}
+        elif shape.kind == "plane":
+            more = {"type": "plane", "size": "0 0 1"}
+        elif shape.kind == "convex":
+            name = f"mesh{len(self.meshes)}"
+            self.meshes[name, shape.scale] = name
+            element(self.assets, "mesh", name=name, vertex=vector(x for each in shape.vertices for x in each))
+            more = {"type": "mesh", "mesh": name}
+        elif shape.kind in ("heightfield", "terrain"):
+            self.lost.add(f"the {shape.kind} of {shape.name!r}")
+            return
         else:
             more = {"type": shape.kind, "size": vector([shape.size[0], shape.size[1] / 2])}
         place = _place(np.array(shape.placement))
-        element(at, "geom", contype=contact, conaffinity=contact, group=group, **more, **place)
+        bits = {"contype": str(shape.contype), "conaffinity": str(shape.conaffinity)}
+        element(at, "geom", **bits, group=group, **more, **place)
 
     # -- joints
 

@@ -84,7 +84,9 @@ class _Writer:
     def write(self) -> None:
         m = self.mechanism
         element(self.root, "link", name="world")
-        self.welded("world", m.base_parts, m.base_visuals, (), -1)
+        self.welded("world", m.base_parts, m.base_visuals, m.base_collisions, -1)
+        if m.contact_excludes:
+            self.lost.add("which links do not touch: that is said in an SRDF file")
         for body, joint in zip(m.bodies, m.joints, strict=True):
             parent = "world" if body.parent < 0 else m.bodies[body.parent].name
             self.body(body, joint, parent)
@@ -139,7 +141,7 @@ class _Writer:
                 element(self.root, "link", name=frame.name)
                 self.fixed(on, frame.name, frame.placement)
         if index < 0:
-            for shape in visuals:
+            for shape in (*visuals, *collisions):
                 if shape.name not in written:
                     self.lost.add(f"a shape of {shape.name!r}, which is fixed to the world")
 
@@ -156,6 +158,9 @@ class _Writer:
                 self.shape(at, tag, shape)
 
     def shape(self, link: ET.Element, tag: str, shape: Geometry) -> None:
+        if shape.kind not in ("mesh", "box", "sphere", "cylinder", "capsule"):
+            self.lost.add(f"a shape of {shape.name!r}, which is of kind {shape.kind}")
+            return
         at = element(link, tag)
         _origin(at, shape.placement)
         geometry = element(at, "geometry")

@@ -129,6 +129,7 @@ def _merge(body: Body, home: _Home, bodies: list[tuple[Body, str, JointInstance]
     if home.body == "world":
         pieces.base_parts += [moved_part(part, home.X, home.node) for part in body.parts]
         pieces.base_visuals += [moved_shape(shape, home.X) for shape in body.visuals]
+        pieces.base_collisions += [moved_shape(shape, home.X) for shape in body.collisions]
         return
     k = next(i for i, (other, _, _) in enumerate(bodies) if other.name == home.body)
     other, parent, joint = bodies[k]

@@ -59,6 +59,7 @@ def mirrored(mechanism: MechanismT, plane: str) -> MechanismT:
     pieces.frames = [(replace(frame, placement=_pose(frame.placement, s)), on) for frame, on in pieces.frames]
     pieces.base_parts = [_part(part, s) for part in pieces.base_parts]
     pieces.base_visuals = [_shape(shape, s) for shape in pieces.base_visuals]
+    pieces.base_collisions = [_shape(shape, s) for shape in pieces.base_collisions]
     pieces.closures = [(_closed(each, s), a, b) for each, a, b in pieces.closures]
     for name, relation in pieces.relations:
         if relation.joints is None or any(mechanism.joint(j).nv > 1 for j in relation.joints):
@@ -118,9 +119,21 @@ def _part(part: Part, s: Signs) -> Part:
 
 
 def _shape(shape: Geometry, s: Signs) -> Geometry:
-    """Boxes and round things are their own images; a mesh is turned over by its scale."""
-    scale = pointing(shape.scale, s) if shape.kind == "mesh" else shape.scale
-    return replace(shape, placement=_pose(shape.placement, s), scale=scale)
+    """Boxes and round things are their own images; a mesh is turned over by its scale, others by their points."""
+    X = _pose(shape.placement, s)
+    if shape.kind == "mesh":
+        return replace(shape, placement=X, scale=pointing(shape.scale, s))
+    if s[2] < 0.0 and shape.kind in ("plane", "heightfield", "terrain"):  # whose z stays up: half a turn about x
+        X = tuple(tuple(row) for row in (np.array(X) @ np.diag((1.0, -1.0, -1.0, 1.0)) + 0.0).tolist())
+        s = (1.0, -1.0, 1.0)
+    heights = shape.heights[::-1] if s[1] < 0.0 else shape.heights
+    return replace(
+        shape,
+        placement=X,
+        vertices=tuple(pointing(vertex, s) for vertex in shape.vertices),
+        faces=tuple((a, c, b) for a, b, c in shape.faces),
+        heights=tuple(row[::-1] for row in heights) if s[0] < 0.0 else heights,
+    )
 
 
 def _q_signs(joint: Joint, s: Signs) -> FloatArray:

@@ -63,6 +63,7 @@ def _drop_parts(pieces: Pieces, names: set[str]) -> None:
         return
     pieces.base_parts = [part for part in pieces.base_parts if part.name not in names]
     pieces.base_visuals = [shape for shape in pieces.base_visuals if shape.name not in names]
+    pieces.base_collisions = [shape for shape in pieces.base_collisions if shape.name not in names]
     for k, (body, parent, joint) in enumerate(pieces.bodies):
         left = replace(
             body,

@@ -82,6 +82,8 @@ def _rename_bodies(pieces: Pieces, new: New) -> None:
     ]
     pieces.base_parts = list(map(alone, pieces.base_parts))
     pieces.base_visuals = list(map(alone, pieces.base_visuals))
+    pieces.base_collisions = list(map(alone, pieces.base_collisions))
+    pieces.contact_excludes = [(new(a), new(b)) for a, b in pieces.contact_excludes]
 
 
 def _driving(each: Any, new: New) -> Any:

@@ -49,6 +49,8 @@ class Pieces:
     sensors: list[Sensor]
     springs: list[Spring]
     configurations: dict[str, Coordinates] = field(default_factory=dict)
+    base_collisions: list[Geometry] = field(default_factory=list)
+    contact_excludes: list[tuple[str, str]] = field(default_factory=list)
 
 
 def apart(mechanism: Mechanism) -> Pieces:
@@ -72,6 +74,8 @@ def apart(mechanism: Mechanism) -> Pieces:
         list(mechanism.sensors),
         list(mechanism.springs),
         {key: {j.name: tuple(q[j.q_slice].tolist()) for j in own} for key, q in mechanism.configurations.items()},
+        list(mechanism.base_collisions),
+        list(mechanism.contact_excludes),
     )
 
 
@@ -92,6 +96,8 @@ def together(mechanism: MechanismT, pieces: Pieces, **changes: Any) -> Mechanism
         frames=tuple(replace(frame, body=number[on]) for frame, on in pieces.frames),
         base_parts=tuple(pieces.base_parts),
         base_visuals=tuple(pieces.base_visuals),
+        base_collisions=tuple(pieces.base_collisions),
+        contact_excludes=tuple(pieces.contact_excludes),
         closures=(),
         closure_reference=None,
         closure_solver="auto" if mechanism.closure_reference is not None else mechanism.closure_solver,

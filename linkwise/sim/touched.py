@@ -1,0 +1,111 @@
+"""What contacts did in a motion: forces, gaps, sticking and slipping, and how well the laws were obeyed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linkwise.array_types import Array
+from linkwise.errors import InputError
+from linkwise.memoized import cached_property
+
+if TYPE_CHECKING:
+    from linkwise.contact.catalogue import ContactPoints
+    from linkwise.sim.trajectory import Trajectory
+
+OPEN, SLIP, STICK = 0, 1, 2
+"""Modes of a contact point."""
+
+_ON_THE_CONE = 1e-6  # relative: friction that is nearer to its bound than this slips
+
+
+class MotionContacts:
+    """Contacts of a motion that was simulated with ``method="moreau"``, sample by sample; n contact points.
+
+    Forces are the mean ones of the step that led to a sample; zero at the first.
+    """
+
+    def __init__(self, motion: Trajectory) -> None:
+        model = motion.model
+        if model is None or model.contacts is None or "contact_impulses" not in motion._values:
+            raise InputError(
+                "this motion has no contacts",
+                got=f"method={motion.method!r}" + ("" if model is None else f" and the model {model.name!r}"),
+                do='lw.simulate(model.with_contacts(lw.Ground()), …, method="moreau")',
+            )
+        self.motion, self.model = motion.on_host(), model
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of each point, what touches what."""
+        return self.model.contact_names
+
+    @property
+    def gap(self) -> Array:
+        """Distance between the surfaces (..., T, n), m."""
+        return np.asarray(self.motion._value("contact_gaps"))
+
+    @property
+    def residual(self) -> Array:
+        """What Signorini's condition (m/s), friction cones (N s) and dissipation (J) were missed by (..., T, 3)."""
+        return np.asarray(self.motion._value("contact_residuals"))
+
+    @property
+    def overflow(self) -> Array:
+        """Points that found no room (..., T)."""
+        return np.asarray(self.motion._value("contact_overflow"))[..., 0]
+
+    @cached_property
+    def impulse(self) -> Array:
+        """Normal and tangential impulses of each point (..., T, n, 3), N s, along its normal and tangents."""
+        from linkwise.contact.scene import meetings_of
+        from linkwise.contact.touching import rows_of_material
+
+        rows = np.asarray(self.motion._value("contact_impulses"))
+        found, start = [], 0
+        for meeting in meetings_of(self.model):
+            count = rows_of_material(meeting.material)
+            tangential = max(meeting.material.coefficients) > 0.0
+            scales = (1.0, 1.0) if meeting.material.is_isotropic else meeting.material.coefficients
+            for _ in range(meeting.points):
+                own = np.zeros((*rows.shape[:-1], 3))
+                own[..., : 3 if tangential else 1] = rows[..., start : start + (3 if tangential else 1)]
+                own[..., 1:] *= scales
+                found.append(own)
+                start += count
+        return np.stack(found, axis=-2)
+
+    @property
+    def step(self) -> float:
+        """The size of the steps, s."""
+        return float(np.asarray(self.motion._value("contact_step")).max())
+
+    @cached_property
+    def places(self) -> ContactPoints:
+        """Where the points are: gap, point, normal, tangents, at every sample."""
+        return self.model.contact_points(np.asarray(self.motion.q, float), p=self.motion.model_parameters)
+
+    @property
+    def points(self) -> Array:
+        """Positions of the points in the world (..., T, n, 3), m."""
+        return np.asarray(self.places.point)
+
+    @cached_property
+    def force(self) -> Array:
+        """Force on the first body of each point, in the world's axes (..., T, n, 3), N."""
+        places, own = self.places, self.impulse / self.step
+        along = own[..., 1:, None] * np.asarray(places.tangents)
+        return own[..., :1] * np.asarray(places.normal) + along.sum(axis=-2)
+
+    @cached_property
+    def mode(self) -> Array:
+        """Whether each point is open (0), slips (1) or sticks (2), at every sample (..., T, n)."""
+        from linkwise.contact.scene import meetings_of
+
+        limits = np.array([m.material.coefficients for m in meetings_of(self.model) for _ in range(m.points)])
+        normal, tangential = self.impulse[..., 0], self.impulse[..., 1:]
+        safe = np.where(limits > 0.0, limits, 1.0)
+        used = np.linalg.norm(np.where(limits > 0.0, tangential / safe, 0.0), axis=-1)
+        slips = (used >= normal * (1.0 - _ON_THE_CONE)) | (limits.max(axis=-1) == 0.0)
+        return np.where(normal > 0.0, np.where(slips, SLIP, STICK), OPEN)
