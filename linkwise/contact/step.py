@@ -156,7 +156,7 @@ class MiddleOfStep:
             b = needed_forces(self.tree, self.q, mean, turning, f_ext)
             nu = innovate(self.tree, self.q, self.axes, lambda link: own_efforts(link, tau), b)
             if left:
-                moved = self._moved(nu, impulses, 0.5)
+                moved = self.moved(nu, impulses, 0.5)
                 mean = [a + b for a, b in zip(self.v, moved, strict=True)]
         gained, held = self._gained(nu)
         felt = self.holding.felt(self.holding.impulses(held, [0.0] * len(gained)))
@@ -171,7 +171,7 @@ class MiddleOfStep:
         gained = [self.h * x for x in total]
         return gained[: len(self.before)], gained[len(self.before) :]
 
-    def _moved(self, nu: Field[Any], impulses: Flat, fraction: float = 1.0) -> list[Scalar]:
+    def moved(self, nu: Field[Any], impulses: Flat, fraction: float = 1.0) -> list[Scalar]:
         """The change of v, [I - HψK]*(hν + D⁻¹εC*λ), or a fraction of it."""
         pushed: list[Scalar] = [0.0] * self.pulled.pulls.count
         of_contacts = len(self.pulled.rows)
@@ -209,22 +209,14 @@ class MiddleOfStep:
             gap = point.gap - 0.5 * self.h * approach
             turning = self._turning(point)
             self.start_gaps.append(gap)
-            if m.is_rigid:
-                rolled = maximum(minimum(approach, turning.dot(point.normal)), 0.0)
-                bias, R = maximum(gap / self.h + 1.25 * rolled, -recovery), 0.0
-            else:
-                # Only what overlaps is damped: else surfaces would push before they touch.
-                deep = maximum(-point.gap, 0.0) if m.law == "hunt_crossley" else where(gap + self.h * approach < 0.0, 1.0, 0.0)
-                damping = m.damping * deep
-                bias = gap / (self.h + damping)
-                R = 1.0 / (self.h * m.stiffness * (self.h + damping))
+            bias, R, meets = self._normal(point, approach, gap, turning, recovery)
             if m.restitution > 0.0:
-                meets = (gap + self.h * approach < 0.0) & (approach < -m.threshold)
+                bounces = meets & (approach < -m.threshold)
                 if m.impact == "newton":
-                    bias = where(meets, minimum(bias, m.restitution * approach), bias)
+                    bias = where(bounces, minimum(bias, m.restitution * approach), bias)
                 else:
-                    bias = where(meets, minimum(bias, 0.0), bias)
-                    self.expanding[len(found)] = where(meets, 1.0 + m.restitution, 0.0)
+                    bias = where(bounces, minimum(bias, 0.0), bias)
+                    self.expanding[len(found)] = where(bounces, 1.0 + m.restitution, 0.0)
             place = len(found)
             self.normals.append(place)
             found.append(Cone((normal,), (bias - drift,), "half_line", compliance=R))
@@ -241,6 +233,20 @@ class MiddleOfStep:
         found += self.joints.cones(self.pulled.pulls.count, recovery)
         self.all_cones = found
         return found
+
+    def _normal(
+        self, point: PlacedPoint, approach: Scalar, gap: Scalar, turning: Vec, recovery: float
+    ) -> tuple[Scalar, Scalar, Any]:
+        """Of a point's normal the bias and the compliance, and whether its surfaces meet within the step."""
+        m, h = point.touch.material, self.h
+        meets = gap + h * approach < 0.0
+        if m.is_rigid:
+            rolled = maximum(minimum(approach, turning.dot(point.normal)), 0.0)
+            return maximum(gap / h + 1.25 * rolled, -recovery), 0.0, meets
+        # Only what overlaps is damped: else surfaces would push before they touch.
+        deep = maximum(-point.gap, 0.0) if m.law == "hunt_crossley" else where(meets, 1.0, 0.0)
+        lasting = h + m.damping * deep
+        return gap / lasting, 1.0 / (h * m.stiffness * lasting), meets
 
     def _turning(self, point: PlacedPoint) -> Vec:
         """By how much the velocities of two surfaces at a point part in half a step because bodies turn.
@@ -287,7 +293,7 @@ class MiddleOfStep:
     def end(self, nu: Field[Any], V: Flat, impulses: Flat) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
         """The q⁺, v⁺ and gaps that impulses lead to."""
         h = self.h
-        v_new = [a + b for a, b in zip(self.v, self._moved(nu, impulses), strict=True)]
+        v_new = [a + b for a, b in zip(self.v, self.moved(nu, impulses), strict=True)]
         s: Scalar = 1.0
         rates = []
         for point, place, gap in zip(self.points, self.normals, self.start_gaps, strict=True):
