@@ -130,7 +130,7 @@ class MiddleOfStep:
         self.q = carry(tree, q, half)
         self.v = carried(tree, v, half)
         self.frames = placed(tree, self.q)
-        turning = of_freedoms(tree, each(tree, lambda link: link.joint.carry_rate(link.rates(self.v))))
+        turning = carry_rates(tree, self.v)
         self.motions = outward(
             tree, lambda link, parent: next_motion(link, parent, self.q, self.v, turning), at_rest(Vec.zero())
         )
@@ -152,7 +152,7 @@ class MiddleOfStep:
         """Velocities along the pulls without impulses, and the innovations ν that they come from."""
         mean = self.v
         for left in reversed(range(passes)):
-            turning = of_freedoms(self.tree, each(self.tree, lambda link, v=mean: link.joint.carry_rate(link.rates(v))))
+            turning = carry_rates(self.tree, mean)
             b = needed_forces(self.tree, self.q, mean, turning, f_ext)
             nu = innovate(self.tree, self.q, self.axes, lambda link: own_efforts(link, tau), b)
             if left:
@@ -261,11 +261,10 @@ class MiddleOfStep:
                 motion = self.motions[place.link].shifted(frame.R.transpose_times(point.point - frame.p))
                 total = total + frame.R @ motion.a * sign
         total = total - point.drift.ang.cross(point.drift.lin)
-        return total * (0.5 * self.h)
+        half: Vec = total * (0.5 * self.h)
+        return half
 
-    def _turned(
-        self, point: PlacedPoint, rows: Sequence[Row], bias: Flat, turning: Vec
-    ) -> list[Scalar]:
+    def _turned(self, point: PlacedPoint, rows: Sequence[Row], bias: Flat, turning: Vec) -> list[Scalar]:
         """The part of slip in the middle that turning alone accounts for, along tangents: none to all of it."""
         along = [force.dot(turning) for _, force in list(point.directions())[1:3]]
         slip = [row.of(self.before) + b for row, b in zip(rows, bias, strict=True)]
@@ -344,6 +343,11 @@ def _part_of_mean(gap: Scalar, h: Scalar, before: Scalar, after: Scalar) -> Scal
 def carry(tree: Tree, q: Flat, dv: Flat) -> list[Scalar]:
     """The configuration reached with a motion dv whose velocity is carried along with turning axes."""
     return configured(tree, each(tree, lambda link: link.joint.carry(link.coordinates(q), link.rates(dv))))
+
+
+def carry_rates(tree: Tree, v: Flat) -> list[Scalar]:
+    """How fast velocities change while they are carried along."""
+    return of_freedoms(tree, each(tree, lambda link: link.joint.carry_rate(link.rates(v))))
 
 
 def carried(tree: Tree, v: Flat, turn: Flat) -> list[Scalar]:

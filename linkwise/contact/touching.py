@@ -190,9 +190,7 @@ def pulled(
     return Pulled(_as_pulls(tree, forces), rows, forces)
 
 
-def _on_link(
-    place: Place, frames: Field[Placed], q: Sequence[Scalar], point: Vec, moment: Vec, force: Vec
-) -> Force:
+def _on_link(place: Place, frames: Field[Placed], q: Sequence[Scalar], point: Vec, moment: Vec, force: Vec) -> Force:
     """A moment and a force at a point of the world, on a link: in its axes and at its origin; on a node, with modes."""
     assert place.link is not None
     frame = frames[place.link] if place.seat is None else place.within(frames, q)

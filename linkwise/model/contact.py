@@ -53,9 +53,7 @@ class Contacts(Methods):
         self._check_contacts("contact_step")
         if impulses is None:
             impulses = np.zeros(self.function("contact_step").inputs[3][1])
-        given: Any = self._run(
-            "contact_step", q, v, tau, impulses, dt, f_ext=f_ext, implicit=implicit, others=others
-        )
+        given: Any = self._run("contact_step", q, v, tau, impulses, dt, f_ext=f_ext, implicit=implicit, others=others)
         return given
 
     def impact(self, q: ArrayLike, v: ArrayLike, t: ArrayLike | None = None, **others: Unpack[ByName]) -> Impact:
@@ -71,7 +69,8 @@ class Contacts(Methods):
             A named tuple: v (..., nv) after the impact, impulses (..., n) of all rows of all points, N s.
         """
         self._check_contacts("impact")
-        given: Any = self._run("impact", q, v, t=t, others=others)
+        found: Any = self._run("impact", q, v, t=t, others=others)
+        given: Impact = found
         return given
 
     def contact_points(self, q: ArrayLike, **others: Unpack[ByName]) -> ContactPoints:

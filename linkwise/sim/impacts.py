@@ -41,7 +41,11 @@ def impacts(model: Model) -> tuple[ImpactEvent, ...]:
     """
 
     def reach(k: int) -> Callable[..., Any]:
-        return lambda t, q, v, p: model._run("contact_points", q).gap[k]
+        def gap(t: Any, q: Any, v: Any, p: Any) -> Any:
+            points: Any = model._run("contact_points", q)
+            return points.gap[k]
+
+        return gap
 
     def leave(t: float, q: Any, v: Any) -> tuple[Any, Any]:
         return q, np.asarray(model.impact(q, v, t=t if timed else None).v)

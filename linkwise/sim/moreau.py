@@ -60,7 +60,7 @@ def moreau(work: Work) -> Step:
         active, passive = m.joint_forces(time, middle, v, x, p)
         tau = [a + b + c for a, b, c in zip(active, passive, m.joint_losses(middle, v, p), strict=True)]
         given = m.closure_inputs(t[0], x, p)
-        done = model._run(
+        done: Any = model._run(
             "contact_step",
             objects(q),
             objects(v),
@@ -92,4 +92,3 @@ def _implicit(m: Motion, active: Flat, h: Scalar) -> list[Scalar]:
                 free = abs(active[i]) < limits[i] if m.rules.effort and limits[i] < float("inf") else True
                 total[i] = total[i] + where(free, more, 0.0)
     return total
-

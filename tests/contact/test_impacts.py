@@ -62,7 +62,9 @@ def test_an_impact_of_a_closed_mechanism_keeps_its_loops() -> None:
     at = np.eye(4)
     at[2, 3] = 1.0
     bare = four_bar(1)
-    bodies = tuple(replace(b, collisions=(shape("sphere", (0.01,), at),)) if b.name == "rod1" else b for b in bare.bodies)
+    bodies = tuple(
+        replace(b, collisions=(shape("sphere", (0.01,), at),)) if b.name == "rod1" else b for b in bare.bodies
+    )
     ground = np.eye(4)
     ground[2, 3] = np.cos(1.0) - 0.01
     law = lw.Material(friction=0.0, restitution=0.5)
