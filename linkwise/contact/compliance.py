@@ -4,8 +4,8 @@ At a depth δ that grows at the rate δ̇ a point pushes with
 
     n = k(δ + τδ̇)    or, by Hunt and Crossley,    n = kδ(1 + dδ̇),    never less than 0,
 
-and rubs with μn w/√(w² + w₀²) against the slip w, Coulomb's law made smooth: at the stiction speed w₀ friction is 71 % of
-its full value, and slower surfaces creep. Moments against spinning and rolling are regularised likewise.
+and rubs with μn w/√(w² + w₀²) against the slip w, Coulomb's law made smooth: at the stiction speed w₀ friction is 71 %
+of its full value, and what it holds creeps. Moments against spinning and rolling are regularised likewise.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ class Holding:
     """Equations of closures and of joints that follow others, at the middle of a step of size h.
 
     A closure that is e off at the start, with the rate ė, gets e⁺ ≈ 0 and ė⁺ ≈ 0 at the end: along its rows in the
-    middle v changes by ė - 2ė_m - e/h, second order where the motion is smooth, since rows turn on the way. A step of no
-    length is an impact: v changes by -ė.
+    middle v changes by ė - 2ė_m - e/h, second order where the motion is smooth, since rows turn on the way. A step of
+    no length is an impact: v changes by -ė.
     """
 
     def __init__(

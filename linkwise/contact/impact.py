@@ -17,7 +17,7 @@ from linkwise.algorithms.sweeps import each
 from linkwise.contact.cones import Response
 from linkwise.contact.step import MiddleOfStep
 from linkwise.contact.touching import PlacedPoint, Touch
-from linkwise.mechanism.contacts import ContactRules
+from linkwise.mechanism.contacts import USUAL, ContactRules
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Scalar, where
 from linkwise.spatial.vectors import Vec
@@ -47,7 +47,7 @@ def impact(
     touches: Sequence[Touch],
     q: Flat,
     v: Flat,
-    rules: ContactRules = ContactRules(),
+    rules: ContactRules = USUAL,
     constraints: Sequence[Constraint] = (),
     t: Scalar = 0.0,
 ) -> Impact:

@@ -4,16 +4,17 @@ Everything is evaluated in the middle of the step, q_m = q ⊕ (h/2)v, and the v
 
     𝓜(q_m)(v⁺ - v) = h(τ - c(q_m, v̄)) + J*λ,    q⁺ = q_m ⊕ (h/2)v⁺,
 
-with impulses λ that obey Signorini's condition and Coulomb's law for the velocities w⁺ at the step's end: a contact whose
-gap would be g₀ at the start (the gap in the middle less h/2 of its rate) lets its surfaces approach by no more than it,
-w⁺ + g₀/h ≥ 0, with one slope on both sides of g₀ = 0. Sliding and rolling are of second order. Where surfaces *meet*
-within a step, the mean of v and v⁺ would carry them into each other; there the step goes on with v⁺ as far as needed,
+with impulses λ that obey Signorini's condition and Coulomb's law for the velocities w⁺ at the step's end: a contact
+whose gap would be g₀ at the start (the gap in the middle less h/2 of its rate) lets its surfaces approach by no more
+than it, w⁺ + g₀/h ≥ 0, with one slope on both sides of g₀ = 0. Sliding and rolling are of second order, and so is
+pivoting: where a point stands still while its body turns, rows of the middle see it moving, by as much before the
+middle as after it, and that much is allowed for. Where surfaces *meet* within a step, the mean of v and v⁺ would carry them into each other; there the step goes on with v⁺ as far as needed,
 q⁺ = q_m ⊕ h((1 - s/2)v⁺ - (1 - s)v/2), s = 1 elsewhere, so that gaps stay closed and no energy comes from pushing
 surfaces apart.
 
-Velocities of a joint without constraint are written in its own turning axes. They are carried along, v → R*v, instead of
-being integrated, so that what spins does not gain speed (:meth:`linkwise.joints.base.Joint.carried`). The bias force c is
-taken at a mean velocity v̄, found with the last impulses: ``passes`` of it.
+Velocities of a joint without constraint are written in its own turning axes. They are carried along, v → R*v, instead
+of being integrated, so that what spins does not gain speed (:meth:`linkwise.joints.base.Joint.carried`). The bias force
+c is taken at a mean velocity v̄, found with the last impulses: ``passes`` of it.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from linkwise.contact.cones import Cone, Response, Row
 from linkwise.contact.holding import Holding
 from linkwise.contact.joint_rows import JointCones, JointRow
 from linkwise.contact.touching import PlacedPoint, Pulled, Touch, placed_points, pulled
-from linkwise.mechanism.contacts import ContactRules
+from linkwise.mechanism.contacts import USUAL, ContactRules
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar, maximum, minimum, sqrt, where
 from linkwise.spatial.vectors import Vec
@@ -75,7 +76,7 @@ def contact_step(
     impulses: Flat,
     f_ext: Forces = None,
     implicit: Flat | None = None,
-    rules: ContactRules = ContactRules(),
+    rules: ContactRules = USUAL,
     joints: Sequence[JointRow] = (),
     constraints: Sequence[Constraint] = (),
     t: Scalar = 0.0,
@@ -335,9 +336,9 @@ class MiddleOfStep:
 
 
 def _part_of_mean(gap: Scalar, h: Scalar, before: Scalar, after: Scalar) -> Scalar:
-    """How far a step may go with the mean velocity, 0 to 1 and more, so that a gap does not close beyond zero."""
-    overshoot = maximum(0.5 * h * (after - before), 0.0)
-    return maximum((gap + h * after + CLOSE) / (overshoot + CLOSE), 0.0)
+    """How far a step may go with the mean velocity, 0 to 1, so that a gap does not close beyond zero."""
+    overshoot, room = maximum(0.5 * h * (after - before), 0.0), maximum(gap + h * after + CLOSE, 0.0)
+    return where(overshoot > room, room / maximum(overshoot, CLOSE * CLOSE), 1.0)
 
 
 def carry(tree: Tree, q: Flat, dv: Flat) -> list[Scalar]:
@@ -355,10 +356,10 @@ def carried(tree: Tree, v: Flat, turn: Flat) -> list[Scalar]:
     return generalized(tree, each(tree, lambda link: _own_carried(link, v, turn)))
 
 
-def _own_carried(link: Link, v: Flat, turn: Flat) -> Sequence[Scalar]:
+def _own_carried(link: Link, v: Flat, turn: Flat) -> list[Scalar]:
     if link.is_mimic:
         return [0.0] * link.joint.nv
-    return link.joint.carried(link.rates(v), link.rates(turn))
+    return list(link.joint.carried(link.rates(v), link.rates(turn)))
 
 
 def _stiffened(tree: Tree, implicit: Flat) -> Tree:

@@ -177,10 +177,13 @@ def pulled(
         forces += [[(tree.links[index], Force.of([1.0 if i == k else 0.0 for i in range(6)]))] for k in range(6)]
     rows = []
     for point in points:
-        sides = [(place, s) for place, s in ((point.touch.a, 1.0), (point.touch.b, -1.0)) if place.link]
-        through_twists = all(place.link.index in shared for place, _ in sides)
+        both = ((point.touch.a, 1.0), (point.touch.b, -1.0))
+        sides = [(place, place.link, s) for place, s in both if place.link is not None]
+        through_twists = all(link.index in shared for _, link, _ in sides)
         for moment, force in point.directions():
-            on = [(place.link, _on_link(place, frames, q, point.point, moment * s, force * s)) for place, s in sides]
+            on = [
+                (link, _on_link(place, frames, q, point.point, moment * s, force * s)) for place, link, s in sides
+            ]
             if through_twists:
                 numbers = tuple(first[link.index] + k for link, _ in on for k in range(6))
                 rows.append(Row(numbers, tuple(x for _, f in on for x in f)))

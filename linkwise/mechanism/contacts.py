@@ -96,6 +96,10 @@ class ContactRules:
             raise InputError("friction_speed is no speed", got=repr(self.friction_speed), allowed="more than 0 m/s")
 
 
+USUAL = ContactRules()
+"""Those where nothing is said."""
+
+
 @dataclass(frozen=True)
 class ContactScene:
     """What may touch what.
@@ -111,12 +115,12 @@ class ContactScene:
     """
 
     grounds: tuple[Ground, ...] = ()
-    material: Material = Material()
+    material: Material = field(default_factory=Material)
     materials: tuple[tuple[str, Material], ...] = ()
     only: tuple[str, ...] | None = None
     between: tuple[tuple[str, str], ...] | None = None
     exclude: tuple[tuple[str, str], ...] = ()
-    rules: ContactRules = field(default_factory=ContactRules)
+    rules: ContactRules = USUAL
 
     def of_body(self, name: str) -> Material:
         """The material of a body."""

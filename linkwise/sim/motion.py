@@ -75,7 +75,7 @@ class JointRules:
 
 @dataclass(frozen=True)
 class ContactNumbers:
-    """What contacts leave from step to step: impulses of all rows, gaps of all points, residuals, overflow, the step."""
+    """What contacts leave from step to step: impulses of rows, gaps of points, residuals, overflow, the step."""
 
     rows: int
     points: int

@@ -174,8 +174,8 @@ def _check_contacts(model: Model, method: str, rules: JointRules, events: Sequen
             f"the method {method!r} takes contacts as forces, and rigid surfaces have none",
             got=f"{rigid.name!r}, which is rigid",
             allowed="materials with a stiffness",
-            do='method="moreau"; or lw.Material(stiffness=1e5, damping=0.01) for all that touches; or, for what flies and '
-            "bounces, events=lw.impacts(model)",
+            do='method="moreau"; or lw.Material(stiffness=1e5, damping=0.01) for all that touches; or, where bodies '
+            "fly and bounce, events=lw.impacts(model)",
         )
 
 
