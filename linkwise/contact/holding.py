@@ -52,7 +52,7 @@ class Holding:
                 off = [*before.residual, *[0.0] * (before.count - len(before.residual))]
                 for e, rate, rate_now in zip(off, before.rate, now.rate, strict=True):
                     self.missing.append(rate - 2.0 * rate_now - e / h)
-        self.sure = not constraints
+        self.closes = bool(constraints)
         if tree.has_mimics:
             followers = mimic_pulls(tree)
             self.pulls = joined(self.pulls, followers)
@@ -65,7 +65,7 @@ class Holding:
         if not self.pulls.count:
             return Lambda
         self.across = [row[: self.first] for row in Lambda[self.first :]]
-        self.factored = Multipliers([row[self.first :] for row in Lambda[self.first :]], sure=self.sure)
+        self.factored = Multipliers([row[self.first :] for row in Lambda[self.first :]], sure=not self.closes)
         held = [self.factored.solve([row[j] for row in self.across]) for j in n]
         return [[_less(Lambda[i][j], [row[i] for row in self.across], held[j]) for j in n] for i in n]
 

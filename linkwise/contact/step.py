@@ -242,8 +242,8 @@ class MiddleOfStep:
         m, h = point.touch.material, self.h
         meets = gap + h * approach < 0.0
         if m.is_rigid:
-            rolled = maximum(minimum(approach, turning.dot(point.normal)), 0.0)
-            return maximum(gap / h + 1.25 * rolled, -recovery), 0.0, meets
+            pivots = maximum(minimum(approach, turning.dot(point.normal)), 0.0)
+            return maximum(gap / h + 1.25 * pivots, -recovery), 0.0, meets
         # Only what overlaps is damped: else surfaces would push before they touch.
         deep = maximum(-point.gap, 0.0) if m.law == "hunt_crossley" else where(meets, 1.0, 0.0)
         lasting = h + m.damping * deep
@@ -271,7 +271,10 @@ class MiddleOfStep:
         slip = [row.of(self.before) + b for row, b in zip(rows, bias, strict=True)]
         both, square = (sum((a * b for a, b in zip(along, other, strict=True)), 0.0) for other in (slip, along))
         part = minimum(maximum(both / maximum(square, 1e-300), 0.0), 1.0)
-        return [part * a for a in along]
+        other = sum(((a - b) * (a - b) for a, b in zip(along, slip, strict=True)), 0.0)
+        # All of the slip where turning accounts for nearly all of it: then friction does no work.
+        all_of_it = other < 0.0625 * square
+        return [where(all_of_it, x, part * a) for x, a in zip(slip, along, strict=True)]
 
     def expansion(self, compression: Flat) -> list[Cone]:
         """The cones once surfaces that meet have been compressed: what was stored comes back (Poisson's law).
@@ -295,17 +298,18 @@ class MiddleOfStep:
         h = self.h
         v_new = [a + b for a, b in zip(self.v, self.moved(nu, impulses), strict=True)]
         s: Scalar = 1.0
+        closed = self.holding.closes
         rates = []
         for point, place, gap in zip(self.points, self.normals, self.start_gaps, strict=True):
             (row,), drift = self.all_cones[place].rows, point.drifts()[0]
             before, after = row.of(self.before) - drift, row.of(V) - drift
             rates.append((before, after))
             if point.touch.material.is_rigid:
-                s = minimum(s, _part_of_mean(gap, h, before, after))
+                s = minimum(s, _part_of_mean(gap, h, before, after, closed=closed))
         first = self.pulled.pulls.count
         ends = zip(self.joints.gaps, self.joints.before, V[first:], strict=True)
         for gap, before, after in ends:
-            s = s if gap is None else minimum(s, _part_of_mean(gap, h, before, after))
+            s = s if gap is None else minimum(s, _part_of_mean(gap, h, before, after, closed=closed))
         gaps = [
             gap + h * ((1.0 - 0.5 * s) * after + 0.5 * s * before)
             for gap, (before, after) in zip(self.start_gaps, rates, strict=True)
@@ -335,10 +339,16 @@ class MiddleOfStep:
         return [signorini, beyond, lost]
 
 
-def _part_of_mean(gap: Scalar, h: Scalar, before: Scalar, after: Scalar) -> Scalar:
-    """How far a step may go with the mean velocity, 0 to 1, so that a gap does not close beyond zero."""
+def _part_of_mean(gap: Scalar, h: Scalar, before: Scalar, after: Scalar, *, closed: bool) -> Scalar:
+    """How far a step may go with the mean velocity, 0 to 1 and more, so that a gap does not close beyond zero.
+
+    Less than that at points which press already: the step then loses a little energy rather than to gain some. But not
+    in a mechanism with closures, ``closed``: it is put back on these, and what touches it would not follow.
+    """
     overshoot, room = maximum(0.5 * h * (after - before), 0.0), maximum(gap + h * after + CLOSE, 0.0)
-    return where(overshoot > room, room / maximum(overshoot, CLOSE * CLOSE), 1.0)
+    if closed:
+        return where(overshoot > room, room / maximum(overshoot, CLOSE * CLOSE), 1.0)
+    return room / (overshoot + CLOSE)
 
 
 def carry(tree: Tree, q: Flat, dv: Flat) -> list[Scalar]:

@@ -181,9 +181,7 @@ def pulled(
         sides = [(place, place.link, s) for place, s in both if place.link is not None]
         through_twists = all(link.index in shared for _, link, _ in sides)
         for moment, force in point.directions():
-            on = [
-                (link, _on_link(place, frames, q, point.point, moment * s, force * s)) for place, link, s in sides
-            ]
+            on = [(link, _on_link(place, frames, q, point.point, moment * s, force * s)) for place, link, s in sides]
             if through_twists:
                 numbers = tuple(first[link.index] + k for link, _ in on for k in range(6))
                 rows.append(Row(numbers, tuple(x for _, f in on for x in f)))
