@@ -8,9 +8,9 @@ with impulses λ that obey Signorini's condition and Coulomb's law for the veloc
 whose gap would be g₀ at the start (the gap in the middle less h/2 of its rate) lets its surfaces approach by no more
 than it, w⁺ + g₀/h ≥ 0, with one slope on both sides of g₀ = 0. Sliding and rolling are of second order, and so is
 pivoting: where a point stands still while its body turns, rows of the middle see it moving, by as much before the
-middle as after it, and that much is allowed for. Where surfaces *meet* within a step, the mean of v and v⁺ would carry them into each other; there the step goes on with v⁺ as far as needed,
-q⁺ = q_m ⊕ h((1 - s/2)v⁺ - (1 - s)v/2), s = 1 elsewhere, so that gaps stay closed and no energy comes from pushing
-surfaces apart.
+middle as after it, and that much is allowed for. Where surfaces *meet* within a step, the mean of v and v⁺ would carry
+them into each other; there the step goes on with v⁺ as far as needed, q⁺ = q_m ⊕ h((1 - s/2)v⁺ - (1 - s)v/2), s = 1
+elsewhere, so that gaps stay closed and no energy comes from pushing surfaces apart.
 
 Velocities of a joint without constraint are written in its own turning axes. They are carried along, v → R*v, instead
 of being integrated, so that what spins does not gain speed (:meth:`linkwise.joints.base.Joint.carried`). The bias force
@@ -358,7 +358,7 @@ def carry(tree: Tree, q: Flat, dv: Flat) -> list[Scalar]:
 
 def carry_rates(tree: Tree, v: Flat) -> list[Scalar]:
     """How fast velocities change while they are carried along."""
-    return of_freedoms(tree, each(tree, lambda link: link.joint.carry_rate(link.rates(v))))
+    return of_freedoms(tree, each(tree, lambda link: list(link.joint.carry_rate(link.rates(v)))))
 
 
 def carried(tree: Tree, v: Flat, turn: Flat) -> list[Scalar]:

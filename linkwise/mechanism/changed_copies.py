@@ -82,8 +82,9 @@ class ChangedCopies:
 
         >>> import linkwise as lw
         >>> b = lw.ModelBuilder("ball")
-        >>> ball = lw.Geometry("sphere", (0.1,), None, (1, 1, 1), lw.pose(), "ball")
-        >>> b.add_body("ball", joint=lw.Free(), mass=1.0, inertia=[0.004] * 3, collisions=[ball])
+        >>> ball = lw.Geometry("sphere", (0.1,), None, (1, 1, 1), lw.transform(), "ball")
+        >>> inertia = [[0.004, 0, 0], [0, 0.004, 0], [0, 0, 0.004]]
+        >>> b.add_body("ball", joint=lw.Free(), mass=1.0, inertia=inertia, collisions=[ball])
         >>> model = b.build().with_contacts(lw.Ground(), material=lw.Material(friction=0.5))
 
         Args:

@@ -129,7 +129,8 @@ def simulate(
         save_every: steps between samples of a fixed-step method.
         rules: what the model's damping, friction and limits do.
         limits: short for ``rules=JointRules(limits=...)``: ``"spring"`` (a stiff spring at each joint limit, the
-            default), ``"stop"`` (reaching one ends the simulation), ``"ignore"``.
+            default), ``"rigid"`` (exact, with ``method="moreau"`` alone), ``"stop"`` (reaching one ends the
+            simulation), ``"ignore"``.
         stabilization: what keeps closures closed (their accelerations obey in any case): ``"projection"`` puts places
             and velocities back after each step, to rounding; ``"baumgarte"`` or :class:`Baumgarte` is feedback that
             lets them stay open a little; None leaves them to the integrator.
