@@ -68,7 +68,9 @@ def closest(a: Geometry, A: Placed, b: Geometry, B: Placed, passes: int | None =
 
     def over(n: Vec, h: Scalar) -> Vec:
         """The point over the set along n: as high as the set is deep there, so that corners are left behind fast."""
-        return n * maximum(h + clip(absolute(h), _ABOVE[0] * size, _ABOVE[1] * size), 0.0)
+        above = clip(absolute(h), _ABOVE[0] * size, _ABOVE[1] * size)
+        point: Vec = n * maximum(h + above, 0.0)
+        return point
 
     def farthest(n: Vec) -> tuple[Vec, Vec]:
         return support(core_a, A, -n), support(core_b, B, n)
@@ -135,7 +137,10 @@ def _start(a: Geometry, A: Placed, b: Geometry, B: Placed, height: Callable[[Vec
     return n, least
 
 
-def _weights(a: Vec, b: Vec, c: Vec) -> tuple[Scalar, Scalar, Scalar]:
+Weights = tuple[Scalar, Scalar, Scalar]
+
+
+def _weights(a: Vec, b: Vec, c: Vec) -> Weights:
     """Weights of the corners of a triangle whose sum is its point nearest to the origin; corners may coincide."""
     ab, bc, ca = b - a, c - b, a - c
     area = ab.cross(bc)
@@ -156,8 +161,9 @@ def _weights(a: Vec, b: Vec, c: Vec) -> tuple[Scalar, Scalar, Scalar]:
     return _picked(inside, (u, v, w), found)
 
 
-def _picked(condition: Any, a: tuple[Scalar, ...], b: tuple[Scalar, ...]) -> Any:
-    return tuple(where(condition, x, y) for x, y in zip(a, b, strict=True))
+def _picked(condition: Any, a: Weights, b: Weights) -> Weights:
+    x, y, z = (where(condition, one, other) for one, other in zip(a, b, strict=True))
+    return x, y, z
 
 
 def _square(v: Vec) -> Scalar:

@@ -19,9 +19,7 @@ from tests.contact.geometry.test_pairs import CONVEX, SHAPES
 I = np.eye(3)
 GROUND = {
     "heightfield": shape("heightfield", 4, 4, heights=((0.0, 0.1, 0.0), (0.1, 0.2, 0.0), (0.0, 0.0, 0.1))),
-    "terrain": shape(
-        "terrain", vertices=((-2.0, -2.0, 0.0), (2.0, -2.0, 0.0), (0.0, 2.0, 0.3)), faces=((0, 1, 2),)
-    ),
+    "terrain": shape("terrain", vertices=((-2.0, -2.0, 0.0), (2.0, -2.0, 0.0), (0.0, 2.0, 0.3)), faces=((0, 1, 2),)),
 }
 
 

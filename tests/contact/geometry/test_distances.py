@@ -15,8 +15,8 @@ ARM = """<mujoco><option ccd_tolerance="1e-10" ccd_iterations="200"/><worldbody>
   <body><joint axis="0 0 1"/><geom type="capsule" size=".05 .2" pos="0 0 .2"/>
     <body pos="0 0 .4"><joint axis="0 1 0"/><geom type="cylinder" size=".04 .2" pos="0 0 .2"/>
       <body pos="0 0 .4"><joint axis="0 1 0"/><geom type="box" size=".05 .03 .1" pos="0 0 .1" euler="0 0 30"/>
-        <body pos="0 0 .2"><joint axis="1 0 0"/><geom type="sphere" size=".06" pos="0 0 .05"/></body></body></body></body>
-</worldbody></mujoco>"""
+        <body pos="0 0 .2"><joint axis="1 0 0"/><geom type="sphere" size=".06" pos="0 0 .05"/></body>
+      </body></body></body></worldbody></mujoco>"""
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +34,11 @@ def test_distances_and_collisions_are_those_of_mujoco(scene):
     data = mujoco.MjData(mj_model)
     q = np.random.default_rng(0).uniform(-2.5, 2.5, size=(24, model.nq))
     compiled = lw.compile(
-        lambda m, q: [*distances(trees.fast, list(q), pairs), collides(trees.fast, list(q), pairs)], model, inputs={"q": "q"}
+        lambda m, q: [*distances(trees.fast, list(q), pairs), collides(trees.fast, list(q), pairs)],
+        model,
+        inputs={"q": "q"},
     )
     found = compiled(q)
-    body = {name: mujoco.mj_name2id(mj_model, int(mujoco.mjtObj.mjOBJ_BODY), name) for name in ()}
-    del body
     geoms = {(int(b), int(t)): g for g, (b, t) in enumerate(zip(mj_model.geom_bodyid, mj_model.geom_type, strict=True))}
     kinds = {"plane": 0, "sphere": 2, "capsule": 3, "cylinder": 5, "box": 6}
 
@@ -65,7 +65,7 @@ def test_derivatives_of_distances(scene):
     trees = Trees(model)
     gaps = lw.compile(lambda m, q: distances(trees.fast, list(q), pairs), model, inputs={"q": "q"})
     q = np.array([0.3, 0.9, -0.4, 0.5])
-    J = np.asarray(lw.jacobian(gaps, "q")(q))
+    J = gaps.jacobian("q")(q)
     h = 1e-6
     columns = [(gaps(q + h * e) - gaps(q - h * e)) / (2 * h) for e in np.eye(4)]
     np.testing.assert_allclose(J, np.stack(columns, axis=-1), atol=1e-8)

@@ -53,9 +53,7 @@ def test_a_surface_with_a_hole_is_named():
 def test_a_hollow_shape_becomes_pieces():
     pytest.importorskip("coacd")
     trimesh = pytest.importorskip("trimesh")
-    boxes = [trimesh.creation.box((1, 1, 0.2)), trimesh.creation.box((0.2, 1, 1))]
     outline = np.array([(0, 0), (1, 0), (1, 0.2), (0.2, 0.2), (0.2, 1), (0, 1)])
-    del boxes
     L = _extruded(outline, 0.5)
     found = pieces(MESH, *L)
     assert len(found) >= 2

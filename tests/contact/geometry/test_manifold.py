@@ -88,7 +88,7 @@ def test_a_capsule_lies_on_two_points():
 
 def test_a_mesh_on_a_plane_keeps_the_widest_base_and_counts_the_rest():
     ring = [(np.cos(t), np.sin(t), 0.0) for t in np.linspace(0, 2 * np.pi, 12, endpoint=False)]
-    foot = shape("convex", vertices=tuple([*ring, (0.0, 0.0, 1.0)]))
+    foot = shape("convex", vertices=(*ring, (0.0, 0.0, 1.0)))
     found = contacts(foot, placed(I, (0, 0, 0)), PLANE, WORLD)
     assert len(used(found)) == 4
     assert found.overflow == 8
