@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from linkwise.sim.drives import Actuators
     from linkwise.sim.elements import Element, FrozenElementError
     from linkwise.sim.events import Event
+    from linkwise.sim.impacts import impacts
     from linkwise.sim.instruments import Sensors
     from linkwise.sim.motion import JointRules
     from linkwise.sim.paths.path import Path, path
@@ -136,7 +137,7 @@ __all__ = [  # noqa: RUF022  # in groups
     # what drives and measures a model, as files describe it
     "Actuator", "Activation", "JointTransmission", "FrameTransmission", "PathTransmission", "Spring", "Sensor",
     # contact
-    "Ground", "Material", "ContactRules",
+    "Ground", "Material", "ContactRules", "impacts",
     # goals of inverse kinematics
     "Reach", "Aim", "Balance", "Reached",
     # deformable bodies
@@ -206,6 +207,7 @@ _MODULES = {
     "linkwise.sim.drives": ("Actuators",),
     "linkwise.sim.elements": ("Element", "FrozenElementError"),
     "linkwise.sim.events": ("Event",),
+    "linkwise.sim.impacts": ("impacts",),
     "linkwise.sim.instruments": ("Sensors",),
     "linkwise.sim.motion": ("JointRules",),
     "linkwise.sim.run": ("IntegrationWarning",),

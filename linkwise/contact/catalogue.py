@@ -10,6 +10,7 @@ from linkwise.algorithms.kinematics import placed
 from linkwise.contact import step
 from linkwise.contact.compliance import contact_energy, contact_force
 from linkwise.contact.geometry.pairs import distance
+from linkwise.contact.impact import Impact, impact
 from linkwise.contact.joint_rows import joint_rows
 from linkwise.contact.scene import meetings_of, rows_of, touches_of
 from linkwise.contact.touching import placed_points
@@ -43,6 +44,13 @@ def _force(t: Trees, q: Flat, v: Flat) -> list[Scalar]:
     scene = t.mechanism.contacts
     assert scene is not None
     return contact_force(t.fast, touches_of(t.mechanism, t.fast), q, v, scene.rules.friction_speed)
+
+
+def _impact(t: Trees, q: Flat, v: Flat, time: Flat | None, active: Flat | None) -> Impact:
+    scene = t.mechanism.contacts
+    assert scene is not None
+    touches = touches_of(t.mechanism, t.fast)
+    return impact(t.fast, touches, q, v, scene.rules, t.constraints(t.fast, active), instant(time))
 
 
 class ContactPoints(NamedTuple):
@@ -85,6 +93,7 @@ CONTACT: dict[str, Text] = {
     "contact_step": Text(
         ("q", "v", "tau", "impulses", "dt"), _step, ("f_ext", "implicit", "t", "active"), result=step.ContactStep
     ),
+    "impact": Text(("q", "v"), _impact, ("t", "active"), result=Impact),
     "contact_force": Text(("q", "v"), _force),
     "contact_energy": Text(("q",), lambda t, q: contact_energy(t.fast, touches_of(t.mechanism, t.fast), q)),
 }

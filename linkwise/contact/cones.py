@@ -54,10 +54,11 @@ class Cone:
     Args:
         rows: one, or two for a disk.
         bias: w + bias is what the cone speaks of, m/s, one number a row.
-        kind: ``"half_line"`` (λ ≥ 0), ``"disk"`` (|λ| ≤ radius), ``"line"`` (free).
+        kind: ``"half_line"`` (λ ≥ least), ``"disk"`` (|λ| ≤ radius), ``"line"`` (free).
         radius: of a disk, N s; or a coefficient of friction, if it ``follows`` a half line.
         follows: the place of that half line in the list of cones, which comes before.
         compliance: R, the velocity by which a row gives way to an impulse, m/s for each N s.
+        least: where a half line begins, N s.
     """
 
     rows: tuple[Row, ...]
@@ -66,11 +67,12 @@ class Cone:
     radius: Scalar = 0.0
     follows: int | None = None
     compliance: Scalar = 0.0
+    least: Scalar = 0.0
 
     def nearest(self, impulses: Sequence[Scalar], normal: Scalar) -> list[Scalar]:
         """The point of the cone nearest to some impulses, for the impulse of the half line that it follows."""
         if self.kind == "half_line":
-            return [maximum(impulses[0], 0.0)]
+            return [maximum(impulses[0], self.least)]
         if self.kind == "line":
             return list(impulses)
         reach = self.radius * normal if self.follows is not None else self.radius
@@ -281,7 +283,7 @@ class ConeSlope:
         """At an argument λ - w/ℓ of the projection."""
         none = (0.0,) * len(at)
         if cone.kind != "disk":
-            held = True if cone.kind == "line" else at[0] > 0.0
+            held = True if cone.kind == "line" else at[0] > cone.least
             a, b = 1.0 / proximal, 1.0 / (1.0 + proximal)
             return cls(where(held, 1.0, 0.0), None, none, where(held, a, b), where(held, a, b), step)
         reach = cone.radius * normal

@@ -17,7 +17,7 @@ from linkwise.algorithms.mimics import mimic_pulls
 from linkwise.algorithms.multipliers import Matrix, Multipliers
 from linkwise.algorithms.pulls import Pulls, joined
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Scalar, is_zero
 
 Flat = Sequence[Scalar]
 
@@ -26,7 +26,8 @@ class Holding:
     """Equations of closures and of joints that follow others, at the middle of a step of size h.
 
     A closure that is e off at the start, with the rate ė, gets e⁺ ≈ 0 and ė⁺ ≈ 0 at the end: along its rows in the
-    middle v changes by ė - 2ė_m - e/h, second order where the motion is smooth, since rows turn on the way.
+    middle v changes by ė - 2ė_m - e/h, second order where the motion is smooth, since rows turn on the way. A step of no
+    length is an impact: v changes by -ė.
     """
 
     def __init__(
@@ -41,7 +42,10 @@ class Holding:
         self.missing: list[Scalar] = []
         """Δ_c, by which J_c v has to change."""
         self.pulls = Pulls(0)
-        if constraints:
+        if constraints and is_zero(h):
+            in_middle, self.pulls = equations(tree, *middle, constraints, t)
+            self.missing += [-rate for now in in_middle for rate in now.rate]
+        elif constraints:
             at_start, _ = equations(tree, *start, constraints, t)
             in_middle, self.pulls = equations(tree, *middle, constraints, t + 0.5 * h)
             for before, now in zip(at_start, in_middle, strict=True):

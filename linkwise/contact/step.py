@@ -28,14 +28,16 @@ from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.kinematics import placed, velocities
 from linkwise.algorithms.mimics import of_freedoms, own_efforts
 from linkwise.algorithms.pulls import joined
-from linkwise.algorithms.sweeps import Field, configured, each, generalized
-from linkwise.contact.cones import Cone, Response
+from linkwise.algorithms.rigid_motion import at_rest, next_motion
+from linkwise.algorithms.sweeps import Field, configured, each, generalized, outward
+from linkwise.contact.cones import Cone, Response, Row
 from linkwise.contact.holding import Holding
 from linkwise.contact.joint_rows import JointCones, JointRow
-from linkwise.contact.touching import Pulled, Touch, placed_points, pulled
+from linkwise.contact.touching import PlacedPoint, Pulled, Touch, placed_points, pulled
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar, maximum, minimum, sqrt, where
+from linkwise.spatial.vectors import Vec
 
 Flat = Sequence[Scalar]
 
@@ -99,8 +101,10 @@ def contact_step(
     V0, nu = middle.free_motion(tau, impulses, f_ext, rules.passes)
     cones = middle.cones(rules.recovery)
     response = Response(cones, middle.Lambda)
-    V = response.pushed(V0, impulses)
-    V, found = response.solved(V, impulses, rules)
+    V, found = response.solved(response.pushed(V0, impulses), impulses, rules)
+    if middle.expanding:
+        response = Response(middle.expansion(found), middle.Lambda)
+        V, found = response.solved(V, found, rules)
     q_new, v_new, gaps = middle.end(nu, V, found)
     return ContactStep(q_new, v_new, found, gaps, middle.residuals(response, V, found), middle.overflow)
 
@@ -126,6 +130,11 @@ class MiddleOfStep:
         self.q = carry(tree, q, half)
         self.v = carried(tree, v, half)
         self.frames = placed(tree, self.q)
+        turning = of_freedoms(tree, each(tree, lambda link: link.joint.carry_rate(link.rates(self.v))))
+        self.motions = outward(
+            tree, lambda link, parent: next_motion(link, parent, self.q, self.v, turning), at_rest(Vec.zero())
+        )
+        """How links would move on."""
         self.points, self.overflow = placed_points(touches, self.frames, self.q)
         self.axes: Field[list[Axis]] = articulate(self.tree, self.q)
         self.pulled: Pulled = pulled(tree, touches, self.points, self.frames, self.q)
@@ -147,7 +156,7 @@ class MiddleOfStep:
             b = needed_forces(self.tree, self.q, mean, turning, f_ext)
             nu = innovate(self.tree, self.q, self.axes, lambda link: own_efforts(link, tau), b)
             if left:
-                moved = self._moved(nu, impulses, 0.5)
+                moved = self.moved(nu, impulses, 0.5)
                 mean = [a + b for a, b in zip(self.v, moved, strict=True)]
         gained, held = self._gained(nu)
         felt = self.holding.felt(self.holding.impulses(held, [0.0] * len(gained)))
@@ -162,7 +171,7 @@ class MiddleOfStep:
         gained = [self.h * x for x in total]
         return gained[: len(self.before)], gained[len(self.before) :]
 
-    def _moved(self, nu: Field[Any], impulses: Flat, fraction: float = 1.0) -> list[Scalar]:
+    def moved(self, nu: Field[Any], impulses: Flat, fraction: float = 1.0) -> list[Scalar]:
         """The change of v, [I - HψK]*(hν + D⁻¹εC*λ), or a fraction of it."""
         pushed: list[Scalar] = [0.0] * self.pulled.pulls.count
         of_contacts = len(self.pulled.rows)
@@ -190,31 +199,33 @@ class MiddleOfStep:
         rows = iter(self.pulled.rows)
         self.start_gaps: list[Scalar] = []
         self.normals: list[int] = []
+        self.expanding: dict[int, Scalar] = {}
+        """Of normals that bounce by Poisson's law, how many times their impulse of compression they get in all."""
         for point in self.points:
             m = point.touch.material
             drifts = iter(point.drifts())
             normal, drift = next(rows), next(drifts)
             approach = normal.of(self.before) - drift
             gap = point.gap - 0.5 * self.h * approach
+            turning = self._turning(point)
             self.start_gaps.append(gap)
-            if m.is_rigid:
-                bias, R = maximum(gap / self.h, -recovery), 0.0
-            else:
-                # Only what overlaps is damped: else surfaces would push before they touch.
-                deep = maximum(-point.gap, 0.0) if m.law == "hunt_crossley" else where(gap + self.h * approach < 0.0, 1.0, 0.0)
-                damping = m.damping * deep
-                bias = gap / (self.h + damping)
-                R = 1.0 / (self.h * m.stiffness * (self.h + damping))
+            bias, R, meets = self._normal(point, approach, gap, turning, recovery)
             if m.restitution > 0.0:
-                meets = (gap + self.h * approach < 0.0) & (approach < -m.threshold)
-                bias = where(meets, minimum(bias, m.restitution * approach), bias)
+                bounces = meets & (approach < -m.threshold)
+                if m.impact == "newton":
+                    bias = where(bounces, minimum(bias, m.restitution * approach), bias)
+                else:
+                    bias = where(bounces, minimum(bias, 0.0), bias)
+                    self.expanding[len(found)] = where(bounces, 1.0 + m.restitution, 0.0)
             place = len(found)
             self.normals.append(place)
             found.append(Cone((normal,), (bias - drift,), "half_line", compliance=R))
             if max(m.coefficients) > 0.0:
                 pair = tuple(next(rows) for _ in range(2))
                 mu = m.coefficients[0] if m.is_isotropic else 1.0
-                found.append(Cone(pair, tuple(-next(drifts) for _ in pair), "disk", mu, place))
+                bare = [-next(drifts) for _ in pair]
+                turned = self._turned(point, pair, bare, turning)
+                found.append(Cone(pair, tuple(a + b for a, b in zip(bare, turned, strict=True)), "disk", mu, place))
             for radius, count in ((m.torsion, 1), (m.rolling, 2)):
                 if radius > 0.0:
                     own = tuple(next(rows) for _ in range(count))
@@ -223,10 +234,66 @@ class MiddleOfStep:
         self.all_cones = found
         return found
 
+    def _normal(
+        self, point: PlacedPoint, approach: Scalar, gap: Scalar, turning: Vec, recovery: float
+    ) -> tuple[Scalar, Scalar, Any]:
+        """Of a point's normal the bias and the compliance, and whether its surfaces meet within the step."""
+        m, h = point.touch.material, self.h
+        meets = gap + h * approach < 0.0
+        if m.is_rigid:
+            rolled = maximum(minimum(approach, turning.dot(point.normal)), 0.0)
+            return maximum(gap / h + 1.25 * rolled, -recovery), 0.0, meets
+        # Only what overlaps is damped: else surfaces would push before they touch.
+        deep = maximum(-point.gap, 0.0) if m.law == "hunt_crossley" else where(meets, 1.0, 0.0)
+        lasting = h + m.damping * deep
+        return gap / lasting, 1.0 / (h * m.stiffness * lasting), meets
+
+    def _turning(self, point: PlacedPoint) -> Vec:
+        """By how much the velocities of two surfaces at a point part in half a step because bodies turn.
+
+        A corner that stands still while its body turns about it: the rows of the middle do not see that it stands
+        still at the end, h/2 later, but with this velocity beside.
+        """
+        total = Vec.zero()
+        for place, sign in ((point.touch.a, 1.0), (point.touch.b, -1.0)):
+            if place.link is not None and not place.link.modes:
+                frame = self.frames[place.link]
+                motion = self.motions[place.link].shifted(frame.R.transpose_times(point.point - frame.p))
+                total = total + frame.R @ motion.a * sign
+        total = total - point.drift.ang.cross(point.drift.lin)
+        return total * (0.5 * self.h)
+
+    def _turned(
+        self, point: PlacedPoint, rows: Sequence[Row], bias: Flat, turning: Vec
+    ) -> list[Scalar]:
+        """The part of slip in the middle that turning alone accounts for, along tangents: none to all of it."""
+        along = [force.dot(turning) for _, force in list(point.directions())[1:3]]
+        slip = [row.of(self.before) + b for row, b in zip(rows, bias, strict=True)]
+        both, square = (sum((a * b for a, b in zip(along, other, strict=True)), 0.0) for other in (slip, along))
+        part = minimum(maximum(both / maximum(square, 1e-300), 0.0), 1.0)
+        return [part * a for a in along]
+
+    def expansion(self, compression: Flat) -> list[Cone]:
+        """The cones once surfaces that meet have been compressed: what was stored comes back (Poisson's law).
+
+        A normal gets at least e times the impulse of its compression once more, and more only where surfaces would
+        otherwise not part (Glocker and Pfeiffer 1995).
+        """
+        starts = []
+        start = 0
+        for cone in self.all_cones:
+            starts.append(start)
+            start += len(cone.rows)
+        self.all_cones = [
+            replace(cone, least=self.expanding[k] * compression[starts[k]]) if k in self.expanding else cone
+            for k, cone in enumerate(self.all_cones)
+        ]
+        return self.all_cones
+
     def end(self, nu: Field[Any], V: Flat, impulses: Flat) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
         """The q⁺, v⁺ and gaps that impulses lead to."""
         h = self.h
-        v_new = [a + b for a, b in zip(self.v, self._moved(nu, impulses), strict=True)]
+        v_new = [a + b for a, b in zip(self.v, self.moved(nu, impulses), strict=True)]
         s: Scalar = 1.0
         rates = []
         for point, place, gap in zip(self.points, self.normals, self.start_gaps, strict=True):
@@ -255,7 +322,7 @@ class MiddleOfStep:
             w = response.velocities(k, V, impulses)
             own = impulses[start : start + len(w)]
             if cone.kind == "half_line":
-                free = minimum(own[0] * response.slopes[k], w[0])
+                free = minimum((own[0] - cone.least) * response.slopes[k], w[0])
                 signorini = maximum(signorini, maximum(free, -free))
             elif cone.kind == "disk":
                 reach = cone.radius * (impulses[response.starts[cone.follows]] if cone.follows is not None else 1.0)

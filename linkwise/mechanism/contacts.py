@@ -40,6 +40,13 @@ class Ground:
         object.__setattr__(self, "placement", checked_pose(self.placement, f"the placement of {self.name!r}"))
         for what in ("velocity", "spin"):
             object.__setattr__(self, what, checked_vector(getattr(self, what), f"the {what} of {self.name!r}"))
+        if self.shape.kind == "plane" and (self.velocity[2], *self.spin[:2]) != (0.0, 0.0, 0.0):
+            raise InputError(
+                f"the plane {self.name!r} moves in itself alone, as a belt or a turntable does",
+                got=f"velocity {self.velocity}, spin {self.spin}",
+                allowed="velocity along x and y, spin about z",
+                do="for a ground that rises or tilts, add a body with a joint, and drive it",
+            )
 
 
 @dataclass(frozen=True)

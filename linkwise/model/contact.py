@@ -13,6 +13,7 @@ from linkwise.model.base import ByName, Methods
 
 if TYPE_CHECKING:
     from linkwise.contact.catalogue import ContactPoints
+    from linkwise.contact.impact import Impact
     from linkwise.contact.step import ContactStep
 
 
@@ -55,6 +56,22 @@ class Contacts(Methods):
         given: Any = self._run(
             "contact_step", q, v, tau, impulses, dt, f_ext=f_ext, implicit=implicit, others=others
         )
+        return given
+
+    def impact(self, q: ArrayLike, v: ArrayLike, t: ArrayLike | None = None, **others: Unpack[ByName]) -> Impact:
+        """Velocities after an impact of all rigid surfaces that touch, by the laws of their materials.
+
+        Args:
+            q: configuration (..., nq); surfaces nearer than 1e-7 m touch.
+            v: velocity before (..., nv).
+            t: time (...), s, for closures that change with it.
+            others: ``p``, ``out``, ``threads``.
+
+        Returns:
+            A named tuple: v (..., nv) after the impact, impulses (..., n) of all rows of all points, N s.
+        """
+        self._check_contacts("impact")
+        given: Any = self._run("impact", q, v, t=t, others=others)
         return given
 
     def contact_points(self, q: ArrayLike, **others: Unpack[ByName]) -> ContactPoints:

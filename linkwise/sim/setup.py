@@ -22,6 +22,7 @@ from linkwise.sim.disturbances import as_loads
 from linkwise.sim.elements import Element, as_elements
 from linkwise.sim.events import Event, as_events, limit_events
 from linkwise.sim.frozen_elements import frozen_element, frozen_event
+from linkwise.sim.impacts import ImpactEvent
 from linkwise.sim.motion import JointRules, Motion
 from linkwise.sim.plans import Plan, checked_method, is_adaptive, plan_for
 from linkwise.sim.states import States, all_single
@@ -66,9 +67,9 @@ class Setup:
             raise InputError("rules are not JointRules", got=repr(rules), allowed="lw.JointRules(...)")
         if limits is not None:
             rules = replace(rules, limits=limits)
-        _check_contacts(model, name, rules)
         elements = (*as_elements(control), *as_loads(model, f_ext))
         chosen = as_events(events)
+        _check_contacts(model, name, rules, chosen)
         closing, flags = as_closing(stabilization), closure_flags(model, released)
         check_switched(model, chosen)
         if rules.limits == "stop":
@@ -157,7 +158,7 @@ def _name_for(method: str | GeneralizedAlpha, model: Model) -> str:
     return name
 
 
-def _check_contacts(model: Model, method: str, rules: JointRules) -> None:
+def _check_contacts(model: Model, method: str, rules: JointRules, events: Sequence[Event]) -> None:
     """Refuse what only steps with contact can do."""
     if method == "moreau":
         return
@@ -168,12 +169,13 @@ def _check_contacts(model: Model, method: str, rules: JointRules) -> None:
             do='limits="spring", or method="moreau" for a model whose bodies touch',
         )
     rigid = None if model.contacts is None else rigid_meeting(model)
-    if rigid is not None:
+    if rigid is not None and not any(isinstance(event, ImpactEvent) for event in events):
         raise InputError(
             f"the method {method!r} takes contacts as forces, and rigid surfaces have none",
             got=f"{rigid.name!r}, which is rigid",
             allowed="materials with a stiffness",
-            do='method="moreau", or lw.Material(stiffness=1e5, damping=0.01) for all that touches',
+            do='method="moreau"; or lw.Material(stiffness=1e5, damping=0.01) for all that touches; or, for what flies and '
+            "bounces, events=lw.impacts(model)",
         )
 
 

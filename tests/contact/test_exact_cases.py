@@ -9,13 +9,13 @@ import linkwise as lw
 from tests.contact.scenes import G, ball, block, contact, placed, shape, tilted
 
 MU = 0.5
-MANY = lw.ContactRules(sweeps=100)
-"""For blocks on four corners, whose impulses are not unique: sweeps until nothing changes."""
 
 
 def on_slope(model: lw.Model, degrees: float, friction: float) -> tuple[lw.Model, np.ndarray]:
     pose = tilted(np.radians(degrees))
-    return model.with_contacts(lw.Ground(pose), material=lw.Material(friction=friction), rules=MANY), pose
+    # From no impulse on, a hair's breadth from slipping: a few Newton steps more than usual.
+    rules = lw.ContactRules(polish=12)
+    return model.with_contacts(lw.Ground(pose), material=lw.Material(friction=friction), rules=rules), pose
 
 
 @pytest.mark.parametrize(("degrees", "sticks"), [(26.55, True), (26.58, False)])
@@ -33,11 +33,11 @@ def test_a_block_on_a_slope_sticks_or_slips_at_the_friction_angle(degrees: float
 
 
 def test_a_thrown_block_stops_where_it_should_and_never_creeps() -> None:
-    model = block().with_contacts(lw.Ground(), material=lw.Material(friction=MU), rules=MANY)
+    model = block().with_contacts(lw.Ground(), material=lw.Material(friction=MU))
     run = lw.simulate(model, placed(0.05), [0, 0, 0, 2.0, 0, 0], duration=100.0, dt=0.004, method="moreau")
     assert run.q[-1, 4] == pytest.approx(4.0 / (2 * MU * G), abs=1e-5)
     stopped = run.q[run.t > 0.5]
-    assert np.ptp(stopped, axis=0).max() == 0.0
+    assert np.ptp(stopped, axis=0).max() < 1e-15
 
 
 @pytest.mark.parametrize(("friction", "acceleration"), [(0.16, 3.545687), (0.17, 3.503571)])
@@ -86,7 +86,7 @@ def test_a_ball_bounces_by_steps() -> None:
 
 
 def test_a_cube_thrown_flat_never_lifts() -> None:
-    model = block(0.1, 0.1, 0.1).with_contacts(lw.Ground(), material=lw.Material(friction=MU), rules=MANY)
+    model = block(0.1, 0.1, 0.1).with_contacts(lw.Ground(), material=lw.Material(friction=MU))
     run = lw.simulate(model, placed(0.05), [0, 0, 0, 6.0, 0, 0], duration=2.0, dt=0.002, method="moreau")
     assert np.abs(run.q[:, 6] - 0.05).max() < 1e-9
     assert np.abs(contact(run, "gaps")).max() < 1e-9
