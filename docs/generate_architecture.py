@@ -14,7 +14,7 @@ GROUPS = {
     "What people use": ("__main__", "cli", "ensemble", "papers", "viz", "files", "samples"),
     "The two together": ("sim", "model", "kinematics", "bridges", "functions"),
     "The program": ("targets", "trace"),
-    "The mathematics": ("operators", "classics", "algorithms", "mechanism", "joints", "flexible", "spatial"),
+    "The mathematics": ("operators", "classics", "contact", "algorithms", "mechanism", "joints", "flexible", "spatial"),
     "Under everything": ("array_types", "errors", "memoized", "scalar_protocol"),
 }
 

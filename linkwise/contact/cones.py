@@ -25,6 +25,9 @@ from linkwise.spatial.scalar import Scalar, is_zero, maximum, repeated, repeated
 
 _TINY = 1e-30  # beside squares of velocities and impulses
 
+LENGTHS = (1.0, 0.4, 0.1)
+"""Of Newton's step, that are tried."""
+
 PROXIMAL = 1e-6
 """On the diagonal of Newton's matrix, beside one: of redundant contacts some combination is found."""
 
@@ -179,19 +182,34 @@ class Response:
     def polished(
         self, V: Sequence[Scalar], impulses: Sequence[Scalar], count: int
     ) -> tuple[list[Scalar], list[Scalar]]:
-        """Impulses after Newton steps, each kept only where it brings the laws nearer, and V with them."""
-        V, impulses = list(V), list(impulses)
-        now = _square(self.missing(V, impulses)) if count else 0.0
+        """Impulses after Newton steps, and V with them.
+
+        Of each step the length that brings the laws nearest is gone, and on from there, since the way may lead through
+        worse places; the best of all is kept.
+        """
+        best = [*V, *impulses]
+        if not count:
+            return list(V), list(impulses)
+        n, least = len(V), _square(self.missing(V, impulses))
+        now = best
         for _ in range(count):
-            change, V_change = self.newton_step(V, impulses)
-            trial = [a + b for a, b in zip(impulses, change, strict=True)]
-            V_trial = [a + b for a, b in zip(V, V_change, strict=True)]
-            then = _square(self.missing(V_trial, trial))
-            better = then < now
-            impulses = [where(better, a, b) for a, b in zip(trial, impulses, strict=True)]
-            V = [where(better, a, b) for a, b in zip(V_trial, V, strict=True)]
-            now = where(better, then, now)
-        return V, impulses
+            change, V_change = self.newton_step(now[:n], now[n:])
+            step = [*V_change, *change]
+            nearest: list[Scalar] = []
+            for length in LENGTHS:
+                trial = [a + length * b for a, b in zip(now, step, strict=True)]
+                there = _square(self.missing(trial[:n], trial[n:]))
+                if nearest:
+                    nearer = there < distance
+                    nearest = [where(nearer, a, b) for a, b in zip(trial, nearest, strict=True)]
+                    distance = where(nearer, there, distance)
+                else:
+                    nearest, distance = trial, there
+            now = nearest
+            better = distance < least
+            best = [where(better, a, b) for a, b in zip(now, best, strict=True)]
+            least = where(better, distance, least)
+        return best[:n], best[n:]
 
     def newton_step(
         self, V: Sequence[Scalar], impulses: Sequence[Scalar], proximal: float = PROXIMAL

@@ -73,8 +73,8 @@ class ContactRules:
 
     solver: Literal["auto", "dual", "primal"] = "auto"
     sweeps: int = 6
-    polish: int = 1
-    rounds: int = 4
+    polish: int = 2
+    rounds: int = 8
     tolerance: float = 1e-9
     newton: int = 8
     passes: int = 2

@@ -351,12 +351,12 @@ def test_what_has_no_counterpart_is_said_once() -> None:
     <geom size="1"/><site name="s"/></body><body name="m" mocap="true"/></worldbody>
     <actuator><muscle name="biceps" joint="j" lengthrange="0 1"/><adhesion name="gecko" body="b" ctrlrange="0 1"/>
     </actuator>
-    <sensor><touch name="skin" site="s"/></sensor><contact><exclude body1="b" body2="m"/></contact></mujoco>"""
+    <sensor><touch name="skin" site="s"/></sensor><contact><pair geom1="g" geom2="h"/></contact></mujoco>"""
     with pytest.warns(lw.ModelWarning) as caught:
         model = lw.loads(text)
     (warning,) = caught
     for word in ("'biceps' (muscle)", "'gecko' (adhesion", "touch ('skin')", "fluid", "gravity compensation of 'b'",
-                 "mocap: 'm'", "not linear", "contact excludes"):  # fmt: skip
+                 "mocap: 'm'", "not linear", "contact pairs"):  # fmt: skip
         assert word in str(warning.message)
     assert model.actuators == ()
 

@@ -26,12 +26,12 @@ from linkwise.contact.geometry.points import (
 )
 from linkwise.contact.geometry.supports import facing, radius_about_origin, support
 from linkwise.mechanism.description import Geometry
-from linkwise.spatial.scalar import Scalar, maximum, repeated, where
+from linkwise.spatial.scalar import Scalar, absolute, clip, maximum, repeated, where
 from linkwise.spatial.vectors import Vec
 
 _PASSES, _CURVED_PASSES = 24, 40
 _CURVED = ("cylinder", "ellipsoid")
-_ABOVE = 0.02  # distance of the point from the set, in radii of the smaller shape
+_ABOVE = 1e-3, 2e-2  # distance of the point from the set, in radii of the smaller shape: least and most
 _ROUND = ("sphere", "capsule")
 
 
@@ -64,7 +64,13 @@ def closest(a: Geometry, A: Placed, b: Geometry, B: Placed, passes: int | None =
     if passes is None:
         passes = _CURVED_PASSES if a.kind in _CURVED or b.kind in _CURVED else _PASSES
     (core_a, r_a), (core_b, r_b) = _core(a), _core(b)
-    above = _ABOVE * max(1e-6, min(radius_about_origin(a), radius_about_origin(b)))
+    size = max(1e-6, min(radius_about_origin(a), radius_about_origin(b)))
+
+    def over(n: Vec, h: Scalar) -> Vec:
+        """The point over the set along n: as high as the set is deep there, so that corners are left behind fast."""
+        above = clip(absolute(h), _ABOVE[0] * size, _ABOVE[1] * size)
+        point: Vec = n * maximum(h + above, 0.0)
+        return point
 
     def farthest(n: Vec) -> tuple[Vec, Vec]:
         return support(core_a, A, -n), support(core_b, B, n)
@@ -84,7 +90,7 @@ def closest(a: Geometry, A: Placed, b: Geometry, B: Placed, passes: int | None =
         h = n.dot(new_b - new_a)
         better = h < least
         best, least = choose(better, n, best), where(better, h, least)
-        p = best * maximum(least + above, 0.0)
+        p = over(best, least)
         corners_a, corners_b = [*kept_a, new_a], [*kept_b, new_b]
         corners = [y - x - p for x, y in zip(corners_a, corners_b, strict=True)]
         point, pick = _nearest_triangle(corners)
@@ -96,9 +102,10 @@ def closest(a: Geometry, A: Placed, b: Geometry, B: Placed, passes: int | None =
     found = repeated(passes, step, begin)
     vectors = [Vec.of(found[3 * k : 3 * k + 3]) for k in range(8)]
     n = vectors[7]
-    gap = -height(n) - (r_a + r_b)
+    h = height(n)
+    gap = -h - (r_a + r_b)
     # Weights of the last triangle, seen from straight above, are those of the points on both shapes.
-    corners = [y - x - n * maximum(above - gap, 0.0) for x, y in zip(vectors[0:3], vectors[3:6], strict=True)]
+    corners = [y - x - over(n, h) for x, y in zip(vectors[0:3], vectors[3:6], strict=True)]
     weights = _weights(*corners)
     x, y = (
         sum((v * w for v, w in zip(three, weights, strict=True)), Vec.zero()) for three in (vectors[:3], vectors[3:6])
@@ -130,7 +137,10 @@ def _start(a: Geometry, A: Placed, b: Geometry, B: Placed, height: Callable[[Vec
     return n, least
 
 
-def _weights(a: Vec, b: Vec, c: Vec) -> tuple[Scalar, Scalar, Scalar]:
+Weights = tuple[Scalar, Scalar, Scalar]
+
+
+def _weights(a: Vec, b: Vec, c: Vec) -> Weights:
     """Weights of the corners of a triangle whose sum is its point nearest to the origin; corners may coincide."""
     ab, bc, ca = b - a, c - b, a - c
     area = ab.cross(bc)
@@ -151,8 +161,9 @@ def _weights(a: Vec, b: Vec, c: Vec) -> tuple[Scalar, Scalar, Scalar]:
     return _picked(inside, (u, v, w), found)
 
 
-def _picked(condition: Any, a: tuple[Scalar, ...], b: tuple[Scalar, ...]) -> Any:
-    return tuple(where(condition, x, y) for x, y in zip(a, b, strict=True))
+def _picked(condition: Any, a: Weights, b: Weights) -> Weights:
+    x, y, z = (where(condition, one, other) for one, other in zip(a, b, strict=True))
+    return x, y, z
 
 
 def _square(v: Vec) -> Scalar:

@@ -1,4 +1,4 @@
-"""Meshes for contact: convex hulls, pieces that are convex, and surfaces that are closed. NumPy and SciPy, on the host."""
+"""Meshes for contact: convex hulls, convex pieces, and surfaces that are closed. On the host, by NumPy and SciPy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def hull(vertices: ArrayLike, most: int = MOST_VERTICES) -> FloatArray:
             before, so that what is cut off is as thin as can be.
     """
     points = np.unique(np.asarray(vertices, float).reshape(-1, 3), axis=0)
-    corners = points[_hull(points).vertices]
+    corners: FloatArray = points[_hull(points).vertices]
     if len(corners) <= most:
         return corners
     centre = corners.mean(axis=0)
@@ -47,7 +47,8 @@ def hull(vertices: ArrayLike, most: int = MOST_VERTICES) -> FloatArray:
         if not outside.max() > 0.0:
             break
         kept.append(int(np.argmax(outside)))
-    return corners[sorted(kept)]
+    fewer: FloatArray = corners[sorted(kept)]
+    return fewer
 
 
 def convex(shape: Geometry, vertices: ArrayLike, most: int = MOST_VERTICES) -> Geometry:
@@ -98,8 +99,8 @@ def check_closed(faces: ArrayLike, name: str) -> None:
             f"the mesh of {name!r} is not closed",
             got=f"{len(loose)} edges that are not between two faces, the first between vertices {loose[0]}",
             allowed="a surface with an inside: each edge belongs to two faces, that run along it in opposite ways",
-            do="merge vertices at one place and fill holes (trimesh: mesh.merge_vertices(), mesh.fill_holes()), or take "
-            "its convex hull, which needs no surface",
+            do="merge vertices at one place and fill holes (trimesh: mesh.merge_vertices(), mesh.fill_holes()), or "
+            "take its convex hull, which needs no surface",
         )
 
 

@@ -120,7 +120,8 @@ def overlap(face_a: Face, face_b: Face, nearest: ContactPoint, slots: int, margi
     spots = []
 
     def add(valid: Any, x: Scalar, y: Scalar, high: Scalar, low: Scalar) -> None:
-        spots.append(Spot(where(valid, high - low, UNUSED_GAP), x, y, 0.5 * (high + low)))
+        gap = maximum(high - low, nearest.gap)  # no point is deeper; a corner just outside of an edge might seem so
+        spots.append(Spot(where(valid, gap, UNUSED_GAP), x, y, 0.5 * (high + low)))
 
     for corners, face, is_first in ((a, b, True), (b, a, False)):
         is_over, height = _over(face)

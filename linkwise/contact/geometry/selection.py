@@ -64,8 +64,9 @@ def meetings(
     Args:
         mechanism: its bodies' ``collisions`` and its ``base_collisions`` are taken.
         ground: more shapes that are fixed to the world.
-        only: names of links or bodies; of each two shapes one must belong to one of them. All, if not given.
-        excludes: more pairs of links or bodies whose shapes are not tested.
+        only: names of links or of the bodies they are part of; of each two shapes one must belong to one of them. All,
+            if not given.
+        excludes: more pairs of links whose shapes are not tested.
         adjacent: whether a body and the one that its joint is on are tested too.
         asked: whether two bodies may touch, by their names; None for the world.
         most: number of contact points for pairs with flat faces; see :func:`linkwise.contact.geometry.pairs.contacts`.
@@ -80,14 +81,13 @@ def meetings(
     for a, b in combinations(_outlines(mechanism, ground), 2):
         if a.body < 0:
             a, b = b, a
-        names_a, names_b = _names(mechanism, a), _names(mechanism, b)
         if a.body == b.body or not _bits_fit(a.shape, b.shape):
             continue
         if not adjacent and b.body >= 0 and (_parent(mechanism, a) == b.body or _parent(mechanism, b) == a.body):
             continue
-        if any(frozenset((x, y)) in apart for x in names_a for y in names_b):
+        if frozenset((a.shape.name, b.shape.name)) in apart:
             continue
-        if wanted is not None and not wanted & {*names_a, *names_b}:
+        if wanted is not None and not wanted & {*_names(mechanism, a), *_names(mechanism, b)}:
             continue
         if not asked(mechanism.bodies[a.body].name, mechanism.bodies[b.body].name if b.body >= 0 else None):
             continue

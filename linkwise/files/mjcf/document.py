@@ -2,7 +2,7 @@
 
 MuJoCo's own parser is written in C++ and would open any file that a model names. So it never gets to see a path: files
 are read here, inside the folders that were given, and it is handed bytes under names of our own. What says nothing
-about the mechanics (textures, skins, lights, contact, visual settings) is taken out, which leaves less to go wrong;
+about the mechanics (textures, skins, lights, visual settings) is taken out, which leaves less to go wrong;
 what would run code or cannot be a mechanism of rigid bodies (plugins, flexes) is refused by name.
 
 Each element is written on a line of its own, and `Document.where` has the file and line that it came from.
@@ -32,7 +32,7 @@ _LARGEST_COUNT = 1000.0
 _LARGEST_NUMBER = 1e30
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf|nan", re.ASCII | re.IGNORECASE)
 
-_DROPPED = {"visual", "statistic", "custom", "size", "texture", "skin", "layer", "light", "contact", "lengthrange"}
+_DROPPED = {"visual", "statistic", "custom", "size", "texture", "skin", "layer", "light", "lengthrange"}
 """Says nothing about the mechanics. Each is left out with everything inside."""
 _REFUSED = {
     "plugin": "plugins run code of their own, and are not supported",
@@ -146,9 +146,9 @@ class _Writer:
         if tag in _REFUSED:
             reader.fail(f"<{tag}>: {_REFUSED[tag]}", element, file, do="take it out of the file")
         if tag in _DROPPED:
-            if tag == "contact":
-                for child in element.children:
-                    reader.ignored.setdefault(f"contact {child.tag}s", (file, child.line))
+            return
+        if tag == "pair":
+            reader.ignored.setdefault("contact pairs", (file, element.line))
             return
         if tag == "include":
             self.include(element, file, home, level, copies)
@@ -227,9 +227,11 @@ class _Writer:
         attributes.pop("texture", None)
 
     def hfield(self, element: Element, attributes: dict[str, str], file: str) -> None:
-        """A height field is for contact alone: a flat one does."""
-        if "file" in attributes and "name" not in attributes:
-            attributes["name"] = Path(attributes["file"].replace("\\", "/")).stem
+        """The heights of a height field in a file are not read: a flat one of two by two stands for it."""
+        if "file" not in attributes:
+            return
+        self.reader.ignored.setdefault("height fields in files", (file, element.line))
+        attributes.setdefault("name", Path(attributes["file"].replace("\\", "/")).stem)
         for name in ("file", "elevation", "content_type"):
             attributes.pop(name, None)
         attributes |= {"nrow": "2", "ncol": "2"}

@@ -20,7 +20,7 @@ _SHOWN_GROUPS = (0, 1, 2)
 
 
 def shapes_of(source: Compiled, body: int, name: str, snap: float) -> tuple[tuple[Geometry, ...], tuple[Geometry, ...]]:
-    """The shapes of a body that are drawn, and those that collide; planes, height fields and ellipsoids only collide."""
+    """The shapes of a body that are drawn, and those that collide; planes and height fields are not drawn."""
     m = source.model
     first, count = int(m.body_geomadr[body]), int(m.body_geomnum[body])
     visuals: list[Geometry] = []
@@ -30,7 +30,11 @@ def shapes_of(source: Compiled, body: int, name: str, snap: float) -> tuple[tupl
         if shape is None:
             continue
         shape = replace(shape, rgba=_rgba(m, geom))
-        if m.geom_group[geom] in _SHOWN_GROUPS and shape.kind not in ("plane", "heightfield", "ellipsoid"):
+        if m.geom_group[geom] in _SHOWN_GROUPS and shape.kind not in (
+            "plane",
+            "heightfield",
+            "ellipsoid",
+        ):  # not drawn so far
             visuals.append(shape)
         if geom in source.colliding:
             contype, conaffinity = source.colliding[geom]
@@ -78,10 +82,12 @@ def _shape(source: Compiled, geom: int, name: str, snap: float) -> Geometry | No
     return _geometry("mesh", (), X @ inverse_pose(moved), name, path, (sx, sy, sz))
 
 
-def _heightfield(m: Any, field: int, X: FloatArray, name: str) -> Geometry:
-    """Heights over the plane of the shape's frame; MuJoCo keeps them from 0 to 1."""
+def _heightfield(m: Any, field: int, X: FloatArray, name: str) -> Geometry | None:
+    """Heights over the plane of the shape's frame, which MuJoCo keeps from 0 to 1; None where they are not known."""
     first, rows_, columns = (int(x[field]) for x in (m.hfield_adr, m.hfield_nrow, m.hfield_ncol))
     x, y, top, _ = m.hfield_size[field].tolist()
+    if (rows_, columns) == (2, 2) and not m.hfield_data[first : first + 4].any():  # see `document._Writer.hfield`
+        return None
     heights = top * m.hfield_data[first : first + rows_ * columns].reshape(rows_, columns)
     shape = _geometry("heightfield", (2.0 * x, 2.0 * y), X, name)
     return replace(shape, heights=tuple(map(tuple, heights.astype(float).tolist())))

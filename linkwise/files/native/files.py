@@ -105,8 +105,8 @@ def _with_meshes_seen_from(mechanism: Mechanism, folder: Path) -> Mechanism:
         return tuple(replace(shape, mesh=_seen_from(folder, shape)) for shape in shapes)
 
     bodies = tuple(replace(b, visuals=moved(b.visuals), collisions=moved(b.collisions)) for b in mechanism.bodies)
-    base = {name: moved(getattr(mechanism, name)) for name in ("base_visuals", "base_collisions")}
-    return replace(mechanism, bodies=bodies, **base)
+    visuals, collisions = moved(mechanism.base_visuals), moved(mechanism.base_collisions)
+    return replace(mechanism, bodies=bodies, base_visuals=visuals, base_collisions=collisions)
 
 
 def _seen_from(folder: Path, shape: Geometry) -> str | None:

@@ -78,20 +78,21 @@ def _inertial(element: Element, values: Values, of: str) -> tuple[float, tuple[f
 
 def _shapes(link: Element, tag: str, place: Place, warnings: list[ModelWarning]) -> tuple[Geometry, ...]:
     found = ((element, _shape(element, place, warnings)) for element in link.all(tag))
-    return tuple(
-        replace(shape, rgba=sdf_colour(element), **_bits(element, place, tag))
-        for element, shape in found
-        if shape is not None
-    )
+    shapes = []
+    for element, shape in found:
+        if shape is not None:
+            bits = _bits(element, place, tag)
+            shapes.append(replace(shape, rgba=sdf_colour(element), contype=bits, conaffinity=bits))
+    return tuple(shapes)
 
 
-def _bits(element: Element, place: Place, tag: str) -> dict[str, int]:
+def _bits(element: Element, place: Place, tag: str) -> int:
     """The bits of a <collide_bitmask>: two shapes meet where they have one in common."""
     values, at = place.scope.values, element
     for name in ("surface", "contact", "collide_bitmask"):
         below = values.child(at, name)
         if below is None:
-            return {}
+            return 1
         at = below
     of = f"<{tag}> of link {shown(place.name)}"
     text = values.content(at, of=of).strip()
@@ -99,7 +100,7 @@ def _bits(element: Element, place: Place, tag: str) -> dict[str, int]:
         bits = int(text, 0)
     except ValueError:
         values.fail(f"{of} has a bit mask that is no whole number", at, got=shown(text), allowed="65535, 0x01, …")
-    return {"contype": bits, "conaffinity": bits}
+    return bits
 
 
 def _shape(element: Element, link: Place, warnings: list[ModelWarning]) -> Geometry | None:
@@ -142,7 +143,7 @@ def _shape(element: Element, link: Place, warnings: list[ModelWarning]) -> Geome
     return None
 
 
-def _z_along(direction: tuple[float, float, float]) -> FloatArray:
+def _z_along(direction: tuple[float, ...]) -> FloatArray:
     """A rotation that takes z into a direction."""
     z = np.array(direction) / (np.linalg.norm(direction) or 1.0)
     if not z.any() or z[2] == 1.0:

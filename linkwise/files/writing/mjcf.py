@@ -169,6 +169,13 @@ class _Writer:
         """Links that are welded together are one body, and so are those fixed to the world."""
         bodies = [self.mechanism.frame(name).body for name in (link, other)]
         if bodies[0] != bodies[1]:
+            for k in bodies:
+                body = self.mechanism.bodies[k] if k >= 0 else None
+                others = {shape.name for shape in body.collisions} - {link, other} if body is not None else set()
+                if others:
+                    self.lost.add(
+                        f"that {link!r} and {other!r} alone do not touch: here {sorted(others)[0]!r} is one body"
+                    )
             names = ("world" if k < 0 else self.mechanism.bodies[k].name for k in bodies)
             element(self.contact, "exclude", **dict(zip(("body1", "body2"), names, strict=True)))
 

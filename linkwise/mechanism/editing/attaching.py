@@ -42,7 +42,7 @@ def attach(
         none = (0.0,) * joint.nv
         nowhere = slice(0, 0)
         instance = JointInstance(f"{name}_joint", 0, joint, nowhere, nowhere, (), none, none, none, None, none, none)
-        parts, shapes, outlines = (tuple(x) for x in (theirs.base_parts, theirs.base_visuals, theirs.base_collisions))
+        parts, shapes, outlines = tuple(theirs.base_parts), tuple(theirs.base_visuals), tuple(theirs.base_collisions)
         pieces.bodies.append((Body(name, 0, -1, X, parts, shapes, outlines, node=on_node), carrier, instance))
         carrier, seat, on_node = name, IDENTITY, 0
     elif theirs.base_parts or theirs.base_visuals or theirs.base_collisions:
