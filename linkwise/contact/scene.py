@@ -125,7 +125,18 @@ def _touch(meeting: Meeting, tree: Tree) -> Touch:
         else _on_link(tree, other, meeting.other_shape)
     )
     a = _on_link(tree, meeting.body, meeting.shape)
-    return Touch(a, b, points, meeting.points, meeting.material, surface, meeting.name)
+    rounding = _rounding(meeting.shape) if meeting.other_shape.kind in _FLAT else None
+    return Touch(a, b, points, meeting.points, meeting.material, surface, meeting.name, rounding)
+
+
+_FLAT = ("plane", "box", "convex", "heightfield", "terrain")
+
+
+def _rounding(shape: Geometry) -> float | None:
+    """The radius about corners or centres of a shape where it touches what is flat; None for other shapes."""
+    if shape.kind in ("sphere", "capsule"):
+        return shape.size[0]
+    return 0.0 if shape.kind in ("box", "convex") else None
 
 
 def _on_link(tree: Tree, body: Body, shape: Geometry) -> Place:

@@ -255,11 +255,14 @@ class MiddleOfStep:
         A corner that stands still while its body turns about it: the rows of the middle do not see that it stands
         still at the end, h/2 later, but with this velocity beside.
         """
-        total = Vec.zero()
+        total, rounding = Vec.zero(), point.touch.rounding
+        if rounding is None:
+            return total
+        kept = point.point + point.normal * (rounding + 0.5 * point.gap)  # the corner, or the centre of what is round
         for place, sign in ((point.touch.a, 1.0), (point.touch.b, -1.0)):
             if place.link is not None and not place.link.modes:
                 frame = self.frames[place.link]
-                motion = self.motions[place.link].shifted(frame.R.transpose_times(point.point - frame.p))
+                motion = self.motions[place.link].shifted(frame.R.transpose_times(kept - frame.p))
                 total = total + frame.R @ motion.a * sign
         total = total - point.drift.ang.cross(point.drift.lin)
         half: Vec = total * (0.5 * self.h)
