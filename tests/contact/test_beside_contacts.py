@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.samples import four_bar
+from linkwise.samples import four_bar, stewart_platform
 from tests.contact.scenes import G, contact, shape
 
 BALL = shape("sphere", (0.05,))
@@ -131,6 +131,26 @@ def test_a_closed_mechanism_falls_on_the_ground_and_stands() -> None:
     assert np.abs(run.v[-1]).max() < 1e-12
     assert run.q[-1, 0] == pytest.approx(np.arccos(0.41), abs=1e-7)
     assert contact(run, "impulses")[-1, 0] / 0.001 == pytest.approx(2 * G, rel=1e-9)
+
+
+def test_a_stewart_platform_comes_down_on_a_foot() -> None:
+    """Six legs, closed by 18 equations, that carry nothing: the foot under the plate takes what they leave to it."""
+    bare = stewart_platform()
+    ground = np.eye(4)
+    ground[2, 3] = 1.2 - 0.02 - 0.1
+    model = ball_on(bare, "plate", (0.0, 0.0, -0.01)).with_contacts(lw.Ground(ground), only=["plate"])
+    q0 = model.assemble(model.neutral())
+    run = lw.simulate(model, q0, duration=0.5, dt=0.001, method="moreau")
+    assert np.abs(model.closure_error(run.q)).max() < 1e-13
+    assert np.abs(model.closure_rate(run.q, run.v)).max() < 1e-12
+    assert abs(contact(run, "gaps")[-1, 0]) < 1e-9
+    assert np.abs(run.v[-1]).max() < 1e-5
+    q, dt = run.q[-1], 0.001
+    normal = contact(run, "impulses")[-1, 0] / dt
+    # What gravity does along the plate's way down is what the foot does against it, whatever the legs carry.
+    down = model.project_velocity(q, -model.jacobian(q, "plate")[5])
+    rate = (model.jacobian(q, "plate", point=[0.0, 0.0, -0.02]) @ down)[5]
+    assert model.gravity_force(q) @ down == pytest.approx(normal * rate, rel=1e-4)
 
 
 def test_a_flexible_beam_rests_on_its_tip() -> None:
