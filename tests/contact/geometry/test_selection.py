@@ -10,7 +10,8 @@ import pytest
 
 import linkwise as lw
 from linkwise.contact.geometry.selection import meetings
-from linkwise.errors import ModelError, UnknownNameError
+from linkwise.errors import ModelError, ModelFileError, UnknownNameError
+from linkwise.files.srdf import read_excludes
 
 MJCF = """<mujoco><option gravity="0 0 -9.81"/>
 <worldbody>
@@ -142,3 +143,15 @@ def test_grounds_do_not_move():
     b.add_world_collision(plane)
     with pytest.raises(ModelError, match="cannot touch"):
         meetings(b.build())
+
+
+def test_an_srdf_says_which_links_do_not_touch(robot, tmp_path):
+    path = tmp_path / "robot.srdf"
+    path.write_text('<robot name="r"><disable_collisions link1="foot" link2="ball" reason="Never"/></robot>')
+    pairs = read_excludes(path)
+    assert pairs == (("foot", "ball"),)
+    left = Counter(links(meetings(robot))) - Counter(links(meetings(robot, excludes=pairs)))
+    assert left == Counter([("ball", "foot")])
+    path.write_text('<robot name="r">\n<disable_collisions link1="foot"/></robot>')
+    with pytest.raises(ModelFileError, match="2: <disable_collisions> has no link2"):
+        read_excludes(path)
