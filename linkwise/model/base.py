@@ -51,6 +51,19 @@ class Methods(Mechanism):
         """Raise InputError where a function is given parameters and the model has declared none."""
         raise TypeError(f"{type(self).__name__} is a part of a model and cannot stand alone")
 
+    def _run_at(
+        self,
+        name: str,
+        body: object,
+        *required: Any,
+        node: str | int | None = None,
+        reference: str = "mixed",
+        point: Any = None,
+        others: ByName | None = None,
+    ) -> NDArray[Any]:
+        """Evaluate a function of a place: a body or frame by its name, or a node of it."""
+        raise TypeError(f"{type(self).__name__} is a part of a model and cannot stand alone")
+
     def _at(self, body: object, node: str | int | None) -> dict[str, Any]:
         """A place by the checked name of a body or frame, and a node of it."""
         raise TypeError(f"{type(self).__name__} is a part of a model and cannot stand alone")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -13,7 +14,8 @@ from linkwise.algorithms.closed_catalogue import EVERY
 from linkwise.algorithms.closure_solvers import BY_NUMBERS
 from linkwise.errors import UnknownNameError
 from linkwise.functions.call_arrays import is_one_state, is_plain_batch
-from linkwise.functions.function import CompiledFunction
+from linkwise.functions.function import CompiledFunction, Relay
+from linkwise.memoized import once
 from linkwise.model.formulas import check_classes
 from linkwise.model.memory import Memory, shadow
 from linkwise.spatial.scalar import is_exact
@@ -56,24 +58,97 @@ def made(model: Model, name: str, optional: tuple[str, ...], static: dict[str, A
     return CompiledFunction(name, run, inputs, doc, charts)
 
 
-def install(
-    model: Model, name: str, method: Callable[..., Any], function: CompiledFunction, arrays: Sequence[Any]
-) -> None:
-    """Shadow the method, on this object, by a builtin for calls like the one just served, which hands back others."""
-    shadows = Memory.of(model).table("serve one state")  # by name
-    one_state = is_one_state(arrays, function.inputs)
-    if name in shadows and (shadows[name] or not one_state):
-        return
-    if one_state or is_plain_batch(arrays, function.inputs):
-        bound = method.__get__(model)
-        shown = _without_annotations(inspect.signature(bound))
-        fast = function.builtin(bound, name, shown, one_state=one_state)
-        shadows[name] = one_state or fast is None
-        if fast is not None:
-            shadow(model, name, fast)
+class QuickMethod:
+    """A method for which, from its first call on, a builtin function stands on the model, wherever it was taken."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self.method = method
+
+    def __get__(self, model: Model | None, kind: type[Model]) -> Callable[..., Any]:
+        """The plain function for a class; for a model a method that may be kept. Aliases give that of the name."""
+        if model is None:
+            return self.method
+        bound, name = self.method.__get__(model), self.method.__name__
+        if getattr(kind, name) is not self.method:  # a subclass has its own, and asks for this one by super()
+            return bound  # type: ignore[no-any-return]
+        taken = once(Memory.of(model).table(_TAKEN), name, lambda: TakenMethod(bound))
+        method: Callable[..., Any] = vars(model).setdefault(name, taken)
+        return method
 
 
-def _without_annotations(signature: inspect.Signature) -> str:
-    """A signature as builtin functions can show it."""
-    plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
-    return str(signature.replace(parameters=plain, return_annotation=signature.empty))
+_TAKEN = "methods that were taken"
+
+
+class TakenMethod(Relay):
+    """A method of a model, whose calls go to a builtin function as soon as there is one."""
+
+    __name__: str
+
+    def __init__(self, bound: Callable[..., Any]) -> None:
+        super().__init__(bound)
+        functools.update_wrapper(self, bound)
+        self.__signature__ = inspect.signature(bound)  # not that of the function, which has the model in it
+        self._serves_one_state: bool | None = None  # None: serves nothing yet
+        self._at_names: dict[str, Callable[..., Any]] = {}
+
+    @property
+    def __self__(self) -> Model:
+        """The model, as of any bound method."""
+        return self.ordinary.__self__  # type: ignore[attr-defined,no-any-return]
+
+    def __get__(self, *_: object) -> Self:
+        """Itself: it is bound already."""
+        return self
+
+    def serve(self, function: CompiledFunction, arrays: Sequence[Any]) -> None:
+        """Go to a builtin from here on, for calls with arrays like these; it hands back others."""
+        one_state = is_one_state(arrays, function.inputs)
+        if self._serves_one_state or (self._serves_one_state is False and not one_state):
+            return
+        if one_state or is_plain_batch(arrays, function.inputs):
+            builtin = function.builtin(self.ordinary, self.__name__, self._shown, one_state=one_state)
+            self._serves_one_state = one_state or builtin is None
+            self._stand_in(builtin)
+
+    def serve_at(self, name: str, function: CompiledFunction) -> None:
+        """Go to a builtin that knows this place by its name, from the second call for it on."""
+        if name not in self._at_names:
+            self._at_names[name] = function.quick
+        elif self._serves_one_state is None:
+            self._serves_one_state = True
+            from linkwise.targets.llvm.kernel import function_by_name
+
+            table, arrays = self._at_names, len(function.inputs)
+            self._stand_in(
+                function_by_name(table, arrays, self.ordinary, self.__name__, self._shown, self.__doc__ or "")
+            )
+
+    @property
+    def _shown(self) -> str:
+        """The signature, as builtin functions can show it: without annotations."""
+        signature = inspect.signature(self.ordinary)
+        plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+        return str(signature.replace(parameters=plain, return_annotation=signature.empty))
+
+    def _stand_in(self, builtin: Callable[..., Any] | None) -> None:
+        if builtin is not None:
+            self.go_to(builtin)
+            shadow(self.__self__, self.__name__, builtin)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As any bound method is pickled."""
+        return getattr, (self.__self__, self.__name__)
+
+
+def install(model: Model, name: str, function: CompiledFunction, arrays: Sequence[Any]) -> None:
+    """After a call by a method of the model: have the next one like it answered without a detour."""
+    taken = Memory.of(model).table(_TAKEN).get(name)
+    if taken is not None:
+        taken.serve(function, arrays)
+
+
+def install_at(model: Model, name: str, body: str, function: CompiledFunction) -> None:
+    """The same for a function of a place."""
+    taken = Memory.of(model).table(_TAKEN).get(name)
+    if taken is not None:
+        taken.serve_at(body, function)

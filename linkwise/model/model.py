@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from linkwise.algorithms.catalogue import Trees
 from linkwise.algorithms.closed_catalogue import EVERY
 from linkwise.algorithms.kinematics import configuration_rate
+from linkwise.algorithms.references import REFERENCES
 from linkwise.algorithms.regressor import inertial_parameters
 from linkwise.array_types import Array
 from linkwise.errors import InputError
@@ -31,7 +32,7 @@ from linkwise.model.files import Files
 from linkwise.model.formulas import with_formulas
 from linkwise.model.inverse_kinematics import InverseKinematics
 from linkwise.model.kinematics import Kinematics
-from linkwise.model.making import install, made
+from linkwise.model.making import QuickMethod, install, install_at, made
 from linkwise.model.memory import Memory
 from linkwise.model.operational import Operational
 from linkwise.model.sensitivity import Sensitivities
@@ -286,10 +287,26 @@ class Model(
             self._check_parameters(name, p)
         function = self.function(name, *optional, **static)
         result: Array = function(*arrays, out=out, threads=threads)
-        if not (optional or static or self.parameter_names or out is not None or threads is not None):
-            method = _METHODS.get(name)
-            if method is not None and getattr(type(self), name) is method:  # not where a subclass has its own
-                install(self, name, method, function, arrays)
+        if not (optional or static or self.parameter_names):
+            install(self, name, function, arrays)
+        return result
+
+    def _run_at(
+        self,
+        name: str,
+        body: object,
+        *required: Any,
+        node: str | int | None = None,
+        reference: str = "mixed",
+        point: Any = None,
+        others: ByName | None = None,
+    ) -> Array:
+        if reference not in REFERENCES:
+            raise InputError("no such reference", got=repr(reference), allowed='"mixed", "local" or "world"')
+        at = self._at(body, node) | ({} if reference == "mixed" else {"reference": reference})
+        result = self._run(name, *required, point=point, others=others, **at)
+        if len(at) == 1 and point is None and not self.parameter_names:
+            install_at(self, name, str(body), self.function(name, **at))
         return result
 
     def _check_parameters(self, name: str, p: object) -> None:
@@ -352,4 +369,6 @@ class Model(
     crba = Dynamics.mass_matrix
 
 
-_METHODS = {name: getattr(Model, name) for name in EVERY if hasattr(Model, name)}
+for _name in (*EVERY, "rnea", "aba", "crba"):
+    if hasattr(Model, _name):
+        setattr(Model, _name, QuickMethod(getattr(Model, _name)))

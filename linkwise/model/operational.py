@@ -29,13 +29,13 @@ class Operational(Methods):
             out: array to fill.
             threads: threads to split a batch over.
         """
-        return self._run("operational_inertia", q, others=others, **self._at(body, node))
+        return self._run_at("operational_inertia", body, q, node=node, others=others)
 
     def operational_admittance(
         self, q: ArrayLike, body: str, *, node: str | int | None = None, **others: Unpack[ByName]
     ) -> Array:
         """Λ⁻¹ = J𝓜⁻¹J* (..., 6, 6): how a unit force at a place accelerates it; see :meth:`operational_inertia`."""
-        return self._run("operational_admittance", q, others=others, **self._at(body, node))
+        return self._run_at("operational_admittance", body, q, node=node, others=others)
 
     def regressor(self, q: ArrayLike, v: ArrayLike, vdot: ArrayLike, **others: Unpack[ByName]) -> Array:
         """Y (..., nv, 10 n_bodies): inverse dynamics is Y π with π = :attr:`inertial_parameters` (armature aside).
