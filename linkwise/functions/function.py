@@ -102,8 +102,6 @@ class CompiledFunction:
         self.inputs = tuple(inputs)
         self.__doc__ = doc or None
         self._kernels: dict[np.dtype[Any], Any] = {}
-        self.quick = Relay(self._ordinary)
-        """The shortest way in: inputs in their order, ``out`` and ``threads``."""
 
     @cached_property
     def _traced(self) -> tuple[Block | Program, type[Any] | None]:
@@ -187,6 +185,11 @@ class CompiledFunction:
         return builtin_function(program, slow, name, doc, make, signature, self._slot, one_state)
 
     @cached_property
+    def quick(self) -> Relay:
+        """The shortest way in: inputs in their order, ``out`` and ``threads``."""
+        return Relay(self._ordinary)
+
+    @cached_property
     def single(self) -> Callable[..., Any] | None:
         """The low-overhead function for one float64 state, or None where this interpreter does not allow it."""
         return self.builtin(self.general, self.name, one_state=True)
@@ -220,7 +223,7 @@ class CompiledFunction:
 
         That for single states contains the whole program, so it is not made for batches alone.
         """
-        if "single" not in vars(self) and is_one_state(arrays, self.inputs) and self.single is not None:
+        if is_one_state(arrays, self.inputs) and self.single is not None:
             self.quick.go_to(self.single)
             return self.single(*arrays, out=out, threads=threads)
         if self.quick.is_new and is_plain_batch(arrays, self.inputs) and arrays[0].dtype in self._kernels:

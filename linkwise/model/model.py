@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
+from inspect import isfunction
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -24,7 +25,7 @@ from linkwise.mechanism.closures.reach import share_of_work
 from linkwise.mechanism.dh import add_dh_chain
 from linkwise.mechanism.parameters import Parameter, check_names, parameters
 from linkwise.memoized import cached_property, once
-from linkwise.model.base import ByName, by_name
+from linkwise.model.base import ByName, Methods, by_name
 from linkwise.model.dynamics import Dynamics
 from linkwise.model.editing import Editing
 from linkwise.model.energy import Energies
@@ -369,6 +370,7 @@ class Model(
     crba = Dynamics.mass_matrix
 
 
-for _name in (*EVERY, "rnea", "aba", "crba"):
-    if hasattr(Model, _name):
-        setattr(Model, _name, QuickMethod(getattr(Model, _name)))
+for _group in Model.__mro__:
+    for _name, _method in list(vars(_group).items()):  # also the second names, as "rnea"
+        if issubclass(_group, Methods) and isfunction(_method) and _method.__name__ in EVERY:
+            setattr(_group, _name, QuickMethod(_method))
