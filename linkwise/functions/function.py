@@ -14,12 +14,14 @@ import numpy as np
 
 from linkwise import targets
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError
-from linkwise.functions.call_arrays import CallBatch, is_one_state, is_plain_batch, results_like
+from linkwise.functions.call_arrays import SymbolBatch, host_arrays, is_one_state, is_plain_batch, results_like
 from linkwise.functions.frozen import run_again
 from linkwise.functions.purity import checked_once
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.memoized import cached_property, once
 from linkwise.spatial.scalar import is_exact
+from linkwise.targets.device import Device
+from linkwise.targets.llvm.device import PROCESSOR
 from linkwise.trace.block import Block
 from linkwise.trace.calls import CallingTracer
 from linkwise.trace.counts import Counts, count
@@ -101,7 +103,7 @@ class CompiledFunction:
         self.text = text
         self.inputs = tuple(inputs)
         self.__doc__ = doc or None
-        self._kernels: dict[np.dtype[Any], Any] = {}
+        self._kernels: dict[Any, Any] = {}  # by the device's name and the precision
 
     @cached_property
     def _traced(self) -> tuple[Block | Program, type[Any] | None]:
@@ -145,20 +147,15 @@ class CompiledFunction:
         """Program that a target writes."""
         return self.program
 
-    def kernel(self, dtype: np.dtype[Any]) -> Any:
-        """The compiled batch kernel for float64 or float32."""
-        kernel = self._kernels.get(dtype)
-        return kernel or once(self._kernels, dtype, lambda: self._built(dtype))
+    def kernel(self, dtype: np.dtype[Any], device: Device = PROCESSOR, few_states: bool = False) -> Any:
+        """The compiled kernel for float64 or float32; the same for many states and few."""
+        key = (device.name, dtype)
+        return self._kernels.get(key) or once(self._kernels, key, lambda: self._built(device, dtype))
 
-    def _built(self, dtype: np.dtype[Any]) -> Any:
-        from linkwise.targets.llvm.kernel import BatchKernel
-
-        if isinstance(self.program, Program):
-            from linkwise.targets.llvm.program_kernel import ProgramKernel
-
-            return ProgramKernel.build(self.program, dtype)
-        kernel = BatchKernel.build(self.program, dtype)
-        kernel.offer(self._slot)
+    def _built(self, device: Device, dtype: np.dtype[Any]) -> Any:
+        kernel = device.kernel(self.program_for(device.target), dtype)
+        if device is PROCESSOR and isinstance(self.program, Block):
+            kernel.offer(self._slot)
         return kernel
 
     @cached_property
@@ -226,39 +223,37 @@ class CompiledFunction:
         if is_one_state(arrays, self.inputs) and self.single is not None:
             self.quick.go_to(self.single)
             return self.single(*arrays, out=out, threads=threads)
-        if self.quick.is_new and is_plain_batch(arrays, self.inputs) and arrays[0].dtype in self._kernels:
+        if self.quick.is_new and self._has_kernel_for(arrays):
             self.quick.go_to(self.builtin(self._ordinary, self.name, one_state=False) or self._ordinary)
         return self.general(*arrays, out=out, threads=threads)
 
+    def _has_kernel_for(self, arrays: Sequence[Any]) -> bool:
+        return is_plain_batch(arrays, self.inputs) and (PROCESSOR.name, arrays[0].dtype) in self._kernels
+
     def general(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
         """The general path: batches, float32, other array types, ``out`` and ``threads``."""
-        place = targets.place_of(arrays)
-        if place is not None:
-            values = place.call(self.program, self.device_programs, self.name, arrays, out)
-            return values[0] if self.result_type is None else self.result_type._make(values)
-        batch = CallBatch(self.name, self.inputs, arrays)
-        split = checked_threads(threads)
-        if batch.is_symbolic:
-            if out is not None:
-                raise InputError(
-                    f"{self.name} can fill out= with numbers only", got="symbols", do="drop the out= argument"
-                )
-            if batch.size:
-                return batch.each_state(self.text, self._symbolic_result)
-        program, result_type = self._traced
-        if batch.is_symbolic:
-            nothing = [np.empty(batch.shape + spec.shape, object) for spec in program.outputs]
-            return nothing[0] if result_type is None else result_type._make(nothing)
-        results = batch.outputs(program.outputs, out)
-        kernel = self.kernel(batch.dtype)
-        kernel.evaluate(batch.flat_inputs(), [flat for flat, _ in results], batch.size, split)
-        values = batch.finish(results, out)
-        return values[0] if result_type is None else result_type._make(values)
+        device, split = targets.device_of(arrays), checked_threads(threads)
+        if device is PROCESSOR:
+            given, arrays = arrays, tuple(host_arrays(self.name, self.inputs, arrays))
+            if any(array.dtype == object for array in arrays):
+                return self._on_symbols(SymbolBatch(self.name, self.inputs, arrays, given), out)
+        return self._as_result(self._evaluate(device, arrays, out, split))
 
-    @cached_property
-    def device_programs(self) -> dict[Any, Any]:
-        """Programs compiled for GPUs, under keys of the target that did it."""
-        return {}
+    def _evaluate(self, device: Device, arrays: Sequence[Any], out: Any, threads: int) -> list[Any]:
+        """One result for each output, from arrays of numbers on a device."""
+        return device.call(self, arrays, out, threads)
+
+    def _as_result(self, values: Sequence[Any]) -> Any:
+        return values[0] if self.result_type is None else self.result_type._make(values)
+
+    def _on_symbols(self, batch: SymbolBatch, out: Any) -> Any:
+        if out is not None:
+            raise InputError(f"{self.name} can fill out= with numbers only", got="symbols", do="drop the out= argument")
+        if batch.size:
+            return batch.each_state(self.text, self._symbolic_result)
+        # No state tells the shape of a result: numbers do.
+        nothing = self._evaluate(PROCESSOR, [np.zeros(array.shape) for array in batch.arrays], None, 1)
+        return self._as_result([array.astype(object) for array in nothing])
 
     @cached_property
     def routines(self) -> dict[Any, Any]:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwise.algorithms.closed_system import ConstraintForces, Impulse
-from linkwise.functions.call_arrays import CallBatch
 from linkwise.functions.function import Chart, CompiledFunction
 from linkwise.model.null_space import NullSpace
 from linkwise.targets import check_on_host
+from linkwise.targets.batch import HostBatch
+from linkwise.targets.device import Device
 from linkwise.trace.block import ArraySpec
 
 if TYPE_CHECKING:
@@ -40,12 +41,10 @@ class SolvedByNumbers(CompiledFunction):
         """None: there is no program to call."""
         return
 
-    def general(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
+    def _evaluate(self, device: Device, arrays: Sequence[Any], out: Any, threads: int) -> list[Any]:
         """A batch at a time."""
         check_on_host(f"{self.name} with a solver that tests ranks runs", *arrays)
-        batch = CallBatch(self.name, self.inputs, arrays)
-        if batch.is_symbolic:
-            return super().general(*arrays, out=out, threads=threads)
+        batch = HostBatch(self.name, self.inputs, arrays)
         given = {
             name: np.broadcast_to(array, (*batch.shape, *shape))
             for (name, shape), array in zip(self.inputs, batch.arrays, strict=True)
@@ -56,10 +55,14 @@ class SolvedByNumbers(CompiledFunction):
         results = batch.outputs(specs, out)
         for (_, target), value in zip(results, values, strict=True):
             target[...] = value
-        finished = batch.finish(results, out)
-        return type(result)(*finished) if isinstance(result, tuple) else finished[0]
+        return batch.finish(results, out)
 
-    def _solved(self, given: dict[str, Any], threads: int | None) -> Any:
+    @property
+    def result_type(self) -> type[Any] | None:
+        """The kind of named tuple that is returned; None for a single array."""
+        return {"constraint_forces": ConstraintForces, "impulse": Impulse}.get(self.name)
+
+    def _solved(self, given: dict[str, Any], threads: int) -> Any:
         model, q, v = self.model, given["q"], given["v"]
         p, t = given.get("p"), given.get("t")
         system = NullSpace(

@@ -30,7 +30,7 @@ from linkwise.sim.step_size import EqualSteps, StepSize, ToleratedSteps
 from linkwise.sim.still import standing_still
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.trajectory import Trajectory
-from linkwise.targets.processor import home_of
+from linkwise.targets import device_of
 
 __all__ = ["IntegrationWarning", "SlowControlWarning", "simulate"]
 
@@ -163,7 +163,7 @@ def simulate(
         check_positive("dt", dt)
     absolute = checked_atol(rtol, atol, max_step, min_step)
     workers = checked_threads(threads)
-    home = home_of([given for given in (q0, v0, p, x0) if given is not None])
+    home = device_of([given for given in (q0, v0, p, x0) if given is not None])
     with home.entered():
         q0 = home.to_host(q0)
         v0, p, x0 = (None if given is None else home.to_host(given) for given in (v0, p, x0))

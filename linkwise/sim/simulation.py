@@ -28,7 +28,8 @@ from linkwise.sim.states import States
 from linkwise.sim.step_size import EqualSteps, ToleratedSteps
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.work import Clock
-from linkwise.targets.processor import PROCESSOR, home_of
+from linkwise.targets import device_of
+from linkwise.targets.llvm.device import PROCESSOR
 
 if TYPE_CHECKING:
     from linkwise.targets.c.stand_alone import Simulator
@@ -107,7 +108,7 @@ class Simulation:
         self._tolerances, self._threads = tolerances, checked_threads(threads)
         self.model, self._dt, self._as_is = model, float(dt), bool(as_is)
         self._t = float(t0)
-        if home_of([given for given in (q0, v0, p, x0) if given is not None]) is not PROCESSOR:
+        if device_of([given for given in (q0, v0, p, x0) if given is not None]) is not PROCESSOR:
             raise InputError(
                 "a simulation in pieces runs on the processor",
                 got="arrays on a device",

@@ -15,8 +15,8 @@ from linkwise.errors import InputError, LinkwiseError
 from linkwise.memoized import cached_property
 from linkwise.sim.explained import Explained
 from linkwise.sim.trajectory_outputs import Outputs
-from linkwise.targets.home import Home
-from linkwise.targets.processor import PROCESSOR
+from linkwise.targets.device import Device
+from linkwise.targets.llvm.device import PROCESSOR
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
@@ -60,7 +60,7 @@ class Trajectory(Outputs, Explained):
         home: where the arrays are: the host, or a GPU.
     """
 
-    home: Home = PROCESSOR
+    home: Device = PROCESSOR
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Trajectory(Outputs, Explained):
         method: str = "",
         columns: Mapping[str, Sequence[str]] | None = None,
         storage: Any = None,
-        home: Home = PROCESSOR,
+        home: Device = PROCESSOR,
     ) -> None:
         kept: Callable[[Any], Array] = np.asarray if home is PROCESSOR else lambda array: cast(Array, array)
         self.t, self.q, self.v = np.asarray(t), kept(q), kept(v)
@@ -108,7 +108,7 @@ class Trajectory(Outputs, Explained):
         """The same motion with all its arrays in NumPy; itself, if they are."""
         return self if self.home is PROCESSOR else self._moved(self.home.to_host, PROCESSOR)
 
-    def _at_home(self, home: Home) -> Trajectory:
+    def _at_home(self, home: Device) -> Trajectory:
         """The same motion, now on the host, with its arrays where a run keeps them."""
         return (
             self
@@ -116,7 +116,7 @@ class Trajectory(Outputs, Explained):
             else self._moved(lambda array: home.as_callers_library(home.to_device(array)), home)
         )
 
-    def _moved(self, move: Callable[[Any], Any], home: Home) -> Trajectory:
+    def _moved(self, move: Callable[[Any], Any], home: Device) -> Trajectory:
         def moved(array: Any) -> Any:
             with (home if self.home is PROCESSOR else self.home).entered():
                 return move(array)
@@ -253,7 +253,7 @@ class Trajectory(Outputs, Explained):
         derived: Mapping[str, Array] | Observe,
         *,
         p: Any = None,
-        home: Home | None = None,
+        home: Device | None = None,
     ) -> Trajectory:
         """The same motion with other samples; elsewhere, with p there, if a home is given."""
         return Trajectory(

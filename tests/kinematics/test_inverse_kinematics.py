@@ -13,7 +13,7 @@ from bench.robots import ROBOTS
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.kinematics.levenberg import reaching
 from linkwise.samples import four_bar, planar_arm, stewart_platform
-from linkwise.targets.processor import HostedProgram
+from linkwise.targets.llvm.device import HostedProgram
 
 HAND = "panda_hand"
 

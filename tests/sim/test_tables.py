@@ -10,8 +10,8 @@ from scipy.integrate import solve_ivp
 
 import linkwise as lw
 from linkwise import samples
+from linkwise.targets.llvm.device import HostedProgram
 from linkwise.targets.llvm.program_kernel import ProgramKernel
-from linkwise.targets.processor import HostedProgram
 from linkwise.trace.program import Buffer, Program, Seek
 from tests.sim.mechanisms import double_pendulum, pendulum, slider
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from linkwise.targets import Target
 from linkwise.trace.program import Program
 
 if TYPE_CHECKING:
-    from linkwise.trace.program import Program
+    from linkwise.targets.device import Device
 
 
 class LLVM(Target):
@@ -38,6 +39,12 @@ class LLVM(Target):
     def available(self) -> bool:
         """Always: llvmlite comes with every installation."""
         return True
+
+    def device(self, arrays: Sequence[Any]) -> Device:
+        """The processor."""
+        from linkwise.targets.llvm.device import PROCESSOR
+
+        return PROCESSOR
 
 
 TARGET = LLVM()

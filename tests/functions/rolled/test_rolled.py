@@ -15,6 +15,7 @@ from linkwise.functions.rolled.vectors import GlobalInput
 from linkwise.mechanism.layout import lay_out
 from linkwise.mechanism.many_links import numbers_of
 from linkwise.targets.cuda.target import TARGET
+from linkwise.targets.llvm.device import PROCESSOR
 from linkwise.trace.block import ArraySpec
 from linkwise.trace.interpreter import interpret
 from linkwise.trace.verifier import verify
@@ -188,12 +189,12 @@ def test_a_place_without_loops_is_refused_with_a_way_out(monkeypatch: pytest.Mon
         name = "elsewhere"
         loops = False
 
-    class OnDevice:
-        __cuda_array_interface__ = {"shape": (4,), "typestr": "<f8", "data": (0, False), "version": 3}  # noqa: RUF012
+    class There(type(PROCESSOR)):  # type: ignore[misc]
+        name, target = "a device without loops", Elsewhere()
 
-    monkeypatch.setattr(targets, "place_of", lambda arrays: Elsewhere())
+    monkeypatch.setattr(targets, "device_of", lambda arrays: There())
     chain = _chain(4, np.random.default_rng(5)).with_sweeps("rolled")
     for name in ("mass_matrix", "gravity_force"):
         with pytest.raises(lw.InputError, match="runs on the CPU") as caught:
-            getattr(chain, name)(OnDevice())
+            getattr(chain, name)(np.zeros(4))
         assert "with_sweeps" in str(caught.value)

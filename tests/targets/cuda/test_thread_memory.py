@@ -16,7 +16,7 @@ from linkwise.targets.cuda.launching import distances, kernel_writer
 from linkwise.targets.cuda.source import rollout_kernel
 from linkwise.targets.cuda.statements import arguments_of
 from linkwise.targets.cuda.thread_memory import ThreadKernel
-from linkwise.targets.processor import HostedProgram
+from linkwise.targets.llvm.device import HostedProgram
 from linkwise.targets.steps import Rollout, repeated
 from linkwise.trace.program import Buffer, Call, Copy, Host, Program, Read, Record, Seek, columns
 from linkwise.trace.tiles import TILE, TiledSystem
