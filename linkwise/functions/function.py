@@ -21,7 +21,8 @@ from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.memoized import cached_property, once
 from linkwise.spatial.scalar import is_exact
 from linkwise.targets.device import Device
-from linkwise.targets.llvm.device import PROCESSOR
+from linkwise.targets.llvm.device import PROCESSOR, device_of
+from linkwise.targets.steps import Rollout
 from linkwise.trace.block import Block
 from linkwise.trace.calls import CallingTracer
 from linkwise.trace.counts import Counts, count
@@ -89,6 +90,8 @@ class CompiledFunction:
         doc: docstring of the single-state function.
         charts: for inputs that are configurations, their tangent spaces, in which derivatives are taken.
     """
+
+    repeats: tuple[int, Rollout] | None = None  # as a device asks
 
     def __init__(
         self,
@@ -232,7 +235,7 @@ class CompiledFunction:
 
     def general(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
         """The general path: batches, float32, other array types, ``out`` and ``threads``."""
-        device, split = targets.device_of(arrays), checked_threads(threads)
+        device, split = device_of(arrays), checked_threads(threads)
         if device is PROCESSOR:
             given, arrays = arrays, tuple(host_arrays(self.name, self.inputs, arrays))
             if any(array.dtype == object for array in arrays):

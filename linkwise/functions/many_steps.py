@@ -19,7 +19,7 @@ from linkwise.functions.call_arrays import host_arrays
 from linkwise.functions.function import CompiledFunction, checked_threads
 from linkwise.memoized import once
 from linkwise.targets.device import Device
-from linkwise.targets.llvm.device import PROCESSOR, StepsBatch
+from linkwise.targets.llvm.device import PROCESSOR, StepsBatch, device_of
 from linkwise.targets.steps import Repetition, Rollout, repeated
 
 
@@ -74,15 +74,16 @@ class RolloutFunction:
                 allowed="one of the two",
             )
         self.rollout = Rollout(self.feedback, self.sequences, self.record)
+        self.repeats: tuple[int, Rollout] | None = (self.steps, self.rollout)
 
     def __call__(self, *arrays: Any, out: Any = None, threads: int | None = None, **named: Any) -> Any:
         """Run all steps. Inputs in their order or by name, ``out`` and ``threads`` as for any compiled function."""
         if named:
             arrays = self.step.in_order(arrays, named)
-        device, split = targets.device_of(arrays), checked_threads(threads)
+        device, split = device_of(arrays), checked_threads(threads)
         if device is PROCESSOR:
             arrays = tuple(host_arrays(self.name, self.inputs, arrays))
-        values = device.call(self, arrays, out, split, (self.steps, self.rollout))
+        values = device.call(self, arrays, out, split)
         kind = self.step.result_type
         return values[0] if kind is None else kind._make(values)
 

@@ -30,7 +30,7 @@ from linkwise.sim.step_size import EqualSteps, StepSize, ToleratedSteps
 from linkwise.sim.still import standing_still
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.trajectory import Trajectory
-from linkwise.targets import device_of
+from linkwise.targets.llvm.device import device_of
 
 __all__ = ["IntegrationWarning", "SlowControlWarning", "simulate"]
 

@@ -28,8 +28,7 @@ from linkwise.sim.states import States
 from linkwise.sim.step_size import EqualSteps, ToleratedSteps
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.work import Clock
-from linkwise.targets import device_of
-from linkwise.targets.llvm.device import PROCESSOR
+from linkwise.targets.llvm.device import PROCESSOR, device_of
 
 if TYPE_CHECKING:
     from linkwise.targets.c.stand_alone import Simulator

@@ -107,16 +107,6 @@ def place_of(arrays: Sequence[Any]) -> Target | None:
     return None
 
 
-def device_of(arrays: Sequence[Any]) -> Device:
-    """The device that arrays are on: that of the first that is not on the host."""
-    place = place_of(arrays)
-    if place is not None:
-        return place.device(arrays)
-    from linkwise.targets.llvm.device import PROCESSOR
-
-    return PROCESSOR
-
-
 def check_on_host(what: str, *arrays: Any) -> None:
     """Raise InputError where something that computes with NumPy is given arrays in the memory of a device."""
     place = place_of(arrays)

@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 class Callee(Protocol):
-    """A function that a device is asked to evaluate; it keeps what is compiled for it."""
+    """A function that a device is asked to evaluate: its name, for messages, the name and shape of each input.
 
-    @property
-    def name(self) -> str:
-        """Name, for messages."""
+    One that repeats a step says how often, and what of one step becomes the next one's; its kernel is that of the
+    :class:`~linkwise.targets.steps.Repetition`.
+    """
 
-    @property
-    def inputs(self) -> Sequence[tuple[str, tuple[int, ...]]]:
-        """Name and shape of each input, batch axes left out."""
+    name: str
+    inputs: tuple[tuple[str, tuple[int, ...]], ...]
+    repeats: tuple[int, Rollout] | None
 
     def kernel(self, dtype: np.dtype[Any], device: Device, few_states: bool = False) -> Any:
-        """Kernel in a precision, as :meth:`Device.kernel` of that device makes it."""
+        """Kernel in a precision, as :meth:`Device.kernel` of that device makes it; kept by the function."""
 
 
 class Device(ABC):
@@ -41,16 +41,10 @@ class Device(ABC):
     name: ClassVar[str]
     calls_python: ClassVar[bool] = False
     """Whether programs that ask a Python function on the way can run here."""
-
-    @property
-    @abstractmethod
-    def xp(self) -> Any:
-        """The library of the arrays here: NumPy, or one with the same functions."""
-
-    @property
-    @abstractmethod
-    def target(self) -> Target:
-        """The target whose code runs here."""
+    target: ClassVar[Target]
+    """The target whose code runs here."""
+    xp: Any
+    """The library of the arrays here: NumPy, or one with the same functions."""
 
     @abstractmethod
     def kernel(self, program: Block | Program, dtype: np.dtype[Any], few_states: bool = False) -> Any:
@@ -62,14 +56,7 @@ class Device(ABC):
         """
 
     @abstractmethod
-    def call(
-        self,
-        function: Callee,
-        arrays: Sequence[Any],
-        out: Any = None,
-        threads: int = 1,
-        repeated: tuple[int, Rollout] | None = None,
-    ) -> list[Any]:
+    def call(self, function: Callee, arrays: Sequence[Any], out: Any = None, threads: int = 1) -> list[Any]:
         """Evaluate a function for one state or a batch; one result for each output, in the caller's kind of arrays.
 
         Args:
@@ -77,8 +64,6 @@ class Device(ABC):
             arrays: one for each input; on a GPU, at least one of them is there.
             out: array or tuple of arrays to fill.
             threads: threads to split a batch over, where they are not the device's own affair.
-            repeated: for a function whose kernel is one of a :class:`~linkwise.targets.steps.Repetition`, the number of
-                steps, and what becomes of one step in the next.
         """
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:

@@ -69,7 +69,7 @@ class Deck(Device):
         exec(self.target.source(program, dtype), space)
         return space[program.name]
 
-    def call(self, function, arrays, out=None, threads=1, repeated=None):
+    def call(self, function, arrays, out=None, threads=1):
         return [Tape(row) for row in function.kernel(np.dtype(float), self)(*arrays)]
 
 TARGET = Python()

@@ -10,7 +10,6 @@ import numpy as np
 
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.memoized import cached_property
-from linkwise.targets import Target
 from linkwise.targets.cuda import exchange
 from linkwise.targets.cuda.launching import DeviceProgram, Launched, device_block
 from linkwise.targets.cuda.libraries import ArrayLibrary, library_of
@@ -18,7 +17,7 @@ from linkwise.targets.cuda.runtime import cupy
 from linkwise.targets.cuda.source import straight
 from linkwise.targets.cuda.target import TARGET, on_device
 from linkwise.targets.device import Callee, Device
-from linkwise.targets.steps import Repetition, Rollout
+from linkwise.targets.steps import Repetition
 from linkwise.trace.block import Block
 from linkwise.trace.program import Program
 
@@ -30,12 +29,15 @@ class CudaDevice(Device):
     """The GPU that some arrays are on; results are of the library of the first of them, on its stream."""
 
     name = "the GPU"
+    target = TARGET
 
     def __init__(self, arrays: Sequence[Any]) -> None:
-        self._arrays: Sequence[Any] = arrays  # until somebody asks where they are: most calls see it by themselves
+        self.xp = cupy()
+        self._arrays: Sequence[Any] = arrays  # until a run asks where they are; a call looks at each by itself
 
     @cached_property
     def _where(self) -> tuple[ArrayLibrary, int]:
+        """The caller's library, and the number of the device."""
         there, self._arrays = [array for array in self._arrays if on_device(array)], ()
         devices = {int(library_of(array).view(array).device.id) for array in there}
         if len(devices) > 1:
@@ -46,26 +48,6 @@ class CudaDevice(Device):
                 do="move them to one device first",
             )
         return library_of(there[0]), devices.pop()
-
-    @property
-    def xp(self) -> Any:
-        """CuPy."""
-        return cupy()
-
-    @property
-    def library(self) -> ArrayLibrary:
-        """The caller's library."""
-        return self._where[0]
-
-    @property
-    def number(self) -> int:
-        """CUDA's number of the device."""
-        return self._where[1]
-
-    @property
-    def target(self) -> Target:
-        """CUDA."""
-        return TARGET
 
     def kernel(self, program: Block | Program, dtype: np.dtype[Any], few_states: bool = False) -> Launched[Any]:
         """One state a thread, however few; of a repetition, all steps of a state."""
@@ -83,17 +65,10 @@ class CudaDevice(Device):
             )
         return DeviceProgram(program, dtype)
 
-    def call(
-        self,
-        function: Callee,
-        arrays: Sequence[Any],
-        out: Any = None,
-        threads: int = 1,
-        repeated: tuple[int, Rollout] | None = None,
-    ) -> list[Any]:
+    def call(self, function: Callee, arrays: Sequence[Any], out: Any = None, threads: int = 1) -> list[Any]:
         """Evaluate on the device and the stream of the arrays."""
         kernel = function.kernel(exchange.dtype_of(arrays), self)
-        return exchange.call(kernel, function.name, arrays, out, repeated and repeated[0])
+        return exchange.call(kernel, function.name, arrays, out, function.repeats and function.repeats[0])
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """A new array, or an error that says how large it would be."""
@@ -133,14 +108,15 @@ class CudaDevice(Device):
 
     def as_callers_library(self, array: Any) -> Any:
         """Array of the caller's library, without a copy, but for libraries whose arrays have no gaps."""
-        return self.library.from_cupy(array)
+        return self._where[0].from_cupy(array)
 
     def owns(self, array: Any) -> bool:
         """Whether an array is CuPy's, and here."""
-        return isinstance(array, self.xp.ndarray) and int(array.device.id) == self.number
+        return isinstance(array, self.xp.ndarray) and int(array.device.id) == self._where[1]
 
     @contextmanager
     def entered(self) -> Iterator[None]:
         """Context on the device, and on the stream the caller works on."""
-        with self.xp.cuda.Device(self.number), self.library.stream(self.number):
+        library, number = self._where
+        with self.xp.cuda.Device(number), library.stream(number):
             yield

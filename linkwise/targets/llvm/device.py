@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from linkwise import targets
 from linkwise.array_types import Array
-from linkwise.targets import Target, recycled
+from linkwise.targets import recycled
 from linkwise.targets.batch import HostBatch, Inputs, check_steps
 from linkwise.targets.device import Callee, Device
 from linkwise.targets.llvm.target import TARGET
@@ -70,6 +71,7 @@ class Processor(Device):
     """The processor and its own memory."""
 
     name = "the host"
+    target = TARGET
     calls_python = True
     xp = np
 
@@ -77,28 +79,16 @@ class Processor(Device):
         """Name of the only one."""
         return "PROCESSOR"
 
-    @property
-    def target(self) -> Target:
-        """LLVM."""
-        return TARGET
-
     def kernel(self, program: Block | Program, dtype: np.dtype[Any], few_states: bool = False) -> Any:
         """Compiled; stepped through by the interpreter where Python functions are called."""
         if isinstance(program, Program) and not program.is_compilable:
             return HostedProgram(program, dtype)
         return _compiled(program, dtype, few_states)
 
-    def call(
-        self,
-        function: Callee,
-        arrays: Sequence[Any],
-        out: Any = None,
-        threads: int = 1,
-        repeated: tuple[int, Rollout] | None = None,
-    ) -> list[Any]:
+    def call(self, function: Callee, arrays: Sequence[Any], out: Any = None, threads: int = 1) -> list[Any]:
         """Evaluate on NumPy arrays."""
-        if repeated is not None:
-            return self._repeat(function, arrays, out, threads, *repeated)
+        if function.repeats is not None:
+            return self._repeat(function, arrays, out, threads, *function.repeats)
         batch = HostBatch(function.name, function.inputs, arrays)
         kernel = function.kernel(batch.dtype, self, batch.size < _FEW)
         results = batch.outputs(kernel.program.outputs, out)
@@ -172,3 +162,9 @@ class StepsBatch(HostBatch):
 
 
 PROCESSOR = Processor()
+
+
+def device_of(arrays: Sequence[Any]) -> Device:
+    """The device that arrays are on: that of the first that is not on the host."""
+    place = targets.place_of(arrays)
+    return PROCESSOR if place is None else place.device(arrays)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from linkwise.targets import Target
 from linkwise.trace.program import Program
-
-if TYPE_CHECKING:
-    from linkwise.targets.device import Device
 
 
 class LLVM(Target):
@@ -39,12 +35,6 @@ class LLVM(Target):
     def available(self) -> bool:
         """Always: llvmlite comes with every installation."""
         return True
-
-    def device(self, arrays: Sequence[Any]) -> Device:
-        """The processor."""
-        from linkwise.targets.llvm.device import PROCESSOR
-
-        return PROCESSOR
 
 
 TARGET = LLVM()

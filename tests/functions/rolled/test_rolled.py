@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import targets
 from linkwise.algorithms.forward_dynamics import forward_dynamics
 from linkwise.algorithms.inverse_dynamics import inverse_dynamics
+from linkwise.functions import function as functions
 from linkwise.functions.rolled.finish import inward_slots, outward_slots
 from linkwise.functions.rolled.tree import RolledTree
 from linkwise.functions.rolled.vectors import GlobalInput
@@ -192,7 +192,7 @@ def test_a_place_without_loops_is_refused_with_a_way_out(monkeypatch: pytest.Mon
     class There(type(PROCESSOR)):  # type: ignore[misc]
         name, target = "a device without loops", Elsewhere()
 
-    monkeypatch.setattr(targets, "device_of", lambda arrays: There())
+    monkeypatch.setattr(functions, "device_of", lambda arrays: There())
     chain = _chain(4, np.random.default_rng(5)).with_sweeps("rolled")
     for name in ("mass_matrix", "gravity_force"):
         with pytest.raises(lw.InputError, match="runs on the CPU") as caught:
