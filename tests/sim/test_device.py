@@ -321,9 +321,7 @@ def test_simulations_in_pieces_are_refused(strict: Any) -> None:  # noqa: F811
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda m, q, v, tau: m.linearize_forward(q, v, tau),
         lambda m, q, v, tau: m.linearize_forward(q, v, tau, order=2),
-        lambda m, q, v, tau: m.perturb_forward(q, v, tau, v, v, tau),
         lambda m, q, v, tau: m.state_space(q, v, tau),
         lambda m, q, v, tau: m.inverse_dynamics(q, v, v, actuated=[m.joints[0].name]),
         lambda m, q, v, tau: m.assemble(q),
@@ -343,6 +341,28 @@ def test_what_needs_the_host_says_so(strict: Any, ask: Any) -> None:  # noqa: F8
     assert found.value.got == "an array on a device: cupy.DeviceArray"
     assert found.value.allowed == "NumPy arrays"
     assert "x.get() with CuPy" in str(found.value.do)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("library", [DeviceArray, Tensor])
+def test_derivatives_of_a_closed_model(strict: Any, dtype: Any, library: Any) -> None:  # noqa: F811
+    """On the device from the first array to the last: none comes to the host."""
+    model, rng = samples.four_bar(), np.random.default_rng(0)
+    q = np.array([model.assemble(x) for x in rng.uniform(-0.3, 0.3, (3, model.nq))], dtype)
+    v, tau, dq, dv, dtau = rng.uniform(-1, 1, (5, 3, model.nv)).astype(dtype)
+    there = [library(x) for x in (q, v, tau, dq, dv, dtau)]
+    found, along = model.linearize_forward(*there[:3]), model.perturb_forward(*there)
+    assert strict.downloads == 0
+    expected = model.linearize_forward(q, v, tau)
+    tolerance = 1e-10 if dtype == np.float64 else 1e-4
+    for got, wanted in (*zip(found, expected, strict=True), (along, model.perturb_forward(q, v, tau, dq, dv, dtau))):
+        assert type(got) is library
+        assert got.dtype == dtype
+        np.testing.assert_allclose(got.inner, wanted, rtol=0, atol=tolerance * np.abs(wanted).max())
+    if library is DeviceArray:
+        out = DeviceArray(np.empty((3, model.nv), dtype))
+        assert model.perturb_forward(*there, out=out) is out
+        assert np.array_equal(out.inner, along.inner)
 
 
 def test_second_derivatives_of_a_tree_need_the_host(strict: Any) -> None:  # noqa: F811
