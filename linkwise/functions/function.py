@@ -238,7 +238,7 @@ class CompiledFunction:
         device, split = device_of(arrays), checked_threads(threads)
         if device is PROCESSOR:
             given, arrays = arrays, tuple(host_arrays(self.name, self.inputs, arrays))
-            if any(array.dtype == object for array in arrays):
+            if any(array.dtype.hasobject for array in arrays):
                 return self._on_symbols(SymbolBatch(self.name, self.inputs, arrays, given), out)
         return self._as_result(self._evaluate(device, arrays, out, split))
 

@@ -177,8 +177,8 @@ class Linearization(Closures):
             return lin, lin.dtau[..., :0]
         device = device_of([a for a in (q, v, tau, f_ext, t, p) if a is not None])
         with device.entered():
-            dtype, given = in_double(device, q, v, tau, f_ext, t, p)
-            changes = self._closed_changes(*given, threads, by_p=by_p, xp=device.xp)
+            dtype, (q, v, tau, f_ext, t, p) = in_double(device, q, v, tau, f_ext, t, p)
+            changes = self._closed_changes(q, v, tau, f_ext, t, p, threads, by_p=by_p, xp=device.xp)
             vdot, x = (a.astype(dtype, copy=False) for a in (changes.vdot, changes.vdot_changes))
             parts = (vdot, x[..., :n], x[..., n : 2 * n], x[..., 2 * n : 3 * n], x[..., 3 * n :])
             *of_state, of_p = map(device.as_callers_library, parts)

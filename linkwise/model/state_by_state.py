@@ -55,7 +55,7 @@ class SolvedByNumbers(CompiledFunction):
         results = batch.outputs(specs, out)
         for (_, target), value in zip(results, values, strict=True):
             target[...] = value
-        return batch.finish(results, out)
+        return batch.finish(results)
 
     @property
     def result_type(self) -> type[Any] | None:

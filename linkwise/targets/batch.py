@@ -116,7 +116,8 @@ class HostBatch:
         """Arrays of each output: a flat one (batch, size) to fill, and one in the caller's shape."""
         shapes = [self.shape + spec.shape for spec in specs]
         results = []
-        for spec, shape, target in zip(specs, shapes, self.checked_out(shapes, out), strict=True):
+        self._filled = self.checked_out(shapes, out)
+        for spec, shape, target in zip(specs, shapes, self._filled, strict=True):
             if (
                 target is not None
                 and target.flags.c_contiguous
@@ -144,10 +145,10 @@ class HostBatch:
                 raise InputError(f"out of {self.name} is read-only", allowed="an array that can be written to")
         return given
 
-    def finish(self, results: Sequence[tuple[Any, Any]], out: Any) -> list[Any]:
-        """The arrays to return; results that could not be written in place are copied into ``out``."""
+    def finish(self, results: Sequence[tuple[Any, Any]]) -> list[Any]:
+        """The arrays to return, of these :meth:`outputs`; what could not be written in place is copied into ``out``."""
         values = []
-        for (_, array), target in zip(results, given_outputs(self.name, len(results), out), strict=True):
+        for (_, array), target in zip(results, self._filled, strict=True):
             if target is not None and target is not array:
                 target[...] = array
             value = array if target is None else target

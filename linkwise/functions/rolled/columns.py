@@ -66,7 +66,7 @@ class ColumnsFunction(ManyLinksFunction):
         for i, numbers in enumerate(zip(*batch.flat_inputs(), strict=True)):
             state = [x.reshape(shape) for x, (_, shape) in zip(numbers, self.inputs, strict=True)]
             self._one(state, [array[i] for array in flat], threads)
-        return batch.finish(results, out)
+        return batch.finish(results)
 
     def along(self, names: tuple[str, ...]) -> ManyLinksFunction:
         """Raises InputError: columns are products along directions already, and have none of their own."""

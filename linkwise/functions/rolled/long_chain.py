@@ -46,7 +46,7 @@ class LongChainFunction(RolledFunction):
                 results = batch.outputs(self.rolled_program.outputs, out)
                 q, v, tau = (rows.reshape(-1) for rows in batch.flat_inputs())
                 results[0][0].reshape(-1)[:] = self._segments(threads)(q, v, tau, threads)
-                return batch.finish(results, out)
+                return batch.finish(results)
         return super()._evaluate(device, arrays, out, threads)
 
     def _built(self, device: Device, dtype: np.dtype[Any], few_states: bool = False) -> Any:

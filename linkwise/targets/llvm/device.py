@@ -93,7 +93,7 @@ class Processor(Device):
         kernel = function.kernel(batch.dtype, self, batch.size < _FEW)
         results = batch.outputs(kernel.program.outputs, out)
         kernel.evaluate(batch.flat_inputs(), [flat for flat, _ in results], batch.size, threads)
-        return batch.finish(results, out)
+        return batch.finish(results)
 
     def _repeat(
         self, function: Callee, arrays: Sequence[Any], out: Any, threads: int, steps: int, rollout: Rollout
