@@ -226,12 +226,10 @@ class CompiledFunction:
         if is_one_state(arrays, self.inputs) and self.single is not None:
             self.quick.go_to(self.single)
             return self.single(*arrays, out=out, threads=threads)
-        if self.quick.is_new and self._has_kernel_for(arrays):
-            self.quick.go_to(self.builtin(self._ordinary, self.name, one_state=False) or self._ordinary)
+        if self.quick.is_new and is_plain_batch(arrays, self.inputs):
+            if (PROCESSOR.name, arrays[0].dtype) in self._kernels:
+                self.quick.go_to(self.builtin(self._ordinary, self.name, one_state=False) or self._ordinary)
         return self.general(*arrays, out=out, threads=threads)
-
-    def _has_kernel_for(self, arrays: Sequence[Any]) -> bool:
-        return is_plain_batch(arrays, self.inputs) and (PROCESSOR.name, arrays[0].dtype) in self._kernels
 
     def general(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
         """The general path: batches, float32, other array types, ``out`` and ``threads``."""

@@ -28,10 +28,6 @@ class LLVM(Target):
             return program_module(program, machine, bits, machine.lanes(dtype))
         return source.batch_module(program, machine, bits).text
 
-    def routine_source(self, routine: Program, dtype: np.dtype[Any]) -> str:
-        """The module of a loop over time, as many states at a time as a vector has lanes."""
-        return self.source(routine, dtype)
-
     def available(self) -> bool:
         """Always: llvmlite comes with every installation."""
         return True
