@@ -226,9 +226,9 @@ class CompiledFunction:
         if is_one_state(arrays, self.inputs) and self.single is not None:
             self.quick.go_to(self.single)
             return self.single(*arrays, out=out, threads=threads)
-        if self.quick.is_new and is_plain_batch(arrays, self.inputs):
-            if (PROCESSOR.name, arrays[0].dtype) in self._kernels:
-                self.quick.go_to(self.builtin(self._ordinary, self.name, one_state=False) or self._ordinary)
+        plain = self.quick.is_new and is_plain_batch(arrays, self.inputs)
+        if plain and (PROCESSOR.name, arrays[0].dtype) in self._kernels:
+            self.quick.go_to(self.builtin(self._ordinary, self.name, one_state=False) or self._ordinary)
         return self.general(*arrays, out=out, threads=threads)
 
     def general(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
