@@ -373,9 +373,8 @@ def compile(
 
     Args:
         fn: called once as ``fn(model, *vectors)`` with NumPy object arrays of traced scalars; may call any method of
-            the model, use ``lw.sin`` and the like or NumPy arithmetic, and return a scalar, an array, or a tuple or
-            dict of them.
-            It must not branch on values (use ``lw.where``).
+            the model, use ``lw.math.sin`` and the like or NumPy arithmetic, and return a scalar, an array, or a tuple
+            or dict of them. It must not branch on values (use ``lw.math.where``).
         model: the model handed to ``fn``.
         inputs: for each argument of ``fn``, in their order, its kind: ``"q"``, ``"v"``, ``"p"`` (the model's run-time
             parameters), ``"f_ext"``, ``"scalar"``, or a length or shape.
@@ -413,13 +412,13 @@ def compile(
             )
 
     def text(*flat: Sequence[Any]) -> Any:
-        if "_traced" not in vars(made) or model.rolls or any(is_exact(x) for array in flat for x in array):
+        if "_traced" not in vars(made) or model._rolls or any(is_exact(x) for array in flat for x in array):
             return fn(model, *(scalar_array(values, shape) for (_, shape), values in zip(shapes, flat, strict=True)))
         outputs = run_again(made.program, flat)  # what it computes was settled when it was traced
         arrays = [results_like(spec.shape, array) for spec, array in zip(made.program.outputs, outputs, strict=True)]
         return arrays[0] if made.result_type is None else made.result_type._make(arrays)
 
-    charts = {argument: model.chart for argument, kind in inputs.items() if kind == "q"}
+    charts = {argument: model._chart for argument, kind in inputs.items() if kind == "q"}
     made = CompiledFunction(title, text, shapes, charts=charts)
     _check_call(fn, title, list(inputs))
     try:
@@ -431,7 +430,7 @@ def compile(
             f"{title} cannot be compiled",
             got=f"{type(error).__name__}: {error}",
             allowed="a function of the model and of arrays that does not branch on values",
-            do="lw.where instead of `if`; NumPy or lw.sin instead of math.sin",
+            do="lw.math.where instead of `if`; NumPy or lw.math.sin instead of math.sin",
         ) from error
     return made
 

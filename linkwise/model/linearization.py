@@ -198,10 +198,10 @@ class Linearization(Closures):
         xp: Any = np,
     ) -> ClosedChanges:
         """Implicit differentiation of 𝓜v̇ + c = τ + J_c*λ and J_c v̇ + bias = 0, with λ of least norm."""
-        multipliers = self.constraint_forces(q, v, tau, f_ext, t, p=p, threads=threads).multipliers
+        multipliers = self.constraint_forces(q, v, tau, f_ext, t=t, p=p, threads=threads).multipliers
         vdot = self._run("forward_dynamics", q, v, tau, f_ext=f_ext, t=t, p=p, threads=threads)
         lin: Any = self._run("linearize_inverse", q, v, vdot, f_ext=f_ext, p=p, threads=threads)
-        J_c = self.constraint_jacobian(q, t, v=v, p=p, threads=threads)
+        J_c = self.constraints.jacobian(q, t=t, v=v, p=p, threads=threads)
         names = ("q", "v", "p") if by_p and self._parameter_count else ("q", "v")
         held = [self._derivative("held", name, q, v, vdot, multipliers, t=t, p=p) for name in names]
         of_tree = [lin.dq, lin.dv, *(self._by_parameters(q, v, vdot, p) for _ in names[2:])]
@@ -218,15 +218,15 @@ class Linearization(Closures):
         function = self.function(name) if t is None else self.function(name, "t")
         given = [*arrays, *([] if t is None else [t])]
         if self._parameter_count:
-            given.append(self.nominal_parameters if p is None else p)
+            given.append(self.parameters.nominal if p is None else p)
         return function.jacobian(by).general(*given)
 
     def _by_parameters(self, q: Any, v: Any, vdot: Array, p: Any) -> Array:
         """∂τ/∂p (..., nv, np)."""
         jacobian = self.function("inverse_dynamics").jacobian("p")
-        result: Array = jacobian.general(q, v, vdot, self.nominal_parameters if p is None else p)
+        result: Array = jacobian.general(q, v, vdot, self.parameters.nominal if p is None else p)
         return result
 
     @property
     def _parameter_count(self) -> int:
-        return len(self.nominal_parameters)
+        return len(self.parameters.nominal)

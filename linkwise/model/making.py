@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -21,37 +21,79 @@ from linkwise.model.memory import Memory, shadow
 from linkwise.spatial.scalar import is_exact
 
 if TYPE_CHECKING:
+    from linkwise.model.base import Group
     from linkwise.model.model import Model
 
 ANSWERED_BY_SOLVERS = ("forward_dynamics", "constraint_forces", "project_velocity", "impulse")
 """Functions that a closure solver answers: of one that looks at numbers, these run outside the compiled code."""
 
 
+FUNCTIONS = {text.method: name for name, text in EVERY.items() if text.method}
+"""Functions of the catalogue, by the names of the methods in groups that they are: ``constraints.rate``."""
+
+
+class CatalogueMethod(NamedTuple):
+    """The method, of a model or of one of its groups, that is a function of the catalogue."""
+
+    group: str | None
+    name: str
+    method: Callable[..., Any]
+
+    def owner(self, model: Model) -> Model | Group:
+        """The model, or its group that has the method."""
+        return model if self.group is None else getattr(model, self.group)
+
+
+METHODS: dict[str, CatalogueMethod] = {}
+"""By function of the catalogue; :mod:`linkwise.model.model` fills it."""
+
+
+def list_methods(model: type[Model], *groups: type[Group]) -> None:
+    """Put the methods of a model and of its groups down as the functions of the catalogue that they are, made quick."""
+    kinds = {group.attribute: group for group in groups}
+    for function, text in EVERY.items():
+        group, _, name = (text.method or function).rpartition(".")
+        if method := getattr(kinds[group] if group else model, name, None):
+            METHODS[function] = CatalogueMethod(group or None, name, method)
+            for owner in (kinds[group] if group else model).__mro__:
+                if vars(owner).get(name) is method:
+                    setattr(owner, name, QuickMethod(function, method))
+
+
+def method_of(model: Model, function: str) -> Callable[..., Any]:
+    """The method of a model, or of one of its groups, that is this function of the catalogue; or has this name."""
+    *groups, name = (EVERY[function].method or function if function in EVERY else function).split(".")
+    for group in groups:
+        model = getattr(model, group)
+    return getattr(model, name)  # type: ignore[no-any-return]
+
+
 def made(model: Model, name: str, optional: tuple[str, ...], static: dict[str, Any]) -> CompiledFunction:
     """A function of the catalogue for this model; see :meth:`Model.function` for the arguments."""
+    name = FUNCTIONS.get(name, name)
     if name not in EVERY:
         raise UnknownNameError("function", name, EVERY)
     text = EVERY[name]
-    names = (*text.inputs, *(n for n in text.optional if n in optional), *(("p",) if model.parameter_names else ()))
+    names = (*text.inputs, *(n for n in text.optional if n in optional), *(("p",) if model._parameter_names else ()))
 
     def run(*flat: Sequence[Any]) -> Any:
         check_classes(model)
         given = dict(zip(names, flat, strict=True))
         exact = any(is_exact(x) for array in flat for x in array)
         plain = model._exact_trees if exact else model._trees
-        trees = Trees(model, given.pop("p", None), exact) if model.parameter_names else plain
+        trees = Trees(model, given.pop("p", None), exact) if model._parameter_names else plain
         arguments = [given.get(n) for n in (*text.inputs, *text.optional)]
         result = text.function(trees, *arguments, **static)
         return np.empty(text.empty, object) if isinstance(result, list) and not result else result
 
-    doc = getattr(getattr(type(model), name, None), "__doc__", None) or ""
+    doc = (METHODS[name].method.__doc__ or "") if name in METHODS else ""
     inputs = [(n, INPUTS[n].shape(model)) for n in names]
-    charts = {n: model.chart for n in names if INPUTS[n].divided == "q"}
+    charts = {n: model._chart for n in names if INPUTS[n].divided == "q"}
     if model.closure_solver in BY_NUMBERS and model.closures and name in ANSWERED_BY_SOLVERS:
         from linkwise.model.state_by_state import solved_by_numbers
 
         return solved_by_numbers(model, name, run, inputs, doc, charts)
-    if model.rolls:
+    if model._rolls:
         from linkwise.functions.rolled.choose import rolled_function
 
         return rolled_function(model, name, run, inputs, doc, static, charts)
@@ -59,20 +101,26 @@ def made(model: Model, name: str, optional: tuple[str, ...], static: dict[str, A
 
 
 class QuickMethod:
-    """A method for which, from its first call on, a builtin function stands on the model, wherever it was taken."""
+    """A method for which, from its first call on, a builtin function stands on its owner, wherever it was taken.
 
-    def __init__(self, method: Callable[..., Any]) -> None:
-        self.method = method
+    Args:
+        function: the function of the catalogue that it is.
+        method: of a model, or of one of its groups.
+    """
 
-    def __get__(self, model: Model | None, kind: type[Model]) -> Callable[..., Any]:
-        """The plain function for a class; for a model a method that may be kept. Aliases give that of the name."""
-        if model is None:
+    def __init__(self, function: str, method: Callable[..., Any]) -> None:
+        self.function, self.method = function, method
+
+    def __get__(self, owner: Model | Group | None, kind: type[Any]) -> Callable[..., Any]:
+        """The plain function for a class; for a model or a group a method that may be kept."""
+        if owner is None:
             return self.method
-        bound, name = self.method.__get__(model), self.method.__name__
+        bound, name = self.method.__get__(owner), self.method.__name__
         if getattr(kind, name) is not self.method:  # a subclass has its own, and asks for this one by super()
             return bound  # type: ignore[no-any-return]
-        taken = once(Memory.of(model).table(_TAKEN), name, lambda: TakenMethod(bound))
-        method: Callable[..., Any] = vars(model).setdefault(name, taken)
+        memory = Memory.of(getattr(owner, "model", owner))
+        taken = once(memory.table(_TAKEN), self.function, lambda: TakenMethod(bound))
+        method: Callable[..., Any] = vars(owner).setdefault(name, taken)
         return method
 
 
@@ -92,8 +140,8 @@ class TakenMethod(Relay):
         self._at_names: dict[str, Callable[..., Any]] = {}
 
     @property
-    def __self__(self) -> Model:
-        """The model, as of any bound method."""
+    def __self__(self) -> Model | Group:
+        """The model or its group, as of any bound method."""
         return self.ordinary.__self__  # type: ignore[attr-defined,no-any-return]
 
     def __get__(self, *_: object) -> Self:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
-from inspect import isfunction
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -23,20 +22,22 @@ from linkwise.mechanism.bodies_and_joints import Named
 from linkwise.mechanism.builder import Builder
 from linkwise.mechanism.closures.reach import share_of_work
 from linkwise.mechanism.dh import add_dh_chain
-from linkwise.mechanism.parameters import Parameter, check_names, parameters
+from linkwise.mechanism.parameters import Parameters, check_names, parameters
 from linkwise.memoized import cached_property, once
-from linkwise.model.base import ByName, Methods, by_name
+from linkwise.model.base import ByName, by_name
+from linkwise.model.closures import Constraints
 from linkwise.model.dynamics import Dynamics
 from linkwise.model.editing import Editing
-from linkwise.model.energy import Energies
+from linkwise.model.energy import Centroidal, Energies
 from linkwise.model.files import Files
 from linkwise.model.formulas import with_formulas
 from linkwise.model.inverse_kinematics import InverseKinematics
 from linkwise.model.kinematics import Kinematics
-from linkwise.model.making import QuickMethod, install, install_at, made
+from linkwise.model.making import install, install_at, list_methods, made
 from linkwise.model.memory import Memory
-from linkwise.model.operational import Operational
+from linkwise.model.operational import Identification, Operational
 from linkwise.model.sensitivity import Sensitivities
+from linkwise.model.statics import Statics
 
 if TYPE_CHECKING:
     from linkwise.operators import Operators
@@ -63,6 +64,13 @@ class ModelBuilder(Builder):
         """Check the whole and return the finished model; raises ModelError where something does not make sense."""
         return Model(**self.mechanism())
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            from linkwise.renamed import BUILDER, missing
+
+            raise missing(f"{type(self).__name__!r} object", "builder", name, BUILDER)
+
 
 @dataclass(frozen=True, eq=True)
 class Model(
@@ -70,7 +78,7 @@ class Model(
     Kinematics,
     InverseKinematics,
     Energies,
-    Operational,
+    Identification,
     Sensitivities,
     Editing,
     Files,
@@ -178,6 +186,27 @@ class Model(
         )
         return cls(**builder.mechanism(allow_massless=masses is None))
 
+    # Functions in groups.
+    @cached_property
+    def constraints(self) -> Constraints:
+        """The equations of all closures and couplings: their rates, Jacobian, projections onto them."""
+        return Constraints(self)
+
+    @cached_property
+    def centroidal(self) -> Centroidal:
+        """Momentum and inertia of the whole about its mass centre."""
+        return Centroidal(self)
+
+    @cached_property
+    def statics(self) -> Statics:
+        """The model at rest: what holds it, whether it stands, where it reaches and how well."""
+        return Statics(self)
+
+    @cached_property
+    def operational(self) -> Operational:
+        """Inertia felt at a place, and its inverse."""
+        return Operational(self)
+
     # Run-time parameters.
     def with_parameters(self, names: Iterable[str]) -> Self:
         """A copy in which these constants are inputs: every function takes them as ``p=``, batched like the rest.
@@ -187,24 +216,19 @@ class Model(
                 ``"body.armature"``, of a flexible body ``"body.stiffness"`` and ``"body.loss"``, or ``"gravity"``; see
                 :mod:`linkwise.mechanism.parameters`.
         """
-        return replace(self, parameter_names=check_names(self, names))
+        return replace(self, _parameter_names=check_names(self, names))
 
     @cached_property
-    def parameters(self) -> tuple[Parameter, ...]:
+    def parameters(self) -> Parameters:
         """The declared run-time parameters, their places in p and their nominal values."""
         return parameters(self)
-
-    @property
-    def nominal_parameters(self) -> Array:
-        """Parameters p (np) with the values the model was built with."""
-        return np.array([x for parameter in self.parameters for x in parameter.nominal], float)
 
     # Compiled functions.
     def function(self, name: str, *optional: str, **static: Any) -> CompiledFunction:
         """The compiled function behind a method, to look at its counts, program and source.
 
         Args:
-            name: of the method.
+            name: of the method, with its group if it is in one: ``"constraints.jacobian"``.
             optional: names of optional arrays it takes (``"f_ext"``, ``"point"``, ``"t"``).
             static: arguments that are not arrays (``body="hand"``).
         """
@@ -213,7 +237,7 @@ class Model(
         return function or once(self._functions, key, lambda: made(self, name, optional, static))
 
     @property
-    def rolls(self) -> bool:
+    def _rolls(self) -> bool:
         """Whether sweeps run as loops: constant compile time, for many links. See :meth:`with_sweeps`."""
         if self.sweeps != "auto":
             return self.sweeps == "rolled"
@@ -282,13 +306,13 @@ class Model(
                 arrays.append(np.asarray(value) if isinstance(value, (int, float)) else value)
                 optional.append(extra)
         static = {key: value for key, value in more.items() if value is not None}
-        if self.parameter_names:
+        if self._parameter_names:
             arrays.append(self._nominal_beside(arrays) if p is None else p)
         else:
             self._check_parameters(name, p)
         function = self.function(name, *optional, **static)
         result: Array = function(*arrays, out=out, threads=threads)
-        if not (optional or static or self.parameter_names):
+        if not (optional or static or self._parameter_names):
             install(self, name, function, arrays)
         return result
 
@@ -306,12 +330,12 @@ class Model(
             raise InputError("no such reference", got=repr(reference), allowed='"mixed", "local" or "world"')
         at = self._at(body, node) | ({} if reference == "mixed" else {"reference": reference})
         result = self._run(name, *required, point=point, others=others, **at)
-        if len(at) == 1 and point is None and not self.parameter_names:
+        if len(at) == 1 and point is None and not self._parameter_names:
             install_at(self, name, str(body), self.function(name, **at))
         return result
 
     def _check_parameters(self, name: str, p: object) -> None:
-        if p is not None and not self.parameter_names:
+        if p is not None and not self._parameter_names:
             raise InputError(
                 f"{name} was given p, but this model has no run-time parameters",
                 do='declare them first: model.with_parameters(["body.mass", …])',
@@ -320,14 +344,14 @@ class Model(
     def _nominal_beside(self, arrays: Sequence[Any]) -> Array:
         """The nominal parameters in single precision if all else is: what was not given does not decide it."""
         single = all(getattr(array, "dtype", None) == np.float32 for array in arrays)
-        return self.nominal_parameters.astype(np.float32 if single else np.float64)
+        return self.parameters.nominal.astype(np.float32 if single else np.float64)
 
     @cached_property
     def _functions(self) -> dict[Any, Any]:
         return Memory.of(self).table("functions")
 
     @cached_property
-    def chart(self) -> Chart:
+    def _chart(self) -> Chart:
         """The tangent space of the configuration: q̇ from v, over any scalar; derivatives by q are taken in it."""
         return Chart(self.nv, lambda q, v: configuration_rate(self._trees.fast, q, v))
 
@@ -365,12 +389,21 @@ class Model(
         html: str | None = import_module("linkwise.viz.inline").model_picture(self)
         return html
 
-    rnea = Dynamics.inverse_dynamics
-    aba = Dynamics.forward_dynamics
-    crba = Dynamics.mass_matrix
+    # Names that others use, which work and are not listed.
+    if TYPE_CHECKING:
+        rnea = Dynamics.inverse_dynamics
+        aba = Dynamics.forward_dynamics
+        crba = Dynamics.mass_matrix
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in _ALIASES:
+                return getattr(self, _ALIASES[name])
+            from linkwise.renamed import MODEL, missing
+
+            raise missing(f"{type(self).__name__!r} object", "model", name, MODEL)
 
 
-for _group in Model.__mro__:
-    for _name, _method in list(vars(_group).items()):  # also the second names, as "rnea"
-        if issubclass(_group, Methods) and isfunction(_method) and _method.__name__ in EVERY:
-            setattr(_group, _name, QuickMethod(_method))
+_ALIASES = {"rnea": "inverse_dynamics", "aba": "forward_dynamics", "crba": "mass_matrix"}
+
+list_methods(Model, Centroidal, Constraints, Operational)

@@ -131,7 +131,7 @@ def _along_all(
 
 def _parameters(model: Linearization, p: Any) -> list[tuple[Any, int]]:
     """The run-time parameters, where there are any, and their axes."""
-    return [(model.nominal_parameters if p is None else p, 1)] if model._parameter_count else []
+    return [(model.parameters.nominal if p is None else p, 1)] if model._parameter_count else []
 
 
 def _part(function: CompiledFunction, wanted: Sequence[str]) -> CompiledFunction:

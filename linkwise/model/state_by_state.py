@@ -67,16 +67,16 @@ class SolvedByNumbers(CompiledFunction):
         p, t = given.get("p"), given.get("t")
         system = NullSpace(
             model.mass_matrix(q, p=p, threads=threads),
-            model.constraint_jacobian(q, t, v=v, p=p, threads=threads),
+            model.constraints.jacobian(q, t=t, v=v, p=p, threads=threads),
         )
         if self.name in ("forward_dynamics", "constraint_forces"):
             f = given["tau"] - model.bias_force(q, v, given.get("f_ext"), p=p, threads=threads)
-            gamma = -model.constraint_bias(q, v, t, p=p, threads=threads)
+            gamma = -model.constraints.bias(q, v, t=t, p=p, threads=threads)
             vdot, multipliers = (x[..., 0] for x in system.solve(f[..., None], gamma[..., None]))
             if self.name == "forward_dynamics":
                 return vdot
             return ConstraintForces(multipliers, self._wrenches(given, multipliers))
-        rates = model.closure_rate(q, v, t, p=p, threads=threads)
+        rates = model.constraints.rate(q, v, t=t, p=p, threads=threads)
         change, impulses = (x[..., 0] for x in system.solve(np.zeros_like(v)[..., None], -rates[..., None]))
         return v + change if self.name == "project_velocity" else Impulse(v + change, impulses)
 

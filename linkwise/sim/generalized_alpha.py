@@ -203,7 +203,7 @@ def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
         *kept,
     )
     exact_factor, exact_solve = _exact(work, texts, sizes)
-    if m.model.closures or m.model.rolls:
+    if m.model.closures or m.model._rolls:
         factor, solve = exact_factor, exact_solve
     else:
         factor, solve = _stiff(work, texts, sizes)

@@ -119,7 +119,7 @@ def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> Step:
     rates = work.rates
     names = _stage_names(method)
     # Accelerations under constraints are long texts, whose derivatives in all directions are not written out.
-    in_tiles = m.model.rolls or bool(m.model.closures)
+    in_tiles = m.model._rolls or bool(m.model.closures)
     system = _in_tiles(work, method) if in_tiles else _written_out(work, method)
     advance: list[Statement] = [*system.factor]
     for i in range(len(method.alpha)):

@@ -71,7 +71,7 @@ class Run:
         self.records = plan.records(self, times, out)
         self._begin()
         self.budget = 16  # steps that the next call of the kernel may make
-        if plan.is_compiled and not plan.motion.model.rolls:
+        if plan.is_compiled and not plan.motion.model._rolls:
             self.budget = max(1, min(sizes.at_once, int(_CHUNK_SECONDS / home.seconds(plan.routine.operations, count))))
 
     def _begin(self) -> None:

@@ -142,7 +142,7 @@ class Setup:
 def _name_for(method: str | GeneralizedAlpha, model: Model) -> str:
     """A method's own name; refuses what it cannot do."""
     name = checked_method(method)
-    if name == "variational" and model.is_flexible:
+    if name == "variational" and model._is_flexible:
         raise InputError(
             "the variational integrator is for models whose bodies are all rigid",
             got=f"the flexible body {next(body.name for body in model.bodies if body.modes)!r}",

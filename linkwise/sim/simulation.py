@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
-from linkwise.errors import InputError, LinkwiseError
+from linkwise.errors import InputError, LinkwiseError, SlowControlWarning
 from linkwise.functions.function import checked_threads
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_clock, check_count, check_finite, check_positive, checked_atol, checked_vector
@@ -23,7 +23,6 @@ from linkwise.sim.plans import Plan
 from linkwise.sim.progress import Progress
 from linkwise.sim.run import Run
 from linkwise.sim.setup import Setup
-from linkwise.sim.simulate import SlowControlWarning
 from linkwise.sim.states import States
 from linkwise.sim.step_size import EqualSteps, ToleratedSteps
 from linkwise.sim.tableaux import GeneralizedAlpha

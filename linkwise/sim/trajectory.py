@@ -185,7 +185,7 @@ class Trajectory(Outputs, Explained):
         if not sum(counts):
             return np.zeros((*self.q.shape[:-1], 0))
         q = np.asarray(self.q, float)
-        error = model.closure_error(q, np.broadcast_to(self.t, q.shape[:-1]).astype(float), p=self.model_parameters)
+        error = model.closure_error(q, t=np.broadcast_to(self.t, q.shape[:-1]).astype(float), p=self.model_parameters)
         return error * np.repeat(self.active > 0.5, counts, axis=-1)
 
     @cached_property
@@ -206,12 +206,12 @@ class Trajectory(Outputs, Explained):
         root, there = model.pose(self.q, body, p=p), model.pose(self.q, body, node=node, p=p)
         apart = there[..., :3, 3] - root[..., :3, 3]
         seen: Array = np.einsum("...ji,...j->...i", root[..., :3, :3], apart)
-        return seen - model.body(body).flexible.nodes[at_rest].position  # type: ignore[union-attr]  # it has nodes
+        return seen - model.bodies[body].flexible.nodes[at_rest].position  # type: ignore[union-attr]  # it has nodes
 
     @property
     def model_parameters(self) -> Array | None:
         """The model's own run-time parameters (..., 1, np), as its functions take them for all samples, or None."""
-        size = len(self._with_model("p").nominal_parameters)
+        size = len(self._with_model("p").parameters.nominal)
         return None if self.p is None or not size else self.p[..., None, :size]
 
     def _brought(self, array: Array) -> Array:

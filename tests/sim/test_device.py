@@ -66,7 +66,7 @@ def test_every_kind_of_integrator(strict: Any, method: str) -> None:  # noqa: F8
     options = FIXED if method in ("rk4", "variational", "generalized_alpha") else ADAPTIVE
 
     def control(t: Any, q: Any, v: Any, p: Any) -> Any:
-        return -0.3 * v + 0.1 * lw.sin(5.0 * t)
+        return -0.3 * v + 0.1 * lw.math.sin(5.0 * t)
 
     both(model, *start(model), method=method, control=control, **options)
 
@@ -129,7 +129,7 @@ def test_one_bad_state_harms_itself_alone(strict: Any, method: str) -> None:  # 
     q, v = start(model, 6)
     q[2, 0] = np.nan
     options = {**(FIXED if method == "rk4" else ADAPTIVE), "method": method}
-    with pytest.warns(lw.IntegrationWarning, match="state 2 of the batch"):
+    with pytest.warns(lw.errors.IntegrationWarning, match="state 2 of the batch"):
         here, there = both(model, q, v, **options)
     assert list(there.reasons) == [(2,)]
     assert np.isfinite(np.delete(there.q.inner, 2, axis=0)).all()
@@ -325,7 +325,7 @@ def test_simulations_in_pieces_are_refused(strict: Any) -> None:  # noqa: F811
         lambda m, q, v, tau: m.state_space(q, v, tau),
         lambda m, q, v, tau: m.inverse_dynamics(q, v, v, actuated=[m.joints[0].name]),
         lambda m, q, v, tau: m.assemble(q),
-        lambda m, q, v, tau: m.check_closures(q, v),
+        lambda m, q, v, tau: m.constraints.check(q, v),
         lambda m, q, v, tau: m.freedoms(q),
         lambda m, q, v, tau: m.sensitivity(q, v, tau, 0.01),
         lambda m, q, v, tau: m.with_closure_solver("nullspace").forward_dynamics(q, v, tau),

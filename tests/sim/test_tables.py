@@ -297,7 +297,7 @@ def test_closed_flexible_and_large_models(make):
         table = lw.simulate(model, q0, control=lw.Torque(times, values), **options)
 
         def piecewise(t, q, v, p, model=model):
-            first = lw.where(t < 0.013, 1.0 + 4.0 * t / 0.013, 5.0 - 3.0 * (t - 0.013) / 0.037)
+            first = lw.math.where(t < 0.013, 1.0 + 4.0 * t / 0.013, 5.0 - 3.0 * (t - 0.013) / 0.037)
             return [first, *([0.0] * (model.nv - 1))]
 
         traced = lw.simulate(model, q0, control=piecewise, **options)

@@ -70,7 +70,7 @@ def relation_between(mechanism: Mechanism, name: str, relation: Relation) -> Rel
                 f"coupling {name!r} cannot take joint {joint.name!r}",
                 got=f"{joint.type!r}, {joint.nv} freedoms",
                 allowed="joints with one freedom",
-                do="write the relation as a function with lw.JointFunction",
+                do="write the relation as a function with lw.closures.JointFunction",
             )
     nq, nv = (
         (mechanism.nq, mechanism.nv)
@@ -81,10 +81,13 @@ def relation_between(mechanism: Mechanism, name: str, relation: Relation) -> Rel
     return RelationInstance(name, relation, indices)
 
 
-def relation_of_function(
-    name: str, fn: Callable[..., Any], equations: int | Sequence[str], joints: Sequence[str] | None
+def relation_of(
+    name: str, given: Relation | Callable[..., Any], equations: int | Sequence[str], joints: Sequence[str] | None
 ) -> Relation:
-    """What a function is a relation of, by its arguments: fn(q), fn(q, t) or fn(q, v, t)."""
+    """A relation as it is, or that of a function, by its arguments: fn(q), fn(q, t) or fn(q, v, t)."""
+    if isinstance(given, Relation) or not callable(given):  # what is neither is refused where it is fitted
+        return given
+    fn = given
     what, signatures = f"the function of constraint {name!r}", "fn(q), fn(q, t) or fn(q, v, t)"
     checked_function(fn, what, signatures)
     n = arguments_of(fn, what, (1, 2, 3), signatures)

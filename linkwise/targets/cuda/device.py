@@ -59,7 +59,7 @@ class CudaDevice(Device):
         if not program.is_compilable:
             raise InputError(
                 "a function that runs in Python cannot be called from a GPU",
-                allowed="functions that can be traced: lw.where instead of `if`, lw.sin instead of math.sin",
+                allowed="functions that can be traced: lw.math.where instead of `if`, lw.math.sin instead of math.sin",
                 do="rewrite it; or lw.Sampled(model, control, rate, python=True), which asks Python between the steps; "
                 "or pass NumPy arrays",
             )

@@ -143,8 +143,8 @@ def _chain(n: int, rng: np.random.Generator) -> lw.Model:
 def test_a_long_chain_rolls_by_itself_and_its_code_does_not_grow() -> None:
     rng = np.random.default_rng(2)
     short, long = _chain(70, rng), _chain(700, rng)
-    assert short.rolls
-    assert not _chain(10, rng).rolls
+    assert short._rolls
+    assert not _chain(10, rng)._rolls
     programs = [m.function("forward_dynamics").rolled_program for m in (short, long)]  # type: ignore[attr-defined]
     assert programs[0].operations == programs[1].operations
     assert programs[0].fingerprint == programs[1].fingerprint

@@ -124,7 +124,7 @@ def test_long_programs_are_functions(tmp_path: Path, monkeypatch: pytest.MonkeyP
     n = 12
 
     def text(x: Any, y: Any) -> dict[str, Any]:
-        waves = [lw.sin(a + b) for a, b in zip(x, y, strict=True)]
+        waves = [lw.math.sin(a + b) for a, b in zip(x, y, strict=True)]
         return {"z": [sum(waves[j] * waves[(j + k) % n] for j in range(n)) for k in range(n)]}
 
     twice = program("twice", text, {"x": n, "y": n})
