@@ -68,7 +68,7 @@ def rod(as_printed=True):
     return replace(body, integrals=replace(body.integrals, Me=Me, J2=J_2))
 
 
-def slider_crank(as_printed=True):
+def slider_crank(as_printed=True, driven=True):
     b = lw.ModelBuilder("slider-crank", gravity=(0, 0, 0))
     J = np.diag([0.002, 0.002, J1 - 0.36 * L1**2 / 4])
     pin = lw.Revolute(axis=(0, 0, 1))
@@ -77,7 +77,8 @@ def slider_crank(as_printed=True):
     b.add_body("rod", parent="crank", joint=pin, joint_name="pin", placement=place, flexible=rod(as_printed))
     b.add_body("slider", joint=lw.Prismatic(axis=(1, 0, 0)), joint_name="slide", mass=M3)
     b.add_closure("gudgeon", body_a="rod", node_a="tip", body_b="slider", joint=pin)
-    b.add_coupling("speed", lw.Prescribed("drive", lambda t: OMEGA * t))
+    if driven:
+        b.add_coupling("speed", lw.Prescribed("drive", lambda t: OMEGA * t))
     return b.build()
 
 
