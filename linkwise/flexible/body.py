@@ -58,9 +58,11 @@ class FlexibleBody(Frozen):
 
     is where the particle x⁰ is in that frame. Usually the frame is that of the root node, where every mode vanishes in
     displacement and rotation. A frame that floats (as one along a beam's chord, whose ends turn) is that of no node:
-    `held` says which node the joint holds, and the joint must leave free what the modes move there. Kinetic energy follows from the coefficients `integrals`;
-    `linkwise.flexible.integrals` writes it down, with what is kept and why. Elastic energy is ½η*Kη, dissipated power
-    η̇*Dη̇, gravity acts on h(η) and on the mass. With Q in x(η) there is no further term for geometric stiffening.
+    `held` says which node the joint holds, and the joint must leave free what the modes move there.
+
+    Kinetic energy follows from the coefficients `integrals`; `linkwise.flexible.integrals` writes it down, with what is
+    kept and why. Elastic energy is ½η*Kη, dissipated power η̇*Dη̇, gravity acts on h(η) and on the mass. With Q in x(η)
+    there is no further term for geometric stiffening.
     """
 
     nodes: tuple[FlexibleNode, ...]
@@ -91,7 +93,9 @@ class FlexibleBody(Frozen):
                 "the first node must be the root, where every mode vanishes", got=repr(self.nodes[:1])[:60]
             )
         if not 0 <= self.held < len(self.nodes):
-            raise InputError("the node that the joint holds is not there", got=str(self.held), allowed="a place in nodes")
+            raise InputError(
+                "the node that the joint holds is not there", got=str(self.held), allowed="a place in nodes"
+            )
 
     # ---------------------------------------------------------------------------------------------------- what it is
 
@@ -228,8 +232,8 @@ class FlexibleBody(Frozen):
 
             >>> x = (np.arange(40) + 0.5) / 40
             >>> sine = np.stack([0 * x, np.sin(np.pi * x), 0 * x], axis=1)[:, :, None]
-            >>> turned = [[0.0], [0.0], [np.pi]]
-            >>> ends = {"root": ((0, 0, 0), np.zeros((3, 1)), turned), "tip": ((1, 0, 0), np.zeros((3, 1)), -1 * np.array(turned))}
+            >>> still, turned = np.zeros((3, 1)), np.array([[0.0], [0.0], [np.pi]])
+            >>> ends = {"root": ((0, 0, 0), still, turned), "tip": ((1, 0, 0), still, -turned)}
             >>> rod = lw.FlexibleBody.from_modes(
             ...     np.outer(x, [1, 0, 0]), np.full(40, 0.05), sine, [[500.0]], nodes=ends, root="root"
             ... )

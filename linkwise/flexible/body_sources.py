@@ -93,8 +93,8 @@ def modes_body(
     own = [frame_node(0, m)]
     for number, (name, (position, Gamma, Lambda)) in enumerate(nodes.items(), start=1):
         place = {"the position": (position, (3,)), "Γ": (Gamma, (3, m)), "Λ": (Lambda, (3, m))}
-        arrays = [_of_shape(array, f"{what} of node {name!r}", shape) for what, (array, shape) in place.items()]
-        own.append(FlexibleNode(number, name, *arrays, np.zeros((3, m, m))))
+        r, G, L = (_of_shape(array, f"{what} of node {name!r}", shape) for what, (array, shape) in place.items())
+        own.append(FlexibleNode(number, name, r, G, L, np.zeros((3, m, m))))
     if root is not None and root not in nodes:
         raise UnknownNameError("node", root, list(nodes))
     x, weight, G, K, D, Q = (_of_shape(array, what, shape) for what, (array, shape) in given.items())
@@ -113,7 +113,7 @@ def modes_body(
 def _of_shape(array: Any, what: str, shape: tuple[int, ...]) -> FloatArray:
     numbers: FloatArray = np.asarray(array, dtype=float)
     if numbers.shape != shape or not np.isfinite(numbers).all():
-        raise InputError(f"{what}: not what the modes need", got=f"an array {numbers.shape}", allowed=f"{shape}, finite")
+        raise InputError(f"{what}: not what the modes need", got=f"an array {numbers.shape}", allowed=f"{shape}")
     return numbers
 
 

@@ -118,8 +118,9 @@ class MovingMass:
             for at, f in zip(w, f_w, strict=True):
                 N = N + at.cross(f)
         else:  # Σ over the shapes first, while they are numbers along one direction e
-            e, lever, lever_rate = self.one_way, *(
-                _sum(a.dot(b) for a, b in zip(w, self._weighed(x), strict=True)) for x in (w, w_rate)
+            e, lever, lever_rate = (
+                self.one_way,
+                *(_sum(a.dot(b) for a, b in zip(w, self._weighed(x), strict=True)) for x in (w, w_rate)),
             )
             N = N + e.cross(E @ e) * lever + e.cross(twice.cross(e)) * lever_rate
             sums = zip(*([sum_of_vectors(x, row) for row in self.s] for x in (w, w_rate, w_own)), strict=True)

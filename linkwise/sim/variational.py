@@ -23,9 +23,10 @@ the way has one sign at the step's start and the other at its end. Such a step i
 (:mod:`linkwise.sim.manifold`), which is not symplectic: the energy may change a little at each such passage.
 
 Second order, symmetric, symplectic: without losses the energy error oscillates and does not grow, and the momenta of
-symmetries are kept. w is found by iteration to rounding, with 𝓜(q_m) for its matrix, which converges fast for h well below
-the period of the fastest oscillation; where it does not converge the state becomes NaN, and the simulation says so. Where
-bodies deform the matrix is 𝓜 + ½hD + ¼h²K, so that modes may be faster than the step (they are then kept, slowed down).
+symmetries are kept. w is found by iteration to rounding, with 𝓜(q_m) for its matrix, which converges fast for h well
+below the period of the fastest oscillation; where it does not converge the state becomes NaN, and the simulation says
+so. Where bodies deform the matrix is 𝓜 + ½hD + ¼h²K, so that modes may be faster than the step: they then are kept, but
+slower than they should be.
 """
 
 from __future__ import annotations

@@ -446,7 +446,8 @@ def _merged(run: Sequence[Factor]) -> Sequence[Factor]:
     """Rotations one after the other as one, by its matrix; a turn about an axis where that is what they make."""
     if len(run) < 2:
         return run
-    varying = [k for k, factor in enumerate(run) if not all(is_constant(x) for row in factor.matrix()[0].m for x in row)]
+    matrices = [factor.matrix()[0].m for factor in run]
+    varying = [k for k, rows in enumerate(matrices) if not all(is_constant(x) for row in rows for x in row)]
     turn = run[varying[0]] if len(varying) == 1 else None
     if isinstance(turn, Turn):
         m = _around(_product(run[: varying[0]]), turn, _product(run[varying[0] + 1 :]))
