@@ -230,6 +230,7 @@ class FlexibleBody(Frozen):
         Example:
             a rod on two pins, in its chord's frame, with one sine as its mode:
 
+            >>> import linkwise as lw
             >>> x = (np.arange(40) + 0.5) / 40
             >>> sine = np.stack([0 * x, np.sin(np.pi * x), 0 * x], axis=1)[:, :, None]
             >>> still, turned = np.zeros((3, 1)), np.array([[0.0], [0.0], [np.pi]])
