@@ -105,6 +105,11 @@ class FlexibleBody(Frozen):
         return len(self.stiffness)
 
     @property
+    def material_nodes(self) -> tuple[FlexibleNode, ...]:
+        """The nodes that are pieces of the body: all, without a frame that floats."""
+        return self.nodes[1:] if self.held else self.nodes
+
+    @property
     def mass(self) -> float:
         """The mass, kg."""
         return self.integrals.mass

@@ -301,7 +301,8 @@ class Tilt(_AboutOrigin):
         return -A.m[i][j] if (i == self.across) != (j == self.across) else A.m[i][j]
 
     def _reflected(self, v: Vec) -> Vec:
-        return v - self.ka * self.a.dot(v)
+        reflected: Vec = v - self.ka * self.a.dot(v)
+        return reflected
 
     def _symmetric(self, A: Sym3) -> Sym3:
         """A - a v* - v a* with v = kAa - ½k²(a*Aa) a, of the A with signs changed."""
