@@ -59,7 +59,7 @@ class Setup:
         """From what users give, see :func:`linkwise.simulate`."""
         if not isinstance(model, Model):
             raise InputError("this is not a model", got=type(model).__name__, allowed="lw.load(...) or builder.build()")
-        name = _name_for(method, model)
+        name = checked_method(method)
         rules = JointRules() if rules is None else rules
         if not isinstance(rules, JointRules):
             raise InputError("rules are not JointRules", got=repr(rules), allowed="lw.JointRules(...)")
@@ -76,7 +76,7 @@ class Setup:
 
     def with_method(self, method: str | GeneralizedAlpha) -> Setup:
         """The same by another method."""
-        name = _name_for(method, self.model)
+        name = checked_method(method)
         return replace(self, method=method if isinstance(method, GeneralizedAlpha) else name)
 
     @property
@@ -137,18 +137,6 @@ class Setup:
     def curves(self, plan: Plan, states: States) -> RunTables:
         """The tables' numbers."""
         return RunTables(plan.motion.curves, self.tables, states.shape, states.dtype)
-
-
-def _name_for(method: str | GeneralizedAlpha, model: Model) -> str:
-    """A method's own name; refuses what it cannot do."""
-    name = checked_method(method)
-    if name == "variational" and model._is_flexible:
-        raise InputError(
-            "the variational integrator is for models whose bodies are all rigid",
-            got=f"the flexible body {next(body.name for body in model.bodies if body.modes)!r}",
-            do='use "dop853", "rk4", or "generalized_alpha" for fast modes',
-        )
-    return name
 
 
 def limits_of(model: Model, rules: JointRules) -> tuple[Motion, tuple[Event, ...]]:

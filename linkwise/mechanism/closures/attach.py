@@ -18,6 +18,7 @@ from linkwise.mechanism.closures.functions import arguments_of, checked_function
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.closures.joint_function import JointFunction
 from linkwise.mechanism.closures.rate_function import RateFunction
+from linkwise.mechanism.joined_bodies import no_piece
 from linkwise.spatial.dual import Dual, new_level
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar
@@ -116,6 +117,9 @@ def _place(mechanism: Mechanism, name: str, side: str, body: str, placement: Any
         if body in known:  # then it is the node that is unknown
             raise
         raise UnknownNameError(f"body or frame (body_{side} of closure {name!r})", body, known) from None
+    flexible = mechanism.bodies[frame.body].flexible if frame.body >= 0 else None
+    if flexible is not None and flexible.held and not frame.node:
+        raise no_piece(f"closure {name!r}", mechanism.bodies[frame.body])
     whole = np.array(frame.placement) @ np.array(checked_placement(name, side, placement))
     return frame.body, checked_pose(whole, f"placement_{side} of closure {name!r}"), frame.node
 
