@@ -89,7 +89,7 @@ def variational(work: Work) -> Step:
 
     def missed(q: Flat, momentum: Flat, h: Flat, p: Flat) -> list[Scalar]:
         """How much w lacks where the momentum at the step's start does."""
-        if not m.model.is_flexible:
+        if not m.model._is_flexible:
             return solved(q, momentum, p)
         A = [list(row) for row in m.model.mass_matrix(objects(q), p=m.model_parameters(p))]
         add_elasticity(A, m, p, 0.25 * h[0] * h[0], 0.5 * h[0])

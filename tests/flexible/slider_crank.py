@@ -78,7 +78,7 @@ def slider_crank(as_printed=True, driven=True):
     b.add_body("slider", joint=lw.Prismatic(axis=(1, 0, 0)), joint_name="slide", mass=M3)
     b.add_closure("gudgeon", body_a="rod", node_a="tip", body_b="slider", joint=pin)
     if driven:
-        b.add_coupling("speed", lw.Prescribed("drive", lambda t: OMEGA * t))
+        b.add_coupling("speed", lw.closures.Prescribed("drive", lambda t: OMEGA * t))
     return b.build()
 
 
@@ -86,14 +86,14 @@ def ours(model, y):
     """The report's coordinates, or rates, in the model's order, where the rod's angle is counted from the crank."""
     x = np.zeros(model.nq)
     for name, value in (("drive", y[0]), ("pin", y[1] - y[0]), ("slide", y[2])):
-        x[model.joint(name).q_slice] = value
-    x[model.body("rod").q_slice] = y[3:]
+        x[model.joints[name].q_slice] = value
+    x[model.bodies["rod"].q_slice] = y[3:]
     return x
 
 
 def theirs(model, x):
-    drive, turn, slide = (x[model.joint(name).q_slice][0] for name in ("drive", "pin", "slide"))
-    return np.array([drive, drive + turn, slide, *x[model.body("rod").q_slice]])
+    drive, turn, slide = (x[model.joints[name].q_slice][0] for name in ("drive", "pin", "slide"))
+    return np.array([drive, drive + turn, slide, *x[model.bodies["rod"].q_slice]])
 
 
 def closed(y):

@@ -203,7 +203,7 @@ def test_saved_and_loaded(tmp_path):
     again = lw.load(tmp_path / "swing.lw.json")
     q = model.random_configuration(np.random.default_rng(0))
     np.testing.assert_array_equal(again.mass_matrix(q), model.mass_matrix(q))
-    assert again.body("rod").flexible.held == 1
+    assert again.bodies["rod"].flexible.held == 1
 
 
 # ------------------------------------------------------------------------------------------------------ what is refused

@@ -55,7 +55,7 @@ def test_momenta_in_free_space():
     assert np.ptp(model.kinetic_energy(run.q, run.v)) > 1e-3  # it does move
 
 
-@pytest.mark.filterwarnings("ignore::linkwise.IntegrationWarning")  # long steps are what it is about
+@pytest.mark.filterwarnings("ignore::linkwise.errors.IntegrationWarning")  # long steps are what it is about
 def test_energy_of_a_pendulum_that_bends():
     """Over a thousand swings the energy error stays where it begins, and falls as h²; Runge and Kutta's grows."""
     boom = lw.FlexibleBody.beam(1.0, 1e5, (5.0, 8.0), 30.0, 0.5, elements=6, modes=(0, 2), axial_modes=0)
